@@ -1,0 +1,1 @@
+//! URLs: canonical form, references, URIs.
