@@ -1,1 +1,53 @@
 //! URLs: canonical form, references, URIs.
+//!
+//! [`CanonicalUrl`] is the one spelling a resource is known by, and [`Key`] what is kept under it.
+//! The coders are those of WWWOFFLE's README.URL; [`OldName`] and [`OldRecord`] are for reading the
+//! spool of WWWOFFLE 2.9.
+//!
+//! Nothing here does I/O, panics on any text, or takes more than linear time.
+
+mod browser;
+mod canonical;
+mod coders;
+mod encode;
+mod error;
+mod extract;
+mod host;
+mod key;
+mod link;
+mod localhost;
+mod old_name;
+mod path;
+mod pdf;
+mod plain;
+mod reference;
+mod repair;
+mod resolve;
+mod split;
+mod uri;
+
+pub use browser::{BrowserError, BrowserUrl, Host, HostError, parse_host};
+pub use canonical::CanonicalUrl;
+pub use coders::{
+    split_form_args, trim_args, url_decode_form_args, url_decode_generic, url_encode_form_args,
+    url_encode_password, url_encode_path, url_recode_form_args,
+};
+pub use error::ParseError;
+pub use extract::{Extract, Found, MAX_ENCLOSED, OPAQUE_SCHEMES, extract};
+pub use host::canonicalise_host;
+pub use key::Key;
+pub use link::link_url;
+pub use localhost::LocalHost;
+pub use old_name::{LocalNet, OldName, OldParts, OldRecord, Surroundings, make_hash};
+pub use path::canonicalise_name;
+pub use pdf::{PdfError, pdf_canonical, pdf_identifier};
+pub use reference::Reference;
+pub use repair::fix_html_link_url;
+pub use resolve::{MAX_REFERENCE, ResolveError, Resolved, Rules, resolve};
+pub use uri::{
+    AuthorityFields, FragmentFields, Grammar, HostField, HostKind, Pair, Part, PathFields, Uri,
+    UriError, UriFields,
+};
+
+/// Bytes of the longest URL, as it comes and in its canonical form.
+pub const MAX_LEN: usize = 1 << 20;

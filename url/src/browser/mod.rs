@@ -1,0 +1,248 @@
+//! URLs as browsers read them.
+//!
+//! draft-abarth-url-01 set out to write down what browsers do and left much as "TODO": drive
+//! letters, `file`, dot segments, percent-encoding, IDNA and addresses in hosts, empty queries. All
+//! of that was settled later by the [WHATWG URL Standard], whose *basic URL parser* this is. Where
+//! the draft and the standard disagree (the draft ends an authority at `;`, and never
+//! distinguishes an empty query from none), the standard is followed.
+//!
+//! The parser reads a URL once from left to right, so its time is linear; text is taken as UTF-8,
+//! and so are queries, whatever the encoding of the page.
+//!
+//! [WHATWG URL Standard]: https://url.spec.whatwg.org/
+
+mod host;
+mod parser;
+mod path;
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::resolve::MAX_REFERENCE;
+
+pub use host::{Host, HostError, parse_host};
+
+/// A URL that a browser accepts, in the form the browser serializes it to.
+///
+/// One string, and where each part of it begins:
+///
+/// ```text
+/// https://user:pass@example.com:8042/over/there?name=ferret#nose
+///       |    |    ||           |    |          |           |
+///       |    |    |host_start  |    |          query       fragment
+///       |    |    credentials  |    path
+///       |    username          host_end
+///       scheme
+/// ```
+///
+/// # Examples
+///
+/// ```
+/// use wwwoffle_url::BrowserUrl;
+///
+/// let base: BrowserUrl = "HTTP://Example.ORG:80/a/b".parse()?;
+/// assert_eq!(base.as_str(), "http://example.org/a/b");
+/// let link = BrowserUrl::parse(" ../c d?e='f'\n", Some(&base))?;
+/// assert_eq!(link.as_str(), "http://example.org/c%20d?e=%27f%27");
+/// assert_eq!((link.path(), link.query()), ("/c%20d", Some("e=%27f%27")));
+/// # Ok::<(), wwwoffle_url::BrowserError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BrowserUrl {
+    text: String,
+    /// Before the `:` after the scheme.
+    scheme: usize,
+    /// After the user name; where the host begins when there are no credentials.
+    username: usize,
+    /// Where the host begins; `None` when there is no authority.
+    host_start: Option<usize>,
+    /// After the host.
+    host_end: usize,
+    port: Option<u16>,
+    path: usize,
+    /// Before the `?` and before the `#`; the end of the text where there is none.
+    query: Option<usize>,
+    fragment: Option<usize>,
+    opaque: bool,
+}
+
+/// Why a browser refuses a text as a URL: the *failure* of the WHATWG URL Standard.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BrowserError {
+    /// The text is longer than [`MAX_REFERENCE`].
+    #[error("the URL is {0} bytes long, above the limit of {MAX_REFERENCE}")]
+    TooLong(usize),
+    /// No scheme, and no base to take it from (*no scheme state*).
+    #[error("a relative URL without a base")]
+    RelativeWithoutBase,
+    /// No scheme, and a base like `mailto:` that nothing can be relative to (*no scheme state*).
+    #[error("a relative URL against a base that has no path to be relative to")]
+    OpaqueBase,
+    /// Credentials or a port, and no host between them (*authority state*, *host state*).
+    #[error("the host is missing")]
+    HostMissing,
+    /// The host cannot be read (*host parser*).
+    #[error("the host cannot be read")]
+    Host(#[from] HostError),
+    /// Something other than digits after the host's colon (*port state*).
+    #[error("the port is no number")]
+    PortInvalid,
+    /// *Port state*.
+    #[error("the port is above 65535")]
+    PortOutOfRange,
+}
+
+impl BrowserUrl {
+    /// Parses a URL, relative to `base` if there is one (WHATWG *basic URL parser*).
+    ///
+    /// # Errors
+    ///
+    /// [`BrowserError`] for whatever a browser refuses, and for a text longer than
+    /// [`MAX_REFERENCE`].
+    pub fn parse(text: &str, base: Option<&BrowserUrl>) -> Result<BrowserUrl, BrowserError> {
+        if text.len() > MAX_REFERENCE {
+            return Err(BrowserError::TooLong(text.len()));
+        }
+        let url = parser::parse(text, base)?;
+        debug_assert!(url.offsets_hold(), "{url:?}");
+        Ok(url)
+    }
+
+    /// The serialized URL.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The serialized URL.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.text
+    }
+
+    /// The scheme in lower case, without its `:`.
+    #[must_use]
+    pub fn scheme(&self) -> &str {
+        self.slice(0, self.scheme)
+    }
+
+    /// The user name, percent-encoded; empty when there is none.
+    #[must_use]
+    pub fn username(&self) -> &str {
+        match self.host_start {
+            Some(_) => self.slice(self.authority_start(), self.username),
+            None => "",
+        }
+    }
+
+    /// The password, percent-encoded. An empty one and none are the same to a browser.
+    #[must_use]
+    pub fn password(&self) -> Option<&str> {
+        let at = self.host_start?.checked_sub(1)?;
+        self.text.get(self.username.checked_add(1)?..at).filter(|password| !password.is_empty())
+    }
+
+    /// The host, IPv6 in brackets. `None` when there is no authority; empty in `file:///`.
+    #[must_use]
+    pub fn host(&self) -> Option<&str> {
+        self.host_start.map(|start| self.slice(start, self.host_end))
+    }
+
+    /// The port, when there is one and it is not the scheme's own.
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// The path, percent-encoded: with its leading slash, or the whole of an opaque path like the
+    /// address in `mailto:`.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.slice(self.path, self.query.or(self.fragment).unwrap_or(self.text.len()))
+    }
+
+    /// Whether the path is opaque: nothing can be relative to this URL but a fragment.
+    #[must_use]
+    pub fn has_opaque_path(&self) -> bool {
+        self.opaque
+    }
+
+    /// What follows the `?`.
+    #[must_use]
+    pub fn query(&self) -> Option<&str> {
+        let end = self.fragment.unwrap_or(self.text.len());
+        self.query.map(|start| self.slice(start + 1, end))
+    }
+
+    /// What follows the `#`.
+    #[must_use]
+    pub fn fragment(&self) -> Option<&str> {
+        self.fragment.map(|start| self.slice(start + 1, self.text.len()))
+    }
+
+    fn authority_start(&self) -> usize {
+        self.scheme + "://".len()
+    }
+
+    fn slice(&self, start: usize, end: usize) -> &str {
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// What holds between the offsets.
+    fn offsets_hold(&self) -> bool {
+        let end = self.text.len();
+        let fragment = self.fragment.unwrap_or(end);
+        let query = self.query.unwrap_or(fragment);
+        let is_at = |at: usize, c: char| self.text.get(at..).is_some_and(|t| t.starts_with(c));
+        is_at(self.scheme, ':')
+            && self.host_start.is_none_or(|start| {
+                self.authority_start() <= self.username
+                    && self.username <= start
+                    && start <= self.host_end
+                    && self.host_end <= self.path
+            })
+            && self.path <= query
+            && query <= fragment
+            && (self.query.is_none() || is_at(query, '?'))
+            && (self.fragment.is_none() || is_at(fragment, '#'))
+    }
+}
+
+impl FromStr for BrowserUrl {
+    type Err = BrowserError;
+
+    fn from_str(text: &str) -> Result<Self, BrowserError> {
+        Self::parse(text, None)
+    }
+}
+
+impl fmt::Display for BrowserUrl {
+    /// The serialized URL, with the credentials it was given.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for BrowserUrl {
+    /// The URL with its password left out: this form ends up in logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Some(_), Some(start)) = (self.password(), self.host_start) else {
+            return write!(f, "BrowserUrl({:?})", self.text);
+        };
+        let before = self.slice(0, self.username);
+        let after = self.slice(start, self.text.len());
+        write!(f, "BrowserUrl({:?})", format!("{before}:\u{2026}@{after}"))
+    }
+}
+
+/// The port a scheme has when none is written (WHATWG *special scheme*); the schemes with no port
+/// here are not special, except `file`.
+fn default_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" | "ws" => Some(80),
+        "https" | "wss" => Some(443),
+        "ftp" => Some(21),
+        _ => None,
+    }
+}

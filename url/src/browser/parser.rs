@@ -1,0 +1,369 @@
+//! The states of the WHATWG *basic URL parser* up to the path, one function for each fork.
+//!
+//! The standard walks a pointer over code points. Here each function takes what is left of the text
+//! and hands on what it did not use, with query and fragment already split off: no state before
+//! *query state* looks past a `?` or `#`.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use percent_encoding::{AsciiSet, utf8_percent_encode};
+
+use super::host::{Host, parse_host};
+use super::path::{self, Path};
+use super::{BrowserError, BrowserUrl, default_port};
+
+use crate::reference::{is_scheme, split_optional};
+
+/// What the states fill in: the standard's *URL record*, its strings percent-encoded already.
+struct Parts<'a> {
+    scheme: Cow<'a, str>,
+    authority: Option<Authority>,
+    path: Path,
+    opaque: bool,
+    /// `None` unless it comes from the base; a query of the reference's own goes before it.
+    base_query: Option<&'a str>,
+}
+
+/// Credentials, host and port.
+#[derive(Default)]
+struct Authority {
+    username: String,
+    password: String,
+    host: String,
+    port: Option<u16>,
+}
+
+/// The reference, taken apart as far as no state depends on it.
+struct Input<'a> {
+    before: &'a str,
+    query: Option<&'a str>,
+    fragment: Option<&'a str>,
+}
+
+pub(super) fn parse(text: &str, base: Option<&BrowserUrl>) -> Result<BrowserUrl, BrowserError> {
+    let text = text.trim_matches(|c: char| c <= ' ');
+    let text = without_breaks(text);
+    let (rest, fragment) = split_optional(&text, '#');
+    let (before, query) = split_optional(rest, '?');
+    let input = Input { before, query, fragment };
+    let parts = match before.split_once(':') {
+        Some((scheme, rest)) if is_scheme(scheme) => with_scheme(scheme, rest, base, &input)?,
+        _ => without_scheme(base, &input)?,
+    };
+    Ok(serialize(parts, &input))
+}
+
+/// Tabs and line breaks are dropped wherever they stand.
+fn without_breaks(text: &str) -> Cow<'_, str> {
+    if text.contains(['\t', '\n', '\r']) {
+        Cow::Owned(text.replace(['\t', '\n', '\r'], ""))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// *Scheme state*, and where it leads.
+fn with_scheme<'a>(
+    scheme: &str,
+    rest: &str,
+    base: Option<&'a BrowserUrl>,
+    input: &Input<'_>,
+) -> Result<Parts<'a>, BrowserError> {
+    let scheme = scheme.to_ascii_lowercase();
+    if scheme == "file" {
+        return file(rest, base.filter(|base| base.scheme() == "file"), input);
+    }
+    if default_port(&scheme).is_some() {
+        // *Special relative or authority state*.
+        return match base.filter(|base| base.scheme() == scheme) {
+            Some(base) if !rest.starts_with("//") => relative(rest, base, input),
+            _ => authority(scheme.into(), rest.trim_start_matches(['/', '\\'])),
+        };
+    }
+    if let Some(rest) = rest.strip_prefix("//") {
+        return authority(scheme.into(), rest);
+    }
+    let opaque = !rest.starts_with('/');
+    let mut parts = Parts::of(scheme.into());
+    parts.opaque = opaque;
+    if opaque {
+        let is_last = input.query.is_none() && input.fragment.is_none();
+        parts.path.text = path::opaque(rest, is_last);
+    } else {
+        parts.path_start(rest);
+    }
+    Ok(parts)
+}
+
+/// *No scheme state*.
+fn without_scheme<'a>(
+    base: Option<&'a BrowserUrl>,
+    input: &Input<'_>,
+) -> Result<Parts<'a>, BrowserError> {
+    let base = base.ok_or(BrowserError::RelativeWithoutBase)?;
+    if base.opaque {
+        let only_fragment = input.before.is_empty() && input.query.is_none();
+        if !only_fragment || input.fragment.is_none() {
+            return Err(BrowserError::OpaqueBase);
+        }
+        let mut parts = Parts::of(base.scheme().into());
+        parts.opaque = true;
+        base.path().clone_into(&mut parts.path.text);
+        parts.base_query = base.query();
+        return Ok(parts);
+    }
+    if base.scheme() == "file" {
+        return file(input.before, Some(base), input);
+    }
+    relative(input.before, base, input)
+}
+
+/// *Relative state* and *relative slash state*.
+fn relative<'a>(
+    rest: &str,
+    base: &'a BrowserUrl,
+    input: &Input<'_>,
+) -> Result<Parts<'a>, BrowserError> {
+    let mut parts = Parts::of(base.scheme().into());
+    let special = parts.is_special();
+    let is_slash = |c: char| c == '/' || (special && c == '\\');
+    let Some(after) = rest.strip_prefix(is_slash) else {
+        parts.authority = Authority::of(base);
+        parts.inherit_path(rest, base, input);
+        return Ok(parts);
+    };
+    match after.strip_prefix(is_slash) {
+        Some(after) if special => {
+            authority(base.scheme().into(), after.trim_start_matches(['/', '\\']))
+        }
+        Some(after) => authority(base.scheme().into(), after),
+        None => {
+            parts.authority = Authority::of(base);
+            parts.path.append(after, special);
+            Ok(parts)
+        }
+    }
+}
+
+/// *Authority state*, *host state* and *port state*.
+fn authority<'a>(scheme: Cow<'a, str>, rest: &str) -> Result<Parts<'a>, BrowserError> {
+    let mut parts = Parts::of(scheme);
+    let special = parts.is_special();
+    let end = rest.find(|c: char| c == '/' || (special && c == '\\')).unwrap_or(rest.len());
+    let (text, path) = rest.split_at(end);
+    let mut authority = Authority::default();
+    let host_port = match text.rsplit_once('@') {
+        Some((_, "")) => return Err(BrowserError::HostMissing),
+        Some((credentials, host_port)) => {
+            let (username, password) = split_optional(credentials, ':');
+            authority.username = encode(username, path::USERINFO);
+            authority.password = encode(password.unwrap_or_default(), path::USERINFO);
+            host_port
+        }
+        None => text,
+    };
+    let (host, port) = split_port(host_port);
+    if host.is_empty() && (special || port.is_some()) {
+        return Err(BrowserError::HostMissing);
+    }
+    authority.host = parse_host(host, special)?.to_string();
+    if let Some(port) = port {
+        let port = parse_port(port)?;
+        authority.port = port.filter(|&port| default_port(&parts.scheme) != Some(port));
+    }
+    parts.authority = Some(authority);
+    parts.path_start(path);
+    Ok(parts)
+}
+
+/// Splits at the first colon outside brackets.
+fn split_port(text: &str) -> (&str, Option<&str>) {
+    let mut inside = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => inside = true,
+            ']' => inside = false,
+            ':' if !inside => {
+                let (host, port) = text.split_at(at);
+                return (host, port.strip_prefix(':'));
+            }
+            _ => {}
+        }
+    }
+    (text, None)
+}
+
+/// No digits at all are no port.
+fn parse_port(text: &str) -> Result<Option<u16>, BrowserError> {
+    if !text.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(BrowserError::PortInvalid);
+    }
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| BrowserError::PortOutOfRange)
+}
+
+/// *File state* and *file slash state*; `base` only if it is a `file` URL itself.
+fn file<'a>(
+    rest: &str,
+    base: Option<&'a BrowserUrl>,
+    input: &Input<'_>,
+) -> Result<Parts<'a>, BrowserError> {
+    let mut parts = Parts::of("file".into());
+    parts.authority = Some(Authority::default());
+    if let Some(after) = rest.strip_prefix(['/', '\\']) {
+        if let Some(after) = after.strip_prefix(['/', '\\']) {
+            return file_host(after, parts);
+        }
+        if let Some(base) = base {
+            parts.authority = Authority::of(base);
+            if let Some(drive) =
+                Path::drive(base.path()).filter(|_| !path::starts_with_drive_letter(after))
+            {
+                parts.path.text = format!("/{drive}");
+            }
+        }
+        parts.path.append(after, true);
+        return Ok(parts);
+    }
+    match base {
+        Some(base) => {
+            parts.authority = Authority::of(base);
+            if path::starts_with_drive_letter(rest) {
+                parts.path.append(rest, true);
+            } else {
+                parts.inherit_path(rest, base, input);
+            }
+        }
+        None => parts.path.append(rest, true),
+    }
+    Ok(parts)
+}
+
+/// *File host state*.
+fn file_host<'a>(rest: &str, mut parts: Parts<'a>) -> Result<Parts<'a>, BrowserError> {
+    let (text, path) = rest.split_at(rest.find(['/', '\\']).unwrap_or(rest.len()));
+    if path::is_drive_letter(text) {
+        parts.path.append(rest, true);
+        return Ok(parts);
+    }
+    if !text.is_empty() {
+        let host = parse_host(text, true)?;
+        if host != Host::Domain("localhost".to_owned()) {
+            parts.authority = Some(Authority { host: host.to_string(), ..Authority::default() });
+        }
+    }
+    parts.path_start(path);
+    Ok(parts)
+}
+
+impl<'a> Parts<'a> {
+    fn of(scheme: Cow<'a, str>) -> Self {
+        let path = Path { text: String::new(), file: scheme == "file" };
+        Self { scheme, authority: None, path, opaque: false, base_query: None }
+    }
+
+    fn is_special(&self) -> bool {
+        self.path.file || default_port(&self.scheme).is_some()
+    }
+
+    /// *Path start state*: the slash before the first segment is not part of the segment, and only
+    /// a special URL has a path where none is written.
+    fn path_start(&mut self, rest: &str) {
+        let special = self.is_special();
+        match rest.strip_prefix(|c: char| c == '/' || (special && c == '\\')) {
+            Some(rest) => self.path.append(rest, special),
+            None if special || !rest.is_empty() => self.path.append(rest, special),
+            None => {}
+        }
+    }
+
+    /// The base's path with its last segment replaced, or all of it when there is no `rest`.
+    fn inherit_path(&mut self, rest: &str, base: &'a BrowserUrl, input: &Input<'_>) {
+        base.path().clone_into(&mut self.path.text);
+        if !rest.is_empty() {
+            self.path.shorten();
+            let special = self.is_special();
+            self.path.append(rest, special);
+        } else if input.query.is_none() {
+            self.base_query = base.query();
+        }
+    }
+}
+
+impl Authority {
+    fn of(base: &BrowserUrl) -> Option<Self> {
+        Some(Self {
+            username: base.username().to_owned(),
+            password: base.password().unwrap_or_default().to_owned(),
+            host: base.host()?.to_owned(),
+            port: base.port(),
+        })
+    }
+}
+
+fn encode(text: &str, set: &'static AsciiSet) -> String {
+    utf8_percent_encode(text, set).to_string()
+}
+
+/// *URL serializer*; *query state* and *fragment state* have nothing left but to encode.
+fn serialize(parts: Parts<'_>, input: &Input<'_>) -> BrowserUrl {
+    let special = parts.is_special();
+    let Parts { scheme, authority, path, opaque, base_query } = parts;
+    let mut text = format!("{scheme}:");
+    let (mut username, mut host_start, mut host_end, mut port) = (0, None, 0, None);
+    if let Some(authority) = authority {
+        text.push_str("//");
+        text.push_str(&authority.username);
+        username = text.len();
+        if !authority.password.is_empty() {
+            text.push(':');
+            text.push_str(&authority.password);
+        }
+        if !authority.username.is_empty() || !authority.password.is_empty() {
+            text.push('@');
+        }
+        host_start = Some(text.len());
+        text.push_str(&authority.host);
+        host_end = text.len();
+        port = authority.port;
+        if let Some(port) = port {
+            write!(text, ":{port}").expect("writing to a String succeeds");
+        }
+    } else if !opaque && path.text.starts_with("//") {
+        // Without this the path would be read as an authority.
+        text.push_str("/.");
+    }
+    let path_start = text.len();
+    text.push_str(&path.text);
+    let mut query = None;
+    if input.query.is_some() || base_query.is_some() {
+        query = Some(text.len());
+        text.push('?');
+    }
+    match input.query {
+        Some(own) if special => text.extend(utf8_percent_encode(own, path::SPECIAL_QUERY)),
+        Some(own) => text.extend(utf8_percent_encode(own, path::QUERY)),
+        None => text.push_str(base_query.unwrap_or_default()),
+    }
+    let fragment = input.fragment.map(|fragment| {
+        let start = text.len();
+        text.push('#');
+        text.extend(utf8_percent_encode(fragment, path::FRAGMENT));
+        start
+    });
+    BrowserUrl {
+        scheme: scheme.len(),
+        username,
+        host_start,
+        host_end,
+        port,
+        path: path_start,
+        query,
+        fragment,
+        opaque,
+        text,
+    }
+}

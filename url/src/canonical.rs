@@ -1,0 +1,426 @@
+//! [`CanonicalUrl`]: the one spelling a resource is known by.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+use crate::MAX_LEN;
+use crate::coders::{ascii, url_decode_generic};
+use crate::encode::{PASSWORD, push_encoded, take_escape};
+use crate::error::{Kind, ParseError};
+use crate::host::push_host_port;
+use crate::key::Key;
+use crate::localhost::LocalHost;
+use crate::path::{Ampersands, push_path, recode_args};
+use crate::plain::{self, Origin};
+use crate::split::{Host, Parts, backslash, clean, cut_args, default_port, split};
+
+/// The canonical form of a URL: equal for all spellings of a resource, and a key, never what is
+/// sent to an origin.
+///
+/// Neither `Debug` nor `Display` shows user or password.
+///
+/// It is the canonical URL of WWWOFFLE's README.URL, less what would join two resources:
+///
+/// - **Protocol**: in lower case; `http` where there is none. A text that begins with `/` is a page
+///   of the proxy's own; otherwise an empty host is an error, so that no foreign page can name one.
+/// - **Authority**: ends at the first `/`, `?`, `#` or `\`; user and password end at its last `@`.
+///   They are decoded once, are part of the key, and are never shown.
+/// - **Host and port**: as the WHATWG standard reads them. What is malformed is an error, never a
+///   shorter host. The protocol's own port is dropped.
+/// - **Path**: an escape and its byte are one, except `%2F` and `%00`, which stay; `?`, `#` and `%`
+///   can't stand there raw, so their escapes stay too. A raw `\` is a `/` under protocols that
+///   browsers know, hence never `%5C`. Dot segments go after RFC 3986 §5.2.4; `%2e` is a dot, `%2F`
+///   no slash.
+/// - **Arguments**: an escape and its byte are one, except for `& = ; + ?`, which separate when raw;
+///   a space is `+`. `&amp;` becomes `&`. Without any, the `?` goes too.
+/// - A `%` that begins no escape is `%25`. Blanks and control characters around the text, tabs and
+///   line ends in it, and the fragment mean nothing.
+///
+/// Two texts that browsers send to different resources have one key only by this list:
+/// `tests/properties.rs` holds it against the WHATWG standard. RFC 3986 §2.2 would also keep an
+/// escaped `! $ & ' ( ) * + , ; = : @` in a path apart from the raw one; README.URL joins them, and
+/// 2.9's keys depend on it.
+///
+/// ```
+/// # fn main() -> Result<(), wwwoffle_url::ParseError> {
+/// use wwwoffle_url::{CanonicalUrl, LocalHost};
+/// let local = LocalHost::default();
+/// let url = CanonicalUrl::parse("HTTP://me:secret@WWW.Example.org:80/a/../%7Eb?x=1&amp;y#f", &local)?;
+/// assert_eq!(url.to_string(), "http://www.example.org/~b?x=1&y");
+/// assert_eq!(url.password().as_deref(), Some(&b"secret"[..]));
+/// assert_ne!(url.key(), url.without_credentials().key());
+/// # Ok(()) }
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CanonicalUrl {
+    /// ```text
+    /// protocol "://" host [ ":" port ] path [ "?" arguments ]  [ user [ ":" password ] ]
+    ///         |          |            |    |                  |
+    ///         |          host_end     |    path_end           name_end
+    ///         protocol_end            path_start
+    /// ```
+    /// ASCII throughout. The credentials, encoded, stand behind the rest, so that they are in no
+    /// slice anyone is shown, and the name is one.
+    text: String,
+    protocol_end: usize,
+    host_end: usize,
+    path_start: usize,
+    path_end: usize,
+    name_end: usize,
+    /// As written: never the protocol's own.
+    port: Option<u16>,
+    local: bool,
+}
+
+/// What stands between protocol and host.
+const SCHEME_MARK: &str = "://";
+
+/// Bytes for a port, a path and the like, which a canonical form may have where the text had none.
+const ROOM: usize = 16;
+
+impl CanonicalUrl {
+    /// Reads a URL as README.URL and `docs/` say; `local` is who answers to a URL that is only a
+    /// path.
+    ///
+    /// # Errors
+    ///
+    /// Fails when host or port are malformed, when there is no host though the text does not begin
+    /// with `/`, and when the text or its canonical form has more than [`MAX_LEN`] bytes.
+    pub fn parse(text: &str, local: &LocalHost) -> Result<Self, ParseError> {
+        Self::read(text.as_bytes(), local, |end| text.get(..end).map(str::to_owned))
+    }
+
+    /// The same, for what comes off the wire: bytes outside ASCII count as UTF-8 in the host and
+    /// stand for themselves elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn parse_bytes(text: &[u8], local: &LocalHost) -> Result<Self, ParseError> {
+        Self::read(text, local, |end| text.get(..end).map(|name| ascii(name.to_vec())))
+    }
+
+    /// Reads from the front as long as the text is canonical, and the rest the long way; `take`
+    /// copies a canonical text up to its fragment.
+    fn read(
+        text: &[u8],
+        local: &LocalHost,
+        take: impl Fn(usize) -> Option<String>,
+    ) -> Result<Self, ParseError> {
+        let Some(origin) = plain::origin(text).filter(|_| text.len() <= MAX_LEN) else {
+            return Self::from_clean(&clean(text)?, local);
+        };
+        if let Some((path_end, name_end)) = plain::path_and_args(text, origin.path_start)
+            && let Some(text) = take(name_end)
+        {
+            return Ok(Self::new(text, origin, path_end, name_end, local));
+        }
+        // Nothing before the path is dropped here, so the offsets stay right.
+        let text = clean(text)?;
+        let (start, rest) = text.split_at_checked(origin.path_start).unwrap_or_default();
+        let mut out = Vec::with_capacity(text.len() + ROOM);
+        out.extend_from_slice(start);
+        let (path, args) = cut_args(rest);
+        Self::finish(out, origin, path, args, None, local)
+    }
+
+    /// Reads a text that went through [`clean`]; a second time it might lose a blank at its end.
+    pub(crate) fn from_clean(text: &[u8], local: &LocalHost) -> Result<Self, ParseError> {
+        Self::from_parts(&split(text)?, local)
+    }
+
+    pub(crate) fn from_parts(parts: &Parts<'_>, local: &LocalHost) -> Result<Self, ParseError> {
+        let mut out = Vec::with_capacity(parts.len() + ROOM);
+        out.extend_from_slice(parts.protocol);
+        out.make_ascii_lowercase();
+        let protocol_end = out.len();
+        out.extend_from_slice(SCHEME_MARK.as_bytes());
+        let (host_end, port) = match parts.host {
+            Host::Local => local.push_host_port(&mut out),
+            Host::Written(host) => push_host_port(&mut out, host, default_port(parts.protocol))?,
+        };
+        let origin = Origin { protocol_end, host_end, path_start: out.len(), port };
+        let credentials = parts.user.map(|user| (user, parts.password));
+        Self::finish(out, origin, parts.path, parts.args, credentials, local)
+    }
+
+    /// Writes what follows host and port.
+    fn finish(
+        mut out: Vec<u8>,
+        origin: Origin,
+        path: &[u8],
+        args: Option<&[u8]>,
+        credentials: Option<(&[u8], Option<&[u8]>)>,
+        local: &LocalHost,
+    ) -> Result<Self, ParseError> {
+        let reading = backslash(out.get(..origin.protocol_end).unwrap_or_default());
+        push_path(&mut out, path, reading);
+        let path_end = out.len();
+        if let Some(args) = args.filter(|args| !args.is_empty()) {
+            out.push(b'?');
+            recode_args(&mut out, args, Ampersands::Repaired);
+        }
+        let name_end = out.len();
+        if let Some((user, password)) = credentials {
+            push_credentials(&mut out, user, password, push_recoded);
+        }
+        if out.len() > MAX_LEN {
+            return Err(Kind::TooLong { length: out.len(), limit: MAX_LEN }.into());
+        }
+        Ok(Self::new(ascii(out), origin, path_end, name_end, local))
+    }
+
+    fn new(
+        text: String,
+        origin: Origin,
+        path_end: usize,
+        name_end: usize,
+        local: &LocalHost,
+    ) -> Self {
+        let Origin { protocol_end, host_end, path_start, port } = origin;
+        let mut url = Self {
+            text,
+            protocol_end,
+            host_end,
+            path_start,
+            path_end,
+            name_end,
+            port,
+            local: false,
+        };
+        url.local = local.is(url.host(), url.protocol(), port);
+        debug_assert!(url.check_invariants(), "{url}");
+        url
+    }
+
+    /// The protocol, in lower case.
+    #[must_use]
+    pub fn protocol(&self) -> &str {
+        self.slice(0, self.protocol_end)
+    }
+
+    /// The host without its port; an IPv6 address is in brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.slice(self.protocol_end + SCHEME_MARK.len(), self.host_end)
+    }
+
+    /// The host, and the port where it is not the protocol's own.
+    #[must_use]
+    pub fn host_port(&self) -> &str {
+        self.slice(self.protocol_end + SCHEME_MARK.len(), self.path_start)
+    }
+
+    /// The port, where it is not the protocol's own.
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// The port to connect to; none under a protocol this crate doesn't know.
+    #[must_use]
+    pub fn port_or_default(&self) -> Option<u16> {
+        self.port.or_else(|| default_port(self.protocol().as_bytes()))
+    }
+
+    /// The path, which begins with `/`.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.slice(self.path_start, self.path_end)
+    }
+
+    /// The arguments without their `?`; never empty.
+    #[must_use]
+    pub fn arguments(&self) -> Option<&str> {
+        (self.path_end < self.name_end).then(|| self.slice(self.path_end + 1, self.name_end))
+    }
+
+    /// Path and arguments: what follows the host.
+    #[must_use]
+    pub fn path_and_arguments(&self) -> &str {
+        self.slice(self.path_start, self.name_end)
+    }
+
+    /// The user, decoded.
+    #[must_use]
+    pub fn user(&self) -> Option<Cow<'_, [u8]>> {
+        let (user, _) = self.credentials()?;
+        Some(decoded(user))
+    }
+
+    /// The password, decoded; one that is empty is none.
+    #[must_use]
+    pub fn password(&self) -> Option<Cow<'_, [u8]>> {
+        let (_, password) = self.credentials()?;
+        password.map(decoded)
+    }
+
+    /// The canonical URL, never with credentials.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.slice(0, self.name_end)
+    }
+
+    /// Whether this is one of the proxy's own pages: host and port are those of the [`LocalHost`]
+    /// it was parsed with, whatever the protocol.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.local
+    }
+
+    /// What the entry is found by: SHA-256 of the URL, with its credentials where it has some.
+    #[must_use]
+    pub fn key(&self) -> Key {
+        if self.name_end == self.text.len() {
+            return Key::from_bytes(Sha256::digest(self.text.as_bytes()).into());
+        }
+        Key::from_bytes(self.hash_secret().finalize().into())
+    }
+
+    /// The key of one of several entries for the same URL, which differ in what `variant` says:
+    /// SHA-256 of the URL with its credentials, a line feed, and `variant`.
+    #[must_use]
+    pub fn variant_key(&self, variant: &str) -> Key {
+        let mut hash = self.hash_secret();
+        hash.update(b"\n");
+        hash.update(variant.as_bytes());
+        Key::from_bytes(hash.finalize().into())
+    }
+
+    fn hash_secret(&self) -> Sha256 {
+        let mut hash = Sha256::new();
+        for piece in self.secret_pieces() {
+            hash.update(piece.as_bytes());
+        }
+        hash
+    }
+
+    /// The URL with its credentials, in pieces. Not for showing.
+    pub(crate) fn secret_pieces(&self) -> [&str; 4] {
+        let (start, rest) =
+            self.as_str().split_at_checked(self.protocol_end + 3).unwrap_or_default();
+        let credentials = self.slice(self.name_end, self.text.len());
+        [start, credentials, if credentials.is_empty() { "" } else { "@" }, rest]
+    }
+
+    /// The same URL with these credentials, not encoded, in place of its own: those of Basic
+    /// authorization are part of the key. An empty password is none, and without a user either
+    /// it is no credentials.
+    #[must_use]
+    pub fn with_credentials(&self, user: &[u8], password: Option<&[u8]>) -> Self {
+        let password = password.filter(|password| !password.is_empty());
+        let mut out = self.as_str().as_bytes().to_vec();
+        if !user.is_empty() || password.is_some() {
+            push_credentials(&mut out, user, password, |out, text| {
+                push_encoded(out, text, PASSWORD);
+            });
+        }
+        Self { text: ascii(out), ..self.clone() }
+    }
+
+    /// The same URL without credentials.
+    #[must_use]
+    pub fn without_credentials(&self) -> Self {
+        Self { text: self.as_str().to_owned(), ..self.clone() }
+    }
+
+    /// The URL under which the answer to a POST of a body with this SHA-256 is kept:
+    /// `?!POST:<hex>`, or `?!<arguments>!POST:<hex>` where there are arguments, as 2.9 joins them.
+    #[must_use]
+    pub fn with_post(&self, body_sha256: &[u8; 32]) -> Self {
+        let mut text = self.slice(0, self.path_end).to_owned();
+        text.push_str("?!");
+        if let Some(arguments) = self.arguments() {
+            text.push_str(arguments);
+            text.push('!');
+        }
+        text.push_str("POST:");
+        text.push_str(&hex::encode(body_sha256));
+        let name_end = text.len();
+        text.push_str(self.slice(self.name_end, self.text.len()));
+        Self { text, name_end, ..self.clone() }
+    }
+
+    /// Whether the arguments end as [`with_post`](Self::with_post) makes them.
+    #[must_use]
+    pub fn is_post(&self) -> bool {
+        let Some(arguments) = self.arguments().and_then(|text| text.strip_prefix('!')) else {
+            return false;
+        };
+        let (head, hash) = arguments.rsplit_once("POST:").unwrap_or_default();
+        (head.is_empty() || head.ends_with('!')) && hash.parse::<Key>().is_ok()
+    }
+
+    fn credentials(&self) -> Option<(&str, Option<&str>)> {
+        let text = self.slice(self.name_end, self.text.len());
+        if text.is_empty() {
+            return None;
+        }
+        Some(text.split_once(':').map_or((text, None), |(user, pass)| (user, Some(pass))))
+    }
+
+    fn slice(&self, start: usize, end: usize) -> &str {
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// What holds between text and offsets.
+    fn check_invariants(&self) -> bool {
+        let arguments = self.slice(self.path_end, self.name_end);
+        self.text.is_ascii()
+            && !self.protocol().is_empty()
+            && self.slice(self.protocol_end, self.protocol_end + 3) == SCHEME_MARK
+            && !self.host().is_empty()
+            && self.path().starts_with('/')
+            && self.path_end <= self.name_end
+            && (arguments.is_empty() || (arguments.len() > 1 && arguments.starts_with('?')))
+            && !self.as_str().bytes().any(|byte| byte <= b' ' || byte == b'#' || byte == 0x7f)
+            && !self.slice(self.name_end, self.text.len()).contains(['@', '/', ' '])
+    }
+}
+
+/// Shows the canonical URL, never with credentials.
+impl fmt::Display for CanonicalUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// As `Display`, with the type's name.
+impl fmt::Debug for CanonicalUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CanonicalUrl").field(&self.as_str()).finish()
+    }
+}
+
+fn push_credentials(
+    out: &mut Vec<u8>,
+    user: &[u8],
+    password: Option<&[u8]>,
+    push: impl Fn(&mut Vec<u8>, &[u8]),
+) {
+    push(out, user);
+    if let Some(password) = password {
+        out.push(b':');
+        push(out, password);
+    }
+}
+
+/// Decodes once, and encodes what the password set doesn't keep.
+fn push_recoded(out: &mut Vec<u8>, text: &[u8]) {
+    let mut rest = text;
+    while let [byte, after @ ..] = rest {
+        let (byte, after) = take_escape(rest).unwrap_or((*byte, after));
+        push_encoded(out, &[byte], PASSWORD);
+        rest = after;
+    }
+}
+
+fn decoded(text: &str) -> Cow<'_, [u8]> {
+    if text.contains('%') {
+        Cow::Owned(url_decode_generic(text.as_bytes()))
+    } else {
+        Cow::Borrowed(text.as_bytes())
+    }
+}

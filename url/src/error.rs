@@ -1,0 +1,120 @@
+//! Why a text was refused as a URL.
+
+use std::fmt;
+
+/// A text that is not a URL this crate can give a canonical form.
+///
+/// The message never quotes user, password or port: a password with a raw `/` in it ends the
+/// authority early, and what is left of it stands where a port is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError(Kind);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    TooLong { length: usize, limit: usize },
+    HostTooLong { length: usize, limit: usize },
+    NoHost,
+    BadHost { host: String },
+    BadIpv4 { host: String },
+    BadIpv6 { host: String },
+    BadPort,
+    BadProtocol,
+    NotHierarchical { protocol: String },
+    NoLocalName,
+    BadKey,
+}
+
+impl ParseError {
+    /// The text, or its canonical form, is longer than [`MAX_LEN`](crate::MAX_LEN) bytes.
+    #[must_use]
+    pub fn is_too_long(&self) -> bool {
+        matches!(self.0, Kind::TooLong { .. })
+    }
+
+    /// The host is absent, too long, or not one: a forbidden code point, a name IDNA refuses, a
+    /// number that is no IPv4 address, brackets without an IPv6 address in them.
+    #[must_use]
+    pub fn is_host(&self) -> bool {
+        matches!(
+            self.0,
+            Kind::HostTooLong { .. }
+                | Kind::NoHost
+                | Kind::BadHost { .. }
+                | Kind::BadIpv4 { .. }
+                | Kind::BadIpv6 { .. }
+        )
+    }
+
+    /// The port is not a decimal number from 0 to 65535.
+    #[must_use]
+    pub fn is_port(&self) -> bool {
+        matches!(self.0, Kind::BadPort)
+    }
+
+    /// The URL is of a kind that names nothing on a host: `mailto:`, `data:`, `javascript:` …
+    #[must_use]
+    pub fn is_not_hierarchical(&self) -> bool {
+        matches!(self.0, Kind::NotHierarchical { .. })
+    }
+}
+
+impl From<Kind> for ParseError {
+    fn from(kind: Kind) -> Self {
+        Self(kind)
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::TooLong { length, limit } => {
+                write!(f, "a URL has at most {limit} bytes, this one has {length}")
+            }
+            Kind::HostTooLong { length, limit } => {
+                write!(f, "a host has at most {limit} bytes, this one has {length}")
+            }
+            Kind::NoHost => write!(f, "the URL names no host"),
+            Kind::BadHost { host } => write!(f, "{host:?} is not a host name"),
+            Kind::BadIpv4 { host } => {
+                write!(f, "{host:?} ends in a number but is not an IPv4 address")
+            }
+            Kind::BadIpv6 { host } => {
+                write!(f, "{host:?} is not an IPv6 address in brackets")
+            }
+            Kind::BadPort => write!(f, "a port is a decimal number from 0 to 65535"),
+            Kind::BadProtocol => {
+                write!(f, "a protocol is a letter, then letters, digits, \"+\", \"-\" and \".\"")
+            }
+            Kind::NotHierarchical { protocol } => {
+                write!(f, "a {protocol:?} URL names nothing on a host")
+            }
+            Kind::NoLocalName => write!(f, "the local host needs at least one name"),
+            Kind::BadKey => write!(f, "a key is 64 lower-case hexadecimal digits"),
+        }
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// As much of a host as a message shows, in characters.
+const SHOWN: usize = 80;
+
+/// The beginning of a foreign text, for a message that quotes it.
+pub(crate) fn excerpt(text: &[u8]) -> String {
+    let start = text.get(..SHOWN * 4).unwrap_or(text);
+    String::from_utf8_lossy(start).chars().take(SHOWN).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_quote_control_bytes_and_stay_short() {
+        let long = vec![b'\n'; 1000];
+        let error = ParseError::from(Kind::BadHost { host: excerpt(&long) });
+        let shown = error.to_string();
+        assert!(!shown.contains('\n'));
+        assert!(shown.len() < 200, "{shown}");
+    }
+}

@@ -1,0 +1,245 @@
+//! URLs found in running text: draft-fielding-url-syntax-02 Appendix E, RFC 3986 Appendix C.
+//!
+//! A URL stands in angle brackets, in double quotes or bare between white space, with or without
+//! the prefix `URL:` before it. None of these wrappers is part of it.
+//!
+//! | delimiter | what counts as a URL | what is undone |
+//! |---|---|---|
+//! | `<…>` | a scheme and `//`, or a scheme of [`OPAQUE_SCHEMES`], or any scheme after `URL:` | all white space |
+//! | `"…"` | the same, with no blank but around a line break | line breaks, and blanks around them |
+//! | bare | the same, up to the first character that a URL cannot have | nothing |
+//!
+//! From the end of a bare URL the punctuation of its sentence is taken off, and brackets that were
+//! not opened in it.
+//!
+//! The text is gone over at most three times, so the time is linear.
+
+use std::ops::Range;
+
+use crate::reference::{is_scheme, is_scheme_byte};
+
+/// The longest text in quotes or angle brackets that is looked at, in bytes. A bracket whose
+/// counterpart is further away is no delimiter.
+pub const MAX_ENCLOSED: usize = 16 << 10;
+
+/// Schemes without `//` that are recognised without the prefix `URL:`. Any other word before a
+/// colon is most likely just a word.
+pub const OPAQUE_SCHEMES: [&str; 11] =
+    ["mailto", "news", "nntp", "urn", "tel", "sip", "sips", "xmpp", "magnet", "cid", "mid"];
+
+/// Schemes that end a sentence run together with them: `end.http://h/`.
+const COMMON: [&str; 3] = ["http", "https", "ftp"];
+
+/// A URL that was found in a text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Found {
+    /// The URL, without wrappers, and with line breaks undone.
+    pub url: String,
+    /// Where it stands in the text, in bytes: without wrappers, but with the line breaks.
+    pub span: Range<usize>,
+    /// The URL without the hyphens that stand at its line breaks, if there are any. Printers add
+    /// such hyphens though they should not; which of the two is meant nobody can know (RFC 3986
+    /// Appendix C).
+    pub unhyphenated: Option<String>,
+}
+
+/// Finds the URLs in a text, from left to right.
+///
+/// # Examples
+///
+/// ```
+/// use wwwoffle_url::extract;
+///
+/// let text = "Yes, Jim, I found it under \"http://www.w3.org/pub/WWW/\", but you can probably
+///     pick it up from <URL:ftp://ds.internic.
+///     net/rfc/>. Note the warning in (http://www.ics.uci.edu/uri/#Related).";
+/// let urls: Vec<String> = extract(text).map(|found| found.url).collect();
+/// assert_eq!(urls, [
+///     "http://www.w3.org/pub/WWW/",
+///     "ftp://ds.internic.net/rfc/",
+///     "http://www.ics.uci.edu/uri/#Related",
+/// ]);
+///
+/// let found = extract("<http://example.org/off-\nline>").next().unwrap();
+/// assert_eq!(found.url, "http://example.org/off-line");
+/// assert_eq!(found.unhyphenated.as_deref(), Some("http://example.org/offline"));
+/// ```
+#[must_use]
+pub fn extract(text: &str) -> Extract<'_> {
+    Extract { text, at: 0 }
+}
+
+/// The URLs in a text, from left to right. Made by [`extract`].
+#[derive(Clone, Debug)]
+pub struct Extract<'a> {
+    text: &'a str,
+    /// What is before this is done.
+    at: usize,
+}
+
+impl Iterator for Extract<'_> {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        loop {
+            let start = self.at;
+            let c = self.rest(start).chars().next()?;
+            let found = match c {
+                '<' => self.enclosed(start + 1, '>'),
+                '"' => self.enclosed(start + 1, '"'),
+                _ if c.is_ascii_alphabetic() => self.word(start),
+                _ => None,
+            };
+            if found.is_some() {
+                return found;
+            }
+            if self.at == start {
+                // A scheme does not begin in the middle of a word.
+                let digits = self.rest(start).bytes().take_while(u8::is_ascii_alphanumeric).count();
+                self.at = start + digits.max(c.len_utf8());
+            }
+        }
+    }
+}
+
+impl<'a> Extract<'a> {
+    fn rest(&self, from: usize) -> &'a str {
+        self.text.get(from..).unwrap_or_default()
+    }
+
+    /// A URL that begins with the word at `start`, or after it when the word is `URL:`.
+    fn word(&mut self, start: usize) -> Option<Found> {
+        let rest = self.rest(start);
+        let length = rest.bytes().take_while(|&byte| is_scheme_byte(byte)).count();
+        let word = rest.get(..length).unwrap_or_default();
+        self.at = start + length;
+        if !self.rest(self.at).starts_with(':') {
+            return None;
+        }
+        if word.eq_ignore_ascii_case("url") {
+            let after = self.rest(self.at + 1);
+            self.at = self.text.len() - after.trim_start().len();
+            return self.bare(self.at, true);
+        }
+        match word.rsplit_once('.') {
+            Some((before, scheme)) if is_one_of(scheme, &COMMON) => {
+                self.bare(start + before.len() + 1, false)
+            }
+            _ => self.bare(start, false),
+        }
+    }
+
+    /// A URL that begins at `start` and is delimited by what it cannot contain.
+    fn bare(&mut self, start: usize, prefixed: bool) -> Option<Found> {
+        let rest = self.rest(start);
+        if !begins_url(rest, prefixed) {
+            return None;
+        }
+        let end = rest.find(|c| !may_be_bare(c)).unwrap_or(rest.len());
+        let url = without_punctuation(rest.get(..end)?);
+        if !has_body(url) {
+            return None;
+        }
+        self.at = start + url.len();
+        Some(Found { url: url.to_owned(), span: start..self.at, unhyphenated: None })
+    }
+
+    /// A URL that begins at `start`, after an opening delimiter, and ends before `close`.
+    fn enclosed(&mut self, start: usize, close: char) -> Option<Found> {
+        let rest = self.rest(start);
+        let end = rest.bytes().take(MAX_ENCLOSED).position(|b| matches!(b, b'<' | b'>' | b'"'))?;
+        let (inside, after) = rest.split_at_checked(end)?;
+        if !after.starts_with(close) {
+            return None;
+        }
+        let (body, prefixed) = match inside.trim_start().split_at_checked(4) {
+            Some((prefix, body)) if prefix.eq_ignore_ascii_case("url:") => (body, true),
+            _ => (inside, false),
+        };
+        let body = body.trim_start();
+        if !begins_url(body, prefixed) || !has_body(body) {
+            return None;
+        }
+        // With blanks inside, quotes are around a sentence and not around a URL.
+        if close == '"' && (inside.starts_with(char::is_whitespace) || has_lone_blank(body)) {
+            return None;
+        }
+        let from = start + inside.len() - body.len();
+        self.at = start + end + close.len_utf8();
+        let (url, unhyphenated) = unbroken(body);
+        Some(Found { url, span: from..from + body.trim_end().len(), unhyphenated })
+    }
+}
+
+/// Whether a URL begins here: a scheme, a colon and something that makes it likely.
+fn begins_url(text: &str, prefixed: bool) -> bool {
+    let length = text.bytes().take_while(|&byte| is_scheme_byte(byte)).count();
+    let Some((scheme, rest)) = text.split_at_checked(length) else { return false };
+    let Some(rest) = rest.strip_prefix(':').filter(|_| is_scheme(scheme)) else { return false };
+    rest.starts_with("//")
+        || ((prefixed || is_one_of(scheme, &OPAQUE_SCHEMES)) && rest.starts_with(may_be_bare))
+}
+
+/// Whether anything stands after the scheme but delimiters.
+fn has_body(url: &str) -> bool {
+    url.split_once(':').is_some_and(|(_, body)| body.contains(char::is_alphanumeric))
+}
+
+fn is_one_of(scheme: &str, list: &[&str]) -> bool {
+    list.iter().any(|known| scheme.eq_ignore_ascii_case(known))
+}
+
+/// Delimiters and what RFC 3986 excludes end a bare URL; letters and digits of any script do not.
+fn may_be_bare(c: char) -> bool {
+    if c.is_ascii() {
+        c.is_ascii_graphic() && !matches!(c, '<' | '>' | '"' | '{' | '}' | '\\' | '^' | '`' | '|')
+    } else {
+        c.is_alphanumeric()
+    }
+}
+
+/// Takes off what belongs to the sentence around.
+fn without_punctuation(url: &str) -> &str {
+    let count = |c: char| url.matches(c).count();
+    let (mut round, mut square) = (count(')'), count(']'));
+    let (open_round, open_square) = (count('('), count('['));
+    let mut end = url.len();
+    for (at, c) in url.char_indices().rev() {
+        match c {
+            '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '(' | '[' => {}
+            ')' if round > open_round => round -= 1,
+            ']' if square > open_square => square -= 1,
+            _ => break,
+        }
+        end = at;
+    }
+    url.get(..end).unwrap_or_default()
+}
+
+/// Whether there is white space without a line break.
+fn has_lone_blank(text: &str) -> bool {
+    let words = text.split(|c: char| !c.is_whitespace());
+    words.filter(|blank| !blank.is_empty()).any(|blank| !blank.contains(['\n', '\r']))
+}
+
+/// The text without white space, and if a hyphen stands before a line break, without that too.
+fn unbroken(text: &str) -> (String, Option<String>) {
+    let mut url = String::with_capacity(text.len());
+    let mut unhyphenated: Option<String> = None;
+    let mut rest = text.trim_end();
+    while !rest.is_empty() {
+        let (word, after) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
+        rest = after.trim_start();
+        let blank = after.get(..after.len() - rest.len()).unwrap_or_default();
+        let broken = blank.contains(['\n', '\r']);
+        let hyphenated = word.strip_suffix('-').filter(|_| broken);
+        if hyphenated.is_some() && unhyphenated.is_none() {
+            unhyphenated = Some(url.clone());
+        }
+        if let Some(unhyphenated) = &mut unhyphenated {
+            unhyphenated.push_str(hyphenated.unwrap_or(word));
+        }
+        url.push_str(word);
+    }
+    (url, unhyphenated)
+}

@@ -1,0 +1,290 @@
+//! Hosts and ports, read as the WHATWG URL Standard §3.5 reads them.
+//!
+//! What differs: a host is a name or an address under every protocol, not only under those that
+//! browsers know, since a proxy has to find it in any case.
+
+use std::net::Ipv6Addr;
+
+use idna::AsciiDenyList;
+
+use crate::coders::url_decode_generic;
+use crate::encode::{PLAIN_HOST, split_run};
+use crate::error::{Kind, ParseError, excerpt};
+
+/// Bytes of the longest host that is looked at, percent-decoded. A name that can be resolved has
+/// 253; its longest spelling in UTF-8 is about four times that.
+pub(crate) const MAX_HOST_LEN: usize = 4096;
+
+/// Writes the canonical host, and the port if it is not `default`. Gives where the host ends,
+/// and the port written.
+pub(crate) fn push_host_port(
+    out: &mut Vec<u8>,
+    text: &[u8],
+    default: Option<u16>,
+) -> Result<(usize, Option<u16>), ParseError> {
+    let (host, port) = cut_port(text)?;
+    push_host(out, host)?;
+    let host_end = out.len();
+    let port = port.filter(|port| Some(*port) != default);
+    if let Some(port) = port {
+        out.push(b':');
+        out.extend_from_slice(port.to_string().as_bytes());
+    }
+    Ok((host_end, port))
+}
+
+/// Cuts at the first `:` outside brackets. An empty port is none.
+fn cut_port(text: &[u8]) -> Result<(&[u8], Option<u16>), ParseError> {
+    let end = if text.starts_with(b"[") {
+        let close = text.iter().position(|&byte| byte == b']');
+        close.map(|close| close + 1).ok_or_else(|| Kind::BadIpv6 { host: excerpt(text) })?
+    } else {
+        text.iter().position(|&byte| byte == b':').unwrap_or(text.len())
+    };
+    match text.split_at_checked(end) {
+        None | Some((_, [] | [b':'])) => Ok((text.get(..end).unwrap_or_default(), None)),
+        Some((host, [b':', digits @ ..])) => Ok((host, Some(port(digits)?))),
+        Some(_) => Err(Kind::BadIpv6 { host: excerpt(text) }.into()),
+    }
+}
+
+/// Digits only: `str::parse` would take a sign.
+fn port(digits: &[u8]) -> Result<u16, ParseError> {
+    let mut port: u16 = 0;
+    for byte in digits {
+        let digit = byte.is_ascii_digit().then(|| u16::from(byte - b'0')).ok_or(Kind::BadPort)?;
+        let next = port.checked_mul(10).and_then(|port| port.checked_add(digit));
+        port = next.ok_or(Kind::BadPort)?;
+    }
+    Ok(port)
+}
+
+fn push_host(out: &mut Vec<u8>, text: &[u8]) -> Result<(), ParseError> {
+    if text.is_empty() {
+        return Err(Kind::NoHost.into());
+    }
+    if take_plain(text).is_some_and(|(_, rest)| rest.is_empty()) {
+        out.extend_from_slice(text);
+        return Ok(());
+    }
+    if let [b'[', address @ .., b']'] = text {
+        let address = std::str::from_utf8(address).ok().and_then(|text| text.parse().ok());
+        let address = address.ok_or_else(|| Kind::BadIpv6 { host: excerpt(text) })?;
+        out.extend_from_slice(spell_ipv6(address).as_bytes());
+        return Ok(());
+    }
+    let decoded = url_decode_generic(text);
+    if decoded.len() > MAX_HOST_LEN {
+        return Err(Kind::HostTooLong { length: decoded.len(), limit: MAX_HOST_LEN }.into());
+    }
+    let name = idna::domain_to_ascii_cow(&decoded, AsciiDenyList::URL)
+        .map_err(|_| Kind::BadHost { host: excerpt(&decoded) })?;
+    if name.is_empty() {
+        return Err(Kind::NoHost.into());
+    }
+    if ends_in_number(&name) {
+        let address = ipv4(&name).ok_or_else(|| Kind::BadIpv4 { host: excerpt(&decoded) })?;
+        out.extend_from_slice(std::net::Ipv4Addr::from(address).to_string().as_bytes());
+    } else {
+        out.extend_from_slice(name.as_bytes());
+    }
+    Ok(())
+}
+
+/// Takes a name, up to the first byte that is not of one. It is canonical as it stands: no number,
+/// and nothing IDNA has to look at. Nearly all names are.
+pub(crate) fn take_plain(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut rest = text;
+    loop {
+        let (run, stop) = split_run(rest, PLAIN_HOST);
+        match stop {
+            // Each label that IDNA has to check begins with `xn--`.
+            [b'-', b'-', ..] if run.ends_with(b"xn") => return None,
+            [b'-', after @ ..] => rest = after,
+            _ => {
+                rest = stop;
+                break;
+            }
+        }
+    }
+    let (host, rest) = text.split_at_checked(text.len() - rest.len())?;
+    let number = last_label(host).first().is_some_and(u8::is_ascii_digit);
+    (!host.is_empty() && host.len() <= MAX_HOST_LEN && !number).then_some((host, rest))
+}
+
+/// The last label, a dot at the very end disregarded.
+fn last_label(name: &[u8]) -> &[u8] {
+    let name = name.strip_suffix(b".").unwrap_or(name);
+    let start = name.iter().rposition(|&byte| byte == b'.').map_or(0, |dot| dot + 1);
+    name.get(start..).unwrap_or_default()
+}
+
+/// WHATWG URL §3.5, "ends in a number checker".
+fn ends_in_number(name: &str) -> bool {
+    let last = last_label(name.as_bytes());
+    !last.is_empty() && (last.iter().all(u8::is_ascii_digit) || ipv4_number(last).is_some())
+}
+
+/// WHATWG URL §3.5, "IPv4 parser": decimal, octal (`0…`) and hexadecimal (`0x…`) numbers, the last
+/// of which fills all octets that are left.
+fn ipv4(name: &str) -> Option<u32> {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let mut address: u32 = 0;
+    let mut shift = 32;
+    let mut parts = name.split('.').peekable();
+    while let Some(part) = parts.next() {
+        let number = ipv4_number(part.as_bytes())?;
+        let (limit, by) = if parts.peek().is_some() { (256, 8) } else { (1 << shift, shift) };
+        if number >= limit || shift < by || shift == 0 {
+            return None;
+        }
+        shift -= by;
+        address |= u32::try_from(number << shift).ok()?;
+    }
+    Some(address)
+}
+
+fn ipv4_number(text: &[u8]) -> Option<u64> {
+    let (digits, radix) = match text {
+        [] => return None,
+        [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
+        [b'0', digits @ ..] => (digits, 8),
+        digits => (digits, 10),
+    };
+    let mut number: u64 = 0;
+    for &byte in digits {
+        let digit = char::from(byte).to_digit(radix)?;
+        number = number.saturating_mul(radix.into()).saturating_add(digit.into());
+    }
+    Some(number)
+}
+
+/// RFC 5952 §4, in brackets; the last 32 bits are in hex too, as browsers write them.
+fn spell_ipv6(address: Ipv6Addr) -> String {
+    use std::fmt::Write as _;
+
+    let groups = address.segments();
+    let (mut start, mut length) = (groups.len(), 1);
+    for from in 0..groups.len() {
+        let zeros = groups.iter().skip(from).take_while(|group| **group == 0).count();
+        if zeros > length {
+            (start, length) = (from, zeros);
+        }
+    }
+    let mut text = String::from("[");
+    for (position, group) in groups.iter().enumerate() {
+        if position == start {
+            text.push_str("::");
+        } else if position < start || position >= start + length {
+            if position > 0 && !text.ends_with(':') {
+                text.push(':');
+            }
+            let _ = write!(text, "{group:x}");
+        }
+    }
+    text.push(']');
+    text
+}
+
+/// Gives a host, and perhaps a port, its one spelling (`CanonicaliseHost`).
+///
+/// ```
+/// # fn main() -> Result<(), wwwoffle_url::ParseError> {
+/// assert_eq!(wwwoffle_url::canonicalise_host(b"WWW.B\xc3\xbccher.example:081")?,
+///     "www.xn--bcher-kva.example:81");
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// Fails where [`CanonicalUrl::parse`](crate::CanonicalUrl::parse) would because of host or port.
+pub fn canonicalise_host(text: &[u8]) -> Result<String, ParseError> {
+    let mut out = Vec::with_capacity(text.len());
+    push_host_port(&mut out, text, None)?;
+    Ok(crate::coders::ascii(out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_ports() {
+        let rows = [
+            ("H.Example", "h.example"),
+            ("h.example:", "h.example"),
+            ("h.example:0081", "h.example:81"),
+            ("h.example:0", "h.example:0"),
+            ("foo_bar.example", "foo_bar.example"),
+            ("_dmarc.example", "_dmarc.example"),
+            ("good.example!x", "good.example!x"),
+            ("b\u{fc}cher.example", "xn--bcher-kva.example"),
+            ("xn--BCHER-kva.example", "xn--bcher-kva.example"),
+            ("%66oo.example", "foo.example"),
+            ("127.1", "127.0.0.1"),
+            ("0x7f.1", "127.0.0.1"),
+            ("0x7f000001", "127.0.0.1"),
+            ("0177.0.0.1.", "127.0.0.1"),
+            ("0x", "0.0.0.0"),
+            ("1.2.3", "1.2.0.3"),
+            ("4294967295", "255.255.255.255"),
+            ("1.2.3.4-5", "1.2.3.4-5"),
+            ("1..", "1.."),
+            (".", "."),
+            ("-", "-"),
+            ("[::1]", "[::1]"),
+            ("[0:0:1:0:0:0:1:1]:7", "[0:0:1::1:1]:7"),
+            ("[1:0:2:3:4:5:6:7]", "[1:0:2:3:4:5:6:7]"),
+            ("[1:2:3:4:5:6:0:0]", "[1:2:3:4:5:6::]"),
+            ("[::FFFF:1.2.3.4]", "[::ffff:102:304]"),
+            ("[::]", "[::]"),
+        ];
+        for (given, expected) in rows {
+            assert_eq!(canonicalise_host(given.as_bytes()).unwrap(), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_host_or_port() {
+        for given in [
+            "",
+            ":80",
+            "a b",
+            "a%20b",
+            "a%2fb",
+            "a%40b",
+            "a%00b",
+            "h%3a81",
+            "a\u{ad}%",
+            "%",
+            "xn--a\u{fc}",
+            "256.1.1.1",
+            "1.2.3.4.5",
+            "08",
+            "0x100000000",
+            "4294967296",
+            "1.2..3",
+            "99999999999999999999999",
+            "[",
+            "[]",
+            "[::1",
+            "[::1]x",
+            "[::1%25eth0]",
+            "[1::2::3]",
+            "[1.2.3.4]",
+            "[g::1]",
+            "[v1.a]",
+            "::1",
+            "1:2:3",
+            "%5b::1%5d",
+            "a[b",
+            "\u{ad}",
+        ] {
+            let error = canonicalise_host(given.as_bytes()).unwrap_err();
+            assert!(error.is_host() || error.is_port(), "{given}: {error}");
+        }
+        for given in ["h:80a", "h:+80", "h:-1", "h:65536", "h:%38", "h:8 0", "h:80:90"] {
+            assert!(canonicalise_host(given.as_bytes()).unwrap_err().is_port(), "{given}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The names and ports that mean this proxy itself.
+
+use crate::error::{Kind, ParseError};
+use crate::host::push_host_port;
+use crate::split::default_port;
+
+/// Names and ports that mean this proxy itself.
+///
+/// The first name is the one in links to our own pages, and the host of a URL that is only a path.
+///
+/// ```
+/// # fn main() -> Result<(), wwwoffle_url::ParseError> {
+/// use wwwoffle_url::{CanonicalUrl, LocalHost};
+/// let local = LocalHost::new(&["proxy.lan", "::1"], 8080, None)?;
+/// let page = CanonicalUrl::parse("/queue/", &local)?;
+/// assert_eq!(page.as_str(), "http://proxy.lan:8080/queue/");
+/// assert!(CanonicalUrl::parse("http://[0:0::1]:8080/", &local)?.is_local());
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalHost {
+    /// Canonical hosts, without the dot at the end that DNS allows; never empty.
+    names: Vec<String>,
+    http_port: u16,
+    tls_port: Option<u16>,
+}
+
+impl LocalHost {
+    /// Takes hosts in any spelling; IPv6 addresses with or without brackets.
+    ///
+    /// # Errors
+    ///
+    /// Fails without names, or when one of them is not a host.
+    pub fn new(names: &[&str], http_port: u16, tls_port: Option<u16>) -> Result<Self, ParseError> {
+        let names = names.iter().map(|name| canonical(name)).collect::<Result<Vec<_>, _>>()?;
+        if names.is_empty() {
+            return Err(Kind::NoLocalName.into());
+        }
+        Ok(Self { names, http_port, tls_port })
+    }
+
+    /// The name in links to our own pages; an IPv6 address is in brackets.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.names.first().map_or("localhost", String::as_str)
+    }
+
+    /// All names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// The port of our own pages.
+    #[must_use]
+    pub fn http_port(&self) -> u16 {
+        self.http_port
+    }
+
+    /// The port of our own pages over TLS.
+    #[must_use]
+    pub fn https_port(&self) -> Option<u16> {
+        self.tls_port
+    }
+
+    /// Whether this host, as a canonical URL spells it, is one of the names. A dot at the end
+    /// changes nothing: the same machine answers, and the proxy would ask itself.
+    #[must_use]
+    pub fn has_name(&self, host: &str) -> bool {
+        let host = host.strip_suffix('.').unwrap_or(host);
+        self.names.iter().any(|name| name == host)
+    }
+
+    /// Whether host and port (the protocol's own when none is written) are ours.
+    pub(crate) fn is(&self, host: &str, protocol: &str, port: Option<u16>) -> bool {
+        // The name first: it nearly always differs, mostly in length.
+        self.has_name(host) && {
+            let port = port.or_else(|| default_port(protocol.as_bytes()));
+            port.is_some() && (port == Some(self.http_port) || port == self.tls_port)
+        }
+    }
+
+    /// Host and port, if it isn't the default, of a URL that is only a path.
+    pub(crate) fn push_host_port(&self, out: &mut Vec<u8>) -> (usize, Option<u16>) {
+        out.extend_from_slice(self.name().as_bytes());
+        let host_end = out.len();
+        let port = Some(self.http_port).filter(|port| *port != 80);
+        if let Some(port) = port {
+            out.push(b':');
+            out.extend_from_slice(port.to_string().as_bytes());
+        }
+        (host_end, port)
+    }
+}
+
+impl Default for LocalHost {
+    /// `localhost`, `127.0.0.1` and `::1` at the ports 8080 and 8443.
+    fn default() -> Self {
+        let names = ["localhost", "127.0.0.1", "[::1]"].map(String::from).to_vec();
+        Self { names, http_port: 8080, tls_port: Some(8443) }
+    }
+}
+
+fn canonical(name: &str) -> Result<String, ParseError> {
+    let bracketed = format!("[{name}]");
+    let name = if name.matches(':').count() > 1 && !name.starts_with('[') {
+        bracketed.as_str()
+    } else {
+        name
+    };
+    let mut out = Vec::new();
+    let (_, port) = push_host_port(&mut out, name.as_bytes(), None)?;
+    if port.is_some() {
+        return Err(Kind::BadHost { host: crate::error::excerpt(name.as_bytes()) }.into());
+    }
+    let text = crate::coders::ascii(out);
+    Ok(text.strip_suffix('.').map(str::to_owned).unwrap_or(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_canonical_and_ipv6_is_bracketed_once() {
+        let local = LocalHost::new(&["::1", "LOCALHOST.", "127.1", "[0::2]"], 80, Some(443));
+        let names: Vec<_> = local.unwrap().names().map(str::to_owned).collect();
+        assert_eq!(names, ["[::1]", "localhost", "127.0.0.1", "[::2]"]);
+        for wrong in [&[][..], &[""], &["a b"], &["a:80"], &["[::1"], &["1:2:3"]] {
+            assert!(LocalHost::new(wrong, 8080, None).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Names and records of WWWOFFLE 2.9, by which an old spool is read.
+
+use md5::{Digest, Md5};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
+use crate::canonical::CanonicalUrl;
+use crate::encode::{PROTOCOL, split_run};
+use crate::error::{Kind, ParseError};
+use crate::host::canonicalise_host;
+use crate::link::{Target, link_url, resolve};
+use crate::localhost::LocalHost;
+use crate::path::{canonicalise_name, remove_dot_segments};
+use crate::split::{Host, Parts, clean, default_port, split};
+
+/// The name 2.9 gives a file, less its first letter (`MakeHash`): MD5 in base64 without padding,
+/// with `-` for `/`.
+///
+/// ```
+/// assert_eq!(wwwoffle_url::make_hash(b""), "1B2M2Y8AsgTpgAmY7PhCfg");
+/// ```
+#[must_use]
+pub fn make_hash(text: &[u8]) -> String {
+    STANDARD_NO_PAD.encode(Md5::digest(text)).replace('/', "-")
+}
+
+/// Where 2.9 keeps a URL: `<protocol>/<dir>/D<hash>`, and `U<hash>` for the URL itself.
+///
+/// ```
+/// # fn main() -> Result<(), wwwoffle_url::ParseError> {
+/// use wwwoffle_url::{CanonicalUrl, LocalHost, OldName};
+/// let url = CanonicalUrl::parse("http://[::1]:81/x?y", &LocalHost::default())?;
+/// assert_eq!(OldName::of(&url).dir, "[0:0:0:0:0:0:0:1]:81");
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OldName {
+    /// The directory under the protocol's: host and port.
+    pub dir: String,
+    /// The file name without its first letter.
+    pub hash: String,
+}
+
+impl OldName {
+    /// The name under 2.9's own spelling, as far as it follows from ours: IPv6 addresses in full,
+    /// `%2F` in the path as `/`.
+    ///
+    /// Not found this way are URLs that 2.9 kept with `&amp;` in their arguments, with a path that
+    /// ended in `/.`, or cut at a `%00`; the `U` files of its spool tell their names.
+    #[must_use]
+    pub fn of(url: &CanonicalUrl) -> Self {
+        let port = url.port().map_or(String::new(), |port| format!(":{port}"));
+        let dir = spell_host(url.host()) + &port;
+        let [start, credentials, at, _] = url.secret_pieces();
+        let mut path = url.path().as_bytes().to_vec();
+        if url.path().contains("%2F") {
+            path = remove_dot_segments(url.path().replace("%2F", "/").as_bytes());
+        }
+        let mut file = [start, credentials, at, &dir].concat().into_bytes();
+        file.append(&mut path);
+        if let Some(arguments) = url.arguments() {
+            file.push(b'?');
+            file.extend_from_slice(arguments.as_bytes());
+        }
+        Self { dir, hash: make_hash(&file) }
+    }
+}
+
+/// 2.9 never shortens an IPv6 address.
+fn spell_host(host: &str) -> String {
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let Some(address) = address.and_then(|text| text.parse::<std::net::Ipv6Addr>().ok()) else {
+        return host.to_owned();
+    };
+    let groups: Vec<_> = address.segments().iter().map(|group| format!("{group:x}")).collect();
+    format!("[{}]", groups.join(":"))
+}
+
+/// The hosts of the local network: patterns of which the first that matches decides.
+///
+/// `*` stands for any text; a `!` in front makes a match mean "not local". A pattern for an IPv6
+/// address may be written for its short or its full spelling.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LocalNet(Vec<(bool, String)>);
+
+impl LocalNet {
+    /// Takes patterns in the order they are tried in.
+    #[must_use]
+    pub fn new(patterns: &[&str]) -> Self {
+        let parse = |pattern: &&str| match pattern.strip_prefix('!') {
+            Some(pattern) => (false, canonical_pattern(pattern)),
+            None => (true, canonical_pattern(pattern)),
+        };
+        Self(patterns.iter().map(parse).collect())
+    }
+
+    /// Whether a canonical host is on the local network.
+    #[must_use]
+    pub fn matches(&self, host: &str) -> bool {
+        let old = spell_host(host);
+        let found = self.0.iter().find(|(_, pattern)| {
+            matches(pattern.as_bytes(), host.as_bytes())
+                || matches(pattern.as_bytes(), old.as_bytes())
+        });
+        found.is_some_and(|(local, _)| *local)
+    }
+}
+
+fn canonical_pattern(pattern: &str) -> String {
+    let literal = (!pattern.contains('*')).then(|| canonicalise_host(pattern.as_bytes()).ok());
+    literal.flatten().unwrap_or_else(|| pattern.to_ascii_lowercase())
+}
+
+/// Wildcard match; goes back to the latest `*` only, so the time is at most the product of the
+/// lengths, and hosts are short.
+fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut pattern, mut text) = (pattern, text);
+    let mut retry = None;
+    loop {
+        match (pattern, text) {
+            ([b'*', rest @ ..], _) => {
+                pattern = rest;
+                retry = Some((rest, text));
+            }
+            ([one, more @ ..], [byte, rest @ ..]) if one == byte => {
+                pattern = more;
+                text = rest;
+            }
+            ([], []) => return true,
+            _ => {
+                let Some((again, [_, rest @ ..])) = retry else { return false };
+                pattern = again;
+                text = rest;
+                retry = Some((again, rest));
+            }
+        }
+    }
+}
+
+/// The parts `CreateURL` takes, encoded as in a URL.
+#[derive(Clone, Copy, Default)]
+#[expect(missing_docs, reason = "the names are those of the record, where they are explained")]
+pub struct OldParts<'a> {
+    pub proto: &'a [u8],
+    pub hostport: &'a [u8],
+    pub path: &'a [u8],
+    pub args: Option<&'a [u8]>,
+    pub user: Option<&'a [u8]>,
+    pub pass: Option<&'a [u8]>,
+}
+
+/// Who is local, for [`OldRecord`].
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// Names and ports of the proxy.
+    pub local_host: LocalHost,
+    /// Hosts that are not asked for through a proxy.
+    pub local_net: LocalNet,
+}
+
+/// All 2.9 knows about a URL, under the names of its `URL` type.
+///
+/// The spelling is ours; `dir` and `hash` are those of the files in a spool of 2.9, so they follow
+/// 2.9's spelling where the two differ ([`OldName`]). Holds the password in clear: not for logs.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OldRecord {
+    /// Canonical, without credentials.
+    pub name: String,
+    /// Canonical, with credentials.
+    pub file: String,
+    /// File name in a spool of 2.9, without its first letter.
+    pub hash: String,
+    /// Directory in a spool of 2.9, under the protocol's.
+    pub dir: String,
+    /// A URL by which a browser gets this one through the proxy.
+    pub link: String,
+    /// `name` from the host on.
+    pub hostp: String,
+    /// `name` from the path on.
+    pub pathp: String,
+    /// Protocol, in lower case.
+    pub proto: String,
+    /// Host, and port where it isn't the protocol's own.
+    pub hostport: String,
+    /// Host.
+    pub host: String,
+    /// Port where it isn't the protocol's own.
+    pub port: Option<u16>,
+    /// Path.
+    pub path: String,
+    /// Arguments.
+    pub args: Option<String>,
+    /// User, decoded.
+    pub user: Option<Vec<u8>>,
+    /// Password, decoded.
+    pub pass: Option<Vec<u8>>,
+    /// Whether it is a page of the proxy's own.
+    pub local: bool,
+    /// Whether the host is the proxy's or on the local network.
+    pub localnet: bool,
+    /// Whether 2.9 knows the protocol.
+    pub handled: bool,
+    /// The protocol's own port; 0 for an unknown protocol.
+    pub defport: u16,
+    /// `name` with path and arguments as they were written.
+    pub original_name: Vec<u8>,
+    /// `pathp` as it was written.
+    pub original_pathp: Vec<u8>,
+    /// `path` as it was written.
+    pub original_path: Vec<u8>,
+    /// `args` as they were written.
+    pub original_args: Option<Vec<u8>>,
+}
+
+impl OldRecord {
+    /// The record of a URL in a string (`SplitURL`).
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`CanonicalUrl::parse`] does.
+    pub fn split_url(text: &[u8], around: &Surroundings) -> Result<Self, ParseError> {
+        Self::split_clean(&clean(text)?, around)
+    }
+
+    fn split_clean(text: &[u8], around: &Surroundings) -> Result<Self, ParseError> {
+        let parts = split(text)?;
+        let url = CanonicalUrl::from_parts(&parts, &around.local_host)?;
+        Ok(Self::new(&url, &parts, around))
+    }
+
+    /// The record of a URL in parts (`CreateURL`). An empty host is the proxy's own.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`CanonicalUrl::parse`] does, and when the protocol is not one.
+    pub fn create_url(parts: &OldParts<'_>, around: &Surroundings) -> Result<Self, ParseError> {
+        let (_, rest) = split_run(parts.proto, PROTOCOL);
+        if !rest.is_empty() || !parts.proto.first().is_some_and(u8::is_ascii_alphabetic) {
+            return Err(Kind::BadProtocol.into());
+        }
+        let password = parts.pass.filter(|pass| !pass.is_empty() && parts.user.is_some());
+        let host = match parts.hostport {
+            [] => Host::Local,
+            host => Host::Written(host),
+        };
+        let user = parts.user.filter(|user| !user.is_empty() || password.is_some());
+        let (path, args) = (parts.path, parts.args);
+        let split = Parts { protocol: parts.proto, user, password, host, path, args };
+        let url = CanonicalUrl::from_parts(&split, &around.local_host)?;
+        Ok(Self::new(&url, &split, around))
+    }
+
+    /// The record of where a link in the page `base` leads (`LinkURL`).
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`link_url`] does.
+    pub fn link_url(base: &[u8], link: &[u8], around: &Surroundings) -> Result<Self, ParseError> {
+        let base = CanonicalUrl::parse_bytes(base, &around.local_host)?;
+        let url = link_url(&base, link, &around.local_host)?;
+        let link = clean(link)?;
+        match resolve(&base, &link) {
+            Target::Base => Ok(Self::canonical(&url, around)),
+            Target::OtherProtocol { text, .. } => Self::split_clean(text, around),
+            Target::Text(text) => Self::split_clean(&text, around),
+            Target::Joined(text) => {
+                let parts = split(&text)?;
+                let path = canonicalise_name(parts.path);
+                Ok(Self::new(&url, &Parts { path: &path, ..parts }, around))
+            }
+        }
+    }
+
+    /// The record of `url` with these credentials, not encoded, in place of its own
+    /// (`AddPasswordURL`).
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`CanonicalUrl::parse`] does.
+    pub fn add_password_url(
+        url: &[u8],
+        user: Option<&[u8]>,
+        pass: Option<&[u8]>,
+        around: &Surroundings,
+    ) -> Result<Self, ParseError> {
+        let url = CanonicalUrl::parse_bytes(url, &around.local_host)?;
+        let Some(user) = user else {
+            // 2.9 remembers a password without a user, but puts it in no URL.
+            let pass = pass.filter(|pass| !pass.is_empty()).map(<[u8]>::to_vec);
+            return Ok(Self { pass, ..Self::canonical(&url.without_credentials(), around) });
+        };
+        Ok(Self::canonical(&url.with_credentials(user, pass), around))
+    }
+
+    fn canonical(url: &CanonicalUrl, around: &Surroundings) -> Self {
+        let written = Parts {
+            protocol: url.protocol().as_bytes(),
+            user: None,
+            password: None,
+            host: Host::Written(url.host_port().as_bytes()),
+            path: url.path().as_bytes(),
+            args: url.arguments().map(str::as_bytes),
+        };
+        Self::new(url, &written, around)
+    }
+
+    fn new(url: &CanonicalUrl, written: &Parts<'_>, around: &Surroundings) -> Self {
+        let name = url.as_str();
+        let handled = matches!(url.protocol(), "http" | "https" | "ftp" | "finger");
+        let own_port = default_port(url.protocol().as_bytes()).filter(|_| handled);
+        let hostp = [url.host_port(), url.path_and_arguments()].concat();
+        // A browser can't be given a link under a protocol it doesn't know.
+        let link = if matches!(url.protocol(), "http" | "https" | "ftp") {
+            name.to_owned()
+        } else {
+            let local = &around.local_host;
+            format!("http://{}:{}/{}/{hostp}", local.name(), local.http_port(), url.protocol())
+        };
+        let OldName { dir, hash } = OldName::of(url);
+        let original_path = original_path(written);
+        let question: &[u8] = if written.args.is_some() { b"?" } else { b"" };
+        let original_pathp = [&original_path, question, written.args.unwrap_or_default()].concat();
+        let host = match written.host {
+            Host::Local => url.host_port().as_bytes(),
+            Host::Written(host) => host,
+        };
+        Self {
+            name: name.to_owned(),
+            file: url.secret_pieces().concat(),
+            hash,
+            dir,
+            link,
+            hostp,
+            pathp: url.path_and_arguments().to_owned(),
+            proto: url.protocol().to_owned(),
+            hostport: url.host_port().to_owned(),
+            host: url.host().to_owned(),
+            port: url.port(),
+            path: url.path().to_owned(),
+            args: url.arguments().map(str::to_owned),
+            user: url.user().map(std::borrow::Cow::into_owned),
+            pass: url.password().map(std::borrow::Cow::into_owned),
+            local: url.is_local(),
+            localnet: around.local_host.has_name(url.host())
+                || around.local_net.matches(url.host()),
+            handled,
+            defport: own_port.unwrap_or(0),
+            original_name: [written.protocol, b"://", host, &original_pathp].concat(),
+            original_pathp,
+            original_path,
+            original_args: written.args.map(<[u8]>::to_vec),
+        }
+    }
+}
+
+/// A path that is empty is `/` even in the original spelling.
+fn original_path(written: &Parts<'_>) -> Vec<u8> {
+    if written.path.is_empty() { b"/".to_vec() } else { written.path.to_vec() }
+}

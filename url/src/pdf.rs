@@ -1,0 +1,214 @@
+//! URL strings and digital identifiers as the PDF Reference defines them for Web Capture (chapter 10,
+//! "Document Interchange").
+//!
+//! A PDF file that was made of web pages finds them again by their URL, in a canonical form of its
+//! own: much closer to the URL as written than [`BrowserUrl`](crate::BrowserUrl), since no escape is
+//! touched.
+
+use md5::{Digest as _, Md5};
+
+use crate::reference::{is_scheme_byte, split_optional};
+use crate::resolve::{MAX_REFERENCE, directory, merge_segments};
+
+/// Why a URL has no canonical string.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PdfError {
+    /// The URL or its base is longer than [`MAX_REFERENCE`].
+    #[error("the URL is {0} bytes long, above the limit of {MAX_REFERENCE}")]
+    TooLong(usize),
+    /// A relative URL, without a base or with one that is relative too.
+    #[error("a relative URL without an absolute base")]
+    Relative,
+}
+
+/// A URL after RFC 1808 §2.1: unlike RFC 3986 it parts the path at the first `;`, and does not tell
+/// an empty authority from none.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    scheme: Option<&'a str>,
+    net_loc: Option<&'a str>,
+    path: &'a str,
+    params: Option<&'a str>,
+    query: Option<&'a str>,
+}
+
+/// Gives a URL the canonical form under which PDF files keep captured pages.
+///
+/// These are the seven steps of "URL Strings": the URL is made absolute (RFC 1808 §4) and loses its
+/// fragment; scheme and host are put in lower case; `localhost` in a `file` URL and the scheme's
+/// own port go; dot segments go (RFC 1808 §4 step 6, so a `..` at the top stays). The document's
+/// note on percent-encoding holds here too: a URL is taken to be encoded once, and no `%` is read,
+/// added or removed.
+///
+/// Three things the document leaves open. The default port of `https` is 443. Steps 4 to 7 are for
+/// URLs with `//` or a path from the root: those of `mailto:` and the like have neither host nor
+/// path. And a relative path or parameters against a base without a path get the slash that RFC 1808
+/// forgot, so that `g` and `http://h` do not make the host `hg`.
+///
+/// # Errors
+///
+/// [`PdfError`] for a relative URL without an absolute base, and for a text above
+/// [`MAX_REFERENCE`].
+///
+/// # Examples
+///
+/// ```
+/// use wwwoffle_url::pdf_canonical;
+///
+/// let canonical = pdf_canonical("HTTP://WWW.Example.COM:80/a/./b/../%7Ec#top", None)?;
+/// assert_eq!(canonical, "http://www.example.com/a/%7Ec");
+/// assert_eq!(pdf_canonical("FILE://localhost/x", None)?, "file:///x");
+/// assert_eq!(pdf_canonical("../y", Some("ftp://h:21/a/b/c"))?, "ftp://h/a/y");
+/// # Ok::<(), wwwoffle_url::PdfError>(())
+/// ```
+pub fn pdf_canonical(url: &str, base: Option<&str>) -> Result<String, PdfError> {
+    let longest = url.len().max(base.map_or(0, str::len));
+    if longest > MAX_REFERENCE {
+        return Err(PdfError::TooLong(longest));
+    }
+    let mut parts = Parts::parse(url);
+    let mut merged = String::new();
+    if parts.scheme.is_none() {
+        let base = Parts::parse(base.ok_or(PdfError::Relative)?);
+        parts = parts.against(&base, &mut merged);
+    }
+    let scheme = parts.scheme.ok_or(PdfError::Relative)?.to_ascii_lowercase();
+    let path = match parts.net_loc {
+        None if !parts.path.starts_with('/') => parts.path.to_owned(),
+        _ => merge_segments(parts.path),
+    };
+    let mut result = format!("{scheme}:");
+    if let Some(net_loc) = parts.net_loc {
+        result.push_str("//");
+        push_net_loc(&mut result, &scheme, net_loc);
+    }
+    if parts.net_loc.is_none() && path.starts_with("//") {
+        // What dot removal leaves would be read as a host.
+        result.push_str("/.");
+    }
+    result.push_str(&path);
+    for (delimiter, text) in [(';', parts.params), ('?', parts.query)] {
+        if let Some(text) = text {
+            result.push(delimiter);
+            result.push_str(text);
+        }
+    }
+    Ok(result)
+}
+
+/// The MD5 digest that names captured data, in lower-case hex: of the canonical URL string, and of
+/// the content after it where there is one.
+///
+/// The document our rules come from breaks off after "generated using the MD5 message-digest
+/// algorithm"; what is digested it does not tell any more. The digest of the URL string alone is
+/// that of the page's URL, and with the content it tells versions of the page apart. `canonical`
+/// is what [`pdf_canonical`] gives; it is digested as it stands.
+///
+/// # Examples
+///
+/// ```
+/// # use wwwoffle_url::{pdf_canonical, pdf_identifier};
+/// let canonical = pdf_canonical("http://Example.org:80/", None)?;
+/// assert_eq!(pdf_identifier(&canonical, None), "d0d92cdc9b30c1300fbc3c7ebd304be0");
+/// assert_ne!(pdf_identifier(&canonical, Some(b"x")), pdf_identifier(&canonical, None));
+/// # Ok::<(), wwwoffle_url::PdfError>(())
+/// ```
+#[must_use]
+pub fn pdf_identifier(canonical: &str, content: Option<&[u8]>) -> String {
+    let mut digest = Md5::new();
+    digest.update(canonical);
+    digest.update(content.unwrap_or_default());
+    hex::encode(digest.finalize())
+}
+
+impl<'a> Parts<'a> {
+    /// RFC 1808 §2.4, whose order is fragment, scheme, location, query, parameters; step 2 of the
+    /// document drops the fragment.
+    fn parse(text: &'a str) -> Self {
+        let (rest, _fragment) = split_optional(text, '#');
+        let (scheme, rest) = match rest.split_once(':') {
+            Some((scheme, rest)) if !scheme.is_empty() && scheme.bytes().all(is_scheme_byte) => {
+                (Some(scheme), rest)
+            }
+            _ => (None, rest),
+        };
+        let (net_loc, rest) = match rest.strip_prefix("//") {
+            Some(rest) => {
+                // A query directly after the host was not foreseen, but it is common.
+                let (net_loc, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+                (Some(net_loc), rest)
+            }
+            None => (None, rest),
+        };
+        let (rest, query) = split_optional(rest, '?');
+        let (path, params) = split_optional(rest, ';');
+        Self { scheme, net_loc, path, params, query }
+    }
+
+    /// RFC 1808 §4; the numbers are its steps. `merged` holds a path that had to be put together.
+    fn against(mut self, base: &Parts<'a>, merged: &'a mut String) -> Self {
+        // 2c: the scheme of the base.
+        self.scheme = base.scheme;
+        // 3: a location of its own, if it is not empty.
+        if self.net_loc.is_some_and(|net_loc| !net_loc.is_empty()) {
+            return self;
+        }
+        self.net_loc = base.net_loc;
+        if self.path.starts_with('/') {
+            // 4: an absolute path.
+        } else if self.path.is_empty() {
+            // 5: the path of the base, and what follows it as far as nothing else does.
+            let missing = base.path.is_empty() && base.net_loc.is_some() && self.params.is_some();
+            self.path = if missing { "/" } else { base.path };
+            if self.params.is_none() {
+                self.params = base.params;
+                self.query = self.query.or(base.query);
+            }
+        } else {
+            // 6: a relative path; its dots are removed later, with those of all others.
+            let directory = directory(base.path);
+            let missing = directory.is_empty() && base.net_loc.is_some();
+            *merged = format!("{}{directory}{}", if missing { "/" } else { "" }, self.path);
+            self.path = merged;
+        }
+        self
+    }
+}
+
+/// Steps 4 to 6: user information stays as it is.
+fn push_net_loc(result: &mut String, scheme: &str, net_loc: &str) {
+    let (userinfo, host_port) = match net_loc.rsplit_once('@') {
+        Some((userinfo, rest)) => (Some(userinfo), rest),
+        None => (None, net_loc),
+    };
+    // The colons of an IPv6 address are no port's.
+    let address = host_port.rfind(']').map_or(0, |at| at + 1);
+    let (host, port) = match host_port.get(address..).and_then(|rest| rest.split_once(':')) {
+        Some((rest, port)) => {
+            (host_port.get(..address + rest.len()).unwrap_or_default(), Some(port))
+        }
+        None => (host_port, None),
+    };
+    if let Some(userinfo) = userinfo {
+        result.push_str(userinfo);
+        result.push('@');
+    }
+    let host = host.to_ascii_lowercase();
+    if !(scheme == "file" && host == "localhost") {
+        result.push_str(&host);
+    }
+    let default = match scheme {
+        "http" => Some(80),
+        "https" => Some(443),
+        "ftp" => Some(21),
+        _ => None,
+    };
+    if let Some(port) = port {
+        let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
+        if default.is_none() || !is_number || port.parse::<u16>().ok() != default {
+            result.push(':');
+            result.push_str(port);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Texts that are their own canonical form, in front or altogether: most of those a proxy sees.
+//!
+//! Only speed depends on this module. What it accepts is what the other modules would give back
+//! byte for byte; a property compares the two.
+
+use crate::encode::{ARGS_AS_TYPED, FORM_ARGS, PATH, PATH_NO_DOT, is, split_run, take_escape};
+use crate::host::take_plain;
+
+/// Where the parts before the path end in a text that begins canonically.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) protocol_end: usize,
+    pub(crate) host_end: usize,
+    pub(crate) path_start: usize,
+    pub(crate) port: Option<u16>,
+}
+
+/// Reads protocol, host and port up to the path, which is there. `None` says that they are not
+/// canonical, or that it takes more to tell.
+pub(crate) fn origin(text: &[u8]) -> Option<Origin> {
+    let (protocol_end, default, rest) = match text {
+        [b'h', b't', b't', b'p', b's', b':', b'/', b'/', rest @ ..] => (5, 443, rest),
+        [b'h', b't', b't', b'p', b':', b'/', b'/', rest @ ..] => (4, 80, rest),
+        _ => return None,
+    };
+    let (host, rest) = take_plain(rest)?;
+    let host_end = protocol_end + 3 + host.len();
+    let (port, rest) = match rest {
+        [b'/', ..] => (None, rest),
+        [b':', rest @ ..] => take_port(rest, default)?,
+        _ => return None,
+    };
+    Some(Origin { protocol_end, host_end, path_start: text.len() - rest.len(), port })
+}
+
+/// Reads path and arguments up to the fragment or the end: where either ends.
+pub(crate) fn path_and_args(text: &[u8], path_start: usize) -> Option<(usize, usize)> {
+    let rest = skip_path(text.get(path_start..)?)?;
+    let path_end = text.len() - rest.len();
+    let rest = match rest {
+        [b'?', args @ ..] => skip_args(args)?,
+        rest => rest,
+    };
+    Some((path_end, text.len() - rest.len()))
+}
+
+/// A port that is written as it would be printed, up to the path.
+fn take_port(rest: &[u8], default: u16) -> Option<(Option<u16>, &[u8])> {
+    let mut port: u16 = 0;
+    let mut after = rest;
+    while let [byte @ b'0'..=b'9', rest @ ..] = after {
+        port = port.checked_mul(10)?.checked_add(u16::from(byte - b'0'))?;
+        after = rest;
+    }
+    let shortest = matches!(rest, [b'1'..=b'9', ..] | [b'0', b'/', ..]);
+    (shortest && port != default && after.starts_with(b"/")).then_some((Some(port), after))
+}
+
+/// Skips a canonical path, up to its `?`, its `#` or the end.
+fn skip_path(path: &[u8]) -> Option<&[u8]> {
+    let mut rest = path;
+    loop {
+        let (run, stop) = split_run(rest, PATH_NO_DOT);
+        match stop {
+            [] | [b'?' | b'#', ..] => return Some(stop),
+            // What begins like a dot segment is looked at elsewhere. After an escape or another
+            // dot none begins; before the first run there is none, since the path begins with `/`.
+            [b'.', after @ ..] if !run.ends_with(b"/") => rest = after,
+            _ => rest = skip_escape(stop, |value| matches!(value, 0 | b'/') || !is(value, PATH))?,
+        }
+    }
+}
+
+/// Skips canonical arguments, of which there are some, up to a `#` or the end.
+fn skip_args(args: &[u8]) -> Option<&[u8]> {
+    let mut rest = args;
+    loop {
+        let (run, stop) = split_run(rest, ARGS_AS_TYPED);
+        match stop {
+            [] | [b'#', ..] => return (stop.len() < args.len()).then_some(stop),
+            [b';', after @ ..] if !run.ends_with(b"&amp") => rest = after,
+            _ => rest = skip_escape(stop, |value| value != b' ' && !is(value, FORM_ARGS))?,
+        }
+    }
+}
+
+/// Skips an escape that has upper-case digits, of a byte that needs one.
+fn skip_escape(text: &[u8], needed: impl Fn(u8) -> bool) -> Option<&[u8]> {
+    let (value, rest) = take_escape(text)?;
+    let [_, high, low, ..] = text else { return None };
+    let upper = !high.is_ascii_lowercase() && !low.is_ascii_lowercase();
+    (upper && needed(value)).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+    use crate::split::clean;
+    use crate::{CanonicalUrl, LocalHost};
+
+    const PIECES: &[&str] = &[
+        "a", "b-c", "x.y", "xn--", "1", "/", ".", "..", "?", "#", "&", "&amp", ";", "%", "%2F",
+        "%2f", "%00", "%41", "%26", "%3B", "%20", "+", " ", "\t", ":80", ":8080", ":081", "@", "=",
+        "|", "\\", "é", "_", "~", "'",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 8192, ..<_>::default() })]
+
+        #[test]
+        fn the_long_way_gives_the_same(
+            start in select(&["http://", "http://a/", "https://a.b:1/", "https://a?"][..]),
+            rest in prop::collection::vec(select(PIECES), 0..10),
+        ) {
+            let text = [start, &rest.concat()].concat();
+            let local = LocalHost::default();
+            if origin(text.as_bytes()).is_some() {
+                let long = CanonicalUrl::from_clean(&clean(text.as_bytes()).unwrap(), &local);
+                prop_assert_eq!(CanonicalUrl::parse(&text, &local), long.clone());
+                prop_assert_eq!(CanonicalUrl::parse_bytes(text.as_bytes(), &local), long);
+            }
+        }
+    }
+
+    fn find(text: &str) -> Option<(usize, usize)> {
+        path_and_args(text.as_bytes(), origin(text.as_bytes())?.path_start)
+    }
+
+    #[test]
+    fn canonical_texts_are_found() {
+        for text in [
+            "http://a/",
+            "https://www.b-c.example:8443/a/b.c/d..;e/%C3%A9%2F?a=b&c;d=%26#e",
+            "http://a:0/a.?&#b",
+        ] {
+            assert!(find(text).is_some(), "{text}");
+        }
+        for text in [
+            "http://a",
+            "HTTP://a/",
+            "http://A/",
+            "http://1/",
+            "http://a.1/",
+            "http://xn--a/",
+            "http://a:80/",
+            "http://a:01/",
+            "http://a:/",
+            "http://a:65536/",
+            "http://u@a/",
+            "http:///",
+            "http://a/.",
+            "http://a/b/../c",
+            "http://a/.b",
+            "http://a/?",
+            "http://a/?#",
+            "http://a/%2f",
+            "http://a/%41",
+            "http://a/?&amp;",
+            "http://a/?%41",
+            "http://a/?%20",
+            "http://a/&",
+            "http://a/ ",
+            "http://a/b\t",
+            "http://a/%",
+            "https://a:443/",
+            "ftp://a/",
+        ] {
+            assert_eq!(find(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! References: URLs as they are written, taken apart without judging them.
+//!
+//! A reference has a path and up to four components around it. Each of them is absent when its
+//! delimiter is not there, and empty when the delimiter is there with nothing after it; the two are
+//! kept apart, so that taking apart and putting together are inverse (RFC 3986 §5.3).
+
+use std::fmt;
+
+/// The five components of a URL reference ([RFC 3986 Appendix B]; draft-fielding-url-syntax-02 §4.4
+/// and Appendix B, which call the authority *server*).
+///
+/// Parsing cannot fail: every text is a reference of some kind. Putting the components together
+/// again, with [`Display`](fmt::Display), gives back the text that was parsed, byte for byte.
+///
+/// # Examples
+///
+/// ```
+/// use wwwoffle_url::Reference;
+///
+/// let reference = Reference::parse("http://www.ics.uci.edu/pub/ietf/uri/?#Related");
+/// assert_eq!(reference.scheme(), Some("http"));
+/// assert_eq!(reference.authority(), Some("www.ics.uci.edu"));
+/// assert_eq!(reference.path(), "/pub/ietf/uri/");
+/// assert_eq!(reference.query(), Some(""));
+/// assert_eq!(reference.fragment(), Some("Related"));
+/// assert_eq!(reference.to_string(), "http://www.ics.uci.edu/pub/ietf/uri/?#Related");
+/// ```
+///
+/// [RFC 3986 Appendix B]: https://www.rfc-editor.org/rfc/rfc3986#appendix-B
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Reference<'a> {
+    pub(crate) scheme: Option<&'a str>,
+    pub(crate) authority: Option<&'a str>,
+    pub(crate) path: &'a str,
+    pub(crate) query: Option<&'a str>,
+    pub(crate) fragment: Option<&'a str>,
+}
+
+impl<'a> Reference<'a> {
+    /// Takes a reference apart.
+    ///
+    /// This is the regular expression of RFC 3986 Appendix B. It takes anything before the first
+    /// colon for a scheme, if no `/`, `?` or `#` comes before it: `1:2` has the scheme `1`, which
+    /// §3.1 would not allow. Whether a component is well formed is not asked here.
+    /// The expression in the draft's own Appendix B lets the scheme run to the *last* colon before
+    /// a slash, against the draft's §4.2; that is not followed.
+    #[must_use]
+    pub fn parse(text: &'a str) -> Self {
+        let (rest, fragment) = split_optional(text, '#');
+        let (rest, query) = split_optional(rest, '?');
+        let (scheme, rest) = match rest.split_once(':') {
+            Some((scheme, rest)) if !scheme.is_empty() && !scheme.contains('/') => {
+                (Some(scheme), rest)
+            }
+            _ => (None, rest),
+        };
+        let (authority, path) = match rest.strip_prefix("//") {
+            Some(rest) => {
+                let end = rest.find('/').unwrap_or(rest.len());
+                let (authority, path) = rest.split_at(end);
+                (Some(authority), path)
+            }
+            None => (None, rest),
+        };
+        Self { scheme, authority, path, query, fragment }
+    }
+
+    /// The scheme as written, without its `:`.
+    #[must_use]
+    pub fn scheme(&self) -> Option<&'a str> {
+        self.scheme
+    }
+
+    /// What stands between `//` and the path: user information, host and port, not taken apart.
+    #[must_use]
+    pub fn authority(&self) -> Option<&'a str> {
+        self.authority
+    }
+
+    /// The path, with its leading slash if there is one. It is never absent, but may be empty.
+    #[must_use]
+    pub fn path(&self) -> &'a str {
+        self.path
+    }
+
+    /// What follows the first `?`, without it.
+    #[must_use]
+    pub fn query(&self) -> Option<&'a str> {
+        self.query
+    }
+
+    /// What follows the first `#`, without it.
+    #[must_use]
+    pub fn fragment(&self) -> Option<&'a str> {
+        self.fragment
+    }
+
+    /// The same reference with another fragment or none.
+    #[must_use]
+    pub fn with_fragment(self, fragment: Option<&'a str>) -> Self {
+        Self { fragment, ..self }
+    }
+}
+
+impl fmt::Display for Reference<'_> {
+    /// Component recomposition, RFC 3986 §5.3; draft-fielding-url-syntax-02 §5.2 step 7.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(scheme) = self.scheme {
+            write!(f, "{scheme}:")?;
+        }
+        if let Some(authority) = self.authority {
+            write!(f, "//{authority}")?;
+        }
+        f.write_str(self.path)?;
+        if let Some(query) = self.query {
+            write!(f, "?{query}")?;
+        }
+        if let Some(fragment) = self.fragment {
+            write!(f, "#{fragment}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether `text` is spelled like a scheme (RFC 3986 §3.1).
+pub(crate) fn is_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.bytes().all(is_scheme_byte)
+}
+
+/// Whether a scheme may have this byte after its first.
+pub(crate) fn is_scheme_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
+}
+
+/// Splits at the first `delimiter`, if there is one.
+pub(crate) fn split_optional(text: &str, delimiter: char) -> (&str, Option<&str>) {
+    match text.split_once(delimiter) {
+        Some((before, after)) => (before, Some(after)),
+        None => (text, None),
+    }
+}

@@ -1,0 +1,188 @@
+//! Cutting a text into protocol, user information, host, path and arguments.
+
+use std::borrow::Cow;
+
+use crate::MAX_LEN;
+use crate::encode::{AUTHORITY_END, PROTOCOL, is, split_run};
+use crate::error::{Kind, ParseError};
+use crate::path::Backslash;
+
+/// The protocol of a text that names none.
+pub(crate) const HTTP: &[u8] = b"http";
+
+/// The parts of a URL as they were written, without their delimiters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts<'a> {
+    /// In the letter case it came in.
+    pub(crate) protocol: &'a [u8],
+    pub(crate) user: Option<&'a [u8]>,
+    pub(crate) password: Option<&'a [u8]>,
+    pub(crate) host: Host<'a>,
+    /// May be empty, or begin with `\`.
+    pub(crate) path: &'a [u8],
+    /// Empty after a bare `?`, which canonically is none.
+    pub(crate) args: Option<&'a [u8]>,
+}
+
+impl Parts<'_> {
+    /// Bytes of all parts.
+    pub(crate) fn len(&self) -> usize {
+        let host = match self.host {
+            Host::Local => 0,
+            Host::Written(host) => host.len(),
+        };
+        let optional = [self.user, self.password, self.args];
+        let optional = optional.map(|part| part.map_or(0, <[u8]>::len));
+        self.protocol.len() + host + self.path.len() + optional.iter().sum::<usize>()
+    }
+}
+
+/// Whom a URL names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Host<'a> {
+    /// This proxy: the text began with `/`.
+    Local,
+    /// A host, and perhaps a port, as written.
+    Written(&'a [u8]),
+}
+
+/// Drops what no reader of URLs looks at: blanks and control characters at both ends, tabs and
+/// line ends anywhere (as the WHATWG standard does), the fragment.
+pub(crate) fn clean(text: &[u8]) -> Result<Cow<'_, [u8]>, ParseError> {
+    if text.len() > MAX_LEN {
+        return Err(Kind::TooLong { length: text.len(), limit: MAX_LEN }.into());
+    }
+    // No early exit: this way it takes many bytes at a time.
+    let odd = text.iter().map(|&byte| u8::from(byte <= b' ' || byte == b'#'));
+    if odd.fold(0, |any, odd| any | odd) == 0 {
+        return Ok(Cow::Borrowed(text));
+    }
+    let start = text.iter().position(|&byte| byte > b' ').unwrap_or(text.len());
+    let end = text.iter().rposition(|&byte| byte > b' ').map_or(start, |last| last + 1);
+    let text = text.get(start..end).unwrap_or_default();
+    // Blanks before a fragment are not at an end.
+    let text = text.split(|&byte| byte == b'#').next().unwrap_or_default();
+    let ignored = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r');
+    if text.iter().any(ignored) {
+        return Ok(text.iter().copied().filter(|byte| !ignored(byte)).collect());
+    }
+    Ok(Cow::Borrowed(text))
+}
+
+/// Cuts a text that went through [`clean`].
+pub(crate) fn split(text: &[u8]) -> Result<Parts<'_>, ParseError> {
+    if text.starts_with(b"/") {
+        let (path, args) = cut_args(text);
+        let host = Host::Local;
+        return Ok(Parts { protocol: HTTP, user: None, password: None, host, path, args });
+    }
+    let (protocol, rest) = cut_protocol(text)?;
+    let mut at = None;
+    let mut end = rest.len();
+    for (position, &byte) in rest.iter().enumerate() {
+        if byte == b'@' {
+            at = Some(position);
+        } else if is(byte, AUTHORITY_END) {
+            end = position;
+            break;
+        }
+    }
+    let (authority, rest) = rest.split_at_checked(end).unwrap_or((rest, &[]));
+    let (user, password, host) = match at.and_then(|at| authority.split_at_checked(at)) {
+        Some((userinfo, host)) => {
+            let (user, password) = cut_userinfo(userinfo);
+            (user, password, host.get(1..).unwrap_or_default())
+        }
+        None => (None, None, authority),
+    };
+    let (path, args) = cut_args(rest);
+    Ok(Parts { protocol, user, password, host: Host::Written(host), path, args })
+}
+
+/// An empty password is none, and an empty user without one is none either.
+fn cut_userinfo(userinfo: &[u8]) -> (Option<&[u8]>, Option<&[u8]>) {
+    let mut pieces = userinfo.splitn(2, |&byte| byte == b':');
+    let user = pieces.next().unwrap_or_default();
+    let password = pieces.next().filter(|password| !password.is_empty());
+    ((!user.is_empty() || password.is_some()).then_some(user), password)
+}
+
+/// Arguments begin at the first `?`.
+pub(crate) fn cut_args(rest: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let end = rest.iter().position(|&byte| byte == b'?').unwrap_or(rest.len());
+    let (path, rest) = rest.split_at_checked(end).unwrap_or((rest, &[]));
+    (path, rest.get(1..))
+}
+
+/// Protocols whose URLs name nothing on a host. Without this list `mailto:a@b` would be user
+/// `mailto` with a password, as in `user:password@host`.
+const NOT_HIERARCHICAL: [&[u8]; 11] = [
+    b"about",
+    b"blob",
+    b"cid",
+    b"data",
+    b"javascript",
+    b"mailto",
+    b"mid",
+    b"sms",
+    b"tel",
+    b"urn",
+    b"view-source",
+];
+
+/// Takes protocol, `:` and up to two slashes.
+///
+/// Protocols that browsers know are one whatever follows (`http:www.a.example/`); any other word
+/// before a `:` is one unless it reads better as a host (`a.example:80`) or a user (`u:p@h`).
+fn cut_protocol(text: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
+    // Nearly all, so they go first.
+    if let Some(rest) = text.strip_prefix(b"https://") {
+        return Ok((b"https", rest));
+    }
+    if let Some(rest) = text.strip_prefix(b"http://") {
+        return Ok((HTTP, rest));
+    }
+    let (name, rest) = split_run(text, PROTOCOL);
+    let [b':', rest @ ..] = rest else { return Ok((HTTP, text)) };
+    if !name.first().is_some_and(u8::is_ascii_alphabetic) {
+        return Ok((HTTP, text));
+    }
+    let known = backslash(name) == Backslash::Slash;
+    let slash = |byte: u8| byte == b'/' || (known && byte == b'\\');
+    match rest {
+        _ if !known && NOT_HIERARCHICAL.iter().any(|one| one.eq_ignore_ascii_case(name)) => {
+            let protocol = String::from_utf8_lossy(name).to_ascii_lowercase();
+            Err(Kind::NotHierarchical { protocol }.into())
+        }
+        [first, second, rest @ ..] if slash(*first) && slash(*second) => Ok((name, rest)),
+        [first, rest @ ..] if slash(*first) => Ok((name, rest)),
+        _ if known => Ok((name, rest)),
+        [first, ..] if first.is_ascii_digit() || is(*first, AUTHORITY_END) => Ok((HTTP, text)),
+        [] => Ok((HTTP, text)),
+        _ => {
+            let mut authority = rest.iter().take_while(|&&byte| !is(byte, AUTHORITY_END));
+            let user = authority.any(|&byte| byte == b'@');
+            Ok(if user { (HTTP, text) } else { (name, rest) })
+        }
+    }
+}
+
+/// How browsers read a `\` under this protocol: as `/` where WHATWG calls its scheme special.
+pub(crate) fn backslash(protocol: &[u8]) -> Backslash {
+    const SPECIAL: [&[u8]; 6] = [b"http", b"https", b"ftp", b"ws", b"wss", b"file"];
+    // The first comparison settles nearly all.
+    if matches!(protocol, b"https" | b"http")
+        || SPECIAL.iter().any(|one| one.eq_ignore_ascii_case(protocol))
+    {
+        Backslash::Slash
+    } else {
+        Backslash::Ordinary
+    }
+}
+
+/// The port a protocol has when none is written.
+pub(crate) fn default_port(protocol: &[u8]) -> Option<u16> {
+    const PORTS: [(&[u8], u16); 6] =
+        [(b"https", 443), (b"http", 80), (b"ftp", 21), (b"ws", 80), (b"wss", 443), (b"finger", 79)];
+    PORTS.iter().find(|(one, _)| one.eq_ignore_ascii_case(protocol)).map(|(_, port)| *port)
+}

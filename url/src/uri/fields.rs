@@ -1,0 +1,282 @@
+//! The parts of a URI without their escapes, and back (`decode-uri-fields`, `encode-uri-fields`).
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+
+use super::{Authority, Part, Uri, UriError, grammar};
+use crate::reference::split_optional;
+
+/// What no part escapes: `unreserved` and the `sub-delims` that delimit in none of them.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';');
+/// User information between its colons, and host names.
+const NAME: &AsciiSet = &KEPT.remove(b'&').remove(b'=');
+/// `pchar`.
+const SEGMENT: &AsciiSet = &NAME.remove(b':').remove(b'@');
+/// `segment-nz-nc`: the first segment of a reference without a scheme.
+const FIRST_SEGMENT: &AsciiSet = &SEGMENT.add(b':');
+/// The name of a pair; the first `=` ends it.
+const PAIR_NAME: &AsciiSet = &KEPT.remove(b':').remove(b'@').remove(b'/').remove(b'?');
+/// The value of a pair; the next `&` ends it.
+const PAIR_VALUE: &AsciiSet = &PAIR_NAME.remove(b'=');
+/// A fragment up to its own query, which the first `?` begins.
+const FRAGMENT: &AsciiSet = &SEGMENT.remove(b'/');
+
+/// A URI in decoded fields.
+///
+/// Texts are bytes: what percent-decoding gives need not be UTF-8. Only percent-encoding is undone:
+/// a `+` is a `+`.
+///
+/// # Examples
+///
+/// ```
+/// use wwwoffle_url::{Grammar, Pair, Uri};
+///
+/// let uri = Uri::parse("http://me%40home:a%3Ab@h/x%2Fy?q=1%26&r#top?z=%C3%A9", Grammar::Strict)?;
+/// let mut fields = uri.decode_fields();
+/// let authority = fields.authority.as_ref().unwrap();
+/// assert_eq!(authority.userinfo, Some(vec![b"me@home".to_vec(), b"a:b".to_vec()]));
+/// assert_eq!(fields.path.segments, [b"x/y"]);
+/// assert_eq!(fields.query, Some(vec![Pair::new("q", Some("1&")), Pair::new("r", None)]));
+/// assert_eq!(fields.fragment.as_ref().unwrap().query, Some(vec![Pair::new("z", Some("é"))]));
+/// assert_eq!(fields.encode()?, uri);
+///
+/// fields.path.segments.push(b"a b".to_vec());
+/// assert_eq!(fields.encode()?.form(), "http://me%40home:a%3Ab@h/x%2Fy/a%20b?q=1%26&r#top?z=%C3%A9");
+/// # Ok::<(), wwwoffle_url::UriError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct UriFields {
+    /// Never escaped.
+    pub scheme: Option<String>,
+    /// User information, host and port.
+    pub authority: Option<AuthorityFields>,
+    /// Never absent, but maybe empty.
+    pub path: PathFields,
+    /// Pairs joined by `&`. `Some` of no pairs is an empty query.
+    pub query: Option<Vec<Pair>>,
+    /// The fragment, with a query of its own perhaps.
+    pub fragment: Option<FragmentFields>,
+}
+
+/// User information, host and port.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct AuthorityFields {
+    /// Segments joined by `:`, at least one; most often user name and password.
+    pub userinfo: Option<Vec<Vec<u8>>>,
+    /// The host.
+    pub host: HostField,
+    /// Digits, perhaps none.
+    pub port: Option<String>,
+}
+
+impl fmt::Debug for AuthorityFields {
+    /// The user information is left out, since it may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hidden = self.userinfo.as_ref().map(|_| "\u{2026}");
+        f.debug_struct("AuthorityFields")
+            .field("userinfo", &hidden)
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .finish()
+    }
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum HostField {
+    /// An `IP-literal` with its brackets; never escaped.
+    Literal(String),
+    /// A name or IPv4 address, decoded.
+    Name(Vec<u8>),
+}
+
+/// A path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PathFields {
+    /// Whether it begins with a slash.
+    pub rooted: bool,
+    /// What stands between the slashes.
+    pub segments: Vec<Vec<u8>>,
+}
+
+/// A name, and a value if there is a `=`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pair {
+    /// Before the first `=`.
+    pub name: Vec<u8>,
+    /// After it.
+    pub value: Option<Vec<u8>>,
+}
+
+impl Pair {
+    /// A pair of texts.
+    #[must_use]
+    pub fn new(name: &str, value: Option<&str>) -> Self {
+        Self { name: name.as_bytes().to_vec(), value: value.map(|value| value.as_bytes().to_vec()) }
+    }
+}
+
+/// A fragment as scripts use it: a text, and pairs after a `?`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FragmentFields {
+    /// Before the first `?`.
+    pub text: Vec<u8>,
+    /// After it.
+    pub query: Option<Vec<Pair>>,
+}
+
+impl Uri {
+    /// Takes the parts further apart and undoes their escapes (`decode-uri-fields`).
+    ///
+    /// Separators are looked for first and escapes undone after (RFC 3986 §2.4), so an escaped
+    /// separator is an ordinary character of its field.
+    #[must_use]
+    pub fn decode_fields(&self) -> UriFields {
+        UriFields {
+            scheme: self.scheme.clone(),
+            authority: self.authority.as_ref().map(|authority| AuthorityFields {
+                userinfo: authority.userinfo.as_ref().map(|t| t.split(':').map(decode).collect()),
+                host: if authority.host.starts_with('[') {
+                    HostField::Literal(authority.host.clone())
+                } else {
+                    HostField::Name(decode(&authority.host))
+                },
+                port: authority.port.clone(),
+            }),
+            path: PathFields {
+                rooted: self.rooted,
+                segments: self.segments.iter().map(|segment| decode(segment)).collect(),
+            },
+            query: self.query.as_deref().map(decode_pairs),
+            fragment: self.fragment.as_deref().map(|fragment| {
+                let (text, query) = split_optional(fragment, '?');
+                FragmentFields { text: decode(text), query: query.map(decode_pairs) }
+            }),
+        }
+    }
+}
+
+impl UriFields {
+    /// Joins the fields to a URI (or relative reference, without a scheme), escaping what each of
+    /// them must (`encode-uri-fields`). Its grammar is strict.
+    ///
+    /// Decoding the result gives these fields again. The other way round the spelling of escapes
+    /// may differ: `%7e` becomes `~`, and `%2C` becomes `,`.
+    ///
+    /// # Errors
+    ///
+    /// [`UriError`] where the fields would form something that is read back differently, and for a
+    /// scheme, address or port that is none.
+    pub fn encode(&self) -> Result<Uri, UriError> {
+        if let Some(scheme) = &self.scheme {
+            grammar::check_scheme(scheme)?;
+        }
+        let authority = self.authority.as_ref().map(AuthorityFields::encode).transpose()?;
+        let fragment = self.fragment.as_ref().map(FragmentFields::encode).transpose()?;
+        Ok(Uri {
+            segments: self.encode_path()?,
+            scheme: self.scheme.clone(),
+            authority,
+            rooted: self.path.rooted,
+            query: self.query.as_ref().map(|query| encode_pairs(query, Part::Query)).transpose()?,
+            fragment,
+        })
+    }
+
+    fn encode_path(&self) -> Result<Vec<String>, UriError> {
+        let PathFields { rooted, segments } = &self.path;
+        match (segments.as_slice(), rooted) {
+            ([], true) => return Err(UriError::Path("a slash begins a segment")),
+            ([first, ..], false) if first.is_empty() => {
+                return Err(UriError::Path("the first segment is empty"));
+            }
+            ([_, ..], false) if self.authority.is_some() => {
+                return Err(UriError::Path("no slash is between it and the authority"));
+            }
+            ([first, _, ..], true) if first.is_empty() && self.authority.is_none() => {
+                return Err(UriError::Path("two slashes begin an authority"));
+            }
+            _ => {}
+        }
+        let first = if self.scheme.is_none() && !rooted { FIRST_SEGMENT } else { SEGMENT };
+        let sets = std::iter::once(first).chain(std::iter::repeat(SEGMENT));
+        Ok(segments.iter().zip(sets).map(|(segment, set)| encode(segment, set)).collect())
+    }
+}
+
+impl AuthorityFields {
+    fn encode(&self) -> Result<Authority, UriError> {
+        let userinfo = match self.userinfo.as_deref() {
+            Some([]) => return Err(UriError::Ambiguous(Part::UserInfo)),
+            Some(parts) => {
+                let parts: Vec<_> = parts.iter().map(|part| encode(part, NAME)).collect();
+                Some(parts.join(":"))
+            }
+            None => None,
+        };
+        let host = match &self.host {
+            HostField::Literal(text) if text.starts_with('[') => text.clone(),
+            HostField::Literal(text) => return Err(UriError::Literal(text.clone())),
+            HostField::Name(name) => encode(name, NAME),
+        };
+        let kind = grammar::host_kind(&host)?;
+        grammar::check_port(self.port.as_deref().unwrap_or_default())?;
+        Ok(Authority { userinfo, host, kind, port: self.port.clone() })
+    }
+}
+
+impl FragmentFields {
+    fn encode(&self) -> Result<String, UriError> {
+        let mut text = encode(&self.text, FRAGMENT);
+        if let Some(query) = &self.query {
+            text.push('?');
+            text.push_str(&encode_pairs(query, Part::Fragment)?);
+        }
+        Ok(text)
+    }
+}
+
+fn decode(text: &str) -> Vec<u8> {
+    percent_decode_str(text).collect()
+}
+
+fn encode(text: &[u8], set: &'static AsciiSet) -> String {
+    percent_encode(text, set).to_string()
+}
+
+fn decode_pairs(text: &str) -> Vec<Pair> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let pairs = text.split('&').map(|pair| split_optional(pair, '='));
+    pairs.map(|(name, value)| Pair { name: decode(name), value: value.map(decode) }).collect()
+}
+
+fn encode_pairs(pairs: &[Pair], part: Part) -> Result<String, UriError> {
+    if matches!(pairs, [Pair { name, value: None }] if name.is_empty()) {
+        return Err(UriError::Ambiguous(part));
+    }
+    let pairs = pairs.iter().map(|pair| {
+        let mut text = encode(&pair.name, PAIR_NAME);
+        if let Some(value) = &pair.value {
+            text.push('=');
+            text.push_str(&encode(value, PAIR_VALUE));
+        }
+        text
+    });
+    Ok(pairs.collect::<Vec<_>>().join("&"))
+}

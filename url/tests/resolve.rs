@@ -1,0 +1,156 @@
+//! References against their bases: every measured row of `data/resolve.jsonl`, the three rule sets.
+//!
+//! Where we differ on purpose, the row is in `data/resolve-differences.txt` with the reason.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "rows that cannot be read must fail the test"
+)]
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use wwwoffle_url::{Reference, ResolveError, Rules, resolve};
+
+const ROWS: &str = include_str!("data/resolve.jsonl");
+const DIFFERENCES: &str = include_str!("data/resolve-differences.txt");
+const COLUMNS: [(Rules, &str); 3] = [
+    (Rules::DraftFielding, "draft-fielding-02"),
+    (Rules::Rfc3986, "rfc3986"),
+    (Rules::Browser, "whatwg"),
+];
+
+/// Our answer in the words of the file: `null` is a failure.
+fn answer(base: &str, reference: &str, rules: Rules) -> Value {
+    resolve(base, reference, rules).map_or(Value::Null, |found| found.to_string().into())
+}
+
+/// Column, base and reference of each difference, with our answer.
+fn differences() -> BTreeMap<[&'static str; 3], Value> {
+    let rows = DIFFERENCES.lines().filter(|row| !row.starts_with('#'));
+    let fields = rows.map(|row| row.split(" | ").collect::<Vec<_>>());
+    let known = fields.map(|fields| match fields[..] {
+        [column, base, reference, ours, _reason] => {
+            ([column, base, reference], serde_json::from_str(ours).unwrap())
+        }
+        _ => panic!("a difference has five fields: {fields:?}"),
+    });
+    known.collect()
+}
+
+/// Compares all rows of `text`; gives back what is wrong, and the keys that were used.
+fn compare(text: &str) -> Vec<String> {
+    let differences = differences();
+    let mut unused: Vec<_> = differences.keys().collect();
+    let mut wrong = Vec::new();
+    for (number, row) in (1..).zip(text.lines()) {
+        let row: Value = serde_json::from_str(row).unwrap();
+        let (base, reference) = (row["base"].as_str().unwrap(), row["ref"].as_str().unwrap());
+        for (rules, column) in COLUMNS {
+            let (want, got) = (&row[column], answer(base, reference, rules));
+            let key = [column, base, reference];
+            unused.retain(|known| **known != key);
+            match differences.get(&key) {
+                Some(_) if got == *want => {
+                    wrong.push(format!("{number}: {key:?} agrees now: strike it off the list"));
+                }
+                Some(ours) if got == *ours => {}
+                None if got == *want => {}
+                _ => wrong.push(format!("{number}: {key:?}\n  want {want}\n  got  {got}")),
+            }
+        }
+    }
+    wrong.extend(unused.iter().map(|key| format!("{key:?} is in no row: strike it off the list")));
+    wrong
+}
+
+#[test]
+fn every_measured_row_is_resolved() {
+    let wrong = compare(ROWS);
+    assert!(wrong.is_empty(), "{} rows differ\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// draft-abarth-url-01, as far as it can be carried out: it escapes nothing and leaves hosts, ports,
+/// `file` and escaped dots as they are. Where it is complete, browsers still do as it says.
+#[test]
+fn most_rows_agree_with_the_first_draft_about_browsers() {
+    let rows: Vec<Value> = ROWS.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    let agrees = |row: &&Value| {
+        let text = |column: &str| row[column].as_str().unwrap();
+        answer(text("base"), text("ref"), Rules::Browser) == row["abarth-01"]
+    };
+    assert_eq!((rows.iter().filter(agrees).count(), rows.len()), (341, 462));
+}
+
+/// The file the checked-in copy was made from, when it is there.
+#[test]
+fn the_copy_of_the_rows_is_current() {
+    let original = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/vectors/resolve.jsonl");
+    #[expect(clippy::disallowed_methods, reason = "a test may look at files outside the crate")]
+    let Ok(text) = std::fs::read_to_string(original) else {
+        println!("{original} is not there: nothing was compared");
+        return;
+    };
+    assert!(text == ROWS, "tests/data/resolve.jsonl is no copy of {original}");
+}
+
+#[test]
+fn what_cannot_be_resolved_says_why() {
+    let long = "a".repeat(wwwoffle_url::MAX_REFERENCE + 1);
+    let rows = [
+        ("a/b", "c", Rules::Rfc3986, "the base has no scheme, and the reference needs it"),
+        ("", "c", Rules::DraftFielding, "the base has no scheme, and the reference needs it"),
+        (
+            "http://h/",
+            &long,
+            Rules::Rfc3986,
+            "the text is 1048577 bytes long, above the limit of 1048576",
+        ),
+        ("a/b", "c", Rules::Browser, "the base is no URL to a browser"),
+        ("http://h/", "//x:y/", Rules::Browser, "the reference is no URL to a browser"),
+    ];
+    for (base, reference, rules, want) in rows {
+        let got = resolve(base, reference, rules).map_err(|error: ResolveError| error.to_string());
+        assert_eq!(got.unwrap_err(), want);
+    }
+    // What needs no base is resolved without one, as §5.2 of the draft says for an unknown base.
+    for rules in [Rules::DraftFielding, Rules::Rfc3986, Rules::Browser] {
+        assert_eq!(resolve("", "x:y", rules).unwrap().url(), Some("x:y"));
+    }
+}
+
+#[test]
+fn a_path_never_becomes_an_authority() {
+    let rows = [("y:/", "x:/a/..//b"), ("x:/a", ".//b"), ("x:/a/b", "..//b"), ("x:/a", "/.//b")];
+    for (base, reference) in rows {
+        for rules in [Rules::Rfc3986, Rules::Browser] {
+            let resolved = resolve(base, reference, rules).unwrap();
+            assert_eq!(resolved.url(), Some("x:/.//b"), "{base} {reference} {rules:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn taking_apart_and_putting_together_are_inverse(text in "[a:/?#@. ]{0,16}|\\PC*") {
+        let reference = Reference::parse(&text);
+        prop_assert_eq!(reference.to_string(), text.as_str());
+        let fragment = reference.fragment();
+        prop_assert_eq!(reference.with_fragment(None).with_fragment(fragment), reference);
+    }
+
+    #[test]
+    fn a_resolved_url_is_its_own(base in "x:(//h)?[a/.]{0,8}", text in "[a:/?#.]{0,12}") {
+        let resolved = resolve(&base, &text, Rules::Rfc3986).unwrap();
+        let url = resolved.url().unwrap();
+        // Once its dots are gone, a URL resolves to itself whatever the base is.
+        if Reference::parse(url).path() != Reference::parse(&base).path() {
+            let again = resolve("y://z", url, Rules::Rfc3986).unwrap();
+            prop_assert_eq!(again.url(), Some(url));
+        }
+    }
+}
