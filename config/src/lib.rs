@@ -1,1 +1,59 @@
-//! Configuration.
+//! The configuration of wwwoffle: what may be set, what is set, and which URLs a pattern means.
+//!
+//! This crate knows text and files, not HTTP. It turns `wwwoffle.conf` into a [`Config`] whose
+//! values are types, or into [`Faults`]: all that is wrong with the file, each with its line. Who
+//! acts on a value, and when, is for its caller.
+//!
+//! # One declaration per option
+//!
+//! [`schema`] declares each option once: key, type, default, whether a restart is needed, and one
+//! sentence. The fields of [`Config`], the reader, `docs/options.md` and `wwwoffle.conf.example`
+//! ([`describe`]) follow from it, so they cannot tell different stories; a test holds the two files
+//! to it.
+//!
+//! # What always holds
+//!
+//! 1. A [`Config`] is whole: every option has a value of its type, given or default.
+//! 2. A file with any fault gives no [`Config`] at all, and tells every fault it has.
+//! 3. Nothing here reads the environment or the clock, and only the `file` module touches files.
+//!
+//! # Examples
+//!
+//! ```
+//! use std::{path::Path, time::Duration};
+//! use wwwoffle_config::Config;
+//!
+//! let config = Config::parse("[options]\nsocket-timeout = \"5m\"", Path::new("wwwoffle.conf"))?;
+//! assert_eq!(config.options.socket_timeout, Duration::from_secs(300));
+//! assert_eq!(config.options.connect_timeout, Duration::from_secs(30));
+//!
+//! let faults = Config::parse("[options]\nsoket-timeout = \"5m\"", Path::new("wwwoffle.conf"));
+//! assert_eq!(
+//!     faults.unwrap_err().to_string(),
+//!     "wwwoffle.conf:2: [options] has no option \"soket-timeout\"; the nearest is \"socket-timeout\"",
+//! );
+//! # Ok::<(), wwwoffle_config::Faults>(())
+//! ```
+
+pub mod describe;
+mod error;
+mod file;
+mod lookup;
+mod nearest;
+mod noise;
+mod ports;
+mod reader;
+mod rules;
+pub mod schema;
+mod spec;
+mod value;
+mod wildcard;
+
+pub use error::{Fault, Faults};
+pub use lookup::{Environment, Lookup, NoDirectory};
+pub use noise::Noise;
+pub use ports::{PortRange, PortRanges};
+pub use rules::{Listed, Place, UrlSpecSet};
+pub use schema::{Config, FetchOptions, LocalNames, OfflineOptions, Options, Startup, Tunnel};
+pub use spec::{ParseSpecError, UrlSpec};
+pub use value::{Durability, HostNames, Listen, LogLevel, SpoolDir};

@@ -1,0 +1,173 @@
+//! What is wrong with a configuration, and where.
+
+use crate::{file::FileError, spec::ParseSpecError};
+use std::{error, fmt, path::Path, sync::Arc};
+
+/// Faults told of one configuration. More would only scroll the first ones away.
+const MAX_FAULTS: usize = 100;
+
+/// Everything that is wrong with a configuration, at least one fault. The one in use stays in force.
+///
+/// Shown one fault to a line, in the order of the file.
+#[derive(Debug)]
+pub struct Faults {
+    faults: Vec<Fault>,
+    /// Found beyond [`MAX_FAULTS`].
+    left_out: usize,
+}
+
+/// One thing that is wrong, with its place.
+///
+/// Shown as `wwwoffle.conf:12: "connect-timeout" takes a time, such as "30s" or "2m", not "80a"`.
+#[derive(Debug)]
+pub struct Fault {
+    file: Arc<Path>,
+    /// Counted from 1; `None` when there is no text to point at.
+    line: Option<usize>,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    File(FileError),
+    NotToml { message: String },
+    UnknownSection { found: String, nearest: Option<&'static str> },
+    UnknownOption { section: &'static str, found: String, nearest: Option<&'static str> },
+    NoSection { found: String, nearest: Option<&'static str> },
+    Misplaced { option: String, belongs: &'static str },
+    NotASection { found: &'static str },
+    NotAValue { option: &'static str, kind: &'static str },
+    BadValue { option: &'static str, expected: &'static str, found: String, because: String },
+    BadLine { found: String, because: ParseSpecError },
+}
+
+impl Faults {
+    /// The faults, in the order of the file, at most a hundred.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Fault] {
+        &self.faults
+    }
+}
+
+impl From<Fault> for Faults {
+    fn from(fault: Fault) -> Self {
+        Self { faults: vec![fault], left_out: 0 }
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, fault) in self.faults.iter().enumerate() {
+            let end = if number == 0 { "" } else { "\n" };
+            write!(f, "{end}{fault}")?;
+        }
+        if self.left_out > 0 {
+            write!(f, "\n{} more faults are not shown", self.left_out)?;
+        }
+        Ok(())
+    }
+}
+
+// Without a source: of several faults there is no one cause, and each says its own when shown.
+impl error::Error for Faults {}
+
+impl Fault {
+    pub(crate) fn new(file: &Arc<Path>, line: Option<usize>, kind: Kind) -> Self {
+        Self { file: Arc::clone(file), line, kind }
+    }
+
+    /// The file it is in: the configuration, or a list that it names.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The line, counted from 1; `None` when the file could not be read at all.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// Whether the file itself could not be read, rather than understood.
+    #[must_use]
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self.kind, Kind::File(_))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, "{line}:")?;
+        }
+        write!(f, " {}", self.kind)
+    }
+}
+
+impl error::Error for Fault {}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(error) => write!(f, "{error}"),
+            Self::NotToml { message } => write!(f, "not TOML: {message}"),
+            Self::UnknownSection { found, nearest } => {
+                write!(f, "there is no section [{}]", found.escape_debug())?;
+                nearest.map_or(Ok(()), |name| write!(f, "; the nearest is [{name}]"))
+            }
+            Self::UnknownOption { section, found, nearest } => {
+                write!(f, "[{section}] has no option {found:?}")?;
+                nearest.map_or(Ok(()), |name| write!(f, "; the nearest is {name:?}"))
+            }
+            Self::NoSection { found, nearest } => {
+                write!(f, "{found:?} is in no section and is no option")?;
+                nearest.map_or(Ok(()), |name| write!(f, "; the nearest is {name:?}"))
+            }
+            Self::Misplaced { option, belongs } => write!(f, "{option:?} belongs in [{belongs}]"),
+            Self::NotASection { found } => {
+                write!(f, "{found:?} is a section: write [{found}] on a line of its own, once")
+            }
+            Self::NotAValue { option, kind } => {
+                write!(f, "{option:?} takes a value ({kind}), not a section of its own")
+            }
+            Self::BadValue { option, expected, found, because } => {
+                write!(f, "{option:?} takes {expected}, not {found}")?;
+                if because.is_empty() { Ok(()) } else { write!(f, ": {because}") }
+            }
+            Self::BadLine { found, because } => {
+                write!(f, "takes one URL-SPECIFICATION to a line, not {found:?}: {because}")
+            }
+        }
+    }
+}
+
+/// Faults as they are found.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    faults: Vec<Fault>,
+    left_out: usize,
+}
+
+impl Collected {
+    pub(crate) fn add(&mut self, fault: Fault) {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(fault);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// `value`, if nothing was wrong with the text it came from. Else the faults of `main` in order
+    /// of their lines, then those of the lists it names.
+    pub(crate) fn or<T>(mut self, main: &Path, value: T) -> Result<T, Faults> {
+        if self.faults.is_empty() {
+            return Ok(value);
+        }
+        self.faults.sort_by_key(|fault| {
+            let of_main = &*fault.file == main;
+            (!of_main, (!of_main).then(|| Arc::clone(&fault.file)), fault.line)
+        });
+        Err(Faults { faults: self.faults, left_out: self.left_out })
+    }
+}

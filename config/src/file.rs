@@ -1,0 +1,108 @@
+//! The only code of this crate that touches files.
+
+use crate::{
+    error::{Fault, Faults, Kind},
+    lookup::Lookup,
+    schema::Config,
+};
+use std::{
+    fmt, fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+/// Largest configuration, in bytes.
+const MAX_CONFIG: u64 = 1 << 20;
+
+/// Largest list that a configuration names, in bytes: some 200,000 URL-SPECIFICATIONs.
+const MAX_LIST: u64 = 16 << 20;
+
+impl Config {
+    /// Reads the configuration in `file`.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it: see [`Config::parse`]. A file that is missing, too large, not a
+    /// regular file or not UTF-8 has that one fault.
+    pub fn load(file: &Path) -> Result<Self, Faults> {
+        let text = read(file, MAX_CONFIG)
+            .map_err(|error| Fault::new(&file.into(), None, Kind::File(error)))?;
+        Self::parse(&text, file)
+    }
+
+    /// Reads the configuration that `lookup` finds, and says where that was.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::load`]. A file that nobody named and that is not there is no fault; one that is
+    /// there and cannot be read is, since it was written to be used.
+    pub fn find(lookup: &Lookup) -> Result<(Self, Option<PathBuf>), Faults> {
+        let candidates = match lookup {
+            Lookup::Named(file) => return Ok((Self::load(file)?, Some(file.clone()))),
+            Lookup::FirstOf(candidates) => candidates,
+        };
+        for file in candidates {
+            match read(file, MAX_CONFIG) {
+                Ok(text) => return Ok((Self::parse(&text, file)?, Some(file.clone()))),
+                Err(error) if error.is_absent() => {}
+                Err(error) => {
+                    return Err(Fault::new(&file.as_path().into(), None, Kind::File(error)).into());
+                }
+            }
+        }
+        Ok((Self::default(), None))
+    }
+}
+
+/// Reads a list that the configuration names.
+pub(crate) fn read_list(file: &Path) -> Result<String, FileError> {
+    read(file, MAX_LIST)
+}
+
+/// Why a file gave no text.
+#[derive(Debug)]
+pub(crate) enum FileError {
+    Io(io::Error),
+    NotRegular,
+    TooLarge { limit: u64 },
+    NotText { line: usize },
+}
+
+impl FileError {
+    /// Whether there is no such file, rather than one that could not be read.
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::Io(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            _ if self.is_absent() => write!(f, "there is no such file"),
+            Self::Io(error) => write!(f, "cannot be read: {error}"),
+            Self::NotRegular => write!(f, "not a regular file"),
+            Self::TooLarge { limit } => write!(f, "larger than {limit} bytes, the most allowed"),
+            Self::NotText { line } => write!(f, "not UTF-8, first in line {line}"),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one file that opens any")]
+fn read(file: &Path, limit: u64) -> Result<String, FileError> {
+    // Asked before opening, because opening a named pipe waits for someone to write to it.
+    if !fs::metadata(file).map_err(FileError::Io)?.is_file() {
+        return Err(FileError::NotRegular);
+    }
+    let mut bytes = Vec::new();
+    let opened = fs::File::open(file).map_err(FileError::Io)?;
+    // One byte more than allowed tells a file that grew meanwhile as well as a large one.
+    let length = opened.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Io)?;
+    if u64::try_from(length).is_ok_and(|length| length > limit) {
+        return Err(FileError::TooLarge { limit });
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
+        FileError::NotText { line: 1 + valid.filter(|byte| **byte == b'\n').count() }
+    })
+}

@@ -1,0 +1,154 @@
+//! Where the configuration and the spool are, by what the environment says.
+//!
+//! The environment comes as a value: the program reads it once, and tests make their own.
+
+use std::path::{Path, PathBuf};
+
+/// The directory of ours in each of the places that are shared with other programs.
+const OUR_DIRECTORY: &str = "wwwoffle";
+
+/// The file of the configuration in it.
+const FILE_NAME: &str = "wwwoffle.conf";
+
+/// Where a configuration for the whole machine lies.
+const SYSTEM_FILE: &str = "/etc/wwwoffle/wwwoffle.conf";
+
+/// Environment variables, as they are set. An empty one counts as unset, and so does a relative
+/// path in one of the XDG variables (XDG Base Directory Specification, section Basics).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// `WWWOFFLE_CONFIG`: the configuration.
+    pub wwwoffle_config: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`: configurations of this user; `.config` in the home directory if unset.
+    pub xdg_config_home: Option<PathBuf>,
+    /// `XDG_DATA_HOME`: data of this user; `.local/share` in the home directory if unset.
+    pub xdg_data_home: Option<PathBuf>,
+    /// `HOME`: the home directory.
+    pub home: Option<PathBuf>,
+}
+
+/// Which file is the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// This one, which someone named: it has to be there.
+    Named(PathBuf),
+    /// The first of these that is there; without any, the defaults hold.
+    FirstOf(Vec<PathBuf>),
+}
+
+/// The environment names no directory for the spool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no directory for the spool is known: give --spool DIR, set \"spool-dir\" in [startup], \
+     or set XDG_DATA_HOME or HOME to an absolute path"
+)]
+pub struct NoDirectory;
+
+impl Lookup {
+    /// Where to look for the configuration: `--config`, then `$WWWOFFLE_CONFIG`, then the file of
+    /// this user, then that of the machine.
+    ///
+    /// ```
+    /// use std::path::{Path, PathBuf};
+    /// use wwwoffle_config::{Environment, Lookup};
+    ///
+    /// let environment = Environment { home: Some("/home/ada".into()), ..Environment::default() };
+    /// assert_eq!(
+    ///     Lookup::new(Some(Path::new("my.conf")), &environment),
+    ///     Lookup::Named("my.conf".into()),
+    /// );
+    /// assert_eq!(
+    ///     Lookup::new(None, &environment),
+    ///     Lookup::FirstOf(vec![
+    ///         "/home/ada/.config/wwwoffle/wwwoffle.conf".into(),
+    ///         "/etc/wwwoffle/wwwoffle.conf".into(),
+    ///     ]),
+    /// );
+    /// ```
+    #[must_use]
+    pub fn new(named: Option<&Path>, environment: &Environment) -> Self {
+        let named = named.or_else(|| set(environment.wwwoffle_config.as_ref()));
+        if let Some(path) = named {
+            return Self::Named(path.to_owned());
+        }
+        let user = base(environment.xdg_config_home.as_ref(), environment, ".config");
+        let user = user.map(|base| base.join(OUR_DIRECTORY).join(FILE_NAME));
+        Self::FirstOf(user.into_iter().chain([PathBuf::from(SYSTEM_FILE)]).collect())
+    }
+}
+
+impl Environment {
+    /// Where the spool is unless the configuration says otherwise.
+    pub(crate) fn default_spool(&self) -> Result<PathBuf, NoDirectory> {
+        base(self.xdg_data_home.as_ref(), self, ".local/share")
+            .map(|base| base.join(OUR_DIRECTORY))
+            .ok_or(NoDirectory)
+    }
+}
+
+/// A base directory of the XDG specification: the variable, or its default in the home directory.
+fn base(variable: Option<&PathBuf>, environment: &Environment, at_home: &str) -> Option<PathBuf> {
+    let absolute = |path: &&Path| path.is_absolute();
+    let home = || set(environment.home.as_ref()).filter(absolute);
+    let given = set(variable).filter(absolute).map(Path::to_owned);
+    given.or_else(|| home().map(|home| home.join(at_home)))
+}
+
+fn set(variable: Option<&PathBuf>) -> Option<&Path> {
+    variable.map(PathBuf::as_path).filter(|path| !path.as_os_str().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Environment, Lookup, NoDirectory};
+    use std::path::{Path, PathBuf};
+
+    fn environment(config: &str, config_home: &str, data_home: &str, home: &str) -> Environment {
+        let set = |text: &str| (text != "-").then(|| PathBuf::from(text));
+        Environment {
+            wwwoffle_config: set(config),
+            xdg_config_home: set(config_home),
+            xdg_data_home: set(data_home),
+            home: set(home),
+        }
+    }
+
+    #[test]
+    fn a_named_file_comes_before_those_that_may_be_there() {
+        let user = "/h/.config/wwwoffle/wwwoffle.conf";
+        let xdg = "/x/wwwoffle/wwwoffle.conf";
+        let system = "/etc/wwwoffle/wwwoffle.conf";
+        for (option, variable, config_home, home, want) in [
+            (Some("a"), "b", "/x", "/h", ["a"].as_slice()),
+            (None, "b", "/x", "/h", &["b"]),
+            (None, "", "/x", "/h", &[xdg, system]),
+            (None, "-", "-", "/h", &[user, system]),
+            (None, "-", "", "/h", &[user, system]),
+            (None, "-", "relative", "/h", &[user, system]),
+            (None, "-", "-", "-", &[system]),
+            (None, "-", "-", "relative", &[system]),
+        ] {
+            let environment = environment(variable, config_home, "-", home);
+            let got = match Lookup::new(option.map(Path::new), &environment) {
+                Lookup::Named(path) => vec![path],
+                Lookup::FirstOf(paths) => paths,
+            };
+            let want: Vec<_> = want.iter().map(PathBuf::from).collect();
+            assert_eq!(got, want, "{option:?} {environment:?}");
+        }
+    }
+
+    #[test]
+    fn the_spool_is_in_the_data_directory() {
+        for (data_home, home, want) in [
+            ("/d", "/h", Ok("/d/wwwoffle")),
+            ("-", "/h", Ok("/h/.local/share/wwwoffle")),
+            ("d", "/h", Ok("/h/.local/share/wwwoffle")),
+            ("-", "", Err(NoDirectory)),
+            ("-", "-", Err(NoDirectory)),
+        ] {
+            let got = environment("-", "-", data_home, home).default_spool();
+            assert_eq!(got, want.map(PathBuf::from), "{data_home} {home}");
+        }
+    }
+}

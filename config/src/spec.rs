@@ -1,0 +1,348 @@
+//! The URL-SPECIFICATION: a pattern for URLs, as WWWOFFLE 2.9 has it.
+
+use crate::wildcard::{self, Shape, Wildcard};
+use std::{cell::OnceCell, fmt, str::FromStr};
+use wwwoffle_url::{CanonicalUrl, LocalHost, canonicalise_host};
+
+/// Longest URL-SPECIFICATION, in bytes.
+const MAX_LENGTH: usize = 64 << 10;
+
+/// A pattern for URLs.
+///
+/// ```text
+/// [!][~]PROTOCOL://HOST[:PORT][/PATH][?ARGUMENTS]
+/// ```
+///
+/// | part | matches |
+/// |---|---|
+/// | `!` | negates: in a list, what this pattern matches is not meant |
+/// | `~` | path and arguments match in upper and lower case alike |
+/// | `PROTOCOL` | this protocol, or with `*` any |
+/// | `HOST` | the host; a `*` in it stands for anything |
+/// | `PORT` | `:8080` this port, `:` alone the protocol's own, without a colon any |
+/// | `PATH` | the path; a `*` stands for anything, `/` included; without a path, or with `/*`, any path |
+/// | `ARGUMENTS` | `?` alone: no arguments; `?x=*`: arguments that match; without a `?` any or none |
+///
+/// A path that begins with `/*/` matches also without what its star stands for: `/*/ads/*` matches
+/// `/ads/x` as it does `/a/ads/x`.
+///
+/// Unlike in 2.9, what follows the host may be left out altogether: `http://www.example.org:81` is
+/// every page there (2.9 takes that for one long host name, which never matches).
+///
+/// # Examples
+///
+/// ```
+/// use wwwoffle_config::UrlSpec;
+/// use wwwoffle_url::{CanonicalUrl, LocalHost};
+///
+/// let spec: UrlSpec = "*://*.example.org/*.gif".parse()?;
+/// let matches = |url| Ok::<_, wwwoffle_url::ParseError>(
+///     spec.matches(&CanonicalUrl::parse(url, &LocalHost::default())?)
+/// );
+/// assert!(matches("http://www.example.org/a/b.gif")?);
+/// assert!(!matches("http://www.example.org/a/b.png")?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UrlSpec {
+    negated: bool,
+    ignore_case: bool,
+    /// `None` is any.
+    protocol: Option<Box<str>>,
+    host: Wildcard,
+    port: PortSpec,
+    /// `None` is any.
+    path: Option<Pattern>,
+    arguments: ArgumentsSpec,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum PortSpec {
+    Any,
+    Default,
+    Exactly(u16),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum ArgumentsSpec {
+    Any,
+    Absent,
+    Like(Pattern),
+}
+
+/// A pattern for path or arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Pattern {
+    written: Wildcard,
+    /// The same in lower case, where case is ignored.
+    folded: Option<Wildcard>,
+}
+
+/// Why a text is no URL-SPECIFICATION.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseSpecError {
+    /// Nothing separates protocol and host.
+    #[error("it has no \"://\"; for all of a host write \"*://HOST/*\"")]
+    NoProtocol,
+    /// The protocol has bytes that none has.
+    #[error("its protocol is neither \"*\" nor a letter followed by letters, digits, \"+-.\"")]
+    Protocol,
+    /// Nothing between `://` and the path.
+    #[error("it has no host; any host is \"*\"")]
+    NoHost,
+    /// The host has bytes that none has.
+    #[error("its host is not one; beyond ASCII it may have a \"*.\" in front and no other \"*\"")]
+    Host,
+    /// The port is no number from 1 to 65535.
+    #[error("its port is not a number from 1 to 65535")]
+    Port,
+    /// User and password cannot be matched.
+    #[error("it has an \"@\" before the host, and no user can be matched")]
+    User,
+    /// Spaces and control characters are in no URL.
+    #[error("it has a space or a control character; in a URL a space is \"%20\"")]
+    Space,
+    /// A fragment never reaches a server.
+    #[error("it has a \"#\", and what follows that is not part of a request")]
+    Fragment,
+    /// Longer than any URL one would write by hand.
+    #[error("it is longer than {MAX_LENGTH} bytes")]
+    Length,
+}
+
+impl UrlSpec {
+    /// Reads a URL-SPECIFICATION.
+    ///
+    /// # Errors
+    ///
+    /// [`ParseSpecError`], which says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, ParseSpecError> {
+        if text.len() > MAX_LENGTH {
+            return Err(ParseSpecError::Length);
+        }
+        if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return Err(ParseSpecError::Space);
+        }
+        if text.contains('#') {
+            return Err(ParseSpecError::Fragment);
+        }
+        let (negated, text) = strip(text, '!');
+        let (ignore_case, text) = strip(text, '~');
+        let (protocol, rest) = text.split_once("://").ok_or(ParseSpecError::NoProtocol)?;
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, rest) = rest.split_at(end);
+        let (host, port) = split_port(authority)?;
+        let (path, arguments) = match rest.split_once('?') {
+            Some((path, arguments)) => (path, Some(arguments)),
+            None => (rest, None),
+        };
+        let (path, arguments) = canonical(path, arguments)?;
+        let pattern = |text: &str| Pattern::new(text, ignore_case);
+        Ok(Self {
+            negated,
+            ignore_case,
+            protocol: parse_protocol(protocol)?,
+            host: parse_host(host)?,
+            port,
+            path: path.filter(|path| path != "/*").map(|path| pattern(&path)),
+            arguments: match arguments.as_deref() {
+                None => ArgumentsSpec::Any,
+                Some("") => ArgumentsSpec::Absent,
+                Some(arguments) => ArgumentsSpec::Like(pattern(arguments)),
+            },
+        })
+    }
+
+    /// Whether `url` is as the pattern says, apart from its `!`.
+    #[must_use]
+    pub fn matches(&self, url: &CanonicalUrl) -> bool {
+        self.matches_parts(&Parts::of(url))
+    }
+
+    /// Whether it begins with `!`: in a list, a URL that it matches is not meant.
+    #[must_use]
+    pub fn negated(&self) -> bool {
+        self.negated
+    }
+
+    pub(crate) fn host_shape(&self) -> Shape<'_> {
+        self.host.shape()
+    }
+
+    pub(crate) fn matches_parts(&self, url: &Parts<'_>) -> bool {
+        self.protocol.as_deref().is_none_or(|protocol| protocol == url.protocol)
+            && self.port_matches(url)
+            && self.host.matches(url.host)
+            && self.path.as_ref().is_none_or(|path| path.matches_path(url))
+            && self.arguments_match(url)
+    }
+
+    fn port_matches(&self, url: &Parts<'_>) -> bool {
+        match self.port {
+            PortSpec::Any => true,
+            PortSpec::Default => url.explicit_port.is_none(),
+            PortSpec::Exactly(port) => url.port == Some(port),
+        }
+    }
+
+    fn arguments_match(&self, url: &Parts<'_>) -> bool {
+        match &self.arguments {
+            ArgumentsSpec::Any => true,
+            ArgumentsSpec::Absent => url.arguments.is_none(),
+            ArgumentsSpec::Like(pattern) => pattern.matches_arguments(url),
+        }
+    }
+}
+
+impl FromStr for UrlSpec {
+    type Err = ParseSpecError;
+
+    fn from_str(text: &str) -> Result<Self, ParseSpecError> {
+        Self::parse(text)
+    }
+}
+
+/// As it is written, which reads as the same pattern again.
+impl fmt::Display for UrlSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let negated = if self.negated { "!" } else { "" };
+        let ignore_case = if self.ignore_case { "~" } else { "" };
+        let protocol = self.protocol.as_deref().unwrap_or("*");
+        write!(f, "{negated}{ignore_case}{protocol}://{}", self.host)?;
+        match self.port {
+            PortSpec::Any => {}
+            PortSpec::Default => write!(f, ":")?,
+            PortSpec::Exactly(port) => write!(f, ":{port}")?,
+        }
+        write!(f, "{}", self.path.as_ref().map_or("/*", |path| path.written.as_str()))?;
+        match &self.arguments {
+            ArgumentsSpec::Any => Ok(()),
+            ArgumentsSpec::Absent => write!(f, "?"),
+            ArgumentsSpec::Like(pattern) => write!(f, "?{}", pattern.written),
+        }
+    }
+}
+
+/// What of a URL a pattern is compared with.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts<'a> {
+    pub(crate) protocol: &'a str,
+    pub(crate) host: &'a str,
+    /// The port connected to, if that is known.
+    pub(crate) port: Option<u16>,
+    /// The port as the URL gives it, which is only so when it is not the protocol's own.
+    pub(crate) explicit_port: Option<u16>,
+    pub(crate) path: &'a str,
+    pub(crate) arguments: Option<&'a str>,
+    /// Path and arguments in lower case, made when first asked for.
+    folded: OnceCell<(String, Option<String>)>,
+}
+
+impl<'a> Parts<'a> {
+    pub(crate) fn of(url: &'a CanonicalUrl) -> Self {
+        Self {
+            protocol: url.protocol(),
+            host: url.host(),
+            port: url.port_or_default(),
+            explicit_port: url.port(),
+            path: url.path(),
+            arguments: url.arguments(),
+            folded: OnceCell::new(),
+        }
+    }
+
+    fn folded(&self) -> &(String, Option<String>) {
+        let fold = || (self.path.to_ascii_lowercase(), self.arguments.map(str::to_ascii_lowercase));
+        self.folded.get_or_init(fold)
+    }
+}
+
+impl Pattern {
+    fn new(text: &str, ignore_case: bool) -> Self {
+        let folded = ignore_case.then(|| Wildcard::new(&text.to_ascii_lowercase()));
+        Self { written: Wildcard::new(text), folded }
+    }
+
+    fn matches_path(&self, url: &Parts<'_>) -> bool {
+        let (pattern, path) = match &self.folded {
+            Some(folded) => (folded, url.folded().0.as_str()),
+            None => (&self.written, url.path),
+        };
+        let rest = pattern.as_str().strip_prefix("/*").filter(|rest| rest.starts_with('/'));
+        pattern.matches(path) || rest.is_some_and(|rest| wildcard::matches(rest, path))
+    }
+
+    fn matches_arguments(&self, url: &Parts<'_>) -> bool {
+        let (pattern, arguments) = match &self.folded {
+            Some(folded) => (folded, url.folded().1.as_deref()),
+            None => (&self.written, url.arguments),
+        };
+        arguments.is_some_and(|arguments| pattern.matches(arguments))
+    }
+}
+
+/// Path and arguments as a canonical URL spells them, so that `/caf%c3%a9/*` and `/café/*` both match
+/// what a URL has. A star is kept by that.
+fn canonical(
+    path: &str,
+    arguments: Option<&str>,
+) -> Result<(Option<String>, Option<String>), ParseSpecError> {
+    let text = format!("http://h{path}?{}", arguments.unwrap_or_default());
+    let url = CanonicalUrl::parse(&text, &LocalHost::default());
+    let url = url.map_err(|_| ParseSpecError::Length)?;
+    let path = (!path.is_empty()).then(|| url.path().to_owned());
+    Ok((path, arguments.map(|_| url.arguments().unwrap_or_default().to_owned())))
+}
+
+fn strip(text: &str, sign: char) -> (bool, &str) {
+    text.strip_prefix(sign).map_or((false, text), |rest| (true, rest))
+}
+
+fn parse_protocol(text: &str) -> Result<Option<Box<str>>, ParseSpecError> {
+    if text == "*" {
+        return Ok(None);
+    }
+    // RFC 3986 §3.1.
+    let mut bytes = text.bytes();
+    let begins = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic());
+    if !begins || !bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
+        return Err(ParseSpecError::Protocol);
+    }
+    Ok(Some(text.to_ascii_lowercase().into()))
+}
+
+fn split_port(authority: &str) -> Result<(&str, PortSpec), ParseSpecError> {
+    if authority.contains('@') {
+        return Err(ParseSpecError::User);
+    }
+    let (host, port) = match authority.rsplit_once(':') {
+        // A colon inside of brackets is part of an IPv6 address.
+        Some((host, port)) if !port.contains(']') => (host, port),
+        _ => return Ok((authority, PortSpec::Any)),
+    };
+    if port.is_empty() {
+        return Ok((host, PortSpec::Default));
+    }
+    let digits = port.bytes().all(|byte| byte.is_ascii_digit());
+    let number = port.parse().ok().filter(|number| digits && *number != 0);
+    number.map(|number| (host, PortSpec::Exactly(number))).ok_or(ParseSpecError::Port)
+}
+
+fn parse_host(text: &str) -> Result<Wildcard, ParseSpecError> {
+    if text.is_empty() {
+        return Err(ParseSpecError::NoHost);
+    }
+    let canonical =
+        |host: &str| canonicalise_host(host.as_bytes()).map_err(|_| ParseSpecError::Host);
+    if !text.contains('*') {
+        return Ok(Wildcard::new(&canonical(text)?));
+    }
+    if let Some(name) = text.strip_prefix("*.").filter(|name| !name.is_ascii()) {
+        return Ok(Wildcard::new(&format!("*.{}", canonical(name)?)));
+    }
+    let of_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._*[]:".contains(&byte);
+    if !text.bytes().all(of_host) {
+        return Err(ParseSpecError::Host);
+    }
+    Ok(Wildcard::new(&text.to_ascii_lowercase()))
+}

@@ -1,0 +1,121 @@
+//! Text in which `*` stands for anything, also for nothing.
+
+use std::fmt;
+
+/// A pattern of text and stars. Comparing bytes, so case matters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Wildcard(Box<str>);
+
+/// What a pattern asks of a text in its simplest terms, for an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape<'a> {
+    /// Every text.
+    Anything,
+    /// This text alone.
+    Exactly(&'a str),
+    /// Every text that ends so.
+    EndsWith(&'a str),
+    /// None of these.
+    Other,
+}
+
+impl Wildcard {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn shape(&self) -> Shape<'_> {
+        match self.0.trim_start_matches('*') {
+            "" if !self.0.is_empty() => Shape::Anything,
+            rest if rest.contains('*') => Shape::Other,
+            rest if rest.len() == self.0.len() => Shape::Exactly(rest),
+            rest => Shape::EndsWith(rest),
+        }
+    }
+
+    /// Whether the whole of `text` is as the pattern says.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        matches(&self.0, text)
+    }
+}
+
+/// Whether the whole of `text` is as `pattern` says.
+///
+/// Taking the leftmost place for each piece is never wrong, because it leaves the most text for the
+/// pieces after it. So nothing is tried twice, and the time is linear in both lengths.
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let Some(rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
+        return false;
+    };
+    let Some(last) = pieces.next_back() else {
+        return rest.is_empty();
+    };
+    let Some(mut rest) = rest.strip_suffix(last) else {
+        return false;
+    };
+    pieces.all(|piece| match rest.split_once(piece) {
+        Some((_, after)) => {
+            rest = after;
+            true
+        }
+        None => false,
+    })
+}
+
+impl fmt::Display for Wildcard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Shape, Wildcard};
+    use proptest::prelude::*;
+
+    /// Tries every way. Right by its looks, and only bearable for short texts.
+    fn naive(pattern: &[u8], text: &[u8]) -> bool {
+        match (pattern.split_first(), text.split_first()) {
+            (None, None) => true,
+            (Some((b'*', after)), _) if naive(after, text) => true,
+            (Some((b'*', _)), Some((_, rest))) => naive(pattern, rest),
+            (Some((a, after)), Some((b, rest))) => a == b && naive(after, rest),
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_trying_every_way(pattern in "[ab*]{0,8}", text in "[ab]{0,10}") {
+            let want = naive(pattern.as_bytes(), text.as_bytes());
+            prop_assert_eq!(Wildcard::new(&pattern).matches(&text), want);
+        }
+
+        #[test]
+        fn shapes_mean_what_matches_says(pattern in "[ab*]{0,4}", text in "[ab]{0,5}") {
+            let pattern = Wildcard::new(&pattern);
+            let matches = pattern.matches(&text);
+            match pattern.shape() {
+                Shape::Anything => prop_assert!(matches),
+                Shape::Exactly(all) => prop_assert_eq!(matches, text == all),
+                Shape::EndsWith(end) => prop_assert_eq!(matches, text.ends_with(end)),
+                Shape::Other => {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_hostile_pattern_takes_linear_time() {
+        // With backtracking this would not end within the age of the universe.
+        let pattern = Wildcard::new(&"*a".repeat(5_000));
+        let text = "a".repeat(1 << 20) + "b";
+        assert!(!pattern.matches(&text));
+        let pattern = Wildcard::new(&("*".to_owned() + &"a".repeat(5_000) + "b*"));
+        assert!(!pattern.matches(&"a".repeat(1 << 20)));
+    }
+}

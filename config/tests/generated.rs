@@ -1,0 +1,61 @@
+//! The documents that follow from the schema are what the schema says.
+
+use std::path::{Path, PathBuf};
+use wwwoffle_config::{Config, describe, schema::SECTIONS};
+
+/// With `UPDATE` set the document is written; otherwise it has to be there already, word for word.
+#[expect(clippy::disallowed_methods, reason = "these documents are not of the program's own files")]
+fn is_as_written(name: &str, want: &str) {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, want).expect("the document can be written");
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    let line = found.lines().zip(want.lines()).take_while(|(found, want)| found == want).count();
+    assert!(
+        found == want,
+        "{name} is not what config/src/schema.rs says, first in line {}; \
+         `UPDATE=1 cargo test -p wwwoffle-config` writes it anew",
+        line + 1
+    );
+}
+
+#[test]
+fn the_reference_of_options_is_as_the_schema_says() {
+    is_as_written("docs/options.md", &describe::options_markdown());
+}
+
+#[test]
+fn the_example_is_as_the_schema_says() {
+    is_as_written("wwwoffle.conf.example", &describe::example());
+}
+
+#[test]
+fn the_example_is_the_default_with_and_without_its_comments() {
+    let file = Path::new("wwwoffle.conf.example");
+    let example = describe::example();
+    assert_eq!(Config::parse(&example, file).unwrap(), Config::default());
+    let options: String = example
+        .lines()
+        .filter(|line| !line.starts_with("# "))
+        .map(|line| line.strip_prefix('#').unwrap_or(line).to_owned() + "\n")
+        .collect();
+    let count: usize = SECTIONS.iter().map(|section| section.options.len()).sum();
+    assert_eq!(options.lines().filter(|line| line.contains(" = ")).count(), count);
+    assert_eq!(Config::parse(&options, file).unwrap(), Config::default());
+}
+
+#[test]
+fn sentences_are_sentences_and_names_are_names() {
+    for section in SECTIONS {
+        assert!(section.sentence.ends_with('.'), "{}", section.name);
+        for option in section.options {
+            let name = format!("[{}] {}", section.name, option.key);
+            assert!(option.sentence.ends_with('.') && option.meaning.ends_with('.'), "{name}");
+            assert!(
+                option.key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! From text and files to a configuration, or to all its faults.
+#![expect(clippy::disallowed_methods, reason = "the tests write the files that are read")]
+
+use std::{fs, path::Path, time::Duration};
+use wwwoffle_config::{Config, Durability, Environment, LogLevel, Lookup, UrlSpec};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+fn parse(text: &str) -> Result<Config, String> {
+    Config::parse(text, Path::new("test.conf")).map_err(|faults| faults.to_string())
+}
+
+/// The cases of `faults.txt`: number of the first line, text, and what is told of it.
+fn cases() -> Vec<(usize, String, Vec<String>)> {
+    let mut cases = Vec::new();
+    let (mut begun, mut text, mut told) = (0, String::new(), Vec::new());
+    for (number, line) in (1..).zip(include_str!("faults.txt").lines().chain(["    "])) {
+        if let Some(line) = line.strip_prefix("    ") {
+            if !told.is_empty() {
+                cases.push((begun, std::mem::take(&mut text), std::mem::take(&mut told)));
+            }
+            begun = if text.is_empty() { number } else { begun };
+            text += line;
+            text += "\n";
+        } else if !line.is_empty() && !line.starts_with('#') {
+            told.push(line.to_owned());
+        }
+    }
+    cases
+}
+
+#[test]
+fn all_faults_are_told_each_with_its_line() {
+    let mut wrong = Vec::new();
+    for (number, text, want) in cases() {
+        let got = parse(&text).map_or_else(|told| told, |_| "nothing".to_owned());
+        if got != want.join("\n") {
+            wrong.push(format!("faults.txt:{number}: {text}  got\n{got}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} cases differ\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_option_is_taken_from_the_text() {
+    let config = parse(
+        r#"
+        [startup]
+        listen = ["[::1]:3128", "127.0.0.1:0"]
+        spool-dir = "/spool"
+        durability = "each"
+        max-connections = 7
+        [options]
+        log-level = "trace"
+        connect-timeout = "1s"
+        dns-timeout = "2 s"
+        socket-timeout = "3m"
+        head-timeout = "4h"
+        idle-timeout = "5d"
+        connections-per-host = 1
+        finish-downloads = false
+        [local-host]
+        names = ["proxy.lan"]
+        [tunnel]
+        ports = [22, "443"]
+        [fetch-options]
+        per-host = 2
+        at-once = 3
+        attempts = 4
+        retry-delay = "250ms"
+        [offline-options]
+        noise = ["*://n.test/*"]
+        shipped-noise = false
+        "#,
+    )
+    .unwrap();
+    let listen: Vec<_> = config.startup.listen.as_slice().iter().map(ToString::to_string).collect();
+    assert_eq!(listen, ["[::1]:3128", "127.0.0.1:0"]);
+    let spool = config.startup.spool_dir.resolve(&Environment::default()).unwrap();
+    assert_eq!(spool, Path::new("/spool"));
+    assert_eq!(config.startup.durability, Durability::Each);
+    assert_eq!(config.startup.max_connections.get(), 7);
+    assert_eq!(config.options.log_level, LogLevel::Trace);
+    for (got, want) in [
+        (config.options.connect_timeout, 1),
+        (config.options.dns_timeout, 2),
+        (config.options.socket_timeout, 3 * 60),
+        (config.options.head_timeout, 4 * 60 * 60),
+        (config.options.idle_timeout, 5 * 24 * 60 * 60),
+    ] {
+        assert_eq!(got, Duration::from_secs(want));
+    }
+    assert_eq!(config.options.connections_per_host.get(), 1);
+    assert!(!config.options.finish_downloads);
+    assert_eq!(config.local_host.names.at(80, None).name(), "proxy.lan");
+    let ports = &config.tunnel.ports;
+    assert!(ports.contains(22) && ports.contains(443) && !ports.contains(8080));
+    let fetch = &config.fetch_options;
+    assert_eq!((fetch.per_host.get(), fetch.at_once.get(), fetch.attempts.get()), (2, 3, 4));
+    assert_eq!(fetch.retry_delay, Duration::from_millis(250));
+    assert!(!config.offline_options.shipped_noise);
+    let specs: Vec<_> = config.offline_options.noise.iter().map(|one| one.spec().clone()).collect();
+    assert_eq!(specs, [UrlSpec::parse("*://n.test/*").unwrap()]);
+}
+
+#[test]
+fn an_empty_file_and_a_byte_order_mark_change_nothing() {
+    for text in
+        ["", "\n# only a comment\n", "\u{feff}[startup]\n", "[startup]\r\n\r\n[options]\r\n"]
+    {
+        assert_eq!(parse(text).unwrap(), Config::default(), "{text:?}");
+    }
+}
+
+#[test]
+fn of_many_faults_a_hundred_are_told() {
+    let text: String =
+        (0..150).map(|number| ["unknown", &number.to_string(), " = 1\n"].concat()).collect();
+    let faults = Config::parse(&text, Path::new("test.conf")).unwrap_err();
+    assert_eq!(faults.as_slice().len(), 100);
+    assert_eq!(faults.as_slice()[99].line(), Some(100));
+    assert!(faults.to_string().ends_with("\n50 more faults are not shown"));
+}
+
+#[test]
+fn lists_are_found_beside_the_configuration_and_name_their_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("wwwoffle.conf");
+    fs::write(
+        &file,
+        "[offline-options]\nnoise = [\n\"!*://a.test/keep\",\n{ file = \"more.txt\" },\n]",
+    )
+    .unwrap();
+    let list = dir.path().join("more.txt");
+    fs::write(&list, "\u{feff}# of mine\n\n*://a.test/*  # all of it\n#*://b.test/*\n").unwrap();
+    let config = Config::load(&file).unwrap();
+    for (url, place) in [
+        ("http://a.test/", Some(format!("{}:3", list.display()))),
+        ("http://a.test/keep", Some(format!("{}:3", file.display()))),
+        ("http://b.test/", None),
+    ] {
+        let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+        let decided = config.offline_options.noise.decide(&url);
+        assert_eq!(decided.map(|listed| listed.place().to_string()), place, "{url}");
+    }
+
+    fs::write(&list, "*://a.test/*\na.test\n").unwrap();
+    fs::write(
+        &file,
+        "[offline-options]\nnoise = [{ file = \"more.txt\" }, { file = \"none.txt\" }]",
+    )
+    .unwrap();
+    let (file, list) = (file.display(), list.display());
+    let told = Config::load(Path::new(&file.to_string())).unwrap_err().to_string();
+    let missing = dir.path().join("none.txt");
+    assert_eq!(
+        told,
+        format!(
+            "{file}:2: \"noise\" takes URL-SPECIFICATIONs, such as \"*://*.example.org/*\", and lists \
+             of them, {{ file = \"list.txt\" }}, not {{ file = \"none.txt\" }}: {}: there is no \
+             such file\n{list}:2: takes one URL-SPECIFICATION to a line, not \"a.test\": it has no \
+             \"://\"; for all of a host write \"*://HOST/*\"",
+            missing.display()
+        )
+    );
+}
+
+#[test]
+fn a_file_that_gives_no_text_is_told_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let large = dir.path().join("large");
+    fs::write(&large, "#".repeat((1 << 20) + 1)).unwrap();
+    let binary = dir.path().join("binary");
+    fs::write(&binary, b"a\nb\xff\n").unwrap();
+    for (file, want) in [
+        (dir.path().join("none"), "there is no such file"),
+        (dir.path().join("binary/none"), "there is no such file"),
+        (dir.path().to_owned(), "not a regular file"),
+        (large, "larger than 1048576 bytes, the most allowed"),
+        (binary, "not UTF-8, first in line 2"),
+    ] {
+        let faults = Config::load(&file).unwrap_err();
+        assert_eq!(faults.to_string(), format!("{}: {want}", file.display()));
+        assert!(faults.as_slice()[0].is_unreadable() && faults.as_slice()[0].line().is_none());
+    }
+}
+
+#[test]
+fn the_first_file_that_is_there_is_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let found = |lookup: &Lookup| Config::find(lookup).map(|(_, file)| file);
+    let both = Lookup::FirstOf(vec![at("a"), at("b")]);
+    assert_eq!(found(&both).unwrap(), None);
+    assert_eq!(Config::find(&both).unwrap().0, Config::default());
+    fs::write(at("b"), "").unwrap();
+    assert_eq!(found(&both).unwrap(), Some(at("b")));
+    fs::create_dir(at("a")).unwrap();
+    assert!(found(&both).is_err(), "what is there and is no file was meant to be used");
+    assert_eq!(found(&Lookup::Named(at("b"))).unwrap(), Some(at("b")));
+    assert!(found(&Lookup::Named(at("c"))).is_err(), "what is named has to be there");
+}
