@@ -1,1 +1,358 @@
-//! The spool.
+//! The spool: every page kept on disk, and the requests waiting for the line to come up.
+//!
+//! This crate knows files, not HTTP. It stores what it is given at a [`Place`], finds it again, and
+//! forgets it when told to; whether an entry is fresh is for its caller to judge.
+//!
+//! # On disk
+//!
+//! ```text
+//! <root>/http/www.example.org/9f/9f86d081….warc  a response record and its request record
+//! <root>/outgoing/9f86d081….warc                 a request recorded while offline
+//! <root>/tmp/                                    entries being written; emptied on opening
+//! <root>/damaged/                                what was found damaged, with the reason beside it
+//! <root>/version lock state secret               format; who uses it; mode; key of stored secrets
+//! ```
+//!
+//! A name is the SHA-256 of the canonical URL, in hex ([`Place`]). The URL is also the record's target:
+//! the spool can be indexed from its files alone. `docs/spool-format.md` tells every field.
+//!
+//! # What always holds
+//!
+//! 1. No file is changed in place: it is written under `tmp/`, synced, then renamed.
+//! 2. So a reader has a whole entry, old or new, and a crash leaves rubbish only in `tmp/`.
+//! 3. A missing entry is an answer, [`Lookup::Missing`]; only the disk can fail.
+//! 4. A file that is short, damaged or foreign is an answer too, [`Lookup::SetAside`]; it is never served.
+//!
+//! Sizes are in bytes. Every call blocks.
+
+mod entry;
+mod error;
+pub mod fs;
+mod layout;
+mod list;
+mod open;
+mod outgoing;
+mod pending;
+mod place;
+mod queue;
+mod seal;
+mod state;
+mod store;
+mod warc;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+pub use jiff::Timestamp;
+pub use wwwoffle_url::Key;
+
+pub use entry::{Body, BodyFile, Damage, Entry, Lookup, Verifier, Whole};
+pub use error::{Error, Result};
+pub use layout::{MAX_HEAD, MAX_KEPT_REQUEST, MAX_TRAILERS, MAX_URL};
+pub use list::{Host, List, Summary};
+pub use open::Recovery;
+pub use outgoing::{
+    MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing, OutgoingSummary,
+    RequestKind, RequestState, Sealed, Secrets,
+};
+pub use pending::BATCH_INTERVAL;
+pub use place::Place;
+pub use queue::{Added, MAX_QUEUE, Queue};
+pub use state::{MAX_STATE, State};
+pub use writer::{NewEntry, Stored, Tail, Writer};
+
+use fs::{Disk, Lock, SystemDisk};
+use store::Store;
+
+/// What of a finished entry a crash may take back. Whatever the setting, after a crash each entry is
+/// whole, old or new, or absent.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Nothing: it is on the medium before [`Writer::finish`] returns.
+    Each,
+    /// The entries of the last moments, if the power fails; nothing if only the program ends. They
+    /// are found at once, and on the medium within [`Options::batch_interval`] and the time that takes.
+    #[default]
+    Batch,
+    /// What the system had not written of its own accord when the power failed. Then some entries
+    /// may be damaged too; they are noticed when they are read.
+    None,
+}
+
+/// How a spool is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What a crash may take back.
+    pub durability: Durability,
+    /// How long finished entries gather before they are synced, under [`Durability::Batch`].
+    pub batch_interval: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { durability: Durability::default(), batch_interval: BATCH_INTERVAL }
+    }
+}
+
+/// An open spool, locked against other processes. Cloning it gives the same one.
+///
+/// When the last clone and the last [`Writer`] are dropped, what is finished is written, and the
+/// lock is given up.
+#[derive(Debug, Clone)]
+pub struct Spool(Arc<Handle>);
+
+/// The one owner of an open spool.
+pub(crate) struct Handle {
+    pub(crate) store: Arc<Store>,
+    queue: Queue,
+    background: Option<JoinHandle<()>>,
+    /// Dropped last: nobody else writes before everything is written.
+    _lock: Lock,
+}
+
+impl Spool {
+    /// Opens the spool at `root`, which is made if it is missing, and tells what it found of the
+    /// time before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_locked`] when another process has it open, [`Error::is_no_spool`] when `root` is
+    /// something else, [`Error::is_denied`], [`Error::is_full`], or what else the disk says.
+    pub fn open(root: &Path, options: &Options) -> Result<(Spool, Recovery)> {
+        Spool::open_with(Arc::new(SystemDisk), root, options)
+    }
+
+    /// The same on another disk: how tests make one fail.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::open`].
+    pub fn open_with(
+        disk: Arc<dyn Disk>,
+        root: &Path,
+        options: &Options,
+    ) -> Result<(Spool, Recovery)> {
+        let lock = open::lock_root(&*disk, root)?;
+        let store = Arc::new(Store::new(disk, root.to_owned(), options.durability));
+        open::prepare(&store)?;
+        let mut recovery = Recovery::default();
+        open::recover(&store, &mut recovery)?;
+        let queue = Queue::open(Arc::clone(&store), &mut recovery)?;
+        let background = match options.durability {
+            Durability::Batch => Some(spawn(&store, options.batch_interval)?),
+            Durability::Each | Durability::None => None,
+        };
+        Ok((Spool(Arc::new(Handle { store, queue, background, _lock: lock })), recovery))
+    }
+
+    /// Looks an entry up: one open and one read when it is small.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails. Neither a missing entry nor a damaged one is an error.
+    pub fn entry(&self, place: &Place) -> Result<Lookup> {
+        self.0.store.entry(place)
+    }
+
+    /// Begins an entry. What is at its place stays until [`Writer::finish`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_too_large`] and [`Error::is_invalid`] for what cannot be stored; or when the
+    /// disk fails or is full.
+    pub fn begin(&self, place: &Place, new: NewEntry) -> Result<Writer> {
+        Writer::begin(Arc::clone(&self.0), place, new)
+    }
+
+    /// Removes an entry. False when there was none.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn remove(&self, place: &Place) -> Result<bool> {
+        self.0.store.remove(place)
+    }
+
+    /// Sets an entry aside whose body its [`Verifier`] refused. `None` when it is no longer the one at
+    /// its place.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn set_aside(&self, entry: &Entry) -> Result<Option<Damage>> {
+        self.0.store.set_aside(entry, "its body does not agree with its digest")
+    }
+
+    /// The entries of the spool, of a scheme, of a host (with its port) under all schemes, or of both.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails, here or at each step.
+    pub fn list(&self, scheme: Option<&str>, host: Option<&str>) -> Result<List> {
+        let store = &self.0.store;
+        List::new(Arc::clone(&store.disk), &store.root, store.pending.snapshot(), scheme, host)
+    }
+
+    /// The hosts of a scheme, or of all, of which entries are kept, in order.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<Host>> {
+        list::hosts(&self.0.store.disk, &self.0.store.root, scheme)
+    }
+
+    /// The requests that wait.
+    #[must_use]
+    pub fn queue(&self) -> &Queue {
+        &self.0.queue
+    }
+
+    /// What the program remembers. A file that is no state is set aside and told of, and then this is
+    /// the default.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn state(&self) -> Result<(State, Option<Damage>)> {
+        state::read(&self.0.store)
+    }
+
+    /// Remembers, durably.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_too_large`], or when the disk fails or is full; then the old state stays.
+    pub fn set_state(&self, state: &State) -> Result<()> {
+        state::write(&self.0.store, state)
+    }
+
+    /// Waits until everything finished is on the medium under its name.
+    ///
+    /// # Errors
+    ///
+    /// Why an entry, finished since the last call, could not be kept: the first, if there are more.
+    pub fn flush(&self) -> Result<()> {
+        self.0.store.write_batch();
+        self.failures().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Why entries that were finished could not be kept, since this was last asked. Under
+    /// [`Durability::Batch`] the disk may fail after [`Writer::finish`].
+    #[must_use]
+    pub fn failures(&self) -> Vec<Error> {
+        std::mem::take(&mut *store::lock(&self.0.store.pending.failures))
+    }
+
+    /// The directory it is in.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.0.store.root
+    }
+}
+
+/// A spool to read from, whoever has it open: for the command line. It changes nothing, so damaged
+/// files stay where they are; entries still in their batch are not found.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    disk: Arc<dyn Disk>,
+    root: PathBuf,
+}
+
+impl Reader {
+    /// Opens the spool at `root` for reading.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_no_spool`] when `root` is something else, or when the disk fails.
+    pub fn open(root: &Path) -> Result<Reader> {
+        Reader::open_with(Arc::new(SystemDisk), root)
+    }
+
+    /// The same on another disk.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Reader::open`].
+    pub fn open_with(disk: Arc<dyn Disk>, root: &Path) -> Result<Reader> {
+        open::check_root(&*disk, root)?;
+        Ok(Reader { disk, root: root.to_owned() })
+    }
+
+    /// Looks an entry up. A damaged one is [`Lookup::SetAside`], though it was not moved.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn entry(&self, place: &Place) -> Result<Lookup> {
+        let path = self.root.join(place.relative_path());
+        Ok(match entry::read(&*self.disk, &path, Some(place))? {
+            entry::Content::Whole(entry) => Lookup::Found(entry),
+            entry::Content::Missing => Lookup::Missing,
+            entry::Content::Bad(reason) => {
+                Lookup::SetAside(Damage { path, moved_to: None, reason: reason.to_owned() })
+            }
+        })
+    }
+
+    /// The entries of the spool, of a scheme, of a host (with its port) under all schemes, or of both.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails, here or at each step.
+    pub fn list(&self, scheme: Option<&str>, host: Option<&str>) -> Result<List> {
+        List::new(Arc::clone(&self.disk), &self.root, Vec::new(), scheme, host)
+    }
+
+    /// The hosts of a scheme, or of all, of which entries are kept, in order.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<Host>> {
+        list::hosts(&self.disk, &self.root, scheme)
+    }
+
+    /// The requests that wait, the oldest first. Files that are no requests are passed over.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn queue(&self) -> Result<Vec<OutgoingSummary>> {
+        queue::list(&*self.disk, &self.root)
+    }
+
+    /// The directory it is in.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+fn spawn(store: &Arc<Store>, interval: Duration) -> Result<JoinHandle<()>> {
+    let own = Arc::clone(store);
+    std::thread::Builder::new()
+        .name("spool-batch".to_owned())
+        .spawn(move || pending::run(&own, interval))
+        .map_err(|error| Error::disk("start the thread that writes to", &store.root, error))
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.store.pending.stop();
+        if let Some(background) = self.background.take() {
+            // It panics never; were it to, what it left is written here.
+            let _ = background.join();
+        }
+        self.store.write_batch();
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").field("root", &self.store.root).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,399 @@
+//! An entry, read: one open and one read when it is small.
+
+use std::fmt;
+use std::io;
+use std::ops::{Deref, Range};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use crate::error::{self, Error, Result};
+use crate::fs::{Disk, DiskFile, Opened};
+use crate::layout::{self, FIRST_READ, First, wide};
+use crate::place::Place;
+use crate::warc::Reason;
+use wwwoffle_url::Key;
+
+/// What looking for an entry came to.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
+pub enum Lookup {
+    /// The entry.
+    Found(Entry),
+    /// There is none.
+    Missing,
+    /// What was there was not whole, or not what belongs there. It is no longer in the way, and will
+    /// not be found again.
+    SetAside(Damage),
+}
+
+impl Lookup {
+    /// The entry, if there is one.
+    #[must_use]
+    pub fn found(self) -> Option<Entry> {
+        match self {
+            Lookup::Found(entry) => Some(entry),
+            Lookup::Missing | Lookup::SetAside(_) => None,
+        }
+    }
+}
+
+/// A file that was not served, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// Where it was.
+    pub path: PathBuf,
+    /// Where it is now, if it was moved.
+    pub moved_to: Option<PathBuf>,
+    /// What is wrong with it, in a few words.
+    pub reason: String,
+}
+
+#[expect(clippy::unnecessary_debug_formatting, reason = "quoted: a path may hold control bytes")]
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is damaged or foreign: {}", self.path, self.reason)?;
+        match &self.moved_to {
+            Some(path) => write!(f, "; moved to {path:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// One stored exchange. Everything but a [`Body::File`] has been verified.
+pub struct Entry {
+    /// The whole file, or its beginning and its tail.
+    bytes: Shared,
+    tail: Shared,
+    first: First,
+    body: Body,
+    request: Range<usize>,
+    trailers: Option<Range<usize>>,
+    status: u16,
+}
+
+type Shared = Arc<Vec<u8>>;
+
+/// The body of an entry, as it was received less its transfer coding.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// In memory, and verified.
+    Whole(Whole),
+    /// On disk: its length is verified, its content not yet. See [`BodyFile::verifier`].
+    File(BodyFile),
+}
+
+/// A body in memory. Cloning shares it; as it is `AsRef<[u8]>`, a buffer type can own it uncopied.
+#[derive(Clone)]
+pub struct Whole {
+    bytes: Shared,
+    range: Range<usize>,
+}
+
+/// A body on disk, open: it stays readable when the entry is replaced or removed.
+#[derive(Debug, Clone)]
+pub struct BodyFile {
+    file: Arc<dyn DiskFile>,
+    path: Arc<Path>,
+    start: u64,
+    len: u64,
+    digest: [u8; 32],
+}
+
+/// Checks a body that is read in order against the digest it was stored with.
+///
+/// Whoever sends a [`BodyFile`] feeds it, and sends the last piece only after [`Verifier::finish`]:
+/// then a damaged body never looks whole to who receives it.
+#[derive(Debug)]
+pub struct Verifier {
+    hasher: Sha256,
+    left: u64,
+    digest: [u8; 32],
+}
+
+impl Entry {
+    /// The canonical URL, without credentials.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.first.place.url()
+    }
+
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> Key {
+        self.first.place.key()
+    }
+
+    /// The place it belongs to.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.first.place
+    }
+
+    /// When the response came, as its writer said.
+    #[must_use]
+    pub fn when(&self) -> Timestamp {
+        self.first.when
+    }
+
+    /// When the entry was finished.
+    #[must_use]
+    pub fn stored(&self) -> Timestamp {
+        self.first.stored
+    }
+
+    /// The status code.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The head of the response: status line, fields and empty line.
+    #[must_use]
+    pub fn head(&self) -> &[u8] {
+        self.bytes.get(self.first.head.clone()).unwrap_or_default()
+    }
+
+    /// The length of the body in bytes.
+    #[must_use]
+    pub fn body_len(&self) -> u64 {
+        self.first.body_len
+    }
+
+    /// The SHA-256 of the body.
+    #[must_use]
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.first.digest
+    }
+
+    /// The body. Cloning it is cheap.
+    #[must_use]
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// The request: head and body, without secrets.
+    #[must_use]
+    pub fn request(&self) -> &[u8] {
+        self.tail.get(self.request.clone()).unwrap_or_default()
+    }
+
+    /// The trailer section, if there was one.
+    #[must_use]
+    pub fn trailers(&self) -> Option<&[u8]> {
+        self.tail.get(self.trailers.clone()?)
+    }
+
+    /// The open file, if the body is still on disk.
+    pub(crate) fn file(&self) -> Option<&BodyFile> {
+        match &self.body {
+            Body::File(file) => Some(file),
+            Body::Whole(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry")
+            .field("place", &self.first.place)
+            .field("status", &self.status)
+            .field("body_len", &self.first.body_len)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Deref for Whole {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+impl AsRef<[u8]> for Whole {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for Whole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Whole({} bytes)", self.len())
+    }
+}
+
+impl BodyFile {
+    /// The length of the body in bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether the body has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Reads what there is at `offset` of the body, at most the length of `buffer`; 0 at its end.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails, or the file became shorter than it was when it was opened.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        let left = self.len.saturating_sub(offset);
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let Some(buffer) = buffer.get_mut(..most).filter(|buffer| !buffer.is_empty()) else {
+            return Ok(0);
+        };
+        let read = self.file.read_at(buffer, self.start.saturating_add(offset));
+        match read.map_err(|error| Error::disk("read", &self.path, error))? {
+            0 => Err(Error::disk("read", &self.path, io::ErrorKind::UnexpectedEof.into())),
+            read => Ok(read),
+        }
+    }
+
+    /// What tells at the end whether the body was the one that was stored.
+    #[must_use]
+    pub fn verifier(&self) -> Verifier {
+        Verifier { hasher: Sha256::new(), left: self.len, digest: self.digest }
+    }
+
+    pub(crate) fn identity(&self) -> io::Result<u64> {
+        self.file.identity()
+    }
+}
+
+impl Verifier {
+    /// Takes the next bytes of the body.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.left = self.left.wrapping_sub(wide(bytes.len()));
+        self.hasher.update(bytes);
+    }
+
+    /// Whether the bytes were those of the body, from the first to the last.
+    #[must_use]
+    pub fn finish(self) -> bool {
+        self.left == 0 && <[u8; 32]>::from(self.hasher.finalize()) == self.digest
+    }
+}
+
+/// What a path held.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
+pub(crate) enum Content {
+    Whole(Entry),
+    Missing,
+    Bad(Reason),
+}
+
+/// Reads the entry at `path`; with `expected`, only the one that belongs there.
+pub(crate) fn read(disk: &dyn Disk, path: &Path, expected: Option<&Place>) -> Result<Content> {
+    let (file, len) = match disk.open(path) {
+        Ok(Opened::File(file, len)) => (file, len),
+        Ok(Opened::NotAFile) => return Ok(Content::Bad("it is not a plain file")),
+        Err(error) if error::is_missing(&error) => return Ok(Content::Missing),
+        Err(error) => return Err(Error::disk("open", path, error)),
+    };
+    let read = |len: usize, offset| {
+        read_exactly(&*file, len, offset).map_err(|error| Error::disk("read", path, error))
+    };
+    let first_len = usize::try_from(len).unwrap_or(FIRST_READ).min(FIRST_READ);
+    let bytes = read(first_len, 0)?;
+    let first = match First::parse(&bytes, len) {
+        Ok(first) => first,
+        Err(reason) => return Ok(Content::Bad(reason)),
+    };
+    if expected.is_some_and(|place| *place != first.place) {
+        return Ok(Content::Bad("it belongs to another place"));
+    }
+    let parts = if wide(bytes.len()) == len {
+        small(bytes, &first)
+    } else {
+        let tail_len = usize::try_from(len - first.body_end()).unwrap_or(usize::MAX);
+        let tail = read(tail_len, first.body_end())?;
+        large(bytes, tail, &first, file, path)
+    };
+    Ok(match parts.and_then(|parts| entry(parts, first)) {
+        Ok(entry) => Content::Whole(entry),
+        Err(reason) => Content::Bad(reason),
+    })
+}
+
+struct Parts {
+    bytes: Shared,
+    tail: Shared,
+    body: Body,
+    request: Range<usize>,
+    trailers: Option<Range<usize>>,
+}
+
+/// Takes a file that was read whole apart, and compares its body with its digest.
+fn small(bytes: Vec<u8>, first: &First) -> Result<Parts, Reason> {
+    let end = layout::narrow(first.body_end())?;
+    let range = first.body_offset()..end;
+    let body = bytes.get(range.clone()).ok_or("it is shorter than its body")?;
+    if <[u8; 32]>::from(Sha256::digest(body)) != first.digest {
+        return Err("its body does not agree with its digest");
+    }
+    let (request, trailers) = layout::parse_tail(bytes.get(end..).unwrap_or_default())?;
+    let moved = |range: Range<usize>| range.start + end..range.end + end;
+    let bytes = Arc::new(bytes);
+    Ok(Parts {
+        tail: Arc::clone(&bytes),
+        body: Body::Whole(Whole { bytes: Arc::clone(&bytes), range }),
+        bytes,
+        request: moved(request),
+        trailers: trailers.map(moved),
+    })
+}
+
+/// The same for a file of which beginning and tail were read.
+fn large(
+    mut bytes: Vec<u8>,
+    tail: Vec<u8>,
+    first: &First,
+    file: Arc<dyn DiskFile>,
+    path: &Path,
+) -> Result<Parts, Reason> {
+    let (request, trailers) = layout::parse_tail(&tail)?;
+    // The body is read as it is sent; there is no use in holding some of it.
+    bytes.truncate(first.body_offset());
+    bytes.shrink_to_fit();
+    let (start, len, digest) = (wide(first.body_offset()), first.body_len, first.digest);
+    let body = Body::File(BodyFile { file, path: path.into(), start, len, digest });
+    Ok(Parts { bytes: Arc::new(bytes), tail: Arc::new(tail), body, request, trailers })
+}
+
+fn entry(parts: Parts, first: First) -> Result<Entry, Reason> {
+    let head = parts.bytes.get(first.head.clone()).unwrap_or_default();
+    let status = status_of(head).ok_or("its head has no status")?;
+    let Parts { bytes, tail, body, request, trailers } = parts;
+    Ok(Entry { bytes, tail, first, body, request, trailers, status })
+}
+
+/// The status code in a head: `HTTP/1.1 200 OK`.
+pub(crate) fn status_of(head: &[u8]) -> Option<u16> {
+    let rest = head.strip_prefix(b"HTTP/1.")?;
+    let digits = rest.get(2..5).filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
+    let after = rest.get(5)?;
+    let separated = rest.get(1) == Some(&b' ') && matches!(after, b' ' | b'\r');
+    std::str::from_utf8(digits).ok().filter(|_| separated)?.parse().ok()
+}
+
+/// Reads `len` bytes, or as many as there are.
+pub(crate) fn read_exactly(file: &dyn DiskFile, len: usize, offset: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    let mut read = 0;
+    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, offset.saturating_add(wide(read)))? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    bytes.truncate(read);
+    Ok(bytes)
+}

@@ -1,0 +1,265 @@
+//! What can go wrong with a spool, and what may be asked about it.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::entry::Damage;
+
+/// The result of a call to the spool.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A call to the spool that failed. What it was to change is as it was before.
+///
+/// Its message says what to do where there is something to do; the system's own words are its source.
+#[derive(Debug)]
+pub struct Error(Box<Kind>);
+
+#[derive(Debug)]
+enum Kind {
+    /// A disk call failed.
+    Disk {
+        doing: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// Another process holds the lock.
+    Locked {
+        root: PathBuf,
+        pid: Option<u32>,
+    },
+    NotADirectory {
+        path: PathBuf,
+    },
+    NotASpool {
+        root: PathBuf,
+        found: String,
+    },
+    OtherVersion {
+        root: PathBuf,
+        found: String,
+    },
+    TooLarge {
+        what: &'static str,
+        limit: u64,
+        found: u64,
+    },
+    Invalid {
+        what: &'static str,
+        why: &'static str,
+        found: String,
+    },
+    QueueFull {
+        limit: usize,
+    },
+    Damaged(Damage),
+    WriterBroken,
+    Random(getrandom::Error),
+    Sealing,
+}
+
+impl Error {
+    /// The disk, a quota or the largest file size is used up. Nothing that was kept is lost; the same
+    /// call works again once there is room.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(&*self.0, Kind::Disk { source, .. } if is_full(source))
+    }
+
+    /// The system does not let this user read or write there, or the file system is read-only.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        matches!(&*self.0, Kind::Disk { source, .. } if is_denied(source))
+    }
+
+    /// Another process has opened this spool for writing.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        matches!(&*self.0, Kind::Locked { .. })
+    }
+
+    /// The process that holds the spool, if [`Error::is_locked`] and it told its id.
+    #[must_use]
+    pub fn holder(&self) -> Option<u32> {
+        match &*self.0 {
+            Kind::Locked { pid, .. } => *pid,
+            _ => None,
+        }
+    }
+
+    /// The directory named is none, is no spool, or is one that this version does not read.
+    #[must_use]
+    pub fn is_no_spool(&self) -> bool {
+        matches!(
+            &*self.0,
+            Kind::NotADirectory { .. } | Kind::NotASpool { .. } | Kind::OtherVersion { .. }
+        )
+    }
+
+    /// What was to be stored is above one of the limits of this crate.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        matches!(&*self.0, Kind::TooLarge { .. })
+    }
+
+    /// What was to be stored is not what the call asks for: a fault of the caller.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        matches!(&*self.0, Kind::Invalid { .. })
+    }
+
+    /// The outgoing queue holds as many requests as it may.
+    #[must_use]
+    pub fn is_queue_full(&self) -> bool {
+        matches!(&*self.0, Kind::QueueFull { .. })
+    }
+
+    /// A waiting request's file was not what it should be; it has been set aside.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        matches!(&*self.0, Kind::Damaged(_))
+    }
+
+    pub(crate) fn damaged(damage: Damage) -> Error {
+        Kind::Damaged(damage).into()
+    }
+
+    pub(crate) fn disk(doing: &'static str, path: &Path, source: io::Error) -> Error {
+        Kind::Disk { doing, path: path.to_owned(), source }.into()
+    }
+
+    pub(crate) fn locked(root: &Path, pid: Option<u32>) -> Error {
+        Kind::Locked { root: root.to_owned(), pid }.into()
+    }
+
+    pub(crate) fn not_a_directory(path: &Path) -> Error {
+        Kind::NotADirectory { path: path.to_owned() }.into()
+    }
+
+    pub(crate) fn not_a_spool(root: &Path, found: String) -> Error {
+        Kind::NotASpool { root: root.to_owned(), found }.into()
+    }
+
+    pub(crate) fn other_version(root: &Path, found: String) -> Error {
+        Kind::OtherVersion { root: root.to_owned(), found }.into()
+    }
+
+    pub(crate) fn invalid(what: &'static str, why: &'static str, found: &[u8]) -> Error {
+        /// More than this of what was refused makes no message clearer.
+        const SHOWN: usize = 80;
+        let found = String::from_utf8_lossy(found).chars().take(SHOWN).collect();
+        Kind::Invalid { what, why, found }.into()
+    }
+
+    /// Refuses what is longer than `limit` bytes.
+    pub(crate) fn unless_fits(what: &'static str, found: usize, limit: usize) -> Result<()> {
+        if found <= limit {
+            return Ok(());
+        }
+        let wide = |size| u64::try_from(size).unwrap_or(u64::MAX);
+        Err(Kind::TooLarge { what, limit: wide(limit), found: wide(found) }.into())
+    }
+
+    pub(crate) fn queue_full(limit: usize) -> Error {
+        Kind::QueueFull { limit }.into()
+    }
+
+    pub(crate) fn writer_broken() -> Error {
+        Kind::WriterBroken.into()
+    }
+
+    pub(crate) fn random(error: getrandom::Error) -> Error {
+        Kind::Random(error).into()
+    }
+
+    pub(crate) fn sealing() -> Error {
+        Kind::Sealing.into()
+    }
+
+    /// Whether the system said that there is nothing of that name.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(&*self.0, Kind::Disk { source, .. } if is_missing(source))
+    }
+}
+
+/// A name is missing too when what should be a directory above it is a file.
+pub(crate) fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+fn is_denied(error: &io::Error) -> bool {
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
+}
+
+impl From<Kind> for Error {
+    fn from(kind: Kind) -> Error {
+        Error(Box::new(kind))
+    }
+}
+
+#[expect(clippy::unnecessary_debug_formatting, reason = "quoted: a path may hold control bytes")]
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Kind::Disk { doing, path, source } if is_full(source) => write!(
+                f,
+                "no room to {doing} {path:?}: free some space there, what is kept stays readable"
+            ),
+            Kind::Disk { doing, path, source } if is_denied(source) => write!(
+                f,
+                "not allowed to {doing} {path:?}: give this user the right to read and write there, \
+                 or name another directory"
+            ),
+            Kind::Disk { doing, path, .. } => write!(f, "cannot {doing} {path:?}"),
+            Kind::Locked { root, pid: Some(pid) } => write!(
+                f,
+                "the spool {root:?} is in use by process {pid}: stop that one first, or name another spool"
+            ),
+            Kind::Locked { root, pid: None } => write!(
+                f,
+                "the spool {root:?} is in use by another process: stop that one first, or name another spool"
+            ),
+            Kind::NotADirectory { path } => {
+                write!(f, "{path:?} is not a directory: name one for the spool, new or empty")
+            }
+            Kind::NotASpool { root, found } => write!(
+                f,
+                "{root:?} is not a spool, it holds {found:?}: name a directory that is new or empty"
+            ),
+            Kind::OtherVersion { root, found } => write!(
+                f,
+                "the spool {root:?} has the format {found:?}, and this program knows {:?}: use the \
+                 program that wrote it, or name another directory",
+                crate::open::VERSION
+            ),
+            Kind::TooLarge { what, limit, found } => {
+                write!(f, "{what} of {found} bytes is above the limit of {limit} bytes")
+            }
+            Kind::Invalid { what, why, found } => write!(f, "{what} {why}: {found:?}"),
+            Kind::QueueFull { limit } => write!(
+                f,
+                "the outgoing queue holds {limit} requests, as many as it may: fetch or delete some"
+            ),
+            Kind::Damaged(damage) => damage.fmt(f),
+            Kind::WriterBroken => write!(f, "an earlier part of the entry could not be written"),
+            Kind::Random(_) => write!(f, "the system gave no random bytes"),
+            Kind::Sealing => write!(f, "the secrets of the request could not be sealed"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &*self.0 {
+            Kind::Disk { source, .. } => Some(source),
+            Kind::Random(source) => Some(source),
+            _ => None,
+        }
+    }
+}

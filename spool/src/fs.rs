@@ -1,0 +1,241 @@
+//! The disk, behind one small trait. This file alone touches files.
+//!
+//! [`Disk`] has only the calls the spool makes, each of which either happened or did not, so a test
+//! can put a disk of its own in place: one that fails, stops or loses power at any one of them.
+
+#![expect(clippy::disallowed_methods, reason = "this is the one file of the crate that may")]
+
+use std::any::Any;
+use std::fmt;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use rustix::fs::{FlockOperation, OFlags, flock};
+
+/// Only the owner may read what is kept (design: the spool is 0700, what is in it 0600).
+const FILE_MODE: u32 = 0o600;
+const DIRECTORY_MODE: u32 = 0o700;
+
+/// The calls the spool makes to a file system. Paths are the root's, joined with what is below it.
+pub trait Disk: fmt::Debug + Send + Sync {
+    /// Makes one directory, which only its owner may enter. Its parent has to be there.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` when anything has that name.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+
+    /// What lies in a directory, in no order, read as the iterator is asked.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, `NotFound` and `NotADirectory` among them.
+    fn read_dir(&self, path: &Path) -> io::Result<Names>;
+
+    /// Makes a new empty file and opens it for reading and writing.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` when anything has that name.
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
+
+    /// Opens a file for reading. Neither follows a symbolic link nor waits for a FIFO's other end.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system. What is there but no plain file is [`Opened::NotAFile`], no error.
+    fn open(&self, path: &Path) -> io::Result<Opened>;
+
+    /// Gives what is at `from` the name `to`, in place of whatever file had it, in one step.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system; then both names are as they were.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Takes a file's name away. Who has it open keeps it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, `NotFound` among them.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+
+    /// Waits until the names in a directory are on the medium as they are now.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system; then nothing is known of what is on the medium.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+
+    /// Takes the lock that is the file at `path`, made if missing, and writes our process id in it if
+    /// it can.
+    /// `None`: another has it. Dropping what is returned gives it up, as does the end of the process.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
+
+    /// The time of day.
+    fn now(&self) -> Timestamp;
+}
+
+/// The names in a directory.
+pub type Names = Box<dyn Iterator<Item = io::Result<std::ffi::OsString>> + Send>;
+
+/// Held as long as the lock is.
+pub type Lock = Box<dyn Any + Send + Sync>;
+
+/// What [`Disk::open`] found.
+#[derive(Debug)]
+pub enum Opened {
+    /// A plain file, and its length in bytes at the time.
+    File(Arc<dyn DiskFile>, u64),
+    /// A directory, symbolic link, FIFO, socket or device.
+    NotAFile,
+}
+
+/// An open file.
+pub trait DiskFile: fmt::Debug + Send + Sync {
+    /// Reads what there is at `offset`, at most the length of `buffer`. 0 is the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes all of `bytes` at `offset`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system; then any part may have been written.
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Waits until content and length are on the medium.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system; then nothing is known of what is on the medium.
+    fn sync(&self) -> io::Result<()>;
+
+    /// A number no other file of the spool has while this one is open.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    fn identity(&self) -> io::Result<u64>;
+}
+
+/// The file system of the machine.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct SystemDisk;
+
+impl Disk for SystemDisk {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        DirBuilder::new().mode(DIRECTORY_MODE).create(path)
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Names> {
+        let names = std::fs::read_dir(path)?;
+        Ok(Box::new(names.map(|entry| entry.map(|entry| entry.file_name()))))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(FILE_MODE)
+            .open(path)?;
+        Ok(Arc::new(SystemFile(file)))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        // `std` adds O_CLOEXEC. O_NONBLOCK changes nothing for a plain file, and for a FIFO it means
+        // that opening returns.
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+        let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+            Ok(file) => file,
+            Err(error) if is_no_file(&error) => return Ok(Opened::NotAFile),
+            Err(error) => return Err(error),
+        };
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return Ok(Opened::NotAFile);
+        }
+        Ok(Opened::File(Arc::new(SystemFile(file)), about.len()))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(FILE_MODE)
+            .custom_flags(flags)
+            .open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        // On a full disk the lock is as good without the number, which only serves messages.
+        let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+        Ok(Some(Box::new(file)))
+    }
+
+    fn now(&self) -> Timestamp {
+        // A clock outside the years that jiff knows is as good as one that was never set.
+        Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+}
+
+/// `open` refuses a symbolic link with ELOOP (`O_NOFOLLOW`), a socket or a device nobody serves with ENXIO.
+fn is_no_file(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    [Errno::LOOP, Errno::NXIO].iter().any(|kind| error.raw_os_error() == Some(kind.raw_os_error()))
+}
+
+#[derive(Debug)]
+struct SystemFile(File);
+
+impl DiskFile for SystemFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        loop {
+            match self.0.read_at(buffer, offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => return done,
+            }
+        }
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_all()
+    }
+
+    fn identity(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.ino())
+    }
+}

@@ -1,0 +1,276 @@
+//! The layout of an entry's file: what [`crate::writer`] writes and [`crate::entry`] reads.
+//!
+//! ```text
+//! fixed     WARC/1.1, and what is known only at the end, always as wide: filled in by one write
+//! rest      the other fields of the response record, and the empty line
+//! head      the head of the response, as HTTP
+//! body      to the end of record 1
+//! tail      record 2, the request; record 3, the trailers, if there were any
+//! ```
+//!
+//! Until the entry is finished its first line is [`UNFINISHED`], which no reader takes for WARC.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+
+use crate::error::{Error, Result};
+use crate::place::{Origin, Place};
+use crate::warc::{
+    self, BLOCK_END, FIELDS, Header, LINE_END, REQUEST, RESPONSE, Reason, Record, VERSION_LINE,
+    parse_record, push_field, time_text,
+};
+
+/// What an unfinished file begins with, as wide as the line that takes its place.
+pub(crate) const UNFINISHED: &str = "unfinished";
+
+/// The longest canonical URL that is stored, in bytes.
+pub const MAX_URL: usize = 32 << 10;
+
+/// The longest head of a response, in bytes, with its status line and empty line.
+pub const MAX_HEAD: usize = 64 << 10;
+
+/// The longest request kept with a response, in bytes: its head and body.
+pub const MAX_KEPT_REQUEST: usize = 128 << 10;
+
+/// The longest trailer section, in bytes.
+pub const MAX_TRAILERS: usize = 64 << 10;
+
+/// What is read of a file at once, in bytes. A file no longer is read and verified whole.
+pub(crate) const FIRST_READ: usize = 128 << 10;
+
+/// The fields of fixed width: numbers of 20 digits hold any `u64`.
+const FIXED: usize = VERSION_LINE.len()
+    + "Content-Length: 00000000000000000000\r\n".len()
+    + "WARC-Payload-Digest: sha256:\r\n".len()
+    + 64
+    + "Wwwoffle-Length: 00000000000000000000\r\n".len()
+    + "Wwwoffle-Stored: 2026-11-20T13:13:26.123456Z\r\n".len()
+    + "Wwwoffle-Check: 01234567\r\n".len();
+
+/// The fields of record 1 besides URL and head; far more than there are.
+const OTHER_FIELDS: usize = 1 << 10;
+
+/// Both other records: their fields, the URL twice, and their blocks.
+pub(crate) const MAX_TAIL: usize = 2 * (MAX_URL + OTHER_FIELDS) + MAX_KEPT_REQUEST + MAX_TRAILERS;
+
+// The body's offset has to be known after one read.
+const _: () = assert!(FIXED + OTHER_FIELDS + MAX_URL + MAX_HEAD < FIRST_READ);
+
+/// The beginning of an entry that is being written, up to its body.
+#[derive(Debug)]
+pub(crate) struct Start {
+    /// The check over everything after the fixed fields.
+    check: crc32fast::Hasher,
+    /// The length of all that.
+    after_fixed: u64,
+    /// Of the head of the response.
+    head: u64,
+}
+
+/// What is filled in at the end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Finish {
+    pub(crate) body_len: u64,
+    pub(crate) digest: [u8; 32],
+    pub(crate) tail_len: u64,
+    pub(crate) stored: Timestamp,
+}
+
+impl Start {
+    /// Appends the beginning of an unfinished entry to `out`.
+    pub(crate) fn write(
+        out: &mut Vec<u8>,
+        place: &Place,
+        id: &str,
+        when: Timestamp,
+        head: &[u8],
+    ) -> Start {
+        out.extend_from_slice(UNFINISHED.as_bytes());
+        out.resize(FIXED, b'\n');
+        push_field(out, "WARC-Type", "response");
+        push_field(out, "WARC-Record-ID", id);
+        push_field(out, "WARC-Date", &time_text(when));
+        push_field(out, "WARC-Target-URI", place.url());
+        push_field(out, "Content-Type", RESPONSE);
+        push_field(out, "Wwwoffle-Key", &key_text(place));
+        push_field(out, "Wwwoffle-Head", &head.len().to_string());
+        out.extend_from_slice(LINE_END.as_bytes());
+        out.extend_from_slice(head);
+        let after = out.get(FIXED..).unwrap_or_default();
+        let mut check = crc32fast::Hasher::new();
+        check.update(after);
+        Start { check, after_fixed: wide(after.len()), head: wide(head.len()) }
+    }
+
+    /// Where the body begins in the file.
+    pub(crate) fn body_offset(&self) -> u64 {
+        wide(FIXED) + self.after_fixed
+    }
+
+    /// What takes the place of the beginning of the file when all the rest is written.
+    pub(crate) fn fixed(&self, finish: &Finish) -> Vec<u8> {
+        let block_end = self.body_offset() + finish.body_len;
+        let mut fixed = Vec::with_capacity(FIXED);
+        fixed.extend_from_slice(VERSION_LINE.as_bytes());
+        let number = |number: u64| format!("{number:020}");
+        push_field(&mut fixed, "Content-Length", &number(self.head + finish.body_len));
+        let digest = format!("sha256:{}", hex::encode(finish.digest));
+        push_field(&mut fixed, "WARC-Payload-Digest", &digest);
+        push_field(&mut fixed, "Wwwoffle-Length", &number(block_end + finish.tail_len));
+        push_field(&mut fixed, "Wwwoffle-Stored", &time_text(finish.stored));
+        fixed.extend_from_slice(b"Wwwoffle-Check: ");
+        let mut check = crc32fast::Hasher::new();
+        check.update(&fixed);
+        check.update(LINE_END.as_bytes());
+        check.combine(&self.check);
+        fixed.extend_from_slice(format!("{:08x}{LINE_END}", check.finalize()).as_bytes());
+        debug_assert_eq!(fixed.len(), FIXED);
+        fixed
+    }
+}
+
+/// All that follows the body: the end of record 1, record 2, and record 3 if there are trailers.
+pub(crate) fn tail(
+    place: &Place,
+    ids: &[String; 2],
+    when: Timestamp,
+    request: &[u8],
+    trailers: Option<&[u8]>,
+) -> Result<Vec<u8>> {
+    let [response, request_id] = ids;
+    let begin = |kind: &str, id: &str, content_type: &str| {
+        let mut record = Record::new(kind);
+        record.field("WARC-Record-ID", id);
+        record.field("WARC-Date", &time_text(when));
+        record.field("WARC-Target-URI", place.url());
+        record.field("WARC-Concurrent-To", response);
+        record.field("Content-Type", content_type);
+        record
+    };
+    let mut tail = BLOCK_END.as_bytes().to_vec();
+    tail.extend(begin("request", request_id, REQUEST).finish(&[request]));
+    if let Some(trailers) = trailers {
+        Error::unless_fits("the trailer section", trailers.len(), MAX_TRAILERS)?;
+        let [id, _] = warc::record_ids()?;
+        tail.extend(begin("metadata", &id, FIELDS).finish(&[trailers]));
+    }
+    Ok(tail)
+}
+
+/// An entry's beginning, read. Ranges are within what was read.
+#[derive(Debug)]
+pub(crate) struct First {
+    pub(crate) place: Place,
+    pub(crate) when: Timestamp,
+    pub(crate) stored: Timestamp,
+    pub(crate) digest: [u8; 32],
+    pub(crate) head: Range<usize>,
+    pub(crate) body_len: u64,
+    /// The file's.
+    pub(crate) length: u64,
+}
+
+impl First {
+    /// Reads the beginning of a file of `file_len` bytes. Everything up to the body is verified.
+    pub(crate) fn parse(bytes: &[u8], file_len: u64) -> Result<First, Reason> {
+        if bytes.starts_with(UNFINISHED.as_bytes()) {
+            return Err("it was never finished");
+        }
+        let header = Header::parse(bytes)?;
+        if header.need("WARC-Type")? != "response" || header.need("Content-Type")? != RESPONSE {
+            return Err("its first record is not a response");
+        }
+        let head_len = narrow(header.number("Wwwoffle-Head")?)?;
+        let head = header.len..header.len.checked_add(head_len).ok_or("a length too large")?;
+        header.verify(bytes.get(..head.end).ok_or("it is shorter than its head")?)?;
+        let length = header.number("Wwwoffle-Length")?;
+        if length != file_len {
+            return Err("its length is not the one it was stored with");
+        }
+        let block_len = header.number("Content-Length")?;
+        let body_len = block_len.checked_sub(wide(head_len)).ok_or("its lengths disagree")?;
+        let first = First {
+            place: place(&header)?,
+            when: header.time("WARC-Date")?,
+            stored: header.time("Wwwoffle-Stored")?,
+            digest: header.digest("WARC-Payload-Digest")?,
+            head,
+            body_len,
+            length,
+        };
+        match first.tail_len() {
+            Some(tail) if tail <= wide(MAX_TAIL) => Ok(first),
+            _ => Err("its lengths disagree"),
+        }
+    }
+
+    /// Where the body begins.
+    pub(crate) fn body_offset(&self) -> usize {
+        self.head.end
+    }
+
+    /// Where it ends.
+    pub(crate) fn body_end(&self) -> u64 {
+        wide(self.head.end).saturating_add(self.body_len)
+    }
+
+    fn tail_len(&self) -> Option<u64> {
+        self.length.checked_sub(self.body_end())
+    }
+}
+
+/// Where request and trailers are in the tail of an entry.
+pub(crate) type TailRanges = (Range<usize>, Option<Range<usize>>);
+
+/// Reads what follows the body. All of it is verified.
+pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
+    let rest = tail.strip_prefix(BLOCK_END.as_bytes()).ok_or("a body longer than it says")?;
+    let before = |rest: &[u8], block: &[u8]| {
+        let end = tail.len() - rest.len() - BLOCK_END.len();
+        end - block.len()..end
+    };
+    let (header, block, rest) = parse_record(rest)?;
+    if header.need("WARC-Type")? != "request" {
+        return Err("its second record is not a request");
+    }
+    let request = before(rest, block);
+    if rest.is_empty() {
+        return Ok((request, None));
+    }
+    let (header, block, rest) = parse_record(rest)?;
+    if header.need("WARC-Type")? != "metadata" || !rest.is_empty() {
+        return Err("it has records that no entry has");
+    }
+    Ok((request, Some(before(rest, block))))
+}
+
+/// `url <key>` or `variant <key>`.
+pub(crate) fn key_text(place: &Place) -> String {
+    let origin = match place.origin() {
+        Origin::Url => "url",
+        Origin::Variant => "variant",
+    };
+    format!("{origin} {}", place.key())
+}
+
+/// The place a record says it belongs to.
+pub(crate) fn place(header: &Header<'_>) -> Result<Place, Reason> {
+    let (origin, key) = header.need("Wwwoffle-Key")?.split_once(' ').unwrap_or_default();
+    let key = key.parse().map_err(|_| "a key in a header is none")?;
+    let origin = match origin {
+        "url" => Origin::Url,
+        "variant" => Origin::Variant,
+        _ => return Err("a key in a header is none"),
+    };
+    let place = Place::new(header.need("WARC-Target-URI")?, key, origin);
+    if place.is_consistent() { Ok(place) } else { Err("its key is not that of its URL") }
+}
+
+pub(crate) fn wide(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
+}
+
+pub(crate) fn narrow(size: u64) -> Result<usize, Reason> {
+    usize::try_from(size).map_err(|_| "a length too large")
+}

@@ -1,0 +1,362 @@
+//! A request that waits, and the WARC record it is kept as.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use crate::error::{Error, Result};
+use crate::layout::{self, MAX_URL, key_text};
+use crate::place::Place;
+use crate::seal::Vault;
+use crate::warc::{self, Header, REQUEST, Reason, Record, parse_record, time_text};
+use crate::writer::{check_url, empty_line, refuse_secrets};
+
+/// The longest head of a waiting request, in bytes.
+pub const MAX_REQUEST_HEAD: usize = 64 << 10;
+
+/// The longest body of a waiting request, in bytes.
+pub const MAX_REQUEST_BODY: usize = 16 << 20;
+
+/// The longest secrets of a waiting request, in bytes.
+pub const MAX_SECRETS: usize = 32 << 10;
+
+/// The longest reason or error kept with a request, in bytes; more is cut off.
+pub const MAX_REASON: usize = 1 << 10;
+
+/// No file of a request is longer, in bytes: two URLs and two reasons, in which every byte may be
+/// escaped, secrets in hex, other fields, head and body.
+pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
+    + 2 * MAX_SECRETS
+    + (4 << 10)
+    + MAX_REQUEST_HEAD
+    + MAX_REQUEST_BODY;
+
+/// A request that waits for the line to come up, or has failed for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The entry it will become. A request is known by its key.
+    pub place: Place,
+    /// The request as it will be sent: request line, fields and empty line, but no secrets.
+    pub head: Vec<u8>,
+    /// Its body.
+    pub body: Vec<u8>,
+    /// What of it only its origin may see; never in clear on disk.
+    pub secrets: Secrets,
+    /// When it was asked for.
+    pub queued: Timestamp,
+    /// The URL of the page that it is part of.
+    pub page: Option<String>,
+    /// Why it was asked for.
+    pub kind: RequestKind,
+    /// How many redirects led to it.
+    pub hops: u8,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// It is not tried before.
+    pub not_before: Option<Timestamp>,
+    /// Whether it still waits.
+    pub state: RequestState,
+    /// How the last attempt failed.
+    pub last_error: Option<String>,
+}
+
+/// Why a request was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RequestKind {
+    /// A person wants the page.
+    Page,
+    /// A page needs it.
+    Part,
+    /// It is kept already, and shall be looked at again.
+    Refresh,
+    /// A form was sent; confirmed by a person.
+    Post,
+}
+
+/// Whether a request still waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestState {
+    /// It will be tried.
+    Waiting,
+    /// It will not be tried again of itself.
+    Failed {
+        /// Why, in words for a person.
+        reason: String,
+        /// The status code of the answer, if there was one.
+        status: Option<u16>,
+    },
+}
+
+/// What of a request only its origin may see: field lines and the credentials of its URL, in a form
+/// that is its caller's affair.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub enum Secrets {
+    /// It has none.
+    #[default]
+    None,
+    /// These.
+    Open(Vec<u8>),
+    /// Sealed with a key that the spool has no longer. They are kept as they are.
+    Unreadable(Sealed),
+}
+
+/// Secrets that cannot be read.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Sealed(Vec<u8>);
+
+/// A request without what is sent: what a list of them shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutgoingSummary {
+    /// The entry it will become.
+    pub place: Place,
+    /// `GET`, for example.
+    pub method: String,
+    /// Why it was asked for.
+    pub kind: RequestKind,
+    /// When it was asked for.
+    pub queued: Timestamp,
+    /// The URL of the page that it is part of.
+    pub page: Option<String>,
+    /// How many redirects led to it.
+    pub hops: u8,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// It is not tried before.
+    pub not_before: Option<Timestamp>,
+    /// Whether it still waits.
+    pub state: RequestState,
+    /// How the last attempt failed.
+    pub last_error: Option<String>,
+}
+
+impl Outgoing {
+    /// A request for `place` that waits from now on, without body or secrets.
+    #[must_use]
+    pub fn new(place: Place, head: Vec<u8>, kind: RequestKind, queued: Timestamp) -> Outgoing {
+        Outgoing {
+            place,
+            head,
+            body: Vec::new(),
+            secrets: Secrets::None,
+            queued,
+            page: None,
+            kind,
+            hops: 0,
+            attempts: 0,
+            not_before: None,
+            state: RequestState::Waiting,
+            last_error: None,
+        }
+    }
+
+    /// The method of the request; empty if its head has none.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        let word = self.head.split(|&byte| byte == b' ').next().unwrap_or_default();
+        std::str::from_utf8(word).unwrap_or_default()
+    }
+
+    /// What a list shows of it.
+    #[must_use]
+    pub fn summary(&self) -> OutgoingSummary {
+        OutgoingSummary {
+            place: self.place.clone(),
+            method: self.method().to_owned(),
+            kind: self.kind,
+            queued: self.queued,
+            page: self.page.clone(),
+            hops: self.hops,
+            attempts: self.attempts,
+            not_before: self.not_before,
+            state: self.state.clone(),
+            last_error: self.last_error.clone(),
+        }
+    }
+
+    /// The file it is kept as.
+    pub(crate) fn encode(&self, vault: &Vault) -> Result<Vec<u8>> {
+        self.check()?;
+        let [id, _] = warc::record_ids()?;
+        let mut record = Record::new("request");
+        record.field("WARC-Record-ID", &id);
+        record.field("WARC-Date", &time_text(self.queued));
+        record.field("WARC-Target-URI", self.place.url());
+        record.field("Content-Type", REQUEST);
+        record.field("Wwwoffle-Key", &key_text(&self.place));
+        record.field("Wwwoffle-Head", &self.head.len().to_string());
+        record.field("Wwwoffle-Kind", kind_word(self.kind));
+        record.field("Wwwoffle-Hops", &self.hops.to_string());
+        record.field("Wwwoffle-Attempts", &self.attempts.to_string());
+        if let Some(page) = &self.page {
+            record.field("Wwwoffle-Page", &escape(page, MAX_URL));
+        }
+        if let Some(time) = self.not_before {
+            record.field("Wwwoffle-Not-Before", &time_text(time));
+        }
+        if let RequestState::Failed { reason, status } = &self.state {
+            let status = status.map_or_else(|| "-".to_owned(), |status| status.to_string());
+            let reason = escape(reason, MAX_REASON);
+            record.field("Wwwoffle-Failed", &format!("{status} {reason}"));
+        }
+        if let Some(error) = &self.last_error {
+            record.field("Wwwoffle-Error", &escape(error, MAX_REASON));
+        }
+        let sealed = match &self.secrets {
+            Secrets::None => None,
+            Secrets::Open(secrets) => Some(vault.seal(&self.place.key(), secrets)?),
+            Secrets::Unreadable(Sealed(sealed)) => Some(sealed.clone()),
+        };
+        if let Some(sealed) = sealed {
+            record.field("Wwwoffle-Secrets", &hex::encode(sealed));
+        }
+        Ok(record.finish(&[&self.head, &self.body]))
+    }
+
+    /// Reads a request's file. All of it is verified. Without `vault` its secrets are not readable.
+    pub(crate) fn decode(bytes: &[u8], vault: Option<&Vault>) -> Result<Outgoing, Reason> {
+        let (header, block, rest) = parse_record(bytes)?;
+        if header.need("WARC-Type")? != "request" || !rest.is_empty() {
+            return Err("it is not one request");
+        }
+        let head_len = layout::narrow(header.number("Wwwoffle-Head")?)?;
+        let (head, body) = block.split_at_checked(head_len).ok_or("its lengths disagree")?;
+        let place = layout::place(&header)?;
+        let secrets = secrets(&header, &place, vault)?;
+        let small = |name| header.number(name).map(u32::try_from);
+        Ok(Outgoing {
+            place,
+            head: head.to_vec(),
+            body: body.to_vec(),
+            secrets,
+            queued: header.time("WARC-Date")?,
+            page: header.get("Wwwoffle-Page").map(unescape),
+            kind: kind_of(header.need("Wwwoffle-Kind")?).ok_or("it is of no known kind")?,
+            hops: small("Wwwoffle-Hops")?.unwrap_or(u32::MAX).try_into().unwrap_or(u8::MAX),
+            attempts: small("Wwwoffle-Attempts")?.unwrap_or(u32::MAX),
+            not_before: match header.get("Wwwoffle-Not-Before") {
+                Some(_) => Some(header.time("Wwwoffle-Not-Before")?),
+                None => None,
+            },
+            state: state(&header),
+            last_error: header.get("Wwwoffle-Error").map(unescape),
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        let invalid = |why| Err(Error::invalid("the request", why, b""));
+        Error::unless_fits("the URL", self.place.url().len(), MAX_URL)?;
+        Error::unless_fits("the head of the request", self.head.len(), MAX_REQUEST_HEAD)?;
+        Error::unless_fits("the body of the request", self.body.len(), MAX_REQUEST_BODY)?;
+        check_url(self.place.url())?;
+        if let Some(page) = &self.page {
+            Error::unless_fits("the URL of the page", page.len(), MAX_URL)?;
+        }
+        if let Secrets::Open(secrets) = &self.secrets {
+            Error::unless_fits("the secrets of the request", secrets.len(), MAX_SECRETS)?;
+        }
+        if empty_line(&self.head) != Some(self.head.len()) {
+            return invalid("does not end with its first empty line");
+        }
+        if self.method().is_empty() {
+            return invalid("has no method");
+        }
+        refuse_secrets(&self.head)
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Secrets::None => "None",
+            Secrets::Open(_) => "Open(…)",
+            Secrets::Unreadable(_) => "Unreadable(…)",
+        })
+    }
+}
+
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sealed(…)")
+    }
+}
+
+fn secrets(header: &Header<'_>, place: &Place, vault: Option<&Vault>) -> Result<Secrets, Reason> {
+    let Some(sealed) = header.get("Wwwoffle-Secrets") else { return Ok(Secrets::None) };
+    let sealed = hex::decode(sealed).map_err(|_| "its secrets are no hex")?;
+    Ok(match vault.and_then(|vault| vault.unseal(&place.key(), &sealed)) {
+        Some(open) => Secrets::Open(open),
+        None => Secrets::Unreadable(Sealed(sealed)),
+    })
+}
+
+fn state(header: &Header<'_>) -> RequestState {
+    let Some(failed) = header.get("Wwwoffle-Failed") else { return RequestState::Waiting };
+    let (status, reason) = failed.split_once(' ').unwrap_or(("-", failed));
+    RequestState::Failed { reason: unescape(reason), status: status.parse().ok() }
+}
+
+const KINDS: [(RequestKind, &str); 4] = [
+    (RequestKind::Page, "page"),
+    (RequestKind::Part, "part"),
+    (RequestKind::Refresh, "refresh"),
+    (RequestKind::Post, "post"),
+];
+
+fn kind_word(kind: RequestKind) -> &'static str {
+    KINDS.iter().find(|row| row.0 == kind).map_or("page", |row| row.1)
+}
+
+fn kind_of(word: &str) -> Option<RequestKind> {
+    KINDS.iter().find(|row| row.1 == word).map(|row| row.0)
+}
+
+/// Text as one line of a header: control characters and `%` as `%` and hex, cut at `most` bytes.
+fn escape(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    for (start, character) in text.char_indices() {
+        if start + character.len_utf8() > most {
+            break;
+        }
+        if character.is_control() || character == '%' {
+            for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                line.push('%');
+                line.push_str(&hex::encode([byte]));
+            }
+        } else {
+            line.push(character);
+        }
+    }
+    line
+}
+
+fn unescape(line: &str) -> String {
+    let mut pieces = line.split('%');
+    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    for piece in pieces {
+        let (digits, rest) = piece.split_at_checked(2).unwrap_or((piece, ""));
+        bytes.extend(hex::decode(digits).unwrap_or_default());
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_becomes_one_line_and_comes_back() {
+        for text in ["", "plain", "100 %", "a\r\nWARC-Type: x", "\u{85}é\0%41", "tab\t"] {
+            let line = escape(text, MAX_REASON);
+            assert!(!line.contains(char::is_control), "{line:?}");
+            assert_eq!(unescape(&line), text);
+        }
+        assert_eq!(escape("aéé", 4), "aé");
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let shown = format!("{:?}", Secrets::Open(b"Cookie: a=b".to_vec()));
+        assert_eq!(shown, "Open(…)");
+    }
+}

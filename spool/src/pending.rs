@@ -1,0 +1,93 @@
+//! Entries that are finished, and visible, but not yet under their name: the batch.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::store::{Finished, Store, Waiting, lock};
+use wwwoffle_url::Key;
+
+/// How long finished entries gather before they are written as one batch.
+pub const BATCH_INTERVAL: Duration = Duration::from_millis(250);
+
+/// So many finished entries make a batch at once, and whoever finished the last one writes it. Each
+/// holds its file open.
+pub(crate) const MAX_PENDING: usize = 256;
+
+/// Failures kept until they are asked for.
+pub(crate) const MAX_FAILURES: usize = 64;
+
+/// The entries between `finish` and their name.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    gathering: Mutex<Gathering>,
+    changed: Condvar,
+    /// Held by whoever writes a batch.
+    pub(crate) batch: Mutex<()>,
+    /// Why entries that were finished could not be kept.
+    pub(crate) failures: Mutex<Vec<Error>>,
+}
+
+#[derive(Debug, Default)]
+struct Gathering {
+    waiting: Waiting,
+    stopping: bool,
+}
+
+impl Pending {
+    /// Where the entry with this key is now, if it waits.
+    pub(crate) fn path(&self, key: &Key) -> Option<PathBuf> {
+        lock(&self.gathering).waiting.get(key).map(|finished| finished.path.clone())
+    }
+
+    /// Adds an entry; gives back the one it replaces, and how many there are.
+    pub(crate) fn add(&self, finished: Finished) -> (Option<Finished>, usize) {
+        let mut gathering = lock(&self.gathering);
+        let replaced = gathering.waiting.insert(finished.place.key(), finished);
+        self.changed.notify_all();
+        (replaced, gathering.waiting.len())
+    }
+
+    pub(crate) fn forget(&self, key: &Key) -> Option<Finished> {
+        lock(&self.gathering).waiting.remove(key)
+    }
+
+    /// Whether this is still the newest for its key.
+    pub(crate) fn holds(&self, finished: &Finished) -> bool {
+        let gathering = lock(&self.gathering);
+        let newest = gathering.waiting.get(&finished.place.key());
+        newest.is_some_and(|newest| newest.stored == finished.stored)
+    }
+
+    pub(crate) fn snapshot(&self) -> Vec<Finished> {
+        lock(&self.gathering).waiting.values().cloned().collect()
+    }
+
+    /// Ends [`run`].
+    pub(crate) fn stop(&self) {
+        lock(&self.gathering).stopping = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for something to do. False: there will be nothing more.
+    fn gather(&self, interval: Duration) -> bool {
+        let idle = |gathering: &mut Gathering| gathering.waiting.is_empty() && !gathering.stopping;
+        let gathering = lock(&self.gathering);
+        let gathering =
+            self.changed.wait_while(gathering, idle).unwrap_or_else(PoisonError::into_inner);
+        let more = |gathering: &mut Gathering| !gathering.stopping;
+        let (gathering, _) = self
+            .changed
+            .wait_timeout_while(gathering, interval, more)
+            .unwrap_or_else(PoisonError::into_inner);
+        !gathering.stopping
+    }
+}
+
+/// Writes batches until [`Pending::stop`]. What is left then is for who stopped it.
+pub(crate) fn run(store: &Arc<Store>, interval: Duration) {
+    while store.pending.gather(interval) {
+        store.write_batch();
+    }
+}

@@ -1,0 +1,291 @@
+//! WARC 1.1 records, as far as the spool writes and reads them (ISO 28500:2017).
+//!
+//! A record is its header, its block, and two line ends. To what the standard asks for, every record
+//! of ours adds `Wwwoffle-Check`, so that a changed bit in a header is noticed too, which no digest of
+//! the standard covers. Fields whose name is not the standard's begin with `Wwwoffle-`; the standard
+//! lets readers skip them.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+
+/// The line every record begins with.
+pub(crate) const VERSION_LINE: &str = "WARC/1.1\r\n";
+
+/// The line end of the protocol, and what ends a header; twice the line end also ends a record.
+pub(crate) const LINE_END: &str = "\r\n";
+pub(crate) const BLOCK_END: &str = "\r\n\r\n";
+
+/// More fields than any record of ours has.
+const MAX_FIELDS: usize = 24;
+
+/// The name of the check: a CRC-32 in hex.
+const CHECK: &str = "Wwwoffle-Check";
+
+/// Media types of the blocks (WARC 1.1 §6.3, §6.5, §6.6).
+pub(crate) const RESPONSE: &str = "application/http; msgtype=response";
+pub(crate) const REQUEST: &str = "application/http; msgtype=request";
+pub(crate) const FIELDS: &str = "application/warc-fields";
+
+/// Why a record was not accepted; a few words that follow "damaged: ".
+pub(crate) type Reason = &'static str;
+
+/// A record's header, read.
+#[derive(Debug)]
+pub(crate) struct Header<'a> {
+    fields: [(&'a str, &'a str); MAX_FIELDS],
+    /// In bytes, with the empty line: where the block begins.
+    pub(crate) len: usize,
+    /// Where the digits of the check are, from the beginning of the record.
+    check: Range<usize>,
+}
+
+impl<'a> Header<'a> {
+    /// Reads the header at the beginning of `bytes`. What is in it is not checked yet.
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Header<'a>, Reason> {
+        if !bytes.starts_with(VERSION_LINE.as_bytes()) {
+            return Err("it does not begin as a WARC record");
+        }
+        let mut header =
+            Header { fields: [("", ""); MAX_FIELDS], len: VERSION_LINE.len(), check: 0..0 };
+        let mut free = header.fields.iter_mut();
+        loop {
+            let line = line_at(bytes, header.len).ok_or("a header without an end")?;
+            let start = header.len;
+            header.len += line.len() + LINE_END.len();
+            if line.is_empty() {
+                return Ok(header);
+            }
+            let line = std::str::from_utf8(line).map_err(|_| "a header that is no UTF-8")?;
+            let field = line.split_once(": ").ok_or("a header line without a colon")?;
+            if field.0 == CHECK {
+                let digits = start + CHECK.len() + 2;
+                header.check = digits..digits + field.1.len();
+            }
+            *free.next().ok_or("a header of too many lines")? = field;
+        }
+    }
+
+    /// The value of a field.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
+        self.fields.iter().find(|field| field.0 == name).map(|field| field.1)
+    }
+
+    /// The value of a field that has to be there.
+    pub(crate) fn need(&self, name: &str) -> Result<&'a str, Reason> {
+        self.get(name).ok_or("a field is missing in a header")
+    }
+
+    /// A field that is a number of decimal digits.
+    pub(crate) fn number(&self, name: &str) -> Result<u64, Reason> {
+        let digits = self.need(name)?;
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err("a number in a header is none");
+        }
+        digits.parse().map_err(|_| "a number in a header is none")
+    }
+
+    /// A field that is a time.
+    pub(crate) fn time(&self, name: &str) -> Result<Timestamp, Reason> {
+        self.need(name)?.parse().map_err(|_| "a time in a header is none")
+    }
+
+    /// A field that is a SHA-256.
+    pub(crate) fn digest(&self, name: &str) -> Result<[u8; 32], Reason> {
+        let digits = self.need(name)?.strip_prefix("sha256:").unwrap_or_default();
+        let mut digest = [0; 32];
+        hex::decode_to_slice(digits, &mut digest).map_err(|_| "a digest in a header is none")?;
+        Ok(digest)
+    }
+
+    /// Compares the check with `covered`, which begins where the header does.
+    pub(crate) fn verify(&self, covered: &[u8]) -> Result<(), Reason> {
+        let found = covered.get(self.check.clone()).unwrap_or_default();
+        let before = covered.get(..self.check.start).unwrap_or_default();
+        let after = covered.get(self.check.end..).unwrap_or_default();
+        if found == check_digits(&[before, after]).as_bytes() {
+            Ok(())
+        } else {
+            Err("a header does not agree with its check")
+        }
+    }
+}
+
+/// The line that begins at `start`, without its end.
+fn line_at(bytes: &[u8], start: usize) -> Option<&[u8]> {
+    let rest = bytes.get(start..)?;
+    let end = rest.iter().position(|&byte| byte == b'\r')?;
+    if rest.get(end + 1) != Some(&b'\n') {
+        return None;
+    }
+    rest.get(..end)
+}
+
+/// The check over pieces that follow one another.
+pub(crate) fn check_digits(pieces: &[&[u8]]) -> String {
+    let mut hasher = crc32fast::Hasher::new();
+    for piece in pieces {
+        hasher.update(piece);
+    }
+    format!("{:08x}", hasher.finalize())
+}
+
+/// A record whose block is at hand, being put together: header, block and end.
+#[derive(Debug)]
+pub(crate) struct Record {
+    bytes: Vec<u8>,
+}
+
+impl Record {
+    /// Begins the header of a record of this type.
+    pub(crate) fn new(kind: &str) -> Record {
+        let mut record = Record { bytes: VERSION_LINE.as_bytes().to_vec() };
+        record.field("WARC-Type", kind);
+        record
+    }
+
+    /// Adds a field. `value` has no control characters: that is for whoever made it.
+    pub(crate) fn field(&mut self, name: &str, value: &str) {
+        push_field(&mut self.bytes, name, value);
+    }
+
+    /// Adds length, digest and check, then the block, which is `pieces` one after the other.
+    pub(crate) fn finish(mut self, pieces: &[&[u8]]) -> Vec<u8> {
+        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let mut digest = Sha256::new();
+        for piece in pieces {
+            digest.update(piece);
+        }
+        self.field("WARC-Block-Digest", &format!("sha256:{}", hex::encode(digest.finalize())));
+        self.field("Content-Length", &length.to_string());
+        let end = [LINE_END.as_bytes()];
+        let check_line = format!("{CHECK}: ");
+        let covered: Vec<&[u8]> =
+            [self.bytes.as_slice(), check_line.as_bytes(), BLOCK_END.as_bytes()]
+                .into_iter()
+                .chain(pieces.iter().copied())
+                .collect();
+        let digits = check_digits(&covered);
+        self.field(CHECK, &digits);
+        for piece in end.iter().chain(pieces) {
+            self.bytes.extend_from_slice(piece);
+        }
+        self.bytes.extend_from_slice(BLOCK_END.as_bytes());
+        self.bytes
+    }
+}
+
+/// Writes one line of a header.
+pub(crate) fn push_field(bytes: &mut Vec<u8>, name: &str, value: &str) {
+    debug_assert!(!value.contains(['\r', '\n']), "{name} would be two lines");
+    for piece in [name, ": ", value, LINE_END] {
+        bytes.extend_from_slice(piece.as_bytes());
+    }
+}
+
+/// A record of the kind [`Record`] writes, at the beginning of `bytes`: its header, where its block
+/// is, and what follows. Length and check are verified; the block may reach beyond `bytes` only if
+/// its check is not asked for.
+pub(crate) fn parse_record(bytes: &[u8]) -> Result<(Header<'_>, &[u8], &[u8]), Reason> {
+    let header = Header::parse(bytes)?;
+    let length =
+        usize::try_from(header.number("Content-Length")?).map_err(|_| "a length too large")?;
+    let end = header.len.checked_add(length).ok_or("a length too large")?;
+    let covered = bytes.get(..end).ok_or("it is shorter than it says")?;
+    header.verify(covered)?;
+    let rest = bytes.get(end..).unwrap_or_default();
+    let rest = rest.strip_prefix(BLOCK_END.as_bytes()).ok_or("a record without its end")?;
+    let block = covered.get(header.len..).unwrap_or_default();
+    Ok((header, block, rest))
+}
+
+/// A time as it stands in a header: UTC, always with six digits after the point, so always as wide.
+///
+/// What a wrong clock makes of years before 1970 is kept as the beginning of 1970.
+pub(crate) fn time_text(time: Timestamp) -> String {
+    format!("{:.6}", time.max(Timestamp::UNIX_EPOCH))
+}
+
+/// Two new record ids (RFC 9562, version 4).
+pub(crate) fn record_ids() -> Result<[String; 2]> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).map_err(Error::random)?;
+    let (first, second) = random.split_at(16);
+    Ok([urn(first), urn(second)])
+}
+
+fn urn(random: &[u8]) -> String {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(random);
+    // RFC 9562 §5.4: the version is 4, the variant 0b10.
+    let (version, variant) = (0xf << 76, 0b11 << 62);
+    let number = u128::from_be_bytes(bytes) & !(version | variant) | (4 << 76) | (0b10 << 62);
+    let digits = format!("{number:032x}");
+    let part = |range: Range<usize>| digits.get(range).unwrap_or_default();
+    format!(
+        "<urn:uuid:{}-{}-{}-{}-{}>",
+        part(0..8),
+        part(8..12),
+        part(12..16),
+        part(16..20),
+        part(20..32)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back() {
+        let mut record = Record::new("request");
+        record.field("WARC-Target-URI", "http://example.org/");
+        let mut bytes = record.finish(&[b"GET / HTTP/1.1\r\n\r\n", b"body"]);
+        bytes.extend_from_slice(b"next");
+        let (header, block, rest) = parse_record(&bytes).unwrap();
+        assert_eq!(header.get("WARC-Target-URI"), Some("http://example.org/"));
+        assert_eq!(header.get("WARC-Record-ID"), None);
+        assert_eq!(block, b"GET / HTTP/1.1\r\n\r\nbody");
+        assert_eq!(header.digest("WARC-Block-Digest"), Ok(Sha256::digest(block).into()));
+        assert_eq!(rest, b"next");
+    }
+
+    #[test]
+    fn any_changed_bit_is_noticed() {
+        let bytes = Record::new("request").finish(&[b"block"]);
+        for index in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut changed = bytes.clone();
+                changed[index] ^= 1 << bit;
+                assert!(parse_record(&changed).is_err(), "byte {index}, bit {bit}");
+            }
+            assert!(parse_record(&bytes[..index]).is_err(), "cut at {index}");
+        }
+    }
+
+    #[test]
+    fn ids_are_version_four() {
+        for _ in 0..64 {
+            for id in record_ids().unwrap() {
+                assert_eq!(id.len(), "<urn:uuid:00000000-0000-4000-8000-000000000000>".len());
+                assert_eq!(id.as_bytes()[24], b'4', "{id}");
+                assert!(b"89ab".contains(&id.as_bytes()[29]), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn times_are_always_as_wide() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00.000000Z"),
+            (-5, "1970-01-01T00:00:00.000000Z"),
+            (1_700_000_000, "2023-11-14T22:13:20.000000Z"),
+            (253_370_764_799, "9998-12-31T23:59:59.000000Z"),
+        ] {
+            assert_eq!(time_text(Timestamp::from_second(seconds).unwrap()), text);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The outgoing queue: what was taken is there, and tells nobody its secrets.
+
+#![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
+
+mod support;
+
+use std::fs;
+
+use support::{open, outgoing, place};
+use wwwoffle_spool::{
+    Added, Durability, MAX_REQUEST_BODY, MAX_SECRETS, Reader, RequestKind, RequestState, Secrets,
+    Spool, Timestamp,
+};
+
+#[test]
+fn a_request_comes_back_with_everything() {
+    let root = tempfile::tempdir().unwrap();
+    let mut request = outgoing("http://example.org/form", RequestKind::Post);
+    request.body = support::bytes(100_000);
+    request.secrets = Secrets::Open(b"Cookie: session=geheim\r\n".to_vec());
+    request.page = Some("http://example.org/a%20b".to_owned());
+    request.hops = 3;
+    {
+        let spool = open(root.path(), Durability::Batch);
+        let queue = spool.queue();
+        assert_eq!(queue.add(&request).unwrap(), Added::New);
+        assert_eq!(queue.add(&request).unwrap(), Added::Already);
+        assert_eq!(queue.get(&request.place.key()).unwrap().as_ref(), Some(&request));
+        request.attempts = 2;
+        request.not_before = Some(Timestamp::from_second(1_800_000_000).unwrap());
+        request.last_error = Some("no\r\nanswer".to_owned());
+        request.state = RequestState::Failed { reason: "gone".to_owned(), status: Some(410) };
+        assert!(queue.update(&request).unwrap());
+    }
+    let spool = open(root.path(), Durability::Batch);
+    let queue = spool.queue();
+    assert_eq!(queue.get(&request.place.key()).unwrap().as_ref(), Some(&request));
+    assert_eq!(queue.list(), [request.summary()]);
+    assert_eq!(queue.summary(&request.place.key()), Some(request.summary()));
+    assert_eq!(Reader::open(root.path()).unwrap().queue().unwrap(), [request.summary()]);
+    assert!(queue.remove(&request.place.key()).unwrap());
+    assert!(!queue.remove(&request.place.key()).unwrap());
+    assert!(queue.is_empty());
+    assert_eq!(queue.get(&request.place.key()).unwrap(), None);
+    assert!(!queue.update(&request).unwrap(), "what was deleted stays deleted");
+}
+
+#[test]
+fn the_oldest_comes_first() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Batch);
+    for second in [5, 3, 9, 1] {
+        let mut request = outgoing(&format!("http://example.org/{second}"), RequestKind::Page);
+        request.queued = Timestamp::from_second(second).unwrap();
+        spool.queue().add(&request).unwrap();
+    }
+    let order = |list: Vec<wwwoffle_spool::OutgoingSummary>| -> Vec<i64> {
+        list.iter().map(|request| request.queued.as_second()).collect()
+    };
+    assert_eq!(order(spool.queue().list()), [1, 3, 5, 9]);
+    drop(spool);
+    assert_eq!(order(open(root.path(), Durability::Batch).queue().list()), [1, 3, 5, 9]);
+}
+
+#[test]
+fn secrets_are_nowhere_in_clear() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Each);
+    let mut request = outgoing("http://me:geheim@example.org/", RequestKind::Page);
+    request.secrets = Secrets::Open(b"Authorization: Basic geheim\r\n".to_vec());
+    spool.queue().add(&request).unwrap();
+    for path in support::files(root.path()) {
+        let bytes = fs::read(&path).unwrap();
+        assert!(!bytes.windows(6).any(|window| window == b"geheim"), "{path:?}");
+        let mode =
+            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600, "{path:?}");
+    }
+    for field in ["Cookie", "authorization", "PROXY-AUTHORIZATION"] {
+        request.head = format!("GET / HTTP/1.1\r\n{field}: a\r\n\r\n").into_bytes();
+        request.place = place("http://example.org/other");
+        assert!(spool.queue().add(&request).unwrap_err().is_invalid(), "{field}");
+    }
+}
+
+#[test]
+fn without_its_key_a_secret_is_unreadable_and_kept() {
+    let root = tempfile::tempdir().unwrap();
+    let mut request = outgoing("http://example.org/", RequestKind::Page);
+    request.secrets = Secrets::Open(b"Cookie: a=b".to_vec());
+    open(root.path(), Durability::Batch).queue().add(&request).unwrap();
+    let secret = root.path().join("secret");
+    let key = fs::read(&secret).unwrap();
+    fs::remove_file(&secret).unwrap();
+    {
+        let spool = open(root.path(), Durability::Batch);
+        let mut found = spool.queue().get(&request.place.key()).unwrap().unwrap();
+        assert!(matches!(found.secrets, Secrets::Unreadable(_)));
+        found.attempts = 1;
+        assert!(spool.queue().update(&found).unwrap());
+    }
+    fs::write(&secret, &key).unwrap();
+    let spool = open(root.path(), Durability::Batch);
+    let found = spool.queue().get(&request.place.key()).unwrap().unwrap();
+    assert_eq!((found.secrets, found.attempts), (request.secrets, 1));
+    drop(spool);
+    fs::write(&secret, &key[1..]).unwrap();
+    let (spool, recovery) = Spool::open(root.path(), &support::options(Durability::Batch)).unwrap();
+    assert_eq!(recovery.damaged.len(), 1);
+    assert_eq!(spool.queue().len(), 1);
+}
+
+#[test]
+fn limits_have_names() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::None);
+    let mut request = outgoing("http://example.org/", RequestKind::Post);
+    request.body = vec![0; MAX_REQUEST_BODY + 1];
+    assert!(spool.queue().add(&request).unwrap_err().is_too_large());
+    request.body.pop();
+    request.secrets = Secrets::Open(vec![0; MAX_SECRETS]);
+    spool.queue().add(&request).unwrap();
+    assert_eq!(spool.queue().get(&request.place.key()).unwrap(), Some(request));
+}
+
+#[test]
+fn damaged_requests_are_set_aside() {
+    let root = tempfile::tempdir().unwrap();
+    let request = outgoing("http://example.org/", RequestKind::Page);
+    let key = request.place.key();
+    let path = root.path().join(format!("outgoing/{key}.warc"));
+    for opened_again in [false, true] {
+        let mut spool = open(root.path(), Durability::Batch);
+        spool.queue().add(&request).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 8;
+        bytes[last] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        if opened_again {
+            drop(spool);
+            let (again, recovery) =
+                Spool::open(root.path(), &support::options(Durability::Batch)).unwrap();
+            assert_eq!(recovery.damaged.len(), 1);
+            assert!(recovery.damaged[0].moved_to.as_ref().unwrap().exists());
+            spool = again;
+        } else {
+            assert!(spool.queue().get(&key).unwrap_err().is_damaged());
+        }
+        assert!(spool.queue().is_empty());
+        assert!(!path.exists());
+    }
+}

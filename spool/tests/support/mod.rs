@@ -1,0 +1,99 @@
+//! What the tests of the spool share.
+
+#![allow(dead_code, unreachable_pub, reason = "no test uses all of it")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "helpers of tests are tests"
+)]
+
+pub mod sim;
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use wwwoffle_spool::{
+    Body, Durability, Entry, NewEntry, Options, Outgoing, Place, RequestKind, Spool, Timestamp,
+};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+/// The request of every entry.
+pub const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: www.example.org\r\n\r\n";
+
+/// Opens a spool whose batches are written only when asked for.
+pub fn open(root: &Path, durability: Durability) -> Spool {
+    Spool::open(root, &options(durability)).unwrap().0
+}
+
+pub fn options(durability: Durability) -> Options {
+    Options { durability, batch_interval: std::time::Duration::from_secs(3_600) }
+}
+
+pub fn place(url: &str) -> Place {
+    Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap())
+}
+
+pub fn head(status: u16) -> Vec<u8> {
+    format!("HTTP/1.1 {status} Some\r\nContent-Type: text/html; charset=utf-8\r\n\r\n").into_bytes()
+}
+
+pub fn entry(head: &[u8]) -> NewEntry {
+    let when = Timestamp::from_second(1_700_000_000).unwrap();
+    NewEntry { when, head: head.to_vec(), request: REQUEST.to_vec() }
+}
+
+/// The body, if it is what its digest says.
+pub fn body(entry: &Entry) -> Option<Vec<u8>> {
+    let bytes = match entry.body() {
+        Body::Whole(whole) => whole.to_vec(),
+        Body::File(file) => {
+            let (mut all, mut piece, mut verifier) = (Vec::new(), [0; 10_000], file.verifier());
+            loop {
+                match file.read_at(all.len() as u64, &mut piece).ok()? {
+                    0 => break,
+                    read => all.extend_from_slice(&piece[..read]),
+                }
+            }
+            verifier.update(&all);
+            return verifier.finish().then_some(all);
+        }
+    };
+    (<[u8; 32]>::from(Sha256::digest(&bytes)) == *entry.digest()).then_some(bytes)
+}
+
+/// Stores an entry.
+pub fn store(spool: &Spool, url: &str, body: &[u8]) -> wwwoffle_spool::Result<()> {
+    let mut writer = spool.begin(&place(url), entry(&head(200)))?;
+    writer.write(body)?;
+    writer.finish(None).map(|_| ())
+}
+
+/// Bytes that repeat nowhere in a block.
+pub fn bytes(len: usize) -> Vec<u8> {
+    let mut state = 1_u32;
+    let next = |_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    (0..len).map(next).collect()
+}
+
+/// A request that waits.
+pub fn outgoing(url: &str, kind: RequestKind) -> Outgoing {
+    let queued = Timestamp::from_second(1_700_000_000).unwrap();
+    Outgoing::new(place(url), b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec(), kind, queued)
+}
+
+/// Every file below a directory.
+pub fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(self::files(&path)) } else { files.push(path) }
+    }
+    files
+}

@@ -1,0 +1,376 @@
+//! A disk in memory that fails, stops or loses power at a chosen call.
+//!
+//! It keeps for each file and directory what it is now and what of it has been synced. When the power
+//! fails, each name that was not synced is the old or the new one, by chance and independently of all
+//! others, and each block of content that was not synced is old, new or zeros: less than any file
+//! system promises, so what holds here holds there.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use wwwoffle_spool::Timestamp;
+use wwwoffle_spool::fs::{Disk, DiskFile, Lock, Names, Opened};
+
+/// What happens at the chosen call. Calls are counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    Never,
+    /// That one call fails; the next ones work.
+    Fail(u64, ErrorKind),
+    /// That call and all that follow fail, as if the process were gone.
+    Stop(u64),
+}
+
+/// What is lost on a power cut is in pieces of this many bytes.
+const BLOCK: usize = 512;
+
+#[derive(Debug, Clone)]
+pub struct SimDisk(Arc<Mutex<Machine>>);
+
+#[derive(Debug)]
+struct Machine {
+    nodes: Vec<Node>,
+    fault: Fault,
+    calls: u64,
+    seconds: i64,
+    locked: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Node {
+    File { now: Vec<u8>, synced: Vec<u8> },
+    Directory { now: BTreeMap<OsString, usize>, synced: BTreeMap<OsString, usize> },
+}
+
+impl SimDisk {
+    /// An empty disk with the one directory `/`.
+    pub fn new() -> SimDisk {
+        let root = Node::Directory { now: BTreeMap::new(), synced: BTreeMap::new() };
+        let machine = Machine {
+            nodes: vec![root],
+            fault: Fault::Never,
+            calls: 0,
+            seconds: 1_700_000_000,
+            locked: false,
+        };
+        SimDisk(Arc::new(Mutex::new(machine)))
+    }
+
+    /// A disk with the same content: the machine after a restart of the process. Nothing fails.
+    pub fn restarted(&self) -> SimDisk {
+        let machine = self.machine();
+        let (nodes, seconds) = (machine.nodes.clone(), machine.seconds);
+        let machine = Machine { nodes, fault: Fault::Never, calls: 0, seconds, locked: false };
+        SimDisk(Arc::new(Mutex::new(machine)))
+    }
+
+    /// The disk after a power cut, one of the many it could be.
+    pub fn after_power_cut(&self, seed: u64) -> SimDisk {
+        let disk = self.restarted();
+        let mut chance = Chance(seed.wrapping_mul(2).wrapping_add(1));
+        for node in &mut disk.machine().nodes {
+            match node {
+                Node::File { now, synced } => {
+                    *now = torn(synced, now, &mut chance);
+                    synced.clone_from(now);
+                }
+                Node::Directory { now, synced } => {
+                    let names: Vec<_> = now.keys().chain(synced.keys()).cloned().collect();
+                    for name in names {
+                        if now.get(&name) != synced.get(&name) && chance.of(2) == 0 {
+                            match synced.get(&name) {
+                                Some(&node) => now.insert(name, node),
+                                None => now.remove(&name),
+                            };
+                        }
+                    }
+                    synced.clone_from(now);
+                }
+            }
+        }
+        disk
+    }
+
+    /// From now on this happens; the count begins anew.
+    pub fn set_fault(&self, fault: Fault) {
+        let mut machine = self.machine();
+        machine.fault = fault;
+        machine.calls = 0;
+    }
+
+    /// How many calls there were since the last [`SimDisk::set_fault`].
+    pub fn calls(&self) -> u64 {
+        self.machine().calls
+    }
+
+    /// The content of a file.
+    pub fn content(&self, path: &Path) -> Option<Vec<u8>> {
+        let machine = self.machine();
+        match &machine.nodes[machine.find(path).ok()?] {
+            Node::File { now, .. } => Some(now.clone()),
+            Node::Directory { .. } => None,
+        }
+    }
+
+    /// The paths of all files below a directory.
+    pub fn files(&self, path: &Path) -> Vec<PathBuf> {
+        let machine = self.machine();
+        let mut files = Vec::new();
+        if let Ok(node) = machine.find(path) {
+            machine.collect(node, path, &mut files);
+        }
+        files
+    }
+
+    fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.0.lock().unwrap()
+    }
+
+    /// Counts a call, and fails it if it is its turn.
+    fn call(&self) -> io::Result<MutexGuard<'_, Machine>> {
+        let mut machine = self.machine();
+        let number = machine.calls;
+        machine.calls += 1;
+        match machine.fault {
+            Fault::Fail(at, kind) if at == number => Err(kind.into()),
+            Fault::Stop(at) if at <= number => Err(io::Error::other("the process has stopped")),
+            _ => Ok(machine),
+        }
+    }
+}
+
+impl Machine {
+    fn find(&self, path: &Path) -> io::Result<usize> {
+        let mut node = 0;
+        for name in path.iter().skip(1) {
+            node = *self.directory(node)?.get(name).ok_or(ErrorKind::NotFound)?;
+        }
+        Ok(node)
+    }
+
+    fn directory(&self, node: usize) -> io::Result<&BTreeMap<OsString, usize>> {
+        match &self.nodes[node] {
+            Node::Directory { now, .. } => Ok(now),
+            Node::File { .. } => Err(ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    /// The names of the directory a path lies in, and its own.
+    fn parent<'a>(
+        &mut self,
+        path: &'a Path,
+    ) -> io::Result<(&mut BTreeMap<OsString, usize>, &'a OsStr)> {
+        let node = self.find(path.parent().unwrap())?;
+        match &mut self.nodes[node] {
+            Node::Directory { now, .. } => Ok((now, path.file_name().unwrap())),
+            Node::File { .. } => Err(ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    fn make(&mut self, path: &Path, node: Node) -> io::Result<usize> {
+        let number = self.nodes.len();
+        let (names, name) = self.parent(path)?;
+        if names.contains_key(name) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        names.insert(name.to_owned(), number);
+        self.nodes.push(node);
+        Ok(number)
+    }
+
+    fn collect(&self, node: usize, path: &Path, files: &mut Vec<PathBuf>) {
+        match &self.nodes[node] {
+            Node::File { .. } => files.push(path.to_owned()),
+            Node::Directory { now, .. } => {
+                for (name, &node) in now {
+                    self.collect(node, &path.join(name), files);
+                }
+            }
+        }
+    }
+}
+
+impl Disk for SimDisk {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        let empty = Node::Directory { now: BTreeMap::new(), synced: BTreeMap::new() };
+        self.call()?.make(path, empty).map(|_| ())
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Names> {
+        let machine = self.call()?;
+        let names: Vec<_> = machine.directory(machine.find(path)?)?.keys().cloned().collect();
+        Ok(Box::new(names.into_iter().map(Ok)))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let empty = Node::File { now: Vec::new(), synced: Vec::new() };
+        let node = self.call()?.make(path, empty)?;
+        Ok(Arc::new(SimFile { disk: self.clone(), node }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        let machine = self.call()?;
+        let node = machine.find(path)?;
+        match &machine.nodes[node] {
+            Node::File { now, .. } => {
+                let file = SimFile { disk: self.clone(), node };
+                Ok(Opened::File(Arc::new(file), now.len() as u64))
+            }
+            Node::Directory { .. } => Ok(Opened::NotAFile),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut machine = self.call()?;
+        let node = machine.find(from)?;
+        // Both have to work before either is done.
+        machine.parent(to)?;
+        let (names, name) = machine.parent(from)?;
+        names.remove(name);
+        let (names, name) = machine.parent(to)?;
+        names.insert(name.to_owned(), node);
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        let mut machine = self.call()?;
+        let (names, name) = machine.parent(path)?;
+        names.remove(name).map(|_| ()).ok_or_else(|| ErrorKind::NotFound.into())
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        let mut machine = self.call()?;
+        let node = machine.find(path)?;
+        match &mut machine.nodes[node] {
+            Node::Directory { now, synced } => {
+                synced.clone_from(now);
+                Ok(())
+            }
+            Node::File { .. } => Err(ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        let mut machine = self.call()?;
+        if machine.locked {
+            return Ok(None);
+        }
+        if machine.find(path).is_err() {
+            machine.make(path, Node::File { now: Vec::new(), synced: Vec::new() })?;
+        }
+        machine.locked = true;
+        Ok(Some(Box::new(SimLock(self.clone()))))
+    }
+
+    fn now(&self) -> Timestamp {
+        let mut machine = self.machine();
+        machine.seconds += 1;
+        Timestamp::from_second(machine.seconds).unwrap()
+    }
+}
+
+struct SimLock(SimDisk);
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        self.0.machine().locked = false;
+    }
+}
+
+#[derive(Debug)]
+struct SimFile {
+    disk: SimDisk,
+    node: usize,
+}
+
+impl DiskFile for SimFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let machine = self.disk.call()?;
+        let Node::File { now, .. } = &machine.nodes[self.node] else { unreachable!() };
+        let rest = now.get(offset as usize..).unwrap_or_default();
+        let len = rest.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let failed = self.disk.call().err();
+        let mut machine = self.disk.machine();
+        let gone = matches!(machine.fault, Fault::Stop(at) if at + 1 < machine.calls);
+        let Node::File { now, .. } = &mut machine.nodes[self.node] else { unreachable!() };
+        // A write that fails may have done half of its work; a process that is gone does none.
+        let done = match failed {
+            None => bytes.len(),
+            Some(_) if gone => 0,
+            Some(_) => bytes.len() / 2,
+        };
+        let (start, end) = (offset as usize, offset as usize + done);
+        if now.len() < end {
+            now.resize(end, 0);
+        }
+        now[start..end].copy_from_slice(&bytes[..done]);
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut machine = self.disk.call()?;
+        for (number, node) in machine.nodes.iter_mut().enumerate() {
+            match node {
+                Node::File { now, synced } if number == self.node => synced.clone_from(now),
+                Node::File { .. } => {}
+                // Nobody may rely on it, but a journal writes the file's name too, which then comes
+                // back if it is taken away and that is not synced.
+                Node::Directory { now, synced } => {
+                    let names = now.iter().filter(|(_, node)| **node == self.node);
+                    synced.extend(names.map(|(name, node)| (name.clone(), *node)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn identity(&self) -> io::Result<u64> {
+        Ok(self.node as u64)
+    }
+}
+
+/// What of two states of a file could be on the medium.
+fn torn(synced: &[u8], now: &[u8], chance: &mut Chance) -> Vec<u8> {
+    if synced == now {
+        return now.to_vec();
+    }
+    let len = match chance.of(3) {
+        0 => synced.len(),
+        1 => now.len(),
+        _ => chance.of(now.len().max(synced.len()) as u64 + 1) as usize,
+    };
+    let mut bytes = vec![0; len];
+    for (index, block) in bytes.chunks_mut(BLOCK).enumerate() {
+        let source = match chance.of(3) {
+            0 => synced,
+            1 => now,
+            _ => &[],
+        };
+        let source = source.get(index * BLOCK..).unwrap_or_default();
+        let len = source.len().min(block.len());
+        block[..len].copy_from_slice(&source[..len]);
+    }
+    bytes
+}
+
+/// Numbers that look random and are the same on each run (`SplitMix64`).
+struct Chance(u64);
+
+impl Chance {
+    fn of(&mut self, many: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % many
+    }
+}

@@ -1,0 +1,71 @@
+//! Every file written is WARC to a program that is not ours: `warcio check` passes, also on all of
+//! them one after the other.
+//!
+//! `warcio` is found in `PATH`, or where `WARCIO` says. Without it this is skipped, but not in CI.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test reads its environment and its files"
+)]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use support::{entry, head, open, outgoing, place};
+use wwwoffle_spool::{Durability, RequestKind, RequestState, Secrets};
+
+#[test]
+fn another_program_reads_every_file() {
+    let program = std::env::var_os("WARCIO").unwrap_or_else(|| "warcio".into());
+    if Command::new(&program).arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "{program:?} is not there: pip install warcio");
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    write_one_of_each(root.path());
+    let files: Vec<_> = support::files(root.path())
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "warc"))
+        .collect();
+    assert_eq!(files.len(), 10);
+    let all = root.path().join("all.warc");
+    let pieces: Vec<_> = files.iter().map(|path| fs::read(path).unwrap()).collect();
+    fs::write(&all, pieces.concat()).unwrap();
+    for path in files.iter().chain([&all]) {
+        let check = Command::new(&program).args(["check", "-v"]).arg(path).output().unwrap();
+        let said = String::from_utf8_lossy(&check.stdout).into_owned();
+        assert!(check.status.success() && !said.contains("fail"), "{path:?}: {said}");
+        assert!(said.contains("digest pass"), "{path:?}: {said}");
+        let index = Command::new(&program).arg("index").arg(path).output().unwrap();
+        assert!(index.status.success(), "{path:?}: {index:?}");
+    }
+}
+
+fn write_one_of_each(root: &Path) {
+    let spool = open(root, Durability::Batch);
+    for (number, len) in [0, 1, 1_000, 127 << 10, 129 << 10, 3 << 20].into_iter().enumerate() {
+        let mut writer = spool.begin(&place(&format!("http://example.org/{number}?a=ä")), {
+            entry(&head(if number == 0 { 304 } else { 200 }))
+        });
+        writer.as_mut().unwrap().write(&support::bytes(len)).unwrap();
+        let trailers = (number % 2 == 1).then_some(&b"X-Sum: 1\r\nX-Other: \xc3\xa4\r\n"[..]);
+        writer.unwrap().finish(trailers).unwrap();
+    }
+    spool.flush().unwrap();
+    for (number, kind) in
+        [RequestKind::Page, RequestKind::Part, RequestKind::Refresh, RequestKind::Post]
+            .into_iter()
+            .enumerate()
+    {
+        let mut request = outgoing(&format!("http://example.org/{number}"), kind);
+        request.secrets = Secrets::Open(b"Cookie: a=b".to_vec());
+        request.body = support::bytes(number * 1_000);
+        request.state = RequestState::Failed { reason: "ä\nb".to_owned(), status: None };
+        request.page = Some("http://example.org/".to_owned());
+        spool.queue().add(&request).unwrap();
+    }
+}
