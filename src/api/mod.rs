@@ -1,0 +1,10 @@
+//! The JSON API, seen from both ends: the daemon answers with these types, the command line and
+//! the pages read them.
+
+mod types;
+
+pub use types::{
+    ApiError, Deleted, DeletedUrls, Download, EntriesToDelete, EntryItem, Event, FetchRequest,
+    GetRequest, ItemKind, ItemState, Mode, ModeChange, ModeRequest, Queue, QueueCounts, QueueItem,
+    QueueTarget, Retried, Started, Status, Stopping,
+};

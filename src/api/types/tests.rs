@@ -1,0 +1,155 @@
+//! The shapes are a promise to scripts: each is compared with its text, and read back.
+
+use std::fmt::Debug;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::*;
+
+fn shape<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T, text: &str) {
+    assert_eq!(serde_json::to_string(value).unwrap(), text);
+    assert_eq!(&serde_json::from_str::<T>(text).unwrap(), value);
+}
+
+fn time() -> Timestamp {
+    "2026-11-20T12:00:00Z".parse().unwrap()
+}
+
+#[test]
+fn status() {
+    shape(
+        &Status {
+            version: "0.1.0".into(),
+            mode: Mode::Autodial,
+            pid: 7,
+            spool: "/s".into(),
+            listen: vec!["127.0.0.1:8080".into()],
+            since: time(),
+            queue: QueueCounts { waiting: 1, failed: 2, active: 3 },
+            downloads: vec![Download { url: "http://a/".into(), bytes: 1, total: None }],
+            connections: 4,
+            outward_refused: 5,
+        },
+        concat!(
+            r#"{"version":"0.1.0","mode":"autodial","pid":7,"spool":"/s","#,
+            r#""listen":["127.0.0.1:8080"],"since":"2026-11-20T12:00:00Z","#,
+            r#""queue":{"waiting":1,"failed":2,"active":3},"#,
+            r#""downloads":[{"url":"http://a/","bytes":1,"total":null}],"#,
+            r#""connections":4,"outward_refused":5}"#
+        ),
+    );
+}
+
+#[test]
+fn mode() {
+    shape(&ModeRequest { mode: Mode::Online }, r#"{"mode":"online"}"#);
+    shape(
+        &ModeChange { mode: Mode::Offline, was: Mode::Online },
+        r#"{"mode":"offline","was":"online"}"#,
+    );
+    assert_eq!("offline".parse(), Ok(Mode::Offline));
+}
+
+#[test]
+fn queue() {
+    let item = QueueItem {
+        key: "ab".into(),
+        url: "http://a/".into(),
+        method: "GET".into(),
+        kind: ItemKind::Part,
+        page: Some("http://a/p".into()),
+        queued: time(),
+        state: ItemState::Failed,
+        attempts: 5,
+        not_before: None,
+        error: Some("connection refused".into()),
+    };
+    shape(
+        &Queue { queue: vec![item] },
+        concat!(
+            r#"{"queue":[{"key":"ab","url":"http://a/","method":"GET","kind":"part","#,
+            r#""page":"http://a/p","queued":"2026-11-20T12:00:00Z","state":"failed","#,
+            r#""attempts":5,"not_before":null,"error":"connection refused"}]}"#
+        ),
+    );
+    shape(&QueueTarget::Key("ab".into()), r#"{"key":"ab"}"#);
+    shape(&QueueTarget::All, r#"{"all":true}"#);
+    shape(&Retried { retried: 1 }, r#"{"retried":1}"#);
+    shape(&Deleted { deleted: 1 }, r#"{"deleted":1}"#);
+}
+
+#[test]
+fn a_queue_target_is_never_all_by_accident() {
+    for text in ["{}", r#"{"all":false}"#, r#"{"key":"a","all":true}"#, r#"{"keys":["a"]}"#] {
+        assert!(serde_json::from_str::<QueueTarget>(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn events() {
+    let url = || "http://a/".to_owned();
+    let table = [
+        (Event::Start { url: url() }, r#"{"event":"start","url":"http://a/"}"#),
+        (
+            Event::Progress { url: url(), bytes: 1, total: Some(2) },
+            r#"{"event":"progress","url":"http://a/","bytes":1,"total":2}"#,
+        ),
+        (
+            Event::Done { url: url(), status: 200, bytes: 2 },
+            r#"{"event":"done","url":"http://a/","status":200,"bytes":2}"#,
+        ),
+        (
+            Event::Failed { url: url(), status: None, error: "refused".into() },
+            r#"{"event":"failed","url":"http://a/","error":"refused"}"#,
+        ),
+        (
+            Event::Retry { url: url(), error: "timeout".into(), next: time() },
+            r#"{"event":"retry","url":"http://a/","error":"timeout","next":"2026-11-20T12:00:00Z"}"#,
+        ),
+        (Event::Queued { url: url() }, r#"{"event":"queued","url":"http://a/"}"#),
+        (
+            Event::Redirect { url: url(), status: 301, location: Some("http://b/".into()) },
+            r#"{"event":"redirect","url":"http://a/","status":301,"location":"http://b/"}"#,
+        ),
+        (
+            Event::End { fetched: 1, failed: 2, waiting: 3 },
+            r#"{"event":"end","fetched":1,"failed":2,"waiting":3}"#,
+        ),
+    ];
+    for (event, text) in table {
+        shape(&event, text);
+    }
+    let newer = serde_json::from_str::<Event>(r#"{"event":"parked","url":"http://a/"}"#).unwrap();
+    assert_eq!(newer, Event::Unknown);
+}
+
+#[test]
+fn get_fetch_and_entries() {
+    shape(
+        &GetRequest { urls: vec!["http://a/".into()], refresh: true },
+        r#"{"urls":["http://a/"],"refresh":true}"#,
+    );
+    shape(&FetchRequest { wait: true }, r#"{"wait":true}"#);
+    shape(&Started { started: 3 }, r#"{"started":3}"#);
+    shape(
+        &EntryItem {
+            url: "http://a/".into(),
+            key: "ab".into(),
+            status: Some(200),
+            content_type: Some("text/html".into()),
+            bytes: 9,
+            stored: time(),
+        },
+        concat!(
+            r#"{"url":"http://a/","key":"ab","status":200,"type":"text/html","#,
+            r#""bytes":9,"stored":"2026-11-20T12:00:00Z"}"#
+        ),
+    );
+    shape(&EntriesToDelete { urls: vec!["http://a/".into()] }, r#"{"urls":["http://a/"]}"#);
+    shape(
+        &DeletedUrls { deleted: vec!["http://a/".into()], missing: vec![] },
+        r#"{"deleted":["http://a/"],"missing":[]}"#,
+    );
+    shape(&Stopping { stopping: true }, r#"{"stopping":true}"#);
+    shape(&ApiError { error: "no such key".into() }, r#"{"error":"no such key"}"#);
+}

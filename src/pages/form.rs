@@ -1,0 +1,110 @@
+//! Forms sent to our own pages: `application/x-www-form-urlencoded`.
+
+use wwwoffle_url::url_decode_form_args;
+
+/// Bytes of the longest form that is read; ours have three short fields and at most one URL.
+pub const LONGEST_FORM: usize = 64 * 1024;
+
+/// Fields of the longest form that is read.
+const MOST_FIELDS: usize = 64;
+
+/// The fields of a form, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Form {
+    fields: Vec<(String, String)>,
+}
+
+/// Why a form was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadForm {
+    /// Its `Content-Type` is not that of a form.
+    #[error("expected a form of type application/x-www-form-urlencoded")]
+    WrongType,
+    /// It is too long.
+    #[error("the form is longer than {LONGEST_FORM} bytes")]
+    TooLong,
+    /// It has too many fields.
+    #[error("the form has more than {MOST_FIELDS} fields")]
+    TooManyFields,
+    /// A field is not UTF-8, which is the encoding of the page it came from.
+    #[error("a field of the form is not UTF-8")]
+    NotUtf8,
+}
+
+impl Form {
+    /// Reads the body of a form.
+    ///
+    /// # Errors
+    ///
+    /// When it is no form, or exceeds its bounds.
+    pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Self, BadForm> {
+        let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+        if !essence.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            return Err(BadForm::WrongType);
+        }
+        if body.len() > LONGEST_FORM {
+            return Err(BadForm::TooLong);
+        }
+        let mut fields = Vec::new();
+        for field in body.split(|&byte| byte == b'&').filter(|field| !field.is_empty()) {
+            if fields.len() == MOST_FIELDS {
+                return Err(BadForm::TooManyFields);
+            }
+            let equals = field.iter().position(|&byte| byte == b'=').unwrap_or(field.len());
+            let (name, value) = field.split_at(equals);
+            fields.push((decode(name)?, decode(value.get(1..).unwrap_or_default())?));
+        }
+        Ok(Self { fields })
+    }
+
+    /// The value of the first field called `name`.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Undoes what a browser does to a field.
+fn decode(field: &[u8]) -> Result<String, BadForm> {
+    String::from_utf8(url_decode_form_args(field)).map_err(|_| BadForm::NotUtf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BadForm, Form, LONGEST_FORM, MOST_FIELDS};
+
+    const TYPE: Option<&str> = Some("Application/X-WWW-form-urlencoded; charset=utf-8");
+
+    #[test]
+    fn fields_are_decoded() {
+        let body = b"url=http%3A%2F%2Fa%2F%3Fb%3Dc%26d&&token=a+b%2B&empty=&bare\
+            &%C3%A9=%c3%A9&p=5%&q=%zz&url=2";
+        let form = Form::parse(TYPE, body).unwrap();
+        let table = [
+            ("url", Some("http://a/?b=c&d")),
+            ("token", Some("a b+")),
+            ("empty", Some("")),
+            ("bare", Some("")),
+            ("é", Some("é")),
+            ("p", Some("5%")),
+            ("q", Some("%zz")),
+            ("none", None),
+        ];
+        for (name, want) in table {
+            assert_eq!(form.value(name), want, "{name}");
+        }
+        assert_eq!(Form::parse(TYPE, b""), Ok(Form::default()));
+    }
+
+    #[test]
+    fn what_is_no_form_of_ours_is_refused() {
+        assert_eq!(Form::parse(None, b""), Err(BadForm::WrongType));
+        assert_eq!(Form::parse(Some("text/plain"), b"a=b"), Err(BadForm::WrongType));
+        assert_eq!(Form::parse(TYPE, b"a=%ff"), Err(BadForm::NotUtf8));
+        assert_eq!(Form::parse(TYPE, &vec![b'a'; LONGEST_FORM + 1]), Err(BadForm::TooLong));
+        assert!(Form::parse(TYPE, &vec![b'a'; LONGEST_FORM]).is_ok());
+        let many = "a=b&".repeat(MOST_FIELDS);
+        assert!(Form::parse(TYPE, many.as_bytes()).is_ok());
+        assert_eq!(Form::parse(TYPE, (many + "c").as_bytes()), Err(BadForm::TooManyFields));
+    }
+}

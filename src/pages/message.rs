@@ -1,0 +1,403 @@
+//! Message pages for refusals and failures: what happened, why, and what one can do.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{
+    Page, Shell, Templates,
+    guard::Refusal,
+    shown::{self, ShownTime, ShownUrl},
+};
+
+/// What is to be told.
+#[derive(Clone, Copy, Debug)]
+pub enum Message<'a> {
+    /// The request cannot be understood, or its framing is ambiguous.
+    BadRequest {
+        /// What is wrong with it.
+        detail: &'a str,
+    },
+    /// A request to our own pages was refused.
+    Forbidden(Refusal),
+    /// Our own pages have nothing at this address.
+    NotFound {
+        /// The path asked for.
+        path: &'a str,
+    },
+    /// The address is ours, and takes other methods.
+    MethodNotAllowed {
+        /// The method that was used.
+        method: &'a str,
+    },
+    /// The origin could not be reached, or did not answer as it should.
+    OriginFailed {
+        /// What was asked for.
+        url: &'a str,
+        /// How it failed.
+        failure: OriginFailure<'a>,
+        /// What the spool has instead.
+        kept: Option<Kept<'a>>,
+    },
+    /// What was asked for can neither be answered nor queued while offline.
+    OfflineRefused {
+        /// The method, `CONNECT` among them.
+        method: &'a str,
+        /// What was asked for.
+        url: &'a str,
+    },
+    /// A tunnel was asked for to a port that is not allowed.
+    PortBlocked {
+        /// The host and port.
+        host_port: &'a str,
+    },
+    /// The request came through this proxy before.
+    Loop {
+        /// What was asked for.
+        url: &'a str,
+    },
+    /// There is no room left where the spool is.
+    SpoolFull,
+    /// The outgoing queue holds as much as it may.
+    QueueFull,
+    /// The request is too large to be recorded.
+    TooLargeToQueue {
+        /// What was asked for.
+        url: &'a str,
+    },
+    /// The spool cannot be read or written.
+    SpoolFailed {
+        /// What the disk said.
+        detail: &'a str,
+    },
+    /// A fault of ours.
+    Internal,
+}
+
+/// A copy in the spool.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept<'a> {
+    /// Its URL.
+    pub url: &'a str,
+    /// When it was stored.
+    pub stored: Timestamp,
+}
+
+/// How an origin failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OriginFailure<'a> {
+    /// Its name cannot be resolved.
+    UnknownHost,
+    /// Nothing listens there.
+    Refused,
+    /// There is no way to it.
+    Unreachable,
+    /// It took too long.
+    Timeout(Phase),
+    /// It closed the connection before its answer was whole.
+    Closed,
+    /// It said what is no HTTP.
+    BadAnswer(&'a str),
+    /// The head of its answer is longer than what is accepted.
+    HeadTooLarge,
+}
+
+/// What was waited for in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The address of the host.
+    Resolving,
+    /// The connection.
+    Connecting,
+    /// The head of the answer.
+    Head,
+    /// More of the body.
+    Body,
+}
+
+#[derive(Serialize)]
+struct View {
+    status: u16,
+    title: &'static str,
+    happened: &'static str,
+    detail: Option<String>,
+    advice: &'static [&'static str],
+    url: Option<ShownUrl>,
+    kept: Option<KeptView>,
+}
+
+#[derive(Serialize)]
+struct KeptView {
+    url: ShownUrl,
+    stored: ShownTime,
+}
+
+/// What the page says, but for the values of the request.
+struct Words {
+    status: u16,
+    title: &'static str,
+    happened: &'static str,
+    advice: &'static [&'static str],
+}
+
+impl Message<'_> {
+    /// The status the page is sent with.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.words().status
+    }
+
+    /// The title alone, for a log or an answer in plain text.
+    #[must_use]
+    pub fn title(&self) -> &'static str {
+        self.words().title
+    }
+
+    fn words(&self) -> Words {
+        match self {
+            Self::OriginFailed { failure, .. } => failure.words(),
+            Self::BadRequest { .. } => BAD_REQUEST,
+            Self::Forbidden(_) => FORBIDDEN,
+            Self::NotFound { .. } => NOT_FOUND,
+            Self::MethodNotAllowed { .. } => METHOD_NOT_ALLOWED,
+            Self::OfflineRefused { .. } => OFFLINE_REFUSED,
+            Self::PortBlocked { .. } => PORT_BLOCKED,
+            Self::Loop { .. } => LOOP,
+            Self::SpoolFull => SPOOL_FULL,
+            Self::QueueFull => QUEUE_FULL,
+            Self::TooLargeToQueue { .. } => TOO_LARGE_TO_QUEUE,
+            Self::SpoolFailed { .. } => SPOOL_FAILED,
+            Self::Internal => INTERNAL,
+        }
+    }
+
+    /// The foreign text that is shown set apart.
+    fn detail(&self) -> Option<String> {
+        match self {
+            Self::BadRequest { detail } | Self::SpoolFailed { detail } => Some(shown::text(detail)),
+            Self::Forbidden(refusal) => Some(refusal.to_string()),
+            Self::NotFound { path } => Some(shown::text(path)),
+            Self::MethodNotAllowed { method } | Self::OfflineRefused { method, .. } => {
+                Some(shown::text(method))
+            }
+            Self::PortBlocked { host_port } => Some(shown::text(host_port)),
+            Self::OriginFailed { failure: OriginFailure::BadAnswer(detail), .. } => {
+                Some(shown::text(detail))
+            }
+            Self::OriginFailed { .. }
+            | Self::Loop { .. }
+            | Self::SpoolFull
+            | Self::QueueFull
+            | Self::TooLargeToQueue { .. }
+            | Self::Internal => None,
+        }
+    }
+
+    fn url(&self) -> Option<ShownUrl> {
+        match self {
+            Self::OriginFailed { url, .. }
+            | Self::OfflineRefused { url, .. }
+            | Self::TooLargeToQueue { url }
+            | Self::Loop { url } => Some(ShownUrl::new(url)),
+            _ => None,
+        }
+    }
+}
+
+/// Makes the page.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, message: &Message<'_>) -> Page {
+    let Words { status, title, happened, advice } = message.words();
+    let kept = match message {
+        Message::OriginFailed { kept, .. } => *kept,
+        _ => None,
+    };
+    let view = View {
+        status,
+        title,
+        happened,
+        detail: message.detail(),
+        advice,
+        url: message.url(),
+        kept: kept.map(|kept| KeptView {
+            url: ShownUrl::new(kept.url),
+            stored: ShownTime::new(kept.stored, &shell.zone),
+        }),
+    };
+    templates.page("message.html", status, shell, &view)
+}
+
+const BAD_REQUEST: Words = Words {
+    status: 400,
+    title: "The request cannot be understood",
+    happened: "The browser, or the program, sent something that is not a proper request. Nothing \
+               was passed on.",
+    advice: &["Look for a mistake in the address.", "Load the page again."],
+};
+
+const FORBIDDEN: Words = Words {
+    status: 403,
+    title: "Refused for safety",
+    happened: "The proxy does only what its own pages ask for, so that other sites cannot command \
+               it. Nothing was changed.",
+    advice: &[
+        "Open the start page of the proxy anew, and press the button again.",
+        "If the proxy is reached under another name, add that name to [local-host] names in its \
+         configuration.",
+    ],
+};
+
+const NOT_FOUND: Words = Words {
+    status: 404,
+    title: "There is no such page",
+    happened: "The address belongs to this proxy, and it has no page there.",
+    advice: &["Begin at the start page of the proxy."],
+};
+
+const METHOD_NOT_ALLOWED: Words = Words {
+    status: 405,
+    title: "Not with this method",
+    happened: "The page exists, and does not take this method. A link never changes anything here: \
+               use the button on the page.",
+    advice: &["Begin at the start page of the proxy."],
+};
+
+const OFFLINE_REFUSED: Words = Words {
+    status: 504,
+    title: "Not possible while offline",
+    happened: "The proxy is offline, so nothing goes out. The spool has no answer to this request, \
+               and a request of this kind cannot be queued.",
+    advice: &["Go online on the start page of the proxy, then try again."],
+};
+
+const PORT_BLOCKED: Words = Words {
+    status: 403,
+    title: "A tunnel to this port is not allowed",
+    happened: "Tunnels lead only to the ports named in the configuration, so that the proxy cannot \
+               be used to reach mail servers and the like.",
+    advice: &["If the port is right, add it to [tunnel] ports in the configuration of the proxy."],
+};
+
+const LOOP: Words = Words {
+    status: 508,
+    title: "The request goes in a circle",
+    happened: "This request has been through this proxy before: the proxy was asked to fetch from \
+               itself, or another proxy sends back what it is given.",
+    advice: &[
+        "If the address is that of this proxy, add its name to [local-host] names in the \
+         configuration.",
+        "Look at the proxy settings of the other proxy.",
+    ],
+};
+
+const SPOOL_FULL: Words = Words {
+    status: 507,
+    title: "The disk is full",
+    happened: "There is no room left where the spool is, so this cannot be recorded. Nothing that \
+               was kept is lost.",
+    advice: &["Make room on the disk, then load the page again."],
+};
+
+const QUEUE_FULL: Words = Words {
+    status: 507,
+    title: "The queue is full",
+    happened: "The outgoing queue holds as many requests as it may, so this one cannot be recorded.",
+    advice: &[
+        "Go online to have the queue worked off.",
+        "Delete what is no longer wanted on the queue page of the proxy.",
+    ],
+};
+
+const TOO_LARGE_TO_QUEUE: Words = Words {
+    status: 413,
+    title: "Too large to be sent later",
+    happened: "The proxy is offline, and what was to be sent is larger than what the queue takes.",
+    advice: &["Go online on the start page of the proxy, then send it again."],
+};
+
+const SPOOL_FAILED: Words = Words {
+    status: 500,
+    title: "The spool cannot be used",
+    happened: "Reading or writing the spool failed.",
+    advice: &["Look at the disk and at the rights of the spool directory.", "Then try again."],
+};
+
+const INTERNAL: Words = Words {
+    status: 500,
+    title: "The proxy made a mistake",
+    happened: "Something went wrong inside the proxy. Its log says more.",
+    advice: &["Try again.", "If it happens again, report it with the lines of the log."],
+};
+
+impl OriginFailure<'_> {
+    fn words(&self) -> Words {
+        const AGAIN: &str = "Try again later.";
+        const LINE: &str = "See whether the connection to the network is up.";
+        const OFFLINE: &str = "Go offline on the start page of the proxy, to see what is kept and \
+                               queue the rest.";
+        let (status, title, happened, advice): (_, _, _, &[&str]) = match self {
+            Self::UnknownHost => (
+                502,
+                "The host is not known",
+                "The name of the host cannot be resolved to an address.",
+                &["Look for a mistake in the name.", LINE, OFFLINE],
+            ),
+            Self::Refused => (
+                502,
+                "The connection was refused",
+                "The host was reached, and nothing there accepts connections on this port.",
+                &["Look for a mistake in the port.", AGAIN],
+            ),
+            Self::Unreachable => (
+                502,
+                "The host cannot be reached",
+                "The network knows no way to the host.",
+                &[LINE, OFFLINE],
+            ),
+            Self::Timeout(phase) => (504, phase.title(), phase.happened(), &[AGAIN, LINE, OFFLINE]),
+            Self::Closed => (
+                502,
+                "The connection was closed",
+                "The host closed the connection before its answer was complete. A part of an \
+                 answer is never kept.",
+                &[AGAIN],
+            ),
+            Self::BadAnswer(_) => (
+                502,
+                "The answer cannot be understood",
+                "What the host sent is not proper HTTP, so it is not passed on.",
+                &["Look whether the address should begin with https.", AGAIN],
+            ),
+            Self::HeadTooLarge => (
+                502,
+                "The head of the answer is too large",
+                "The host sent more header fields than the proxy accepts.",
+                &["Delete the cookies of this site in the browser.", AGAIN],
+            ),
+        };
+        Words { status, title, happened, advice }
+    }
+}
+
+impl Phase {
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Resolving => "The name could not be resolved in time",
+            Self::Connecting => "No connection in time",
+            Self::Head | Self::Body => "No answer in time",
+        }
+    }
+
+    const fn happened(self) -> &'static str {
+        match self {
+            Self::Resolving => "The name service did not answer within the time allowed.",
+            Self::Connecting => "The host did not accept the connection within the time allowed.",
+            Self::Head => {
+                "The host accepted the connection, and did not answer in the time allowed."
+            }
+            Self::Body => "The host began its answer, and then sent nothing for too long.",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

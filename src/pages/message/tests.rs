@@ -1,0 +1,69 @@
+use super::{Kept, Message, OriginFailure, Phase, page};
+use crate::pages::{
+    guard::Refusal,
+    testing::{assert_harmless, hostile, shell, templates, time},
+};
+
+fn all(text: &str) -> Vec<(u16, Message<'_>)> {
+    let failed = |failure| Message::OriginFailed { url: text, failure, kept: None };
+    let kept = Some(Kept { url: text, stored: time() });
+    vec![
+        (400, Message::BadRequest { detail: text }),
+        (403, Message::Forbidden(Refusal::WrongToken)),
+        (404, Message::NotFound { path: text }),
+        (405, Message::MethodNotAllowed { method: text }),
+        (502, failed(OriginFailure::UnknownHost)),
+        (502, failed(OriginFailure::Refused)),
+        (502, failed(OriginFailure::Unreachable)),
+        (504, failed(OriginFailure::Timeout(Phase::Resolving))),
+        (504, failed(OriginFailure::Timeout(Phase::Connecting))),
+        (504, failed(OriginFailure::Timeout(Phase::Head))),
+        (504, failed(OriginFailure::Timeout(Phase::Body))),
+        (502, failed(OriginFailure::Closed)),
+        (502, failed(OriginFailure::BadAnswer(text))),
+        (502, failed(OriginFailure::HeadTooLarge)),
+        (502, Message::OriginFailed { url: text, failure: OriginFailure::Refused, kept }),
+        (504, Message::OfflineRefused { method: text, url: text }),
+        (403, Message::PortBlocked { host_port: text }),
+        (508, Message::Loop { url: text }),
+        (507, Message::SpoolFull),
+        (507, Message::QueueFull),
+        (413, Message::TooLargeToQueue { url: text }),
+        (500, Message::SpoolFailed { detail: text }),
+        (500, Message::Internal),
+    ]
+}
+
+#[test]
+fn each_says_what_happened_and_what_one_can_do() {
+    for (status, message) in all("http://a.example/") {
+        let page = page(&templates(), &shell(), &message);
+        assert_eq!((page.status, message.status()), (status, status), "{message:?}");
+        assert!(page.body.contains(&format!("<h1>{}</h1>", message.title())), "{message:?}");
+        assert!(page.body.contains("<h2>What you can do</h2>\n<ul>\n<li>"), "{message:?}");
+        assert!(page.body.contains("href=\"http:&#x2f;&#x2f;localhost:8080/\""), "{message:?}");
+    }
+}
+
+#[test]
+fn a_kept_copy_is_offered() {
+    let message = Message::OriginFailed {
+        url: "http://a.example/p",
+        failure: OriginFailure::Refused,
+        kept: Some(Kept { url: "http://a.example/p", stored: time() }),
+    };
+    let body = page(&templates(), &shell(), &message).body.replace("&#x2f;", "/");
+    assert!(
+        body.contains("A copy kept on <time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00")
+    );
+    assert_eq!(body.matches("<a class=\"url\" href=\"http://a.example/p\"").count(), 2);
+}
+
+#[test]
+fn hostile_values_are_text() {
+    for hostile in &hostile() {
+        for (_, message) in all(hostile) {
+            assert_harmless(&page(&templates(), &shell(), &message));
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Generated pages: pure functions from plain values to a [`Page`].
+//!
+//! Nothing here knows the daemon, the disk or the network. A page is a template filled from a
+//! struct; values are escaped by the template's type, and an undefined value is an error. A
+//! template of the user's own, given to [`Templates::new`], takes the place of the built-in one
+//! of the same name.
+//!
+//! There are two sorts. *Local pages* are seen under a local name and may carry the general token
+//! in their forms. *Message pages* come in place of an answer, under the name of the origin that
+//! was asked for, whose scripts may read them: they hold nothing but tokens for one purpose, and
+//! every link and form in them names the whole local address.
+
+pub mod confirm;
+pub mod form;
+pub mod guard;
+pub mod message;
+mod origin;
+pub mod pac;
+pub mod queue;
+pub mod shown;
+mod templates;
+pub mod token;
+pub mod undone;
+pub mod welcome;
+pub mod will_get;
+
+use jiff::tz::TimeZone;
+
+pub use self::{
+    origin::{LocalOrigin, NotAnAddress},
+    templates::{TemplateFault, Templates},
+};
+use crate::api::Mode;
+
+/// The content type of every page.
+pub const HTML: &str = "text/html; charset=utf-8";
+
+/// A page, for the caller to make a response of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The HTTP status.
+    pub status: u16,
+    /// The `Content-Type`.
+    pub content_type: &'static str,
+    /// The whole body.
+    pub body: String,
+}
+
+/// What all pages of one request share.
+#[derive(Clone, Debug)]
+pub struct Shell {
+    /// Where our own pages are. On a local page the name the client used: a form sent to another
+    /// of our names would count as foreign.
+    pub origin: LocalOrigin,
+    /// The mode the request began under.
+    pub mode: Mode,
+    /// The time zone in which times are shown.
+    pub zone: TimeZone,
+}
+
+impl Shell {
+    /// The fields every page is sent with, besides `Content-Type` and `Content-Length`.
+    ///
+    /// Pages load nothing and run nothing, forms go to our own address only, and nobody may show
+    /// a page in a frame and have its buttons pressed unseen.
+    #[must_use]
+    pub fn header_fields(&self) -> [(&'static str, String); 5] {
+        [
+            (
+                "content-security-policy",
+                format!(
+                    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
+                     form-action {}; frame-ancestors 'none'",
+                    self.origin
+                ),
+            ),
+            ("x-content-type-options", "nosniff".to_owned()),
+            ("x-frame-options", "DENY".to_owned()),
+            // Not "no-referrer", under which a browser says "Origin: null" even of our own forms.
+            ("referrer-policy", "same-origin".to_owned()),
+            ("cache-control", "no-store".to_owned()),
+        ]
+    }
+}
+
+/// `/style.css`, the stylesheet that is also written into every page.
+#[must_use]
+pub fn style(templates: &Templates) -> Page {
+    Page { status: 200, content_type: "text/css; charset=utf-8", body: templates.style() }
+}
+
+#[cfg(test)]
+pub(crate) mod testing;

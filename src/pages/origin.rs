@@ -1,0 +1,118 @@
+//! The address of our own pages.
+
+use std::fmt;
+
+/// A scheme, a name and a port under which our own pages are reached, `http://localhost:8080`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalOrigin {
+    /// `scheme://host:port`, in lower case.
+    text: String,
+    /// Where the host begins and where it ends, in `text`.
+    host: (usize, usize),
+}
+
+/// A text that is not `host` or `host:port`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a host, or a host and a port, not {0:?}")]
+pub struct NotAnAddress(String);
+
+/// Bytes of the longest host name (RFC 1035 §2.3.4).
+const LONGEST_HOST: usize = 255;
+
+impl LocalOrigin {
+    /// Makes an origin of `http` or `https` and the value of a `Host` field.
+    ///
+    /// This says that the address is well formed, so that it may be written into pages, scripts
+    /// and header fields; whether it is one of ours is for the caller to know.
+    ///
+    /// # Errors
+    ///
+    /// When `host_port` is anything but a name, an IPv4 address or a bracketed IPv6 address with
+    /// or without a port.
+    pub fn parse(scheme: &'static str, host_port: &str) -> Result<Self, NotAnAddress> {
+        let wrong = || NotAnAddress(host_port.chars().take(LONGEST_HOST).collect());
+        let host_end = match host_port.strip_prefix('[') {
+            Some(_) => host_port.find(']').map(|end| end + 1).ok_or_else(wrong)?,
+            None => host_port.find(':').unwrap_or(host_port.len()),
+        };
+        let (host, port) = host_port.split_at(host_end);
+        let port_is_right = port.is_empty()
+            || port.strip_prefix(':').is_some_and(|digits| {
+                digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.parse::<u16>().is_ok()
+            });
+        if !is_host(host) || !port_is_right {
+            return Err(wrong());
+        }
+        let text = format!("{scheme}://{}", host_port.to_ascii_lowercase());
+        let start = text.len() - host_port.len();
+        Ok(Self { text, host: (start, start + host_end) })
+    }
+
+    /// `http://localhost:8080`, without a slash at its end.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// `localhost:8080`.
+    #[must_use]
+    pub fn host_port(&self) -> &str {
+        self.text.get(self.host.0..).unwrap_or_default()
+    }
+
+    /// `localhost`; an IPv6 address is in brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.text.get(self.host.0..self.host.1).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for LocalOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn is_host(host: &str) -> bool {
+    if host.is_empty() || host.len() > LONGEST_HOST {
+        return false;
+    }
+    match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LocalOrigin;
+
+    #[test]
+    fn an_address_is_taken_apart() {
+        let table = [
+            ("LocalHost:8080", "http://localhost:8080", "localhost", "localhost:8080"),
+            ("proxy.lan", "http://proxy.lan", "proxy.lan", "proxy.lan"),
+            ("127.0.0.1:1", "http://127.0.0.1:1", "127.0.0.1", "127.0.0.1:1"),
+            ("[::1]:8080", "http://[::1]:8080", "[::1]", "[::1]:8080"),
+        ];
+        for (given, text, host, host_port) in table {
+            let origin = LocalOrigin::parse("http", given).unwrap();
+            assert_eq!(
+                (origin.as_str(), origin.host(), origin.host_port()),
+                (text, host, host_port)
+            );
+        }
+    }
+
+    #[test]
+    fn what_could_leave_its_place_is_refused() {
+        let long = "a".repeat(256);
+        let table = [
+            "", ":80", "a:", "a:b", "a:99999", "a:+1", "a b", "a\"b", "a;b", "a/b", "[::1", "[x]",
+            "[::1]x", "a\r\nb", "u@a", "ä", "'none'", "*", &long,
+        ];
+        for given in table {
+            assert!(LocalOrigin::parse("http", given).is_err(), "{given}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Tokens that show a form came from a page of ours.
+//!
+//! A token is a keyed hash of its purpose under a secret that lives as long as the daemon, so
+//! nothing need be remembered about the pages given out, and a restart makes all of them void.
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// Bytes of the secret: one block of SHA-256, which HMAC takes as it is (RFC 2104 §3).
+const SECRET_BYTES: usize = 64;
+
+/// The maker and checker of tokens.
+#[derive(Clone)]
+pub struct Tokens {
+    secret: [u8; SECRET_BYTES],
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tokens(…)")
+    }
+}
+
+/// What a token is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose<'a> {
+    /// Everything a person may do on the local pages. Only ever written into a page under one of
+    /// the local names, where a page of another origin cannot read it.
+    General,
+    /// Taking the request with this key off the queue. Written into the will-get page, which
+    /// appears under the name of a foreign origin and may be read by its scripts.
+    Undo(&'a str),
+    /// Confirming the request kept under this ticket. Appears as [`Purpose::Undo`] does.
+    Confirm(&'a str),
+}
+
+impl Tokens {
+    /// Makes tokens under a new random secret.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no random numbers to give.
+    pub fn new() -> Result<Self, getrandom::Error> {
+        let mut secret = [0; SECRET_BYTES];
+        getrandom::fill(&mut secret)?;
+        Ok(Self { secret })
+    }
+
+    /// The token in the forms of the local pages.
+    #[must_use]
+    pub fn general(&self) -> String {
+        self.token(Purpose::General)
+    }
+
+    /// The token that takes one request, and no other, off the queue.
+    #[must_use]
+    pub fn undo(&self, key: &str) -> String {
+        self.token(Purpose::Undo(key))
+    }
+
+    /// The token that confirms one request, and no other.
+    #[must_use]
+    pub fn confirm(&self, ticket: &str) -> String {
+        self.token(Purpose::Confirm(ticket))
+    }
+
+    /// Whether `presented` is the token for `purpose`. Takes the same time whatever is wrong.
+    #[must_use]
+    pub fn check(&self, purpose: Purpose<'_>, presented: &str) -> bool {
+        hex::decode(presented).is_ok_and(|token| self.keyed(purpose).verify_slice(&token).is_ok())
+    }
+
+    fn token(&self, purpose: Purpose<'_>) -> String {
+        hex::encode(self.keyed(purpose).finalize().into_bytes())
+    }
+
+    fn keyed(&self, purpose: Purpose<'_>) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new(&self.secret.into());
+        // The label ends with a byte that no label holds: no two purposes hash the same bytes.
+        let (label, subject) = match purpose {
+            Purpose::General => ("general", ""),
+            Purpose::Undo(key) => ("undo", key),
+            Purpose::Confirm(ticket) => ("confirm", ticket),
+        };
+        mac.update(label.as_bytes());
+        mac.update(&[0]);
+        mac.update(subject.as_bytes());
+        mac
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Purpose, Tokens};
+
+    #[test]
+    fn a_token_serves_its_purpose_and_no_other() {
+        let tokens = Tokens::new().unwrap();
+        let purposes = [
+            Purpose::General,
+            Purpose::Undo("a"),
+            Purpose::Undo("b"),
+            Purpose::Undo(""),
+            Purpose::Confirm("a"),
+        ];
+        for made_for in purposes {
+            let token = tokens.token(made_for);
+            assert_eq!(token.len(), 64);
+            for used_for in purposes {
+                assert_eq!(tokens.check(used_for, &token), made_for == used_for, "{used_for:?}");
+            }
+        }
+        assert_eq!(tokens.general(), tokens.token(Purpose::General));
+        assert_eq!(tokens.undo("a"), tokens.token(Purpose::Undo("a")));
+        assert_eq!(tokens.confirm("a"), tokens.token(Purpose::Confirm("a")));
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused() {
+        let tokens = Tokens::new().unwrap();
+        let token = tokens.general();
+        let longer = format!("{token}00");
+        for wrong in ["", "0", "zz", &token[..62], &longer, &"0".repeat(64), "ä", "\0"] {
+            assert!(!tokens.check(Purpose::General, wrong), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn another_daemon_has_other_tokens_and_shows_no_secret() {
+        let (one, other) = (Tokens::new().unwrap(), Tokens::new().unwrap());
+        assert!(!other.check(Purpose::General, &one.general()));
+        assert_eq!(format!("{one:?}"), "Tokens(…)");
+    }
+}

@@ -1,0 +1,150 @@
+//! The local page `/`: the mode and its switch, what is going on, and how to begin.
+
+use serde::Serialize;
+
+use super::{
+    Page, Shell, Templates,
+    shown::{self, ShownUrl},
+};
+use crate::api::{Download, Mode, QueueCounts, Status};
+
+/// Downloads that are listed; the others are counted.
+const SHOWN_DOWNLOADS: usize = 20;
+
+#[derive(Serialize)]
+struct View<'a> {
+    headline: &'static str,
+    explanation: &'static str,
+    modes: [Choice; 3],
+    token: &'a str,
+    queue: QueueCounts,
+    can_fetch: bool,
+    downloads: Vec<DownloadView>,
+    more_downloads: usize,
+    proxy: &'a str,
+}
+
+#[derive(Serialize)]
+struct Choice {
+    word: &'static str,
+    chosen: bool,
+}
+
+#[derive(Serialize)]
+struct DownloadView {
+    url: ShownUrl,
+    text: String,
+    percent: Option<u64>,
+}
+
+/// Makes the page; `token` is the general token.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, status: &Status, token: &str) -> Page {
+    let (headline, explanation) = match status.mode {
+        Mode::Online => ("Online", "Pages come from the web, and what you see is kept."),
+        Mode::Offline => {
+            ("Offline", "Pages come from the spool. What is missing is queued; nothing goes out.")
+        }
+        Mode::Autodial => {
+            ("Autodial", "What is kept comes from the spool at once, the rest from the web.")
+        }
+    };
+    let view = View {
+        headline,
+        explanation,
+        modes: [Mode::Online, Mode::Autodial, Mode::Offline]
+            .map(|mode| Choice { word: mode.as_str(), chosen: mode == status.mode }),
+        token,
+        queue: status.queue,
+        can_fetch: status.mode != Mode::Offline && status.queue.waiting > 0,
+        downloads: status.downloads.iter().take(SHOWN_DOWNLOADS).map(download).collect(),
+        more_downloads: status.downloads.len().saturating_sub(SHOWN_DOWNLOADS),
+        proxy: shell.origin.host_port(),
+    };
+    templates.page("welcome.html", 200, shell, &view)
+}
+
+fn download(download: &Download) -> DownloadView {
+    let received = shown::bytes(download.bytes);
+    let text = match download.total {
+        Some(total) => format!("{received} of {}", shown::bytes(total)),
+        None => received,
+    };
+    let percent = download
+        .total
+        .and_then(|total| download.bytes.saturating_mul(100).checked_div(total))
+        .map(|percent| percent.min(100));
+    DownloadView { url: ShownUrl::new(&download.url), text, percent }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page;
+    use crate::{
+        api::{Download, Mode, QueueCounts, Status},
+        pages::testing::{assert_harmless, hostile, shell, templates, time},
+    };
+
+    fn status(mode: Mode) -> Status {
+        Status {
+            version: "0.1.0".into(),
+            mode,
+            pid: 1,
+            spool: "/s".into(),
+            listen: vec![],
+            since: time(),
+            queue: QueueCounts { waiting: 1, failed: 2, active: 0 },
+            downloads: vec![],
+            connections: 0,
+            outward_refused: 0,
+        }
+    }
+
+    #[test]
+    fn each_mode_has_its_switch_and_shows_what_waits() {
+        for mode in [Mode::Online, Mode::Offline, Mode::Autodial] {
+            let page = page(&templates(), &shell(), &status(mode), "f00");
+            assert_harmless(&page);
+            let body = page.body.replace("&#x2f;", "/");
+            let pressed = format!(
+                "formaction=\"http://localhost:8080/control/{mode}\" aria-pressed=\"true\">{mode}<"
+            );
+            for want in [
+                &pressed,
+                r#"name="token" value="f00""#,
+                "1 request waits, 0 on the way, 2 failed",
+                "<code>localhost:8080</code>",
+                "<code>http://localhost:8080/proxy.pac</code>",
+                "Nothing is being downloaded",
+            ] {
+                assert!(body.contains(want), "{want} in {body}");
+            }
+            assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
+            assert_eq!(body.contains("/control/fetch"), mode != Mode::Offline);
+        }
+    }
+
+    #[test]
+    fn downloads_are_shown_with_their_progress() {
+        let mut status = status(Mode::Online);
+        for (bytes, total) in [(500, Some(2_000)), (7, None), (9, Some(0)), (u64::MAX, Some(1))] {
+            status.downloads.push(Download { url: "http://a.example/big".into(), bytes, total });
+        }
+        let page = page(&templates(), &shell(), &status, "t");
+        assert_harmless(&page);
+        assert!(page.body.contains("500 B of 2.0 kB"));
+        assert!(page.body.contains(r#"value="25""#));
+        assert_eq!(page.body.matches("<progress").count(), 2);
+    }
+
+    #[test]
+    fn many_and_hostile_downloads_stay_bounded_text() {
+        let mut status = status(Mode::Online);
+        for url in hostile().iter().cycle().take(1_000) {
+            status.downloads.push(Download { url: url.clone(), bytes: 1, total: Some(2) });
+        }
+        let page = page(&templates(), &shell(), &status, "t");
+        assert_harmless(&page);
+        assert!(page.body.contains("and 980 more"));
+    }
+}
