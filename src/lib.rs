@@ -1,6 +1,8 @@
 //! The daemon and its command line.
 
 pub mod api;
+pub mod cli;
+pub mod control_path;
 pub mod exit;
 pub mod mode;
 pub mod pages;

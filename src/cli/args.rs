@@ -1,0 +1,200 @@
+//! What was typed, validated and no more: what it means is for the verbs.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::exit::ExitStatus;
+
+/// An offline web proxy: keeps what you read, gives it back without a line, fetches what was
+/// missing.
+#[derive(Debug, Parser)]
+#[command(name = "wwwoffle", version, after_help = exit_statuses(), arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    /// The configuration; without it the file that the variable `WWWOFFLE_CONFIG` names, that of
+    /// this user, or that of the machine.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The spool, which is also how a verb finds its daemon; without it as the configuration says.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) spool: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run the daemon, in the foreground.
+    Serve(Serve),
+    /// Go online: requests go out, and the queue is worked off.
+    Online,
+    /// Go offline: everything comes from the spool, and nothing goes out.
+    Offline,
+    /// Serve what is kept from the spool and fetch the rest.
+    Autodial,
+    /// Work the queue off now.
+    Fetch {
+        /// Show the progress and return when all is settled.
+        #[arg(long)]
+        wait: bool,
+    },
+    /// Show the mode, the queue and what is being downloaded.
+    Status {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Get pages into the spool, now or when online.
+    Get {
+        /// Even when the spool has them.
+        #[arg(long)]
+        refresh: bool,
+        #[arg(required = true, value_name = "URL")]
+        urls: Vec<String>,
+    },
+    /// List what waits to be fetched.
+    Queue {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what the spool has of a URL, byte for byte.
+    Cat {
+        /// The head of the response too.
+        #[arg(long)]
+        headers: bool,
+        #[arg(value_name = "URL")]
+        url: String,
+    },
+    /// List what the spool has.
+    Ls {
+        /// As JSON, an entry a line.
+        #[arg(long)]
+        json: bool,
+        /// http, https/www.example.org, outgoing …; without it everything that is kept.
+        #[arg(value_name = "WHAT")]
+        what: Option<String>,
+    },
+    /// Remove URLs from the spool.
+    Rm {
+        #[arg(required = true, value_name = "URL")]
+        urls: Vec<String>,
+    },
+    /// Print the key of URLs and where in the spool they are kept.
+    Hash {
+        #[arg(required = true, value_name = "URL")]
+        urls: Vec<String>,
+    },
+    /// Answer questions about URLs, one JSON object a line, from standard input.
+    Url(Url),
+    /// Stop the daemon, and wait until it has stopped.
+    Stop,
+}
+
+/// How to run the daemon.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The spool, in place of the one before the verb and of the configured one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) spool: Option<PathBuf>,
+    /// Where to listen, in place of what is configured; may be given more than once.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen: Vec<SocketAddr>,
+}
+
+/// Which names and ports are those of the proxy.
+#[derive(Debug, Args)]
+pub(crate) struct Url {
+    /// The names of the proxy, the one in links first.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = local_names())]
+    pub(crate) localhost: Vec<String>,
+    /// Its port for HTTP.
+    #[arg(long, value_name = "N", default_value_t = 8080)]
+    pub(crate) http_port: u16,
+    /// Its port for HTTPS.
+    #[arg(long, value_name = "N", default_value_t = 8443)]
+    pub(crate) https_port: u16,
+    /// The hosts of the local network, first match wins; ! before one excludes it.
+    #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
+    pub(crate) localnet: Vec<String>,
+}
+
+fn local_names() -> Vec<String> {
+    ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec()
+}
+
+fn exit_statuses() -> String {
+    let mut help = "Exit statuses:".to_owned();
+    for status in ExitStatus::ALL {
+        help = format!("{help}\n  {:>2}  {}", status.code(), status.meaning());
+    }
+    help
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _};
+
+    use super::{Arguments, Verb};
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_line_of_the_manual_is_understood() {
+        for line in [
+            "serve",
+            "--config c --spool s serve",
+            "serve --spool s --listen 127.0.0.1:0 --listen [::1]:8080",
+            "--spool s online",
+            "offline",
+            "autodial",
+            "fetch --wait",
+            "status --json",
+            "get --refresh http://a/ http://b/",
+            "queue --json",
+            "cat --headers http://a/",
+            "ls",
+            "ls --json http/www.example.org",
+            "rm http://a/",
+            "hash http://a/ b",
+            "url --localhost a,b --http-port 1 --https-port 2 --localnet *.lan,!www.lan",
+            "stop",
+        ] {
+            let typed = ["wwwoffle"].into_iter().chain(line.split(' '));
+            assert!(Arguments::try_parse_from(typed).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in [
+            "",
+            "sreve",
+            "get",
+            "rm",
+            "hash",
+            "cat",
+            "cat a b",
+            "serve --listen 8080",
+            "status x",
+            "url --http-port 99999",
+            "online --spool",
+        ] {
+            let typed = ["wwwoffle"].into_iter().chain(line.split_whitespace());
+            assert!(Arguments::try_parse_from(typed).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_names_of_the_proxy_have_their_defaults() {
+        let Verb::Url(url) = Arguments::try_parse_from(["wwwoffle", "url"]).unwrap().verb else {
+            panic!("the verb is url");
+        };
+        assert_eq!(url.localhost, ["localhost", "127.0.0.1", "::1"]);
+        assert_eq!((url.http_port, url.https_port), (8080, 8443));
+    }
+}

@@ -1,0 +1,249 @@
+//! A client for the API, over the Unix socket in the spool.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{Method, Request, Response, body::Incoming, client::conn::http1, header};
+use hyper_util::rt::TokioIo;
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::net::UnixStream;
+
+use super::failure::Failure;
+use crate::{api::ApiError, control_path::ControlPath, exit::ExitStatus};
+
+/// How long the daemon may take to begin an answer; it only has to look.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Bytes of the longest answer that is taken as a whole: a queue of some 100,000 requests.
+const LONGEST_ANSWER: usize = 256 << 20;
+
+/// Bytes of the longest line of a stream: a URL of 1 MiB, escaped, and a few short fields.
+const LONGEST_LINE: usize = 8 << 20;
+
+/// The daemon that has the spool.
+#[derive(Debug)]
+pub(crate) struct Control {
+    spool: PathBuf,
+}
+
+/// What takes the lines of a stream.
+type EachLine<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), Failure>;
+
+impl Control {
+    /// The daemon on the spool at `spool`, whether it runs or not.
+    pub(crate) fn new(spool: &Path) -> Self {
+        Self { spool: spool.to_owned() }
+    }
+
+    /// Asks for something that changes nothing.
+    pub(crate) fn get<Answer: DeserializeOwned>(&self, path: &str) -> Result<Answer, Failure> {
+        let request = request(Method::GET, path, None::<&()>)?;
+        self.whole(request)
+    }
+
+    /// Asks for something to be done.
+    pub(crate) fn post<Answer: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<Answer, Failure> {
+        let request = request(Method::POST, path, Some(body))?;
+        self.whole(request)
+    }
+
+    /// Asks for something to be done, and takes the answer line by line as it comes.
+    pub(crate) fn post_stream(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        each_line: EachLine<'_>,
+    ) -> Result<(), Failure> {
+        let request = request(Method::POST, path, Some(body))?;
+        run(async {
+            let (mut sender, connection) = self.connect().await?;
+            let talk = async {
+                let response = head(sender.send_request(request)).await?;
+                let response = refused(response).await?;
+                lines(response.into_body(), each_line).await
+            };
+            drive(connection, talk).await
+        })
+    }
+
+    fn whole<Answer: DeserializeOwned>(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Answer, Failure> {
+        let answer = run(async {
+            let (mut sender, connection) = self.connect().await?;
+            let talk = async {
+                let response = head(sender.send_request(request)).await?;
+                collect(refused(response).await?.into_body()).await
+            };
+            drive(connection, talk).await
+        })?;
+        serde_json::from_slice(&answer).map_err(|error| misunderstood(&error))
+    }
+
+    async fn connect(&self) -> Result<(http1::SendRequest<Full<Bytes>>, Connection), Failure> {
+        let path = ControlPath::of(&self.spool).map_err(|error| self.unreachable(&error))?;
+        let stream =
+            UnixStream::connect(path.as_path()).await.map_err(|error| self.unreachable(&error))?;
+        http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))
+    }
+
+    fn unreachable(&self, error: &io::Error) -> Failure {
+        let spool = self.spool.display();
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Failure::Said(
+                ExitStatus::NoDaemon,
+                format!(
+                    "no daemon runs on the spool {spool}: start one with `wwwoffle serve`, \
+                     or name another spool with --spool DIR"
+                ),
+            ),
+            io::ErrorKind::PermissionDenied => Failure::Said(
+                ExitStatus::BadSpool,
+                format!(
+                    "the spool {spool} belongs to another user, \
+                     and only that user may command its daemon"
+                ),
+            ),
+            // Among them a daemon that is too busy to take the connection.
+            _ => Failure::caused(
+                ExitStatus::Failed,
+                format_args!("cannot reach the daemon on the spool {spool}, try again"),
+                error,
+            ),
+        }
+    }
+}
+
+type Connection = http1::Connection<TokioIo<UnixStream>, Full<Bytes>>;
+
+fn run<Answer>(talk: impl Future<Output = Result<Answer, Failure>>) -> Result<Answer, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::caused(ExitStatus::Failed, "cannot start", &error))?
+        .block_on(talk)
+}
+
+/// Moves the connection along while `talk` goes on. One may end before the other: the daemon may
+/// close while the last bytes are still to be read, and `talk` may stop early.
+async fn drive<Answer>(
+    connection: Connection,
+    talk: impl Future<Output = Result<Answer, Failure>>,
+) -> Result<Answer, Failure> {
+    tokio::pin!(talk);
+    tokio::select! {
+        biased;
+        answer = &mut talk => answer,
+        // What went wrong with it, `talk` learns and says.
+        _ = connection => talk.await,
+    }
+}
+
+fn request(
+    method: Method,
+    path: &str,
+    body: Option<&impl Serialize>,
+) -> Result<Request<Full<Bytes>>, Failure> {
+    let body = match body {
+        Some(body) => serde_json::to_vec(body).map_err(|error| {
+            Failure::caused(ExitStatus::Failed, "cannot ask the daemon", &error)
+        })?,
+        None => Vec::new(),
+    };
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::HOST, "localhost")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::new(body.into()))
+        .map_err(|error| Failure::caused(ExitStatus::Failed, "cannot ask the daemon", &error))
+}
+
+async fn head(
+    response: impl Future<Output = hyper::Result<Response<Incoming>>>,
+) -> Result<Response<Incoming>, Failure> {
+    match tokio::time::timeout(HEAD_TIMEOUT, response).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(error)) => Err(broken(&error)),
+        Err(_) => Err(Failure::plain(format_args!(
+            "the daemon did not answer within {} s: its log may say why",
+            HEAD_TIMEOUT.as_secs()
+        ))),
+    }
+}
+
+/// Turns an answer that says no into what it says.
+async fn refused(response: Response<Incoming>) -> Result<Response<Incoming>, Failure> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let answer = collect(response.into_body()).await?;
+    Err(match serde_json::from_slice::<ApiError>(&answer) {
+        Ok(refusal) => Failure::plain(crate::pages::shown::line(&refusal.error)),
+        Err(_) => Failure::plain(format_args!("the daemon answered with status {status}")),
+    })
+}
+
+async fn collect(mut body: Incoming) -> Result<Vec<u8>, Failure> {
+    let mut answer = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() {
+            if answer.len() + data.len() > LONGEST_ANSWER {
+                return Err(too_long(LONGEST_ANSWER));
+            }
+            answer.extend_from_slice(&data);
+        }
+    }
+    Ok(answer)
+}
+
+async fn lines(mut body: Incoming, each_line: EachLine<'_>) -> Result<(), Failure> {
+    let mut unfinished: Vec<u8> = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() else { continue };
+        let mut pieces = data.split(|&byte| byte == b'\n');
+        // There is at least one piece; each but the last is the end of a line.
+        let last = pieces.next_back().unwrap_or_default();
+        for piece in pieces {
+            unfinished.extend_from_slice(piece);
+            each_line(&unfinished)?;
+            unfinished.clear();
+        }
+        unfinished.extend_from_slice(last);
+        if unfinished.len() > LONGEST_LINE {
+            return Err(too_long(LONGEST_LINE));
+        }
+    }
+    if unfinished.is_empty() { Ok(()) } else { each_line(&unfinished) }
+}
+
+/// For an answer that is not what the API promises.
+pub(crate) fn misunderstood(error: &serde_json::Error) -> Failure {
+    Failure::caused(
+        ExitStatus::Failed,
+        "cannot understand the daemon, which may be of another version: restart it",
+        error,
+    )
+}
+
+fn broken(error: &hyper::Error) -> Failure {
+    Failure::caused(ExitStatus::Failed, "the daemon broke off: its log may say why", error)
+}
+
+fn too_long(limit: usize) -> Failure {
+    Failure::plain(format_args!("the answer of the daemon is longer than {limit} bytes"))
+}
+
+#[cfg(test)]
+pub(super) mod tests;

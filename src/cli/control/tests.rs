@@ -1,0 +1,138 @@
+//! The client against a socket that speaks bytes.
+
+use std::{
+    io::{Read as _, Write as _},
+    os::unix::net::{UnixListener, UnixStream},
+    path::Path,
+    thread::JoinHandle,
+};
+
+use super::Control;
+use crate::{
+    api::{Mode, ModeChange, ModeRequest},
+    cli::failure::Failure,
+    exit::ExitStatus,
+};
+
+/// Takes one request, answers with `answer` in pieces of `piece` bytes, closes, and gives what it
+/// was asked.
+pub(in crate::cli) fn daemon(spool: &Path, answer: String, piece: usize) -> JoinHandle<String> {
+    let listener = UnixListener::bind(spool.join("control")).unwrap();
+    std::thread::spawn(move || {
+        let mut client = listener.accept().unwrap().0;
+        let asked = asked(&mut client);
+        for piece in answer.as_bytes().chunks(piece) {
+            // The client may have enough before the end.
+            if client.write_all(piece).is_err() {
+                break;
+            }
+        }
+        asked
+    })
+}
+
+/// Reads one request: its head, and its body if it has one.
+pub(in crate::cli) fn asked(client: &mut UnixStream) -> String {
+    let (mut asked, mut buffer) = (Vec::new(), [0; 1024]);
+    while !asked.ends_with(b"}") && !asked.ends_with(b"\r\n\r\n") {
+        let length = client.read(&mut buffer).unwrap();
+        assert!(length > 0, "the request ends early");
+        asked.extend_from_slice(&buffer[..length]);
+    }
+    String::from_utf8(asked).unwrap()
+}
+
+pub(in crate::cli) fn ok(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+fn change(spool: &Path) -> Result<ModeChange, Failure> {
+    Control::new(spool).post("/api/mode", &ModeRequest { mode: Mode::Online })
+}
+
+#[test]
+fn asks_and_understands() {
+    let spool = tempfile::tempdir().unwrap();
+    let daemon = daemon(spool.path(), ok(r#"{"mode":"online","was":"offline"}"#), 7);
+    let answer = change(spool.path()).unwrap();
+    assert_eq!(answer, ModeChange { mode: Mode::Online, was: Mode::Offline });
+    let asked = daemon.join().unwrap().to_ascii_lowercase();
+    assert!(asked.starts_with("post /api/mode http/1.1\r\n"), "{asked}");
+    assert!(asked.contains("\r\nhost: localhost\r\n"), "{asked}");
+    assert!(asked.ends_with("\r\n\r\n{\"mode\":\"online\"}"), "{asked}");
+}
+
+#[test]
+fn lines_come_whole_however_they_are_cut() {
+    let stream = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+                  5\r\none\nt\r\n6\r\nwo\n\nth\r\n3\r\nree\r\n0\r\n\r\n";
+    for piece in [1, 3, 1000] {
+        let spool = tempfile::tempdir().unwrap();
+        let daemon = daemon(spool.path(), stream.to_owned(), piece);
+        let mut lines = Vec::new();
+        let body = serde_json::json!({});
+        Control::new(spool.path())
+            .post_stream("/api/fetch", &body, &mut |line| {
+                lines.push(String::from_utf8(line.to_vec()).unwrap());
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(lines, ["one", "two", "", "three"]);
+        daemon.join().unwrap();
+    }
+}
+
+#[test]
+fn a_reader_who_has_enough_ends_the_stream() {
+    let spool = tempfile::tempdir().unwrap();
+    let daemon = daemon(spool.path(), ok("one\ntwo\n"), 1000);
+    let stopped =
+        Control::new(spool.path())
+            .post_stream("/api/fetch", &serde_json::json!({}), &mut |_| Err(Failure::NobodyReads));
+    assert_eq!(stopped, Err(Failure::NobodyReads));
+    daemon.join().unwrap();
+}
+
+#[test]
+fn what_goes_wrong_is_told() {
+    let refusal = r#"{"error":"the mode is \u001b[1moffline"}"#;
+    let table = [
+        (
+            format!("HTTP/1.1 409 Conflict\r\nContent-Length: {}\r\n\r\n{refusal}", refusal.len()),
+            "the mode is ⟨U+001B⟩[1moffline",
+        ),
+        (
+            "HTTP/1.1 500 X\r\nContent-Length: 2\r\n\r\nno".to_owned(),
+            "the daemon answered with status 500 Internal Server Error",
+        ),
+        (ok("{}"), "cannot understand the daemon, which may be of another version: restart it"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{".to_owned(), "the daemon broke off"),
+        ("nonsense\r\n\r\n".to_owned(), "the daemon broke off"),
+        (String::new(), "the daemon broke off"),
+    ];
+    for (answer, want) in table {
+        let spool = tempfile::tempdir().unwrap();
+        let daemon = daemon(spool.path(), answer, 1000);
+        let Err(Failure::Said(status, message)) = change(spool.path()) else {
+            panic!("it went wrong: {want}");
+        };
+        assert_eq!(status, ExitStatus::Failed);
+        assert!(message.starts_with(want), "{message}");
+        daemon.join().unwrap();
+    }
+}
+
+#[test]
+fn without_a_daemon_the_message_says_how_to_start_one() {
+    let spool = tempfile::tempdir().unwrap();
+    let missing = spool.path().join("d".repeat(150));
+    drop(UnixListener::bind(spool.path().join("control")).unwrap());
+    for spool in [spool.path(), Path::new("/nowhere"), &missing] {
+        let want = format!(
+            "no daemon runs on the spool {}: start one with `wwwoffle serve`, \
+             or name another spool with --spool DIR",
+            spool.display()
+        );
+        assert_eq!(change(spool), Err(Failure::Said(ExitStatus::NoDaemon, want)));
+    }
+}

@@ -1,0 +1,18 @@
+//! The environment, read once and in this one place.
+
+use std::{env, ffi::OsString};
+
+pub use wwwoffle_config::Environment;
+
+/// Reads the environment of this process.
+#[must_use]
+pub fn read() -> Environment {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads it")]
+    let variable = |name: &str| -> Option<OsString> { env::var_os(name) };
+    Environment {
+        wwwoffle_config: variable("WWWOFFLE_CONFIG").map(Into::into),
+        xdg_config_home: variable("XDG_CONFIG_HOME").map(Into::into),
+        xdg_data_home: variable("XDG_DATA_HOME").map(Into::into),
+        home: variable("HOME").map(Into::into),
+    }
+}

@@ -1,0 +1,43 @@
+//! Why a verb ended before its end, and with which exit status.
+
+use std::{error::Error, fmt, io};
+
+use crate::exit::ExitStatus;
+
+/// What stops a verb.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// There is something to say: lower case, without full stop, with what to do next.
+    Said(ExitStatus, String),
+    /// Whoever read our output has gone, as `head` does when it has enough.
+    NobodyReads,
+}
+
+impl Failure {
+    /// A failure without a status of its own.
+    pub(crate) fn plain(message: impl fmt::Display) -> Self {
+        Self::Said(ExitStatus::Failed, message.to_string())
+    }
+
+    /// A failure with its cause, and the causes of that.
+    pub(crate) fn caused(status: ExitStatus, what: impl fmt::Display, cause: &dyn Error) -> Self {
+        let mut message = format!("{what}: {cause}");
+        let mut cause = cause.source();
+        while let Some(deeper) = cause {
+            message = format!("{message}: {deeper}");
+            cause = deeper.source();
+        }
+        Self::Said(status, message)
+    }
+}
+
+/// Every `io::Error` that is not turned into words comes from writing the output.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::NobodyReads
+        } else {
+            Self::plain(format_args!("cannot write the output: {error}"))
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The verbs that look into the spool themselves, whether a daemon has it open or not.
+
+use std::io::Write;
+
+use serde::Serialize;
+use wwwoffle_spool::{Body, BodyFile, Entry, Lookup, Place, Reader};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use super::{Terminal, failure::Failure, settings::Settings};
+use crate::{exit::ExitStatus, pages::shown};
+
+/// Bytes of a large body that are read at once.
+const PIECE: usize = 64 * 1024;
+
+/// Prints the key of each URL, and where in the spool it is kept.
+pub(crate) fn hash(
+    urls: &[String],
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let (local, mut status) = (settings.local_host()?, ExitStatus::Done);
+    for url in urls {
+        match place(url, &local) {
+            Ok(place) => {
+                writeln!(terminal.stdout, "{} {}", place.key(), place.relative_path().display())?;
+            }
+            // One bad URL does not spoil the others.
+            Err(message) => {
+                writeln!(terminal.stderr, "wwwoffle: {message}")?;
+                status = ExitStatus::Failed;
+            }
+        }
+    }
+    Ok(status)
+}
+
+/// Prints what the spool has of a URL, byte for byte as it was received.
+pub(crate) fn cat(
+    url: &str,
+    headers: bool,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let place = place(url, &settings.local_host()?).map_err(Failure::plain)?;
+    let entry = match reader(settings)?.entry(&place).map_err(|error| spool_failed(&error))? {
+        Lookup::Found(entry) => entry,
+        Lookup::Missing => {
+            return Err(Failure::plain(format_args!(
+                "not in the spool: {}: `wwwoffle get URL` fetches it",
+                shown::line(place.url())
+            )));
+        }
+        Lookup::SetAside(damage) => {
+            return Err(Failure::plain(format_args!(
+                "{damage}: `wwwoffle get --refresh URL` fetches it again"
+            )));
+        }
+    };
+    if headers {
+        terminal.stdout.write_all(entry.head())?;
+    }
+    print_body(&entry, terminal.stdout)?;
+    Ok(ExitStatus::Done)
+}
+
+fn print_body(entry: &Entry, out: &mut dyn Write) -> Result<(), Failure> {
+    match entry.body() {
+        Body::Whole(bytes) => Ok(out.write_all(bytes)?),
+        Body::File(file) => print_file(file, out),
+    }
+}
+
+/// Prints a large body piece by piece, the last one after all has been verified: a damaged body
+/// never looks whole.
+fn print_file(file: &BodyFile, out: &mut dyn Write) -> Result<(), Failure> {
+    let (mut verifier, mut offset) = (file.verifier(), 0_u64);
+    let (mut held, mut buffer) = (Vec::new(), vec![0; PIECE]);
+    loop {
+        let length = file.read_at(offset, &mut buffer).map_err(|error| spool_failed(&error))?;
+        let piece = buffer.get(..length).unwrap_or_default();
+        if piece.is_empty() {
+            break;
+        }
+        verifier.update(piece);
+        out.write_all(&held)?;
+        held.clear();
+        held.extend_from_slice(piece);
+        offset = offset.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+    }
+    if verifier.finish() {
+        Ok(out.write_all(&held)?)
+    } else {
+        Err(Failure::plain("the body is damaged: `wwwoffle get --refresh URL` fetches it again"))
+    }
+}
+
+/// Opens the spool for reading.
+pub(super) fn reader(settings: &Settings<'_>) -> Result<Reader, Failure> {
+    let spool = settings.spool()?;
+    Reader::open(&spool).map_err(|error| {
+        let what = format!("the spool {} cannot be read", spool.display());
+        Failure::caused(ExitStatus::BadSpool, what, &error)
+    })
+}
+
+pub(super) fn spool_failed(error: &wwwoffle_spool::Error) -> Failure {
+    Failure::caused(ExitStatus::BadSpool, "the spool cannot be read", error)
+}
+
+fn place(url: &str, local: &LocalHost) -> Result<Place, String> {
+    CanonicalUrl::parse(url, local)
+        .map(|url| Place::of(&url))
+        .map_err(|error| format!("no URL: {}: {error}", shown::text(url)))
+}
+
+/// One line of `ls --json`, as of `GET /api/entries`.
+pub(super) fn print_json(value: &impl Serialize, out: &mut dyn Write) -> Result<(), Failure> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| Failure::caused(ExitStatus::Failed, "cannot be written", &error))?;
+    Ok(writeln!(out, "{text}")?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+use std::path::Path;
+
+use jiff::Timestamp;
+use wwwoffle_spool::{NewEntry, Options, Outgoing, Place, RequestKind, Spool};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use crate::{
+    cli::{Environment, Terminal, run, tests::wwwoffle},
+    exit::ExitStatus,
+};
+
+fn place(url: &str) -> Place {
+    Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap())
+}
+
+fn time() -> Timestamp {
+    "2026-11-20T12:00:00Z".parse().unwrap()
+}
+
+fn store(spool: &Spool, url: &str, body: &[u8]) {
+    let new = NewEntry {
+        when: time(),
+        head: b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n".to_vec(),
+        request: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+    };
+    let mut writer = spool.begin(&place(url), new).unwrap();
+    writer.write(body).unwrap();
+    writer.finish(None).unwrap();
+}
+
+/// A spool with a small, a large and a private entry, and a waiting request.
+fn filled(root: &Path) {
+    let (spool, _) = Spool::open(root, &Options::default()).unwrap();
+    store(&spool, "http://a.example/small", b"\0small\xff\r\n");
+    store(&spool, "https://b.example/large", &large());
+    store(&spool, "http://me:pw@a.example/private", b"private");
+    let head = b"GET /later HTTP/1.1\r\nHost: a.example\r\n\r\n".to_vec();
+    let later = Outgoing::new(place("http://a.example/later"), head, RequestKind::Page, time());
+    spool.queue().add(&later).unwrap();
+    spool.flush().unwrap();
+}
+
+fn large() -> Vec<u8> {
+    (0..300_000_u32).flat_map(u32::to_le_bytes).collect()
+}
+
+/// Runs a command line on `spool`, and gives what it wrote as bytes.
+fn on(spool: &Path, line: &[&str]) -> (ExitStatus, Vec<u8>, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut terminal =
+        Terminal { stdin: &mut &b""[..], stdout: &mut out, stderr: &mut err, live: false };
+    let spool = spool.to_str().unwrap();
+    let args =
+        ["wwwoffle", "--spool", spool].into_iter().chain(line.iter().copied()).map(Into::into);
+    let status = run(args, &Environment::default(), &mut terminal, |_, _| ExitStatus::Done);
+    (status, out, String::from_utf8(err).unwrap())
+}
+
+#[test]
+fn cat_gives_every_byte_back() {
+    let root = tempfile::tempdir().unwrap();
+    filled(root.path());
+    let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
+    let small = b"\0small\xff\r\n";
+    let table: [(&[&str], Vec<u8>); 4] = [
+        (&["cat", "http://a.example/small"], small.to_vec()),
+        (&["cat", "--headers", "HTTP://A.example:80/small"], [&head[..], small].concat()),
+        (&["cat", "https://b.example/large"], large()),
+        (&["cat", "http://me:pw@a.example/private"], b"private".to_vec()),
+    ];
+    for (line, want) in table {
+        let (status, out, err) = on(root.path(), line);
+        assert_eq!((status, err.as_str()), (ExitStatus::Done, ""), "{line:?}");
+        assert!(out == want, "{line:?}: {} bytes, not {}", out.len(), want.len());
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told_without_the_password() {
+    let root = tempfile::tempdir().unwrap();
+    filled(root.path());
+    for (url, want) in [
+        ("http://me:pw@a.example/", "wwwoffle: not in the spool: http://a.example/: "),
+        ("http://a.example/private", "wwwoffle: not in the spool: http://a.example/private: "),
+        ("http://me:pw@a:99999/", "wwwoffle: no URL: http://a:99999/: "),
+    ] {
+        let (status, out, err) = on(root.path(), &["cat", url]);
+        assert_eq!((status, out.len()), (ExitStatus::Failed, 0));
+        assert!(err.starts_with(want) && !err.contains("pw"), "{err}");
+    }
+}
+
+#[test]
+fn a_damaged_body_never_looks_whole() {
+    let root = tempfile::tempdir().unwrap();
+    filled(root.path());
+    let path = root.path().join(place("https://b.example/large").relative_path());
+    #[expect(clippy::disallowed_methods, reason = "the damage a disk would do")]
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"damage", 600_000).unwrap();
+    let (status, out, err) = on(root.path(), &["cat", "https://b.example/large"]);
+    assert_eq!(status, ExitStatus::Failed);
+    assert!(out.len() < large().len());
+    assert!(err.contains("damaged"), "{err}");
+}
+
+#[test]
+fn ls_lists_what_is_asked_for() {
+    let root = tempfile::tempdir().unwrap();
+    filled(root.path());
+    let table: [(&[&str], &[&str]); 6] = [
+        (
+            &["ls"],
+            &["http://a.example/private", "http://a.example/small", "https://b.example/large"],
+        ),
+        (&["ls", "http"], &["http://a.example/private", "http://a.example/small"]),
+        (&["ls", "https/b.example"], &["https://b.example/large"]),
+        (&["ls", "http/c.example"], &[]),
+        (&["ls", "ftp"], &[]),
+        (&["ls", "outgoing"], &["http://a.example/later"]),
+    ];
+    for (line, want) in table {
+        let (status, out, err) = on(root.path(), line);
+        assert_eq!((status, err.as_str()), (ExitStatus::Done, ""), "{line:?}");
+        let out = String::from_utf8(out).unwrap();
+        let mut urls: Vec<_> = out.lines().filter_map(|line| line.split("  ").last()).collect();
+        urls.sort_unstable();
+        assert_eq!(urls, want, "{line:?}");
+    }
+    let (_, out, _) = on(root.path(), &["ls", "--json", "https"]);
+    let item: crate::api::EntryItem = serde_json::from_slice(&out).unwrap();
+    assert_eq!(item.url, "https://b.example/large");
+    assert_eq!((item.status, item.bytes), (Some(200), 1_200_000));
+    assert_eq!(item.content_type.as_deref(), Some("text/plain"));
+    let (status, _, err) = on(root.path(), &["ls", "gopher"]);
+    assert_eq!(status, ExitStatus::Usage);
+    assert!(err.starts_with("wwwoffle: ls takes outgoing, http, "), "{err}");
+}
+
+#[test]
+fn without_a_spool_it_is_said_which_is_missing() {
+    for line in [&["cat", "http://a/"][..], &["ls"]] {
+        let (status, _, err) = on(Path::new("/nowhere/spool"), line);
+        assert_eq!(status, ExitStatus::BadSpool);
+        assert!(err.contains("/nowhere/spool"), "{err}");
+    }
+}
+
+#[test]
+fn hash_tells_key_and_path_and_goes_on_after_a_bad_url() {
+    let ran = wwwoffle(&["hash", "http://a:99999/", "http://Example.ORG"], "", Path::new("/h"));
+    assert_eq!(ran.status, ExitStatus::Failed);
+    assert!(ran.err.starts_with("wwwoffle: no URL: http://a:99999/: "), "{}", ran.err);
+    let key = "781bc04ec9bd049cdfacaec4ae2026102118d13c79413246f0c88eeef6ebec4e";
+    assert_eq!(ran.out, format!("{key} http/example.org/78/{key}.warc\n"));
+}

@@ -1,0 +1,116 @@
+//! The command line: what was typed becomes a request to a daemon, a look into the spool, or the
+//! daemon itself.
+
+mod args;
+mod control;
+pub mod environment;
+mod failure;
+mod files;
+mod list;
+mod progress;
+mod settings;
+mod url;
+mod verbs;
+
+use std::{
+    ffi::OsString,
+    fmt,
+    io::{BufRead, Write},
+    net::SocketAddr,
+    path::PathBuf,
+};
+
+use clap::Parser as _;
+use wwwoffle_config::{Config, Environment};
+
+use self::{
+    args::{Arguments, Verb},
+    failure::Failure,
+    settings::Settings,
+};
+use crate::exit::ExitStatus;
+
+/// Where a verb reads and writes.
+pub struct Terminal<'a> {
+    /// Standard input.
+    pub stdin: &'a mut dyn BufRead,
+    /// Standard output.
+    pub stdout: &'a mut dyn Write,
+    /// Standard error.
+    pub stderr: &'a mut dyn Write,
+    /// Whether standard output is a terminal, where progress may be drawn.
+    pub live: bool,
+}
+
+impl fmt::Debug for Terminal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Terminal").field("live", &self.live).finish_non_exhaustive()
+    }
+}
+
+/// What the daemon is to be run with.
+#[derive(Debug)]
+pub struct ServeOptions {
+    /// The configuration.
+    pub config: Config,
+    /// The spool: as typed, configured, or by the environment.
+    pub spool: PathBuf,
+    /// Where to listen: as typed or configured.
+    pub listen: Vec<SocketAddr>,
+}
+
+/// Runs the program: `args` with the program's name first, `serve` to run the daemon.
+///
+/// `serve` gets the terminal too, for its one line on standard output and its refusals.
+pub fn run(
+    args: impl IntoIterator<Item = OsString>,
+    environment: &Environment,
+    terminal: &mut Terminal<'_>,
+    serve: impl FnOnce(ServeOptions, &mut Terminal<'_>) -> ExitStatus,
+) -> ExitStatus {
+    let arguments = match Arguments::try_parse_from(args) {
+        Ok(arguments) => arguments,
+        Err(error) => return explain(&error, terminal),
+    };
+    let outcome = dispatch(arguments, environment, terminal, serve);
+    let flushed = terminal.stdout.flush().map_err(Failure::from);
+    match outcome.and_then(|status| flushed.map(|()| status)) {
+        Ok(status) => status,
+        Err(Failure::NobodyReads) => ExitStatus::Done,
+        Err(Failure::Said(status, message)) => {
+            // There is nobody left to tell when standard error is gone too.
+            let _ = writeln!(terminal.stderr, "wwwoffle: {message}");
+            status
+        }
+    }
+}
+
+fn dispatch(
+    arguments: Arguments,
+    environment: &Environment,
+    terminal: &mut Terminal<'_>,
+    serve: impl FnOnce(ServeOptions, &mut Terminal<'_>) -> ExitStatus,
+) -> Result<ExitStatus, Failure> {
+    let Arguments { config, spool, verb } = arguments;
+    let settings = Settings { config_file: config, spool, environment };
+    match verb {
+        Verb::Serve(typed) => Ok(serve(settings.serve_options(typed)?, terminal)),
+        verb => verbs::run(verb, &settings, terminal),
+    }
+}
+
+/// Help and version are answers; everything else is a usage error.
+fn explain(error: &clap::Error, terminal: &mut Terminal<'_>) -> ExitStatus {
+    let text = error.render();
+    let (written, status) = if error.use_stderr() {
+        (write!(terminal.stderr, "{text}"), ExitStatus::Usage)
+    } else {
+        (write!(terminal.stdout, "{text}"), ExitStatus::Done)
+    };
+    // Whoever asked for help and went away needs none.
+    let _ = written.and_then(|()| terminal.stdout.flush());
+    status
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! Events of the API, shown as they come.
+
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+    time::Duration,
+};
+
+use crate::{api::Event, exit::ExitStatus, pages::shown};
+
+/// The live line is drawn no more often than this.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// Characters of the live line, so that it stays one line on a terminal of 80.
+const LIVE_WIDTH: usize = 79;
+
+/// Follows a stream of events and shows it.
+///
+/// In a terminal there is one live line, drawn over and over, and above it a line for each URL
+/// that is settled; elsewhere only the lines.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    live: bool,
+    /// Bytes received and announced of what is on its way.
+    under_way: HashMap<String, (u64, Option<u64>)>,
+    /// Bytes of what is settled.
+    settled_bytes: u64,
+    done: u64,
+    failed: u64,
+    /// When the live line was drawn last, since the start.
+    drawn: Option<Duration>,
+    end: Option<End>,
+}
+
+/// What the last event said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) fetched: u64,
+    pub(crate) failed: u64,
+    pub(crate) waiting: u64,
+}
+
+impl End {
+    /// The exit status this outcome deserves: a failure counts more than what still waits.
+    pub(crate) fn exit_status(self) -> ExitStatus {
+        match self {
+            Self { failed: 1.., .. } => ExitStatus::Failed,
+            Self { waiting: 1.., .. } => ExitStatus::Queued,
+            _ => ExitStatus::Done,
+        }
+    }
+}
+
+impl Progress {
+    /// Nothing has come yet; `live` says whether the output is a terminal.
+    pub(crate) fn new(live: bool) -> Self {
+        Self {
+            live,
+            under_way: HashMap::new(),
+            settled_bytes: 0,
+            done: 0,
+            failed: 0,
+            drawn: None,
+            end: None,
+        }
+    }
+
+    /// What the last event said; `None` when it has not come.
+    pub(crate) fn end(&self) -> Option<End> {
+        self.end
+    }
+
+    /// Takes the next event, `since` the start of the stream.
+    pub(crate) fn event(
+        &mut self,
+        event: Event,
+        since: Duration,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let line = self.take(event);
+        match line {
+            Some(line) if self.live => write!(out, "\r\x1b[K{line}\n")?,
+            Some(line) => writeln!(out, "{line}")?,
+            None => {}
+        }
+        if self.live {
+            self.draw(since, out)?;
+        }
+        out.flush()
+    }
+
+    /// Clears the live line, whatever way the stream ended.
+    pub(crate) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if self.live && self.drawn.take().is_some() {
+            write!(out, "\r\x1b[K")?;
+        }
+        out.flush()
+    }
+
+    /// Counts the event; gives the line to print, if it makes one.
+    fn take(&mut self, event: Event) -> Option<String> {
+        match event {
+            Event::Start { url } => {
+                self.under_way.entry(url).or_default();
+                None
+            }
+            Event::Progress { url, bytes, total } => {
+                self.under_way.insert(url, (bytes, total));
+                None
+            }
+            Event::Done { url, status, bytes } => {
+                self.under_way.remove(&url);
+                self.settled_bytes = self.settled_bytes.saturating_add(bytes);
+                self.done += 1;
+                let (bytes, url) = (shown::bytes(bytes), shown::line(&url));
+                Some(format!("done      {status} {bytes:>7}  {url}"))
+            }
+            Event::Failed { url, status, error } => {
+                self.under_way.remove(&url);
+                self.failed += 1;
+                let status = status.map_or_else(|| "   ".to_owned(), |status| status.to_string());
+                let (url, error) = (shown::line(&url), shown::line(&error));
+                Some(format!("failed    {status}          {url}: {error}"))
+            }
+            Event::Retry { url, error, next } => {
+                self.under_way.remove(&url);
+                let (url, error) = (shown::line(&url), shown::line(&error));
+                Some(format!("retry                  {url}: {error}; again at {next:.0}"))
+            }
+            Event::Queued { url } => {
+                self.under_way.remove(&url);
+                Some(format!("queued                 {}", shown::line(&url)))
+            }
+            Event::Redirect { url, status, location } => {
+                self.under_way.remove(&url);
+                let to = location.map(|to| format!(" -> {}", shown::line(&to))).unwrap_or_default();
+                Some(format!("redirect  {status}          {}{to}", shown::line(&url)))
+            }
+            Event::End { fetched, failed, waiting } => {
+                self.under_way.clear();
+                self.end = Some(End { fetched, failed, waiting });
+                Some(format!("{fetched} fetched, {failed} failed, {waiting} waiting"))
+            }
+            Event::Unknown => None,
+        }
+    }
+
+    fn draw(&mut self, since: Duration, out: &mut dyn Write) -> io::Result<()> {
+        let too_soon = self.drawn.is_some_and(|drawn| since.saturating_sub(drawn) < REDRAW);
+        if self.under_way.is_empty() || too_soon {
+            return Ok(());
+        }
+        self.drawn = Some(since);
+        let under_way =
+            self.under_way.values().fold(0_u64, |sum, (bytes, _)| sum.saturating_add(*bytes));
+        let bytes = self.settled_bytes.saturating_add(under_way);
+        let milliseconds = u64::try_from(since.as_millis()).unwrap_or(u64::MAX).max(1);
+        let rate = bytes.saturating_mul(1_000) / milliseconds;
+        let mut line = format!(
+            "{} under way, {} done, {} failed, {}, {}/s",
+            self.under_way.len(),
+            self.done,
+            self.failed,
+            shown::bytes(bytes),
+            shown::bytes(rate)
+        );
+        // With one left, what matters is how much of it is missing.
+        if let Some((url, (bytes, Some(total)))) = self.only_one() {
+            let percent = bytes.saturating_mul(100).checked_div(*total).unwrap_or(100).min(100);
+            line = format!("{line}, {percent}% of {}", shown::line(url));
+        }
+        let line: String = line.chars().take(LIVE_WIDTH).collect();
+        write!(out, "\r\x1b[K{line}")
+    }
+
+    fn only_one(&self) -> Option<(&String, &(u64, Option<u64>))> {
+        self.under_way.iter().next().filter(|_| self.under_way.len() == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{End, ExitStatus, Progress};
+
+    fn play(live: bool, events: &[(u64, &str)]) -> (String, Progress) {
+        let (mut progress, mut out) = (Progress::new(live), Vec::new());
+        for (milliseconds, text) in events {
+            let event = serde_json::from_str(text).unwrap();
+            progress.event(event, Duration::from_millis(*milliseconds), &mut out).unwrap();
+        }
+        progress.finish(&mut out).unwrap();
+        (String::from_utf8(out).unwrap(), progress)
+    }
+
+    const STREAM: &[(u64, &str)] = &[
+        (0, r#"{"event":"start","url":"http://a/"}"#),
+        (50, r#"{"event":"progress","url":"http://a/","bytes":500,"total":2000}"#),
+        (1000, r#"{"event":"progress","url":"http://a/","bytes":1000,"total":2000}"#),
+        (2000, r#"{"event":"done","url":"http://a/","status":200,"bytes":2000}"#),
+        (2000, r#"{"event":"redirect","url":"http://b/","status":301,"location":"http://b/x"}"#),
+        (2000, r#"{"event":"failed","url":"http://c/","error":"refused\u001b[31m"}"#),
+        (
+            2000,
+            r#"{"event":"retry","url":"http://d/","error":"timeout","next":"2026-11-20T12:00:00Z"}"#,
+        ),
+        (2000, r#"{"event":"queued","url":"http://e/"}"#),
+        (2000, r#"{"event":"parked","url":"http://f/"}"#),
+        (2000, r#"{"event":"end","fetched":1,"failed":1,"waiting":2}"#),
+    ];
+
+    const LINES: &str = "\
+done      200  2.0 kB  http://a/
+redirect  301          http://b/ -> http://b/x
+failed                 http://c/: refused⟨U+001B⟩[31m
+retry                  http://d/: timeout; again at 2026-11-20T12:00:00Z
+queued                 http://e/
+1 fetched, 1 failed, 2 waiting
+";
+
+    #[test]
+    fn in_a_pipe_there_are_plain_lines() {
+        let (out, progress) = play(false, STREAM);
+        assert_eq!(out, LINES);
+        assert_eq!(progress.end(), Some(End { fetched: 1, failed: 1, waiting: 2 }));
+    }
+
+    #[test]
+    fn in_a_terminal_one_line_lives() {
+        let (out, _) = play(true, STREAM);
+        let settled: String = out.split("\r\x1b[K").filter(|part| part.ends_with('\n')).collect();
+        assert_eq!(settled, LINES);
+        let live: Vec<_> = out
+            .split("\r\x1b[K")
+            .filter(|part| !part.is_empty() && !part.ends_with('\n'))
+            .collect();
+        assert_eq!(
+            live,
+            [
+                "1 under way, 0 done, 0 failed, 0 B, 0 B/s",
+                "1 under way, 0 done, 0 failed, 1.0 kB, 1.0 kB/s, 50% of http://a/",
+            ]
+        );
+        assert!(out.ends_with("\r\x1b[K"), "the live line is cleared");
+    }
+
+    #[test]
+    fn a_live_line_is_never_wider_than_the_terminal() {
+        let url = format!("http://a/{}", "x".repeat(500));
+        let text = format!(r#"{{"event":"progress","url":"{url}","bytes":1,"total":2}}"#);
+        let (out, _) = play(true, &[(0, &text)]);
+        assert_eq!(out.split("\r\x1b[K").nth(1).unwrap().chars().count(), super::LIVE_WIDTH);
+    }
+
+    #[test]
+    fn the_outcome_decides_the_exit_status() {
+        let table = [
+            ((0, 0, 0), ExitStatus::Done),
+            ((3, 0, 0), ExitStatus::Done),
+            ((3, 0, 1), ExitStatus::Queued),
+            ((3, 1, 1), ExitStatus::Failed),
+        ];
+        for ((fetched, failed, waiting), want) in table {
+            assert_eq!(End { fetched, failed, waiting }.exit_status(), want);
+        }
+        let cut_off = play(false, &STREAM[..3]).1;
+        assert_eq!(cut_off.end(), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! Whole command lines, with the daemon and the terminal replaced.
+
+use std::path::{Path, PathBuf};
+
+use super::{Environment, ExitStatus, ServeOptions, Terminal, run};
+
+/// What a command line wrote, and how it ended.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) status: ExitStatus,
+    pub(super) out: String,
+    pub(super) err: String,
+    served: Option<ServeOptions>,
+}
+
+pub(super) fn wwwoffle(line: &[&str], stdin: &str, home: &Path) -> Ran {
+    let environment = Environment { home: Some(home.to_owned()), ..Environment::default() };
+    let (mut out, mut err, mut served) = (Vec::new(), Vec::new(), None);
+    let mut terminal =
+        Terminal { stdin: &mut stdin.as_bytes(), stdout: &mut out, stderr: &mut err, live: false };
+    let args = ["wwwoffle"].iter().chain(line).map(Into::into);
+    let status = run(args, &environment, &mut terminal, |options, _| {
+        served = Some(options);
+        ExitStatus::Done
+    });
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { status, out: text(out), err: text(err), served }
+}
+
+fn at_nowhere(line: &[&str]) -> Ran {
+    wwwoffle(line, "", Path::new("/nowhere"))
+}
+
+#[test]
+fn serve_puts_together_what_was_typed_and_the_defaults() {
+    let plain = at_nowhere(&["serve"]).served.unwrap();
+    assert_eq!(plain.spool, PathBuf::from("/nowhere/.local/share/wwwoffle"));
+    assert_eq!(plain.listen, ["127.0.0.1:8080".parse().unwrap()]);
+
+    let line = ["--spool", "/a", "serve", "--listen", "127.0.0.1:0", "--listen", "[::1]:1"];
+    let typed = at_nowhere(&line).served.unwrap();
+    assert_eq!(typed.spool, PathBuf::from("/a"));
+    assert_eq!(typed.listen, ["127.0.0.1:0".parse().unwrap(), "[::1]:1".parse().unwrap()]);
+
+    let last = at_nowhere(&["--spool", "/a", "serve", "--spool", "/b"]).served.unwrap();
+    assert_eq!(last.spool, PathBuf::from("/b"));
+}
+
+#[test]
+fn help_and_version_are_answers_and_the_rest_is_usage() {
+    let help = at_nowhere(&["--help"]);
+    assert_eq!((help.status, help.err.as_str()), (ExitStatus::Done, ""));
+    assert!(help.out.contains("75  taken"), "{}", help.out);
+    assert_eq!(at_nowhere(&["--version"]).status, ExitStatus::Done);
+    for line in [&[][..], &["sreve"], &["get"]] {
+        let ran = at_nowhere(line);
+        assert_eq!((ran.status, ran.out.as_str()), (ExitStatus::Usage, ""));
+        assert!(ran.err.contains("Usage:"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_bad_configuration_is_64_and_no_daemon_is_69() {
+    let ran = at_nowhere(&["--config", "/nowhere/x.conf", "serve"]);
+    assert_eq!(ran.status, ExitStatus::BadConfig);
+    assert!(ran.err.starts_with("wwwoffle: /nowhere/x.conf"), "{}", ran.err);
+    assert!(ran.served.is_none());
+    for verb in ["online", "offline", "autodial", "fetch", "status", "queue", "stop"] {
+        let ran = at_nowhere(&[verb]);
+        assert_eq!(ran.status, ExitStatus::NoDaemon, "{verb}");
+        assert!(ran.err.contains("start one with `wwwoffle serve`"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn without_any_home_the_message_says_what_to_give() {
+    let environment = Environment::default();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut terminal =
+        Terminal { stdin: &mut &b""[..], stdout: &mut out, stderr: &mut err, live: false };
+    let args = ["wwwoffle", "serve"].map(Into::into);
+    let status = run(args, &environment, &mut terminal, |_, _| ExitStatus::Done);
+    assert_eq!(status, ExitStatus::BadSpool);
+    assert!(String::from_utf8(err).unwrap().contains("--spool DIR"));
+}
+
+/// As `head` is when it has what it wanted.
+struct Gone;
+
+impl std::io::Write for Gone {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+#[test]
+fn a_broken_pipe_is_quiet() {
+    let mut err = Vec::new();
+    for line in [["wwwoffle", "--help"], ["wwwoffle", "serve"]] {
+        let environment = Environment { home: Some("/h".into()), ..Environment::default() };
+        let mut terminal =
+            Terminal { stdin: &mut &b""[..], stdout: &mut Gone, stderr: &mut err, live: false };
+        let status =
+            run(line.map(Into::into), &environment, &mut terminal, |_, _| ExitStatus::Done);
+        assert_eq!(status, ExitStatus::Done);
+    }
+    assert!(err.is_empty());
+}

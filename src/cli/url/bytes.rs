@@ -1,0 +1,126 @@
+//! The functions of 2.9, under its names.
+//!
+//! Their strings are byte strings: each character from U+0000 to U+00FF stands for one byte.
+
+use serde_json::{Value, json};
+use wwwoffle_url::{
+    OldParts, OldRecord, ParseError, Surroundings, canonicalise_host, canonicalise_name,
+    fix_html_link_url, make_hash, split_form_args, trim_args, url_decode_form_args,
+    url_decode_generic, url_encode_form_args, url_encode_password, url_encode_path,
+    url_recode_form_args,
+};
+
+use super::{Answer, Unanswerable};
+
+/// Answers a question for a function of 2.9; `None` when it is none.
+pub(super) fn answer(function: &str, given: &Value, around: &Surroundings) -> Option<Answer> {
+    let one = |function: &dyn Fn(&[u8]) -> Value| argument(given).map(|bytes| function(&bytes));
+    Some(match function {
+        "URLDecodeGeneric" => one(&|given| text(url_decode_generic(given))),
+        "URLDecodeFormArgs" => one(&|given| text(url_decode_form_args(given))),
+        "URLRecodeFormArgs" => one(&|given| text(url_recode_form_args(given))),
+        "URLEncodePath" => one(&|given| text(url_encode_path(given))),
+        "URLEncodeFormArgs" => one(&|given| text(url_encode_form_args(given))),
+        "URLEncodePassword" => one(&|given| text(url_encode_password(given))),
+        "SplitFormArgs" => one(&|given| split_form_args(given).map(text).collect()),
+        "TrimArgs" => one(&|given| text(trim_args(given))),
+        "MakeHash" => one(&|given| text(make_hash(given))),
+        "FixHTMLLinkURL" => one(&|given| text(fix_html_link_url(given))),
+        "CanonicaliseName" => one(&|given| text(canonicalise_name(given))),
+        "CanonicaliseHost" => argument(given).and_then(|host| Ok(text(canonicalise_host(&host)?))),
+        "SplitURL" => argument(given).and_then(|url| record(OldRecord::split_url(&url, around))),
+        "CreateURL" => create(given, around),
+        "LinkURL" => link(given, around),
+        "AddPasswordURL" => add_password(given, around),
+        _ => return None,
+    })
+}
+
+fn create(given: &Value, around: &Surroundings) -> Answer {
+    let [proto, hostport, path, args, user, pass] = arguments(given)?;
+    let needed = |part: Option<Vec<u8>>| part.ok_or_else(|| expected(given));
+    let (proto, hostport, path) = (needed(proto)?, needed(hostport)?, needed(path)?);
+    let parts = OldParts {
+        proto: &proto,
+        hostport: &hostport,
+        path: &path,
+        args: args.as_deref(),
+        user: user.as_deref(),
+        pass: pass.as_deref(),
+    };
+    record(OldRecord::create_url(&parts, around))
+}
+
+fn link(given: &Value, around: &Surroundings) -> Answer {
+    let [Some(base), Some(link)] = arguments(given)? else { return Err(expected(given)) };
+    record(OldRecord::link_url(&base, &link, around))
+}
+
+fn add_password(given: &Value, around: &Surroundings) -> Answer {
+    let [Some(url), user, pass] = arguments(given)? else { return Err(expected(given)) };
+    record(OldRecord::add_password_url(&url, user.as_deref(), pass.as_deref(), around))
+}
+
+fn record(record: Result<OldRecord, ParseError>) -> Answer {
+    let record = record?;
+    Ok(json!({
+        "name": record.name, "file": record.file, "hash": record.hash, "dir": record.dir,
+        "link": record.link, "hostp": record.hostp, "pathp": record.pathp, "proto": record.proto,
+        "hostport": record.hostport, "host": record.host,
+        "port": record.port.map_or(-1, i32::from), "path": record.path, "args": record.args,
+        "user": record.user.map(text), "pass": record.pass.map(text), "local": record.local,
+        "localnet": record.localnet, "handled": record.handled, "defport": record.defport,
+        "original_name": text(record.original_name),
+        "original_pathp": text(record.original_pathp),
+        "original_path": text(record.original_path),
+        "original_args": record.original_args.map(text),
+    }))
+}
+
+/// The one argument: a string.
+fn argument(given: &Value) -> Result<Vec<u8>, Unanswerable> {
+    bytes(given)?.ok_or_else(|| expected(given))
+}
+
+/// As many arguments as the function has, each a string or null.
+fn arguments<const N: usize>(given: &Value) -> Result<[Option<Vec<u8>>; N], Unanswerable> {
+    let values = given.as_array().ok_or_else(|| expected(given))?;
+    let arguments = values.iter().map(bytes).collect::<Result<Vec<_>, _>>()?;
+    let count = arguments.len();
+    arguments
+        .try_into()
+        .map_err(|_| Unanswerable(format!("expected an array of {N} arguments, not {count}")))
+}
+
+fn bytes(value: &Value) -> Result<Option<Vec<u8>>, Unanswerable> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => {
+            let byte = |c| u8::try_from(u32::from(c));
+            text.chars().map(byte).collect::<Result<_, _>>().map(Some).map_err(|_| {
+                Unanswerable(
+                    "expected a string of bytes, U+0000 to U+00FF, a character a byte".to_owned(),
+                )
+            })
+        }
+        _ => Err(expected(value)),
+    }
+}
+
+fn expected(found: &Value) -> Unanswerable {
+    let found = match found {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a single string",
+        Value::Array(_) => "an array with null where it needs a string",
+        Value::Object(_) => "an object",
+    };
+    Unanswerable(format!(
+        "\"in\" takes a string, or for several arguments an array of strings and nulls, not {found}"
+    ))
+}
+
+fn text(bytes: impl AsRef<[u8]>) -> Value {
+    bytes.as_ref().iter().copied().map(char::from).collect::<String>().into()
+}

@@ -1,0 +1,249 @@
+//! The verbs that speak to a daemon.
+
+use std::{
+    os::fd::OwnedFd,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, PidfdFlags},
+};
+
+use super::{
+    Terminal,
+    args::Verb,
+    control::{Control, misunderstood},
+    failure::Failure,
+    files, list,
+    progress::Progress,
+    settings::Settings,
+    url,
+};
+use crate::{
+    api::{
+        DeletedUrls, EntriesToDelete, FetchRequest, GetRequest, ItemState, Mode, ModeChange,
+        ModeRequest, Queue, QueueItem, Started, Status, Stopping,
+    },
+    exit::ExitStatus,
+    pages::shown,
+};
+
+/// How long a daemon may take to stop: its own deadline, and some more.
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How often it is looked whether it has stopped.
+const STOP_POLL: Duration = Duration::from_millis(50);
+
+/// Does what the verb says. `serve` is not among them: the caller has run it.
+pub(crate) fn run(
+    verb: Verb,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    match verb {
+        Verb::Serve(_) => Ok(ExitStatus::Usage),
+        Verb::Online => mode(&settings.control()?, Mode::Online, terminal),
+        Verb::Offline => mode(&settings.control()?, Mode::Offline, terminal),
+        Verb::Autodial => mode(&settings.control()?, Mode::Autodial, terminal),
+        Verb::Fetch { wait: false } => fetch(&settings.control()?, terminal),
+        Verb::Fetch { wait: true } => {
+            follow(&settings.control()?, "/api/fetch", &FetchRequest { wait: true }, terminal)
+        }
+        Verb::Get { refresh, urls } => {
+            follow(&settings.control()?, "/api/get", &GetRequest { urls, refresh }, terminal)
+        }
+        Verb::Status { json } => status(&settings.control()?, json, terminal),
+        Verb::Queue { json } => queue(&settings.control()?, json, terminal),
+        Verb::Rm { urls } => remove(&settings.control()?, urls, terminal),
+        Verb::Stop => stop(&settings.control()?, terminal),
+        Verb::Hash { urls } => files::hash(&urls, settings, terminal),
+        Verb::Cat { headers, url } => files::cat(&url, headers, settings, terminal),
+        Verb::Ls { json, what } => list::list(what.as_deref(), json, settings, terminal),
+        Verb::Url(local) => url::answer(&local, terminal),
+    }
+}
+
+fn mode(control: &Control, mode: Mode, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
+    let change: ModeChange = control.post("/api/mode", &ModeRequest { mode })?;
+    if change.mode == change.was {
+        writeln!(terminal.stdout, "{} (as before)", change.mode)?;
+    } else {
+        writeln!(terminal.stdout, "{} (was {})", change.mode, change.was)?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn fetch(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
+    let Started { started } = control.post("/api/fetch", &FetchRequest { wait: false })?;
+    match started {
+        0 => writeln!(terminal.stdout, "nothing waits to be fetched")?,
+        1 => writeln!(terminal.stdout, "fetching 1 request")?,
+        many => writeln!(terminal.stdout, "fetching {many} requests")?,
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Shows events until all is settled; the outcome is the exit status.
+fn follow(
+    control: &Control,
+    path: &str,
+    body: &impl serde::Serialize,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let (begun, mut progress) = (Instant::now(), Progress::new(terminal.live));
+    let streamed = control.post_stream(path, body, &mut |line| {
+        if line.is_empty() {
+            return Ok(());
+        }
+        let event = serde_json::from_slice(line).map_err(|error| misunderstood(&error))?;
+        Ok(progress.event(event, begun.elapsed(), terminal.stdout)?)
+    });
+    progress.finish(terminal.stdout)?;
+    streamed?;
+    let end = progress.end().ok_or_else(|| {
+        Failure::plain(
+            "the daemon ended before all was settled: \
+             `wwwoffle status` tells whether it runs, `wwwoffle queue` what still waits",
+        )
+    })?;
+    match end.exit_status() {
+        ExitStatus::Failed => Err(Failure::plain(format_args!(
+            "{} failed: `wwwoffle queue` tells what is kept to be tried again",
+            requests(end.failed)
+        ))),
+        status => Ok(status),
+    }
+}
+
+fn requests(count: u64) -> String {
+    if count == 1 { "1 request".to_owned() } else { format!("{count} requests") }
+}
+
+fn status(
+    control: &Control,
+    json: bool,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let status: Status = control.get("/api/status")?;
+    let out = &mut *terminal.stdout;
+    if json {
+        files::print_json(&status, out)?;
+        return Ok(ExitStatus::Done);
+    }
+    let Status { queue, .. } = status;
+    writeln!(out, "mode         {}", status.mode)?;
+    writeln!(
+        out,
+        "queue        {} waiting, {} under way, {} failed",
+        queue.waiting, queue.active, queue.failed
+    )?;
+    for download in &status.downloads {
+        let received = shown::bytes(download.bytes);
+        let total = download.total.map(|total| format!(" of {}", shown::bytes(total)));
+        let url = shown::line(&download.url);
+        writeln!(out, "download     {received}{} {url}", total.unwrap_or_default())?;
+    }
+    writeln!(out, "listening    {}", status.listen.join(", "))?;
+    writeln!(out, "connections  {}", status.connections)?;
+    if status.outward_refused > 0 {
+        writeln!(out, "kept in      {} requests outward, while offline", status.outward_refused)?;
+    }
+    writeln!(out, "spool        {}", status.spool)?;
+    writeln!(
+        out,
+        "daemon       {}, pid {}, since {:.0}",
+        status.version, status.pid, status.since
+    )?;
+    Ok(ExitStatus::Done)
+}
+
+fn queue(
+    control: &Control,
+    json: bool,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let queue: Queue = control.get("/api/queue")?;
+    let out = &mut *terminal.stdout;
+    if json {
+        files::print_json(&queue, out)?;
+        return Ok(ExitStatus::Done);
+    }
+    for item in &queue.queue {
+        writeln!(out, "{}", queue_line(item))?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn queue_line(item: &QueueItem) -> String {
+    let state = match item.state {
+        ItemState::Waiting => "waiting",
+        ItemState::Active => "active",
+        ItemState::Failed => "failed",
+    };
+    let url = shown::line(&item.url);
+    let error = item.error.as_deref().map(|error| format!(": {}", shown::line(error)));
+    let method = shown::line(&item.method);
+    format!("{state:<8} {:.0}  {method:<4} {url}{}", item.queued, error.unwrap_or_default())
+}
+
+fn remove(
+    control: &Control,
+    urls: Vec<String>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let gone: DeletedUrls = control.post("/api/entries/delete", &EntriesToDelete { urls })?;
+    for url in &gone.deleted {
+        writeln!(terminal.stdout, "removed {}", shown::line(url))?;
+    }
+    for url in &gone.missing {
+        writeln!(terminal.stderr, "wwwoffle: not in the spool: {}", shown::line(url))?;
+    }
+    Ok(if gone.missing.is_empty() { ExitStatus::Done } else { ExitStatus::Failed })
+}
+
+/// Asks the daemon to stop, and waits until its process has ended: then the spool is free.
+fn stop(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
+    let Status { pid, .. } = control.get("/api/status")?;
+    let process = process(pid);
+    let Stopping { .. } = control.post("/api/stop", &serde_json::json!({}))?;
+    let asked = Instant::now();
+    while asked.elapsed() < STOP_TIMEOUT {
+        if has_ended(process.as_ref(), control, pid)? {
+            writeln!(terminal.stdout, "stopped")?;
+            return Ok(ExitStatus::Done);
+        }
+    }
+    Err(Failure::plain(format_args!(
+        "the daemon (pid {pid}) still runs after {} s: end it with `kill {pid}`",
+        STOP_TIMEOUT.as_secs()
+    )))
+}
+
+/// A handle on the process, if it can be seen from here: it may be in another container.
+fn process(pid: u32) -> Option<OwnedFd> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
+    rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
+/// Waits a moment for the end of the process. One that cannot be seen has ended when it no longer
+/// answers, or another answers in its place.
+fn has_ended(process: Option<&OwnedFd>, control: &Control, pid: u32) -> Result<bool, Failure> {
+    let Some(process) = process else {
+        std::thread::sleep(STOP_POLL);
+        return Ok(match control.get::<Status>("/api/status") {
+            Ok(status) => status.pid != pid,
+            Err(failure) => matches!(failure, Failure::Said(ExitStatus::NoDaemon, _)),
+        });
+    };
+    let moment = Timespec::try_from(STOP_POLL).ok();
+    match poll(&mut [PollFd::new(process, PollFlags::IN)], moment.as_ref()) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(Failure::plain(format_args!("cannot wait for the daemon: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests;
