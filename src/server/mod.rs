@@ -1,0 +1,3 @@
+//! The server: who is let in, and how it comes to an end.
+
+pub mod tasks;

@@ -1,0 +1,136 @@
+//! Every task of the daemon starts here, so that all of them are counted, told to stop, and ended.
+#![expect(clippy::disallowed_methods, reason = "this is the file that may spawn")]
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tracing::Instrument;
+
+/// The running tasks: a handle that is cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Tasks {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    running: AtomicUsize,
+    ended: Notify,
+    stopping: watch::Sender<bool>,
+}
+
+impl Default for Tasks {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tasks {
+    /// No tasks yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                running: AtomicUsize::new(0),
+                ended: Notify::new(),
+                stopping: watch::Sender::new(false),
+            }),
+        }
+    }
+
+    /// Starts `task` in the span that is current here. It runs until it ends or the runtime is
+    /// dropped; a task that waits for long should also wait for [`Tasks::stopping`].
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let running = Running::enter(&self.shared);
+        tokio::spawn(
+            async move {
+                task.await;
+                drop(running);
+            }
+            .in_current_span(),
+        );
+    }
+
+    /// Resolves when the daemon begins to stop; at once if it already has. Dropping it is free.
+    pub async fn stopping(&self) {
+        let mut stopping = self.shared.stopping.subscribe();
+        // The sender lives in `self`, so waiting fails only when nobody is left to wait.
+        let _ended = stopping.wait_for(|stopping| *stopping).await;
+    }
+
+    /// Whether the daemon has begun to stop.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        *self.shared.stopping.borrow()
+    }
+
+    /// Tells every task to come to an end.
+    pub fn stop(&self) {
+        self.shared.stopping.send_replace(true);
+    }
+
+    /// Waits until all tasks have ended, at most `deadline`. Returns how many are left.
+    pub async fn wait(&self, deadline: Duration) -> usize {
+        let all_ended = async {
+            loop {
+                let ended = self.shared.ended.notified();
+                if self.running() == 0 {
+                    return;
+                }
+                ended.await;
+            }
+        };
+        let _ended_or_not = tokio::time::timeout(deadline, all_ended).await;
+        self.running()
+    }
+
+    /// How many tasks run now.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.shared.running.load(Ordering::Acquire)
+    }
+}
+
+/// Counts one task for as long as it lives, also when it panics or is dropped.
+struct Running(Arc<Shared>);
+
+impl Running {
+    fn enter(shared: &Arc<Shared>) -> Self {
+        shared.running.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
+        self.0.ended.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn stopping_waits_for_every_task_but_not_beyond_the_deadline() {
+        let tasks = Tasks::new();
+        let patient = tasks.clone();
+        tasks.spawn(async move { patient.stopping().await });
+        tasks.spawn(std::future::pending());
+        assert_eq!(tasks.running(), 2);
+        assert!(!tasks.is_stopping());
+        tasks.stop();
+        assert_eq!(tasks.wait(Duration::from_millis(200)).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_a_task_like_any_other() {
+        let tasks = Tasks::new();
+        tasks.spawn(async { panic!("on purpose") });
+        assert_eq!(tasks.wait(Duration::from_secs(5)).await, 0);
+    }
+}

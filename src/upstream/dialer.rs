@@ -1,0 +1,153 @@
+//! The one place that opens a connection outward, and refuses to in offline mode.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use super::{Failure, Origin};
+use crate::mode::ModeSwitch;
+
+/// How long one address may take before the next one is tried beside it (RFC 8305 §5 proposes
+/// 250 ms).
+const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
+
+/// How many addresses of one name are tried.
+const MAX_ADDRESSES: usize = 8;
+
+/// Opens connections to origins, if the mode allows.
+#[derive(Debug)]
+pub struct Dialer {
+    mode: ModeSwitch,
+    dns_timeout: Duration,
+    connect_timeout: Duration,
+    refused: AtomicU64,
+}
+
+impl Dialer {
+    /// A dialer that obeys `mode`. The timeouts bound the look-up of a name and the whole of the
+    /// connecting after it.
+    #[must_use]
+    pub fn new(mode: ModeSwitch, dns_timeout: Duration, connect_timeout: Duration) -> Self {
+        Self { mode, dns_timeout, connect_timeout, refused: AtomicU64::new(0) }
+    }
+
+    /// How many connections were refused because the mode was offline.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Connects to `origin`. Dropping the future closes what was opened.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] without any look-up or socket in offline mode, else what the name
+    /// server or the network said.
+    pub async fn dial(&self, origin: &Origin) -> Result<TcpStream, Failure> {
+        if !self.mode.now().may_dial() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(Failure::Offline);
+        }
+        let addresses = self.look_up(origin).await?;
+        let stream = match timeout(self.connect_timeout, connect_any(addresses)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(source)) if source.kind() == io::ErrorKind::ConnectionRefused => {
+                return Err(Failure::Refused { authority: origin.to_string(), source });
+            }
+            Ok(Err(source)) => {
+                return Err(Failure::Unreachable { authority: origin.to_string(), source });
+            }
+            Err(_) => return Err(Failure::ConnectTimeout { authority: origin.to_string() }),
+        };
+        // Small requests must not wait for the answer to the packet before them.
+        stream
+            .set_nodelay(true)
+            .map_err(|source| Failure::Unreachable { authority: origin.to_string(), source })?;
+        Ok(stream)
+    }
+
+    async fn look_up(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
+        let host = origin.host.trim_start_matches('[').trim_end_matches(']');
+        // getaddrinfo follows a changed resolv.conf, which a resolver of our own would not.
+        let found = timeout(self.dns_timeout, tokio::net::lookup_host((host, origin.port))).await;
+        match found {
+            Ok(Ok(addresses)) => Ok(addresses.take(MAX_ADDRESSES).collect()),
+            Ok(Err(source)) => Err(Failure::UnknownHost { host: origin.host.clone(), source }),
+            Err(_) => Err(Failure::LookupTimeout { host: origin.host.clone() }),
+        }
+    }
+}
+
+/// Connects to whichever address answers first, starting a further one every
+/// [`NEXT_ADDRESS_AFTER`] or as soon as all running ones have failed (RFC 8305).
+async fn connect_any(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
+    let mut waiting = addresses.into_iter();
+    let mut running = FuturesUnordered::new();
+    let mut last_error = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    loop {
+        if let Some(address) = waiting.next() {
+            running.push(TcpStream::connect(address));
+        } else if running.is_empty() {
+            return Err(last_error);
+        }
+        let more = waiting.len() > 0;
+        tokio::select! {
+            Some(connected) = running.next() => match connected {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last_error = error,
+            },
+            () = sleep(NEXT_ADDRESS_AFTER), if more => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mode::Mode;
+
+    fn dialer(mode: Mode) -> Dialer {
+        let patience = Duration::from_secs(10);
+        Dialer::new(ModeSwitch::new(mode), patience, patience)
+    }
+
+    #[tokio::test]
+    async fn offline_opens_nothing_and_counts() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let origin = Origin { host: "127.0.0.1".to_owned(), port };
+        let offline = dialer(Mode::Offline);
+        assert!(matches!(offline.dial(&origin).await, Err(Failure::Offline)));
+        assert_eq!(offline.refused(), 1);
+        assert!(dialer(Mode::Online).dial(&origin).await.is_ok());
+        assert!(dialer(Mode::Autodial).dial(&origin).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_closed_port_is_refused_by_name() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let origin = Origin { host: "127.0.0.1".to_owned(), port };
+        let failure = dialer(Mode::Online).dial(&origin).await.unwrap_err();
+        assert_eq!(failure.to_string(), format!("127.0.0.1:{port} refuses the connection"));
+        assert!(failure.may_pass());
+    }
+
+    #[tokio::test]
+    async fn the_next_address_is_tried_when_one_fails() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let good = listener.local_addr().unwrap();
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let bad = closed.local_addr().unwrap();
+        drop(closed);
+        assert!(connect_any(vec![bad, good]).await.is_ok());
+        assert!(connect_any(vec![]).await.is_err());
+    }
+}

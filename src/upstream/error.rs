@@ -1,0 +1,130 @@
+//! What can go wrong between us and an origin, and whether trying again may help.
+
+use std::io;
+
+use hyper::StatusCode;
+
+/// A request that got no usable answer from its origin.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The mode is offline: the dialer opened nothing.
+    #[error("the mode is offline: no connection was opened")]
+    Offline,
+    /// The name has no address.
+    #[error("the host {host:?} is unknown")]
+    UnknownHost {
+        /// The name looked up.
+        host: String,
+        /// What the resolver said.
+        source: io::Error,
+    },
+    /// The resolver gave no answer in time.
+    #[error("looking up the host {host:?} took too long")]
+    LookupTimeout {
+        /// The name looked up.
+        host: String,
+    },
+    /// The origin's machine answers, nobody listens on the port.
+    #[error("{authority} refuses the connection")]
+    Refused {
+        /// Host and port dialled.
+        authority: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No way to the origin.
+    #[error("{authority} cannot be reached")]
+    Unreachable {
+        /// Host and port dialled.
+        authority: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The connection was not established in time.
+    #[error("{authority} does not answer")]
+    ConnectTimeout {
+        /// Host and port dialled.
+        authority: String,
+    },
+    /// All connections to this origin stayed busy for too long.
+    #[error("too many requests to {authority} are waiting already")]
+    Busy {
+        /// Host and port.
+        authority: String,
+    },
+    /// The connection stands, the head of the answer did not come in time.
+    #[error("the answer did not begin in time")]
+    HeadTimeout,
+    /// A body stopped moving.
+    #[error("the answer stopped in the middle")]
+    Stalled,
+    /// What came is no HTTP, or beyond our limits.
+    #[error("the answer is malformed")]
+    Malformed(#[source] hyper::Error),
+    /// The connection ended before the answer did.
+    #[error("the connection ended before the answer did")]
+    CutShort(#[source] hyper::Error),
+    /// The client's own request body broke off or was bad.
+    #[error("the request's body ended early")]
+    RequestBody(#[source] hyper::Error),
+    /// Everybody who wanted the answer has left.
+    #[error("nobody waits for the answer any more")]
+    Abandoned,
+    /// The request cannot be put on the wire.
+    #[error("the request cannot be sent: {0}")]
+    Unsendable(&'static str),
+}
+
+impl Failure {
+    /// Turns hyper's account of a failed exchange into ours.
+    #[must_use]
+    pub fn from_exchange(error: hyper::Error) -> Self {
+        if error.is_parse() || error.is_parse_too_large() {
+            Failure::Malformed(error)
+        } else if error.is_user() || error.is_body_write_aborted() {
+            Failure::RequestBody(error)
+        } else {
+            Failure::CutShort(error)
+        }
+    }
+
+    /// Whether the same request may well succeed later: the line, the name server or the origin
+    /// had a bad moment. A malformed answer counts too, for it is often a broken middlebox.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        !matches!(self, Failure::RequestBody(_) | Failure::Unsendable(_) | Failure::Abandoned)
+    }
+
+    /// The status of our answer in place of the origin's (RFC 9110 §15.6.3, §15.6.5).
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Failure::Offline
+            | Failure::LookupTimeout { .. }
+            | Failure::ConnectTimeout { .. }
+            | Failure::HeadTimeout
+            | Failure::Stalled => StatusCode::GATEWAY_TIMEOUT,
+            Failure::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::RequestBody(_) | Failure::Unsendable(_) => StatusCode::BAD_REQUEST,
+            Failure::Abandoned
+            | Failure::UnknownHost { .. }
+            | Failure::Refused { .. }
+            | Failure::Unreachable { .. }
+            | Failure::Malformed(_)
+            | Failure::CutShort(_) => StatusCode::BAD_GATEWAY,
+        }
+    }
+
+    /// The whole chain of causes in one line, for the log and the queue.
+    #[must_use]
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        text
+    }
+}

@@ -1,0 +1,287 @@
+//! Whom we fetch from: one request out, one answer back.
+//!
+//! ```text
+//! Upstream::send ── Pool ── kept-alive connection, at most so many to an origin
+//!                    └───── Dialer ── the only outward connect, refused in offline mode
+//! ```
+//!
+//! A request that was given to a kept-alive connection which the origin had just closed is sent
+//! once more on a new one, if it is safe (RFC 9110 §9.2.1) and has no body; nothing else is ever
+//! sent twice.
+
+mod answer;
+mod dialer;
+mod error;
+mod pool;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::client::conn::http1::SendRequest;
+use hyper::{HeaderMap, Request, Response, StatusCode, ext};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tracing::debug;
+
+pub use answer::{Answer, AnswerBody, Lease};
+pub use dialer::Dialer;
+pub use error::Failure;
+use pool::{Permit, Pool};
+
+use crate::server::tasks::Tasks;
+
+/// The largest head of an answer that is read, in bytes, with its fields.
+const MAX_ANSWER_HEAD: usize = 256 * 1024;
+
+/// The most fields an answer may have.
+const MAX_ANSWER_FIELDS: usize = 256;
+
+/// How often idle connections are looked through.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
+
+/// What is told of itself by any error of a body we send.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A request body on its way to an origin.
+pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// An interim answer (1xx) on its way to the client.
+pub type Interim = (StatusCode, HeaderMap);
+
+/// The machine and port a URL names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// A name or an address, IPv6 in brackets.
+    pub host: String,
+    /// The TCP port.
+    pub port: u16,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// The body of a request, by what is known of it.
+#[derive(Debug)]
+pub enum Outbound {
+    /// No body.
+    Empty,
+    /// All of it is here; it can be sent again.
+    Whole(Bytes),
+    /// It streams from the client.
+    Stream(Incoming),
+}
+
+/// How long to wait for what, and how much at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// For the head of an answer, counted from the last byte of the request that moved.
+    pub head_timeout: Duration,
+    /// For the next byte of a body.
+    pub socket_timeout: Duration,
+    /// How long a connection is kept alive unused.
+    pub idle_timeout: Duration,
+    /// Connections to one origin at once.
+    pub per_origin: usize,
+}
+
+/// Sends requests to origins. One per daemon.
+#[derive(Debug)]
+pub struct Upstream {
+    dialer: Dialer,
+    pool: Pool,
+    tasks: Tasks,
+    limits: Limits,
+}
+
+impl Upstream {
+    /// An upstream that dials through `dialer` and runs its connections in `tasks`.
+    #[must_use]
+    pub fn new(dialer: Dialer, tasks: Tasks, limits: Limits) -> Arc<Self> {
+        let pool = Pool::new(limits.per_origin, limits.idle_timeout);
+        let upstream = Arc::new(Self { dialer, pool, tasks, limits });
+        let sweeper = Arc::clone(&upstream);
+        upstream.tasks.spawn(async move { sweeper.sweep_until_stop().await });
+        upstream
+    }
+
+    /// The dialer, for tunnels and for its count of refusals.
+    #[must_use]
+    pub fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    /// Closes the connections nobody uses: the mode went offline.
+    pub fn close_idle(&self) {
+        self.pool.close_idle();
+    }
+
+    /// Sends a request and waits for the head of its final answer; interim answers (1xx) go to
+    /// `interim` as they come. Dropping the future abandons the exchange and its connection.
+    ///
+    /// `head` is in origin-form with a `Host` field, and has no hop-by-hop fields but those that
+    /// are meant for the origin.
+    ///
+    /// # Errors
+    ///
+    /// What the dialer, the network or the origin's grammar came to; see [`Failure`].
+    pub async fn send(
+        self: &Arc<Self>,
+        origin: &Origin,
+        head: Request<()>,
+        body: Outbound,
+        interim: Option<mpsc::Sender<Interim>>,
+    ) -> Result<Answer, Failure> {
+        let permit = self.pool.permit(origin, self.limits.head_timeout).await?;
+        let repeatable = head.method().is_safe() && matches!(body, Outbound::Empty);
+        let copy = repeatable.then(|| head.clone());
+        let activity = answer::Activity::new();
+        let request = prepare(head, body, &activity, interim.clone());
+
+        let Some(mut sender) = self.pool.take(origin) else {
+            let mut sender = self.connect(origin).await?;
+            let answer = self.exchange(&mut sender, request, &activity).await;
+            let answer = answer.map_err(Refusal::into_failure)?;
+            return Ok(self.wrap(origin, sender, permit, answer));
+        };
+        let refusal = match self.exchange(&mut sender, request, &activity).await {
+            Ok(answer) => return Ok(self.wrap(origin, sender, permit, answer)),
+            Err(refusal) => refusal,
+        };
+        let request = match (refusal, copy) {
+            (Refusal::Unsent(request), _) => *request,
+            (Refusal::Failed(Failure::CutShort(error)), Some(head)) => {
+                debug!(%origin, %error, "a kept-alive connection had ended; trying a new one");
+                prepare(head, Outbound::Empty, &activity, interim)
+            }
+            (Refusal::Failed(failure), _) => return Err(failure),
+        };
+        let mut sender = self.connect(origin).await?;
+        let answer = self.exchange(&mut sender, request, &activity).await;
+        let answer = answer.map_err(Refusal::into_failure)?;
+        Ok(self.wrap(origin, sender, permit, answer))
+    }
+
+    async fn connect(&self, origin: &Origin) -> Result<SendRequest<RequestBody>, Failure> {
+        let stream = self.dialer.dial(origin).await?;
+        let (sender, connection) = http1::Builder::new()
+            .title_case_headers(true)
+            .max_headers(MAX_ANSWER_FIELDS)
+            .max_header_size(MAX_ANSWER_HEAD)
+            .handshake::<TokioIo<TcpStream>, RequestBody>(TokioIo::new(stream))
+            .await
+            .map_err(Failure::from_exchange)?;
+        self.tasks.spawn(async move {
+            if let Err(error) = connection.with_upgrades().await {
+                // Whoever used the connection has been told; this is the idle end of it.
+                debug!(%error, "connection to an origin ended");
+            }
+        });
+        Ok(sender)
+    }
+
+    async fn exchange(
+        &self,
+        sender: &mut SendRequest<RequestBody>,
+        request: Request<RequestBody>,
+        activity: &answer::Activity,
+    ) -> Result<Response<Incoming>, Refusal> {
+        activity.touch();
+        let mut answer = std::pin::pin!(sender.try_send_request(request));
+        loop {
+            let limit = activity.last() + self.limits.head_timeout;
+            match tokio::time::timeout_at(limit, &mut answer).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(mut error)) => {
+                    return Err(match error.take_message() {
+                        Some(request) => Refusal::Unsent(Box::new(request)),
+                        None => Refusal::Failed(Failure::from_exchange(error.into_error())),
+                    });
+                }
+                Err(_) if activity.last() + self.limits.head_timeout > Instant::now() => {}
+                Err(_) => return Err(Refusal::Failed(Failure::HeadTimeout)),
+            }
+        }
+    }
+
+    fn wrap(
+        self: &Arc<Self>,
+        origin: &Origin,
+        sender: SendRequest<RequestBody>,
+        permit: Permit,
+        answer: Response<Incoming>,
+    ) -> Answer {
+        let lease = Lease::new(Arc::clone(self), origin.clone(), sender, permit);
+        answer.map(|body| AnswerBody::new(body, lease, self.limits.socket_timeout))
+    }
+
+    async fn sweep_until_stop(&self) {
+        let mut tick = tokio::time::interval(SWEEP_EVERY);
+        loop {
+            tokio::select! {
+                () = self.tasks.stopping() => break self.pool.close_idle(),
+                _ = tick.tick() => self.pool.sweep(),
+            }
+        }
+    }
+}
+
+/// Why an exchange gave no answer.
+enum Refusal {
+    /// Not a byte was written: the request comes back.
+    Unsent(Box<Request<RequestBody>>),
+    Failed(Failure),
+}
+
+impl Refusal {
+    fn into_failure(self) -> Failure {
+        match self {
+            Refusal::Failed(failure) => failure,
+            Refusal::Unsent(_) => Failure::Unsendable("the new connection ended at once"),
+        }
+    }
+}
+
+fn prepare(
+    head: Request<()>,
+    body: Outbound,
+    activity: &answer::Activity,
+    interim: Option<mpsc::Sender<Interim>>,
+) -> Request<RequestBody> {
+    let body = match body {
+        Outbound::Empty => Empty::new().map_err(|never| match never {}).boxed_unsync(),
+        Outbound::Whole(bytes) => Full::new(bytes).map_err(|never| match never {}).boxed_unsync(),
+        Outbound::Stream(incoming) => {
+            answer::Watched::new(incoming, activity.clone()).boxed_unsync()
+        }
+    };
+    let mut request = head.map(|()| body);
+    let activity = activity.clone();
+    ext::on_informational(&mut request, move |answer| {
+        activity.touch();
+        // hyper's server answers `100-continue` itself, as soon as the body is read.
+        if let Some(interim) = &interim
+            && answer.status() != StatusCode::CONTINUE
+        {
+            // A full channel means a client that does not read: an interim answer may be left out.
+            let _full = interim.try_send((answer.status(), answer.headers().clone()));
+        }
+    });
+    request
+}
+
+/// A timer for hyper's own deadlines.
+#[must_use]
+pub fn timer() -> TokioTimer {
+    TokioTimer::new()
+}

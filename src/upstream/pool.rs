@@ -1,0 +1,118 @@
+//! Connections to origins, kept alive and shared, a bounded number to each.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hyper::client::conn::http1::SendRequest;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::{Failure, Origin, RequestBody};
+
+/// How long a connection may take after an answer's last byte to be ready for the next request.
+const READY_WITHIN: Duration = Duration::from_secs(2);
+
+type Sender = SendRequest<RequestBody>;
+
+/// The idle connections and the permits of each origin.
+#[derive(Debug)]
+pub(super) struct Pool {
+    origins: Mutex<HashMap<Origin, OriginPool>>,
+    per_origin: usize,
+    idle_timeout: Duration,
+}
+
+#[derive(Debug)]
+struct OriginPool {
+    permits: Arc<Semaphore>,
+    idle: Vec<Idle>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    sender: Sender,
+    since: Instant,
+}
+
+/// The right to one connection to an origin; given back on drop.
+#[derive(Debug)]
+pub(super) struct Permit {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Pool {
+    pub(super) fn new(per_origin: usize, idle_timeout: Duration) -> Self {
+        Self { origins: Mutex::new(HashMap::new()), per_origin, idle_timeout }
+    }
+
+    /// Waits for the right to use one connection to `origin`, at most `patience`.
+    pub(super) async fn permit(
+        &self,
+        origin: &Origin,
+        patience: Duration,
+    ) -> Result<Permit, Failure> {
+        let permits = Arc::clone(&self.of(&mut self.lock(), origin).permits);
+        match timeout(patience, permits.acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(Permit { _permit: permit }),
+            Ok(Err(_)) | Err(_) => Err(Failure::Busy { authority: origin.to_string() }),
+        }
+    }
+
+    /// A connection that was kept alive and still is, the most recently used first.
+    pub(super) fn take(&self, origin: &Origin) -> Option<Sender> {
+        let mut origins = self.lock();
+        let pool = origins.get_mut(origin)?;
+        while let Some(idle) = pool.idle.pop() {
+            if idle.sender.is_ready() && idle.since.elapsed() < self.idle_timeout {
+                return Some(idle.sender);
+            }
+        }
+        None
+    }
+
+    /// Takes a connection back once its answer has been read to the end.
+    pub(super) async fn give_back(&self, origin: &Origin, mut sender: Sender) {
+        if !matches!(timeout(READY_WITHIN, sender.ready()).await, Ok(Ok(()))) {
+            return;
+        }
+        let mut origins = self.lock();
+        let pool = self.of(&mut origins, origin);
+        if pool.idle.len() < self.per_origin {
+            pool.idle.push(Idle { sender, since: Instant::now() });
+        }
+    }
+
+    /// Closes what has been idle for too long, and forgets origins nobody uses.
+    pub(super) fn sweep(&self) {
+        let (keep, mut origins) = (self.idle_timeout, self.lock());
+        origins.retain(|_, pool| {
+            pool.idle.retain(|idle| !idle.sender.is_closed() && idle.since.elapsed() < keep);
+            // A permit in use holds a second reference to the semaphore.
+            !pool.idle.is_empty() || Arc::strong_count(&pool.permits) > 1
+        });
+    }
+
+    /// Closes every idle connection: the mode went offline.
+    pub(super) fn close_idle(&self) {
+        for pool in self.lock().values_mut() {
+            pool.idle.clear();
+        }
+    }
+
+    fn of<'pools>(
+        &self,
+        origins: &'pools mut HashMap<Origin, OriginPool>,
+        origin: &Origin,
+    ) -> &'pools mut OriginPool {
+        origins.entry(origin.clone()).or_insert_with(|| OriginPool {
+            permits: Arc::new(Semaphore::new(self.per_origin)),
+            idle: Vec::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Origin, OriginPool>> {
+        // No code that holds the lock can leave the map half changed.
+        self.origins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
