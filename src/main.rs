@@ -1,3 +1,34 @@
-//! The one binary.
+//! The one binary: arguments to exit status.
 
-fn main() {}
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use wwwoffle::cli::{self, ServeOptions, Terminal, environment};
+use wwwoffle::exit::ExitStatus;
+use wwwoffle::server::{self, Start};
+
+fn main() -> ExitCode {
+    let (mut stdin, mut stdout, mut stderr) =
+        (io::stdin().lock(), io::stdout().lock(), io::stderr());
+    let live = stdout.is_terminal();
+    let mut terminal =
+        Terminal { stdin: &mut stdin, stdout: &mut stdout, stderr: &mut stderr, live };
+    cli::run(std::env::args_os(), &environment::read(), &mut terminal, serve).into()
+}
+
+fn serve(options: ServeOptions, terminal: &mut Terminal<'_>) -> ExitStatus {
+    let ServeOptions { config, spool, listen } = options;
+    let ready = |line: &str| {
+        // Whoever started the daemon need not read it.
+        let _nobody_reads = writeln!(terminal.stdout, "{line}");
+        let _nobody_reads = terminal.stdout.flush();
+    };
+    match server::run(Start { config, spool, listen }, ready) {
+        Ok(()) => ExitStatus::Done,
+        Err(refusal) => {
+            // There is nobody left to tell when standard error is gone too.
+            let _nobody_reads = writeln!(terminal.stderr, "wwwoffle: {}", refusal.message);
+            refusal.status
+        }
+    }
+}

@@ -1,3 +1,10 @@
 //! The server: who is let in, and how it comes to an end.
 
+pub mod client_io;
+mod connection;
+pub mod control;
+pub mod listener;
+mod run;
 pub mod tasks;
+
+pub use run::{Refusal, Start, run};

@@ -1,0 +1,332 @@
+//! One queued request, from the queue to the spool.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Request, StatusCode};
+use jiff::Timestamp;
+use tracing::{debug, warn};
+use wwwoffle_spool::{Outgoing, RequestKind, RequestState, Secrets};
+
+use super::redirect::{MAX_HOPS, location, redirected};
+use super::{spool_failed, want};
+use crate::api::Event;
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::proxy::ask::Ask;
+use crate::proxy::download::{Download, Headed, Job, Joined, Outcome, run};
+use crate::proxy::keep::NotKept;
+use crate::proxy::reply::error_chain;
+use crate::proxy::target::of_url;
+use crate::proxy::{conditional, head};
+use crate::store::{Kept, timestamp};
+use crate::upstream::Failure;
+
+/// The longest time between two attempts.
+const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
+
+/// What is to become of a request after an attempt.
+#[derive(Debug)]
+enum Verdict {
+    /// Its answer is kept; it leaves the queue.
+    Done { status: StatusCode, bytes: u64 },
+    /// It may pass: it waits for another attempt.
+    Again { error: String, status: Option<u16> },
+    /// It will not pass.
+    Failed { error: String, status: Option<u16> },
+    /// The line went away before anything was tried; it waits as before.
+    Untried,
+}
+
+/// Fetches one request of the queue and records what came of it.
+pub(super) async fn fetch(daemon: &Arc<Daemon>, key: wwwoffle_url::Key) {
+    let outgoing = match daemon.store.queued(key).await {
+        Ok(Some(outgoing)) => outgoing,
+        Ok(None) => return,
+        Err(error) => return spool_failed(&error),
+    };
+    let url = outgoing.place.url().to_owned();
+    daemon.fetcher.tell(Event::Start { url: url.clone() });
+    let verdict = attempt(daemon, &outgoing).await;
+    debug!(url, ?verdict, "fetched");
+    let recorded = match verdict {
+        Verdict::Done { status, bytes } => daemon.store.dequeue(key).await.map(|_| {
+            daemon.fetcher.tell(Event::Done { url, status: status.as_u16(), bytes });
+        }),
+        Verdict::Again { error, status } => again(daemon, outgoing, error, status).await,
+        Verdict::Failed { error, status } => fail(daemon, outgoing, error, status).await,
+        Verdict::Untried => Ok(()),
+    };
+    if let Err(error) = recorded {
+        spool_failed(&error);
+    }
+}
+
+/// Records a failure that may pass: a growing delay, and at last an end of it.
+async fn again(
+    daemon: &Daemon,
+    mut outgoing: Outgoing,
+    error: String,
+    status: Option<u16>,
+) -> Result<(), wwwoffle_spool::Error> {
+    let options = &daemon.config.fetch_options;
+    outgoing.attempts = outgoing.attempts.saturating_add(1);
+    if usize::try_from(outgoing.attempts).unwrap_or(usize::MAX) >= options.attempts.get() {
+        return fail(daemon, outgoing, error, status).await;
+    }
+    let delay = delay(options.retry_delay, outgoing.attempts);
+    let next = timestamp(clock::now() + delay);
+    outgoing.not_before = Some(next);
+    outgoing.last_error = Some(error.clone());
+    let url = outgoing.place.url().to_owned();
+    if daemon.store.requeue(outgoing).await? {
+        daemon.fetcher.tell(Event::Retry { url, error, next });
+    }
+    Ok(())
+}
+
+async fn fail(
+    daemon: &Daemon,
+    mut outgoing: Outgoing,
+    error: String,
+    status: Option<u16>,
+) -> Result<(), wwwoffle_spool::Error> {
+    let url = outgoing.place.url().to_owned();
+    warn!(url, error, "a request of the queue was given up");
+    outgoing.not_before = None;
+    outgoing.last_error = Some(error.clone());
+    outgoing.state = RequestState::Failed { reason: error.clone(), status };
+    if daemon.store.requeue(outgoing).await? {
+        daemon.fetcher.tell(Event::Failed { url, status, error });
+    }
+    Ok(())
+}
+
+/// How long to wait after the `attempts`th attempt: each time twice as long.
+fn delay(first: Duration, attempts: u32) -> Duration {
+    let factor = 1_u32.checked_shl(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
+    first.saturating_mul(factor).min(MAX_DELAY)
+}
+
+async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
+    let (request, job, kept) = match prepare(daemon, outgoing).await {
+        Ok(prepared) => prepared,
+        Err(error) => return Verdict::Failed { error, status: None },
+    };
+    let download = match daemon.downloads.join(&outgoing.place, &request.headers, clock::now()) {
+        Joined::Running(download) => download,
+        Joined::New(download) => {
+            let task = run(Arc::clone(daemon), job, Arc::clone(&download));
+            daemon.tasks.spawn(task);
+            download
+        }
+    };
+    let outcome = download.outcome().await;
+    // An answer that is not kept is nobody's.
+    drop(download.take());
+    match outcome {
+        Outcome::Kept(status) => {
+            if let Err(error) = follow(daemon, outgoing, request, &download, kept.as_ref()).await {
+                return Verdict::Again { error, status: Some(status.as_u16()) };
+            }
+            let bytes = match download.head().await {
+                Headed::Keeping(_) => download.feed().length(),
+                _ => kept.map_or(0, |kept| kept.entry.body_len()),
+            };
+            Verdict::Done { status, bytes }
+        }
+        Outcome::NotKept(status, reason) => not_kept(status, reason),
+        Outcome::Unkeepable(error) => {
+            Verdict::Again { error: error_chain(error.as_ref()), status: None }
+        }
+        Outcome::Failed(failure) => match &*failure {
+            Failure::Offline => Verdict::Untried,
+            failure if failure.may_pass() => {
+                Verdict::Again { error: failure.chain(), status: None }
+            }
+            failure => Verdict::Failed { error: failure.chain(), status: None },
+        },
+    }
+}
+
+/// Rebuilds the request, and asks with what is kept if there is something.
+async fn prepare(
+    daemon: &Daemon,
+    outgoing: &Outgoing,
+) -> Result<(Parts, Job, Option<Kept>), String> {
+    let secrets = match &outgoing.secrets {
+        Secrets::None => &[][..],
+        Secrets::Open(secrets) => secrets,
+        Secrets::Unreadable(_) => {
+            return Err(
+                "its cookies and credentials cannot be read any more; ask for it again in \
+                        the browser"
+                    .to_owned(),
+            );
+        }
+    };
+    let request = head::read_request(&outgoing.head, secrets)
+        .map_err(|error| format!("the recorded request cannot be read: {error}"))?;
+    // The port is all that is needed of it: path and fields are as they were recorded.
+    let resource = of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
+    let kept = daemon.store.kept(&outgoing.place).await.map_err(|error| error_chain(&error))?;
+    let mut sent = Request::from_parts(request.clone(), ());
+    if let Some(kept) = &kept
+        && outgoing.kind != RequestKind::Post
+    {
+        let personal = !secrets.is_empty();
+        conditional::add_ours(sent.headers_mut(), &kept.fields, personal);
+    }
+    let job = Job {
+        place: outgoing.place.clone(),
+        origin: resource.origin,
+        head: sent,
+        body: (!outgoing.body.is_empty() || outgoing.kind == RequestKind::Post)
+            .then(|| Bytes::from(outgoing.body.clone())),
+        kept: kept.as_ref().map(|kept| kept.status),
+        unattended: true,
+        interim: None,
+    };
+    Ok((request, job, kept))
+}
+
+/// The URL of a request, without what the key of a POST adds.
+fn base(outgoing: &Outgoing) -> &str {
+    let url = outgoing.place.url();
+    if outgoing.kind == RequestKind::Post { url.split("?!").next().unwrap_or(url) } else { url }
+}
+
+fn not_kept(status: StatusCode, reason: NotKept) -> Verdict {
+    let code = Some(status.as_u16());
+    let error = match reason {
+        NotKept::OriginError => format!("the origin answered {status}"),
+        NotKept::AboutTheRequest => format!("the origin refused: {status}"),
+        NotKept::WouldReplaceGood => {
+            format!("the origin answered {status}; the older copy stays")
+        }
+        NotKept::Partial => "the origin answered with a part of the page".to_owned(),
+        NotKept::Endless => "the answer has no end".to_owned(),
+    };
+    let may_pass = reason == NotKept::OriginError || matches!(status.as_u16(), 408 | 425 | 429);
+    if may_pass {
+        Verdict::Again { error, status: code }
+    } else {
+        Verdict::Failed { error, status: code }
+    }
+}
+
+/// Puts the place that a redirect leads to on the queue, before the redirect itself leaves it.
+async fn follow(
+    daemon: &Arc<Daemon>,
+    outgoing: &Outgoing,
+    request: Parts,
+    download: &Download,
+    kept: Option<&Kept>,
+) -> Result<(), String> {
+    let (status, fields) = match (download.head().await, kept) {
+        (Headed::Keeping(head), _) => (head.status, head.fields.clone()),
+        (Headed::Unchanged(_), Some(kept)) => (kept.status, kept.fields.clone()),
+        _ => return Ok(()),
+    };
+    let Some(target) = location(base(outgoing), status, &fields) else { return Ok(()) };
+    let event = Event::Redirect {
+        url: outgoing.place.url().to_owned(),
+        status: status.as_u16(),
+        location: Some(target.clone()),
+    };
+    let next = successor(daemon, outgoing, request, status, &target);
+    if let Some(next) = next {
+        let is_kept = daemon.store.kept(&next.place).await.map_err(|error| error_chain(&error))?;
+        if is_kept.is_none() || outgoing.kind == RequestKind::Refresh {
+            daemon.store.enqueue(next).await.map_err(|error| error_chain(&error))?;
+        }
+    }
+    daemon.fetcher.tell(event);
+    Ok(())
+}
+
+/// The request that follows a redirect; one that cannot be made is recorded as failed, so that a
+/// person sees why the page is not there. `None` for a place that is no URL of the web.
+fn successor(
+    daemon: &Daemon,
+    outgoing: &Outgoing,
+    request: Parts,
+    status: StatusCode,
+    target: &str,
+) -> Option<Outgoing> {
+    let kind = match outgoing.kind {
+        RequestKind::Post => RequestKind::Page,
+        kind => kind,
+    };
+    let resource = match of_url(target, &daemon.local) {
+        Ok(resource) => resource,
+        Err(error) => {
+            let url = wwwoffle_url::CanonicalUrl::parse(target, &daemon.local).ok()?;
+            let place = wwwoffle_spool::Place::of(&url);
+            let head = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", url.host_port());
+            let mut failed = Outgoing::new(place, head.into_bytes(), kind, now());
+            let reason = format!("a redirect led here: {}", error_chain(&error));
+            failed.last_error = Some(reason.clone());
+            failed.state = RequestState::Failed { reason, status: None };
+            return (!url.is_local()).then_some(failed);
+        }
+    };
+    let old = of_url(base(outgoing), &daemon.local).ok()?;
+    let same_site = old.origin == resource.origin;
+    let parts = redirected(request, status, same_site);
+    let keeps_body = parts.method == hyper::Method::POST;
+    let body = keeps_body.then(|| Bytes::from(outgoing.body.clone()));
+    let mut parts = parts;
+    parts.headers = without_hop(parts.headers);
+    let ask = Ask::new(daemon, resource, parts, body, daemon.mode.now(), clock::now());
+    let mut next = want::outgoing(daemon, &ask, if keeps_body { RequestKind::Post } else { kind });
+    next.body = if keeps_body { outgoing.body.clone() } else { Vec::new() };
+    next.page.clone_from(&outgoing.page);
+    next.queued = outgoing.queued;
+    next.hops = outgoing.hops.saturating_add(1);
+    if next.hops > MAX_HOPS {
+        let reason = format!("more than {MAX_HOPS} redirects in a row");
+        next.last_error = Some(reason.clone());
+        next.state = RequestState::Failed { reason, status: Some(status.as_u16()) };
+    }
+    Some(next)
+}
+
+/// Our own hop is added again when the request is written.
+fn without_hop(mut fields: HeaderMap) -> HeaderMap {
+    fields.remove(hyper::header::VIA);
+    fields
+}
+
+fn now() -> Timestamp {
+    timestamp(clock::now())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_grow_up_to_a_limit() {
+        let first = Duration::from_secs(2);
+        let delays: Vec<_> = (1..=12).map(|n| delay(first, n).as_secs()).collect();
+        assert_eq!(delays, [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900]);
+        assert_eq!(delay(first, u32::MAX), MAX_DELAY);
+    }
+
+    #[test]
+    fn trouble_of_the_origin_may_pass_and_refusals_do_not() {
+        for (status, reason, passes) in [
+            (503, NotKept::OriginError, true),
+            (429, NotKept::AboutTheRequest, true),
+            (401, NotKept::AboutTheRequest, false),
+            (404, NotKept::WouldReplaceGood, false),
+            (200, NotKept::Endless, false),
+        ] {
+            let verdict = not_kept(StatusCode::from_u16(status).unwrap(), reason);
+            assert_eq!(matches!(verdict, Verdict::Again { .. }), passes, "{status}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Asking for a page by its URL, without a browser.
+
+use std::sync::Arc;
+
+use hyper::header::{ACCEPT, HeaderValue, USER_AGENT};
+use hyper::{HeaderMap, Method, Request};
+use wwwoffle_spool::{Added, Outgoing, RequestKind, RequestState, Secrets};
+use wwwoffle_url::Key;
+
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::proxy::ask::Ask;
+use crate::proxy::head;
+use crate::proxy::target::{BadTarget, Resource, of_url};
+use crate::store::timestamp;
+
+/// What origins are told we are, where no browser asked.
+const OUR_USER_AGENT: &str = concat!("wwwoffle/", env!("CARGO_PKG_VERSION"));
+
+/// What came of asking for a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// It is in the spool, and nobody asked for a newer one.
+    Kept {
+        /// The URL, without credentials.
+        url: String,
+        /// The status it was answered with.
+        status: u16,
+        /// The length of its body.
+        bytes: u64,
+    },
+    /// It is on the queue.
+    Queued {
+        /// Its key.
+        key: Key,
+        /// The URL, without credentials.
+        url: String,
+    },
+}
+
+/// Why a page cannot be asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum WantError {
+    /// The URL is none that can be fetched.
+    #[error("the URL cannot be fetched")]
+    Url(#[from] BadTarget),
+    /// The spool failed.
+    #[error("the request cannot be recorded")]
+    Spool(#[from] wwwoffle_spool::Error),
+}
+
+/// Puts a page on the queue, unless it is kept and `refresh` is not asked for. A request that has
+/// failed before waits again.
+///
+/// # Errors
+///
+/// [`WantError`] says whether the URL or the spool is the cause.
+pub async fn want(daemon: &Arc<Daemon>, url: &str, refresh: bool) -> Result<Wanted, WantError> {
+    let resource = of_url(url, &daemon.local)?;
+    let ask = ask(daemon, resource);
+    let shown = ask.place.url().to_owned();
+    let kept = daemon.store.kept(&ask.place).await?;
+    if let Some(kept) = kept.as_ref().filter(|_| !refresh) {
+        let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
+        return Ok(Wanted::Kept { url: shown, status, bytes });
+    }
+    let kind = if kept.is_some() { RequestKind::Refresh } else { RequestKind::Page };
+    let key = ask.place.key();
+    if daemon.store.enqueue(outgoing(daemon, &ask, kind)).await? == Added::Already
+        && let Some(mut known) = daemon.store.queued(key).await?
+        && known.state != RequestState::Waiting
+    {
+        known.state = RequestState::Waiting;
+        (known.attempts, known.not_before) = (0, None);
+        daemon.store.requeue(known).await?;
+    }
+    daemon.fetcher.nudge();
+    Ok(Wanted::Queued { key, url: shown })
+}
+
+/// A request of our own for `resource`.
+pub(super) fn ask(daemon: &Daemon, resource: Resource) -> Ask {
+    let mut request = Request::new(());
+    *request.method_mut() = Method::GET;
+    let fields: &mut HeaderMap = request.headers_mut();
+    fields.insert(ACCEPT, HeaderValue::from_static("text/html,application/xhtml+xml,*/*;q=0.8"));
+    fields.insert(USER_AGENT, HeaderValue::from_static(OUR_USER_AGENT));
+    let (parts, ()) = request.into_parts();
+    Ask::new(daemon, resource, parts, None, daemon.mode.now(), clock::now())
+}
+
+/// The request of `ask` as it waits on the queue.
+pub(super) fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
+    let (parts, ()) = ask.wire(&daemon.pseudonym).into_parts();
+    let secrets = head::secrets(&parts.headers);
+    let head = head::of_request(&parts);
+    let mut outgoing = Outgoing::new(ask.place.clone(), head, kind, timestamp(ask.now));
+    outgoing.secrets = if secrets.is_empty() { Secrets::None } else { Secrets::Open(secrets) };
+    outgoing
+}

@@ -1,0 +1,325 @@
+//! The JSON API. Its shapes are in [`crate::api`].
+
+mod entries;
+mod fault;
+mod stream;
+
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use wwwoffle_spool::Place;
+use wwwoffle_url::{CanonicalUrl, Key};
+
+use self::fault::Fault;
+use super::caller::Caller;
+use super::{forms, is_read, status};
+use crate::api::{
+    ApiError, Deleted, DeletedUrls, EntriesToDelete, FetchRequest, GetRequest, ModeChange,
+    ModeRequest, Queue, QueueTarget, Retried, Started, Stopping,
+};
+use crate::fetch;
+use crate::pages::guard::{Scope, Token};
+use crate::pages::shown;
+use crate::pages::token::Purpose;
+use crate::proxy::body::{self, Body};
+use crate::proxy::reply::error_chain;
+use crate::proxy::target;
+
+/// Where all calls are.
+const PREFIX: &str = "/api/";
+
+/// The field with the general token, where calls come over TCP.
+const TOKEN: &str = "x-wwwoffle-token";
+
+/// Bytes of the longest body of a call: one URL of the longest kind and some, or very many others.
+const LONGEST_CALL: usize = 8 << 20;
+
+/// How many URLs one call may name.
+const MOST_URLS: usize = 10_000;
+
+const JSON: &str = "application/json";
+const LINES: &str = "application/x-ndjson";
+
+/// What can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Status,
+    Queue,
+    Entries,
+    Mode,
+    Retry,
+    Delete,
+    Get,
+    Fetch,
+    Forget,
+    Stop,
+}
+
+impl Call {
+    fn at(path: &str) -> Option<Self> {
+        Some(match path.strip_prefix(PREFIX)? {
+            "status" => Self::Status,
+            "queue" => Self::Queue,
+            "entries" => Self::Entries,
+            "mode" => Self::Mode,
+            "queue/retry" => Self::Retry,
+            "queue/delete" => Self::Delete,
+            "get" => Self::Get,
+            "fetch" => Self::Fetch,
+            "entries/delete" => Self::Forget,
+            "stop" => Self::Stop,
+            _ => return None,
+        })
+    }
+
+    fn is_read(self) -> bool {
+        matches!(self, Self::Status | Self::Queue | Self::Entries)
+    }
+
+    /// The methods it takes.
+    fn allowed(self) -> &'static str {
+        if self.is_read() { "GET, HEAD" } else { "POST" }
+    }
+
+    fn takes(self, method: &Method) -> bool {
+        if self.is_read() { is_read(method) } else { *method == Method::POST }
+    }
+}
+
+/// Whether a path is one of the API, known or not.
+pub(super) fn has(path: &str) -> bool {
+    path.starts_with(PREFIX)
+}
+
+/// Answers a call.
+pub(super) async fn answer(
+    caller: &Caller,
+    path: &str,
+    arguments: Option<&str>,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let (parts, incoming) = request.into_parts();
+    match carry_out(caller, path, arguments, &parts, incoming).await {
+        Ok(response) => response,
+        Err(fault) => refused(caller, fault),
+    }
+}
+
+fn refused(caller: &Caller, fault: Fault) -> Response<Body> {
+    let mut response = json(caller, &ApiError { error: fault.error });
+    *response.status_mut() = fault.status;
+    if let Some(allowed) = fault.allowed {
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    }
+    response
+}
+
+async fn carry_out(
+    caller: &Caller,
+    path: &str,
+    arguments: Option<&str>,
+    parts: &Parts,
+    incoming: Incoming,
+) -> Result<Response<Body>, Fault> {
+    // Whoever comes by a foreign name does not learn which calls there are.
+    caller.check(Method::GET.is_safe(), Scope::General, Token::Absent)?;
+    let call = Call::at(path).ok_or_else(|| Fault::unknown(path))?;
+    if !call.takes(&parts.method) {
+        return Err(Fault::not_with(&parts.method, call.allowed()));
+    }
+    let token = parts.headers.get(TOKEN).map(|value| value.to_str().unwrap_or("?"));
+    let token = caller.worth(Purpose::General, token);
+    caller.check(call.is_read(), Scope::General, token)?;
+    let call_body = CallBody { caller, parts, incoming };
+    let daemon = &caller.daemon;
+    Ok(match call {
+        Call::Status => json(caller, &status::status(daemon, caller.mode())),
+        Call::Queue => json(caller, &Queue { queue: status::queue(daemon) }),
+        Call::Entries => lines(caller, entries::list(daemon, arguments).await?),
+        Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
+        Call::Retry => json(caller, &retry(caller, call_body.read().await?).await?),
+        Call::Delete => json(caller, &delete(caller, call_body.read().await?).await?),
+        Call::Get => get(caller, call_body.read().await?)?,
+        Call::Fetch => fetch(caller, call_body.read().await?)?,
+        Call::Forget => json(caller, &forget(caller, call_body.read().await?).await?),
+        Call::Stop => {
+            // The answer is still sent: a connection ends only after what it is answering.
+            daemon.tasks.stop();
+            json(caller, &Stopping { stopping: true })
+        }
+    })
+}
+
+/// The body of a call that may be carried out.
+struct CallBody<'a> {
+    caller: &'a Caller,
+    parts: &'a Parts,
+    incoming: Incoming,
+}
+
+impl CallBody<'_> {
+    async fn read<T: DeserializeOwned>(self) -> Result<T, Fault> {
+        let content_type =
+            self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+        if !essence.trim().eq_ignore_ascii_case(JSON) {
+            return Err(Fault::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                format!("expected a body of type {JSON}"),
+            ));
+        }
+        let whole = self.caller.read(self.incoming, LONGEST_CALL).await?;
+        serde_json::from_slice(&whole)
+            .map_err(|error| Fault::bad(format!("the body cannot be understood: {error}")))
+    }
+}
+
+async fn mode(caller: &Caller, wanted: ModeRequest) -> Result<ModeChange, Fault> {
+    let mode = wanted.mode;
+    match caller.daemon.switch(mode).await {
+        Ok(was) => Ok(ModeChange { mode, was }),
+        Err(error) => Err(Fault::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!(
+                "the mode is {mode} now, but the next start will not know: {}",
+                error_chain(&error)
+            ),
+        )),
+    }
+}
+
+async fn retry(caller: &Caller, target: QueueTarget) -> Result<Retried, Fault> {
+    let chosen = match target {
+        QueueTarget::Key(text) => Some(key(&text)?),
+        QueueTarget::All => None,
+    };
+    Ok(Retried { retried: fetch::retry(&caller.daemon, chosen).await? })
+}
+
+async fn delete(caller: &Caller, target: QueueTarget) -> Result<Deleted, Fault> {
+    let deleted = match target {
+        QueueTarget::Key(text) => u64::from(caller.daemon.store.dequeue(key(&text)?).await?),
+        QueueTarget::All => forms::empty_queue(&caller.daemon).await?,
+    };
+    Ok(Deleted { deleted })
+}
+
+/// Begins to get URLs. Each is looked at first, so that a mistake in one leaves nothing half done.
+fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, Fault> {
+    not_too_many(&wanted.urls)?;
+    for text in &wanted.urls {
+        target::of_url(text, &caller.daemon.local).map_err(|error| Fault::url(text, &error))?;
+    }
+    Ok(lines(caller, stream::get(&caller.daemon, wanted.urls, wanted.refresh)))
+}
+
+fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault> {
+    if !caller.mode().may_dial() {
+        return Err(Fault::new(
+            StatusCode::CONFLICT,
+            "the mode is offline, so nothing is fetched: go online first".to_owned(),
+        ));
+    }
+    let daemon = &caller.daemon;
+    if wanted.wait {
+        return Ok(lines(caller, stream::fetch(daemon)));
+    }
+    daemon.fetcher.nudge();
+    let queue = status::counts(daemon);
+    Ok(json(caller, &Started { started: queue.waiting.saturating_add(queue.active) }))
+}
+
+async fn forget(caller: &Caller, wanted: EntriesToDelete) -> Result<DeletedUrls, Fault> {
+    not_too_many(&wanted.urls)?;
+    let local = &caller.daemon.local;
+    let places: Result<Vec<_>, Fault> = wanted
+        .urls
+        .iter()
+        .map(|text| match CanonicalUrl::parse(text, local) {
+            Ok(url) => Ok(Place::of(&url)),
+            Err(error) => Err(Fault::url(text, &error)),
+        })
+        .collect();
+    let mut gone = DeletedUrls::default();
+    for place in places? {
+        let removed = caller.daemon.store.remove(&place).await?;
+        let list = if removed { &mut gone.deleted } else { &mut gone.missing };
+        list.push(place.url().to_owned());
+    }
+    Ok(gone)
+}
+
+fn not_too_many(urls: &[String]) -> Result<(), Fault> {
+    if urls.len() > MOST_URLS {
+        return Err(Fault::bad(format!("expected at most {MOST_URLS} URLs, not {}", urls.len())));
+    }
+    Ok(())
+}
+
+fn key(text: &str) -> Result<Key, Fault> {
+    text.parse().map_err(|_| {
+        Fault::bad(format!("expected a key of 64 hex digits, not {:?}", shown::text(text)))
+    })
+}
+
+fn json(caller: &Caller, value: &impl Serialize) -> Response<Body> {
+    match serde_json::to_vec(value) {
+        Ok(text) => caller.other(StatusCode::OK, Some(JSON), body::whole(text)),
+        Err(error) => {
+            tracing::error!(%error, "an answer of the API cannot be written");
+            caller.other(StatusCode::INTERNAL_SERVER_ERROR, None, body::empty())
+        }
+    }
+}
+
+fn lines(caller: &Caller, lines: Body) -> Response<Body> {
+    caller.other(StatusCode::OK, Some(LINES), lines)
+}
+
+/// Adds one line of an answer that comes line by line.
+fn push_line(buffer: &mut Vec<u8>, value: &impl Serialize) {
+    let start = buffer.len();
+    match serde_json::to_writer(&mut *buffer, value) {
+        Ok(()) => buffer.push(b'\n'),
+        Err(error) => {
+            tracing::error!(%error, "a line of the API cannot be written");
+            buffer.truncate(start);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Call, Method};
+
+    #[test]
+    fn calls_that_change_something_are_posts() {
+        let table = [
+            ("/api/status", Call::Status, "GET"),
+            ("/api/queue", Call::Queue, "GET"),
+            ("/api/entries", Call::Entries, "HEAD"),
+            ("/api/mode", Call::Mode, "POST"),
+            ("/api/queue/retry", Call::Retry, "POST"),
+            ("/api/queue/delete", Call::Delete, "POST"),
+            ("/api/get", Call::Get, "POST"),
+            ("/api/fetch", Call::Fetch, "POST"),
+            ("/api/entries/delete", Call::Forget, "POST"),
+            ("/api/stop", Call::Stop, "POST"),
+        ];
+        for (path, call, method) in table {
+            assert_eq!(Call::at(path), Some(call), "{path}");
+            for tried in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"] {
+                let taken = call.takes(&Method::from_bytes(tried.as_bytes()).unwrap());
+                let want =
+                    tried == method || (method != "POST" && ["GET", "HEAD"].contains(&tried));
+                assert_eq!(taken, want, "{tried} {path}");
+            }
+        }
+        for path in ["/api/", "/api/status/", "/api/Status", "/status", ""] {
+            assert_eq!(Call::at(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Who asks for one of our own pages, and how they are answered.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN};
+use hyper::{Request, Response, StatusCode};
+use wwwoffle_spool::Error as SpoolError;
+use wwwoffle_url::CanonicalUrl;
+
+use crate::daemon::Daemon;
+use crate::mode::Mode;
+use crate::pages::guard::{Asked, Over, Refusal, Scope, Token, Verdict, guard};
+use crate::pages::message::{self, Message};
+use crate::pages::token::Purpose;
+use crate::pages::{LocalOrigin, Page, Shell};
+use crate::proxy::body::{self, Body};
+use crate::proxy::reply;
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// A request to ourselves, without its body.
+#[derive(Debug)]
+pub(super) struct Caller {
+    /// The daemon.
+    pub(super) daemon: Arc<Daemon>,
+    /// What pages share, at the address that the client used.
+    pub(super) shell: Shell,
+    over: Over,
+    host_is_ours: bool,
+    fetch_site: Option<String>,
+    origin: Option<String>,
+}
+
+/// A body that was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum BadBody {
+    /// It is longer than what is read.
+    #[error("the body is longer than {0} bytes")]
+    TooLong(usize),
+    /// The client left in the middle of it.
+    #[error("the body ended early")]
+    CutShort,
+    /// It came too slowly.
+    #[error("the body did not come in time")]
+    Late,
+}
+
+impl BadBody {
+    /// The status that says so.
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::CutShort => StatusCode::BAD_REQUEST,
+            Self::Late => StatusCode::REQUEST_TIMEOUT,
+        }
+    }
+}
+
+impl Caller {
+    /// Someone on the port; `url` is made from the name they used, which is in the request target
+    /// or else in `Host`.
+    pub(super) fn over_tcp<B>(
+        daemon: Arc<Daemon>,
+        mode: Mode,
+        url: &CanonicalUrl,
+        request: &Request<B>,
+    ) -> Self {
+        let mut shell = daemon.shell(mode);
+        let used = LocalOrigin::parse("http", url.host_port());
+        let host_is_ours = url.is_local() && used.is_ok();
+        if let Ok(used) = used {
+            shell.origin = used;
+        }
+        Self {
+            shell,
+            daemon,
+            over: Over::Tcp,
+            host_is_ours,
+            fetch_site: only(request.headers(), &FETCH_SITE),
+            origin: only(request.headers(), &ORIGIN),
+        }
+    }
+
+    /// Someone on the control socket.
+    pub(super) fn over_socket(daemon: Arc<Daemon>) -> Self {
+        let shell = daemon.shell(daemon.mode.now());
+        let over = Over::UnixSocket;
+        Self { daemon, shell, over, host_is_ours: true, fetch_site: None, origin: None }
+    }
+
+    /// The mode the request began under.
+    pub(super) fn mode(&self) -> Mode {
+        self.shell.mode
+    }
+
+    /// Whether the request may pass.
+    pub(super) fn check(
+        &self,
+        safe_method: bool,
+        scope: Scope,
+        token: Token,
+    ) -> Result<(), Refusal> {
+        let verdict = guard(&Asked {
+            over: self.over,
+            safe_method,
+            host_is_ours: self.host_is_ours,
+            fetch_site: self.fetch_site.as_deref(),
+            origin: self.origin.as_deref(),
+            our_origin: self.shell.origin.as_str(),
+            token,
+            scope,
+        });
+        match verdict {
+            Verdict::Allow => Ok(()),
+            Verdict::Refuse(refusal) => Err(refusal),
+        }
+    }
+
+    /// What a token is worth for `purpose`.
+    pub(super) fn worth(&self, purpose: Purpose<'_>, presented: Option<&str>) -> Token {
+        match presented {
+            None | Some("") => Token::Absent,
+            Some(token) if self.daemon.tokens.check(purpose, token) => Token::Right,
+            Some(_) => Token::Wrong,
+        }
+    }
+
+    /// Reads a body of at most `limit` bytes, in at most the time in which one must move at all.
+    pub(super) async fn read(&self, body: Incoming, limit: usize) -> Result<Bytes, BadBody> {
+        let patience = self.daemon.config.options.socket_timeout;
+        match tokio::time::timeout(patience, Limited::new(body, limit).collect()).await {
+            Ok(Ok(whole)) => Ok(whole.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BadBody::TooLong(limit)),
+            Ok(Err(_)) => Err(BadBody::CutShort),
+            Err(_) => Err(BadBody::Late),
+        }
+    }
+
+    /// A page.
+    pub(super) fn page(&self, page: Page) -> Response<Body> {
+        reply::from_page(&self.shell, page)
+    }
+
+    /// A message page.
+    pub(super) fn message(&self, told: &Message<'_>) -> Response<Body> {
+        self.page(message::page(&self.daemon.templates, &self.shell, told))
+    }
+
+    /// The message page for a spool that failed, which the log learns of too.
+    pub(super) fn spool_failed(&self, error: &SpoolError) -> Response<Body> {
+        let detail = reply::error_chain(error);
+        tracing::error!(error = detail, "the spool failed");
+        if error.is_full() {
+            return self.message(&Message::SpoolFull);
+        }
+        self.message(&Message::SpoolFailed { detail: &detail })
+    }
+
+    /// The way to another page of ours, after something was done (RFC 9110 §15.4.4).
+    pub(super) fn see_other(&self, path: &'static str) -> Response<Body> {
+        let mut response = self.other(StatusCode::SEE_OTHER, None, body::empty());
+        response.headers_mut().insert(LOCATION, HeaderValue::from_static(path));
+        response
+    }
+
+    /// Anything else, with the fields that every answer of ours has.
+    pub(super) fn other(
+        &self,
+        status: StatusCode,
+        content_type: Option<&'static str>,
+        body: Body,
+    ) -> Response<Body> {
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let fields = response.headers_mut();
+        if let Some(content_type) = content_type {
+            fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
+        for (name, value) in self.shell.header_fields() {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                fields.insert(HeaderName::from_static(name), value);
+            }
+        }
+        response
+    }
+}
+
+/// The value of a field. One that is given twice, or is no text, is nobody's: it is there, and
+/// equals nothing.
+fn only(fields: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let mut values = fields.get_all(name).iter();
+    let first = values.next()?;
+    let text = first.to_str().ok().filter(|_| values.next().is_none());
+    Some(text.unwrap_or_default().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_is_unclear_equals_nothing() {
+        for (values, want) in [
+            (&[][..], None),
+            (&[&b"http://a"[..]], Some("http://a")),
+            (&[b"http://a", b"http://b"], Some("")),
+            (&[b"\xff"], Some("")),
+        ] {
+            let mut fields = HeaderMap::new();
+            for value in values {
+                fields.append(ORIGIN, HeaderValue::from_bytes(value).unwrap());
+            }
+            assert_eq!(only(&fields, &ORIGIN).as_deref(), want, "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Forms of our own pages, and the buttons of message pages.
+
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::{Request, Response, StatusCode};
+use wwwoffle_spool::{Error, Place, Spool};
+use wwwoffle_url::{CanonicalUrl, Key};
+
+use super::caller::Caller;
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::fetch;
+use crate::mode::Mode;
+use crate::pages::form::{Form, LONGEST_FORM};
+use crate::pages::guard::{Refusal, Scope, Token};
+use crate::pages::message::Message;
+use crate::pages::token::Purpose;
+use crate::pages::undone;
+use crate::proxy::body::Body;
+use crate::proxy::reply::error_chain;
+
+/// What a form does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    /// Changes the mode.
+    Mode(Mode),
+    /// Works the queue off now.
+    Fetch,
+    /// Lets failed and delayed requests wait no longer: the one of the field `key`, or all.
+    Retry,
+    /// Takes the request of the field `key` or `url` off the queue.
+    Delete,
+    /// Takes all requests off the queue.
+    DeleteAll,
+    /// Puts the request of the field `ticket` on the queue.
+    Confirm,
+}
+
+/// Why a form did nothing.
+#[derive(Debug)]
+enum Undone {
+    Refused(Refusal),
+    Bad(String),
+    Gone,
+    Spool(Error),
+}
+
+impl From<Refusal> for Undone {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Error> for Undone {
+    fn from(error: Error) -> Self {
+        Self::Spool(error)
+    }
+}
+
+impl Act {
+    /// What a form sent to `path` does.
+    pub(super) fn at(path: &str) -> Option<Self> {
+        Some(match path {
+            "/control/online" => Self::Mode(Mode::Online),
+            "/control/offline" => Self::Mode(Mode::Offline),
+            "/control/autodial" => Self::Mode(Mode::Autodial),
+            "/control/fetch" => Self::Fetch,
+            "/control/retry" => Self::Retry,
+            "/control/delete/req" => Self::Delete,
+            "/control/delete/req-all" => Self::DeleteAll,
+            "/refresh-request/" => Self::Confirm,
+            _ => return None,
+        })
+    }
+}
+
+/// Reads a form, and does what it says if it may.
+pub(super) async fn submit(
+    caller: &Caller,
+    act: Act,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let (parts, incoming) = request.into_parts();
+    let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let whole = match caller.read(incoming, LONGEST_FORM).await {
+        Ok(whole) => whole,
+        Err(error) => return refused(caller, error.status(), &error.to_string()),
+    };
+    let form = match Form::parse(content_type, &whole) {
+        Ok(form) => form,
+        Err(error) => return refused(caller, StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    match carry_out(caller, act, &form).await {
+        Ok(response) => response,
+        Err(Undone::Refused(refusal)) => caller.message(&Message::Forbidden(refusal)),
+        Err(Undone::Bad(detail)) => refused(caller, StatusCode::BAD_REQUEST, &detail),
+        Err(Undone::Gone) => refused(caller, StatusCode::GONE, NO_TICKET),
+        Err(Undone::Spool(error)) => caller.spool_failed(&error),
+    }
+}
+
+/// What is said when there is nothing, or no longer anything, to confirm.
+const NO_TICKET: &str =
+    "the form was confirmed already, or asked about too long ago: send it again";
+
+async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Body>, Undone> {
+    let daemon = &caller.daemon;
+    match act {
+        Act::Delete => delete(caller, form).await,
+        Act::Confirm => confirm(caller, form).await,
+        Act::Mode(mode) => {
+            from_our_page(caller, form)?;
+            daemon.switch(mode).await?;
+            Ok(caller.see_other("/"))
+        }
+        Act::Fetch => {
+            from_our_page(caller, form)?;
+            daemon.fetcher.nudge();
+            Ok(caller.see_other("/queue/"))
+        }
+        Act::Retry => {
+            from_our_page(caller, form)?;
+            fetch::retry(daemon, form.value("key").map(key).transpose()?).await?;
+            Ok(caller.see_other("/queue/"))
+        }
+        Act::DeleteAll => {
+            from_our_page(caller, form)?;
+            empty_queue(daemon).await?;
+            Ok(caller.see_other("/queue/"))
+        }
+    }
+}
+
+/// Lets a form pass that comes from a local page, which alone has the general token.
+fn from_our_page(caller: &Caller, form: &Form) -> Result<(), Refusal> {
+    let token = caller.worth(Purpose::General, form.value("token"));
+    caller.check(false, Scope::General, token)
+}
+
+/// Takes one request off the queue, for a page of ours or for the message page that told of it.
+async fn delete(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> {
+    let daemon = &caller.daemon;
+    let presented = form.value("token");
+    let chosen = match (form.value("key"), form.value("url")) {
+        (Some(text), _) => key(text),
+        (None, Some(url)) => CanonicalUrl::parse(url, &daemon.local)
+            .map(|url| Place::of(&url).key())
+            .map_err(|error| Undone::Bad(error_chain(&error))),
+        (None, None) => Err(Undone::Bad("expected a key or a URL".to_owned())),
+    };
+    if let Ok(chosen) = &chosen
+        && caller.worth(Purpose::Undo(&chosen.to_string()), presented) == Token::Right
+    {
+        caller.check(false, Scope::OnePurpose, Token::Right)?;
+        let known = daemon.store.spool().queue().summary(chosen);
+        let removed = daemon.store.dequeue(*chosen).await?;
+        let url = known.as_ref().map_or("", |known| known.place.url());
+        let page = undone::page(&daemon.templates, &caller.shell, url, removed);
+        return Ok(caller.page(page));
+    }
+    from_our_page(caller, form)?;
+    daemon.store.dequeue(chosen?).await?;
+    Ok(caller.see_other("/queue/"))
+}
+
+/// Puts a form that was sent offline on the queue, now that the person has said so.
+async fn confirm(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> {
+    let daemon = &caller.daemon;
+    let name = form.value("ticket").unwrap_or_default();
+    let token = caller.worth(Purpose::Confirm(name), form.value("token"));
+    caller.check(false, Scope::OnePurpose, token)?;
+    let ticket = daemon.tickets.redeem(name, clock::now()).ok_or(Undone::Gone)?;
+    daemon.store.enqueue(ticket.outgoing).await?;
+    daemon.fetcher.nudge();
+    Ok(caller.see_other("/queue/"))
+}
+
+/// Takes everything off the queue; returns how much that was.
+///
+/// # Errors
+///
+/// When the disk fails; those before it are gone.
+pub(super) async fn empty_queue(daemon: &Daemon) -> Result<u64, Error> {
+    let empty = |spool: &Spool| {
+        let queue = spool.queue();
+        let mut keys = Vec::new();
+        queue.visit(|request| keys.push(request.place.key()));
+        let mut deleted = 0;
+        for key in keys {
+            deleted += u64::from(queue.remove(&key)?);
+        }
+        Ok(deleted)
+    };
+    daemon.store.run(empty).await
+}
+
+fn key(text: &str) -> Result<Key, Undone> {
+    text.parse().map_err(|_| Undone::Bad("expected a key of 64 hex digits".to_owned()))
+}
+
+fn refused(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> {
+    let mut response = caller.message(&Message::BadRequest { detail });
+    *response.status_mut() = status;
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Act, Mode};
+
+    #[test]
+    fn each_form_has_one_address() {
+        let table = [
+            ("/control/online", Some(Act::Mode(Mode::Online))),
+            ("/control/offline", Some(Act::Mode(Mode::Offline))),
+            ("/control/autodial", Some(Act::Mode(Mode::Autodial))),
+            ("/control/fetch", Some(Act::Fetch)),
+            ("/control/retry", Some(Act::Retry)),
+            ("/control/delete/req", Some(Act::Delete)),
+            ("/control/delete/req-all", Some(Act::DeleteAll)),
+            ("/refresh-request/", Some(Act::Confirm)),
+            ("/control/", None),
+            ("/control/delete/", None),
+            ("/control/Online", None),
+            ("/queue/", None),
+        ];
+        for (path, want) in table {
+            assert_eq!(Act::at(path), want, "{path}");
+        }
+    }
+}

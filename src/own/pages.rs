@@ -1,0 +1,70 @@
+//! Our own pages, which change nothing.
+
+use hyper::{Response, StatusCode};
+
+use super::caller::Caller;
+use super::status;
+use crate::pages::{pac, queue, style, welcome};
+use crate::proxy::body::{self, Body};
+
+/// A page, or a file like one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Local {
+    /// The mode and what goes on.
+    Welcome,
+    /// The outgoing queue.
+    Queue,
+    /// An address of the queue in earlier versions, or one misspelled.
+    QueueElsewhere,
+    /// The stylesheet.
+    Style,
+    /// How a browser reaches us.
+    ProxySettings,
+    /// What robots may have: nothing.
+    Robots,
+    /// Browsers ask for it; pages of ours have none.
+    Icon,
+}
+
+impl Local {
+    /// The page at a path.
+    pub(super) fn at(path: &str) -> Option<Self> {
+        Some(match path {
+            "/" => Self::Welcome,
+            "/queue/" => Self::Queue,
+            "/queue" | "/index/outgoing" | "/index/outgoing/" => Self::QueueElsewhere,
+            "/style.css" => Self::Style,
+            "/proxy.pac" | "/wpad.dat" => Self::ProxySettings,
+            "/robots.txt" => Self::Robots,
+            "/favicon.ico" => Self::Icon,
+            _ => return None,
+        })
+    }
+}
+
+/// Makes the page.
+pub(super) fn answer(caller: &Caller, page: Local) -> Response<Body> {
+    let (daemon, shell) = (&caller.daemon, &caller.shell);
+    match page {
+        Local::Welcome => {
+            let status = status::status(daemon, caller.mode());
+            let token = daemon.tokens.general();
+            caller.page(welcome::page(&daemon.templates, shell, &status, &token))
+        }
+        Local::Queue => {
+            let (items, token) = (status::queue(daemon), daemon.tokens.general());
+            caller.page(queue::page(&daemon.templates, shell, &items, &token))
+        }
+        Local::QueueElsewhere => caller.see_other("/queue/"),
+        Local::Style => caller.page(style(&daemon.templates)),
+        Local::ProxySettings => {
+            let names = daemon.config.local_host.names.as_slice().iter().map(String::as_str);
+            caller.page(pac::page(&shell.origin, names))
+        }
+        Local::Robots => {
+            let nothing = body::whole("User-agent: *\nDisallow: /\n");
+            caller.other(StatusCode::OK, Some("text/plain; charset=utf-8"), nothing)
+        }
+        Local::Icon => caller.other(StatusCode::NOT_FOUND, None, body::empty()),
+    }
+}

@@ -1,0 +1,115 @@
+//! What the daemon does now, in the shapes of the API.
+
+use wwwoffle_spool::{OutgoingSummary, RequestKind, RequestState};
+
+use crate::api::{Download, ItemKind, ItemState, QueueCounts, QueueItem, Status};
+use crate::daemon::Daemon;
+use crate::mode::Mode;
+use crate::store::timestamp;
+
+/// The daemon as a whole.
+pub(super) fn status(daemon: &Daemon, mode: Mode) -> Status {
+    Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        mode,
+        pid: std::process::id(),
+        spool: daemon.store.spool().root().display().to_string(),
+        listen: daemon.listening.iter().map(ToString::to_string).collect(),
+        since: timestamp(daemon.since),
+        queue: counts(daemon),
+        downloads: downloads(daemon),
+        connections: u64::try_from(daemon.connections()).unwrap_or(u64::MAX),
+        outward_refused: daemon.upstream.dialer().refused(),
+    }
+}
+
+/// The outgoing queue, oldest first.
+pub(super) fn queue(daemon: &Daemon) -> Vec<QueueItem> {
+    let list = daemon.store.spool().queue().list();
+    list.into_iter()
+        .map(|request| {
+            let state = state(daemon, &request);
+            item(request, state)
+        })
+        .collect()
+}
+
+/// The outgoing queue in numbers.
+pub(super) fn counts(daemon: &Daemon) -> QueueCounts {
+    let mut counts = QueueCounts::default();
+    daemon.store.spool().queue().visit(|request| {
+        let count = match state(daemon, request) {
+            ItemState::Waiting => &mut counts.waiting,
+            ItemState::Active => &mut counts.active,
+            ItemState::Failed => &mut counts.failed,
+        };
+        *count += 1;
+    });
+    counts
+}
+
+fn downloads(daemon: &Daemon) -> Vec<Download> {
+    let list = daemon.downloads.list();
+    list.iter()
+        .map(|download| {
+            let (bytes, total) = download.progress();
+            Download { url: download.url().to_owned(), bytes, total }
+        })
+        .collect()
+}
+
+fn state(daemon: &Daemon, request: &OutgoingSummary) -> ItemState {
+    match request.state {
+        _ if daemon.fetcher.is_active(&request.place.key()) => ItemState::Active,
+        RequestState::Waiting => ItemState::Waiting,
+        RequestState::Failed { .. } => ItemState::Failed,
+    }
+}
+
+fn item(request: OutgoingSummary, state: ItemState) -> QueueItem {
+    let error = match request.state {
+        RequestState::Failed { reason, .. } => Some(reason),
+        RequestState::Waiting => request.last_error,
+    };
+    QueueItem {
+        key: request.place.key().to_string(),
+        url: request.place.url().to_owned(),
+        method: request.method,
+        kind: match request.kind {
+            RequestKind::Page => ItemKind::Page,
+            RequestKind::Part => ItemKind::Part,
+            RequestKind::Refresh => ItemKind::Refresh,
+            RequestKind::Post => ItemKind::Post,
+        },
+        page: request.page,
+        queued: request.queued,
+        state,
+        attempts: request.attempts,
+        not_before: request.not_before,
+        error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wwwoffle_spool::{Outgoing, Place, Timestamp};
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    #[test]
+    fn a_failed_request_says_why() {
+        let url = CanonicalUrl::parse("http://u:p@h.example/x", &LocalHost::default()).unwrap();
+        let head = b"GET /x HTTP/1.1\r\nHost: h.example\r\n\r\n".to_vec();
+        let queued = Timestamp::UNIX_EPOCH;
+        let mut outgoing = Outgoing::new(Place::of(&url), head, RequestKind::Part, queued);
+        outgoing.page = Some("http://h.example/".to_owned());
+        outgoing.last_error = Some("refused".to_owned());
+        let waiting = item(outgoing.summary(), ItemState::Waiting);
+        assert_eq!((waiting.url.as_str(), waiting.method.as_str()), ("http://h.example/x", "GET"));
+        assert_eq!((waiting.kind, waiting.error.as_deref()), (ItemKind::Part, Some("refused")));
+        assert_eq!(waiting.key, url.key().to_string());
+        outgoing.state = RequestState::Failed { reason: "gone".to_owned(), status: Some(410) };
+        let failed = item(outgoing.summary(), ItemState::Failed);
+        assert_eq!(failed.error.as_deref(), Some("gone"));
+    }
+}

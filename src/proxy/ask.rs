@@ -1,0 +1,260 @@
+//! A request as the proxy sees it: who wants what, and what the origin will be sent.
+
+use std::time::SystemTime;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use hyper::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderValue,
+    PRAGMA, RANGE, REFERER, TE, UPGRADE,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Request, Version};
+use wwwoffle_spool::Place;
+use wwwoffle_url::CanonicalUrl;
+
+use super::decide::{Asked, MethodKind};
+use super::fields::{add_via, has_directive, has_member, list, strip_one_hop};
+use super::intent::{Intent, intent};
+use super::target::Resource;
+use crate::daemon::Daemon;
+use crate::mode::Mode;
+
+/// The largest body of a POST, in bytes, whose answer is kept and which can be queued: the body is
+/// part of the key, so it is read whole first.
+pub const MAX_KEPT_POST: u64 = 256 * 1024;
+
+/// A request for a resource of an origin.
+#[derive(Debug)]
+pub struct Ask {
+    /// The resource; for a POST that can be kept its URL has the digest of the body.
+    pub resource: Resource,
+    /// Where its answer is kept.
+    pub place: Place,
+    /// Its method.
+    pub method: Method,
+    /// Its fields, less those of one hop.
+    pub fields: HeaderMap,
+    /// The version it came in.
+    pub version: Version,
+    /// The protocol it wants to change to, if any.
+    pub upgrade: Option<HeaderValue>,
+    /// Whether the client takes trailers.
+    pub trailers: bool,
+    /// The mode it began under.
+    pub mode: Mode,
+    /// When it came.
+    pub now: SystemTime,
+    /// What the decision is made from.
+    pub asked: Asked,
+    /// The body of a POST that can be kept.
+    pub post: Option<Bytes>,
+}
+
+impl Ask {
+    /// Reads a request. `post` is the body of a POST that was read whole.
+    #[must_use]
+    pub fn new(
+        daemon: &Daemon,
+        mut resource: Resource,
+        request: Parts,
+        post: Option<Bytes>,
+        mode: Mode,
+        now: SystemTime,
+    ) -> Self {
+        let Parts { method, version, headers: mut fields, .. } = request;
+        let upgrade = has_member(&fields, &CONNECTION, "upgrade")
+            .then(|| fields.get(UPGRADE).cloned())
+            .flatten();
+        let trailers = has_member(&fields, &TE, "trailers");
+        strip_one_hop(&mut fields);
+        // Reading the body makes hyper say `100 (Continue)`; the origin is sent the body at once.
+        fields.remove(EXPECT);
+        if let Some(body) = &post {
+            resource.url = resource.url.with_post(&digest(body));
+        }
+        let place = place(&mut resource.url, &fields);
+        let asked = Asked {
+            method: kind(&method, post.is_some()),
+            intent: intent(&method, &fields),
+            reload: is_reload(&fields),
+            only_if_cached: has_directive(&fields, "only-if-cached"),
+            partial: fields.contains_key(RANGE) || upgrade.is_some(),
+            noise: daemon.config.noise().matches(&resource.url).is_some(),
+        };
+        Self { resource, place, method, fields, version, upgrade, trailers, mode, now, asked, post }
+    }
+
+    /// The request as its origin gets it: the client's own spelling, our hop in `Via`.
+    ///
+    /// The body is framed by whoever sends it.
+    #[must_use]
+    pub fn wire(&self, pseudonym: &str) -> Request<()> {
+        let mut request = Request::new(());
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.resource.path.clone().into();
+        let fields = request.headers_mut();
+        fields.reserve(self.fields.len() + 3);
+        fields.insert(HOST, self.resource.host.clone());
+        for (name, value) in &self.fields {
+            if name != HOST {
+                fields.append(name, value.clone());
+            }
+        }
+        if let Some(user) = self.resource.url.user()
+            && !fields.contains_key(AUTHORIZATION)
+        {
+            let password = self.resource.url.password().unwrap_or_default();
+            let pair = [user.as_ref(), b":", password.as_ref()].concat();
+            let value = format!("Basic {}", BASE64_STANDARD.encode(pair));
+            if let Ok(mut value) = HeaderValue::from_str(&value) {
+                value.set_sensitive(true);
+                fields.insert(AUTHORIZATION, value);
+            }
+        }
+        if self.trailers {
+            fields.insert(TE, HeaderValue::from_static("trailers"));
+            fields.insert(CONNECTION, HeaderValue::from_static("te"));
+        }
+        if let Some(protocol) = &self.upgrade {
+            fields.insert(UPGRADE, protocol.clone());
+            fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        }
+        add_via(fields, self.version, pseudonym);
+        request
+    }
+
+    /// Whether it carries something that makes its answer one person's own.
+    #[must_use]
+    pub fn is_personal(&self) -> bool {
+        self.fields.contains_key(COOKIE) || self.fields.contains_key(AUTHORIZATION)
+    }
+
+    /// The page it is a part of: its `Referer`, if that is a page of the web.
+    #[must_use]
+    pub fn page(&self, daemon: &Daemon) -> Option<CanonicalUrl> {
+        let referer = self.fields.get(REFERER)?;
+        let page = CanonicalUrl::parse_bytes(referer.as_bytes(), &daemon.local).ok()?;
+        (!page.is_local()).then(|| page.without_credentials())
+    }
+
+    /// Whether a person sees the answer as a page.
+    #[must_use]
+    pub fn is_for_a_person(&self) -> bool {
+        self.asked.intent == Intent::Person
+    }
+}
+
+/// Whether a request says how long its body is, and the body can be kept.
+#[must_use]
+pub fn has_small_body(method: &Method, fields: &HeaderMap) -> bool {
+    let length = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    method == Method::POST
+        && length
+            .and_then(|value| value.parse().ok())
+            .is_some_and(|size: u64| size <= MAX_KEPT_POST)
+}
+
+fn kind(method: &Method, small_post: bool) -> MethodKind {
+    match *method {
+        Method::GET => MethodKind::Get,
+        Method::HEAD => MethodKind::Head,
+        Method::POST if small_post => MethodKind::Post,
+        _ => MethodKind::Other,
+    }
+}
+
+/// Whether the client will not have a stored answer (RFC 9111 §5.2.1.4, §5.4).
+fn is_reload(fields: &HeaderMap) -> bool {
+    let age_zero = list(fields, &CACHE_CONTROL)
+        .any(|directive| directive.replace(' ', "").eq_ignore_ascii_case("max-age=0"));
+    age_zero
+        || has_directive(fields, "no-cache")
+        || (!fields.contains_key(CACHE_CONTROL) && has_member(fields, &PRAGMA, "no-cache"))
+}
+
+/// Credentials are part of the key. Those of the Basic scheme are those of the URL, so that both
+/// ways of giving them are one; any other scheme makes a variant.
+fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
+    let Some(authorization) = fields.get(AUTHORIZATION) else {
+        return Place::of(url);
+    };
+    if let Some((user, password)) = basic(authorization) {
+        *url = url.with_credentials(&user, Some(&password));
+        return Place::of(url);
+    }
+    let text = String::from_utf8_lossy(authorization.as_bytes());
+    Place::variant(url, &format!("authorization {}", who(&text)))
+}
+
+/// User and password of the Basic scheme (RFC 7617 §2).
+fn basic(authorization: &HeaderValue) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (scheme, token) = authorization.to_str().ok()?.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let pair = BASE64_STANDARD.decode(token.trim()).ok()?;
+    let colon = pair.iter().position(|byte| *byte == b':')?;
+    let (user, password) = pair.split_at(colon);
+    Some((user.to_vec(), password.get(1..).unwrap_or_default().to_vec()))
+}
+
+/// Who is meant by credentials that change with each request: the `username` of the Digest scheme
+/// (RFC 7616 §3.4); any other scheme stands for itself.
+fn who(authorization: &str) -> &str {
+    let is_digest =
+        authorization.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("digest "));
+    let user = authorization.split_once("username=\"").and_then(|(_, rest)| rest.split('"').next());
+    user.filter(|_| is_digest).unwrap_or(authorization)
+}
+
+fn digest(body: &[u8]) -> [u8; 32] {
+    use sha2::Digest;
+    sha2::Sha256::digest(body).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wwwoffle_url::LocalHost;
+
+    #[test]
+    fn a_reload_is_told_by_any_of_its_three_spellings() {
+        for (name, value, want) in [
+            ("cache-control", "no-cache", true),
+            ("cache-control", "max-age=0", true),
+            ("cache-control", "Max-Age = 0", true),
+            ("cache-control", "max-age=00", false),
+            ("cache-control", "max-age=60", false),
+            ("pragma", "no-cache", true),
+            ("accept", "*/*", false),
+        ] {
+            let fields: HeaderMap =
+                [(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect();
+            assert_eq!(is_reload(&fields), want, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_one_key_however_they_are_given() {
+        let url = |text| CanonicalUrl::parse(text, &LocalHost::default()).unwrap();
+        let key = |text, authorization: Option<&str>| {
+            let fields = authorization
+                .map(|value| (AUTHORIZATION, value.parse().unwrap()))
+                .into_iter()
+                .collect();
+            place(&mut url(text), &fields).key()
+        };
+        let basic = key("http://h.example/", Some("Basic dTpw"));
+        assert_eq!(basic, key("http://u:p@h.example/", None));
+        assert_eq!(basic, key("http://h.example/", Some("basic  dTpw")));
+        assert_ne!(basic, key("http://h.example/", None));
+        assert_ne!(basic, key("http://h.example/", Some("Bearer dTpw")));
+        let digest = |nonce| format!("Digest username=\"u\", realm=\"r\", nonce=\"{nonce}\"");
+        assert_eq!(
+            key("http://h.example/", Some(&digest("1"))),
+            key("http://h.example/", Some(&digest("2")))
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! The bodies we send: whole, from a download, from the spool, or straight from an origin.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, Full, StreamBody};
+use hyper::HeaderMap;
+use hyper::body::Frame;
+use tokio::task::spawn_blocking;
+use wwwoffle_spool::{Body as KeptBody, BodyFile, Verifier};
+
+use super::download::{BodyError, FeedReader};
+use crate::store::{Kept, Store};
+use crate::upstream::{AnswerBody, BoxError};
+
+/// A response body on its way to a client.
+pub type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// How much one read of a kept body brings, in bytes.
+const READ_SIZE: usize = 128 * 1024;
+
+/// No body.
+#[must_use]
+pub fn empty() -> Body {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A body that is here whole.
+#[must_use]
+pub fn whole(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A body that is on its way in.
+#[must_use]
+pub fn download(reader: FeedReader) -> Body {
+    let frames = stream::unfold(reader, |mut reader| async move {
+        let frame = reader.next().await?;
+        Some((frame.map_err(BoxError::from), reader))
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// A body that goes through without being kept.
+#[must_use]
+pub fn passing(body: AnswerBody) -> Body {
+    body.map_err(BoxError::from).boxed_unsync()
+}
+
+/// A kept body, with its trailers.
+///
+/// One that is read from the disk is checked against its digest as it goes. Its last piece is held
+/// back until the digest has agreed, so that a damaged body never looks whole to who receives it.
+#[must_use]
+pub fn kept(store: &Store, kept: &Arc<Kept>, trailers: Option<HeaderMap>) -> Body {
+    match kept.entry.body() {
+        KeptBody::Whole(bytes) if trailers.is_none() => whole(Bytes::from_owner(bytes.clone())),
+        KeptBody::Whole(bytes) => {
+            let data = Ok(Frame::data(Bytes::from_owner(bytes.clone())));
+            let end = trailers.map(|trailers| Ok(Frame::trailers(trailers)));
+            StreamBody::new(stream::iter(std::iter::once(data).chain(end))).boxed_unsync()
+        }
+        KeptBody::File(file) => {
+            let reading = Reading {
+                store: store.clone(),
+                kept: Arc::clone(kept),
+                file: file.clone(),
+                verifier: Some(file.verifier()),
+                position: 0,
+                trailers,
+            };
+            let frames = stream::unfold(Some(reading), |reading| async move {
+                reading?.next().await.map_or_else(
+                    |error| Some((Err(BoxError::from(error)), None)),
+                    |next| next.map(|(frame, reading)| (Ok(frame), Some(reading))),
+                )
+            });
+            StreamBody::new(frames).boxed_unsync()
+        }
+    }
+}
+
+/// A kept body being read from the disk.
+struct Reading {
+    store: Store,
+    kept: Arc<Kept>,
+    file: BodyFile,
+    /// Gone when the body has been read to its end.
+    verifier: Option<Verifier>,
+    position: u64,
+    trailers: Option<HeaderMap>,
+}
+
+impl Reading {
+    async fn next(mut self) -> Result<Option<(Frame<Bytes>, Self)>, BodyError> {
+        let Some(verifier) = self.verifier.take() else {
+            return Ok(self.trailers.take().map(|trailers| (Frame::trailers(trailers), self)));
+        };
+        if self.position == self.file.len() {
+            return Ok(None);
+        }
+        let (file, position) = (self.file.clone(), self.position);
+        let read = move || read_piece(&file, position, verifier);
+        let piece = match spawn_blocking(read).await {
+            Ok(piece) => piece,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        };
+        match piece {
+            Piece::Data(bytes, verifier) => {
+                self.position = self.position.saturating_add(length(&bytes));
+                self.verifier = verifier;
+                Ok(Some((Frame::data(bytes), self)))
+            }
+            Piece::Damaged => {
+                self.store.set_aside(self.kept).await;
+                Err(BodyError::Damaged)
+            }
+            Piece::Unreadable(error) => {
+                Err(BodyError::Disk(Arc::new(std::io::Error::other(error))))
+            }
+        }
+    }
+}
+
+enum Piece {
+    /// The next bytes, and the verifier if more follow.
+    Data(Bytes, Option<Verifier>),
+    Damaged,
+    Unreadable(wwwoffle_spool::Error),
+}
+
+fn read_piece(file: &BodyFile, position: u64, mut verifier: Verifier) -> Piece {
+    let left = usize::try_from(file.len() - position).unwrap_or(usize::MAX);
+    let mut buffer = vec![0; left.min(READ_SIZE)];
+    match file.read_at(position, &mut buffer) {
+        Ok(read) => buffer.truncate(read),
+        Err(error) => return Piece::Unreadable(error),
+    }
+    verifier.update(&buffer);
+    let bytes = Bytes::from(buffer);
+    if position + length(&bytes) < file.len() {
+        Piece::Data(bytes, Some(verifier))
+    } else if verifier.finish() {
+        Piece::Data(bytes, None)
+    } else {
+        Piece::Damaged
+    }
+}
+
+fn length(bytes: &Bytes) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}

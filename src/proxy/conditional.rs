@@ -1,0 +1,182 @@
+//! A client's own conditions, judged against the answer we have for it (RFC 9110 §13).
+//!
+//! A client's conditions do not go to the origin as they are: the origin would judge them against
+//! the client's copy, and a `304` would leave us with nothing to keep. We ask for what we lack,
+//! and judge the conditions ourselves.
+
+use hyper::header::{
+    ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,
+    LAST_MODIFIED, SET_COOKIE, VARY,
+};
+use hyper::{HeaderMap, StatusCode};
+
+use super::fields::list;
+
+/// The fields that make a request conditional.
+const CONDITIONS: [HeaderName; 5] =
+    [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE];
+
+/// Takes the conditions out of a request, which then asks for the whole answer.
+pub fn strip(fields: &mut HeaderMap) {
+    for name in CONDITIONS {
+        fields.remove(name);
+    }
+}
+
+/// What a client says of the copy it has already.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    if_none_match: Vec<String>,
+    if_modified_since: Option<String>,
+}
+
+impl Conditions {
+    /// Reads the conditions of a GET or HEAD that compare the client's copy with ours. Those on
+    /// ranges (`If-Range`) and on changes (`If-Match`) do not matter for a whole answer.
+    #[must_use]
+    pub fn of(request: &HeaderMap) -> Self {
+        let date = request.get(IF_MODIFIED_SINCE).and_then(|value| value.to_str().ok());
+        Self {
+            if_none_match: list(request, &IF_NONE_MATCH).map(str::to_owned).collect(),
+            if_modified_since: date.map(str::to_owned),
+        }
+    }
+
+    /// Whether the client's copy is the answer with this `status` and these fields, so that
+    /// `304 (Not Modified)` says enough (RFC 9110 §13.2.2 steps 3 and 4).
+    #[must_use]
+    pub fn are_met_by(&self, status: StatusCode, answer: &HeaderMap) -> bool {
+        if status != StatusCode::OK {
+            // RFC 9110 §13.2.1: conditions count only where the answer without them is a success.
+            return false;
+        }
+        let field = |name| {
+            answer.get(name).and_then(|value: &hyper::header::HeaderValue| value.to_str().ok())
+        };
+        if !self.if_none_match.is_empty() {
+            return self.if_none_match.iter().any(|given| {
+                given == "*" || field(ETAG).is_some_and(|tag| weakly_equal(given, tag))
+            });
+        }
+        let date = |text: &str| httpdate::parse_http_date(text.trim()).ok();
+        match (
+            self.if_modified_since.as_deref().and_then(date),
+            field(LAST_MODIFIED).and_then(date),
+        ) {
+            (Some(since), Some(modified)) => modified <= since,
+            _ => false,
+        }
+    }
+}
+
+/// The fields of a `304` that stands for an answer (RFC 9110 §15.4.5): all but those that describe
+/// the content itself.
+pub fn not_modified(answer: &mut HeaderMap) {
+    use hyper::header::{
+        CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, TRAILER,
+    };
+    let has_tag = answer.contains_key(ETAG);
+    for name in
+        [CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, TRAILER]
+    {
+        answer.remove(name);
+    }
+    if has_tag {
+        answer.remove(LAST_MODIFIED);
+    }
+}
+
+/// Asks the origin whether a kept answer still holds: adds our own conditions to `request`.
+/// Returns whether there was something to ask with.
+///
+/// `personal` says that the request carries a cookie or credentials. An entity tag names one
+/// representation among all of a resource; a date does not, so where the answer varies or is
+/// personal a date proves nothing.
+pub fn add_ours(request: &mut HeaderMap, kept: &HeaderMap, personal: bool) -> bool {
+    let mut asked = false;
+    if let Some(tag) = kept.get(ETAG) {
+        request.insert(IF_NONE_MATCH, tag.clone());
+        asked = true;
+    }
+    let date_is_enough = !personal && !kept.contains_key(VARY) && !kept.contains_key(SET_COOKIE);
+    if let Some(date) = kept.get(LAST_MODIFIED)
+        && (asked || date_is_enough)
+    {
+        request.insert(IF_MODIFIED_SINCE, date.clone());
+        asked = true;
+    }
+    asked
+}
+
+/// The weak comparison (RFC 9110 §8.8.3.2).
+fn weakly_equal(one: &str, other: &str) -> bool {
+    fn opaque(tag: &str) -> &str {
+        tag.strip_prefix("W/").unwrap_or(tag)
+    }
+    opaque(one) == opaque(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(pairs: &[(&HeaderName, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| ((*name).clone(), value.parse().unwrap())).collect()
+    }
+
+    const OLD: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+    const NEW: &str = "Mon, 07 Nov 1994 08:49:37 GMT";
+
+    #[test]
+    fn conditions_are_judged_in_the_order_of_the_standard() {
+        for (asked, answer, want) in [
+            (vec![(&IF_NONE_MATCH, "\"a\"")], vec![(&ETAG, "\"a\"")], true),
+            (vec![(&IF_NONE_MATCH, "W/\"a\"")], vec![(&ETAG, "\"a\"")], true),
+            (vec![(&IF_NONE_MATCH, "\"b\", \"a\"")], vec![(&ETAG, "W/\"a\"")], true),
+            (vec![(&IF_NONE_MATCH, "*")], vec![], true),
+            (vec![(&IF_NONE_MATCH, "\"b\"")], vec![(&ETAG, "\"a\"")], false),
+            (vec![(&IF_NONE_MATCH, "\"a\"")], vec![], false),
+            (vec![(&IF_MODIFIED_SINCE, NEW)], vec![(&LAST_MODIFIED, OLD)], true),
+            (vec![(&IF_MODIFIED_SINCE, OLD)], vec![(&LAST_MODIFIED, OLD)], true),
+            (vec![(&IF_MODIFIED_SINCE, OLD)], vec![(&LAST_MODIFIED, NEW)], false),
+            (vec![(&IF_MODIFIED_SINCE, "rubbish")], vec![(&LAST_MODIFIED, OLD)], false),
+            // A tag that differs outweighs a date that agrees.
+            (
+                vec![(&IF_NONE_MATCH, "\"b\""), (&IF_MODIFIED_SINCE, NEW)],
+                vec![(&ETAG, "\"a\""), (&LAST_MODIFIED, OLD)],
+                false,
+            ),
+            (vec![], vec![(&ETAG, "\"a\"")], false),
+        ] {
+            let mut request = fields(&asked);
+            let conditions = Conditions::of(&request);
+            strip(&mut request);
+            assert!(request.is_empty(), "{asked:?}");
+            let met = conditions.are_met_by(StatusCode::OK, &fields(&answer));
+            assert_eq!(met, want, "{asked:?} {answer:?}");
+            assert!(!conditions.are_met_by(StatusCode::NOT_FOUND, &fields(&answer)));
+        }
+    }
+
+    #[test]
+    fn a_date_is_asked_with_only_where_it_proves_something() {
+        let both = [(&ETAG, "\"a\""), (&LAST_MODIFIED, OLD)];
+        let date = [(&LAST_MODIFIED, OLD)];
+        let varying = [(&LAST_MODIFIED, OLD), (&VARY, "Accept-Language")];
+        let cookie = [(&LAST_MODIFIED, OLD), (&SET_COOKIE, "a=b")];
+        for (kept, personal, want) in [
+            (&both[..], false, vec![IF_NONE_MATCH, IF_MODIFIED_SINCE]),
+            (&both[..], true, vec![IF_NONE_MATCH, IF_MODIFIED_SINCE]),
+            (&date[..], false, vec![IF_MODIFIED_SINCE]),
+            (&date[..], true, vec![]),
+            (&varying[..], false, vec![]),
+            (&cookie[..], false, vec![]),
+            (&[][..], false, vec![]),
+        ] {
+            let mut request = HeaderMap::new();
+            let asked = add_ours(&mut request, &fields(kept), personal);
+            assert_eq!(request.keys().cloned().collect::<Vec<_>>(), want, "{kept:?} {personal}");
+            assert_eq!(asked, !want.is_empty());
+        }
+    }
+}

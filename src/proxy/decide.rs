@@ -1,0 +1,232 @@
+//! What to do with a request: one function, one table, no side effects.
+//!
+//! The table is printed for people in `docs/decisions.md`; the test below is the same table.
+
+use super::intent::Intent;
+use crate::mode::Mode;
+
+/// What is asked, as far as the decision needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent property of a request")]
+pub struct Asked {
+    /// The method, by what may be kept of it.
+    pub method: MethodKind,
+    /// Who asks.
+    pub intent: Intent,
+    /// The client wants a new copy: `Cache-Control: no-cache` or `max-age=0`, `Pragma: no-cache`.
+    pub reload: bool,
+    /// The client wants nothing that has to be fetched (RFC 9111 §5.2.1.7).
+    pub only_if_cached: bool,
+    /// The answer will not be a whole page: a range was asked for, or another protocol.
+    pub partial: bool,
+    /// On the list of what browsers send by themselves.
+    pub noise: bool,
+}
+
+/// Methods by what may be kept of their answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MethodKind {
+    /// GET.
+    Get,
+    /// HEAD: answered from a kept GET.
+    Head,
+    /// POST with a body small enough to be its own key.
+    Post,
+    /// All others: passed on, never kept.
+    Other,
+}
+
+/// What the spool has for the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Nothing.
+    Nothing,
+    /// An answer, but in a coding this client does not take.
+    Uncoded,
+    /// An answer that can be served as it is.
+    Whole,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Serve what is kept.
+    Serve,
+    /// Serve what is kept, and queue the request so that it is fetched anew.
+    ServeAndRefresh,
+    /// Ask the origin whether what is kept still holds, keep the answer.
+    Revalidate,
+    /// Ask the origin, keep the answer.
+    Fetch,
+    /// Ask the origin, keep nothing.
+    Pass,
+    /// Queue the request, answer with the will-get page.
+    QueuePage,
+    /// Queue the request as a part of its page, answer with nothing.
+    QueuePart,
+    /// Ask the person whether to queue it.
+    Confirm,
+    /// Do nothing.
+    Refuse(Refusal),
+}
+
+/// Why nothing is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Offline, and not worth fetching later.
+    Noise,
+    /// Offline, and of no use later: a changing method, an upgrade, a script's POST.
+    OnlyOnline,
+    /// `only-if-cached`, and it is not.
+    NotKept,
+}
+
+/// Decides what is done with a request. Pure: the same arguments give the same decision.
+#[must_use]
+pub fn decide(mode: Mode, kept: Kept, asked: Asked) -> Decision {
+    match mode {
+        Mode::Online => with_a_line(kept, asked),
+        Mode::Autodial => match kept {
+            Kept::Whole if !asked.reload && asked.reads() => Decision::Serve,
+            _ => with_a_line(kept, asked),
+        },
+        Mode::Offline => without_a_line(kept, asked),
+    }
+}
+
+impl Asked {
+    /// Whether an answer kept earlier can be this request's answer without asking anybody.
+    fn reads(self) -> bool {
+        matches!(self.method, MethodKind::Get | MethodKind::Head)
+    }
+}
+
+fn with_a_line(kept: Kept, asked: Asked) -> Decision {
+    if asked.only_if_cached {
+        return match kept {
+            Kept::Whole | Kept::Uncoded if asked.reads() => Decision::Serve,
+            _ => Decision::Refuse(Refusal::NotKept),
+        };
+    }
+    match (asked.method, kept) {
+        _ if asked.partial => Decision::Pass,
+        (MethodKind::Get, Kept::Nothing | Kept::Uncoded) | (MethodKind::Post, _) => Decision::Fetch,
+        (MethodKind::Get, Kept::Whole) => Decision::Revalidate,
+        (MethodKind::Head | MethodKind::Other, _) => Decision::Pass,
+    }
+}
+
+fn without_a_line(kept: Kept, asked: Asked) -> Decision {
+    match (asked.method, kept) {
+        (MethodKind::Get | MethodKind::Head, Kept::Whole | Kept::Uncoded) => {
+            if asked.reload && !asked.noise && asked.intent != Intent::Part {
+                Decision::ServeAndRefresh
+            } else {
+                Decision::Serve
+            }
+        }
+        // A script that asks for data by POST gets the data it got before; a form that a person
+        // sends again is never answered as if it had been sent.
+        (MethodKind::Post, Kept::Whole | Kept::Uncoded) if asked.intent == Intent::Part => {
+            Decision::Serve
+        }
+        _ if asked.noise => Decision::Refuse(Refusal::Noise),
+        _ if asked.only_if_cached => Decision::Refuse(Refusal::NotKept),
+        (MethodKind::Get | MethodKind::Head, Kept::Nothing) => match asked.intent {
+            Intent::Person | Intent::Program => Decision::QueuePage,
+            Intent::Part => Decision::QueuePart,
+        },
+        (MethodKind::Post, _) if asked.intent == Intent::Person => Decision::Confirm,
+        (MethodKind::Post | MethodKind::Other, _) => Decision::Refuse(Refusal::OnlyOnline),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row of the table: mode, what is kept, what is asked, what is done. `-` stands for any.
+    fn parse(row: &str) -> (Mode, Kept, Asked) {
+        let words: Vec<_> = row.split_whitespace().collect();
+        let has = |word: &str| words.contains(&word);
+        let mode = words[0].parse().unwrap();
+        let kept = match words[1] {
+            "nothing" => Kept::Nothing,
+            "uncoded" => Kept::Uncoded,
+            "whole" => Kept::Whole,
+            other => panic!("{other}"),
+        };
+        let method = match words[2] {
+            "GET" => MethodKind::Get,
+            "HEAD" => MethodKind::Head,
+            "POST" => MethodKind::Post,
+            _ => MethodKind::Other,
+        };
+        let intent = match words[3] {
+            "person" => Intent::Person,
+            "part" => Intent::Part,
+            _ => Intent::Program,
+        };
+        let asked = Asked {
+            method,
+            intent,
+            reload: has("reload"),
+            only_if_cached: has("only-if-cached"),
+            partial: has("partial"),
+            noise: has("noise"),
+        };
+        (mode, kept, asked)
+    }
+
+    #[test]
+    fn the_table_holds() {
+        let mut wrong = Vec::new();
+        for (number, row) in (1..).zip(include_str!("decide.txt").lines()) {
+            let Some((given, want)) = row.split_once("->").filter(|_| !row.starts_with('#')) else {
+                continue;
+            };
+            let (mode, kept, asked) = parse(given);
+            let got = format!("{:?}", decide(mode, kept, asked));
+            if got != want.trim() {
+                wrong.push(format!("decide.txt:{number}: {} got {got}", row.trim()));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn offline_never_asks_an_origin_and_a_kept_page_is_never_refused() {
+        for kept in [Kept::Nothing, Kept::Uncoded, Kept::Whole] {
+            for bits in 0..16_u8 {
+                for method in
+                    [MethodKind::Get, MethodKind::Head, MethodKind::Post, MethodKind::Other]
+                {
+                    for intent in [Intent::Person, Intent::Part, Intent::Program] {
+                        let asked = Asked {
+                            method,
+                            intent,
+                            reload: bits & 1 != 0,
+                            only_if_cached: bits & 2 != 0,
+                            partial: bits & 4 != 0,
+                            noise: bits & 8 != 0,
+                        };
+                        let decision = decide(Mode::Offline, kept, asked);
+                        assert!(
+                            !matches!(
+                                decision,
+                                Decision::Fetch | Decision::Pass | Decision::Revalidate
+                            ),
+                            "{asked:?}"
+                        );
+                        if kept != Kept::Nothing && asked.reads() {
+                            assert!(
+                                matches!(decision, Decision::Serve | Decision::ServeAndRefresh),
+                                "{asked:?}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! One body on its way in, read by any number of clients while it is written to the spool.
+//!
+//! The writer appends; each reader has its own position and its own speed. What was written to
+//! disk is read back from there, so a slow reader costs no memory. The last stretch stays in a
+//! window of memory, where readers that keep up find it without touching the disk. When the disk
+//! fails, the window becomes the only way on: it is bounded, and the writer then goes at the pace
+//! of the slowest reader.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use hyper::HeaderMap;
+use hyper::body::Frame;
+use tokio::sync::{Notify, watch};
+
+use crate::upstream::Failure;
+
+/// How much one read from the disk brings, in bytes.
+const READ_SIZE: usize = 128 * 1024;
+
+/// How much the window holds at most once the disk has failed, in bytes.
+const MAX_WINDOW: u64 = 1024 * 1024;
+
+/// Reads back what was written, from anywhere.
+pub trait ReadAt: Send + Sync + 'static {
+    /// Fills `buffer` with the bytes from `offset` on, as many as there are; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// What the disk said.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+/// How a body ended.
+#[derive(Clone, Debug)]
+pub enum End {
+    /// It came whole, with these trailers.
+    Whole(Option<Arc<HeaderMap>>),
+    /// It did not.
+    Broken(Arc<Failure>),
+}
+
+/// Why a reader cannot go on.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum BodyError {
+    /// The origin's body broke off.
+    #[error("the answer broke off")]
+    Broken(#[source] Arc<Failure>),
+    /// What was written cannot be read back.
+    #[error("the spool cannot be read")]
+    Disk(#[source] Arc<io::Error>),
+    /// What is kept is not what was written.
+    #[error("the kept body is damaged")]
+    Damaged,
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Feed({} bytes, {} readers)", self.length(), self.readers())
+    }
+}
+
+/// The shared state of one body.
+pub struct Feed {
+    state: Mutex<State>,
+    /// Counts changes, so that a reader misses none between looking and waiting.
+    changes: watch::Sender<u64>,
+    /// Told when a reader has moved on.
+    moved: Notify,
+}
+
+struct State {
+    disk: Option<Arc<dyn ReadAt>>,
+    /// Bytes that can be read from `disk`.
+    on_disk: u64,
+    /// The last stretch of the body, from `window_start` on.
+    window: VecDeque<Bytes>,
+    window_start: u64,
+    readers: HashMap<u64, u64>,
+    next_reader: u64,
+    end: Option<End>,
+}
+
+impl State {
+    fn window_end(&self) -> u64 {
+        self.window_start + self.window.iter().map(length).sum::<u64>()
+    }
+
+    /// Drops from the window what every reader has had.
+    fn trim(&mut self) {
+        let slowest = self.readers.values().min().copied().unwrap_or(u64::MAX);
+        while let Some(front) = self.window.front()
+            && self.window_start + length(front) <= slowest
+        {
+            self.window_start += length(front);
+            self.window.pop_front();
+        }
+    }
+}
+
+fn length(bytes: &Bytes) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+impl Feed {
+    /// A body of which nothing has come.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                disk: None,
+                on_disk: 0,
+                window: VecDeque::new(),
+                window_start: 0,
+                readers: HashMap::new(),
+                next_reader: 0,
+                end: None,
+            }),
+            changes: watch::Sender::new(0),
+            moved: Notify::new(),
+        })
+    }
+
+    /// Tells where the body will be written.
+    pub fn set_disk(&self, disk: Arc<dyn ReadAt>) {
+        self.lock().disk = Some(disk);
+    }
+
+    /// Tells that `stretch` has been written to the disk at the end of the body.
+    pub fn written(&self, stretch: Vec<Bytes>) {
+        let mut state = self.lock();
+        state.window_start = state.on_disk;
+        state.on_disk += stretch.iter().map(length).sum::<u64>();
+        state.window = stretch.into();
+        drop(state);
+        self.changed();
+    }
+
+    /// Tells that the disk takes no more: from here on the body is in the window alone.
+    pub fn spill(&self) {
+        let mut state = self.lock();
+        state.window.clear();
+        state.window_start = state.on_disk;
+    }
+
+    /// Appends to the window after [`Feed::spill`], waiting for the slowest reader when it is full.
+    /// Returns `false` when nobody reads any more, and the rest of the body is nobody's.
+    pub async fn push(&self, chunk: Bytes) -> bool {
+        loop {
+            let moved = self.moved.notified();
+            {
+                let mut state = self.lock();
+                if state.readers.is_empty() {
+                    return false;
+                }
+                state.trim();
+                if state.window_end() - state.window_start < MAX_WINDOW {
+                    state.window.push_back(chunk);
+                    break;
+                }
+            }
+            moved.await;
+        }
+        self.changed();
+        true
+    }
+
+    /// Tells that the body has ended.
+    pub fn finish(&self, end: End) {
+        self.lock().end.get_or_insert(end);
+        self.changed();
+    }
+
+    /// How many bytes have come.
+    pub fn length(&self) -> u64 {
+        let state = self.lock();
+        state.on_disk.max(state.window_end())
+    }
+
+    /// How many clients read it now.
+    pub fn readers(&self) -> usize {
+        self.lock().readers.len()
+    }
+
+    /// Resolves when nobody reads.
+    pub async fn abandoned(&self) {
+        loop {
+            let moved = self.moved.notified();
+            if self.readers() == 0 {
+                return;
+            }
+            moved.await;
+        }
+    }
+
+    /// A reader from the first byte on; `None` when the first bytes are gone already.
+    pub fn read(self: &Arc<Self>) -> Option<FeedReader> {
+        let mut state = self.lock();
+        if state.on_disk == 0 && state.window_start > 0 {
+            return None;
+        }
+        let id = state.next_reader;
+        state.next_reader += 1;
+        state.readers.insert(id, 0);
+        drop(state);
+        let changes = self.changes.subscribe();
+        Some(FeedReader { feed: Arc::clone(self), id, position: Some(0), changes })
+    }
+
+    fn look(&self, position: u64) -> Next {
+        let state = self.lock();
+        if position >= state.window_start {
+            let mut start = state.window_start;
+            for chunk in &state.window {
+                let end = start + length(chunk);
+                if position < end {
+                    let skip = usize::try_from(position - start).unwrap_or(usize::MAX);
+                    return Next::Chunk(chunk.slice(skip..));
+                }
+                start = end;
+            }
+        }
+        if position < state.on_disk
+            && let Some(disk) = &state.disk
+        {
+            let left = usize::try_from(state.on_disk - position).unwrap_or(usize::MAX);
+            return Next::Disk(Arc::clone(disk), left.min(READ_SIZE));
+        }
+        state.end.clone().map_or(Next::Wait, Next::End)
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every change to the state is made whole before anything that could panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One client's place in a body.
+#[derive(Debug)]
+pub struct FeedReader {
+    feed: Arc<Feed>,
+    id: u64,
+    /// `None` when the end has been told.
+    position: Option<u64>,
+    changes: watch::Receiver<u64>,
+}
+
+/// What a reader finds at its position.
+enum Next {
+    Chunk(Bytes),
+    Disk(Arc<dyn ReadAt>, usize),
+    End(End),
+    Wait,
+}
+
+impl FeedReader {
+    /// The next piece of the body, or its trailers; `None` at its end. Dropping the future loses
+    /// nothing.
+    pub async fn next(&mut self) -> Option<Result<Frame<Bytes>, BodyError>> {
+        loop {
+            let position = self.position?;
+            self.changes.mark_unchanged();
+            let chunk = match self.feed.look(position) {
+                Next::Chunk(chunk) => chunk,
+                Next::Disk(disk, size) => match read_disk(disk, position, size).await {
+                    Ok(chunk) => chunk,
+                    Err(error) => {
+                        self.position = None;
+                        return Some(Err(error));
+                    }
+                },
+                Next::End(End::Whole(None)) => return None,
+                Next::End(End::Whole(Some(trailers))) => {
+                    self.position = None;
+                    return Some(Ok(Frame::trailers(HeaderMap::clone(&trailers))));
+                }
+                Next::End(End::Broken(failure)) => {
+                    self.position = None;
+                    return Some(Err(BodyError::Broken(failure)));
+                }
+                Next::Wait => {
+                    // The sender is in the feed, and the feed is held by this reader.
+                    let _open = self.changes.changed().await;
+                    continue;
+                }
+            };
+            self.advance(position + length(&chunk));
+            return Some(Ok(Frame::data(chunk)));
+        }
+    }
+
+    fn advance(&mut self, to: u64) {
+        self.position = Some(to);
+        self.feed.lock().readers.insert(self.id, to);
+        self.feed.moved.notify_waiters();
+    }
+}
+
+impl Drop for FeedReader {
+    fn drop(&mut self) {
+        self.feed.lock().readers.remove(&self.id);
+        self.feed.moved.notify_waiters();
+    }
+}
+
+async fn read_disk(disk: Arc<dyn ReadAt>, offset: u64, size: usize) -> Result<Bytes, BodyError> {
+    let read = move || {
+        let mut buffer = vec![0; size];
+        let length = disk.read_at(offset, &mut buffer)?;
+        buffer.truncate(length);
+        if buffer.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Bytes::from(buffer))
+    };
+    tokio::task::spawn_blocking(read)
+        .await
+        .unwrap_or_else(|panicked| Err(io::Error::other(panicked)))
+        .map_err(|error| BodyError::Disk(Arc::new(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file in memory.
+    #[derive(Default)]
+    struct Memory(Mutex<Vec<u8>>);
+
+    impl ReadAt for Memory {
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+            let bytes = self.0.lock().unwrap();
+            let from = usize::try_from(offset).unwrap().min(bytes.len());
+            let length = buffer.len().min(bytes.len() - from);
+            buffer[..length].copy_from_slice(&bytes[from..from + length]);
+            Ok(length)
+        }
+    }
+
+    fn write(feed: &Feed, disk: &Memory, chunk: &'static [u8]) {
+        disk.0.lock().unwrap().extend_from_slice(chunk);
+        feed.written(vec![Bytes::from_static(chunk)]);
+    }
+
+    async fn rest(reader: &mut FeedReader) -> Result<Vec<u8>, BodyError> {
+        let mut body = Vec::new();
+        while let Some(frame) = reader.next().await {
+            if let Ok(data) = frame?.into_data() {
+                body.extend_from_slice(&data);
+            }
+        }
+        Ok(body)
+    }
+
+    #[tokio::test]
+    async fn early_and_late_readers_read_the_same() {
+        let disk = Arc::new(Memory::default());
+        let feed = Feed::new();
+        feed.set_disk(disk.clone());
+        let mut early = feed.read().unwrap();
+        write(&feed, &disk, b"one ");
+        let first = early.next().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(first, "one ");
+        write(&feed, &disk, b"two ");
+        write(&feed, &disk, b"three");
+        let mut late = feed.read().unwrap();
+        feed.finish(End::Whole(None));
+        assert_eq!(rest(&mut early).await.unwrap(), b"two three");
+        assert_eq!(rest(&mut late).await.unwrap(), b"one two three");
+        assert_eq!(feed.length(), 13);
+    }
+
+    #[tokio::test]
+    async fn trailers_come_once_at_the_end() {
+        let feed = Feed::new();
+        let mut reader = feed.read().unwrap();
+        let trailers = [(hyper::header::ETAG, "\"t\"".parse().unwrap())].into_iter().collect();
+        feed.finish(End::Whole(Some(Arc::new(trailers))));
+        assert!(reader.next().await.unwrap().unwrap().is_trailers());
+        assert!(reader.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_broken_body_ends_every_reader_with_an_error_after_what_came() {
+        let disk = Arc::new(Memory::default());
+        let feed = Feed::new();
+        feed.set_disk(disk.clone());
+        write(&feed, &disk, b"half");
+        let mut reader = feed.read().unwrap();
+        feed.finish(End::Broken(Arc::new(Failure::Stalled)));
+        assert!(reader.next().await.unwrap().unwrap().is_data());
+        assert!(matches!(reader.next().await, Some(Err(BodyError::Broken(_)))));
+    }
+
+    #[tokio::test]
+    async fn when_the_disk_fails_the_writer_goes_at_the_pace_of_its_readers() {
+        let disk = Arc::new(Memory::default());
+        let feed = Feed::new();
+        feed.set_disk(disk.clone());
+        write(&feed, &disk, b"disk ");
+        let mut reader = feed.read().unwrap();
+        feed.spill();
+        let chunk = Bytes::from(vec![b'x'; 400_000]);
+        for _ in 0..3 {
+            assert!(feed.push(chunk.clone()).await);
+        }
+        let writer = Arc::clone(&feed);
+        let last = chunk.clone();
+        let push = async move {
+            let taken = writer.push(last).await;
+            writer.finish(End::Whole(None));
+            taken
+        };
+        let (taken, body) = tokio::join!(push, rest(&mut reader));
+        assert!(taken);
+        assert_eq!(body.unwrap().len(), 5 + 4 * 400_000);
+        drop(reader);
+        assert!(!feed.push(chunk).await, "nobody reads");
+        feed.abandoned().await;
+    }
+}

@@ -1,0 +1,260 @@
+//! Answers on their way in, shared by all who want them.
+//!
+//! A download runs in a task of its own, so that it does not end with the client that asked first.
+//! Whoever asks for the same thing meanwhile joins it: the same key, the same cookie, the same
+//! credentials, and, once the head is known, the same values of what the answer varies with.
+
+mod feed;
+mod run;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, VARY};
+use hyper::{HeaderMap, Request, StatusCode};
+use tokio::sync::{mpsc, watch};
+use wwwoffle_spool::Place;
+use wwwoffle_url::Key;
+
+pub use feed::{BodyError, End, Feed, FeedReader, ReadAt};
+pub use run::run;
+
+use super::fields::list;
+use super::keep::NotKept;
+use crate::upstream::{Answer, Failure, Interim, Origin};
+
+/// Everything a download needs to know.
+#[derive(Debug)]
+pub struct Job {
+    /// Where the answer will be kept.
+    pub place: Place,
+    /// Whom to ask.
+    pub origin: Origin,
+    /// The request as it will be sent, conditions of our own included.
+    pub head: Request<()>,
+    /// The body of a POST.
+    pub body: Option<Bytes>,
+    /// The status of what is kept already.
+    pub kept: Option<StatusCode>,
+    /// Whether it goes on though no client reads it.
+    pub unattended: bool,
+    /// Where interim answers go.
+    pub interim: Option<mpsc::Sender<Interim>>,
+}
+
+/// What came of the request, as soon as the head is here.
+#[derive(Clone, Debug)]
+pub enum Headed {
+    /// An answer that is being kept; its body is in [`Download::feed`].
+    Keeping(Arc<AnswerHead>),
+    /// `304`: what is kept still holds. The fields are those of the `304`.
+    Unchanged(Arc<HeaderMap>),
+    /// An answer that is not kept: only the first who asked gets it, from [`Download::take`].
+    Passing(NotKept),
+    /// An answer that should be kept and cannot: the spool failed. As with `Passing`.
+    Unkeepable(Arc<wwwoffle_spool::Error>),
+    /// No answer.
+    Failed(Arc<Failure>),
+}
+
+/// The head of an answer, less the fields of one hop.
+#[derive(Clone, Debug)]
+pub struct AnswerHead {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its fields.
+    pub fields: HeaderMap,
+    /// The length of its body in bytes, if the origin told.
+    pub length: Option<u64>,
+}
+
+/// Which requests are one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct JoinKey {
+    place: Key,
+    cookie: Vec<HeaderValue>,
+    credentials: Vec<HeaderValue>,
+}
+
+impl JoinKey {
+    fn of(place: &Place, fields: &HeaderMap) -> Self {
+        let all = |name: HeaderName| fields.get_all(name).iter().cloned().collect();
+        Self { place: place.key(), cookie: all(COOKIE), credentials: all(AUTHORIZATION) }
+    }
+}
+
+/// One answer on its way in.
+#[derive(Debug)]
+pub struct Download {
+    key: JoinKey,
+    /// Without credentials.
+    url: String,
+    started: SystemTime,
+    /// The fields of the request, for what the answer may vary with.
+    request: HeaderMap,
+    headed: watch::Sender<Option<Headed>>,
+    feed: Arc<Feed>,
+    passing: Mutex<Option<Answer>>,
+    ended: watch::Sender<Option<Outcome>>,
+}
+
+/// How a download ended.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The answer is kept whole, or what was kept still holds.
+    Kept(StatusCode),
+    /// The answer was passed on and not kept.
+    NotKept(StatusCode, NotKept),
+    /// The spool could not keep it.
+    Unkeepable(Arc<wwwoffle_spool::Error>),
+    /// No answer, or not all of it.
+    Failed(Arc<Failure>),
+}
+
+impl Download {
+    /// The URL, without credentials.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// When it began.
+    #[must_use]
+    pub fn started(&self) -> SystemTime {
+        self.started
+    }
+
+    /// How many bytes of the body have come, and how many will, if that is known.
+    #[must_use]
+    pub fn progress(&self) -> (u64, Option<u64>) {
+        match &*self.headed.borrow() {
+            Some(Headed::Keeping(head)) => (self.feed.length(), head.length),
+            _ => (0, None),
+        }
+    }
+
+    /// The body, once it comes. A reader taken before the head is here misses nothing.
+    #[must_use]
+    pub fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    /// Waits for the head of the answer. Dropping it is free.
+    pub async fn head(&self) -> Headed {
+        let mut headed = self.headed.subscribe();
+        match headed.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(headed)) => headed.clone(),
+            // The sender is in `self`.
+            Ok(None) | Err(_) => Headed::Failed(Arc::new(Failure::HeadTimeout)),
+        }
+    }
+
+    /// The answer itself, where it is not kept; the first caller has it.
+    pub fn take(&self) -> Option<Answer> {
+        self.passing.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Waits for the end. Dropping it is free.
+    pub async fn outcome(&self) -> Outcome {
+        let mut ended = self.ended.subscribe();
+        match ended.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(outcome)) => outcome.clone(),
+            Ok(None) | Err(_) => Outcome::Failed(Arc::new(Failure::HeadTimeout)),
+        }
+    }
+
+    /// Whether `request` would have got the same answer, as far as `Vary` tells (RFC 9111 §4.1).
+    #[must_use]
+    pub fn serves(&self, request: &HeaderMap, answer: &HeaderMap) -> bool {
+        list(answer, &VARY).all(|name| {
+            let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return false };
+            self.request.get_all(&name).iter().eq(request.get_all(&name).iter())
+        })
+    }
+}
+
+/// The downloads that run now.
+#[derive(Debug, Default)]
+pub struct Downloads {
+    running: Mutex<HashMap<JoinKey, Arc<Download>>>,
+}
+
+/// A download, and whether it was begun for this caller.
+#[derive(Debug)]
+pub enum Joined {
+    /// It ran already.
+    Running(Arc<Download>),
+    /// It is new: the caller must [`run`] it.
+    New(Arc<Download>),
+}
+
+impl Downloads {
+    /// Joins the download of the same thing, or registers a new one.
+    pub fn join(&self, place: &Place, request: &HeaderMap, now: SystemTime) -> Joined {
+        let key = JoinKey::of(place, request);
+        let mut running = self.lock();
+        if let Some(download) = running.get(&key) {
+            return Joined::Running(Arc::clone(download));
+        }
+        let download = Arc::new(Download::new(key.clone(), place, request, now));
+        running.insert(key, Arc::clone(&download));
+        Joined::New(download)
+    }
+
+    /// A download that nobody can join.
+    #[must_use]
+    pub fn alone(place: &Place, request: &HeaderMap, now: SystemTime) -> Arc<Download> {
+        Arc::new(Download::new(JoinKey::of(place, request), place, request, now))
+    }
+
+    /// All that run now, the oldest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<Arc<Download>> {
+        let mut all: Vec<_> = self.lock().values().map(Arc::clone).collect();
+        all.sort_by_key(|download| download.started);
+        all
+    }
+
+    /// Lets nobody join any more.
+    fn leave(&self, download: &Arc<Download>) {
+        let mut running = self.lock();
+        if running.get(&download.key).is_some_and(|found| Arc::ptr_eq(found, download)) {
+            running.remove(&download.key);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<JoinKey, Arc<Download>>> {
+        // Each change of the map is one call.
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Download {
+    fn new(key: JoinKey, place: &Place, request: &HeaderMap, now: SystemTime) -> Self {
+        Self {
+            key,
+            url: place.url().to_owned(),
+            started: now,
+            request: request.clone(),
+            headed: watch::Sender::new(None),
+            feed: Feed::new(),
+            passing: Mutex::new(None),
+            ended: watch::Sender::new(None),
+        }
+    }
+
+    fn set_head(&self, headed: Headed) {
+        self.headed.send_replace(Some(headed));
+    }
+
+    fn pass(&self, answer: Answer, headed: Headed) {
+        *self.passing.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        self.set_head(headed);
+    }
+
+    fn end(&self, outcome: Outcome) {
+        self.ended.send_replace(Some(outcome));
+    }
+}

@@ -1,0 +1,228 @@
+//! One download from the request to the last byte.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
+use hyper::header::CONTENT_LENGTH;
+use hyper::{HeaderMap, StatusCode};
+use jiff::Timestamp;
+use tracing::{debug, warn};
+use wwwoffle_spool::Writer;
+use wwwoffle_url::Key;
+
+use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::proxy::fields::{complete_date, strip_one_hop};
+use crate::proxy::head;
+use crate::proxy::keep::may_keep;
+use crate::proxy::reply::error_chain;
+use crate::upstream::{Answer, AnswerBody, Failure, Outbound};
+
+/// How much is gathered before it is written, in bytes. What has come is never held back for more.
+const STRETCH: usize = 128 * 1024;
+
+/// Fetches what `job` says and serves all who joined `download`. Runs in a task of its own.
+///
+/// Dropped, it leaves an unfinished file, which is discarded, and readers that wait for ever: it is
+/// dropped only with the whole runtime.
+pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
+    let key = job.place.key();
+    let outcome = fetch(&daemon, job, &download).await;
+    daemon.downloads.leave(&download);
+    debug!(url = download.url(), ?outcome, "download ended");
+    if matches!(outcome, Outcome::Kept(_)) {
+        settle(&daemon, key).await;
+    }
+    download.end(outcome);
+}
+
+/// Takes a request off the queue whose answer has come by another way: somebody browsed there.
+async fn settle(daemon: &Daemon, key: Key) {
+    let queued = daemon.store.spool().queue().summary(&key);
+    if queued.is_some() && !daemon.fetcher.is_active(&key) {
+        if let Err(error) = daemon.store.dequeue(key).await {
+            warn!(error = error_chain(&error), "a request that is answered stays on the queue");
+        }
+        daemon.fetcher.nudge();
+    }
+}
+
+async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outcome {
+    let Job { place, origin, head: request, body, kept, unattended, interim } = job;
+    let outbound = body.clone().map_or(Outbound::Empty, Outbound::Whole);
+    let (recorded, ()) = request.clone().into_parts();
+    let mut answer = match daemon.upstream.send(&origin, request, outbound, interim).await {
+        Ok(answer) => answer,
+        Err(failure) => {
+            let failure = Arc::new(failure);
+            download.set_head(Headed::Failed(Arc::clone(&failure)));
+            return Outcome::Failed(failure);
+        }
+    };
+    let received = clock::now();
+    strip_one_hop(answer.headers_mut());
+    complete_date(answer.headers_mut(), received);
+    let status = answer.status();
+    if status == StatusCode::NOT_MODIFIED && kept.is_some() {
+        download.set_head(Headed::Unchanged(Arc::new(answer.headers().clone())));
+        return Outcome::Kept(kept.unwrap_or(status));
+    }
+    if let Err(reason) = may_keep(status, answer.headers(), kept) {
+        daemon.downloads.leave(download);
+        download.pass(answer, Headed::Passing(reason));
+        return Outcome::NotKept(status, reason);
+    }
+    let when = Timestamp::try_from(received).unwrap_or(Timestamp::UNIX_EPOCH);
+    let mut record = head::of_request(&recorded);
+    record.extend_from_slice(body.as_deref().unwrap_or_default());
+    let kept_head = head::of_answer(status, answer.headers());
+    let (writer, tail) = match daemon.store.begin(&place, when, kept_head, record).await {
+        Ok(begun) => begun,
+        Err(error) => {
+            warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
+            let error = Arc::new(error);
+            daemon.downloads.leave(download);
+            download.pass(answer, Headed::Unkeepable(Arc::clone(&error)));
+            return Outcome::Unkeepable(error);
+        }
+    };
+    download.feed.set_disk(Arc::new(tail));
+    let (answer_head, body) = split(answer);
+    download.set_head(Headed::Keeping(Arc::new(answer_head)));
+    match receive(daemon, body, writer, download, unattended).await {
+        Ok(()) => Outcome::Kept(status),
+        Err(outcome) => outcome,
+    }
+}
+
+fn split(answer: Answer) -> (AnswerHead, AnswerBody) {
+    let (parts, body) = answer.into_parts();
+    let length = parts
+        .headers
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.parse().ok());
+    (AnswerHead { status: parts.status, fields: parts.headers, length }, body)
+}
+
+/// Moves the body to the spool and to its readers until it ends.
+async fn receive(
+    daemon: &Arc<Daemon>,
+    mut body: AnswerBody,
+    mut writer: Writer,
+    download: &Download,
+    unattended: bool,
+) -> Result<(), Outcome> {
+    let (feed, url) = (&download.feed, download.url());
+    loop {
+        let gathered = tokio::select! {
+            gathered = gather(&mut body) => gathered,
+            () = feed.abandoned(), if !unattended => {
+                return Err(broken(feed, Failure::Abandoned));
+            }
+        };
+        if !gathered.stretch.is_empty() {
+            match daemon.store.write(writer, gathered.stretch).await {
+                Ok((same, stretch)) => {
+                    writer = same;
+                    feed.written(stretch);
+                }
+                Err((error, stretch)) => {
+                    warn!(url, error = error_chain(&error), "the page cannot be kept any further");
+                    feed.spill();
+                    let rest = pass_rest(body, stretch, gathered.end, feed).await;
+                    return Err(rest.map_or_else(
+                        |failure| broken(feed, failure),
+                        |()| Outcome::Unkeepable(Arc::new(error)),
+                    ));
+                }
+            }
+        }
+        match gathered.end {
+            None => {}
+            Some(Err(failure)) => return Err(broken(feed, failure)),
+            Some(Ok(trailers)) => return finish(daemon, writer, feed, trailers, url).await,
+        }
+    }
+}
+
+async fn finish(
+    daemon: &Arc<Daemon>,
+    writer: Writer,
+    feed: &Feed,
+    trailers: Option<HeaderMap>,
+    url: &str,
+) -> Result<(), Outcome> {
+    let lines = trailers.as_ref().map(head::lines);
+    let finished = daemon.store.finish(writer, lines).await;
+    // The readers have all of it, whatever became of our copy.
+    feed.finish(End::Whole(trailers.map(Arc::new)));
+    finished.map_err(|error| {
+        warn!(url, error = error_chain(&error), "the page cannot be kept");
+        Outcome::Unkeepable(Arc::new(error))
+    })
+}
+
+fn broken(feed: &Feed, failure: Failure) -> Outcome {
+    let failure = Arc::new(failure);
+    feed.finish(End::Broken(Arc::clone(&failure)));
+    Outcome::Failed(failure)
+}
+
+/// What has come: some bytes, and perhaps the end.
+struct Gathered {
+    stretch: Vec<Bytes>,
+    end: Option<Result<Option<HeaderMap>, Failure>>,
+}
+
+/// Waits for bytes, then takes what else is there already, up to [`STRETCH`].
+async fn gather(body: &mut AnswerBody) -> Gathered {
+    let mut gathered = Gathered { stretch: Vec::new(), end: None };
+    let mut size = 0;
+    let mut next = body.frame().await;
+    loop {
+        match next {
+            None => gathered.end = Some(Ok(None)),
+            Some(Err(failure)) => gathered.end = Some(Err(failure)),
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) => {
+                    size += data.len();
+                    gathered.stretch.push(data);
+                }
+                Err(frame) => gathered.end = Some(Ok(frame.into_trailers().ok())),
+            },
+        }
+        if gathered.end.is_some() || size >= STRETCH {
+            return gathered;
+        }
+        match body.frame().now_or_never() {
+            Some(more) => next = more,
+            None => return gathered,
+        }
+    }
+}
+
+/// The disk has failed: hands the rest of the body to the readers alone.
+async fn pass_rest(
+    mut body: AnswerBody,
+    stretch: Vec<Bytes>,
+    end: Option<Result<Option<HeaderMap>, Failure>>,
+    feed: &Feed,
+) -> Result<(), Failure> {
+    let mut gathered = Gathered { stretch, end };
+    loop {
+        for chunk in gathered.stretch {
+            if !feed.push(chunk).await {
+                return Err(Failure::Abandoned);
+            }
+        }
+        if let Some(end) = gathered.end {
+            feed.finish(End::Whole(end?.map(Arc::new)));
+            return Ok(());
+        }
+        gathered = gather(&mut body).await;
+    }
+}

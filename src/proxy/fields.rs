@@ -1,0 +1,211 @@
+//! Header fields: which end at this hop, and which a proxy adds.
+
+use std::time::{Duration, SystemTime};
+
+use hyper::header::{
+    AGE, CONNECTION, DATE, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+    TRANSFER_ENCODING, UPGRADE, VIA,
+};
+use hyper::{HeaderMap, Version};
+
+/// `Keep-Alive` (RFC 9112 §C.2.2 names it among the fields of one hop).
+pub const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+
+/// `Proxy-Connection`, which browsers of old sent to proxies in place of `Connection`.
+pub const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+
+/// `Cache-Status` (RFC 9211).
+pub const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+
+/// The fields of one hop (RFC 9110 §7.6.1) apart from those that `Connection` itself lists.
+const ONE_HOP: [HeaderName; 8] = [
+    CONNECTION,
+    KEEP_ALIVE,
+    PROXY_CONNECTION,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// The longest list of names in `Connection` that is obeyed; real ones hold two or three.
+const MAX_CONNECTION_OPTIONS: usize = 64;
+
+/// Removes what is meant for this hop alone: the listed fields and all that `Connection` names.
+pub fn strip_one_hop(fields: &mut HeaderMap) {
+    let named: Vec<HeaderName> = list(fields, &CONNECTION)
+        .filter_map(|option| HeaderName::from_bytes(option.as_bytes()).ok())
+        .take(MAX_CONNECTION_OPTIONS)
+        .collect();
+    for name in ONE_HOP.iter().chain(&named) {
+        fields.remove(name);
+    }
+}
+
+/// The members of a comma-separated field, over all its lines, trimmed, empty ones left out.
+pub fn list<'fields>(
+    fields: &'fields HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'fields str> {
+    fields
+        .get_all(name)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|member| !member.is_empty())
+}
+
+/// Whether a comma-separated field has `member`, in any letter case.
+#[must_use]
+pub fn has_member(fields: &HeaderMap, name: &HeaderName, member: &str) -> bool {
+    list(fields, name).any(|found| found.eq_ignore_ascii_case(member))
+}
+
+/// Whether `Cache-Control` has the directive `name`, with or without an argument.
+///
+/// Commas inside quoted strings do not matter here: no directive we look for takes one.
+#[must_use]
+pub fn has_directive(fields: &HeaderMap, name: &str) -> bool {
+    list(fields, &hyper::header::CACHE_CONTROL).any(|directive| {
+        let found = directive.split_once('=').map_or(directive, |(found, _)| found);
+        found.trim().eq_ignore_ascii_case(name)
+    })
+}
+
+/// Adds this hop to `Via` (RFC 9110 §7.6.3): the version that was received, and our name.
+pub fn add_via(fields: &mut HeaderMap, received: Version, pseudonym: &str) {
+    let version = match received {
+        Version::HTTP_09 => "0.9",
+        Version::HTTP_10 => "1.0",
+        Version::HTTP_2 => "2",
+        Version::HTTP_3 => "3",
+        _ => "1.1",
+    };
+    if let Ok(value) = HeaderValue::from_str(&format!("{version} {pseudonym}")) {
+        fields.append(VIA, value);
+    }
+}
+
+/// Whether a message has come through a proxy of this name before: a loop.
+#[must_use]
+pub fn has_passed(fields: &HeaderMap, pseudonym: &str) -> bool {
+    list(fields, &VIA).any(|hop| hop.split_ascii_whitespace().nth(1) == Some(pseudonym))
+}
+
+/// Adds `Date` where the origin sent none (RFC 9110 §6.6.1).
+pub fn complete_date(fields: &mut HeaderMap, received: SystemTime) {
+    if !fields.contains_key(DATE)
+        && let Ok(value) = HeaderValue::from_str(&httpdate::fmt_http_date(received))
+    {
+        fields.insert(DATE, value);
+    }
+}
+
+/// The age of a kept answer now (RFC 9111 §4.2.3), in whole seconds.
+///
+/// `received` is when we had it from the origin. The delay of the request itself is not counted:
+/// it is not recorded, and the `Date` field tells it where clocks agree.
+#[must_use]
+pub fn current_age(fields: &HeaderMap, received: SystemTime, now: SystemTime) -> Duration {
+    let value = |name| fields.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let apparent = value(DATE)
+        .and_then(|date| httpdate::parse_http_date(date).ok())
+        .and_then(|date| received.duration_since(date).ok())
+        .unwrap_or_default();
+    let told = value(AGE)
+        .and_then(|age| age.trim().parse().ok())
+        .map(Duration::from_secs)
+        .unwrap_or_default();
+    let resident = now.duration_since(received).unwrap_or_default();
+    Duration::from_secs(apparent.max(told).saturating_add(resident).as_secs())
+}
+
+/// Sets `Age` to the age of a kept answer now, at most 2³¹ seconds (RFC 9111 §1.2.2).
+pub fn set_age(fields: &mut HeaderMap, received: SystemTime, now: SystemTime) {
+    let age = current_age(fields, received, now).as_secs().min(1 << 31);
+    fields.insert(AGE, HeaderValue::from(age));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(text: &str) -> HeaderMap {
+        text.lines()
+            .map(|line| {
+                let (name, value) = line.split_once(": ").unwrap();
+                (name.parse::<HeaderName>().unwrap(), value.parse::<HeaderValue>().unwrap())
+            })
+            .fold(HeaderMap::new(), |mut fields, (name, value)| {
+                fields.append(name, value);
+                fields
+            })
+    }
+
+    #[test]
+    fn fields_of_one_hop_are_removed_with_those_connection_names() {
+        let mut given = fields(
+            "Connection: close, X-Hop\nConnection: x-other\nKeep-Alive: 5\nX-Hop: 1\nX-Other: 2\n\
+             Proxy-Connection: keep-alive\nTE: trailers\nUpgrade: h2c\nX-End: 3\nTrailer: X-Sum",
+        );
+        strip_one_hop(&mut given);
+        let mut left: Vec<_> = given.keys().map(HeaderName::as_str).collect();
+        left.sort_unstable();
+        assert_eq!(left, ["trailer", "x-end"]);
+    }
+
+    #[test]
+    fn via_is_added_at_the_end_and_found_again() {
+        let mut given = fields("Via: 1.0 fred, 1.1 p.example.net (Apache)");
+        assert!(!has_passed(&given, "wwwoffle-1a2b"));
+        add_via(&mut given, Version::HTTP_10, "wwwoffle-1a2b");
+        assert!(has_passed(&given, "wwwoffle-1a2b"));
+        assert!(has_passed(&given, "p.example.net"));
+        assert_eq!(given.get_all(VIA).iter().next_back().unwrap(), "1.0 wwwoffle-1a2b");
+    }
+
+    #[test]
+    fn directives_are_found_in_any_case_and_position() {
+        for (given, name, want) in [
+            ("Cache-Control: no-cache", "no-cache", true),
+            ("Cache-Control: max-age=0, NO-CACHE", "no-cache", true),
+            ("Cache-Control: no-cache=\"set-cookie\"", "no-cache", true),
+            ("Cache-Control: max-age=0\nCache-Control: only-if-cached", "only-if-cached", true),
+            ("Cache-Control: x-no-cache", "no-cache", false),
+            ("Pragma: no-cache", "no-cache", false),
+        ] {
+            assert_eq!(has_directive(&fields(given), name), want, "{given}");
+        }
+    }
+
+    #[test]
+    fn age_counts_from_the_date_or_from_what_was_told_whichever_is_more() {
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let date = |seconds| format!("Date: {}", httpdate::fmt_http_date(at(seconds)));
+        for (given, received, now, want) in [
+            (date(1000), 1000, 1000, 0),
+            (date(1000), 1000, 1060, 60),
+            (date(940), 1000, 1060, 120),
+            (format!("{}\nAge: 500", date(940)), 1000, 1060, 560),
+            ("Age: rubbish".to_owned(), 1000, 1060, 60),
+            (date(2000), 1000, 1060, 60),
+            (date(1000), 1000, 900, 0),
+        ] {
+            let age = current_age(&fields(&given), at(received), at(now));
+            assert_eq!(age.as_secs(), want, "{given:?} received {received} now {now}");
+        }
+    }
+
+    #[test]
+    fn a_missing_date_is_completed_and_a_given_one_kept() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        let mut given = HeaderMap::new();
+        complete_date(&mut given, now);
+        assert_eq!(given[DATE], "Sun, 06 Nov 1994 08:49:37 GMT");
+        let mut given = fields("Date: nonsense");
+        complete_date(&mut given, now);
+        assert_eq!(given[DATE], "nonsense");
+    }
+}

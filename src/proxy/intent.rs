@@ -1,0 +1,84 @@
+//! Who wants what: a person a page, a page its parts, or a program something nobody reads.
+
+use hyper::header::{ACCEPT, HeaderName, REFERER};
+use hyper::{HeaderMap, Method};
+
+use super::fields::list;
+
+/// `Sec-Fetch-Dest`: what a browser will do with the answer (Fetch Metadata §2.1).
+pub const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+
+/// Who is behind a request, as far as its fields tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Intent {
+    /// A person asks for a page: the answer is shown in a window.
+    Person,
+    /// A page asks for one of its parts.
+    Part,
+    /// A program asks by itself, on nobody's page: `curl`, a feed reader.
+    Program,
+}
+
+/// Destinations that are a page of their own in a window.
+const WINDOWS: [&str; 1] = ["document"];
+
+/// Tells who is behind a request from `Sec-Fetch-Dest`, else `Accept`, else `Referer`.
+#[must_use]
+pub fn intent(method: &Method, fields: &HeaderMap) -> Intent {
+    if let Some(dest) = fields.get(SEC_FETCH_DEST).and_then(|value| value.to_str().ok()) {
+        return if WINDOWS.contains(&dest) { Intent::Person } else { Intent::Part };
+    }
+    // Browsers without Fetch Metadata name HTML outright when a person navigates; scripts, images
+    // and command-line programs send `*/*` or their own type.
+    let html = |range: &str| {
+        let kind = range.split(';').next().unwrap_or_default().trim();
+        kind.eq_ignore_ascii_case("text/html") || kind.eq_ignore_ascii_case("application/xhtml+xml")
+    };
+    if list(fields, &ACCEPT).any(html) {
+        Intent::Person
+    } else if fields.contains_key(REFERER) && method != Method::POST {
+        Intent::Part
+    } else {
+        Intent::Program
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHROME: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+    #[test]
+    fn fields_tell_who_asks() {
+        use Intent::{Part, Person, Program};
+        for (dest, accept, referer, want) in [
+            (Some("document"), Some("*/*"), false, Person),
+            (Some("document"), None, true, Person),
+            (Some("image"), Some("image/avif,*/*"), true, Part),
+            (Some("script"), None, false, Part),
+            (Some("iframe"), Some(CHROME), true, Part),
+            (Some("empty"), Some("text/html"), true, Part),
+            (None, Some(CHROME), false, Person),
+            (None, Some(CHROME), true, Person),
+            (None, Some("TEXT/HTML;q=0.5"), false, Person),
+            (None, Some("text/htmlx"), false, Program),
+            (None, Some("image/png"), true, Part),
+            (None, Some("*/*"), false, Program),
+            (None, None, false, Program),
+        ] {
+            let mut fields = HeaderMap::new();
+            for (name, value) in [
+                (SEC_FETCH_DEST, dest),
+                (ACCEPT, accept),
+                (REFERER, referer.then_some("http://a/")),
+            ] {
+                if let Some(value) = value {
+                    fields.insert(name, value.parse().unwrap());
+                }
+            }
+            let found = intent(&Method::GET, &fields);
+            assert_eq!(found, want, "dest {dest:?} accept {accept:?} referer {referer}");
+        }
+    }
+}

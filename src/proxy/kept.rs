@@ -1,0 +1,78 @@
+//! Serving what is kept.
+
+use std::sync::Arc;
+
+use hyper::header::{CONTENT_LENGTH, HeaderValue};
+use hyper::{HeaderMap, Method, Response, StatusCode, Version};
+
+use super::ask::Ask;
+use super::body::{self, Body};
+use super::conditional::{self, Conditions};
+use super::fields::{CACHE_STATUS, add_via, set_age};
+use super::head;
+use super::status::CacheStatus;
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::store::Kept;
+
+/// Answers from the spool; the client's own conditions may make it a `304`.
+pub(super) fn serve(
+    daemon: &Daemon,
+    ask: &Ask,
+    kept: &Arc<Kept>,
+    status: CacheStatus,
+) -> Response<Body> {
+    let conditions = Conditions::of(&ask.fields);
+    answer(daemon, ask, kept, kept.fields.clone(), &conditions, status)
+}
+
+/// Answers from the spool with `fields`, which may be newer than those that were kept.
+pub(super) fn answer(
+    daemon: &Daemon,
+    ask: &Ask,
+    kept: &Arc<Kept>,
+    mut fields: HeaderMap,
+    conditions: &Conditions,
+    status: CacheStatus,
+) -> Response<Body> {
+    set_age(&mut fields, kept.entry.when().into(), clock::now());
+    add_via(&mut fields, Version::HTTP_11, &daemon.pseudonym);
+    fields.insert(CACHE_STATUS, status.value());
+    if conditions.are_met_by(kept.status, &fields) {
+        conditional::not_modified(&mut fields);
+        return respond(StatusCode::NOT_MODIFIED, fields, body::empty());
+    }
+    if has_no_body(kept.status) {
+        return respond(kept.status, fields, body::empty());
+    }
+    let trailers = trailers(ask, kept);
+    if trailers.is_none() {
+        fields.insert(CONTENT_LENGTH, HeaderValue::from(kept.entry.body_len()));
+    } else {
+        // Trailers need the chunked coding, which is instead of a length (RFC 9112 §6.2).
+        fields.remove(CONTENT_LENGTH);
+    }
+    if ask.method == Method::HEAD {
+        return respond(kept.status, fields, body::empty());
+    }
+    respond(kept.status, fields, body::kept(&daemon.store, kept, trailers))
+}
+
+fn trailers(ask: &Ask, kept: &Kept) -> Option<HeaderMap> {
+    let lines = kept.entry.trailers().filter(|_| ask.trailers)?;
+    head::read_lines(lines).ok().filter(|trailers| !trailers.is_empty())
+}
+
+/// Whether an answer of this status ends with its head (RFC 9112 §6.3).
+fn has_no_body(status: StatusCode) -> bool {
+    status.is_informational()
+        || status == StatusCode::NO_CONTENT
+        || status == StatusCode::NOT_MODIFIED
+}
+
+fn respond(status: StatusCode, fields: HeaderMap, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = fields;
+    response
+}

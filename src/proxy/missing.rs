@@ -1,0 +1,149 @@
+//! Offline, and it is not kept: queue it, ask about it, or refuse it.
+
+use std::sync::Arc;
+
+use hyper::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, PRAGMA, RANGE, TE,
+};
+use hyper::{Method, Response};
+use jiff::Timestamp;
+use tracing::debug;
+use wwwoffle_spool::{Added, Outgoing, RequestKind, Secrets};
+
+use super::ask::Ask;
+use super::body::Body;
+use super::conditional;
+use super::decide::Refusal;
+use super::intent::Intent;
+use super::status::{CacheStatus, Why};
+use super::{head, kept, reply};
+use crate::daemon::Daemon;
+use crate::own::tickets::Ticket;
+use crate::pages::confirm::{self, Confirm};
+use crate::pages::message::Message;
+use crate::pages::will_get::{self, WillGet};
+use crate::store::Kept;
+
+/// How many parts of one page may wait: a page that asks for something new every second while one
+/// reads it offline must not fill the queue.
+const MAX_PARTS_OF_A_PAGE: usize = 1_000;
+
+/// Queues a page somebody asked for, and says so.
+pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
+    let outgoing = outgoing(daemon, ask, RequestKind::Page);
+    let key = outgoing.place.key();
+    let added = match daemon.store.enqueue(outgoing).await {
+        Ok(added) => added,
+        Err(error) => return reply::spool_failed(daemon, ask, &error),
+    };
+    let response = if ask.asked.intent == Intent::Person {
+        let shell = daemon.shell(ask.mode);
+        let waiting = daemon.store.spool().queue().summary(&key);
+        let waiting = waiting.filter(|_| added == Added::Already);
+        let (key, token) = (key.to_string(), daemon.tokens.undo(&key.to_string()));
+        let will_get = WillGet {
+            url: ask.resource.url.as_str(),
+            key: &key,
+            undo_token: &token,
+            recorded: waiting.as_ref().map(|waiting| waiting.queued),
+            last_error: waiting.as_ref().and_then(|waiting| waiting.last_error.as_deref()),
+        };
+        reply::from_page(&shell, will_get::page(&daemon.templates, &shell, &will_get))
+    } else {
+        reply::plain(504, "not kept; recorded, it will be fetched when the line is back")
+    };
+    reply::with_status(response, CacheStatus::Queued)
+}
+
+/// Queues a part of a page; the answer is empty, for nobody reads it.
+pub(super) async fn part(daemon: &Daemon, ask: &Ask) -> Response<Body> {
+    let mut outgoing = outgoing(daemon, ask, RequestKind::Part);
+    outgoing.page = ask.page(daemon).map(|page| page.as_str().to_owned());
+    let page = outgoing.page.as_deref().unwrap_or_default();
+    if daemon.store.spool().queue().parts_of(page) >= MAX_PARTS_OF_A_PAGE {
+        debug!(page, "too many parts of this page wait already");
+        return refuse(daemon, ask, Refusal::OnlyOnline);
+    }
+    match daemon.store.enqueue(outgoing).await {
+        Ok(_) => reply::with_status(reply::plain(504, ""), CacheStatus::Queued),
+        Err(error) => reply::spool_failed(daemon, ask, &error),
+    }
+}
+
+/// Serves what is kept and queues the request, so that it is fetched anew.
+pub(super) async fn refresh(daemon: &Daemon, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
+    let why = match daemon.store.enqueue(outgoing(daemon, ask, RequestKind::Refresh)).await {
+        Ok(_) => Why::RefreshQueued,
+        Err(error) => {
+            tracing::error!(error = reply::error_chain(&error), "the refresh cannot be queued");
+            Why::Offline
+        }
+    };
+    kept::serve(daemon, ask, kept, CacheStatus::Hit(why))
+}
+
+/// Asks the person whether a form shall be sent later.
+pub(super) fn confirm(daemon: &Daemon, ask: &Ask) -> Response<Body> {
+    let outgoing = outgoing(daemon, ask, RequestKind::Post);
+    let content_type = ask.fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let bytes = u64::try_from(outgoing.body.len()).unwrap_or(u64::MAX);
+    let url = ask.resource.url.as_str();
+    let ticket = match daemon.tickets.issue(Ticket { outgoing }, ask.now) {
+        Ok(ticket) => ticket,
+        Err(error) => {
+            tracing::error!(%error, "no ticket can be made");
+            return reply::instead(daemon, ask, CacheStatus::Asking, &Message::Internal);
+        }
+    };
+    let token = daemon.tokens.confirm(&ticket);
+    let question = Confirm {
+        method: ask.method.as_str(),
+        url: url.split("?!POST:").next().unwrap_or(url),
+        body_bytes: bytes,
+        content_type,
+        ticket: &ticket,
+        token: &token,
+    };
+    let shell = daemon.shell(ask.mode);
+    let page = confirm::page(&daemon.templates, &shell, &question);
+    reply::with_status(reply::from_page(&shell, page), CacheStatus::Asking)
+}
+
+/// Does nothing, and says why in the form that fits who asked.
+pub(super) fn refuse(daemon: &Daemon, ask: &Ask, refusal: Refusal) -> Response<Body> {
+    let status = CacheStatus::Refused(refusal);
+    let url = ask.resource.url.as_str();
+    match refusal {
+        Refusal::Noise => reply::with_status(reply::plain(504, ""), status),
+        Refusal::OnlyOnline if ask.method == Method::POST && ask.is_for_a_person() => {
+            reply::instead(daemon, ask, status, &Message::TooLargeToQueue { url })
+        }
+        Refusal::OnlyOnline => {
+            let told = Message::OfflineRefused { method: ask.method.as_str(), url };
+            let mut response = reply::instead(daemon, ask, status, &told);
+            *response.status_mut() = hyper::StatusCode::GATEWAY_TIMEOUT;
+            response
+        }
+        Refusal::NotKept => reply::with_status(reply::plain(504, "not kept"), status),
+    }
+}
+
+/// The request as it will be sent when the line is back: nothing in it that was meant for now.
+fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
+    let mut request = ask.wire(&daemon.pseudonym);
+    if ask.method == Method::HEAD {
+        *request.method_mut() = Method::GET;
+    }
+    let fields = request.headers_mut();
+    conditional::strip(fields);
+    for name in [CACHE_CONTROL, PRAGMA, RANGE, TE, CONNECTION, CONTENT_LENGTH, ACCEPT_RANGES] {
+        fields.remove(name);
+    }
+    let secret = head::secrets(fields);
+    let (parts, ()) = request.into_parts();
+    let queued = Timestamp::try_from(ask.now).unwrap_or(Timestamp::UNIX_EPOCH);
+    let mut outgoing = Outgoing::new(ask.place.clone(), head::of_request(&parts), kind, queued);
+    outgoing.body = ask.post.as_deref().unwrap_or_default().to_vec();
+    outgoing.secrets = if secret.is_empty() { Secrets::None } else { Secrets::Open(secret) };
+    outgoing
+}

@@ -1,0 +1,241 @@
+//! A request, phase by phase: read the target, look what is kept, decide, do.
+//!
+//! ```text
+//! handle ── target ── own page ───────────────────────────── crate::own
+//!              ├───── tunnel ─────────────────────────────── tunnel
+//!              └───── resource ── ask ── decide ── Serve ─── kept
+//!                                           ├───── Fetch ─── through ── download
+//!                                           ├───── Pass ──── pass
+//!                                           └───── Queue ─── missing
+//! ```
+
+pub mod ask;
+pub mod body;
+pub mod conditional;
+pub mod decide;
+pub mod download;
+pub mod fields;
+pub mod head;
+pub mod intent;
+pub mod keep;
+mod kept;
+mod missing;
+mod pass;
+pub mod reply;
+pub mod status;
+pub mod target;
+mod through;
+mod tunnel;
+
+use std::sync::Arc;
+
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue, MAX_FORWARDS, UPGRADE};
+use hyper::http::request::Parts;
+use hyper::upgrade::OnUpgrade;
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use tracing::debug;
+
+use self::ask::Ask;
+use self::body::Body;
+use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
+use self::fields::{has_passed, list};
+use self::status::{CacheStatus, Why};
+use self::target::{BadTarget, Resource, Target};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::mode::Mode;
+use crate::pages::message::Message;
+use crate::server::client_io::Interims;
+use crate::store::Kept;
+
+/// Whom a request comes from.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// The way for interim answers.
+    pub interims: Interims,
+}
+
+/// Answers one request. Dropping it is what happens when the client leaves: a download that it
+/// began goes on.
+pub async fn handle(
+    daemon: Arc<Daemon>,
+    client: Client,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let mode = daemon.mode.now();
+    let (parts, incoming) = request.into_parts();
+    let target = match target::read(&parts, &daemon.local) {
+        Ok(target) => target,
+        Err(error) => return bad_target(&daemon, mode, &error),
+    };
+    match target {
+        Target::Own(url) => {
+            let request = Request::from_parts(parts, incoming);
+            crate::own::over_tcp(daemon, mode, &url, request).await
+        }
+        Target::Everything => about_us(),
+        Target::Tunnel(origin) => {
+            let request = Request::from_parts(parts, incoming);
+            tunnel::open(&daemon, mode, origin, request).await
+        }
+        Target::Resource(resource) => {
+            if has_passed(&parts.headers, &daemon.pseudonym) {
+                let told = Message::Loop { url: resource.url.as_str() };
+                return reply::message(&daemon, mode, &told);
+            }
+            resource_of(&daemon, &client, mode, resource, parts, incoming).await
+        }
+    }
+}
+
+async fn resource_of(
+    daemon: &Arc<Daemon>,
+    client: &Client,
+    mode: Mode,
+    resource: Resource,
+    mut parts: Parts,
+    incoming: Incoming,
+) -> Response<Body> {
+    match forwards_left(&mut parts) {
+        Forwards::End => return about_us(),
+        Forwards::Refused => return reply::plain(405, "TRACE is not passed on"),
+        Forwards::More => {}
+    }
+    let upgrade = upgrade_of(&mut parts);
+    let (post, incoming) = if ask::has_small_body(&parts.method, &parts.headers) {
+        match incoming.collect().await {
+            Ok(whole) => (Some(whole.to_bytes()), None),
+            Err(_) => return reply::plain(400, "the request's body ended early"),
+        }
+    } else {
+        (None, Some(incoming))
+    };
+    let now = clock::now();
+    let ask = Ask::new(daemon, resource, parts, post, mode, now);
+    let kept = match lookup(daemon, &ask).await {
+        Ok(kept) => kept.map(Arc::new),
+        Err(error) => return reply::spool_failed(daemon, &ask, &error),
+    };
+    let decision = decide(mode, how_kept(&ask.fields, kept.as_deref()), ask.asked);
+    debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
+    let rest = Rest { incoming, upgrade };
+    act(daemon, client, ask, kept, decision, rest).await
+}
+
+/// What of a request is not read yet: it goes to the origin, if anywhere.
+struct Rest {
+    /// The body, if it was not read whole.
+    incoming: Option<Incoming>,
+    /// The connection, if it may become another protocol.
+    upgrade: Option<OnUpgrade>,
+}
+
+/// Takes the way to the bare connection out of a request.
+fn upgrade_of(parts: &mut Parts) -> Option<OnUpgrade> {
+    parts.headers.get(UPGRADE)?;
+    parts.extensions.remove::<OnUpgrade>()
+}
+
+async fn act(
+    daemon: &Arc<Daemon>,
+    client: &Client,
+    ask: Ask,
+    kept: Option<Arc<Kept>>,
+    decision: Decision,
+    rest: Rest,
+) -> Response<Body> {
+    match (decision, kept) {
+        (Decision::Serve, Some(kept)) => {
+            let why = match ask.mode {
+                Mode::Offline => Why::Offline,
+                Mode::Autodial => Why::Autodial,
+                Mode::Online => Why::OnlyIfCached,
+            };
+            kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
+        }
+        (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
+        (Decision::Revalidate | Decision::Fetch, kept) => {
+            through::fetch(daemon, client, ask, kept).await
+        }
+        (Decision::Pass, _) => pass::pass(daemon, client, &ask, rest).await,
+        (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
+        (Decision::QueuePart, _) => missing::part(daemon, &ask).await,
+        (Decision::Confirm, _) => missing::confirm(daemon, &ask),
+        (Decision::Refuse(refusal), _) => missing::refuse(daemon, &ask, refusal),
+        // The decision was made from what is kept, so this is not reached.
+        (Decision::Serve | Decision::ServeAndRefresh, None) => {
+            missing::refuse(daemon, &ask, Refusal::NotKept)
+        }
+    }
+}
+
+/// Looks up what is kept, for the methods that may use it.
+async fn lookup(daemon: &Daemon, ask: &Ask) -> Result<Option<Kept>, wwwoffle_spool::Error> {
+    if ask.asked.method == decide::MethodKind::Other {
+        return Ok(None);
+    }
+    daemon.store.kept(&ask.place).await
+}
+
+/// Whether the client takes the coding of what is kept (RFC 9110 §12.5.3).
+fn how_kept(request: &HeaderMap, kept: Option<&Kept>) -> KeptFor {
+    let Some(kept) = kept else { return KeptFor::Nothing };
+    let taken = |coding: &str| {
+        coding.eq_ignore_ascii_case("identity")
+            || list(request, &ACCEPT_ENCODING).any(|member| {
+                let (name, weight) = member.split_once(';').unwrap_or((member, ""));
+                let refused = weight
+                    .replace(' ', "")
+                    .strip_prefix("q=")
+                    .is_some_and(|weight| weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0));
+                (name.trim() == "*" || name.trim().eq_ignore_ascii_case(coding)) && !refused
+            })
+    };
+    if list(&kept.fields, &CONTENT_ENCODING).all(taken) { KeptFor::Whole } else { KeptFor::Uncoded }
+}
+
+/// What `Max-Forwards` says (RFC 9110 §7.6.2).
+enum Forwards {
+    More,
+    End,
+    Refused,
+}
+
+fn forwards_left(parts: &mut Parts) -> Forwards {
+    if parts.method == Method::TRACE {
+        // RFC 9110 §9.3.8: it would send the client's secrets back to whoever can read the answer.
+        return Forwards::Refused;
+    }
+    if parts.method != Method::OPTIONS {
+        return Forwards::More;
+    }
+    let left = parts.headers.get(MAX_FORWARDS).and_then(|value| value.to_str().ok());
+    match left.and_then(|left| left.parse::<u32>().ok()) {
+        None => Forwards::More,
+        Some(0) => Forwards::End,
+        Some(left) => {
+            parts.headers.insert(MAX_FORWARDS, HeaderValue::from(left - 1));
+            Forwards::More
+        }
+    }
+}
+
+/// The answer to `OPTIONS` that is meant for us.
+fn about_us() -> Response<Body> {
+    let mut response = Response::new(body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT";
+    response.headers_mut().insert(hyper::header::ALLOW, HeaderValue::from_static(methods));
+    response
+}
+
+fn bad_target(daemon: &Daemon, mode: Mode, error: &BadTarget) -> Response<Body> {
+    let detail = reply::error_chain(error);
+    let mut response = reply::message(daemon, mode, &Message::BadRequest { detail: &detail });
+    if matches!(error, BadTarget::Protocol(_)) {
+        *response.status_mut() = StatusCode::NOT_IMPLEMENTED;
+    }
+    response
+}

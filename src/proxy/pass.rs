@@ -1,0 +1,107 @@
+//! Passing a request and its answer through without keeping anything.
+
+use std::sync::Arc;
+
+use hyper::header::{CONNECTION, UPGRADE};
+use hyper::upgrade::OnUpgrade;
+use hyper::{Response, StatusCode, Version};
+use hyper_util::rt::TokioIo;
+use tokio::sync::mpsc;
+use tracing::debug;
+
+use super::ask::Ask;
+use super::body::{self, Body};
+use super::fields::{CACHE_STATUS, add_via, complete_date, strip_one_hop};
+use super::reply;
+use super::status::{CacheStatus, NotStored};
+use super::tunnel::splice;
+use super::{Client, Rest};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::upstream::{Answer, Failure, Interim, Outbound};
+
+/// How many interim answers may wait for a client.
+const MAX_INTERIMS: usize = 8;
+
+/// Sends the request on, streaming its body, and streams the answer back.
+pub(super) async fn pass(
+    daemon: &Arc<Daemon>,
+    client: &Client,
+    ask: &Ask,
+    rest: Rest,
+) -> Response<Body> {
+    let body = match (&ask.post, rest.incoming) {
+        (Some(whole), _) => Outbound::Whole(whole.clone()),
+        (None, Some(incoming)) if !hyper::body::Body::is_end_stream(&incoming) => {
+            Outbound::Stream(incoming)
+        }
+        (None, _) => Outbound::Empty,
+    };
+    let (interim, mut interims) = mpsc::channel::<Interim>(MAX_INTERIMS);
+    let head = ask.wire(&daemon.pseudonym);
+    let origin = &ask.resource.origin;
+    let mut exchange = std::pin::pin!(daemon.upstream.send(origin, head, body, Some(interim)));
+    let answer = loop {
+        tokio::select! {
+            biased;
+            Some((status, fields)) = interims.recv() => client.interims.send(status, &fields),
+            answer = &mut exchange => break answer,
+        }
+    };
+    match answer {
+        Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => {
+            switch(daemon, ask, answer, rest.upgrade)
+        }
+        Ok(mut answer) => {
+            strip_one_hop(answer.headers_mut());
+            respond(daemon, answer, NotStored::Request)
+        }
+        Err(failure) => reply::failed(daemon, ask, &failure),
+    }
+}
+
+/// An answer, less its fields of one hop, on its way to the client.
+pub(super) fn respond(daemon: &Daemon, answer: Answer, why: NotStored) -> Response<Body> {
+    let (mut parts, incoming) = answer.into_parts();
+    complete_date(&mut parts.headers, clock::now());
+    add_via(&mut parts.headers, Version::HTTP_11, &daemon.pseudonym);
+    let status = CacheStatus::Passed { status: parts.status, why };
+    parts.headers.insert(CACHE_STATUS, status.value());
+    // The version and the extensions are those of the other connection.
+    let mut response = Response::new(body::passing(incoming));
+    *response.status_mut() = parts.status;
+    *response.headers_mut() = parts.headers;
+    response
+}
+
+/// Both sides change to another protocol: from here on bytes go both ways, unread.
+fn switch(
+    daemon: &Arc<Daemon>,
+    ask: &Ask,
+    mut answer: Answer,
+    upgrade: Option<OnUpgrade>,
+) -> Response<Body> {
+    let (Some(client_side), Some(protocol)) = (upgrade, answer.headers().get(UPGRADE).cloned())
+    else {
+        let failure = Failure::Unsendable("the origin changed to a protocol nobody asked for");
+        return reply::failed(daemon, ask, &failure);
+    };
+    let origin_side = hyper::upgrade::on(&mut answer);
+    let mut fields = std::mem::take(answer.headers_mut());
+    let lease = answer.into_body().into_lease();
+    let inside = Arc::clone(daemon);
+    daemon.tasks.spawn(async move {
+        let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
+            return debug!("an upgrade was not completed");
+        };
+        splice(&inside, TokioIo::new(client), TokioIo::new(origin)).await;
+        drop(lease);
+    });
+    strip_one_hop(&mut fields);
+    fields.insert(UPGRADE, protocol);
+    fields.insert(CONNECTION, hyper::header::HeaderValue::from_static("upgrade"));
+    let mut response = Response::new(body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    *response.headers_mut() = fields;
+    response
+}

@@ -1,0 +1,144 @@
+//! Answers of our own making: pages for people, a line for programs, nothing for parts of pages.
+
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+use wwwoffle_spool::Error as SpoolError;
+
+use super::ask::Ask;
+use super::body::{self, Body};
+use super::fields::CACHE_STATUS;
+use super::intent::Intent;
+use super::status::CacheStatus;
+use crate::daemon::Daemon;
+use crate::mode::Mode;
+use crate::pages::message::{Message, OriginFailure, Phase, page};
+use crate::pages::{Page, Shell};
+use crate::upstream::Failure;
+
+/// A page as a response.
+#[must_use]
+pub fn from_page(shell: &Shell, page: Page) -> Response<Body> {
+    let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = Response::new(body::whole(page.body));
+    *response.status_mut() = status;
+    let fields = response.headers_mut();
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static(page.content_type));
+    for (name, value) in shell.header_fields() {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            fields.insert(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}
+
+/// A message page, whoever asked.
+#[must_use]
+pub fn message(daemon: &Daemon, mode: Mode, message: &Message<'_>) -> Response<Body> {
+    let shell = daemon.shell(mode);
+    from_page(&shell, page(&daemon.templates, &shell, message))
+}
+
+/// A message in place of an answer, in the form that fits who asked: a part of a page never gets a
+/// page.
+#[must_use]
+pub fn instead(
+    daemon: &Daemon,
+    ask: &Ask,
+    status: CacheStatus,
+    told: &Message<'_>,
+) -> Response<Body> {
+    let response = match ask.asked.intent {
+        Intent::Person => message(daemon, ask.mode, told),
+        Intent::Part => plain(told.status(), ""),
+        Intent::Program => plain(told.status(), told.title()),
+    };
+    with_status(response, status)
+}
+
+/// One line of text, or nothing at all.
+#[must_use]
+pub fn plain(status: u16, line: &str) -> Response<Body> {
+    let text = if line.is_empty() { body::empty() } else { body::whole(format!("{line}\n")) };
+    let mut response = Response::new(text);
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let fields = response.headers_mut();
+    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if !line.is_empty() {
+        fields.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    }
+    response
+}
+
+/// Sets `Cache-Status`.
+#[must_use]
+pub fn with_status(mut response: Response<Body>, status: CacheStatus) -> Response<Body> {
+    response.headers_mut().insert(CACHE_STATUS, status.value());
+    response
+}
+
+/// The answer to a request whose origin gave none.
+#[must_use]
+pub fn failed(daemon: &Daemon, ask: &Ask, failure: &Failure) -> Response<Body> {
+    let chain = failure.chain();
+    let url = ask.resource.url.as_str();
+    let told = match origin_failure(failure, &chain) {
+        Some(failure) => Message::OriginFailed { url, failure, kept: None },
+        None if matches!(failure, Failure::Offline) => {
+            Message::OfflineRefused { method: ask.method.as_str(), url }
+        }
+        None => Message::BadRequest { detail: &chain },
+    };
+    let mut response = instead(daemon, ask, CacheStatus::Failed, &told);
+    *response.status_mut() = failure.status();
+    response
+}
+
+pub(super) fn origin_failure<'a>(
+    failure: &'a Failure,
+    chain: &'a str,
+) -> Option<OriginFailure<'a>> {
+    Some(match failure {
+        Failure::Offline | Failure::RequestBody(_) | Failure::Unsendable(_) => return None,
+        Failure::UnknownHost { .. } => OriginFailure::UnknownHost,
+        Failure::LookupTimeout { .. } => OriginFailure::Timeout(Phase::Resolving),
+        Failure::Refused { .. } => OriginFailure::Refused,
+        Failure::Unreachable { .. } => OriginFailure::Unreachable,
+        Failure::ConnectTimeout { .. } | Failure::Busy { .. } => {
+            OriginFailure::Timeout(Phase::Connecting)
+        }
+        Failure::HeadTimeout => OriginFailure::Timeout(Phase::Head),
+        Failure::Stalled => OriginFailure::Timeout(Phase::Body),
+        Failure::Malformed(error) if error.is_parse_too_large() => OriginFailure::HeadTooLarge,
+        Failure::Malformed(_) => OriginFailure::BadAnswer(chain),
+        Failure::CutShort(_) | Failure::Abandoned => OriginFailure::Closed,
+    })
+}
+
+/// The answer when the spool itself fails.
+#[must_use]
+pub fn spool_failed(daemon: &Daemon, ask: &Ask, error: &SpoolError) -> Response<Body> {
+    tracing::error!(error = error_chain(error), "the spool failed");
+    let detail = error_chain(error);
+    let told = if error.is_full() {
+        Message::SpoolFull
+    } else if error.is_queue_full() {
+        Message::QueueFull
+    } else {
+        Message::SpoolFailed { detail: &detail }
+    };
+    instead(daemon, ask, CacheStatus::Failed, &told)
+}
+
+/// An error and all its causes in one line.
+#[must_use]
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

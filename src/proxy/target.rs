@@ -1,0 +1,237 @@
+//! The request line, read: which resource is meant, and by which bytes its origin knows it.
+
+use hyper::header::{HOST, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::http::uri::{Authority, PathAndQuery, Scheme};
+use hyper::{HeaderMap, Method, Uri, Version};
+use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
+
+use crate::upstream::Origin;
+
+/// What a request is about.
+#[derive(Debug)]
+pub enum Target {
+    /// One of our own pages or calls.
+    Own(CanonicalUrl),
+    /// `CONNECT host:port`.
+    Tunnel(Origin),
+    /// A resource of an origin.
+    Resource(Resource),
+    /// `OPTIONS *` to ourselves (RFC 9110 §9.3.7).
+    Everything,
+}
+
+/// A resource: its canonical URL, which is a key, and the spelling that its origin gets.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    /// The key. Never sent.
+    pub url: CanonicalUrl,
+    /// Whom to ask.
+    pub origin: Origin,
+    /// The `Host` field for the origin, as the client spelled it.
+    pub host: HeaderValue,
+    /// The request target for the origin, as the client spelled it.
+    pub path: PathAndQuery,
+}
+
+/// A request line that cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum BadTarget {
+    /// No `Host` field (RFC 9112 §3.2).
+    #[error("the request has no Host field")]
+    NoHost,
+    /// More than one `Host` field (RFC 9112 §3.2).
+    #[error("the request has more than one Host field")]
+    ManyHosts,
+    /// Neither a path nor a URL.
+    #[error("the request target {0:?} is neither a path nor a URL")]
+    Form(String),
+    /// A port that is no number, or a missing one for CONNECT.
+    #[error("{0:?} has no port that can be connected to")]
+    Port(String),
+    /// A protocol this proxy does not speak.
+    #[error("the protocol {0:?} is not one this proxy fetches")]
+    Protocol(String),
+    /// No canonical URL.
+    #[error("the URL cannot be understood")]
+    Url(#[source] ParseError),
+}
+
+/// Reads the request line and `Host`.
+///
+/// The target's own host wins over the `Host` field (RFC 9112 §3.2.2).
+///
+/// # Errors
+///
+/// [`BadTarget`] tells what is wrong with either; the answer is `400 (Bad Request)`, or
+/// `501 (Not Implemented)` for [`BadTarget::Protocol`].
+pub fn read(request: &Parts, local: &LocalHost) -> Result<Target, BadTarget> {
+    let host = host_field(&request.headers, request.version)?;
+    if request.method == Method::CONNECT {
+        let authority = request.uri.authority().ok_or_else(|| form(&request.uri))?;
+        return tunnel(authority).map(Target::Tunnel);
+    }
+    let (text, spelled) = match (request.uri.scheme(), request.uri.authority(), host) {
+        (Some(scheme), Some(authority), _) => {
+            // Fragments never come this far, and the rest is the client's own spelling.
+            let path = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+            (format!("{}://{authority}{path}", scheme.as_str()), without_user(authority))
+        }
+        _ if request.uri.path() == "*" => return Ok(Target::Everything),
+        (None, None, Some(host)) if request.uri.path().starts_with('/') => {
+            (format!("{}://{host}{}", Scheme::HTTP, request.uri), host)
+        }
+        (None, None, None) => return Err(BadTarget::NoHost),
+        _ => return Err(form(&request.uri)),
+    };
+    let url = CanonicalUrl::parse(&text, local).map_err(BadTarget::Url)?;
+    if url.is_local() {
+        return Ok(Target::Own(url));
+    }
+    resource(url, spelled, &request.uri).map(Target::Resource)
+}
+
+/// The resource a URL names, for requests of our own.
+///
+/// # Errors
+///
+/// [`BadTarget`] as in [`read`], for a URL that is no absolute one, is one of our own pages, or has
+/// a protocol we do not fetch.
+pub fn of_url(text: &str, local: &LocalHost) -> Result<Resource, BadTarget> {
+    let url = CanonicalUrl::parse(text, local).map_err(BadTarget::Url)?;
+    let bare = text.split('#').next().unwrap_or_default();
+    let uri: Uri = bare
+        .parse()
+        .or_else(|_| url.as_str().parse())
+        .map_err(|_| BadTarget::Form(url.as_str().to_owned()))?;
+    let authority = uri.authority().ok_or_else(|| form(&uri))?;
+    if url.is_local() {
+        return Err(form(&uri));
+    }
+    resource(url, without_user(authority), &uri)
+}
+
+fn resource(url: CanonicalUrl, host: &str, uri: &Uri) -> Result<Resource, BadTarget> {
+    if url.protocol() != "http" {
+        return Err(BadTarget::Protocol(url.protocol().to_owned()));
+    }
+    let port = url.port_or_default().ok_or_else(|| BadTarget::Port(host.to_owned()))?;
+    Ok(Resource {
+        origin: Origin { host: url.host().to_owned(), port },
+        host: HeaderValue::from_str(host).map_err(|_| form(uri))?,
+        path: uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/")),
+        url,
+    })
+}
+
+fn host_field(fields: &HeaderMap, version: Version) -> Result<Option<&str>, BadTarget> {
+    let mut hosts = fields.get_all(HOST).iter();
+    let host = match (hosts.next(), hosts.next()) {
+        (None, _) if version < Version::HTTP_11 => return Ok(None),
+        (None, _) => return Err(BadTarget::NoHost),
+        (Some(_), Some(_)) => return Err(BadTarget::ManyHosts),
+        (Some(host), None) => host,
+    };
+    host.to_str().map(Some).map_err(|_| BadTarget::Form(format!("{host:?}")))
+}
+
+fn tunnel(authority: &Authority) -> Result<Origin, BadTarget> {
+    match authority.port_u16() {
+        Some(port) if port > 0 && !authority.as_str().contains('@') => {
+            Ok(Origin { host: authority.host().to_owned(), port })
+        }
+        _ => Err(BadTarget::Port(authority.to_string())),
+    }
+}
+
+/// The authority less user and password, which are not for the `Host` field (RFC 9110 §7.2).
+fn without_user(authority: &Authority) -> &str {
+    authority.as_str().rsplit_once('@').map_or(authority.as_str(), |(_, host)| host)
+}
+
+fn form(uri: &Uri) -> BadTarget {
+    BadTarget::Form(uri.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::Request;
+
+    fn parts(line: &str, hosts: &[&str]) -> Parts {
+        let (method, uri) = line.split_once(' ').unwrap();
+        let mut request = Request::builder().method(method).uri(uri);
+        for host in hosts {
+            request = request.header(HOST, *host);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    fn shown(line: &str, hosts: &[&str]) -> String {
+        match read(&parts(line, hosts), &LocalHost::default()) {
+            Ok(Target::Own(url)) => format!("own {}", url.path()),
+            Ok(Target::Tunnel(origin)) => format!("tunnel {origin}"),
+            Ok(Target::Everything) => "everything".to_owned(),
+            Ok(Target::Resource(resource)) => format!(
+                "{} | {} | {} | {}",
+                resource.url.as_str(),
+                resource.origin,
+                resource.host.to_str().unwrap(),
+                resource.path
+            ),
+            Err(error) => format!("! {error}"),
+        }
+    }
+
+    #[test]
+    fn request_lines_name_their_target() {
+        for (line, hosts, want) in [
+            // The key is canonical, the spelling is the client's.
+            (
+                "GET http://Example.ORG:80/a/../%7eb?x=%2f&amp;y",
+                &["other.example"][..],
+                "http://example.org/~b?x=/&y | example.org:80 | Example.ORG:80 \
+                 | /a/../%7eb?x=%2f&amp;y",
+            ),
+            (
+                "GET http://u:p@h.example",
+                &["h"],
+                "http://h.example/ | h.example:80 | h.example | /",
+            ),
+            (
+                "GET /x?y",
+                &["h.example:81"],
+                "http://h.example:81/x?y | h.example:81 | h.example:81 | /x?y",
+            ),
+            ("GET /queue/", &["localhost:8080"], "own /queue/"),
+            ("GET http://127.0.0.1:8080/", &["x"], "own /"),
+            ("CONNECT h.example:443", &["h.example:443"], "tunnel h.example:443"),
+            ("OPTIONS *", &["localhost:8080"], "everything"),
+            ("GET /x", &[], "! the request has no Host field"),
+            ("GET http://h.example/", &[], "! the request has no Host field"),
+            ("GET /x", &["a", "b"], "! the request has more than one Host field"),
+            ("CONNECT h.example", &["h"], "! \"h.example\" has no port that can be connected to"),
+            (
+                "CONNECT h.example:0",
+                &["h"],
+                "! \"h.example:0\" has no port that can be connected to",
+            ),
+            (
+                "GET ftp://h.example/x",
+                &["h"],
+                "! the protocol \"ftp\" is not one this proxy fetches",
+            ),
+        ] {
+            assert_eq!(shown(line, hosts), want, "{line} {hosts:?}");
+        }
+    }
+
+    #[test]
+    fn urls_of_our_own_requests_keep_their_spelling() {
+        let found = of_url("http://H.example/%7Ea?b#c", &LocalHost::default()).unwrap();
+        assert_eq!(found.path, "/%7Ea?b");
+        assert_eq!(found.host, "H.example");
+        assert!(of_url("http://localhost:8080/queue/", &LocalHost::default()).is_err());
+        assert!(of_url("/queue/", &LocalHost::default()).is_err());
+    }
+}

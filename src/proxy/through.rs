@@ -1,0 +1,192 @@
+//! Asking the origin and keeping its answer.
+
+use std::sync::Arc;
+
+use hyper::header::{CONTENT_LENGTH, DATE};
+use hyper::{HeaderMap, Response};
+use tokio::sync::mpsc;
+use tracing::debug;
+
+use super::Client;
+use super::ask::Ask;
+use super::body::{self, Body};
+use super::conditional::{self, Conditions};
+use super::download::{AnswerHead, Download, Downloads, FeedReader, Headed, Job, Joined, run};
+use super::fields::{CACHE_STATUS, add_via};
+use super::status::{CacheStatus, NotStored};
+use super::{kept, pass, reply};
+use crate::daemon::Daemon;
+use crate::store::Kept;
+use crate::upstream::{Failure, Interim};
+
+/// How many interim answers may wait for a client.
+const MAX_INTERIMS: usize = 8;
+
+/// Asks the origin, joining whoever asks the same already, and answers with what comes.
+pub(super) async fn fetch(
+    daemon: &Arc<Daemon>,
+    client: &Client,
+    mut ask: Ask,
+    kept: Option<Arc<Kept>>,
+) -> Response<Body> {
+    // The origin judges our copy, we judge the client's.
+    let conditions = Conditions::of(&ask.fields);
+    conditional::strip(&mut ask.fields);
+    let turn = Turn { daemon, client, ask: &ask, kept: kept.as_ref(), conditions: &conditions };
+    let joined = daemon.downloads.join(&ask.place, &ask.fields, ask.now);
+    match joined {
+        Joined::New(download) => turn.lead(download).await,
+        Joined::Running(download) => match turn.follow(download).await {
+            Some(response) => response,
+            // What is on its way is not for this client: it gets its own.
+            None => turn.lead(Downloads::alone(&ask.place, &ask.fields, ask.now)).await,
+        },
+    }
+}
+
+/// One client's request for an answer that will be kept.
+#[derive(Clone, Copy)]
+struct Turn<'a> {
+    daemon: &'a Arc<Daemon>,
+    client: &'a Client,
+    ask: &'a Ask,
+    kept: Option<&'a Arc<Kept>>,
+    conditions: &'a Conditions,
+}
+
+impl Turn<'_> {
+    /// Starts the download and answers with what it brings.
+    async fn lead(self, download: Arc<Download>) -> Response<Body> {
+        let reader = download.feed().read();
+        let (interim, interims) = mpsc::channel(MAX_INTERIMS);
+        let job = self.job(interim);
+        let task = run(Arc::clone(self.daemon), job, Arc::clone(&download));
+        self.daemon.tasks.spawn(task);
+        match self.headed(&download, Some(interims)).await {
+            Headed::Keeping(head) => self.keeping(&head, reader, false),
+            Headed::Unchanged(fields) => match self.kept {
+                Some(kept) => self.unchanged(kept, &fields),
+                // Only what we have is asked about.
+                None => self.failed(&Failure::Unsendable("a condition of nobody's was met")),
+            },
+            Headed::Passing(reason) => self.passing(&download, NotStored::Answer(reason)),
+            Headed::Unkeepable(_) => self.passing(&download, NotStored::Spool),
+            Headed::Failed(failure) => self.failed(&failure),
+        }
+    }
+
+    /// Waits for somebody else's download; `None` when its answer is not for this client.
+    async fn follow(self, download: Arc<Download>) -> Option<Response<Body>> {
+        let reader = download.feed().read()?;
+        match self.headed(&download, None).await {
+            Headed::Keeping(head) if download.serves(&self.ask.fields, &head.fields) => {
+                Some(self.keeping(&head, Some(reader), true))
+            }
+            Headed::Unchanged(fields) => Some(self.unchanged(self.kept?, &fields)),
+            Headed::Failed(failure) => Some(self.failed(&failure)),
+            Headed::Keeping(_) | Headed::Passing(_) | Headed::Unkeepable(_) => None,
+        }
+    }
+
+    fn job(self, interim: mpsc::Sender<Interim>) -> Job {
+        let mut head = self.ask.wire(&self.daemon.pseudonym);
+        if let Some(kept) = self.kept
+            && self.ask.post.is_none()
+        {
+            conditional::add_ours(head.headers_mut(), &kept.fields, self.ask.is_personal());
+        }
+        Job {
+            place: self.ask.place.clone(),
+            origin: self.ask.resource.origin.clone(),
+            head,
+            body: self.ask.post.clone(),
+            kept: self.kept.map(|kept| kept.status),
+            unattended: self.daemon.config.options.finish_downloads,
+            interim: Some(interim),
+        }
+    }
+
+    /// Waits for the head, passing interim answers on meanwhile.
+    async fn headed(
+        self,
+        download: &Download,
+        interims: Option<mpsc::Receiver<Interim>>,
+    ) -> Headed {
+        let Some(mut interims) = interims else { return download.head().await };
+        let mut headed = std::pin::pin!(download.head());
+        loop {
+            tokio::select! {
+                biased;
+                Some((status, fields)) = interims.recv() => {
+                    self.client.interims.send(status, &fields);
+                }
+                headed = &mut headed => return headed,
+            }
+        }
+    }
+
+    fn keeping(
+        self,
+        head: &AnswerHead,
+        reader: Option<FeedReader>,
+        collapsed: bool,
+    ) -> Response<Body> {
+        let Some(reader) = reader else { return self.failed(&Failure::Abandoned) };
+        let mut fields = head.fields.clone();
+        add_via(&mut fields, hyper::Version::HTTP_11, &self.daemon.pseudonym);
+        let status = CacheStatus::Stored { replaces: self.kept.is_some(), collapsed };
+        fields.insert(CACHE_STATUS, status.value());
+        let mut response;
+        if self.conditions.are_met_by(head.status, &fields) {
+            // The download goes on without this client: the page is kept.
+            conditional::not_modified(&mut fields);
+            response = Response::new(body::empty());
+            *response.status_mut() = hyper::StatusCode::NOT_MODIFIED;
+        } else {
+            response = Response::new(body::download(reader));
+            *response.status_mut() = head.status;
+        }
+        *response.headers_mut() = fields;
+        response
+    }
+
+    /// What is kept still holds: it is served with the newer fields (RFC 9111 §3.2, §4.3.4).
+    fn unchanged(self, kept: &Arc<Kept>, newer: &HeaderMap) -> Response<Body> {
+        let mut fields = kept.fields.clone();
+        for name in newer.keys().filter(|name| **name != CONTENT_LENGTH) {
+            fields.remove(name);
+            for value in newer.get_all(name) {
+                fields.append(name.clone(), value.clone());
+            }
+        }
+        let status = CacheStatus::Validated;
+        let mut response =
+            kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status);
+        if newer.contains_key(DATE) {
+            // Checked just now: its age begins anew.
+            response.headers_mut().remove(hyper::header::AGE);
+        }
+        response
+    }
+
+    fn passing(self, download: &Download, why: NotStored) -> Response<Body> {
+        match download.take() {
+            Some(answer) => pass::respond(self.daemon, answer, why),
+            None => self.failed(&Failure::Abandoned),
+        }
+    }
+
+    /// The origin could not be asked: what is kept is better than nothing (RFC 9111 §4.2.4).
+    fn failed(self, failure: &Failure) -> Response<Body> {
+        let url = self.ask.resource.url.as_str();
+        debug!(url, failure = failure.chain(), "the origin gave no answer");
+        match self.kept {
+            Some(kept) if self.ask.post.is_none() => {
+                let status = CacheStatus::Unreachable;
+                let fields = kept.fields.clone();
+                kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status)
+            }
+            _ => reply::failed(self.daemon, self.ask, failure),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! `CONNECT`: a tunnel to an allowed port, bytes both ways, nothing kept (RFC 9110 §9.3.6).
+
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
+use tracing::debug;
+
+use super::body::{self, Body};
+use super::reply;
+use crate::daemon::Daemon;
+use crate::mode::Mode;
+use crate::pages::message::Message;
+use crate::upstream::{Failure, Origin};
+
+/// Opens the tunnel, or says why not. The tunnel runs in a task of its own until either side ends.
+pub(super) async fn open(
+    daemon: &Arc<Daemon>,
+    mode: Mode,
+    origin: Origin,
+    mut request: Request<Incoming>,
+) -> Response<Body> {
+    let host_port = origin.to_string();
+    if !daemon.config.tunnel.ports.contains(origin.port) {
+        return reply::message(daemon, mode, &Message::PortBlocked { host_port: &host_port });
+    }
+    let upstream = match daemon.upstream.dialer().dial(&origin).await {
+        Ok(stream) => stream,
+        Err(failure) => return refuse(daemon, mode, &host_port, &failure),
+    };
+    let upgrade = hyper::upgrade::on(&mut request);
+    let inside = Arc::clone(daemon);
+    daemon.tasks.spawn(async move {
+        let client = match upgrade.await {
+            Ok(client) => client,
+            Err(error) => return debug!(%error, "the client left before its tunnel stood"),
+        };
+        splice(&inside, TokioIo::new(client), upstream).await;
+    });
+    Response::new(body::empty())
+}
+
+/// Moves bytes both ways until either side has ended, the mode goes offline or the daemon stops: a
+/// tunnel is a socket outward, and offline there is none.
+pub(super) async fn splice(
+    daemon: &Daemon,
+    mut client: impl AsyncRead + AsyncWrite + Unpin,
+    mut origin: impl AsyncRead + AsyncWrite + Unpin,
+) {
+    let mut mode = daemon.mode.watch();
+    tokio::select! {
+        copied = copy_bidirectional(&mut client, &mut origin) => {
+            if let Err(error) = copied {
+                debug!(%error, "a tunnel broke off");
+            }
+        }
+        _offline = mode.wait_for(|mode| !mode.may_dial()) => {}
+        () = daemon.tasks.stopping() => {}
+    }
+}
+
+fn refuse(daemon: &Daemon, mode: Mode, host_port: &str, failure: &Failure) -> Response<Body> {
+    let chain = failure.chain();
+    let told = match reply::origin_failure(failure, &chain) {
+        Some(failure) => Message::OriginFailed { url: host_port, failure, kept: None },
+        None => Message::OfflineRefused { method: Method::CONNECT.as_str(), url: host_port },
+    };
+    let mut response = reply::message(daemon, mode, &told);
+    *response.status_mut() = failure.status();
+    response
+}

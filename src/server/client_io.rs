@@ -1,0 +1,255 @@
+//! A client's connection beneath hyper: it ends a client that does not read, and lets interim
+//! answers (1xx) through, which hyper's server has no call for.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use hyper::{HeaderMap, StatusCode};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+/// How many interim answers may wait on one connection; more are left out.
+const MAX_WAITING_INTERIMS: usize = 16;
+
+/// The connection of one client.
+#[derive(Debug)]
+pub struct ClientIo<T> {
+    inner: T,
+    patience: Duration,
+    stall: Pin<Box<Sleep>>,
+    /// Whether a write is waiting for the client, and so the clock runs.
+    waiting: bool,
+    /// Whether hyper has written out all it had, so that its next byte begins an answer.
+    between: bool,
+    interims: Arc<Mutex<Queue>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    bytes: VecDeque<Bytes>,
+    waker: Option<Waker>,
+}
+
+/// Sends interim answers on a connection whose final answer is still to come.
+#[derive(Clone, Debug)]
+pub struct Interims(Arc<Mutex<Queue>>);
+
+impl<T> ClientIo<T> {
+    /// Wraps `inner`; a write that makes no progress for `patience` fails.
+    pub fn new(inner: T, patience: Duration) -> Self {
+        Self {
+            inner,
+            patience,
+            stall: Box::pin(tokio::time::sleep(patience)),
+            waiting: false,
+            between: true,
+            interims: Arc::default(),
+        }
+    }
+
+    /// The way for interim answers into this connection.
+    pub fn interims(&self) -> Interims {
+        Interims(Arc::clone(&self.interims))
+    }
+}
+
+impl Interims {
+    /// Queues one interim answer. It is written as soon as everything before it has been, which is
+    /// at once as a rule, and in any case before the final answer.
+    pub fn send(&self, status: StatusCode, fields: &HeaderMap) {
+        let mut queue = lock(&self.0);
+        if queue.bytes.len() < MAX_WAITING_INTERIMS {
+            queue.bytes.push_back(head(status, fields));
+            if let Some(waker) = queue.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    // A queue of bytes is whole after any panic.
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn head(status: StatusCode, fields: &HeaderMap) -> Bytes {
+    let reason = status.canonical_reason().unwrap_or_default();
+    let mut head = format!("HTTP/1.1 {} {reason}\r\n", status.as_str()).into_bytes();
+    for (name, value) in fields {
+        head.extend_from_slice(name.as_str().as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+    head.into()
+}
+
+impl<T: AsyncWrite + Unpin> ClientIo<T> {
+    /// Runs one step of a write under the clock.
+    fn watch_write<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        step: impl FnOnce(Pin<&mut T>, &mut Context<'_>) -> Poll<io::Result<R>>,
+    ) -> Poll<io::Result<R>> {
+        if let Poll::Ready(done) = step(Pin::new(&mut self.inner), cx) {
+            self.waiting = false;
+            return Poll::Ready(done);
+        }
+        if !self.waiting {
+            self.waiting = true;
+            self.stall.as_mut().reset(Instant::now() + self.patience);
+        }
+        ready!(self.stall.as_mut().poll(cx));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+    }
+
+    /// Writes what interim answers wait, where hyper is between two answers.
+    ///
+    /// hyper flushes each time it has written its buffer out, and on every turn of its loop after
+    /// that. A request is handled only when the answer before it has been handed over, so an
+    /// interim answer found waiting between a flush and the next byte belongs exactly there; one
+    /// found while bytes of an earlier answer still flow waits for the flush.
+    fn poll_interims(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let interims = Arc::clone(&self.interims);
+        loop {
+            if !self.between {
+                return Poll::Ready(Ok(()));
+            }
+            let mut queue = lock(&interims);
+            let Some(front) = queue.bytes.front_mut() else {
+                queue.waker = Some(cx.waker().clone());
+                return Poll::Ready(Ok(()));
+            };
+            let chunk = front.clone();
+            drop(queue);
+            let written = ready!(self.watch_write(cx, |inner, cx| inner.poll_write(cx, &chunk)))?;
+            let mut queue = lock(&interims);
+            if let Some(front) = queue.bytes.front_mut() {
+                front.advance(written.min(front.len()));
+                if front.is_empty() {
+                    queue.bytes.pop_front();
+                }
+            }
+        }
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for ClientIo<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(cx, buffer)
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for ClientIo<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_interims(cx))?;
+        self.between = false;
+        self.watch_write(cx, |inner, cx| inner.poll_write(cx, bytes))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.between = true;
+        ready!(self.poll_interims(cx))?;
+        self.watch_write(cx, AsyncWrite::poll_flush)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.watch_write(cx, AsyncWrite::poll_shutdown)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_interims(cx))?;
+        self.between = false;
+        self.watch_write(cx, |inner, cx| inner.poll_write_vectored(cx, buffers))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    #[tokio::test]
+    async fn an_interim_answer_is_written_at_the_next_flush() {
+        let (client, mut other) = duplex(4096);
+        let mut io = ClientIo::new(client, Duration::from_secs(60));
+        let interims = io.interims();
+        let fields = [(hyper::header::LINK, "</a.css>; rel=preload".parse().unwrap())];
+        interims.send(StatusCode::EARLY_HINTS, &fields.into_iter().collect());
+        io.flush().await.unwrap();
+        io.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+        drop(io);
+        let mut seen = String::new();
+        other.read_to_string(&mut seen).await.unwrap();
+        assert_eq!(
+            seen,
+            "HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\n\
+             HTTP/1.1 200 OK\r\n\r\n"
+        );
+    }
+
+    #[tokio::test]
+    async fn interim_answers_go_before_the_final_one_and_after_the_one_before() {
+        let (client, mut other) = duplex(4096);
+        let mut io = ClientIo::new(client, Duration::from_secs(60));
+        let interims = io.interims();
+        io.write_all(b"first, ").await.unwrap();
+        interims.send(StatusCode::PROCESSING, &HeaderMap::new());
+        io.write_all(b"still first\n").await.unwrap();
+        io.flush().await.unwrap();
+        interims.send(StatusCode::EARLY_HINTS, &HeaderMap::new());
+        io.write_all(b"second\n").await.unwrap();
+        drop(io);
+        let mut seen = String::new();
+        other.read_to_string(&mut seen).await.unwrap();
+        assert_eq!(
+            seen,
+            "first, still first\nHTTP/1.1 102 Processing\r\n\r\n\
+             HTTP/1.1 103 Early Hints\r\n\r\nsecond\n"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_crowd_of_interim_answers_is_cut() {
+        let (client, mut other) = duplex(4096);
+        let mut io = ClientIo::new(client, Duration::from_secs(60));
+        for _ in 0..100 {
+            io.interims().send(StatusCode::PROCESSING, &HeaderMap::new());
+        }
+        io.flush().await.unwrap();
+        drop(io);
+        let mut seen = String::new();
+        other.read_to_string(&mut seen).await.unwrap();
+        assert_eq!(seen.matches("102 Processing").count(), MAX_WAITING_INTERIMS);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_is_given_up() {
+        let (client, _other) = duplex(8);
+        let mut io = ClientIo::new(client, Duration::from_secs(5));
+        let error = io.write_all(&[b'x'; 100]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}

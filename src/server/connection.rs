@@ -1,0 +1,60 @@
+//! One client's connection, from its first byte to its last.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tracing::{Instrument, debug, debug_span};
+
+use super::client_io::ClientIo;
+use crate::daemon::Daemon;
+use crate::proxy::{self, Client};
+
+/// The largest head of a request that is read, in bytes, with its fields. A URL may be of any
+/// length that fits.
+const MAX_REQUEST_HEAD: usize = 1024 * 1024 + 64 * 1024;
+
+/// The most fields a request may have.
+const MAX_REQUEST_FIELDS: usize = 256;
+
+/// Serves one client until it leaves, stays silent for too long, or the daemon stops and its
+/// request under way is done.
+pub(super) async fn serve(daemon: Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
+    let _connected = daemon.count_connection();
+    if let Err(error) = stream.set_nodelay(true) {
+        return debug!(%peer, %error, "the client has left already");
+    }
+    let options = &daemon.config.options;
+    let io = ClientIo::new(stream, options.socket_timeout);
+    let client = Client { interims: io.interims() };
+    let handler = Arc::clone(&daemon);
+    let service = service_fn(move |request| {
+        let (daemon, client) = (Arc::clone(&handler), client.clone());
+        async move { Ok::<_, Infallible>(proxy::handle(daemon, client, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(options.idle_timeout)
+        .max_headers(MAX_REQUEST_FIELDS)
+        .max_buf_size(MAX_REQUEST_HEAD)
+        .title_case_headers(true)
+        .serve_connection(TokioIo::new(io), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let served = async {
+        tokio::select! {
+            served = connection.as_mut() => return served,
+            () = daemon.tasks.stopping() => connection.as_mut().graceful_shutdown(),
+        }
+        connection.await
+    };
+    if let Err(error) = served.instrument(debug_span!("connection", %peer)).await {
+        // A client that leaves in the middle is nobody's fault and nothing to act on.
+        debug!(%peer, error = proxy::reply::error_chain(&error), "connection ended");
+    }
+}

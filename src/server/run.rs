@@ -1,0 +1,208 @@
+//! The daemon's life: open, listen, serve, drain, close.
+
+use std::fmt::Write as _;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+use tracing::{info, warn};
+use wwwoffle_config::{Config, Durability};
+use wwwoffle_spool::{Options, Recovery, Spool};
+
+use super::control::{self, ControlSocket};
+use super::listener;
+use crate::daemon::{Daemon, Parts};
+use crate::exit::ExitStatus;
+use crate::fetch;
+use crate::mode::Mode;
+use crate::proxy::reply::error_chain;
+use crate::store::Store;
+
+/// How long requests under way may take to end when the daemon stops.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// Why the daemon did not start: one message with what to do, and the exit status.
+#[derive(Debug)]
+pub struct Refusal {
+    /// For standard error.
+    pub message: String,
+    /// For the caller of the program.
+    pub status: ExitStatus,
+}
+
+/// What the daemon is started with.
+#[derive(Debug)]
+pub struct Start {
+    /// The configuration.
+    pub config: Config,
+    /// The directory of the spool.
+    pub spool: PathBuf,
+    /// Where to listen; the first is the one named in links.
+    pub listen: Vec<SocketAddr>,
+}
+
+/// Runs the daemon until it is told to stop. `ready` is given the one line that says where it
+/// listens, once it does.
+///
+/// # Errors
+///
+/// [`Refusal`] when it cannot start.
+pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
+    crate::log::start(start.config.options.log_level);
+    listener::raise_open_files();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| refuse(ExitStatus::Failed, format!("no threads can be had: {error}")))?;
+    let (store, mode) = open(&start.spool, start.config.startup.durability)?;
+    let spool = store.spool().clone();
+    let ran = runtime.block_on(serve(start, store, mode, ready));
+    // What has not ended by now is abandoned: unfinished entries are discarded at the next start.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    if let Err(error) = spool.flush() {
+        warn!(error = error_chain(&error), "the last pages were not kept");
+    }
+    ran
+}
+
+fn open(root: &Path, durability: Durability) -> Result<(Store, Mode), Refusal> {
+    let durability = match durability {
+        Durability::Each => wwwoffle_spool::Durability::Each,
+        Durability::Batch => wwwoffle_spool::Durability::Batch,
+        Durability::None => wwwoffle_spool::Durability::None,
+    };
+    let options = Options { durability, ..Options::default() };
+    let cannot = |error: &wwwoffle_spool::Error| {
+        let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
+        refuse(status, error_chain(error))
+    };
+    let (spool, recovery) = Spool::open(root, &options).map_err(|error| cannot(&error))?;
+    say_recovered(&recovery);
+    let (state, damage) = spool.state().map_err(|error| cannot(&error))?;
+    if let Some(damage) = damage {
+        warn!(%damage, "the remembered mode was set aside");
+    }
+    let mode = state.mode().and_then(|word| word.parse().ok()).unwrap_or_default();
+    Ok((Store::new(spool), mode))
+}
+
+fn say_recovered(recovery: &Recovery) {
+    let Recovery { admitted, removed, damaged, .. } = recovery;
+    if *admitted + *removed > 0 {
+        info!(admitted, removed, "the daemon did not stop in order; unfinished pages are gone");
+    }
+    for damage in damaged {
+        warn!(%damage, "a file of the spool was set aside");
+    }
+}
+
+async fn serve(
+    start: Start,
+    store: Store,
+    mode: Mode,
+    ready: impl FnOnce(&str),
+) -> Result<(), Refusal> {
+    let Start { config, spool, listen } = start;
+    let (listeners, listening) = bind_all(&listen)?;
+    let socket = control::bind(&spool).map_err(|error| {
+        let message = format!("the control socket in {} cannot be made: {error}", spool.display());
+        refuse(ExitStatus::BadSpool, message)
+    })?;
+    let places = Arc::new(Semaphore::new(config.startup.max_connections.get()));
+    let parts = Parts { config, store, mode, listening, templates: Vec::new() };
+    let daemon =
+        Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
+    start_tasks(&daemon, listeners, socket, &places);
+    ready(&ready_line(&daemon, &spool));
+    let why = wait_for_the_end(&daemon).await.map_err(|error| {
+        refuse(ExitStatus::Failed, format!("signals cannot be received: {error}"))
+    })?;
+    info!(why, "stopping");
+    daemon.tasks.stop();
+    daemon.upstream.close_idle();
+    let left = daemon.tasks.wait(STOP_WITHIN).await;
+    if left > 0 {
+        warn!(left, "not everything ended in time");
+    }
+    Ok(())
+}
+
+fn start_tasks(
+    daemon: &Arc<Daemon>,
+    listeners: Vec<TcpListener>,
+    socket: ControlSocket,
+    places: &Arc<Semaphore>,
+) {
+    for listener in listeners {
+        let accepting = listener::accept(Arc::clone(daemon), listener, Arc::clone(places));
+        daemon.tasks.spawn(accepting);
+    }
+    daemon.tasks.spawn(control::accept(Arc::clone(daemon), socket));
+    daemon.tasks.spawn(fetch::work(Arc::clone(daemon)));
+}
+
+fn bind_all(listen: &[SocketAddr]) -> Result<(Vec<TcpListener>, Vec<SocketAddr>), Refusal> {
+    let (mut listeners, mut listening) = (Vec::new(), Vec::new());
+    for address in listen {
+        let bound = listener::bind(*address).and_then(|listener| {
+            let address = listener.local_addr()?;
+            Ok((listener, address))
+        });
+        match bound {
+            Ok((listener, address)) => {
+                listeners.push(listener);
+                listening.push(address);
+            }
+            Err(error) => return Err(cannot_listen(*address, &error)),
+        }
+    }
+    Ok((listeners, listening))
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> Refusal {
+    let (status, remedy) = match error.kind() {
+        io::ErrorKind::AddrInUse => (
+            ExitStatus::Taken,
+            "stop the program that has it, or choose another with --listen ADDR:PORT",
+        ),
+        io::ErrorKind::PermissionDenied => {
+            (ExitStatus::Taken, "choose a port above 1023 with --listen ADDR:PORT")
+        }
+        _ => (ExitStatus::Taken, "choose another address with --listen ADDR:PORT"),
+    };
+    refuse(status, format!("{address} cannot be listened on: {error}; {remedy}"))
+}
+
+fn ready_line(daemon: &Daemon, spool: &Path) -> String {
+    let mut line = String::from("wwwoffle: listening on ");
+    for (count, address) in daemon.listening.iter().enumerate() {
+        // Writing to a string does not fail.
+        let _written = write!(line, "{}{address}", if count == 0 { "" } else { " and " });
+    }
+    let _written = write!(line, ", mode {}, spool {}", daemon.mode.now(), spool.display());
+    line
+}
+
+/// Waits for a signal or a command; returns which.
+async fn wait_for_the_end(daemon: &Daemon) -> io::Result<&'static str> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            _received = terminate.recv() => return Ok("SIGTERM"),
+            _received = interrupt.recv() => return Ok("SIGINT"),
+            _received = hang_up.recv() => info!("SIGHUP is received and means nothing"),
+            () = daemon.tasks.stopping() => return Ok("told to"),
+        }
+    }
+}
+
+fn refuse(status: ExitStatus, message: String) -> Refusal {
+    Refusal { message, status }
+}
