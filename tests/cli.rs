@@ -1,0 +1,317 @@
+//! The command line: every verb, what it writes, and the status it leaves.
+
+use serde_json::{Value, json};
+
+use crate::harness::daemon::Ran;
+use crate::harness::{Answer, Daemon, Origin, daemon, eventually, site};
+
+#[test]
+fn without_a_daemon_the_verbs_that_need_one_say_what_to_do() {
+    let place = Daemon::prepare(None);
+    let verbs: [&[&str]; 8] = [
+        &["online"],
+        &["offline"],
+        &["autodial"],
+        &["fetch"],
+        &["fetch", "--wait"],
+        &["status"],
+        &["get", "http://127.0.0.1:1/"],
+        &["stop"],
+    ];
+    for verb in verbs {
+        let ran = place.run(verb);
+        assert_eq!(ran.status, 69, "{verb:?}: {ran:?}");
+        assert!(ran.err.contains("serve"), "{verb:?} says how to start one: {ran:?}");
+        assert_eq!(ran.err.trim_end().lines().count(), 1, "{verb:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn bad_usage_is_status_2() {
+    let place = Daemon::prepare(None);
+    let rows: [&[&str]; 6] = [
+        &["no-such-verb"],
+        &["get"],
+        &["cat"],
+        &["serve", "--listen", "nowhere"],
+        &["online", "--no-such-option"],
+        &["rm"],
+    ];
+    for row in rows {
+        let ran = place.run(row);
+        assert_eq!(ran.status, 2, "{row:?}: {ran:?}");
+        assert_ne!(ran.err, "", "{row:?}");
+    }
+}
+
+#[test]
+fn help_and_version_are_written_to_standard_output() {
+    let place = Daemon::prepare(None);
+    let help = place.run(&["--help"]);
+    assert_eq!(help.status, 0, "{help:?}");
+    let verbs = [
+        "serve", "online", "offline", "autodial", "fetch", "status", "get", "queue", "cat", "ls",
+        "rm", "hash", "url", "stop",
+    ];
+    for verb in verbs {
+        assert!(help.out.contains(verb), "{verb}");
+        let ran = place.run(&[verb, "--help"]);
+        assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{verb}");
+    }
+    let version = place.run(&["--version"]);
+    assert_eq!(version.out.trim(), concat!("wwwoffle ", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn the_modes_are_switched_and_shown() {
+    let mut daemon = Daemon::start();
+    assert!(daemon.ready.contains("mode online"), "{}", daemon.ready);
+    for mode in ["offline", "autodial", "online"] {
+        daemon.ok(&[mode]);
+        let status: Value = serde_json::from_str(&daemon.ok(&["status", "--json"])).unwrap();
+        assert_eq!(status["mode"], mode);
+        assert!(daemon.ok(&["status"]).contains(mode));
+        daemon.restart();
+        assert_eq!(daemon.status()["mode"], mode, "it survives a restart");
+    }
+}
+
+#[test]
+fn status_has_its_documented_shape() {
+    let daemon = Daemon::start();
+    let status: Value = serde_json::from_str(&daemon.ok(&["status", "--json"])).unwrap();
+    assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(status["listen"], json!([daemon.addr().to_string()]));
+    assert_eq!(status["spool"], daemon.spool().to_str().unwrap());
+    assert_eq!(status["queue"], json!({"waiting": 0, "failed": 0, "active": 0}));
+    assert_eq!(status["downloads"], json!([]));
+    for number in ["pid", "connections", "outward_refused"] {
+        assert!(status[number].is_u64(), "{number}: {status}");
+    }
+    assert!(status["since"].as_str().is_some_and(|since| since.contains('T')), "{status}");
+}
+
+#[test]
+fn get_keeps_a_page_and_cat_gives_it_back() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    for path in ["/page/1.html", "/image/30.png", "/gzip/2.html"] {
+        let (url, want) = (origin.url(path), site::answer(path).unwrap());
+        let got = daemon.run(&["get", &url]);
+        assert_eq!(got.status, 0, "{got:?}");
+        assert!((got.out.clone() + &got.err).contains(&url), "progress names it: {got:?}");
+        assert!(!got.out.contains('\u{1b}') && !got.out.contains('\r'), "plain lines: {got:?}");
+        for running in [true, false] {
+            if !running {
+                daemon.down();
+            }
+            let body =
+                daemon::output(daemon.command(&["cat", &url]), None, crate::harness::PATIENCE);
+            assert!(body.status.success() && body.stdout == want.body, "{path}, daemon: {running}");
+            let all = daemon.run(&["cat", "--headers", &url]);
+            assert!(all.out.starts_with("HTTP/1.1 200"), "{all:?}");
+            assert!(all.out.contains("\r\n\r\n") || all.out.contains("\n\n"), "{all:?}");
+        }
+        daemon.up();
+    }
+    let missing = daemon.run(&["cat", &origin.url("/never")]);
+    assert_eq!((missing.status, missing.out.as_str()), (1, ""), "{missing:?}");
+    assert!(missing.err.contains("/never"), "{missing:?}");
+}
+
+#[test]
+fn get_refreshes_only_when_told() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let fresh = |text: &str| Answer::html(text).field("Cache-Control", "max-age=3600");
+    origin.say("/news", fresh("old"));
+    let url = origin.url("/news");
+    daemon.ok(&["get", &url]);
+    origin.say("/news", fresh("new"));
+    daemon.ok(&["get", &url]);
+    assert_eq!(daemon.ok(&["cat", &url]), "old");
+    daemon.ok(&["get", "--refresh", &url]);
+    assert_eq!(daemon.ok(&["cat", &url]), "new");
+}
+
+#[test]
+fn get_says_what_failed() {
+    let daemon = Daemon::configured("[fetch-options]\nattempts = 2\nretry-delay = \"100ms\"\n");
+    let mut origin = Origin::start();
+    let good = origin.url("/page/1.html");
+    daemon.ok(&["get", &good]);
+    origin.stop();
+    let bad = origin.url("/page/2.html");
+    let ran = daemon.run(&["get", &bad]);
+    assert_eq!(ran.status, 1, "{ran:?}");
+    assert!((ran.out.clone() + &ran.err).contains(&bad), "{ran:?}");
+    assert!((ran.out.clone() + &ran.err).contains("refused"), "{ran:?}");
+    let ran = daemon.run(&["get", "http://[bad"]);
+    assert!([1, 2].contains(&ran.status), "{ran:?}");
+}
+
+#[test]
+fn get_offline_queues() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let url = origin.url("/page/1.html");
+    let ran = daemon.run(&["get", &url]);
+    assert_eq!(ran.status, 10, "{ran:?}");
+    assert_eq!(daemon.queued(), [url.as_str()]);
+    let ran = daemon.run(&["queue", "--json"]);
+    let queue = &ran.json()["queue"];
+    assert_eq!((&queue[0]["url"], &queue[0]["method"]), (&json!(url), &json!("GET")), "{ran:?}");
+    for key in ["key", "kind", "page", "queued", "state", "attempts", "not_before", "error"] {
+        assert!(queue[0].get(key).is_some(), "{key}: {ran:?}");
+    }
+    assert!(daemon.ok(&["queue"]).contains(&url));
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    assert_eq!(daemon.run(&["queue", "--json"]).json(), json!({"queue": []}));
+    daemon.ok(&["fetch", "--wait"]);
+    daemon.ok(&["fetch"]);
+}
+
+#[test]
+fn ls_lists_and_rm_forgets() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    let urls: Vec<_> = (0..3).map(|n| origin.url(&format!("/page/{n}.html"))).collect();
+    for url in &urls {
+        daemon.get(url);
+    }
+    daemon.get(&origin.url("/gone/1.html"));
+    daemon.settle();
+    let host = format!("http/{}", origin.addr);
+    for running in [true, false] {
+        if !running {
+            daemon.down();
+        }
+        for what in [vec!["ls"], vec!["ls", "http"], vec!["ls", &host]] {
+            let listed = daemon.ok(&what);
+            for url in &urls {
+                assert!(listed.contains(url), "{what:?}: {listed}");
+            }
+        }
+        assert_eq!(daemon.ok(&["ls", "http/elsewhere.example"]), "");
+        let lines = daemon.run(&["ls", "--json"]).lines();
+        assert_eq!(lines.len(), 4, "{lines:?}");
+        let gone = lines.iter().find(|line| line["url"] == origin.url("/gone/1.html")).unwrap();
+        assert_eq!(gone["status"], 404, "{gone}");
+        for key in ["key", "type", "bytes", "stored"] {
+            assert!(!gone[key].is_null(), "{key}: {gone}");
+        }
+    }
+    daemon.up();
+    daemon.ok(&["rm", &urls[0], &urls[1]]);
+    assert_eq!(daemon.run(&["ls", "--json"]).lines().len(), 2);
+    assert_eq!(daemon.run(&["cat", &urls[0]]).status, 1);
+    let again = daemon.run(&["rm", &urls[0]]);
+    assert_eq!(again.status, 1, "{again:?}");
+    assert!(again.err.contains(&urls[0]), "{again:?}");
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&urls[1]).status, 504);
+    assert_eq!(daemon.get(&urls[2]).status, 200);
+    assert!(daemon.ok(&["ls", "outgoing"]).contains(&urls[1]) == (daemon.queue().len() == 1));
+}
+
+#[test]
+fn hash_prints_key_and_path() {
+    let place = Daemon::prepare(None);
+    let ran = place.run(&[
+        "hash",
+        "HTTP://Example.ORG",
+        "http://example.org:80/",
+        "http://example.org/b",
+    ]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let lines: Vec<_> = ran.out.lines().collect();
+    assert_eq!(lines.len(), 3, "{ran:?}");
+    assert_eq!(lines[0], lines[1], "two spellings, one key");
+    assert_ne!(lines[0], lines[2]);
+    let key = lines[0].split_ascii_whitespace().next().unwrap();
+    assert!(key.len() == 64 && key.bytes().all(|byte| byte.is_ascii_hexdigit()), "{ran:?}");
+    let path = format!("http/example.org/{}/{key}.warc", &key[..2]);
+    assert!(lines[0].contains(&path), "{path} in {ran:?}");
+    assert_eq!(place.run(&["hash", "http://["]).status, 1);
+}
+
+#[test]
+fn an_entry_lies_where_hash_says() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let url = origin.url("/page/1.html");
+    daemon.get(&url);
+    daemon.settle();
+    let out = daemon.ok(&["hash", &url]);
+    let path = out.split_ascii_whitespace().nth(1).expect("a path after the key");
+    let file = daemon.spool().join(path);
+    eventually("the entry is at its place", || file.exists());
+}
+
+fn url_lines(options: &[&str], lines: &str) -> Ran {
+    let place = Daemon::prepare(None);
+    let mut command = place.bare_command();
+    command.arg("url").args(options);
+    daemon::run(command, Some(lines.as_bytes()))
+}
+
+#[test]
+fn url_answers_each_line_and_goes_on_after_an_error() {
+    let lines = [
+        r#"{"fn": "URLDecodeGeneric", "in": "a%20b"}"#,
+        "not json",
+        r#"{"fn": "NoSuchFunction", "in": "x"}"#,
+        r#"{"fn": "canonical", "in": "http://[bad"}"#,
+        r#"{"fn": "canonical", "in": "HTTP://Example.ORG:80"}"#,
+        r#"{"fn": "reference", "in": {"base": "http://a/b/c/d;p?q", "ref": "../g", "rules": "rfc3986"}}"#,
+        r#"{"fn": "URLDecodeGeneric", "in": "last"}"#,
+    ];
+    let ran = url_lines(&[], &(lines.join("\n") + "\n"));
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let out = ran.lines();
+    assert_eq!(out.len(), lines.len(), "{ran:?}");
+    assert_eq!(out[0], json!({"out": "a b"}));
+    for line in &out[1..4] {
+        assert!(line["error"].is_string(), "{line}");
+    }
+    assert_eq!(out[4]["out"]["canonical"], "http://example.org/");
+    assert_eq!(out[4]["out"]["key"].as_str().map(str::len), Some(64));
+    let path = out[4]["out"]["spool_path"].as_str().unwrap_or_default();
+    assert!(path.starts_with("http/example.org/"), "{path}");
+    assert!(out[5].get("error").is_none(), "{}", out[5]);
+    assert_eq!(out[6], json!({"out": "last"}));
+}
+
+#[test]
+fn url_knows_who_is_local() {
+    let ask = r#"{"fn": "SplitURL", "in": "http://proxy.lan:8081/x"}"#;
+    let plain = url_lines(&[], ask).lines();
+    assert_eq!(plain[0]["out"]["local"], false, "{plain:?}");
+    let options = ["--localhost", "localhost,proxy.lan", "--http-port", "8081"];
+    let named = url_lines(&options, ask).lines();
+    assert_eq!(named[0]["out"]["local"], true, "{named:?}");
+}
+
+#[test]
+fn stop_ends_the_daemon_and_frees_the_spool() {
+    let mut daemon = Daemon::start();
+    daemon.ok(&["stop"]);
+    assert!(daemon.ended().success());
+    assert_eq!(daemon.run(&["status"]).status, 69);
+    daemon.up();
+    assert!(daemon.down().success(), "SIGTERM is a clean end too");
+    daemon.up();
+    daemon.signal("INT");
+    assert!(daemon.ended().success());
+    daemon.up();
+    daemon.signal("HUP");
+    daemon.ok(&["status"]);
+}
+
+#[test]
+fn the_spool_and_its_socket_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.get(&origin.url("/page/1.html"));
+    let mode =
+        |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(daemon.spool()), 0o700);
+    assert_eq!(mode(&daemon.spool().join("control")) & 0o077, 0);
+}

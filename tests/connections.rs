@@ -1,0 +1,227 @@
+//! Connections to origins: reused, tunnelled, upgraded, and in offline mode not made at all.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use crate::harness::{After, Answer, Client, Daemon, Origin, eventually, site};
+
+#[test]
+fn connections_to_an_origin_are_reused() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for number in 0..20 {
+        // Three times the number: the pages that keep their connection open.
+        daemon.get(&origin.url(&format!("/page/{}.html", number * 3)));
+        daemon.settle();
+    }
+    assert_eq!(origin.seen().len(), 20);
+    assert!(origin.connections() <= 3, "{} connections for 20 requests", origin.connections());
+}
+
+#[test]
+fn an_origin_that_closes_idle_connections_is_not_noticed() {
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    for number in 0..5 {
+        assert_eq!(daemon.get(&origin.url(&format!("/page/{number}.html"))).status, 200);
+        origin.restart();
+    }
+}
+
+#[test]
+fn connect_makes_a_tunnel() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let mut client = daemon.client();
+    client.send(format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", origin.addr));
+    assert_eq!(client.head().unwrap().unwrap().status, 200);
+    for number in [0, 3] {
+        // Byte for byte: the origin sees what the client sent, and no proxy's fields.
+        client.send(format!("GET /page/{number}.html HTTP/1.1\r\nHost: there\r\n\r\n"));
+        let response = client.receive("GET").whole();
+        assert!(response.body == site::answer(&format!("/page/{number}.html")).unwrap().body);
+        assert!(!response.fields.has("Via"));
+    }
+    assert_eq!(origin.seen()[0].head, "GET /page/0.html HTTP/1.1\r\nHost: there\r\n\r\n");
+}
+
+#[test]
+fn a_tunnel_passes_each_half_close() {
+    let daemon = Daemon::start();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let there = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut got = Vec::new();
+        stream.read_to_end(&mut got).unwrap();
+        got.reverse();
+        stream.write_all(&got).unwrap();
+    });
+    let mut client = daemon.client();
+    client.send(format!("CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\nabc"));
+    assert_eq!(client.head().unwrap().unwrap().status, 200);
+    client.send("def");
+    client.finish_sending();
+    let mut got = Vec::new();
+    while let Ok(piece) = client.reader.some() {
+        if piece.is_empty() {
+            break;
+        }
+        got.extend(piece);
+    }
+    assert_eq!(String::from_utf8_lossy(&got), "fedcba");
+    server.join().unwrap();
+}
+
+#[test]
+fn connect_goes_only_to_the_ports_that_are_allowed() {
+    let daemon = Daemon::configured("[tunnel]\nports = [\"443\", \"40000-40010\"]\n");
+    let origin = Origin::start();
+    for target in ["127.0.0.1:25", "127.0.0.1:80", "127.0.0.1:39999", "127.0.0.1:40011"] {
+        let mut client = daemon.client();
+        client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
+        assert_eq!(client.receive("CONNECT").status, 403, "{target}");
+    }
+    for target in ["127.0.0.1:40000", "127.0.0.1:40010"] {
+        let mut client = daemon.client();
+        client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
+        assert_ne!(client.receive("GET").status, 403, "{target}: nobody there, but allowed");
+    }
+    for target in ["127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "http://127.0.0.1:443/", "a@b:443"] {
+        let mut client = daemon.client();
+        client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: x\r\n\r\n"));
+        assert_eq!(client.receive("GET").status, 400, "{target}");
+    }
+    assert_eq!(origin.connections(), 0);
+}
+
+#[test]
+fn an_upgrade_passes_and_both_sides_speak_freely() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/chat", |exchange| {
+        assert_eq!(exchange.seen.fields.get("Upgrade"), Some("websocket"));
+        exchange.send(
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Accept: yes\r\n\r\nfirst",
+        )?;
+        while let Ok(piece) = exchange.reader.some() {
+            if piece.is_empty() {
+                break;
+            }
+            exchange.stream().write_all(&piece.to_ascii_uppercase())?;
+        }
+        Ok(After::Close)
+    });
+    let mut client = daemon.client();
+    client.ask(
+        &origin.url("/chat"),
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: a\r\n",
+    );
+    let (_, head) = client.final_head().unwrap();
+    assert_eq!(head.status, 101);
+    assert_eq!(head.fields.get("Upgrade"), Some("websocket"));
+    assert_eq!(head.fields.get("Sec-WebSocket-Accept"), Some("yes"));
+    assert_eq!(client.reader.exactly(5).unwrap(), b"first");
+    for word in ["one", "two", "\x00\x01\u{7f}"] {
+        client.send(word);
+        let echo = client.reader.exactly(word.len()).unwrap();
+        assert_eq!(echo, word.to_ascii_uppercase().as_bytes());
+    }
+    drop(client);
+    eventually("the origin's side is closed too", || origin.active() == 0);
+}
+
+#[test]
+fn an_upgrade_that_the_origin_refuses_is_an_answer() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/chat", Answer::html("no").with_status(426));
+    let fields = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    let response = daemon.client().get_with(&origin.url("/chat"), fields).whole();
+    assert_eq!((response.status, response.text().as_str()), (426, "no"));
+}
+
+#[test]
+fn offline_nothing_is_dialled() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    for fields in ["", "Accept: text/html\r\n", "Cache-Control: no-cache\r\n"] {
+        let response = daemon.client().get_with(&origin.url("/page/1.html"), fields).whole();
+        assert_eq!(response.status, 504, "{fields}");
+    }
+    let requests = [
+        format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", origin.addr),
+        format!("HEAD {} HTTP/1.1\r\nHost: {}\r\n\r\n", origin.url("/h"), origin.addr),
+        format!("DELETE {} HTTP/1.1\r\nHost: {}\r\n\r\n", origin.url("/d"), origin.addr),
+        format!("OPTIONS {} HTTP/1.1\r\nHost: {}\r\n\r\n", origin.url("/o"), origin.addr),
+        format!(
+            "GET {} HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+            origin.url("/ws"),
+            origin.addr
+        ),
+    ];
+    for request in requests {
+        let mut client = daemon.client();
+        client.send(&request);
+        let method = request.split(' ').next().unwrap();
+        assert_eq!(client.receive(method).status, 504, "{request}");
+    }
+    let fetch = daemon.run(&["fetch", "--wait"]);
+    assert_ne!(fetch.status, 0, "nothing can be fetched offline: {fetch:?}");
+    assert_eq!(origin.connections(), 0, "no socket outward: {:?}", origin.seen());
+}
+
+#[test]
+fn going_offline_lets_a_download_end_and_starts_no_other() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let mut client = daemon.client();
+    assert_eq!(client.get(&origin.url("/page/0.html")).whole().status, 200);
+    daemon.settle();
+    let before = origin.seen().len();
+    daemon.ok(&["offline"]);
+    // The pooled connection to the origin is still there, and may not be used.
+    assert_eq!(client.get(&origin.url("/page/3.html")).whole().status, 504);
+    assert_eq!(origin.seen().len(), before);
+}
+
+#[test]
+fn autodial_serves_what_is_kept_and_fetches_the_rest() {
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    origin.say("/kept", Answer::html("kept").field("Cache-Control", "no-cache"));
+    daemon.get(&origin.url("/kept"));
+    daemon.settle();
+    daemon.ok(&["autodial"]);
+    assert_eq!(daemon.status()["mode"], "autodial");
+    let kept = daemon.get(&origin.url("/kept"));
+    assert_eq!((kept.status, kept.text().as_str()), (200, "kept"));
+    assert_eq!(origin.count("/kept"), 1, "what is kept is served at once");
+    assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
+    assert_eq!(origin.count("/page/1.html"), 1);
+    origin.stop();
+    assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
+}
+
+#[test]
+fn a_connection_is_kept_for_the_next_request_and_closed_when_asked() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let mut client = daemon.client();
+    for number in 0..5 {
+        assert_eq!(client.get(&origin.url(&format!("/page/{number}.html"))).whole().status, 200);
+    }
+    let last = client.get_with(&origin.url("/page/5.html"), "Connection: close\r\n").whole();
+    assert_eq!(last.field("Connection").to_ascii_lowercase(), "close");
+    assert!(client.head().unwrap().is_none(), "the connection is closed");
+}
+
+#[test]
+fn a_connection_that_says_nothing_is_closed_after_a_while() {
+    let daemon = Daemon::configured("[options]\nidle-timeout = \"1s\"\nhead-timeout = \"1s\"\n");
+    let origin = Origin::start();
+    let mut quiet = daemon.client();
+    let mut used = daemon.client();
+    used.get(&origin.url("/page/0.html"));
+    let mut half: Client = daemon.client();
+    half.send("GET http://127.0.0.1/ HTTP/1.1\r\nHos");
+    assert!(matches!(quiet.head(), Ok(None)), "one that never asked");
+    assert!(matches!(used.head(), Ok(None)), "one that asked once");
+    match half.head() {
+        Ok(Some(head)) => assert_eq!(head.status, 408),
+        other => assert!(matches!(other, Ok(None)), "half a head: {other:?}"),
+    }
+}

@@ -1,0 +1,43 @@
+//! `kill -9` at random moments, by the conformance script: afterwards no body is wrong, short or lost.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::harness::{Daemon, daemon, heavy};
+
+/// How long 20 rounds may take.
+const LIMIT: Duration = Duration::from_secs(25 * 60);
+
+#[test]
+fn kill_9_in_mid_download_leaves_a_sound_spool() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance/kill9.py");
+    if !script.exists() {
+        eprintln!("not run: {} is not there", script.display());
+        return;
+    }
+    let _alone = heavy();
+    let place = Daemon::prepare(None);
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (program, spool) = (env!("CARGO_BIN_EXE_wwwoffle"), place.spool().to_str().unwrap());
+    let serve = format!("exec {program} serve --spool {{spool}} --listen 127.0.0.1:{{port}}");
+    let verb = |verb: &str| format!("{program} --spool {{spool}} {verb}");
+    let log = place.home().join("log");
+    let mut command = Command::new("python3");
+    command.arg(&script).args(["--name", "wwwoffle", "--strict", "-v"]);
+    command.args(["--port", &port.to_string(), "--spool", spool]);
+    command.args(["--start", &serve, "--after-start", &verb("online")]);
+    command.args(["--offline", &serve, "--after-offline", &verb("offline")]);
+    // 200 clients at once, and work for all of them.
+    command.args(["--rounds", "20", "--threads", "200", "--urls", "230"]);
+    command.arg("--log").arg(&log);
+    command.env("HOME", place.home()).env("XDG_DATA_HOME", place.home());
+    let output = daemon::output(command, None, LIMIT);
+    let said = String::from_utf8_lossy(&output.stdout);
+    eprintln!("{said}");
+    let log = std::fs::read_to_string(&log).unwrap_or_default();
+    let panics: Vec<_> = log.lines().filter(|line| line.contains("panicked")).collect();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(panics.is_empty(), "{panics:?}");
+}

@@ -1,0 +1,125 @@
+//! A disk that is full, or can't be written at all. Needs `mount`, so root.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::harness::client::Response;
+use crate::harness::site::{self, Check};
+use crate::harness::{Daemon, Origin, cannot_run, eventually, heavy};
+
+/// A small file system of its own; gone when dropped.
+struct SmallDisk {
+    at: TempDir,
+}
+
+impl SmallDisk {
+    fn mount(size: &str) -> Option<Self> {
+        let at = TempDir::with_prefix("wwwoffle-disk-").unwrap();
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(at.path());
+        if command.output().is_ok_and(|output| output.status.success()) {
+            return Some(Self { at });
+        }
+        cannot_run("mounting a small tmpfs is not permitted here");
+        None
+    }
+
+    fn remount(&self, options: &str) {
+        let options = format!("remount,{options}");
+        let done = Command::new("mount").args(["-o", &options]).arg(self.at.path()).status();
+        assert!(done.unwrap().success());
+    }
+
+    fn spool(&self) -> PathBuf {
+        self.at.path().join("spool")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.at.path()).status();
+    }
+}
+
+/// Pages that are kept before the disk is full.
+fn kept() -> impl Iterator<Item = String> {
+    (0..10).map(|number| format!("/page/{number}.html"))
+}
+
+/// Bodies that are together more than the disk holds.
+fn many() -> impl Iterator<Item = u64> {
+    100_000..100_200
+}
+
+#[track_caller]
+fn assert_kept(daemon: &Daemon, origin: &Origin, when: &str) {
+    for path in kept() {
+        let page = daemon.get(&origin.url(&path));
+        assert_eq!(page.status, 200, "{path} {when}");
+        assert!(page.body == site::answer(&path).unwrap().body, "{path} {when}");
+    }
+}
+
+/// Downloads a body of `length`, and says what came.
+fn download(daemon: &Daemon, origin: &Origin, length: u64) -> (Response, Check) {
+    let (mut client, mut check) = (daemon.client(), Check::new());
+    client.ask(&origin.url(&format!("/big/{length}")), "");
+    (client.try_stream("GET", |piece| check.take(piece)).unwrap(), check)
+}
+
+#[test]
+fn a_full_disk_loses_nothing_that_is_kept() {
+    let _alone = heavy();
+    let Some(disk) = SmallDisk::mount("8m") else { return };
+    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
+    daemon.up();
+    assert_kept(&daemon, &origin, "online");
+    daemon.settle();
+
+    // Too much for the disk, in one body and in many: none of it is a reason not to be read.
+    for length in [20_000_000].into_iter().chain(many()) {
+        let (answer, check) = download(&daemon, &origin, length);
+        assert_eq!((answer.status, check.seen, check.wrong), (200, length, None));
+        assert!(answer.whole.is_ok(), "{length}: {:?}", answer.whole);
+    }
+    daemon.settle();
+    let said = daemon.log().to_lowercase();
+    assert!(said.contains("no space left") || said.contains("disk is full"), "{said}");
+
+    daemon.ok(&["offline"]);
+    assert_kept(&daemon, &origin, "offline on the full disk");
+    let missing = daemon.browse(&origin.url("/page/60.html"));
+    assert!(missing.status >= 500, "{:?}", missing.head);
+    daemon.kill9();
+    daemon.up();
+    assert_eq!(daemon.status()["mode"], "offline");
+    assert_kept(&daemon, &origin, "after a restart on the full disk");
+    for length in many() {
+        let (answer, check) = download(&daemon, &origin, length);
+        if answer.status == 200 {
+            assert_eq!((check.seen, check.wrong), (length, None));
+        }
+    }
+
+    disk.remount("size=64m");
+    daemon.ok(&["online"]);
+    eventually("with room again, pages are kept again", || {
+        daemon.get(&origin.url("/image/46.png"));
+        daemon.settle();
+        daemon.run(&["cat", &origin.url("/image/46.png")]).status == 0
+    });
+}
+
+#[test]
+fn a_spool_that_cannot_be_written_is_said() {
+    let _alone = heavy();
+    let Some(disk) = SmallDisk::mount("1m") else { return };
+    let place = Daemon::prepare(None).with_spool(&disk.spool());
+    disk.remount("ro");
+    let ran = place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(ran.status, 73, "{ran:?}");
+    assert_eq!(ran.err.trim_end().lines().count(), 1, "one message: {ran:?}");
+    assert!(ran.err.contains(place.spool().to_str().unwrap()), "{ran:?}");
+}

@@ -1,0 +1,217 @@
+//! A browser's end of a connection: sends bytes, reads answers, waits for nothing without a limit.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use super::PATIENCE;
+use super::wire::{Broken, Fields, Framing, Reader};
+
+/// An answer without its body.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) fields: Fields,
+}
+
+/// An answer, read as far as it came.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) head: Head,
+    pub(crate) status: u16,
+    pub(crate) fields: Fields,
+    pub(crate) body: Vec<u8>,
+    pub(crate) trailers: Fields,
+    /// The 1xx answers before it.
+    pub(crate) interim: Vec<Head>,
+    /// Whether the body came to the end that its framing promised.
+    pub(crate) whole: Result<(), Broken>,
+}
+
+impl Response {
+    /// The first value of a field, or nothing.
+    pub(crate) fn field(&self, name: &str) -> &str {
+        self.fields.get(name).unwrap_or_default()
+    }
+
+    /// The body as text.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body of a page as it is shown: its character references undone.
+    pub(crate) fn shown(&self) -> String {
+        super::form::unescape(&self.text())
+    }
+
+    /// This, when it is whole; a broken answer fails the test.
+    #[track_caller]
+    pub(crate) fn whole(self) -> Self {
+        assert!(self.whole.is_ok(), "broken answer {:?}: {:?}", self.head, self.whole);
+        self
+    }
+}
+
+/// The two halves of a socket.
+pub(crate) trait Half: Read + Write + Send {}
+impl<T: Read + Write + Send> Half for T {}
+
+/// One connection.
+pub(crate) struct Client {
+    writer: Box<dyn Half>,
+    pub(crate) reader: Reader<Box<dyn Half>>,
+    tcp: Option<TcpStream>,
+}
+
+impl Client {
+    /// Connects to a port; every wait on the connection ends after [`PATIENCE`].
+    #[track_caller]
+    pub(crate) fn connect(to: SocketAddr) -> Self {
+        let stream = TcpStream::connect_timeout(&to, PATIENCE)
+            .unwrap_or_else(|error| panic!("nothing answers at {to}: {error}"));
+        stream.set_nodelay(true).unwrap();
+        let me = Self {
+            writer: Box::new(stream.try_clone().unwrap()),
+            reader: Reader::new(Box::new(stream.try_clone().unwrap())),
+            tcp: Some(stream),
+        };
+        me.patience(PATIENCE);
+        me
+    }
+
+    /// Connects to a Unix socket.
+    #[track_caller]
+    pub(crate) fn unix(path: &Path) -> Self {
+        let stream = UnixStream::connect(path)
+            .unwrap_or_else(|error| panic!("nothing answers at {}: {error}", path.display()));
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        let writer = Box::new(stream.try_clone().unwrap());
+        Self { writer, reader: Reader::new(Box::new(stream)), tcp: None }
+    }
+
+    /// Waits at most so long for the next bytes.
+    pub(crate) fn patience(&self, limit: Duration) {
+        if let Some(tcp) = &self.tcp {
+            tcp.set_read_timeout(Some(limit)).unwrap();
+            tcp.set_write_timeout(Some(limit)).unwrap();
+        }
+    }
+
+    /// Sends bytes as they are.
+    #[track_caller]
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.try_send(bytes).expect("the proxy took the request");
+    }
+
+    /// Sends bytes as they are; the other side may have gone.
+    pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
+        self.writer.write_all(bytes.as_ref())?;
+        self.writer.flush()
+    }
+
+    /// Says that nothing more will be sent.
+    pub(crate) fn finish_sending(&self) {
+        if let Some(tcp) = &self.tcp {
+            tcp.shutdown(Shutdown::Write).unwrap();
+        }
+    }
+
+    /// Sends a GET in absolute form with some more field lines.
+    #[track_caller]
+    pub(crate) fn ask(&mut self, url: &str, fields: &str) {
+        self.send(request("GET", url, fields));
+    }
+
+    /// GET, and the whole answer.
+    #[track_caller]
+    pub(crate) fn get(&mut self, url: &str) -> Response {
+        self.get_with(url, "")
+    }
+
+    /// GET with more field lines (each with its line end), and the whole answer.
+    #[track_caller]
+    pub(crate) fn get_with(&mut self, url: &str, fields: &str) -> Response {
+        self.ask(url, fields);
+        self.receive("GET")
+    }
+
+    /// Reads the next head, 1xx or final; `None` when the connection ended.
+    pub(crate) fn head(&mut self) -> Result<Option<Head>, Broken> {
+        let Some(bytes) = self.reader.until(b"\r\n\r\n")? else { return Ok(None) };
+        let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
+        let (line, fields) = text.split_once("\r\n").unwrap_or((&text, ""));
+        let mut words = line.splitn(3, ' ');
+        let version = words.next().unwrap_or_default();
+        let status = words.next().and_then(|word| word.parse().ok());
+        match status {
+            Some(status) if version.starts_with("HTTP/1.") => {
+                Ok(Some(Head { status, fields: Fields::parse(fields)? }))
+            }
+            _ => Err(Broken::Syntax(format!("not a status line: {line:?}"))),
+        }
+    }
+
+    /// Reads heads up to the final one.
+    pub(crate) fn final_head(&mut self) -> Result<(Vec<Head>, Head), Broken> {
+        let mut interim = Vec::new();
+        loop {
+            let head = self.head()?.ok_or(Broken::Eof)?;
+            if head.status >= 200 || head.status == 101 {
+                return Ok((interim, head));
+            }
+            interim.push(head);
+        }
+    }
+
+    /// How the body after `head` ends in an answer to `method`.
+    pub(crate) fn framing(method: &str, head: &Head) -> Framing {
+        let none = method == "HEAD" || head.status < 200 || matches!(head.status, 204 | 304);
+        if none { Framing::Length(0) } else { head.fields.framing(Framing::Close) }
+    }
+
+    /// Reads an answer to `method`; fails the test when there is none.
+    #[track_caller]
+    pub(crate) fn receive(&mut self, method: &str) -> Response {
+        match self.try_receive(method) {
+            Ok(response) => response,
+            Err(broken) => panic!("no answer to {method}: {broken:?}"),
+        }
+    }
+
+    /// Reads an answer to `method`; a body that ends early is told in the response.
+    pub(crate) fn try_receive(&mut self, method: &str) -> Result<Response, Broken> {
+        let mut body = Vec::new();
+        let mut response = self.try_stream(method, |piece| body.extend_from_slice(piece))?;
+        response.body = body;
+        Ok(response)
+    }
+
+    /// Reads an answer and hands its body on piece by piece instead of keeping it.
+    pub(crate) fn try_stream(
+        &mut self,
+        method: &str,
+        take: impl FnMut(&[u8]),
+    ) -> Result<Response, Broken> {
+        let (interim, head) = self.final_head()?;
+        let framing = Self::framing(method, &head);
+        let (trailers, whole) = match self.reader.body(framing, take) {
+            Ok(trailers) => (trailers, Ok(())),
+            Err(broken) => (Fields::default(), Err(broken)),
+        };
+        let (status, fields) = (head.status, head.fields.clone());
+        Ok(Response { head, status, fields, body: Vec::new(), trailers, interim, whole })
+    }
+}
+
+/// A request head in absolute form, with `Host` and `fields` (each line with its end).
+pub(crate) fn request(method: &str, url: &str, fields: &str) -> String {
+    format!("{method} {url} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", authority(url))
+}
+
+/// `host:port` of an absolute URL.
+pub(crate) fn authority(url: &str) -> &str {
+    url.split('/').nth(2).unwrap_or_default()
+}

@@ -1,0 +1,405 @@
+//! The real binary on a spool of its own: started, asked, killed and started again.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::client::{Client, Response};
+use super::{PATIENCE, eventually};
+
+/// How long a verb may take; fetching many pages with retries is the slowest.
+const VERB_LIMIT: Duration = Duration::from_secs(120);
+
+/// What a person's browser says when it opens a page.
+pub(crate) const AS_PERSON: &str =
+    "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\nSec-Fetch-Dest: document\r\n";
+
+/// A command that ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    /// Every line of the output as JSON.
+    #[track_caller]
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+        self.out.lines().map(parse).collect()
+    }
+
+    /// The whole output as one JSON value.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error} in {}", self.out))
+    }
+}
+
+/// A daemon, or the place where one can be started.
+pub(crate) struct Daemon {
+    home: Arc<TempDir>,
+    spool: PathBuf,
+    config: Option<PathBuf>,
+    child: Option<Child>,
+    addr: Option<SocketAddr>,
+    /// The line it said when it was ready.
+    pub(crate) ready: String,
+    log: Arc<Mutex<String>>,
+}
+
+impl Daemon {
+    /// Starts with the built-in configuration.
+    #[track_caller]
+    pub(crate) fn start() -> Self {
+        let mut daemon = Self::prepare(None);
+        daemon.up();
+        daemon
+    }
+
+    /// Starts with this configuration file.
+    #[track_caller]
+    pub(crate) fn configured(text: &str) -> Self {
+        let mut daemon = Self::prepare(Some(text));
+        daemon.up();
+        daemon
+    }
+
+    /// A spool and a configuration, with nothing started yet.
+    pub(crate) fn prepare(config: Option<&str>) -> Self {
+        let home = Arc::new(TempDir::with_prefix("wwwoffle-e2e-").unwrap());
+        let config = config.map(|text| {
+            let path = home.path().join("wwwoffle.conf");
+            std::fs::write(&path, text).unwrap();
+            path
+        });
+        let (spool, log) = (home.path().join("spool"), Arc::default());
+        Self { home, spool, config, child: None, addr: None, ready: String::new(), log }
+    }
+
+    /// Uses another directory as the spool from the next start on.
+    pub(crate) fn with_spool(mut self, spool: &Path) -> Self {
+        self.spool = spool.to_path_buf();
+        self
+    }
+
+    /// The binary with the options that find this spool, in an environment of its own.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.bare_command();
+        if let Some(config) = &self.config {
+            command.arg("--config").arg(config);
+        }
+        command.arg("--spool").arg(&self.spool).args(arguments);
+        command
+    }
+
+    /// The binary without any option.
+    pub(crate) fn bare_command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wwwoffle"));
+        for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"] {
+            command.env_remove(name);
+        }
+        command.env("HOME", self.home.path()).env("XDG_DATA_HOME", self.home.path().join("data"));
+        command.env("XDG_CONFIG_HOME", self.home.path().join("config"));
+        command.current_dir(self.home.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Starts the daemon and waits until it says that it is ready.
+    #[track_caller]
+    pub(crate) fn up(&mut self) {
+        assert!(self.child.is_none(), "it runs already");
+        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let log = Arc::clone(&self.log);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(got @ 1..) = err.read(&mut bytes) {
+                log.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..got]));
+            }
+        });
+        let (said, hear) = mpsc::sync_channel(16);
+        std::thread::spawn(move || {
+            BufReader::new(out)
+                .lines()
+                .map_while(Result::ok)
+                .for_each(|line| drop(said.send(line)));
+        });
+        self.child = Some(child);
+        let ready = hear.recv_timeout(PATIENCE);
+        self.ready = ready.unwrap_or_else(|_| panic!("it did not start:\n{}", self.log()));
+        let addr = self.ready.split("listening on ").nth(1).and_then(|rest| rest.split(',').next());
+        let addr = addr.and_then(|addr| addr.trim().parse().ok());
+        self.addr = Some(addr.unwrap_or_else(|| panic!("no address in {:?}", self.ready)));
+    }
+
+    /// Stops it as the machine would, and waits for the end.
+    #[track_caller]
+    pub(crate) fn down(&mut self) -> ExitStatus {
+        self.signal("TERM");
+        self.ended()
+    }
+
+    /// Ends it without a chance to tidy up.
+    #[track_caller]
+    pub(crate) fn kill9(&mut self) {
+        let mut child = self.child.take().expect("it runs");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Stops it and starts it again on the same spool.
+    #[track_caller]
+    pub(crate) fn restart(&mut self) {
+        self.down();
+        self.up();
+    }
+
+    /// Sends a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill").arg(format!("-{name}")).arg(self.pid()).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Waits until it has ended by itself.
+    #[track_caller]
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        let mut child = self.child.take().expect("it runs");
+        let mut status = None;
+        eventually("the daemon ends", || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.expect("it has ended")
+    }
+
+    /// Runs a verb against this spool.
+    #[track_caller]
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        run(self.command(arguments), None)
+    }
+
+    /// Runs a verb that has to succeed, and gives what it wrote.
+    #[track_caller]
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        assert_eq!(ran.status, 0, "{arguments:?}: {ran:?}\n{}", self.log());
+        ran.out
+    }
+
+    pub(crate) fn addr(&self) -> SocketAddr {
+        self.addr.expect("it was started")
+    }
+
+    pub(crate) fn spool(&self) -> &Path {
+        &self.spool
+    }
+
+    /// The directory that holds spool and configuration, gone with the test.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    fn pid(&self) -> String {
+        self.child.as_ref().expect("it runs").id().to_string()
+    }
+
+    /// What it wrote on its standard error.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// A new connection to the proxy port.
+    #[track_caller]
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(self.addr())
+    }
+
+    /// One GET on a connection of its own; the answer has to be whole.
+    #[track_caller]
+    pub(crate) fn get(&self, url: &str) -> Response {
+        self.client().get(url).whole()
+    }
+
+    /// One GET as a person's browser sends it for a page.
+    #[track_caller]
+    pub(crate) fn browse(&self, url: &str) -> Response {
+        self.client().get_with(url, AS_PERSON).whole()
+    }
+
+    /// The URL of one of its own pages.
+    pub(crate) fn own(&self, path: &str) -> String {
+        format!("http://{}{path}", self.addr())
+    }
+
+    /// One of its own pages, asked for as from a server.
+    #[track_caller]
+    pub(crate) fn page(&self, path: &str) -> Response {
+        let mut client = self.client();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.addr()));
+        client.receive("GET").whole()
+    }
+
+    /// Sends a form as a page of the daemon would.
+    #[track_caller]
+    pub(crate) fn submit(&self, form: &super::form::Form) -> Response {
+        self.submit_as(
+            form,
+            &format!("Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n", self.addr()),
+        )
+    }
+
+    /// Sends a form with other fields than a page of the daemon would.
+    #[track_caller]
+    pub(crate) fn submit_as(&self, form: &super::form::Form, fields: &str) -> Response {
+        let body = form.body();
+        let path = form.action.strip_prefix("http://").map_or(form.action.as_str(), |rest| {
+            rest.find('/').map_or("/", |slash| &rest[slash..])
+        });
+        let mut client = self.client();
+        client.send(format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+             {fields}Content-Length: {}\r\n\r\n{body}",
+            self.addr(),
+            body.len()
+        ));
+        client.receive("POST").whole()
+    }
+
+    /// Asks the API through the Unix socket.
+    #[track_caller]
+    pub(crate) fn api(&self, method: &str, path: &str, body: &str) -> Response {
+        let mut client = Client::unix(&self.spool.join("control"));
+        client.send(format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        client.receive(method).whole()
+    }
+
+    /// `GET /api/status`.
+    #[track_caller]
+    pub(crate) fn status(&self) -> Value {
+        let response = self.api("GET", "/api/status", "");
+        assert_eq!(response.status, 200, "{}", response.text());
+        serde_json::from_slice(&response.body).expect("status is JSON")
+    }
+
+    /// The outgoing queue.
+    #[track_caller]
+    pub(crate) fn queue(&self) -> Vec<Value> {
+        let response = self.api("GET", "/api/queue", "");
+        let value: Value = serde_json::from_slice(&response.body).expect("the queue is JSON");
+        value["queue"].as_array().expect("a list").clone()
+    }
+
+    /// The URLs in the outgoing queue, sorted.
+    #[track_caller]
+    pub(crate) fn queued(&self) -> Vec<String> {
+        let url = |entry: &Value| entry["url"].as_str().unwrap_or_default().to_owned();
+        let mut urls: Vec<_> = self.queue().iter().map(url).collect();
+        urls.sort();
+        urls
+    }
+
+    /// Waits until no download and no fetch is under way.
+    #[track_caller]
+    pub(crate) fn settle(&self) {
+        eventually("no download is under way", || {
+            let status = self.status();
+            status["downloads"].as_array().is_some_and(Vec::is_empty)
+                && status["queue"]["active"] == 0
+        });
+    }
+
+    /// The most memory it ever had, in KiB.
+    pub(crate) fn peak_kib(&self) -> u64 {
+        self.proc_field("VmHWM:")
+    }
+
+    /// The memory it has now, in KiB.
+    pub(crate) fn memory_kib(&self) -> u64 {
+        self.proc_field("VmRSS:")
+    }
+
+    fn proc_field(&self, name: &str) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = text.lines().find(|line| line.starts_with(name)).expect("the kernel says it");
+        line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    /// How many files and sockets it has open.
+    pub(crate) fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if std::thread::panicking() {
+            let log = self.log();
+            let from = log.char_indices().rev().nth(8_000).map_or(0, |(at, _)| at);
+            eprintln!("--- what the daemon said:\n{}\n---", &log[from..]);
+        }
+    }
+}
+
+/// Runs a command to its end, within [`VERB_LIMIT`].
+#[track_caller]
+pub(crate) fn run(command: Command, input: Option<&[u8]>) -> Ran {
+    let ran = output(command, input, VERB_LIMIT);
+    Ran {
+        status: ran.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&ran.stdout).into_owned(),
+        err: String::from_utf8_lossy(&ran.stderr).into_owned(),
+    }
+}
+
+/// Runs a command to its end, within `limit`, and gives the bytes it wrote.
+#[track_caller]
+pub(crate) fn output(mut command: Command, input: Option<&[u8]>, limit: Duration) -> Output {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    if input.is_some() {
+        command.stdin(Stdio::piped());
+    }
+    let mut child = command.spawn().unwrap();
+    let reader = |mut from: Box<dyn Read + Send>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = from.read_to_end(&mut bytes);
+            bytes
+        })
+    };
+    let out = reader(Box::new(child.stdout.take().unwrap()));
+    let err = reader(Box::new(child.stderr.take().unwrap()));
+    if let (Some(input), Some(mut stdin)) = (input.map(<[u8]>::to_vec), child.stdin.take()) {
+        std::thread::spawn(move || std::io::Write::write_all(&mut stdin, &input));
+    }
+    let deadline = Instant::now() + limit;
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            let err = String::from_utf8_lossy(&err.join().unwrap()).into_owned();
+            panic!("{command:?} did not end within {limit:?}:\n{err}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    Output { status, stdout: out.join().unwrap(), stderr: err.join().unwrap() }
+}

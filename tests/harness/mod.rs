@@ -1,0 +1,95 @@
+//! What the tests stand on: an origin, a client and the daemon, each speaking bytes on real sockets.
+
+pub(crate) mod client;
+pub(crate) mod daemon;
+pub(crate) mod faults;
+pub(crate) mod form;
+pub(crate) mod origin;
+pub(crate) mod site;
+pub(crate) mod wire;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+pub(crate) use client::{Client, Response};
+pub(crate) use daemon::Daemon;
+pub(crate) use origin::{After, Answer, Origin};
+
+/// The longest any single wait of a test may take before it counts as a hang.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a condition is looked at while it is waited for.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Whether the run is the judge's: what is missing on the machine is then a failure, not a remark.
+pub(crate) fn in_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| value == "true")
+}
+
+/// Says why a test can't run here; under CI that is a failure.
+pub(crate) fn cannot_run(why: &str) {
+    assert!(!in_ci(), "{why}");
+    eprintln!("not run: {why}");
+}
+
+/// Waits until `done` holds; fails with `what` after [`PATIENCE`].
+#[track_caller]
+pub(crate) fn eventually(what: &str, done: impl FnMut() -> bool) {
+    eventually_within(PATIENCE, what, done);
+}
+
+/// Waits until `done` holds; fails with `what` after `limit`.
+#[track_caller]
+pub(crate) fn eventually_within(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + limit;
+    while !done() {
+        assert!(Instant::now() < deadline, "waited {limit:?} in vain: {what}");
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Every file under a directory.
+pub(crate) fn files(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => found.extend(files(&entry.path())),
+            kind if kind.is_file() => found.push(entry.path()),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Held by a test that needs the machine for itself: many connections, much data, many processes.
+pub(crate) fn heavy() -> MutexGuard<'static, ()> {
+    static HEAVY: Mutex<()> = Mutex::new(());
+    HEAVY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A door that a test opens when its origin may go on.
+#[derive(Default)]
+pub(crate) struct Gate {
+    open: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Gate {
+    /// A closed gate.
+    pub(crate) fn new() -> std::sync::Arc<Self> {
+        std::sync::Arc::default()
+    }
+
+    /// Lets everyone pass, now and later.
+    pub(crate) fn open(&self) {
+        *self.open.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until the gate is open; gives up after [`PATIENCE`], so that no thread outlives its test.
+    pub(crate) fn wait(&self) {
+        let shut = self.open.lock().unwrap();
+        drop(self.changed.wait_timeout_while(shut, PATIENCE, |open| !*open).unwrap());
+    }
+}

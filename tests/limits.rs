@@ -1,0 +1,153 @@
+//! Many clients, slow clients, endless origins and big bodies: the others are served meanwhile.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::harness::site::{self, Check};
+use crate::harness::{Client, Daemon, Origin, eventually, faults, heavy};
+
+/// Clients that connect and say nothing.
+const IDLE: usize = 2_000;
+
+/// Bytes of the download whose memory is measured.
+const GIB: u64 = 1 << 30;
+
+/// The most memory the daemon may ever have had in that download, in KiB.
+const MEMORY: u64 = 40 * 1024;
+
+/// How long a page may take while the daemon is beset.
+const PROMPT: Duration = Duration::from_secs(5);
+
+/// Lets this process have the sockets it needs.
+fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).unwrap();
+}
+
+#[test]
+fn idle_slow_and_stuck_peers_do_not_hold_up_the_others() {
+    let _alone = heavy();
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    raise_open_files();
+    origin.on("/endless", faults::endless_head);
+    let files = daemon.open_files();
+    let idle: Vec<_> = (0..IDLE).map(|_| TcpStream::connect(daemon.addr()).unwrap()).collect();
+    eventually("all of them are accepted", || daemon.open_files() >= files + IDLE);
+
+    // A client that sends a byte a second; it has the whole test to send its head.
+    let over = Arc::new(AtomicBool::new(false));
+    let (mut slow, done) = (daemon.client(), Arc::clone(&over));
+    let head = format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", origin.url("/page/1.html"));
+    let sender = std::thread::spawn(move || {
+        for byte in head.bytes() {
+            if done.load(Ordering::SeqCst) || slow.try_send([byte]).is_err() {
+                break;
+            }
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    });
+    // One that never reads what it asked for, and one whose origin never ends its head.
+    let mut deaf = daemon.client();
+    deaf.ask(&origin.url("/big/30000000"), "");
+    let mut waiting = daemon.client();
+    waiting.ask(&origin.url("/endless"), "");
+    eventually("both are under way", || {
+        origin.count("/endless") >= 1 && origin.count("/big/30000000") == 1
+    });
+
+    for path in site::paths().iter().take(100) {
+        let began = Instant::now();
+        let response = daemon.get(&origin.url(path));
+        assert!(response.body == site::answer(path).unwrap().body, "{path}");
+        assert!(began.elapsed() < PROMPT, "{path} took {:?}", began.elapsed());
+    }
+    let began = Instant::now();
+    assert_eq!(daemon.page("/").status, 200);
+    daemon.ok(&["status"]);
+    assert!(began.elapsed() < PROMPT, "its own pages took {:?}", began.elapsed());
+    let memory = daemon.peak_kib();
+    eprintln!("{IDLE} idle connections and the rest: {memory} KiB at most");
+    assert!(memory < 4 * MEMORY, "{memory} KiB");
+    over.store(true, Ordering::SeqCst);
+    drop((idle, deaf, waiting));
+    sender.join().unwrap();
+    eventually("their sockets are closed", || daemon.open_files() < files + 100);
+}
+
+#[test]
+fn a_head_without_end_is_cut_off() {
+    let config = "[options]\nhead-timeout = \"2s\"\n";
+    let (daemon, origin) = (Daemon::configured(config), Origin::start());
+    origin.on("/endless", faults::endless_head);
+    origin.on("/flood", |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\n")?;
+        loop {
+            exchange.send("X-More: and more and more and more\r\n".repeat(100))?;
+        }
+    });
+    for path in ["/endless", "/flood"] {
+        let page = daemon.browse(&origin.url(path));
+        assert!([502, 504].contains(&page.status), "{path}: {:?}", page.head);
+    }
+    assert!(daemon.peak_kib() < MEMORY * 2, "{} KiB", daemon.peak_kib());
+}
+
+#[test]
+fn more_clients_than_allowed_wait_and_are_served_when_others_leave() {
+    let (daemon, origin) =
+        (Daemon::configured("[startup]\nmax-connections = 8\n"), Origin::start());
+    let mut clients: Vec<Client> = (0..8).map(|_| daemon.client()).collect();
+    for client in &mut clients {
+        assert_eq!(client.get(&origin.url("/page/1.html")).whole().status, 200);
+    }
+    let mut late = daemon.client();
+    late.ask(&origin.url("/page/1.html"), "");
+    drop(clients);
+    assert_eq!(late.receive("GET").whole().status, 200);
+}
+
+#[test]
+fn a_gibibyte_passes_in_little_memory() {
+    let _alone = heavy();
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.get(&origin.url("/page/1.html"));
+    let before = daemon.peak_kib();
+    for (mode, from) in [("online", "fwd="), ("offline", "hit")] {
+        daemon.ok(&[mode]);
+        let (mut client, mut check, began) = (daemon.client(), Check::new(), Instant::now());
+        client.patience(Duration::from_secs(60));
+        client.ask(&origin.url(&format!("/big/{GIB}")), "");
+        let response = client.try_stream("GET", |piece| check.take(piece)).unwrap().whole();
+        assert_eq!((check.seen, check.wrong), (GIB, None), "{mode}");
+        assert!(response.field("Cache-Status").contains(from), "{mode}: {:?}", response.head);
+        let (took, peak) = (began.elapsed(), daemon.peak_kib());
+        eprintln!("1 GiB {mode} in {took:.1?}: {peak} KiB at most, {before} KiB before");
+        assert!(peak < MEMORY, "{mode}: {peak} KiB");
+        daemon.settle();
+    }
+}
+
+#[test]
+fn a_slow_reader_does_not_make_the_daemon_hold_the_body() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let mut clients: Vec<Client> = (0..4).map(|_| daemon.client()).collect();
+    let url = origin.url("/big/60000000");
+    for client in &mut clients {
+        client.ask(&url, "");
+        assert_eq!(client.final_head().unwrap().1.status, 200);
+    }
+    // Nobody reads on; the download itself comes to its end all the same.
+    daemon.settle();
+    assert_eq!(origin.count("/big/60000000"), 1, "all of them share it");
+    assert!(daemon.memory_kib() < MEMORY, "{} KiB", daemon.memory_kib());
+    for client in &mut clients {
+        let mut check = Check::new();
+        let framing = crate::harness::wire::Framing::Length(60_000_000);
+        client.reader.body(framing, |piece| check.take(piece)).unwrap();
+        assert_eq!((check.seen, check.wrong), (60_000_000, None));
+    }
+}

@@ -1,0 +1,34 @@
+//! The whole program, from outside: the real binary, real sockets, an origin of the tests' own.
+//!
+//! Every file here tells about one subject; `harness` is what they stand on. Nothing waits by luck:
+//! each wait is for a condition and has a limit, after which it fails and says what it waited for.
+//!
+//! Tests that need what a machine may lack (a browser, `mount`, the conformance scripts) say so and
+//! return; with `CI=true` a missing browser or `mount` is a failure.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    clippy::format_collect,
+    clippy::format_push_string,
+    reason = "a test fails by panicking, and stands outside the daemon's rules for files and clocks"
+)]
+
+mod bad;
+mod browser;
+mod cli;
+mod connections;
+mod crash;
+mod disk;
+mod harness;
+mod limits;
+mod offline;
+mod online;
+mod pages;
+mod queue;
+mod queue_forms;
+mod tools;
+mod wire;

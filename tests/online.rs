@@ -1,0 +1,284 @@
+//! Downloads: to client and spool at once, shared, finished when the client leaves, kept only whole.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::harness::faults::{ALL, Fault, in_two};
+use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, site};
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
+
+/// A download in two halves, the second behind a gate.
+fn two_halves(origin: &Origin, path: &str, chunked: bool) -> (Arc<Gate>, Vec<u8>) {
+    let (gate, body) = (Gate::new(), site::noise(7, 20_000));
+    let (first, second) = body.split_at(10_000);
+    let (head, last) = if chunked {
+        let piece = |piece: &[u8]| [b"2710\r\n", piece, b"\r\n"].concat();
+        let head = [format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n").into_bytes(), piece(first)];
+        (head.concat(), [piece(second), b"0\r\n\r\n".to_vec()].concat())
+    } else {
+        let head = [format!("{HEAD}Content-Length: 20000\r\n\r\n").as_bytes(), first].concat();
+        (head, second.to_vec())
+    };
+    origin.on(path, in_two(Arc::clone(&gate), head, last));
+    (gate, body)
+}
+
+/// Reads a head and the first half of a body, framing bytes and all.
+#[track_caller]
+fn first_half(client: &mut Client, url: &str, fields: &str) {
+    client.ask(url, fields);
+    let (_, head) = client.final_head().unwrap();
+    assert_eq!(head.status, 200);
+    // The framing of the second half is read with the rest, by whoever wants it.
+    let mut got = client.reader.waiting().len();
+    while got < 10_000 {
+        client.reader.fill().unwrap();
+        got = client.reader.waiting().len();
+    }
+}
+
+#[test]
+fn bytes_pass_before_the_origin_has_finished() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for chunked in [false, true] {
+        let path = format!("/halves/{chunked}");
+        let (gate, body) = two_halves(&origin, &path, chunked);
+        let mut client = daemon.client();
+        first_half(&mut client, &origin.url(&path), "");
+        gate.open();
+        daemon.settle();
+        assert!(daemon.get(&origin.url(&path)).body == body);
+    }
+}
+
+#[test]
+fn a_second_client_joins_a_download_on_its_way() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for chunked in [false, true] {
+        let path = format!("/shared/{chunked}");
+        let (gate, body) = two_halves(&origin, &path, chunked);
+        let url = origin.url(&path);
+        let mut clients: Vec<_> = (0..8).map(|_| daemon.client()).collect();
+        for client in &mut clients {
+            client.ask(&url, "");
+        }
+        let heads: Vec<_> =
+            clients.iter_mut().map(|client| client.final_head().unwrap().1).collect();
+        assert_eq!(origin.count(&path), 1, "the origin was asked once");
+        gate.open();
+        for (client, head) in clients.iter_mut().zip(heads) {
+            let mut got = Vec::new();
+            let framing = Client::framing("GET", &head);
+            client.reader.body(framing, |piece| got.extend_from_slice(piece)).unwrap();
+            assert!(got == body, "{} bytes", got.len());
+        }
+        assert_eq!(origin.count(&path), 1);
+    }
+}
+
+#[test]
+fn a_client_with_another_cookie_does_not_join() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let gate = Gate::new();
+    let held = Arc::clone(&gate);
+    origin.on("/whose", move |exchange| {
+        let whose = exchange.seen.fields.get("Cookie").unwrap_or("none").to_owned();
+        held.wait();
+        exchange.answer(&Answer::html(whose))
+    });
+    let url = origin.url("/whose");
+    let rows = ["", "Cookie: who=a\r\n", "Cookie: who=b\r\n"];
+    let mut clients: Vec<_> = rows
+        .iter()
+        .map(|fields| {
+            let mut client = daemon.client();
+            client.ask(&url, fields);
+            client
+        })
+        .collect();
+    eventually("each was asked for alone", || origin.count("/whose") == 3);
+    gate.open();
+    for (client, body) in clients.iter_mut().zip(["none", "who=a", "who=b"]) {
+        assert_eq!(client.receive("GET").whole().text(), body);
+    }
+}
+
+#[test]
+fn a_download_goes_on_when_its_client_leaves() {
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    let (gate, body) = two_halves(&origin, "/left", true);
+    let mut client = daemon.client();
+    first_half(&mut client, &origin.url("/left"), "");
+    drop(client);
+    gate.open();
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    origin.stop();
+    assert!(daemon.get(&origin.url("/left")).body == body);
+}
+
+#[test]
+fn a_download_ends_with_its_client_when_so_configured() {
+    let daemon = Daemon::configured("[options]\nfinish-downloads = false\n");
+    let origin = Origin::start();
+    let ended = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&ended);
+    origin.on("/endless", move |exchange| {
+        exchange.send(format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n"))?;
+        let chunk = [b"2710\r\n", vec![b'x'; 10_000].as_slice(), b"\r\n"].concat();
+        while exchange.send(&chunk).is_ok() {}
+        count.fetch_add(1, Ordering::SeqCst);
+        Ok(After::Close)
+    });
+    let mut client = daemon.client();
+    first_half(&mut client, &origin.url("/endless"), "");
+    drop(client);
+    eventually("the origin's connection is closed", || ended.load(Ordering::SeqCst) == 1);
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&origin.url("/endless")).status, 504, "half a page is not kept");
+}
+
+#[test]
+fn a_broken_answer_is_seen_as_broken_and_never_kept() {
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    for fault in ALL {
+        origin.on(&format!("/{fault:?}"), move |exchange| fault.act(exchange));
+        let mut client = daemon.client();
+        client.ask(&origin.url(&format!("/{fault:?}")), "Accept: text/html\r\n");
+        let Ok(response) = client.try_receive("GET") else {
+            assert!(fault.has_head(), "{fault:?}: a page says what happened");
+            continue;
+        };
+        if fault.has_head() && response.status == 200 {
+            assert!(response.whole.is_err(), "{fault:?} looks whole: {:?}", response.head);
+        } else {
+            assert!([502, 504].contains(&response.status), "{fault:?}: {:?}", response.head);
+            assert!(response.shown().contains(&origin.addr.to_string()), "{fault:?}: named");
+        }
+    }
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    origin.stop();
+    for fault in ALL {
+        let response = daemon.get(&origin.url(&format!("/{fault:?}")));
+        assert_eq!(response.status, 504, "{fault:?} was kept");
+    }
+}
+
+#[test]
+fn a_broken_refresh_leaves_the_kept_page() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for fault in ALL {
+        let path = format!("/{fault:?}");
+        origin.say(&path, Answer::html("good"));
+        daemon.get(&origin.url(&path));
+        daemon.settle();
+        origin.on(&path, move |exchange| fault.act(exchange));
+        let mut client = daemon.client();
+        client.ask(&origin.url(&path), "Cache-Control: no-cache\r\n");
+        let _ = client.try_receive("GET");
+        daemon.settle();
+        daemon.ok(&["offline"]);
+        assert_eq!(daemon.get(&origin.url(&path)).text(), "good", "{fault:?}");
+        daemon.ok(&["online"]);
+    }
+}
+
+#[test]
+fn a_page_that_must_be_asked_about_is_revalidated() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let page = Answer::html("the same").field("ETag", "\"v1\"").field("Cache-Control", "no-cache");
+    origin.say("/checked", page);
+    let url = origin.url("/checked");
+    for round in 1..=3 {
+        let response = daemon.get(&url);
+        assert_eq!((response.status, response.text().as_str()), (200, "the same"), "{round}");
+        daemon.settle();
+    }
+    let asked = origin.asked("/checked");
+    assert_eq!(asked.len(), 3);
+    for seen in &asked[1..] {
+        assert_eq!(seen.fields.get("If-None-Match"), Some("\"v1\""), "{}", seen.head);
+    }
+    origin.say("/checked", Answer::html("changed").field("ETag", "\"v2\""));
+    assert_eq!(daemon.get(&url).text(), "changed");
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&url).text(), "changed");
+}
+
+#[test]
+fn a_browsers_own_condition_is_answered_and_the_page_is_kept() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let url = origin.url("/tagged/4.txt");
+    let answer = daemon.client().get_with(&url, "If-None-Match: \"tag-4\"\r\n").whole();
+    assert_eq!((answer.status, answer.body.len()), (304, 0));
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    // A 304 is not a page: whatever is there offline now is either the page or nothing.
+    let answer = daemon.get(&url);
+    assert!(answer.status == 504 || answer.body == b"tagged 4\n", "{:?}", answer.head);
+}
+
+#[test]
+fn a_download_under_way_is_listed() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let (gate, _) = two_halves(&origin, "/listed", false);
+    let mut client = daemon.client();
+    first_half(&mut client, &origin.url("/listed"), "");
+    let status = daemon.status();
+    let download = &status["downloads"][0];
+    assert_eq!(download["url"].as_str(), Some(origin.url("/listed").as_str()), "{status}");
+    assert_eq!(
+        (download["bytes"].as_u64(), download["total"].as_u64()),
+        (Some(10_000), Some(20_000))
+    );
+    gate.open();
+    daemon.settle();
+}
+
+#[test]
+fn a_stop_lets_downloads_finish() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    let (gate, body) = two_halves(&origin, "/finishing", false);
+    let mut client = daemon.client();
+    client.ask(&origin.url("/finishing"), "");
+    let (_, head) = client.final_head().unwrap();
+    daemon.signal("TERM");
+    eventually("the port is closed", || std::net::TcpStream::connect(daemon.addr()).is_err());
+    gate.open();
+    let mut got = Vec::new();
+    let framing = Client::framing("GET", &head);
+    client.reader.body(framing, |piece| got.extend_from_slice(piece)).unwrap();
+    assert!(got == body);
+    assert!(daemon.ended().success());
+}
+
+#[test]
+fn a_stop_does_not_wait_for_ever() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    let (_gate, _) = two_halves(&origin, "/stuck", false);
+    let mut client = daemon.client();
+    first_half(&mut client, &origin.url("/stuck"), "");
+    assert!(daemon.down().success());
+    daemon.up();
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&origin.url("/stuck")).status, 504);
+}
+
+#[test]
+fn a_silent_close_on_a_used_connection_sends_no_post_twice() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/order", |exchange| Fault::Silence.act(exchange));
+    daemon.get(&origin.url("/page/1.html"));
+    let mut client = daemon.client();
+    client.send(format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Length: 3\r\n\r\none",
+        origin.url("/order"),
+        origin.addr
+    ));
+    assert!([502, 504].contains(&client.receive("POST").status));
+    assert_eq!(origin.count("/order"), 1, "a POST reaches the origin once");
+}

@@ -1,0 +1,204 @@
+//! What gets into the queue and what does not, and the forms a person decides it with.
+
+use serde_json::Value;
+
+use crate::harness::form::{form, forms};
+use crate::harness::{Answer, Daemon, Origin};
+
+/// A browser asking for a part of a page.
+fn part(kind: &str, page: &str) -> String {
+    format!("Accept: */*\r\nSec-Fetch-Dest: {kind}\r\nReferer: {page}\r\n")
+}
+
+#[test]
+fn a_missing_part_is_queued_with_its_page_and_gets_no_page() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let page = origin.url("/page/1.html");
+    for (kind, path) in [("image", "/image/1.png"), ("script", "/x.js"), ("style", "/style/1.css")]
+    {
+        let answer = daemon.client().get_with(&origin.url(path), &part(kind, &page)).whole();
+        assert_eq!((answer.status, answer.body.len()), (504, 0), "{kind}");
+    }
+    // Older browsers say it by `Accept` alone.
+    let fields = format!("Accept: image/avif,image/webp,*/*;q=0.8\r\nReferer: {page}\r\n");
+    let answer = daemon.client().get_with(&origin.url("/image/2.png"), &fields).whole();
+    assert_eq!((answer.status, answer.body.len()), (504, 0));
+    let queue = daemon.queue();
+    assert_eq!(queue.len(), 4, "{queue:?}");
+    for entry in queue {
+        assert_eq!((&entry["kind"], &entry["page"]), (&Value::from("part"), &Value::from(&*page)));
+    }
+}
+
+#[test]
+fn a_person_gets_a_page_with_a_way_back() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    for fields in ["Sec-Fetch-Dest: document\r\nAccept: */*\r\n", "Accept: text/html, */*\r\n"] {
+        let url = origin.url(&format!("/page/{}.html", fields.len()));
+        let page = daemon.client().get_with(&url, fields).whole();
+        assert_eq!(page.status, 504);
+        assert!(page.field("Content-Type").to_ascii_lowercase().contains("charset=utf-8"));
+        assert!(page.field("Cache-Control").contains("no-store"), "{:?}", page.fields);
+        let text = page.text();
+        assert!(page.shown().contains("/queue/"), "a way to the queue:\n{text}");
+        assert!(!text.contains("<script"), "usable without scripts");
+        let entry = &daemon.queue()[0];
+        assert_eq!(entry["kind"], "page");
+        let undo = form(&text, "/control/delete/");
+        assert_eq!(undo.method, "POST");
+
+        // The page came under the origin's name, so that is where the browser says the form is from.
+        let from_there =
+            format!("Origin: http://{}\r\nSec-Fetch-Site: cross-site\r\n", origin.addr);
+        let refused = daemon.submit_as(&undo.clone().without("token"), &from_there);
+        assert_eq!((refused.status, daemon.queue().len()), (403, 1), "not without the token");
+        let refused = daemon.submit_as(&undo.clone().with("token", "guessed"), &from_there);
+        assert_eq!((refused.status, daemon.queue().len()), (403, 1), "not with another");
+        let done = daemon.submit_as(&undo, &from_there);
+        assert!([200, 303].contains(&done.status), "{} {}", done.status, done.text());
+        assert_eq!(daemon.queue().len(), 0);
+        let again = daemon.submit_as(&undo, &from_there);
+        assert!(again.status < 500, "a second press does no harm: {}", again.status);
+    }
+}
+
+#[test]
+fn the_queue_page_lists_and_deletes() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let urls: Vec<_> = (1..4).map(|n| origin.url(&format!("/page/{n}.html"))).collect();
+    for url in &urls {
+        daemon.browse(url);
+    }
+    let queue = daemon.page("/queue/");
+    for url in &urls {
+        assert!(queue.shown().contains(url.as_str()), "{url} is listed");
+    }
+    let page = queue.text();
+    let one = forms(&page).into_iter().find(|form| form.action.ends_with("/control/delete/req"));
+    let done = daemon.submit(&one.expect("a button to delete one"));
+    assert_eq!(done.status, 303, "{}", done.text());
+    assert_eq!(daemon.queue().len(), 2);
+    let done = daemon.submit(&form(&page, "/control/delete/req-all"));
+    assert_eq!((done.status, daemon.queue().len()), (303, 0), "{}", done.text());
+    let moved = daemon.page("/index/outgoing");
+    assert_eq!(moved.status, 303);
+    assert!(moved.field("Location").ends_with("/queue/"), "{:?}", moved.fields);
+}
+
+#[test]
+fn what_browsers_do_by_themselves_is_neither_queued_nor_listed() {
+    let config = "[offline-options]\nnoise = [\"*://*/telemetry/*\"]\n";
+    let (daemon, origin) = (Daemon::configured(config), Origin::start());
+    daemon.ok(&["offline"]);
+    let urls = [
+        "http://detectportal.firefox.com/success.txt?ipv4".to_owned(),
+        "http://connectivitycheck.gstatic.com/generate_204".to_owned(),
+        "http://www.msftconnecttest.com/connecttest.txt".to_owned(),
+        "http://captive.apple.com/hotspot-detect.html".to_owned(),
+        origin.url("/telemetry/ping"),
+    ];
+    for url in urls {
+        for fields in ["Accept: */*\r\n", "Accept: text/html\r\n"] {
+            let answer = daemon.client().get_with(&url, fields).whole();
+            assert_ne!(answer.status, 200, "{url}");
+        }
+        assert_eq!(daemon.queued(), Vec::<String>::new(), "{url}");
+    }
+    daemon.browse(&origin.url("/page/1.html"));
+    assert_eq!(daemon.queue().len(), 1, "what a person asks for still is");
+}
+
+#[test]
+fn the_shipped_noise_can_be_switched_off() {
+    let daemon = Daemon::configured("[offline-options]\nshipped-noise = false\n");
+    daemon.ok(&["offline"]);
+    daemon.browse("http://detectportal.firefox.com/success.txt");
+    assert_eq!(daemon.queue().len(), 1);
+}
+
+#[test]
+fn reloading_a_kept_page_serves_it_and_queues_a_refresh() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let url = origin.url("/news");
+    origin.say("/news", Answer::html("old news"));
+    daemon.get(&url);
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for fields in ["Cache-Control: no-cache\r\nPragma: no-cache\r\n", "Pragma: no-cache\r\n"] {
+        let page =
+            daemon.client().get_with(&url, &format!("Accept: text/html\r\n{fields}")).whole();
+        assert_eq!((page.status, page.text().as_str()), (200, "old news"));
+    }
+    let queue = daemon.queue();
+    assert_eq!((queue.len(), &queue[0]["kind"]), (1, &Value::from("refresh")), "{queue:?}");
+    origin.say("/news", Answer::html("new news"));
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&url).text(), "new news");
+    assert_eq!(origin.count("/news"), 2);
+}
+
+#[test]
+fn a_post_is_queued_only_when_the_user_says_so() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/order", |exchange| {
+        let body = exchange.body()?.to_vec();
+        exchange.answer(&Answer::html([b"ordered ", body.as_slice()].concat()))
+    });
+    daemon.ok(&["offline"]);
+    let (url, body) = (origin.url("/order"), "what=tea&how=many+%26+soon");
+    let post = format!(
+        "POST {url} HTTP/1.1\r\nHost: {}\r\nAccept: text/html\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        origin.addr,
+        body.len()
+    );
+    let mut client = daemon.client();
+    client.send(&post);
+    let page = client.receive("POST").whole();
+    assert_eq!(page.status, 504, "{}", page.text());
+    assert_eq!(daemon.queue().len(), 0, "not before it is confirmed");
+    let confirm = form(&page.text(), "/refresh-request");
+    assert_eq!(confirm.method, "POST");
+    let from_there = format!("Origin: http://{}\r\nSec-Fetch-Site: cross-site\r\n", origin.addr);
+    let refused = daemon.submit_as(&confirm.clone().without("token"), &from_there);
+    assert_eq!((refused.status, daemon.queue().len()), (403, 0));
+    let done = daemon.submit_as(&confirm, &from_there);
+    assert!(done.status < 400, "{} {}", done.status, done.text());
+    let queue = daemon.queue();
+    assert_eq!((queue.len(), &queue[0]["kind"]), (1, &Value::from("post")), "{queue:?}");
+
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    assert_eq!(origin.count("/order"), 1, "sent once");
+    assert_eq!(origin.asked("/order")[0].method, "POST");
+    daemon.ok(&["offline"]);
+    let mut client = daemon.client();
+    client.send(&post);
+    assert_eq!(client.receive("POST").whole().text(), format!("ordered {body}"));
+}
+
+#[test]
+fn a_script_asking_offline_gets_no_page_to_misread() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let fields = "Accept: application/json\r\nSec-Fetch-Dest: empty\r\n";
+    let answer = daemon.client().get_with(&origin.url("/data.json"), fields).whole();
+    assert_eq!((answer.status, answer.body.len()), (504, 0));
+    for method in ["PUT", "DELETE", "PATCH"] {
+        let mut client = daemon.client();
+        client.send(format!(
+            "{method} {} HTTP/1.1\r\nHost: {}\r\nContent-Length: 2\r\n\r\n{{}}",
+            origin.url("/data.json"),
+            origin.addr
+        ));
+        assert_eq!(client.receive(method).whole().status, 504, "{method}");
+    }
+    let methods: Vec<_> = daemon.queue().iter().map(|entry| entry["method"].clone()).collect();
+    assert!(methods.iter().all(|method| method == "GET"), "{methods:?}");
+    assert_eq!(origin.seen().len(), 0);
+}
