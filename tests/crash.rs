@@ -22,13 +22,13 @@ fn kill_9_in_mid_download_leaves_a_sound_spool() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (program, spool) = (env!("CARGO_BIN_EXE_wwwoffle"), place.spool().to_str().unwrap());
     let serve = format!("exec {program} serve --spool {{spool}} --listen 127.0.0.1:{{port}}");
-    let verb = |verb: &str| format!("{program} --spool {{spool}} {verb}");
+    // What waits on the queue would be fetched between a start online and a switch.
+    let in_mode = |mode: &str| format!("{serve} --mode {mode}");
     let log = place.home().join("log");
     let mut command = Command::new("python3");
     command.arg(&script).args(["--name", "wwwoffle", "--strict", "-v"]);
     command.args(["--port", &port.to_string(), "--spool", spool]);
-    command.args(["--start", &serve, "--after-start", &verb("online")]);
-    command.args(["--offline", &serve, "--after-offline", &verb("offline")]);
+    command.args(["--start", &in_mode("online"), "--offline", &in_mode("offline")]);
     // 200 clients at once, and work for all of them.
     command.args(["--rounds", "20", "--threads", "200", "--urls", "230"]);
     command.arg("--log").arg(&log);

@@ -5,6 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args, Parser, Subcommand};
 
 use crate::exit::ExitStatus;
+use crate::mode::Mode;
 
 /// An offline web proxy: keeps what you read, gives it back without a line, fetches what was
 /// missing.
@@ -101,6 +102,9 @@ pub(crate) struct Serve {
     /// Where to listen, in place of what is configured; may be given more than once.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) listen: Vec<SocketAddr>,
+    /// The mode to begin in, in place of the one it had when it stopped: online, offline, autodial.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
 }
 
 /// Which names and ports are those of the proxy.
@@ -149,6 +153,7 @@ mod tests {
             "serve",
             "--config c --spool s serve",
             "serve --spool s --listen 127.0.0.1:0 --listen [::1]:8080",
+            "serve --mode offline",
             "--spool s online",
             "offline",
             "autodial",
@@ -180,6 +185,7 @@ mod tests {
             "cat",
             "cat a b",
             "serve --listen 8080",
+            "serve --mode on",
             "status x",
             "url --http-port 99999",
             "online --spool",

@@ -29,6 +29,7 @@ use self::{
     settings::Settings,
 };
 use crate::exit::ExitStatus;
+use crate::mode::Mode;
 
 /// Where a verb reads and writes.
 pub struct Terminal<'a> {
@@ -57,6 +58,8 @@ pub struct ServeOptions {
     pub spool: PathBuf,
     /// Where to listen: as typed or configured.
     pub listen: Vec<SocketAddr>,
+    /// The mode to begin in, if not that of the last stop.
+    pub mode: Option<Mode>,
 }
 
 /// Runs the program: `args` with the program's name first, `serve` to run the daemon.

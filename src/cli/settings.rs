@@ -29,7 +29,7 @@ impl Settings<'_> {
         } else {
             typed.listen
         };
-        Ok(ServeOptions { config, spool, listen })
+        Ok(ServeOptions { config, spool, listen, mode: typed.mode })
     }
 
     /// The daemon the verbs speak to. With `--spool` no configuration is needed to find it.

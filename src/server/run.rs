@@ -47,6 +47,8 @@ pub struct Start {
     pub spool: PathBuf,
     /// Where to listen; the first is the one named in links.
     pub listen: Vec<SocketAddr>,
+    /// The mode to begin in, if not that of the last stop.
+    pub mode: Option<Mode>,
 }
 
 /// Runs the daemon until it is told to stop. `ready` is given the one line that says where it
@@ -63,6 +65,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
         .build()
         .map_err(|error| refuse(ExitStatus::Failed, format!("no threads can be had: {error}")))?;
     let (store, mode) = open(&start.spool, start.config.startup.durability)?;
+    let mode = start.mode.unwrap_or(mode);
     let spool = store.spool().clone();
     let ran = runtime.block_on(serve(start, store, mode, ready));
     // What has not ended by now is abandoned: unfinished entries are discarded at the next start.
@@ -113,7 +116,7 @@ async fn serve(
     mode: Mode,
     ready: impl FnOnce(&str),
 ) -> Result<(), Refusal> {
-    let Start { config, spool, listen } = start;
+    let Start { config, spool, listen, .. } = start;
     let (listeners, listening) = bind_all(&listen)?;
     let socket = control::bind(&spool).map_err(|error| {
         let message = format!("the control socket in {} cannot be made: {error}", spool.display());
@@ -123,6 +126,11 @@ async fn serve(
     let parts = Parts { config, store, mode, listening, templates: Vec::new() };
     let daemon =
         Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
+    if start.mode.is_some()
+        && let Err(error) = daemon.store.save_mode(mode).await
+    {
+        warn!(error = error_chain(&error), "the next start will not know the mode");
+    }
     start_tasks(&daemon, listeners, socket, &places);
     ready(&ready_line(&daemon, &spool));
     let why = wait_for_the_end(&daemon).await.map_err(|error| {
