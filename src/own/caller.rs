@@ -153,10 +153,13 @@ impl Caller {
     pub(super) fn spool_failed(&self, error: &SpoolError) -> Response<Body> {
         let detail = reply::error_chain(error);
         tracing::error!(error = detail, "the spool failed");
-        if error.is_full() {
-            return self.message(&Message::SpoolFull);
-        }
-        self.message(&Message::SpoolFailed { detail: &detail })
+        self.message(&if error.is_full() {
+            Message::SpoolFull
+        } else if error.is_queue_full() {
+            Message::QueueFull
+        } else {
+            Message::SpoolFailed { detail: &detail }
+        })
     }
 
     /// The way to another page of ours, after something was done (RFC 9110 §15.4.4).
