@@ -119,6 +119,11 @@ impl Caller {
         }
     }
 
+    /// Whether the name that was used is ours, without which nobody learns anything.
+    pub(super) fn check_host(&self) -> Result<(), Refusal> {
+        self.check(true, Scope::General, Token::Absent)
+    }
+
     /// What a token is worth for `purpose`.
     pub(super) fn worth(&self, purpose: Purpose<'_>, presented: Option<&str>) -> Token {
         match presented {

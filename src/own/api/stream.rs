@@ -46,8 +46,11 @@ pub(super) fn get(daemon: &Arc<Daemon>, urls: Vec<String>, refresh: bool) -> Bod
 
 /// Works the queue off, and tells of it until nothing waits.
 pub(super) fn fetch(daemon: &Arc<Daemon>) -> Body {
+    let mut follow = Follow::new(daemon, Task::WorkOff);
+    // Before anything leaves the queue, so that all of it is told of.
+    follow.look_at_queue();
     daemon.fetcher.nudge();
-    body(Follow::new(daemon, Task::WorkOff))
+    body(follow)
 }
 
 /// Dropping the body ends the following, and nothing else.
@@ -94,7 +97,7 @@ struct Follow {
     ended: bool,
 }
 
-/// What the queue has of requests: those that wait, and those that have failed and why.
+/// What the queue has: requests that wait, and those that were followed and failed, with the reason.
 type OnQueue = HashMap<Key, Option<(String, Option<u16>)>>;
 
 impl Follow {
@@ -127,7 +130,7 @@ impl Follow {
                 self.take_all();
             } else if self.is_settled() {
                 self.end().await;
-            } else {
+            } else if self.ready.is_empty() {
                 self.wait().await;
             }
         }
@@ -278,6 +281,7 @@ impl Follow {
 
     /// Whether nothing more will happen: all is settled, or waits for the mode.
     fn is_settled(&mut self) -> bool {
+        self.take_all();
         if self.open.is_empty() {
             self.look_at_queue();
         }
@@ -312,12 +316,14 @@ impl Follow {
         let (open, task) = (&mut self.open, &self.task);
         let mut on_queue = OnQueue::new();
         self.daemon.store.spool().queue().visit(|request| {
+            let url = request.place.url();
+            let is_open = open.contains_key(url);
             let failure = match &request.state {
                 RequestState::Waiting => None,
+                RequestState::Failed { .. } if !is_open => return,
                 RequestState::Failed { reason, status } => Some((reason.clone(), *status)),
             };
-            let url = request.place.url();
-            if matches!(task, Task::WorkOff) && failure.is_none() && !open.contains_key(url) {
+            if matches!(task, Task::WorkOff) && failure.is_none() && !is_open {
                 let place = request.place.clone();
                 open.insert(url.to_owned(), Open { place, found_settled: 0, bytes: 0 });
             }
