@@ -27,7 +27,7 @@ fn a_spool_that_cannot_be_made_is_said() {
     std::fs::write(&file, "not a directory").unwrap();
     let spool = file.join("spool");
     let place = place.with_spool(&spool);
-    refused(&serve(&place), 73, &[spool.to_str().unwrap()]);
+    refused(&serve(&place), 73, &[file.to_str().unwrap()]);
     assert_eq!(std::fs::read(&file).unwrap(), b"not a directory");
 }
 
@@ -38,10 +38,9 @@ fn a_directory_with_somebodys_files_is_not_taken_for_a_spool_to_empty() {
     let precious = place.spool().join("precious.txt");
     std::fs::write(&precious, "mine").unwrap();
     std::fs::write(place.spool().join("http/notes.txt"), "mine too").unwrap();
-    let mut place = place;
-    place.up();
-    place.down();
+    refused(&serve(&place), 73, &[place.spool().to_str().unwrap()]);
     assert_eq!(std::fs::read(&precious).unwrap(), b"mine");
+    assert_eq!(std::fs::read(place.spool().join("http/notes.txt")).unwrap(), b"mine too");
 }
 
 #[test]

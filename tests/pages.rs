@@ -33,7 +33,10 @@ fn hostile_urls_are_escaped_on_every_page() {
             let mut client = daemon.client();
             client.ask(&origin.url(path), "Accept: text/html\r\nReferer: http://x/\"><script>\r\n");
             let page = client.receive("GET").whole();
-            assert_harmless(&page, &format!("{mode} {path}: {}", page.status));
+            // What is no request target at all has an answer without a page.
+            if page.status != 400 || !page.body.is_empty() {
+                assert_harmless(&page, &format!("{mode} {path}: {}", page.status));
+            }
         }
     }
     assert_harmless(&daemon.page("/queue/"), "the queue");

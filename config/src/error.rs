@@ -30,7 +30,7 @@ pub struct Fault {
 #[derive(Debug)]
 pub(crate) enum Kind {
     File(FileError),
-    NotToml { message: String },
+    NotToml { message: String, found: String },
     UnknownSection { found: String, nearest: Option<&'static str> },
     UnknownOption { section: &'static str, found: String, nearest: Option<&'static str> },
     NoSection { found: String, nearest: Option<&'static str> },
@@ -111,7 +111,9 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(error) => write!(f, "{error}"),
-            Self::NotToml { message } => write!(f, "not TOML: {message}"),
+            Self::NotToml { message, found } => {
+                write!(f, "{found:?} is not TOML: {message}")
+            }
             Self::UnknownSection { found, nearest } => {
                 write!(f, "there is no section [{}]", found.escape_debug())?;
                 nearest.map_or(Ok(()), |name| write!(f, "; the nearest is [{name}]"))

@@ -37,10 +37,15 @@ impl Config {
     }
 }
 
+/// How much of a line that is not TOML is shown, in characters.
+const MAX_SHOWN_LINE: usize = 120;
+
 fn not_toml(file: &Arc<Path>, text: &str, error: &TomlError) -> Faults {
     let line = error.span().map(|span| Lines::of(text).number(span.start));
     let message = error.message().trim().replace('\n', ", ");
-    Fault::new(file, line, Kind::NotToml { message }).into()
+    let found = line.and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
+    let found = found.trim().chars().take(MAX_SHOWN_LINE).collect();
+    Fault::new(file, line, Kind::NotToml { message, found }).into()
 }
 
 /// Where the lines of a text end. Counted once: a list can have a value on each of its lines.

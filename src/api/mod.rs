@@ -7,6 +7,6 @@ mod types;
 pub use listing::{UnknownWhat, What};
 pub use types::{
     ApiError, Deleted, DeletedUrls, Download, EntriesToDelete, EntryItem, Event, FetchRequest,
-    GetRequest, ItemKind, ItemState, Mode, ModeChange, ModeRequest, Queue, QueueCounts, QueueItem,
-    QueueTarget, Retried, Started, Status, Stopping,
+    Flushed, GetRequest, ItemKind, ItemState, Mode, ModeChange, ModeRequest, Queue, QueueCounts,
+    QueueItem, QueueTarget, Retried, Started, Status, Stopping,
 };

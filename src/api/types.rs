@@ -321,6 +321,13 @@ pub struct DeletedUrls {
     pub missing: Vec<String>,
 }
 
+/// The answer to `POST /api/flush`: all that was kept by then can be read from the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flushed {
+    /// Always true.
+    pub flushed: bool,
+}
+
 /// The answer to `POST /api/stop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopping {

@@ -6,8 +6,8 @@ use serde::Serialize;
 use wwwoffle_spool::{Body, BodyFile, Entry, Lookup, Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use super::{Terminal, failure::Failure, settings::Settings};
-use crate::{exit::ExitStatus, pages::shown};
+use super::{Terminal, control::Control, failure::Failure, settings::Settings};
+use crate::{api::Flushed, exit::ExitStatus, pages::shown};
 
 /// Bytes of a large body that are read at once.
 const PIECE: usize = 64 * 1024;
@@ -97,6 +97,10 @@ fn print_file(file: &BodyFile, out: &mut dyn Write) -> Result<(), Failure> {
 /// Opens the spool for reading.
 pub(super) fn reader(settings: &Settings<'_>) -> Result<Reader, Failure> {
     let spool = settings.spool()?;
+    // A daemon gives pages their names a moment after they were kept. Without one, or with one
+    // that cannot, the files tell what they tell.
+    let _flushed_or_not: Result<Flushed, Failure> =
+        Control::new(&spool).post("/api/flush", &serde_json::Value::Null);
     Reader::open(&spool).map_err(|error| {
         let what = format!("the spool {} cannot be read", spool.display());
         Failure::caused(ExitStatus::BadSpool, what, &error)

@@ -17,7 +17,7 @@ use self::fault::Fault;
 use super::caller::Caller;
 use super::{forms, is_read, status};
 use crate::api::{
-    ApiError, Deleted, DeletedUrls, EntriesToDelete, FetchRequest, GetRequest, ModeChange,
+    ApiError, Deleted, DeletedUrls, EntriesToDelete, FetchRequest, Flushed, GetRequest, ModeChange,
     ModeRequest, Queue, QueueTarget, Retried, Started, Stopping,
 };
 use crate::fetch;
@@ -55,6 +55,7 @@ enum Call {
     Get,
     Fetch,
     Forget,
+    Flush,
     Stop,
 }
 
@@ -70,6 +71,7 @@ impl Call {
             "get" => Self::Get,
             "fetch" => Self::Fetch,
             "entries/delete" => Self::Forget,
+            "flush" => Self::Flush,
             "stop" => Self::Stop,
             _ => return None,
         })
@@ -144,12 +146,21 @@ async fn carry_out(
         Call::Get => get(caller, call_body.read().await?)?,
         Call::Fetch => fetch(caller, call_body.read().await?)?,
         Call::Forget => json(caller, &forget(caller, call_body.read().await?).await?),
+        Call::Flush => json(caller, &flush(caller).await?),
         Call::Stop => {
             // The answer is still sent: a connection ends only after what it is answering.
             daemon.tasks.stop();
             json(caller, &Stopping { stopping: true })
         }
     })
+}
+
+/// Gives every kept page its name on the disk, for whoever reads the spool beside the daemon.
+async fn flush(caller: &Caller) -> Result<Flushed, Fault> {
+    match caller.daemon.store.run(wwwoffle_spool::Spool::flush).await {
+        Ok(()) => Ok(Flushed { flushed: true }),
+        Err(error) => Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, error_chain(&error))),
+    }
 }
 
 /// The body of a call that may be carried out.

@@ -22,6 +22,8 @@ pub struct Confirm<'a> {
     pub ticket: &'a str,
     /// [`Tokens::confirm`](super::token::Tokens::confirm) for that ticket.
     pub token: &'a str,
+    /// Where the answer to this very form is kept, if it was sent before.
+    pub kept: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -32,6 +34,7 @@ struct View<'a> {
     content_type: Option<String>,
     ticket: &'a str,
     token: &'a str,
+    kept: Option<ShownUrl>,
 }
 
 /// Makes the page, with status 504.
@@ -44,6 +47,7 @@ pub fn page(templates: &Templates, shell: &Shell, confirm: &Confirm<'_>) -> Page
         content_type: confirm.content_type.map(shown::text),
         ticket: confirm.ticket,
         token: confirm.token,
+        kept: confirm.kept.map(ShownUrl::new),
     };
     templates.page("confirm-post.html", 504, shell, &view)
 }
@@ -62,6 +66,7 @@ mod tests {
             content_type: Some("application/x-www-form-urlencoded"),
             ticket: "t1",
             token: "t2",
+            kept: Some("https://a.example/order?!POST:ab"),
         };
         let page = page(&templates(), &shell(), &confirm);
         assert_eq!(page.status, 504);
@@ -74,6 +79,7 @@ mod tests {
             r#"action="http://localhost:8080/refresh-request/""#,
             r#"name="ticket" value="t1""#,
             r#"name="token" value="t2""#,
+            r#"href="https://a.example/order?!POST:ab""#,
         ] {
             assert!(body.contains(want), "{want} in {body}");
         }
@@ -91,6 +97,7 @@ mod tests {
                 content_type: Some(hostile),
                 ticket,
                 token: ticket,
+                kept: Some(hostile),
             };
             assert_harmless(&page(&templates(), &shell(), &confirm));
         }

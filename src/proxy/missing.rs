@@ -83,7 +83,7 @@ pub(super) async fn refresh(daemon: &Daemon, ask: &Ask, kept: &Arc<Kept>) -> Res
 }
 
 /// Asks the person whether a form shall be sent later.
-pub(super) fn confirm(daemon: &Daemon, ask: &Ask) -> Response<Body> {
+pub(super) fn confirm(daemon: &Daemon, ask: &Ask, is_kept: bool) -> Response<Body> {
     let outgoing = outgoing(daemon, ask, RequestKind::Post);
     let content_type = ask.fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let bytes = u64::try_from(outgoing.body.len()).unwrap_or(u64::MAX);
@@ -103,6 +103,7 @@ pub(super) fn confirm(daemon: &Daemon, ask: &Ask) -> Response<Body> {
         content_type,
         ticket: &ticket,
         token: &token,
+        kept: is_kept.then_some(url),
     };
     let shell = daemon.shell(ask.mode);
     let page = confirm::page(&daemon.templates, &shell, &question);

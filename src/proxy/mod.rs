@@ -162,7 +162,7 @@ async fn act(
         (Decision::Pass, _) => pass::pass(daemon, client, &ask, rest).await,
         (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
         (Decision::QueuePart, _) => missing::part(daemon, &ask).await,
-        (Decision::Confirm, _) => missing::confirm(daemon, &ask),
+        (Decision::Confirm, kept) => missing::confirm(daemon, &ask, kept.is_some()),
         (Decision::Refuse(refusal), _) => missing::refuse(daemon, &ask, refusal),
         // The decision was made from what is kept, so this is not reached.
         (Decision::Serve | Decision::ServeAndRefresh, None) => {

@@ -40,7 +40,9 @@ pub(super) async fn pass(
     let (interim, mut interims) = mpsc::channel::<Interim>(MAX_INTERIMS);
     let head = ask.wire(&daemon.pseudonym);
     let origin = &ask.resource.origin;
-    let mut exchange = std::pin::pin!(daemon.upstream.send(origin, head, body, Some(interim)));
+    // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
+    let interim = (ask.version > Version::HTTP_10).then_some(interim);
+    let mut exchange = std::pin::pin!(daemon.upstream.send(origin, head, body, interim));
     let answer = loop {
         tokio::select! {
             biased;

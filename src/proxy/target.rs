@@ -69,6 +69,10 @@ pub fn read(request: &Parts, local: &LocalHost) -> Result<Target, BadTarget> {
     let host = host_field(&request.headers, request.version)?;
     if request.method == Method::CONNECT {
         let authority = request.uri.authority().ok_or_else(|| form(&request.uri))?;
+        if request.uri.scheme().is_some() {
+            // RFC 9112 §3.2.3: only host and port.
+            return Err(form(&request.uri));
+        }
         return tunnel(authority).map(Target::Tunnel);
     }
     let (text, spelled) = match (request.uri.scheme(), request.uri.authority(), host) {
@@ -206,6 +210,11 @@ mod tests {
             ("GET /queue/", &["localhost:8080"], "own /queue/"),
             ("GET http://127.0.0.1:8080/", &["x"], "own /"),
             ("CONNECT h.example:443", &["h.example:443"], "tunnel h.example:443"),
+            (
+                "CONNECT http://h.example:443/",
+                &["h"],
+                "! the request target \"http://h.example:443/\" is neither a path nor a URL",
+            ),
             ("OPTIONS *", &["localhost:8080"], "everything"),
             ("GET /x", &[], "! the request has no Host field"),
             ("GET http://h.example/", &[], "! the request has no Host field"),

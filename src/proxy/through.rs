@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::header::{CONTENT_LENGTH, DATE};
-use hyper::{HeaderMap, Response};
+use hyper::{HeaderMap, Response, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
 
@@ -59,7 +59,8 @@ impl Turn<'_> {
     async fn lead(self, download: Arc<Download>) -> Response<Body> {
         let reader = download.feed().read();
         let (interim, interims) = mpsc::channel(MAX_INTERIMS);
-        let job = self.job(interim);
+        // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
+        let job = self.job((self.ask.version > Version::HTTP_10).then_some(interim));
         let task = run(Arc::clone(self.daemon), job, Arc::clone(&download));
         self.daemon.tasks.spawn(task);
         match self.headed(&download, Some(interims)).await {
@@ -88,7 +89,7 @@ impl Turn<'_> {
         }
     }
 
-    fn job(self, interim: mpsc::Sender<Interim>) -> Job {
+    fn job(self, interim: Option<mpsc::Sender<Interim>>) -> Job {
         let mut head = self.ask.wire(&self.daemon.pseudonym);
         if let Some(kept) = self.kept
             && self.ask.post.is_none()
@@ -102,7 +103,7 @@ impl Turn<'_> {
             body: self.ask.post.clone(),
             kept: self.kept.map(|kept| kept.status),
             unattended: self.daemon.config.options.finish_downloads,
-            interim: Some(interim),
+            interim,
         }
     }
 
@@ -133,7 +134,7 @@ impl Turn<'_> {
     ) -> Response<Body> {
         let Some(reader) = reader else { return self.failed(&Failure::Abandoned) };
         let mut fields = head.fields.clone();
-        add_via(&mut fields, hyper::Version::HTTP_11, &self.daemon.pseudonym);
+        add_via(&mut fields, Version::HTTP_11, &self.daemon.pseudonym);
         let status = CacheStatus::Stored { replaces: self.kept.is_some(), collapsed };
         fields.insert(CACHE_STATUS, status.value());
         let mut response;
