@@ -1,5 +1,7 @@
 //! The log: where it goes and how much of it.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 use wwwoffle_config::LogLevel;
 
@@ -11,6 +13,7 @@ pub fn start(level: LogLevel) {
     let _already_started = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .try_init();
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 use wwwoffle_config::{Config, Durability};
 use wwwoffle_spool::{Options, Recovery, Spool};
 
@@ -25,6 +25,9 @@ use crate::store::Store;
 
 /// How long requests under way may take to end when the daemon stops.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether the disk has refused a page.
+const LOOK_FOR_FAILURES: Duration = Duration::from_secs(5);
 
 /// Why the daemon did not start: one message with what to do, and the exit status.
 #[derive(Debug)]
@@ -92,12 +95,15 @@ fn open(root: &Path, durability: Durability) -> Result<(Store, Mode), Refusal> {
 }
 
 fn say_recovered(recovery: &Recovery) {
-    let Recovery { admitted, removed, damaged, .. } = recovery;
+    let Recovery { admitted, removed, damaged, failures, .. } = recovery;
     if *admitted + *removed > 0 {
         info!(admitted, removed, "the daemon did not stop in order; unfinished pages are gone");
     }
     for damage in damaged {
         warn!(%damage, "a file of the spool was set aside");
+    }
+    for failure in failures {
+        warn!(error = error_chain(failure), "a page of the time before could not be kept");
     }
 }
 
@@ -144,6 +150,22 @@ fn start_tasks(
     }
     daemon.tasks.spawn(control::accept(Arc::clone(daemon), socket));
     daemon.tasks.spawn(fetch::work(Arc::clone(daemon)));
+    daemon.tasks.spawn(tell_failures(Arc::clone(daemon)));
+}
+
+/// Says in the log which pages the disk refused after they had been served: under the durability
+/// `batch` they are written a moment later.
+async fn tell_failures(daemon: Arc<Daemon>) {
+    let mut tick = tokio::time::interval(LOOK_FOR_FAILURES);
+    loop {
+        tokio::select! {
+            () = daemon.tasks.stopping() => return,
+            _ = tick.tick() => {}
+        }
+        for failure in daemon.store.spool().failures() {
+            error!(error = error_chain(&failure), "a page could not be kept");
+        }
+    }
 }
 
 fn bind_all(listen: &[SocketAddr]) -> Result<(Vec<TcpListener>, Vec<SocketAddr>), Refusal> {
