@@ -1,8 +1,10 @@
 //! The JSON API, seen from both ends: the daemon answers with these types, the command line and
 //! the pages read them.
 
+mod listing;
 mod types;
 
+pub use listing::{UnknownWhat, What};
 pub use types::{
     ApiError, Deleted, DeletedUrls, Download, EntriesToDelete, EntryItem, Event, FetchRequest,
     Flushed, GetRequest, ItemKind, ItemState, Mode, ModeChange, ModeRequest, Queue, QueueCounts,

@@ -9,7 +9,7 @@ use wwwoffle_url::{Resolved, Rules, resolve};
 pub(super) const MAX_HOPS: u8 = 20;
 
 /// Where an answer leads, if it is a redirect that is followed.
-pub(super) fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Option<String> {
+pub(crate) fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Option<String> {
     if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         return None;
     }

@@ -21,7 +21,7 @@ use crate::api::{
     ModeRequest, Queue, QueueTarget, Retried, Started, Stopping,
 };
 use crate::fetch;
-use crate::pages::guard::{Scope, Token};
+use crate::pages::guard::Scope;
 use crate::pages::shown;
 use crate::pages::token::Purpose;
 use crate::proxy::body::{self, Body};
@@ -126,8 +126,7 @@ async fn carry_out(
     parts: &Parts,
     incoming: Incoming,
 ) -> Result<Response<Body>, Fault> {
-    // Whoever comes by a foreign name does not learn which calls there are.
-    caller.check(Method::GET.is_safe(), Scope::General, Token::Absent)?;
+    caller.check_host()?;
     let call = Call::at(path).ok_or_else(|| Fault::unknown(path))?;
     if !call.takes(&parts.method) {
         return Err(Fault::not_with(&parts.method, call.allowed()));

@@ -119,6 +119,11 @@ impl Caller {
         }
     }
 
+    /// Whether the name that was used is ours, without which nobody learns anything.
+    pub(super) fn check_host(&self) -> Result<(), Refusal> {
+        self.check(true, Scope::General, Token::Absent)
+    }
+
     /// What a token is worth for `purpose`.
     pub(super) fn worth(&self, purpose: Purpose<'_>, presented: Option<&str>) -> Token {
         match presented {
@@ -153,10 +158,13 @@ impl Caller {
     pub(super) fn spool_failed(&self, error: &SpoolError) -> Response<Body> {
         let detail = reply::error_chain(error);
         tracing::error!(error = detail, "the spool failed");
-        if error.is_full() {
-            return self.message(&Message::SpoolFull);
-        }
-        self.message(&Message::SpoolFailed { detail: &detail })
+        self.message(&if error.is_full() {
+            Message::SpoolFull
+        } else if error.is_queue_full() {
+            Message::QueueFull
+        } else {
+            Message::SpoolFailed { detail: &detail }
+        })
     }
 
     /// The way to another page of ours, after something was done (RFC 9110 §15.4.4).

@@ -30,7 +30,6 @@ use self::forms::Act;
 use self::pages::Local;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
-use crate::pages::guard::{Scope, Token};
 use crate::pages::message::Message;
 use crate::proxy::body::Body;
 
@@ -48,7 +47,7 @@ pub async fn over_tcp(
     if api::has(url.path()) {
         return api::answer(&caller, url.path(), url.arguments(), request).await;
     }
-    if let Err(refusal) = caller.check(Method::GET.is_safe(), Scope::General, Token::Absent) {
+    if let Err(refusal) = caller.check_host() {
         return caller.message(&Message::Forbidden(refusal));
     }
     let method = request.method();

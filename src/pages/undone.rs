@@ -10,7 +10,8 @@ struct View {
     removed: bool,
 }
 
-/// Makes the page; `removed` says whether there was something to take off the queue.
+/// Makes the page; `removed` says whether there was something to take off the queue. The URL of
+/// what was not there may be empty: nobody remembers it.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, url: &str, removed: bool) -> Page {
     templates.page("undone.html", 200, shell, &View { url: ShownUrl::new(url), removed })

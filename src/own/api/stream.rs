@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
-use wwwoffle_spool::{Place, RequestState};
+use wwwoffle_spool::{Place, RequestState, Spool};
 use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::push_line;
@@ -25,6 +25,7 @@ use crate::fetch::{self, Wanted};
 use crate::mode::Mode;
 use crate::proxy::body::Body;
 use crate::proxy::reply::error_chain;
+use crate::store::Kept;
 use crate::upstream::BoxError;
 
 /// How often progress is told, and the queue looked at for what no event told.
@@ -45,8 +46,11 @@ pub(super) fn get(daemon: &Arc<Daemon>, urls: Vec<String>, refresh: bool) -> Bod
 
 /// Works the queue off, and tells of it until nothing waits.
 pub(super) fn fetch(daemon: &Arc<Daemon>) -> Body {
+    let mut follow = Follow::new(daemon, Task::WorkOff);
+    // Before anything leaves the queue, so that all of it is told of.
+    follow.look_at_queue();
     daemon.fetcher.nudge();
-    body(Follow::new(daemon, Task::WorkOff))
+    body(follow)
 }
 
 /// Dropping the body ends the following, and nothing else.
@@ -93,7 +97,7 @@ struct Follow {
     ended: bool,
 }
 
-/// What the queue has of requests: those that wait, and those that have failed and why.
+/// What the queue has: requests that wait, and those that were followed and failed, with the reason.
 type OnQueue = HashMap<Key, Option<(String, Option<u16>)>>;
 
 impl Follow {
@@ -125,8 +129,8 @@ impl Follow {
                 self.want(&url, refresh).await;
                 self.take_all();
             } else if self.is_settled() {
-                self.end();
-            } else {
+                self.end().await;
+            } else if self.ready.is_empty() {
                 self.wait().await;
             }
         }
@@ -165,10 +169,8 @@ impl Follow {
             return;
         }
         match fetch::want(&self.daemon, text, refresh).await {
-            Ok(Wanted::Kept { url, status, bytes }) => {
-                self.settle(&url);
-                self.fetched += 1;
-                self.ready.push_back(Event::Done { url, status, bytes });
+            Ok(Wanted::Kept { url: shown, .. }) => {
+                self.settle_unheard(shown, &Place::of(&url), None).await;
             }
             Ok(Wanted::Queued { url: shown, .. }) => self.follow(shown, Place::of(&url)),
             Err(error) => self.fail(url.as_str().to_owned(), None, error_chain(&error)),
@@ -188,16 +190,21 @@ impl Follow {
         was || self.open.contains_key(url)
     }
 
-    /// Follows a URL no longer; false when it is none of those that are followed.
-    fn settle(&mut self, url: &str) -> bool {
-        let was_open = self.open.remove(url).is_some();
-        match &mut self.task {
-            Task::Get { settled, .. } => {
-                settled.insert(url.to_owned());
-                was_open
+    /// Whether no more redirects are followed.
+    fn is_full(&self) -> bool {
+        match &self.task {
+            Task::Get { wanted, settled, .. } => {
+                wanted.len() + settled.len() + self.open.len() >= MOST_FOLLOWED
             }
-            // One that came and went between two looks belongs to the queue all the same.
-            Task::WorkOff => true,
+            Task::WorkOff => false,
+        }
+    }
+
+    /// Follows a URL no longer.
+    fn settle(&mut self, url: &str) {
+        self.open.remove(url);
+        if let Task::Get { settled, .. } = &mut self.task {
+            settled.insert(url.to_owned());
         }
     }
 
@@ -215,51 +222,42 @@ impl Follow {
     }
 
     fn take(&mut self, event: Event) {
-        let follows_all = matches!(self.task, Task::WorkOff);
+        let (Event::Start { url }
+        | Event::Retry { url, .. }
+        | Event::Done { url, .. }
+        | Event::Failed { url, .. }
+        | Event::Redirect { url, .. }) = &event
+        else {
+            return;
+        };
+        // One that comes and goes between two looks belongs to the queue all the same.
+        if !matches!(self.task, Task::WorkOff) && !self.open.contains_key(url) {
+            return;
+        }
+        let mut next = None;
         match &event {
-            Event::Start { url } | Event::Retry { url, .. } => {
-                if follows_all || self.open.contains_key(url) {
-                    self.ready.push_back(event);
-                }
-            }
             Event::Done { url, .. } => {
-                if self.is_followed(url) {
-                    self.settle(url);
-                    self.fetched += 1;
-                    self.ready.push_back(event);
-                }
+                self.fetched += 1;
+                self.settle(url);
             }
             Event::Failed { url, .. } => {
-                if self.is_followed(url) {
-                    self.settle(url);
-                    self.failed += 1;
-                    self.ready.push_back(event);
-                }
+                self.failed += 1;
+                self.settle(url);
             }
-            Event::Redirect { url, location, .. } => {
-                if self.is_followed(url) {
-                    let location = location.clone();
-                    self.ready.push_back(event);
-                    if let Some(location) = location {
-                        self.redirect(&location);
-                    }
-                }
-            }
-            Event::Progress { .. } | Event::Queued { .. } | Event::End { .. } | Event::Unknown => {}
+            Event::Redirect { location, .. } => next.clone_from(location),
+            _ => {}
         }
-    }
-
-    fn is_followed(&self, url: &str) -> bool {
-        matches!(self.task, Task::WorkOff) || self.open.contains_key(url)
+        self.ready.push_back(event);
+        if let Some(location) = next {
+            self.redirect(&location);
+        }
     }
 
     /// Follows a redirect, which the fetcher has put on the queue if it is to be fetched.
     fn redirect(&mut self, location: &str) {
         let Ok(url) = CanonicalUrl::parse(location, &self.daemon.local) else { return };
         let shown = url.as_str().to_owned();
-        let is_full = matches!(&self.task, Task::Get { settled, .. }
-            if settled.len() + self.open.len() >= MOST_FOLLOWED);
-        if is_full || self.is_known(&shown) {
+        if self.is_full() || self.is_known(&shown) {
             return;
         }
         // It may be there under another key, with the credentials of who asked.
@@ -283,6 +281,7 @@ impl Follow {
 
     /// Whether nothing more will happen: all is settled, or waits for the mode.
     fn is_settled(&mut self) -> bool {
+        self.take_all();
         if self.open.is_empty() {
             self.look_at_queue();
         }
@@ -294,7 +293,13 @@ impl Follow {
             && !self.open.values().any(|open| fetcher.is_active(&open.place.key()))
     }
 
-    fn end(&mut self) {
+    async fn end(&mut self) {
+        // What was told to be in the spool is there for whoever looks now.
+        if let Err(error) = self.daemon.store.run(Spool::flush).await {
+            let error = error_chain(&error);
+            tracing::error!(error, "fetched pages are not kept");
+            self.failed += 1;
+        }
         if matches!(self.task, Task::Get { .. }) {
             let mut waiting: Vec<_> = self.open.keys().cloned().collect();
             waiting.sort_unstable();
@@ -311,12 +316,14 @@ impl Follow {
         let (open, task) = (&mut self.open, &self.task);
         let mut on_queue = OnQueue::new();
         self.daemon.store.spool().queue().visit(|request| {
+            let url = request.place.url();
+            let is_open = open.contains_key(url);
             let failure = match &request.state {
                 RequestState::Waiting => None,
+                RequestState::Failed { .. } if !is_open => return,
                 RequestState::Failed { reason, status } => Some((reason.clone(), *status)),
             };
-            let url = request.place.url();
-            if matches!(task, Task::WorkOff) && failure.is_none() && !open.contains_key(url) {
+            if matches!(task, Task::WorkOff) && failure.is_none() && !is_open {
                 let place = request.place.clone();
                 open.insert(url.to_owned(), Open { place, found_settled: 0, bytes: 0 });
             }
@@ -362,6 +369,7 @@ impl Follow {
             Ok(Some(kept)) => {
                 self.settle(&url);
                 self.fetched += 1;
+                self.want_location(&url, &kept);
                 let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
                 self.ready.push_back(Event::Done { url, status, bytes });
             }
@@ -371,6 +379,19 @@ impl Follow {
             }
             Ok(None) => self.fail(url, None, "it was taken off the queue".to_owned()),
             Err(error) => self.fail(url, None, error_chain(&error)),
+        }
+    }
+
+    /// Where a kept redirect leads is wanted too: the fetcher, which follows the others, has nothing
+    /// to do with this one.
+    fn want_location(&mut self, url: &str, kept: &Kept) {
+        let location = fetch::location(url, kept.status, &kept.fields);
+        let Some(location) = location.filter(|_| !self.is_full()) else { return };
+        if let Task::Get { wanted, .. } = &mut self.task {
+            let (url, status) = (url.to_owned(), kept.status.as_u16());
+            let told = Event::Redirect { url, status, location: Some(location.clone()) };
+            self.ready.push_back(told);
+            wanted.push_back(location);
         }
     }
 
@@ -387,3 +408,6 @@ impl Follow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
