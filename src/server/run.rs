@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
 use wwwoffle_config::{Config, Durability};
@@ -132,10 +132,12 @@ async fn serve(
         warn!(error = error_chain(&error), "the next start will not know the mode");
     }
     start_tasks(&daemon, listeners, socket, &places);
-    ready(&ready_line(&daemon, &spool));
-    let why = wait_for_the_end(&daemon).await.map_err(|error| {
+    // Whoever reads the line may send a signal at once.
+    let signals = Signals::receive().map_err(|error| {
         refuse(ExitStatus::Failed, format!("signals cannot be received: {error}"))
     })?;
+    ready(&ready_line(&daemon, &spool));
+    let why = wait_for_the_end(&daemon, signals).await;
     info!(why, "stopping");
     daemon.tasks.stop();
     daemon.upstream.close_idle();
@@ -218,17 +220,33 @@ fn ready_line(daemon: &Daemon, spool: &Path) -> String {
     line
 }
 
+/// The signals that mean something.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    /// From now on they end nothing by themselves.
+    fn receive() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
 /// Waits for a signal or a command; returns which.
-async fn wait_for_the_end(daemon: &Daemon) -> io::Result<&'static str> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
+async fn wait_for_the_end(daemon: &Daemon, mut signals: Signals) -> &'static str {
     loop {
         tokio::select! {
-            _received = terminate.recv() => return Ok("SIGTERM"),
-            _received = interrupt.recv() => return Ok("SIGINT"),
-            _received = hang_up.recv() => info!("SIGHUP is received and means nothing"),
-            () = daemon.tasks.stopping() => return Ok("told to"),
+            _received = signals.terminate.recv() => return "SIGTERM",
+            _received = signals.interrupt.recv() => return "SIGINT",
+            // A terminal that goes away must not take the daemon with it.
+            _received = signals.hang_up.recv() => info!("SIGHUP is received and means nothing"),
+            () = daemon.tasks.stopping() => return "told to",
         }
     }
 }
