@@ -24,6 +24,7 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::client::conn::http1::SendRequest;
+use hyper::header::UPGRADE;
 use hyper::{HeaderMap, Request, Response, StatusCode, ext};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
@@ -197,11 +198,23 @@ impl Upstream {
         activity: &answer::Activity,
     ) -> Result<Response<Incoming>, Refusal> {
         activity.touch();
+        let may_switch = request.headers().contains_key(UPGRADE);
         let mut answer = std::pin::pin!(sender.try_send_request(request));
         loop {
             let limit = activity.last() + self.limits.head_timeout;
-            match tokio::time::timeout_at(limit, &mut answer).await {
-                Ok(Ok(answer)) => return Ok(answer),
+            let answered = tokio::select! {
+                biased;
+                // Dropping the exchange ends its connection.
+                () = activity.flooded() => {
+                    return Err(Refusal::Failed(Failure::Wrong("it never gets beyond interim answers")));
+                }
+                answered = tokio::time::timeout_at(limit, &mut answer) => answered,
+            };
+            match answered {
+                Ok(Ok(answer)) => {
+                    answer::check(&answer, may_switch).map_err(Refusal::Failed)?;
+                    return Ok(answer);
+                }
                 Ok(Err(mut error)) => {
                     return Err(match error.take_message() {
                         Some(request) => Refusal::Unsent(Box::new(request)),
@@ -268,7 +281,9 @@ fn prepare(
     let mut request = head.map(|()| body);
     let activity = activity.clone();
     ext::on_informational(&mut request, move |answer| {
-        activity.touch();
+        if !activity.interim() {
+            return;
+        }
         // hyper's server answers `100-continue` itself, as soon as the body is read.
         if let Some(interim) = &interim
             && answer.status() != StatusCode::CONTINUE
