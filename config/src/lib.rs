@@ -35,6 +35,7 @@
 //! # Ok::<(), wwwoffle_config::Faults>(())
 //! ```
 
+mod authorities;
 pub mod describe;
 mod error;
 mod file;
@@ -49,11 +50,14 @@ mod spec;
 mod value;
 mod wildcard;
 
+pub use authorities::ExtraAuthorities;
 pub use error::{Fault, Faults};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
 pub use ports::{PortRange, PortRanges};
 pub use rules::{Listed, Place, UrlSpecSet};
-pub use schema::{Config, FetchOptions, LocalNames, OfflineOptions, Options, Startup, Tunnel};
+pub use schema::{
+    Config, FetchOptions, Https, LocalNames, OfflineOptions, Options, Startup, Tunnel,
+};
 pub use spec::{ParseSpecError, UrlSpec};
 pub use value::{Durability, HostNames, Listen, LogLevel, SpoolDir};

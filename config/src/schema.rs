@@ -5,6 +5,7 @@
 //! `Value` in the `value` module.
 
 use crate::{
+    authorities::ExtraAuthorities,
     noise::Noise,
     ports::PortRanges,
     reader::Source,
@@ -155,6 +156,12 @@ schema! {
     "tunnel" => tunnel: Tunnel {
         /// The ports that may be connected to; a request for any other is refused.
         "ports" => ports: PortRanges = r#"["443", "1024-65535"]"#, Live;
+    }
+
+    /// HTTPS, towards origins.
+    "https" => https: Https {
+        /// Authorities that origins may have their certificates from, besides those that the system trusts.
+        "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
     }
 
     /// Fetching what was asked for offline, once the line is back.
