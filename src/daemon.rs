@@ -19,7 +19,7 @@ use crate::pages::{LocalOrigin, Shell, Templates};
 use crate::proxy::download::Downloads;
 use crate::server::tasks::Tasks;
 use crate::store::Store;
-use crate::upstream::{Dialer, Limits, Upstream};
+use crate::upstream::{Dialer, Limits, Tls, Upstream};
 
 /// The daemon: everything a request may need.
 #[derive(Debug)]
@@ -87,6 +87,7 @@ impl Daemon {
         let (mode, tasks) = (ModeSwitch::new(mode), Tasks::new());
         let options = &config.options;
         let dialer = Dialer::new(mode.clone(), options.dns_timeout, options.connect_timeout);
+        let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
         let limits = Limits {
             head_timeout: options.head_timeout,
             socket_timeout: options.socket_timeout,
@@ -100,7 +101,7 @@ impl Daemon {
         let mut name = [0; 4];
         getrandom::fill(&mut name)?;
         Ok(Arc::new(Self {
-            upstream: Upstream::new(dialer, tasks.clone(), limits),
+            upstream: Upstream::new(dialer, tls, tasks.clone(), limits),
             fetcher: Fetcher::new(),
             tickets: Tickets::new(),
             downloads: Downloads::default(),

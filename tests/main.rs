@@ -24,6 +24,8 @@ mod connections;
 mod crash;
 mod disk;
 mod harness;
+mod https;
+mod https_bad;
 mod limits;
 mod offline;
 mod online;

@@ -274,8 +274,7 @@ fn successor(
         }
     };
     let old = of_url(base(outgoing), &daemon.local).ok()?;
-    let same_site = old.origin == resource.origin;
-    let parts = redirected(request, status, same_site);
+    let parts = redirected(request, status, &old.origin, &resource.origin);
     let keeps_body = parts.method == hyper::Method::POST;
     let body = keeps_body.then(|| Bytes::from(outgoing.body.clone()));
     let mut parts = parts;

@@ -111,6 +111,7 @@ async fn connect_any(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
 mod tests {
     use super::*;
     use crate::mode::Mode;
+    use crate::upstream::Scheme;
 
     fn dialer(mode: Mode) -> Dialer {
         let patience = Duration::from_secs(10);
@@ -121,7 +122,7 @@ mod tests {
     async fn offline_opens_nothing_and_counts() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let origin = Origin { host: "127.0.0.1".to_owned(), port };
+        let origin = Origin { scheme: Scheme::Http, host: "127.0.0.1".to_owned(), port };
         let offline = dialer(Mode::Offline);
         assert!(matches!(offline.dial(&origin).await, Err(Failure::Offline)));
         assert_eq!(offline.refused(), 1);
@@ -134,7 +135,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);
-        let origin = Origin { host: "127.0.0.1".to_owned(), port };
+        let origin = Origin { scheme: Scheme::Http, host: "127.0.0.1".to_owned(), port };
         let failure = dialer(Mode::Online).dial(&origin).await.unwrap_err();
         assert_eq!(failure.to_string(), format!("127.0.0.1:{port} refuses the connection"));
         assert!(failure.may_pass());
