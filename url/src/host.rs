@@ -63,7 +63,7 @@ fn push_host(out: &mut Vec<u8>, text: &[u8]) -> Result<(), ParseError> {
     if text.is_empty() {
         return Err(Kind::NoHost.into());
     }
-    if take_plain(text).is_some_and(|(_, rest)| rest.is_empty()) {
+    if take_plain(text, false).is_some_and(|(_, rest)| rest.is_empty()) {
         out.extend_from_slice(text);
         return Ok(());
     }
@@ -92,24 +92,14 @@ fn push_host(out: &mut Vec<u8>, text: &[u8]) -> Result<(), ParseError> {
 }
 
 /// Takes a name, up to the first byte that is not of one. It is canonical as it stands: no number,
-/// and nothing IDNA has to look at. Nearly all names are.
-pub(crate) fn take_plain(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut rest = text;
-    loop {
-        let (run, stop) = split_run(rest, PLAIN_HOST);
-        match stop {
-            // Each label that IDNA has to check begins with `xn--`.
-            [b'-', b'-', ..] if run.ends_with(b"xn") => return None,
-            [b'-', after @ ..] => rest = after,
-            _ => {
-                rest = stop;
-                break;
-            }
-        }
-    }
-    let (host, rest) = text.split_at_checked(text.len() - rest.len())?;
+/// and nothing IDNA has to look at. Nearly all names are. `simple` says that no two hyphens follow
+/// each other.
+pub(crate) fn take_plain(text: &[u8], simple: bool) -> Option<(&[u8], &[u8])> {
+    let (host, rest) = split_run(text, PLAIN_HOST);
+    // Each label that IDNA has to check begins with `xn--`.
+    let coded = !simple && host.windows(4).any(|bytes| bytes == b"xn--");
     let number = last_label(host).first().is_some_and(u8::is_ascii_digit);
-    (!host.is_empty() && host.len() <= MAX_HOST_LEN && !number).then_some((host, rest))
+    (!host.is_empty() && host.len() <= MAX_HOST_LEN && !number && !coded).then_some((host, rest))
 }
 
 /// The last label, a dot at the very end disregarded.
