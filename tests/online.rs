@@ -282,3 +282,28 @@ fn a_silent_close_on_a_used_connection_sends_no_post_twice() {
     assert!([502, 504].contains(&client.receive("POST").status));
     assert_eq!(origin.count("/order"), 1, "a POST reaches the origin once");
 }
+
+#[test]
+fn a_form_sent_twice_reaches_the_origin_twice() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let gate = Gate::new();
+    let held = Arc::clone(&gate);
+    origin.on("/buy", move |exchange| {
+        exchange.body()?;
+        held.wait();
+        exchange.answer(&Answer::html("bought"))
+    });
+    let mut clients = [daemon.client(), daemon.client()];
+    for client in &mut clients {
+        client.send(format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Length: 5\r\n\r\none=1",
+            origin.url("/buy"),
+            origin.addr
+        ));
+    }
+    eventually("each was sent", || origin.count("/buy") == 2);
+    gate.open();
+    for client in &mut clients {
+        assert_eq!(client.receive("POST").whole().text(), "bought");
+    }
+}

@@ -115,7 +115,13 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
         Ok(prepared) => prepared,
         Err(error) => return Verdict::Failed { error, status: None },
     };
-    let download = match daemon.downloads.join(&outgoing.place, &request.headers, clock::now()) {
+    let (place, downloads) = (&outgoing.place, &daemon.downloads);
+    let joined = if outgoing.kind == RequestKind::Post {
+        Joined::New(downloads.alone(place, &request.headers, clock::now()))
+    } else {
+        downloads.join(place, &request.headers, clock::now())
+    };
+    let download = match joined {
         Joined::Running(download) => download,
         Joined::New(download) => {
             let task = run(Arc::clone(daemon), job, Arc::clone(&download));

@@ -11,7 +11,7 @@ use super::Client;
 use super::ask::Ask;
 use super::body::{self, Body};
 use super::conditional::{self, Conditions};
-use super::download::{AnswerHead, Download, Downloads, FeedReader, Headed, Job, Joined, run};
+use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run};
 use super::fields::{CACHE_STATUS, add_via};
 use super::status::{CacheStatus, NotStored};
 use super::{kept, pass, reply};
@@ -33,13 +33,17 @@ pub(super) async fn fetch(
     let conditions = Conditions::of(&ask.fields);
     conditional::strip(&mut ask.fields);
     let turn = Turn { daemon, client, ask: &ask, kept: kept.as_ref(), conditions: &conditions };
-    let joined = daemon.downloads.join(&ask.place, &ask.fields, ask.now);
-    match joined {
+    let downloads = &daemon.downloads;
+    let alone = || downloads.alone(&ask.place, &ask.fields, ask.now);
+    if ask.post.is_some() {
+        return turn.lead(alone()).await;
+    }
+    match downloads.join(&ask.place, &ask.fields, ask.now) {
         Joined::New(download) => turn.lead(download).await,
         Joined::Running(download) => match turn.follow(download).await {
             Some(response) => response,
             // What is on its way is not for this client: it gets its own.
-            None => turn.lead(Downloads::alone(&ask.place, &ask.fields, ask.now)).await,
+            None => turn.lead(alone()).await,
         },
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! A download runs in a task of its own, so that it does not end with the client that asked first.
 //! Whoever asks for the same thing meanwhile joins it: the same key, the same cookie, the same
-//! credentials, and, once the head is known, the same values of what the answer varies with.
+//! credentials, and, once the head is known, the same values of what the answer varies with. A form
+//! is never joined: two people who send the same words both want it done.
 
 mod feed;
 mod run;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -76,12 +78,19 @@ struct JoinKey {
     place: Key,
     cookie: Vec<HeaderValue>,
     credentials: Vec<HeaderValue>,
+    /// Different for each download that nobody can join.
+    alone: Option<u64>,
 }
 
 impl JoinKey {
     fn of(place: &Place, fields: &HeaderMap) -> Self {
         let all = |name: HeaderName| fields.get_all(name).iter().cloned().collect();
-        Self { place: place.key(), cookie: all(COOKIE), credentials: all(AUTHORIZATION) }
+        Self {
+            place: place.key(),
+            cookie: all(COOKIE),
+            credentials: all(AUTHORIZATION),
+            alone: None,
+        }
     }
 }
 
@@ -179,6 +188,7 @@ impl Download {
 #[derive(Debug, Default)]
 pub struct Downloads {
     running: Mutex<HashMap<JoinKey, Arc<Download>>>,
+    begun_alone: AtomicU64,
 }
 
 /// A download, and whether it was begun for this caller.
@@ -205,8 +215,12 @@ impl Downloads {
 
     /// A download that nobody can join.
     #[must_use]
-    pub fn alone(place: &Place, request: &HeaderMap, now: SystemTime) -> Arc<Download> {
-        Arc::new(Download::new(JoinKey::of(place, request), place, request, now))
+    pub fn alone(&self, place: &Place, request: &HeaderMap, now: SystemTime) -> Arc<Download> {
+        let number = self.begun_alone.fetch_add(1, Ordering::Relaxed);
+        let key = JoinKey { alone: Some(number), ..JoinKey::of(place, request) };
+        let download = Arc::new(Download::new(key.clone(), place, request, now));
+        self.lock().insert(key, Arc::clone(&download));
+        download
     }
 
     /// All that run now, the oldest first.

@@ -9,7 +9,7 @@ use hyper::header::CONTENT_LENGTH;
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tracing::{debug, warn};
-use wwwoffle_spool::Writer;
+use wwwoffle_spool::{RequestKind, Writer};
 use wwwoffle_url::Key;
 
 use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome};
@@ -41,8 +41,10 @@ pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
 
 /// Takes a request off the queue whose answer has come by another way: somebody browsed there.
 async fn settle(daemon: &Daemon, key: Key) {
+    // A form that waits was sent and confirmed for itself: sending it once more is another one.
     let queued = daemon.store.spool().queue().summary(&key);
-    if queued.is_some() && !daemon.fetcher.is_active(&key) {
+    let is_answered = queued.is_some_and(|queued| queued.kind != RequestKind::Post);
+    if is_answered && !daemon.fetcher.is_active(&key) {
         if let Err(error) = daemon.store.dequeue(key).await {
             warn!(error = error_chain(&error), "a request that is answered stays on the queue");
         }
