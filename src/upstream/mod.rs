@@ -24,6 +24,7 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::client::conn::http1::SendRequest;
+use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
 use hyper::{HeaderMap, Request, Response, StatusCode, ext};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
@@ -258,6 +259,7 @@ fn prepare(
     activity: &answer::Activity,
     interim: Option<mpsc::Sender<Interim>>,
 ) -> Request<RequestBody> {
+    let streams = matches!(body, Outbound::Stream(_));
     let body = match body {
         Outbound::Empty => Empty::new().map_err(|never| match never {}).boxed_unsync(),
         Outbound::Whole(bytes) => Full::new(bytes).map_err(|never| match never {}).boxed_unsync(),
@@ -266,6 +268,10 @@ fn prepare(
         }
     };
     let mut request = head.map(|()| body);
+    if streams && !request.headers().contains_key(CONTENT_LENGTH) {
+        // hyper leaves the body of a GET out unless it is told how to frame it.
+        request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
     let activity = activity.clone();
     ext::on_informational(&mut request, move |answer| {
         activity.touch();
