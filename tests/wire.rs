@@ -304,3 +304,18 @@ fn a_get_with_a_body_reaches_its_origin_with_the_body() {
     let targets: Vec<_> = origin.seen().into_iter().map(|seen| seen.target).collect();
     assert_eq!(targets, ["/search", "/search", "/search", "/search", "/page/1.html"]);
 }
+
+#[test]
+fn a_form_that_stops_coming_is_given_up() {
+    let (daemon, origin) =
+        (Daemon::configured("[options]\nsocket-timeout = \"1s\"\n"), Origin::start());
+    let mut client = daemon.client();
+    client.send(format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Length: 10\r\n\r\none",
+        origin.url("/form"),
+        origin.addr
+    ));
+    client.patience(std::time::Duration::from_secs(10));
+    assert_eq!(client.receive("POST").status, 408);
+    assert_eq!(origin.count("/form"), 0);
+}

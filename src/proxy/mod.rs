@@ -28,13 +28,16 @@ mod through;
 mod tunnel;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue, MAX_FORWARDS, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use tokio::time::timeout;
 use tracing::debug;
 
 use self::ask::Ask;
@@ -105,9 +108,10 @@ async fn resource_of(
     }
     let upgrade = upgrade_of(&mut parts);
     let (post, incoming) = if ask::has_small_body(&parts.method, &parts.headers) {
-        match incoming.collect().await {
-            Ok(whole) => (Some(whole.to_bytes()), None),
-            Err(_) => return reply::plain(400, "the request's body ended early"),
+        match read_whole(incoming, daemon.config.options.socket_timeout).await {
+            Ok(whole) => (Some(whole), None),
+            Err(Unread::Broken) => return reply::plain(400, "the request's body ended early"),
+            Err(Unread::Stalled) => return reply::plain(408, "the request's body did not come"),
         }
     } else {
         (None, Some(incoming))
@@ -122,6 +126,29 @@ async fn resource_of(
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade };
     act(daemon, client, ask, kept, decision, rest).await
+}
+
+/// Why a request's body was not read.
+enum Unread {
+    Broken,
+    Stalled,
+}
+
+/// Reads a body whose length is known to be small; `patience` is for each next piece of it.
+async fn read_whole(mut body: Incoming, patience: Duration) -> Result<Bytes, Unread> {
+    let mut whole = BytesMut::new();
+    loop {
+        match timeout(patience, body.frame()).await {
+            Ok(None) => return Ok(whole.freeze()),
+            Ok(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    whole.extend_from_slice(&data);
+                }
+            }
+            Ok(Some(Err(_))) => return Err(Unread::Broken),
+            Err(_) => return Err(Unread::Stalled),
+        }
+    }
 }
 
 /// What of a request is not read yet: it goes to the origin, if anywhere.
