@@ -307,3 +307,68 @@ fn a_form_sent_twice_reaches_the_origin_twice() {
         assert_eq!(client.receive("POST").whole().text(), "bought");
     }
 }
+
+#[test]
+fn a_kept_coding_is_not_served_to_who_cannot_read_it_because_it_still_holds() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let gate = Gate::new();
+    let held = Arc::clone(&gate);
+    let later = AtomicUsize::new(0);
+    origin.on("/coded", move |exchange| {
+        // As servers do that code on the fly: one weak tag for every coding.
+        let fields = &exchange.seen.fields;
+        let gzip = fields.get("Accept-Encoding").is_some_and(|codings| codings.contains("gzip"));
+        if gzip && later.fetch_add(1, Ordering::SeqCst) > 0 {
+            held.wait();
+        }
+        let body = if gzip { site::gzip(b"plain") } else { b"plain".to_vec() };
+        let answer = Answer::html(body).field("ETag", "W/\"1\"");
+        exchange.answer(&if gzip { answer.field("Content-Encoding", "gzip") } else { answer })
+    });
+    let url = origin.url("/coded");
+    let coded = daemon.client().get_with(&url, "Accept-Encoding: gzip\r\n").whole();
+    assert_eq!(coded.field("Content-Encoding"), "gzip");
+    daemon.settle();
+    let mut first = daemon.client();
+    first.ask(&url, "Accept-Encoding: gzip\r\n");
+    eventually("the kept copy is asked about", || origin.count("/coded") == 2);
+    let mut second = daemon.client();
+    second.ask(&url, "");
+    gate.open();
+    let plain = second.receive("GET").whole();
+    assert_eq!((plain.field("Content-Encoding"), plain.text().as_str()), ("", "plain"));
+    first.receive("GET").whole();
+    daemon.settle();
+    daemon.client().get_with(&url, "Accept-Encoding: gzip\r\n").whole();
+    daemon.settle();
+    let alone = daemon.get(&url);
+    assert_eq!((alone.field("Content-Encoding"), alone.text().as_str()), ("", "plain"));
+}
+
+#[test]
+fn a_page_that_still_holds_in_one_language_is_not_shared_in_another() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let gate = Gate::new();
+    let held = Arc::clone(&gate);
+    let later = AtomicUsize::new(0);
+    origin.on("/spoken", move |exchange| {
+        let language = exchange.seen.fields.get("Accept-Language").unwrap_or("en").to_owned();
+        if later.fetch_add(1, Ordering::SeqCst) == 1 {
+            held.wait();
+        }
+        let tag = format!("\"{language}\"");
+        let answer = Answer::html(language).field("ETag", &tag);
+        exchange.answer(&answer.field("Vary", "Accept-Language"))
+    });
+    let url = origin.url("/spoken");
+    daemon.client().get_with(&url, "Accept-Language: en\r\n").whole();
+    daemon.settle();
+    let mut english = daemon.client();
+    english.ask(&url, "Accept-Language: en\r\n");
+    eventually("the kept copy is asked about", || origin.count("/spoken") == 2);
+    let mut german = daemon.client();
+    german.ask(&url, "Accept-Language: de\r\n");
+    gate.open();
+    assert_eq!(german.receive("GET").whole().text(), "de");
+    assert_eq!(english.receive("GET").whole().text(), "en");
+}

@@ -183,9 +183,8 @@ async fn act(
             kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
         }
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
-        (Decision::Revalidate | Decision::Fetch, kept) => {
-            through::fetch(daemon, client, ask, kept).await
-        }
+        (Decision::Revalidate, kept) => through::fetch(daemon, client, ask, kept, true).await,
+        (Decision::Fetch, kept) => through::fetch(daemon, client, ask, kept, false).await,
         (Decision::Pass, _) => pass::pass(daemon, client, &ask, rest).await,
         (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
         (Decision::QueuePart, _) => missing::part(daemon, &ask).await,

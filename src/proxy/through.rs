@@ -23,16 +23,21 @@ use crate::upstream::{Failure, Interim};
 const MAX_INTERIMS: usize = 8;
 
 /// Asks the origin, joining whoever asks the same already, and answers with what comes.
+///
+/// `may_hold` says that what is kept would do if the origin says that it still holds. A copy that
+/// this client cannot read would not: many servers have one tag for all codings of a page.
 pub(super) async fn fetch(
     daemon: &Arc<Daemon>,
     client: &Client,
     mut ask: Ask,
     kept: Option<Arc<Kept>>,
+    may_hold: bool,
 ) -> Response<Body> {
     // The origin judges our copy, we judge the client's.
     let conditions = Conditions::of(&ask.fields);
     conditional::strip(&mut ask.fields);
-    let turn = Turn { daemon, client, ask: &ask, kept: kept.as_ref(), conditions: &conditions };
+    let (ask, kept, conditions) = (&ask, kept.as_ref(), &conditions);
+    let turn = Turn { daemon, client, ask, kept, may_hold, conditions };
     let downloads = &daemon.downloads;
     let alone = || downloads.alone(&ask.place, &ask.fields, ask.now);
     if ask.post.is_some() {
@@ -55,6 +60,7 @@ struct Turn<'a> {
     client: &'a Client,
     ask: &'a Ask,
     kept: Option<&'a Arc<Kept>>,
+    may_hold: bool,
     conditions: &'a Conditions,
 }
 
@@ -87,7 +93,12 @@ impl Turn<'_> {
             Headed::Keeping(head) if download.serves(&self.ask.fields, &head.fields) => {
                 Some(self.keeping(&head, Some(reader), true))
             }
-            Headed::Unchanged(fields) => Some(self.unchanged(self.kept?, &fields)),
+            Headed::Unchanged(fields) => {
+                let kept = self.kept.filter(|_| self.may_hold)?;
+                download
+                    .serves(&self.ask.fields, &kept.fields)
+                    .then(|| self.unchanged(kept, &fields))
+            }
             Headed::Failed(failure) => Some(self.failed(&failure)),
             Headed::Keeping(_) | Headed::Passing(_) | Headed::Unkeepable(_) => None,
         }
@@ -96,7 +107,7 @@ impl Turn<'_> {
     fn job(self, interim: Option<mpsc::Sender<Interim>>) -> Job {
         let mut head = self.ask.wire(&self.daemon.pseudonym);
         if let Some(kept) = self.kept
-            && self.ask.post.is_none()
+            && self.may_hold
         {
             conditional::add_ours(head.headers_mut(), &kept.fields, self.ask.is_personal());
         }
