@@ -372,3 +372,30 @@ fn a_page_that_still_holds_in_one_language_is_not_shared_in_another() {
     assert_eq!(german.receive("GET").whole().text(), "de");
     assert_eq!(english.receive("GET").whole().text(), "en");
 }
+
+#[test]
+fn an_answer_with_a_cookie_is_not_shared_and_an_old_cookie_not_set_again() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let (gate, number) = (Gate::new(), AtomicUsize::new(0));
+    let held = Arc::clone(&gate);
+    origin.on("/login", move |exchange| {
+        let number = number.fetch_add(1, Ordering::SeqCst);
+        held.wait();
+        let cookie = format!("id={number}");
+        exchange.answer(&Answer::html("in").field("Set-Cookie", &cookie).field("ETag", "\"in\""))
+    });
+    let mut clients = [daemon.client(), daemon.client()];
+    for client in &mut clients {
+        client.ask(&origin.url("/login"), "");
+    }
+    eventually("it was asked for", || origin.count("/login") > 0);
+    gate.open();
+    let [one, other] =
+        clients.each_mut().map(|client| client.receive("GET").field("Set-Cookie").to_owned());
+    assert_ne!(one, other);
+    daemon.settle();
+    let again = daemon.get(&origin.url("/login"));
+    assert_eq!((again.status, again.text().as_str()), (200, "in"));
+    assert!(again.field("Cache-Status").contains("fwd-status=304"), "{again:?}");
+    assert!(!again.fields.has("Set-Cookie"), "the browser may have a newer one: {again:?}");
+}

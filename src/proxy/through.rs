@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONTENT_LENGTH, DATE};
+use hyper::header::{CONTENT_LENGTH, DATE, SET_COOKIE};
 use hyper::{HeaderMap, Response, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
@@ -90,7 +90,11 @@ impl Turn<'_> {
     async fn follow(self, download: Arc<Download>) -> Option<Response<Body>> {
         let reader = download.feed().read()?;
         match self.headed(&download, None).await {
-            Headed::Keeping(head) if download.serves(&self.ask.fields, &head.fields) => {
+            // A cookie that is set is for one client: two of them must not share a session.
+            Headed::Keeping(head)
+                if download.serves(&self.ask.fields, &head.fields)
+                    && !head.fields.contains_key(SET_COOKIE) =>
+            {
                 Some(self.keeping(&head, Some(reader), true))
             }
             Headed::Unchanged(fields) => {
@@ -169,6 +173,8 @@ impl Turn<'_> {
     /// What is kept still holds: it is served with the newer fields (RFC 9111 §3.2, §4.3.4).
     fn unchanged(self, kept: &Arc<Kept>, newer: &HeaderMap) -> Response<Body> {
         let mut fields = kept.fields.clone();
+        // The client may have a newer one by now, or be somebody else.
+        fields.remove(SET_COOKIE);
         for name in newer.keys().filter(|name| **name != CONTENT_LENGTH) {
             fields.remove(name);
             for value in newer.get_all(name) {
