@@ -399,3 +399,32 @@ fn an_answer_with_a_cookie_is_not_shared_and_an_old_cookie_not_set_again() {
     assert!(again.field("Cache-Status").contains("fwd-status=304"), "{again:?}");
     assert!(!again.fields.has("Set-Cookie"), "the browser may have a newer one: {again:?}");
 }
+
+#[test]
+fn the_queue_takes_no_answer_from_a_client() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for number in 0..20 {
+        let path = format!("/trouble/{number}");
+        let gate = Gate::new();
+        let held = Arc::clone(&gate);
+        origin.on(&path, move |exchange| {
+            held.wait();
+            exchange.answer(&Answer::html("trouble").with_status(503))
+        });
+        let mut client = daemon.client();
+        client.ask(&origin.url(&path), "");
+        eventually("the client's request is there", || origin.count(&path) == 1);
+        let mut command = Client::unix(&daemon.spool().join("control"));
+        let body = format!("{{\"urls\":[\"{}\"],\"refresh\":true}}", origin.url(&path));
+        command.send(format!(
+            "POST /api/get HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        eventually("the queue waits for the same", || daemon.status()["queue"]["active"] == 1);
+        gate.open();
+        let answer = client.receive("GET").whole();
+        assert_eq!((answer.status, answer.text().as_str()), (503, "trouble"), "{number}");
+        daemon.api("POST", "/api/queue/delete", "{\"all\":true}");
+    }
+}

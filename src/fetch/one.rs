@@ -121,17 +121,19 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
     } else {
         downloads.join(place, &request.headers, clock::now())
     };
-    let download = match joined {
-        Joined::Running(download) => download,
+    let (download, is_ours) = match joined {
+        Joined::Running(download) => (download, false),
         Joined::New(download) => {
             let task = run(Arc::clone(daemon), job, Arc::clone(&download));
             daemon.tasks.spawn(task);
-            download
+            (download, true)
         }
     };
     let outcome = download.outcome().await;
-    // An answer that is not kept is nobody's.
-    drop(download.take());
+    if is_ours {
+        // An answer that is not kept is nobody's; one that a client asked for is the client's.
+        drop(download.take());
+    }
     match outcome {
         Outcome::Kept(status) => {
             if let Err(error) = follow(daemon, outgoing, request, &download, kept.as_ref()).await {
