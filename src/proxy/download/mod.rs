@@ -178,6 +178,9 @@ impl Download {
     #[must_use]
     pub fn serves(&self, request: &HeaderMap, answer: &HeaderMap) -> bool {
         list(answer, &VARY).all(|name| {
+            if name == "*" {
+                return false;
+            }
             let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return false };
             self.request.get_all(&name).iter().eq(request.get_all(&name).iter())
         })
@@ -270,5 +273,40 @@ impl Download {
 
     fn end(&self, outcome: Outcome) {
         self.ended.send_replace(Some(outcome));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    fn fields(rows: &[(&'static str, &'static str)]) -> HeaderMap {
+        let field = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        rows.iter().map(field).collect()
+    }
+
+    #[test]
+    fn an_answer_serves_those_who_ask_alike_in_what_it_varies_with() {
+        let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let first = fields(&[("accept-language", "en"), ("accept", "*/*")]);
+        let place = Place::of(&url);
+        let download = Downloads::default().alone(&place, &first, SystemTime::UNIX_EPOCH);
+        let german = fields(&[("accept-language", "de"), ("accept", "*/*")]);
+        for (vary, serves_same, serves_german) in [
+            ("", true, true),
+            ("Accept", true, true),
+            ("Accept-Language", true, false),
+            ("accept, ACCEPT-LANGUAGE", true, false),
+            ("*", false, false),
+            ("Accept, *", false, false),
+            ("not a name", false, false),
+        ] {
+            let answer = fields(&[("vary", vary)]);
+            assert_eq!(download.serves(&first, &answer), serves_same, "{vary}");
+            assert_eq!(download.serves(&german, &answer), serves_german, "{vary}");
+        }
     }
 }
