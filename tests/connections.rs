@@ -2,8 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::harness::{After, Answer, Client, Daemon, Origin, eventually, site};
+use crate::harness::faults::in_two;
+use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, site};
 
 #[test]
 fn connections_to_an_origin_are_reused() {
@@ -223,5 +226,16 @@ fn a_connection_that_says_nothing_is_closed_after_a_while() {
     match half.head() {
         Ok(Some(head)) => assert_eq!(head.status, 408),
         other => assert!(matches!(other, Ok(None)), "half a head: {other:?}"),
+    }
+}
+
+#[test]
+fn an_origin_that_closes_at_once_is_to_blame_itself() {
+    let daemon = Daemon::start();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let there = listener.local_addr().unwrap();
+    std::thread::spawn(move || listener.incoming().take(50).for_each(drop));
+    for number in 0..50 {
+        assert_eq!(daemon.get(&format!("http://{there}/{number}")).status, 502);
     }
 }

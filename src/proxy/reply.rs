@@ -111,7 +111,7 @@ pub(super) fn origin_failure<'a>(
         Failure::Stalled => OriginFailure::Timeout(Phase::Body),
         Failure::Malformed(error) if error.is_parse_too_large() => OriginFailure::HeadTooLarge,
         Failure::Malformed(_) => OriginFailure::BadAnswer(chain),
-        Failure::CutShort(_) | Failure::Abandoned => OriginFailure::Closed,
+        Failure::CutShort(_) | Failure::ClosedAtOnce | Failure::Abandoned => OriginFailure::Closed,
     })
 }
 

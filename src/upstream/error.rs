@@ -64,6 +64,9 @@ pub enum Failure {
     /// The connection ended before the answer did.
     #[error("the connection ended before the answer did")]
     CutShort(#[source] hyper::Error),
+    /// A new connection was closed before a byte of the request was sent.
+    #[error("the connection was closed as soon as it stood")]
+    ClosedAtOnce,
     /// The client's own request body broke off or was bad.
     #[error("the request's body ended early")]
     RequestBody(#[source] hyper::Error),
@@ -111,6 +114,7 @@ impl Failure {
             | Failure::Refused { .. }
             | Failure::Unreachable { .. }
             | Failure::Malformed(_)
+            | Failure::ClosedAtOnce
             | Failure::CutShort(_) => StatusCode::BAD_GATEWAY,
         }
     }

@@ -248,7 +248,7 @@ impl Refusal {
     fn into_failure(self) -> Failure {
         match self {
             Refusal::Failed(failure) => failure,
-            Refusal::Unsent(_) => Failure::Unsendable("the new connection ended at once"),
+            Refusal::Unsent(_) => Failure::ClosedAtOnce,
         }
     }
 }
