@@ -239,3 +239,24 @@ fn an_origin_that_closes_at_once_is_to_blame_itself() {
         assert_eq!(daemon.get(&format!("http://{there}/{number}")).status, 502);
     }
 }
+
+#[test]
+fn an_answer_that_is_passed_on_leaves_its_connection_for_the_next() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/thing", |exchange| {
+        exchange.body()?;
+        exchange.answer(&Answer::html("done"))
+    });
+    origin.on("/sum", |exchange| exchange.answer(&Answer::html("sum").trailer("X-Sum", "3")));
+    let mut client = daemon.client();
+    for method in ["PUT", "PATCH", "DELETE"] {
+        client.send(format!(
+            "{method} {} HTTP/1.1\r\nHost: {}\r\nContent-Length: 2\r\n\r\n{{}}",
+            origin.url("/thing"),
+            origin.addr
+        ));
+        assert_eq!(client.receive(method).whole().text(), "done");
+        client.get_with(&origin.url("/sum"), "TE: trailers\r\n").whole();
+    }
+    assert_eq!(origin.connections(), 1);
+}

@@ -91,7 +91,11 @@ impl Body for AnswerBody {
         if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) {
             let next = Instant::now() + self.patience;
             self.stall.as_mut().reset(next);
-            if frame.is_none() {
+            let is_last = frame.as_ref().is_none_or(|frame| {
+                frame.as_ref().is_ok_and(|frame| frame.is_trailers() || self.is_end_stream())
+            });
+            // Whoever has the last frame need not ask whether there is one more.
+            if is_last {
                 self.ended();
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Failure::from_exchange)));
