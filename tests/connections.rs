@@ -260,3 +260,43 @@ fn an_answer_that_is_passed_on_leaves_its_connection_for_the_next() {
     }
     assert_eq!(origin.connections(), 1);
 }
+
+/// A page whose body is ended by a gate, asked for by a client that has its head.
+fn half_there(daemon: &Daemon, origin: &Origin) -> (Arc<Gate>, Client) {
+    let gate = Gate::new();
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab";
+    origin.on("/half", in_two(Arc::clone(&gate), head, "cd"));
+    let mut client = daemon.client();
+    client.ask(&origin.url("/half"), "");
+    assert_eq!(client.final_head().unwrap().1.status, 200);
+    (gate, client)
+}
+
+#[test]
+fn offline_a_connection_given_back_is_not_used_and_not_kept() {
+    let (daemon, origin) =
+        (Daemon::configured("[options]\nconnections-per-host = 1\n"), Origin::start());
+    let (gate, _first) = half_there(&daemon, &origin);
+    let mut second = daemon.client();
+    second.ask(&origin.url("/page/1.html"), "");
+    let waits = || daemon.status()["downloads"].as_array().is_some_and(|list| list.len() == 2);
+    eventually("the second waits for the connection", waits);
+    daemon.ok(&["offline"]);
+    gate.open();
+    assert_eq!(second.receive("GET").whole().status, 504);
+    assert_eq!(origin.count("/page/1.html"), 0);
+    eventually("the connection is closed", || origin.active() == 0);
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_connection_that_nobody_uses() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    let (gate, client) = half_there(&daemon, &origin);
+    daemon.signal("TERM");
+    eventually("it stops", || daemon.log().contains("stopping"));
+    gate.open();
+    drop(client);
+    let began = std::time::Instant::now();
+    assert!(daemon.ended().success());
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}

@@ -40,7 +40,7 @@ impl Lease {
         let Self { upstream, origin, sender, permit } = self;
         let tasks = upstream.tasks.clone();
         tasks.spawn(async move {
-            upstream.pool.give_back(&origin, sender).await;
+            upstream.pool.give_back(&origin, sender, || upstream.keeps_connections()).await;
             drop(permit);
         });
     }

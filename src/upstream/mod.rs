@@ -127,6 +127,12 @@ impl Upstream {
         self.pool.close_idle();
     }
 
+    /// Whether a connection that nobody uses is worth keeping. Once it is not, [`Self::close_idle`]
+    /// is called.
+    fn keeps_connections(&self) -> bool {
+        self.dialer.may_dial() && !self.tasks.is_stopping()
+    }
+
     /// Sends a request and waits for the head of its final answer; interim answers (1xx) go to
     /// `interim` as they come. Dropping the future abandons the exchange and its connection.
     ///
@@ -144,6 +150,8 @@ impl Upstream {
         interim: Option<mpsc::Sender<Interim>>,
     ) -> Result<Answer, Failure> {
         let permit = self.pool.permit(origin, self.limits.head_timeout).await?;
+        // The wait may have been long, and a connection of before is a socket outward too.
+        self.dialer.allow()?;
         let repeatable = head.method().is_safe() && matches!(body, Outbound::Empty);
         let copy = repeatable.then(|| head.clone());
         let activity = answer::Activity::new();
