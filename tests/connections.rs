@@ -300,3 +300,20 @@ fn a_stop_does_not_wait_for_a_connection_that_nobody_uses() {
     assert!(daemon.ended().success());
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
+
+#[test]
+fn a_tunnel_counts_as_a_client() {
+    let (daemon, origin) =
+        (Daemon::configured("[startup]\nmax-connections = 2\n"), Origin::start());
+    let mut tunnels = [daemon.client(), daemon.client()];
+    for tunnel in &mut tunnels {
+        tunnel.send(format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", origin.addr));
+        assert_eq!(tunnel.head().unwrap().unwrap().status, 200);
+    }
+    eventually("both are counted", || daemon.status()["connections"] == 2);
+    let mut late = daemon.client();
+    late.ask(&origin.url("/page/1.html"), "");
+    assert_eq!(daemon.status()["connections"], 2);
+    drop(tunnels);
+    assert_eq!(late.receive("GET").whole().status, 200);
+}

@@ -47,7 +47,7 @@ use self::fields::{has_passed, list};
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
 use crate::clock;
-use crate::daemon::Daemon;
+use crate::daemon::{Connected, Daemon};
 use crate::mode::Mode;
 use crate::pages::message::Message;
 use crate::server::client_io::Interims;
@@ -58,6 +58,8 @@ use crate::store::Kept;
 pub struct Client {
     /// The way for interim answers.
     pub interims: Interims,
+    /// Its place among all clients; a tunnel keeps it when HTTP is over.
+    pub connected: Arc<Connected>,
 }
 
 /// Answers one request. Dropping it is what happens when the client leaves: a download that it
@@ -81,7 +83,7 @@ pub async fn handle(
         Target::Everything => about_us(),
         Target::Tunnel(origin) => {
             let request = Request::from_parts(parts, incoming);
-            tunnel::open(&daemon, mode, origin, request).await
+            tunnel::open(&daemon, &client, mode, origin, request).await
         }
         Target::Resource(resource) => {
             if has_passed(&parts.headers, &daemon.pseudonym) {

@@ -19,7 +19,7 @@ pub type Answer = Response<AnswerBody>;
 
 /// The connection an answer comes on, given back to the pool when its body has ended.
 #[derive(Debug)]
-pub struct Lease {
+pub(super) struct Lease {
     upstream: Arc<Upstream>,
     origin: Origin,
     sender: SendRequest<RequestBody>,
@@ -71,12 +71,6 @@ impl AnswerBody {
         if let Some(lease) = self.lease.take() {
             lease.give_back();
         }
-    }
-
-    /// Takes the connection out of the pool's reach for good: it becomes another protocol.
-    #[must_use]
-    pub fn into_lease(mut self) -> Option<Lease> {
-        self.lease.take()
     }
 }
 

@@ -32,7 +32,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::debug;
 
-pub use answer::{Answer, AnswerBody, Lease};
+use answer::Lease;
+pub use answer::{Answer, AnswerBody};
 pub use dialer::Dialer;
 pub use error::Failure;
 use pool::{Permit, Pool};
