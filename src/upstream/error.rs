@@ -98,6 +98,22 @@ impl Failure {
         !matches!(self, Failure::RequestBody(_) | Failure::Unsendable(_) | Failure::Abandoned)
     }
 
+    /// Whether not a byte of the request has left: it can be sent again whatever it does there.
+    #[must_use]
+    pub fn is_before_sending(&self) -> bool {
+        matches!(
+            self,
+            Failure::Offline
+                | Failure::UnknownHost { .. }
+                | Failure::LookupTimeout { .. }
+                | Failure::Refused { .. }
+                | Failure::Unreachable { .. }
+                | Failure::ConnectTimeout { .. }
+                | Failure::Busy { .. }
+                | Failure::ClosedAtOnce
+        )
+    }
+
     /// The status of our answer in place of the origin's (RFC 9110 §15.6.3, §15.6.5).
     #[must_use]
     pub fn status(&self) -> StatusCode {
