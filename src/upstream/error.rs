@@ -73,6 +73,9 @@ pub enum Failure {
     /// Everybody who wanted the answer has left.
     #[error("nobody waits for the answer any more")]
     Abandoned,
+    /// The task that fetched it panicked.
+    #[error("the download was ended by a fault of this program")]
+    Ours,
     /// The request cannot be put on the wire.
     #[error("the request cannot be sent: {0}")]
     Unsendable(&'static str),
@@ -124,6 +127,7 @@ impl Failure {
             | Failure::HeadTimeout
             | Failure::Stalled => StatusCode::GATEWAY_TIMEOUT,
             Failure::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Ours => StatusCode::INTERNAL_SERVER_ERROR,
             Failure::RequestBody(_) | Failure::Unsendable(_) => StatusCode::BAD_REQUEST,
             Failure::Abandoned
             | Failure::UnknownHost { .. }

@@ -248,6 +248,30 @@ impl Downloads {
     }
 }
 
+/// Sees to it that a download ends for all who wait for it, also when its task panics: else it
+/// would be joined for ever, and answer nobody.
+struct Watch<'a> {
+    downloads: &'a Downloads,
+    download: &'a Arc<Download>,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.downloads.leave(self.download);
+        if self.download.ended.borrow().is_some() {
+            return;
+        }
+        let failure = Arc::new(Failure::Ours);
+        self.download.feed.finish(End::Broken(Arc::clone(&failure)));
+        self.download.headed.send_if_modified(|headed| {
+            let is_missing = headed.is_none();
+            headed.get_or_insert_with(|| Headed::Failed(Arc::clone(&failure)));
+            is_missing
+        });
+        self.download.end(Outcome::Failed(failure));
+    }
+}
+
 impl Download {
     fn new(key: JoinKey, place: &Place, request: &HeaderMap, now: SystemTime) -> Self {
         Self {
@@ -286,6 +310,20 @@ mod tests {
             (HeaderName::from_static(name), HeaderValue::from_static(value))
         };
         rows.iter().map(field).collect()
+    }
+
+    #[tokio::test]
+    async fn a_download_whose_task_panics_ends_for_all() {
+        let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let downloads = Downloads::default();
+        let join = || downloads.join(&Place::of(&url), &HeaderMap::new(), SystemTime::UNIX_EPOCH);
+        let Joined::New(download) = join() else { panic!("it is new") };
+        let mut reader = download.feed().read().unwrap();
+        drop(Watch { downloads: &downloads, download: &download });
+        assert!(matches!(download.head().await, Headed::Failed(_)));
+        assert!(matches!(download.outcome().await, Outcome::Failed(_)));
+        assert!(reader.next().await.unwrap().is_err());
+        assert!(matches!(join(), Joined::New(_)), "it is begun anew");
     }
 
     #[test]

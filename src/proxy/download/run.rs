@@ -12,7 +12,7 @@ use tracing::{debug, warn};
 use wwwoffle_spool::{RequestKind, Writer};
 use wwwoffle_url::Key;
 
-use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome};
+use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome, Watch};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::proxy::fields::{complete_date, strip_one_hop};
@@ -26,10 +26,10 @@ const STRETCH: usize = 128 * 1024;
 
 /// Fetches what `job` says and serves all who joined `download`. Runs in a task of its own.
 ///
-/// Dropped, it leaves an unfinished file, which is discarded, and readers that wait for ever: it is
-/// dropped only with the whole runtime.
+/// Dropped, it leaves an unfinished file, which is discarded, and tells all readers that it broke off.
 pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
     let key = job.place.key();
+    let _watch = Watch { downloads: &daemon.downloads, download: &download };
     let outcome = fetch(&daemon, job, &download).await;
     daemon.downloads.leave(&download);
     debug!(url = download.url(), ?outcome, "download ended");
