@@ -136,10 +136,11 @@ async fn receive(
                     warn!(url, error = error_chain(&error), "the page cannot be kept any further");
                     feed.spill();
                     let rest = pass_rest(body, stretch, gathered.end, feed).await;
-                    return Err(rest.map_or_else(
-                        |failure| broken(feed, failure),
-                        |()| Outcome::Unkeepable(Arc::new(error)),
-                    ));
+                    return Err(match rest {
+                        // Nobody has to read along: that it was not kept is what matters.
+                        Ok(()) | Err(Failure::Abandoned) => Outcome::Unkeepable(Arc::new(error)),
+                        Err(failure) => broken(feed, failure),
+                    });
                 }
             }
         }
@@ -218,6 +219,7 @@ async fn pass_rest(
     loop {
         for chunk in gathered.stretch {
             if !feed.push(chunk).await {
+                feed.finish(End::Broken(Arc::new(Failure::Abandoned)));
                 return Err(Failure::Abandoned);
             }
         }
