@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
 use tracing::debug;
 
 use super::body::{self, Body};
-use super::reply;
+use super::{Client, reply};
 use crate::daemon::Daemon;
 use crate::mode::Mode;
 use crate::pages::message::Message;
@@ -18,6 +18,7 @@ use crate::upstream::{Failure, Origin};
 /// Opens the tunnel, or says why not. The tunnel runs in a task of its own until either side ends.
 pub(super) async fn open(
     daemon: &Arc<Daemon>,
+    client: &Client,
     mode: Mode,
     origin: Origin,
     mut request: Request<Incoming>,
@@ -31,13 +32,14 @@ pub(super) async fn open(
         Err(failure) => return refuse(daemon, mode, &host_port, &failure),
     };
     let upgrade = hyper::upgrade::on(&mut request);
-    let inside = Arc::clone(daemon);
+    let (inside, place) = (Arc::clone(daemon), Arc::clone(&client.connected));
     daemon.tasks.spawn(async move {
         let client = match upgrade.await {
             Ok(client) => client,
             Err(error) => return debug!(%error, "the client left before its tunnel stood"),
         };
         splice(&inside, TokioIo::new(client), upstream).await;
+        drop(place);
     });
     Response::new(body::empty())
 }

@@ -22,7 +22,7 @@ pub type Answer = Response<AnswerBody>;
 
 /// The connection an answer comes on, given back to the pool when its body has ended.
 #[derive(Debug)]
-pub struct Lease {
+pub(super) struct Lease {
     upstream: Arc<Upstream>,
     origin: Origin,
     sender: SendRequest<RequestBody>,
@@ -43,7 +43,7 @@ impl Lease {
         let Self { upstream, origin, sender, permit } = self;
         let tasks = upstream.tasks.clone();
         tasks.spawn(async move {
-            upstream.pool.give_back(&origin, sender).await;
+            upstream.pool.give_back(&origin, sender, || upstream.keeps_connections()).await;
             drop(permit);
         });
     }
@@ -75,12 +75,6 @@ impl AnswerBody {
             lease.give_back();
         }
     }
-
-    /// Takes the connection out of the pool's reach for good: it becomes another protocol.
-    #[must_use]
-    pub fn into_lease(mut self) -> Option<Lease> {
-        self.lease.take()
-    }
 }
 
 impl Body for AnswerBody {
@@ -94,7 +88,11 @@ impl Body for AnswerBody {
         if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) {
             let next = Instant::now() + self.patience;
             self.stall.as_mut().reset(next);
-            if frame.is_none() {
+            let is_last = frame.as_ref().is_none_or(|frame| {
+                frame.as_ref().is_ok_and(|frame| frame.is_trailers() || self.is_end_stream())
+            });
+            // Whoever has the last frame need not ask whether there is one more.
+            if is_last {
                 self.ended();
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Failure::from_exchange)));
