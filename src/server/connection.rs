@@ -30,7 +30,7 @@ pub(super) async fn serve(daemon: Arc<Daemon>, stream: TcpStream, peer: SocketAd
         return debug!(%peer, %error, "the client has left already");
     }
     let options = &daemon.config.options;
-    let io = ClientIo::new(stream, options.socket_timeout);
+    let io = ClientIo::new(stream, options.socket_timeout).gated();
     let client = Client { interims: io.interims() };
     let handler = Arc::clone(&daemon);
     let service = service_fn(move |request| {
