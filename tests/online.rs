@@ -141,6 +141,18 @@ fn a_download_ends_with_its_client_when_so_configured() {
 }
 
 #[test]
+fn a_length_said_twice_is_passed_on_once() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/twice", |exchange| {
+        exchange.body()?;
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nwhole")?;
+        Ok(After::Keep)
+    });
+    let response = daemon.get(&origin.url("/twice"));
+    assert_eq!((response.text().as_str(), response.field("Content-Length")), ("whole", "5"));
+}
+
+#[test]
 fn a_broken_answer_is_seen_as_broken_and_never_kept() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     for fault in ALL {

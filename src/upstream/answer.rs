@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::SendRequest;
-use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use hyper::{Response, StatusCode};
+use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
+use hyper::{HeaderMap, Response, StatusCode};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep};
 
@@ -132,6 +132,18 @@ pub(super) fn check(answer: &Response<Incoming>, may_switch: bool) -> Result<(),
         Ok(())
     } else {
         Err(Failure::Wrong("its transfer coding is not the one that was offered"))
+    }
+}
+
+/// Writes a length that an origin said more than once, once: RFC 9110 §8.6 lets a reader take
+/// `1000, 1000` for 1000, and hyper has, but nobody may pass it on like that.
+pub(super) fn say_length_once(fields: &mut HeaderMap) {
+    let Some(said) = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()) else {
+        return;
+    };
+    let first = said.split(',').next().unwrap_or_default().trim();
+    if let Ok(once) = HeaderValue::from_str(first) {
+        fields.insert(CONTENT_LENGTH, once);
     }
 }
 

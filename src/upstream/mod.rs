@@ -220,8 +220,9 @@ impl Upstream {
                 answered = tokio::time::timeout_at(limit, &mut answer) => answered,
             };
             match answered {
-                Ok(Ok(answer)) => {
+                Ok(Ok(mut answer)) => {
                     answer::check(&answer, may_switch).map_err(Refusal::Failed)?;
+                    answer::say_length_once(answer.headers_mut());
                     return Ok(answer);
                 }
                 Ok(Err(mut error)) => {
