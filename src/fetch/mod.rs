@@ -18,7 +18,7 @@ use tracing::error;
 use wwwoffle_spool::{Error, RequestState};
 use wwwoffle_url::Key;
 
-pub(crate) use redirect::location;
+pub(crate) use redirect::{location, shown};
 pub use want::{WantError, Wanted, want};
 
 use crate::api::Event;
