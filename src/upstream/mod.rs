@@ -16,6 +16,7 @@ mod pool;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -45,6 +46,10 @@ const MAX_ANSWER_HEAD: usize = 256 * 1024;
 
 /// The most fields an answer may have.
 const MAX_ANSWER_FIELDS: usize = 256;
+
+/// How many interim answers may each put off the time by which the final one must have begun: an
+/// origin that sends nothing else is given up.
+const MAX_DELAYS: usize = 64;
 
 /// How often idle connections are looked through.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
@@ -282,8 +287,12 @@ fn prepare(
         request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
     let activity = activity.clone();
+    let left = AtomicUsize::new(MAX_DELAYS);
     ext::on_informational(&mut request, move |answer| {
-        activity.touch();
+        let take_one = |left: usize| left.checked_sub(1);
+        if left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take_one).is_ok() {
+            activity.touch();
+        }
         // hyper's server answers `100-continue` itself, as soon as the body is read.
         if let Some(interim) = &interim
             && answer.status() != StatusCode::CONTINUE
