@@ -1,7 +1,7 @@
 //! The outgoing queue, worked off whenever the mode allows.
 //!
-//! One task ([`work`]) looks at the queue, chooses what is due ([`schedule`]) and starts a task for
-//! each request it chose ([`one`]). A request leaves the queue only after its answer is kept, so a
+//! One task ([`work`]) looks at the queue, chooses what is due (`schedule`) and starts a task for
+//! each request it chose (`one`). A request leaves the queue only after its answer is kept, so a
 //! crash at any moment costs at worst a second fetch.
 
 mod one;

@@ -81,6 +81,13 @@ pub async fn handle(
     client: Client,
     request: Request<Incoming>,
 ) -> Response<Body> {
+    let switch = tunnel::Switch::asked(&request);
+    let mut response = answer(daemon, client, request).await;
+    switch.close_unless_granted(&mut response);
+    response
+}
+
+async fn answer(daemon: Arc<Daemon>, client: Client, request: Request<Incoming>) -> Response<Body> {
     let mode = daemon.mode.now();
     let (parts, incoming) = request.into_parts();
     let target = match target::read(&parts, &daemon.local) {

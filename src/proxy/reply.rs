@@ -113,7 +113,7 @@ pub(super) fn origin_failure<'a>(
         Failure::HeadTimeout => OriginFailure::Timeout(Phase::Head),
         Failure::Stalled => OriginFailure::Timeout(Phase::Body),
         Failure::Malformed(error) if error.is_parse_too_large() => OriginFailure::HeadTooLarge,
-        Failure::Malformed(_) => OriginFailure::BadAnswer(chain),
+        Failure::Malformed(_) | Failure::Wrong(_) => OriginFailure::BadAnswer(chain),
         Failure::CutShort(_) | Failure::ClosedAtOnce | Failure::Abandoned => OriginFailure::Closed,
     })
 }

@@ -36,7 +36,7 @@ pub(super) async fn serve(
         return debug!(%peer, %error, "the client has left already");
     }
     let options = &daemon.config.options;
-    let io = ClientIo::new(stream, options.socket_timeout);
+    let io = ClientIo::new(stream, options.socket_timeout).gated();
     let client = Client { interims: io.interims(), connected };
     let handler = Arc::clone(&daemon);
     let service = service_fn(move |request| {

@@ -1,14 +1,17 @@
 //! An answer on its way in: its head, its body as a stream, and the connection behind it.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::Response;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::SendRequest;
+use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use hyper::{Response, StatusCode};
+use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep};
 
 use super::pool::Permit;
@@ -119,21 +122,74 @@ impl Body for AnswerBody {
     }
 }
 
-/// When something last moved on an exchange.
+/// Refuses an answer that does not fit its request, or whose length could be read in two ways: who
+/// passes it on must not choose one.
+pub(super) fn check(answer: &Response<Incoming>, may_switch: bool) -> Result<(), Failure> {
+    let fields = answer.headers();
+    if answer.status() == StatusCode::SWITCHING_PROTOCOLS && !may_switch {
+        return Err(Failure::Wrong("it changes to a protocol that nobody asked for"));
+    }
+    if !fields.contains_key(TRANSFER_ENCODING) {
+        return Ok(());
+    }
+    if fields.contains_key(CONTENT_LENGTH) {
+        // RFC 9112 §6.3 (3): this might be an attempt to smuggle an answer in.
+        return Err(Failure::Wrong("it has both Content-Length and Transfer-Encoding"));
+    }
+    let codings = fields.get_all(TRANSFER_ENCODING).iter().map(|value| value.to_str());
+    let mut codings = codings.flat_map(|value| value.unwrap_or("?").split(','));
+    let only = codings.next().is_some_and(|coding| coding.trim().eq_ignore_ascii_case("chunked"));
+    if only && codings.next().is_none() {
+        Ok(())
+    } else {
+        Err(Failure::Wrong("its transfer coding is not the one that was offered"))
+    }
+}
+
+/// How many interim answers are taken before the final one.
+const MAX_INTERIMS: usize = 64;
+
+/// What goes on in an exchange: when something last moved, and how many interim answers came.
 #[derive(Clone, Debug)]
-pub(super) struct Activity(Arc<Mutex<Instant>>);
+pub(super) struct Activity(Arc<Moves>);
+
+#[derive(Debug)]
+struct Moves {
+    last: Mutex<Instant>,
+    interims: AtomicUsize,
+    flooded: Notify,
+}
 
 impl Activity {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Mutex::new(Instant::now())))
+        Self(Arc::new(Moves {
+            last: Mutex::new(Instant::now()),
+            interims: AtomicUsize::new(0),
+            flooded: Notify::new(),
+        }))
     }
 
     pub(super) fn touch(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     pub(super) fn last(&self) -> Instant {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an interim answer; `false` when there have been too many.
+    pub(super) fn interim(&self) -> bool {
+        self.touch();
+        let within = self.0.interims.fetch_add(1, Ordering::Relaxed) < MAX_INTERIMS;
+        if !within {
+            self.0.flooded.notify_one();
+        }
+        within
+    }
+
+    /// Resolves when there have been too many interim answers.
+    pub(super) async fn flooded(&self) {
+        self.0.flooded.notified().await;
     }
 }
 

@@ -61,6 +61,9 @@ pub enum Failure {
     /// What came is no HTTP, or beyond our limits.
     #[error("the answer is malformed")]
     Malformed(#[source] hyper::Error),
+    /// What came is HTTP, but no answer to this request, or one that could be read in two ways.
+    #[error("the answer is wrong: {0}")]
+    Wrong(&'static str),
     /// The connection ended before the answer did.
     #[error("the connection ended before the answer did")]
     CutShort(#[source] hyper::Error),
@@ -134,6 +137,7 @@ impl Failure {
             | Failure::Refused { .. }
             | Failure::Unreachable { .. }
             | Failure::Malformed(_)
+            | Failure::Wrong(_)
             | Failure::ClosedAtOnce
             | Failure::CutShort(_) => StatusCode::BAD_GATEWAY,
         }

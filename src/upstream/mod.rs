@@ -16,7 +16,6 @@ mod pool;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,7 +24,7 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::client::conn::http1::SendRequest;
-use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use hyper::{HeaderMap, Request, Response, StatusCode, ext};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
@@ -46,10 +45,6 @@ const MAX_ANSWER_HEAD: usize = 256 * 1024;
 
 /// The most fields an answer may have.
 const MAX_ANSWER_FIELDS: usize = 256;
-
-/// How many interim answers may each put off the time by which the final one must have begun: an
-/// origin that sends nothing else is given up.
-const MAX_DELAYS: usize = 64;
 
 /// How often idle connections are looked through.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
@@ -212,11 +207,23 @@ impl Upstream {
         activity: &answer::Activity,
     ) -> Result<Response<Incoming>, Refusal> {
         activity.touch();
+        let may_switch = request.headers().contains_key(UPGRADE);
         let mut answer = std::pin::pin!(sender.try_send_request(request));
         loop {
             let limit = activity.last() + self.limits.head_timeout;
-            match tokio::time::timeout_at(limit, &mut answer).await {
-                Ok(Ok(answer)) => return Ok(answer),
+            let answered = tokio::select! {
+                biased;
+                // Dropping the exchange ends its connection.
+                () = activity.flooded() => {
+                    return Err(Refusal::Failed(Failure::Wrong("it never gets beyond interim answers")));
+                }
+                answered = tokio::time::timeout_at(limit, &mut answer) => answered,
+            };
+            match answered {
+                Ok(Ok(answer)) => {
+                    answer::check(&answer, may_switch).map_err(Refusal::Failed)?;
+                    return Ok(answer);
+                }
                 Ok(Err(mut error)) => {
                     return Err(match error.take_message() {
                         Some(request) => Refusal::Unsent(Box::new(request)),
@@ -287,11 +294,9 @@ fn prepare(
         request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
     let activity = activity.clone();
-    let left = AtomicUsize::new(MAX_DELAYS);
     ext::on_informational(&mut request, move |answer| {
-        let take_one = |left: usize| left.checked_sub(1);
-        if left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take_one).is_ok() {
-            activity.touch();
+        if !activity.interim() {
+            return;
         }
         // hyper's server answers `100-continue` itself, as soon as the body is read.
         if let Some(interim) = &interim

@@ -27,10 +27,18 @@ pub(crate) enum Fault {
     HalfHead,
     /// Answers what is not HTTP.
     Noise,
+    /// Has both lengths of RFC 9112 §6.3 (3), of which a reader must not choose one.
+    TwoLengths,
+    /// Has a transfer coding that nobody offered to take.
+    OddCoding,
+    /// Changes to a protocol that nobody asked for.
+    Switch,
+    /// Never gets beyond interim answers.
+    Interims,
 }
 
 /// All faults after which no answer may be kept.
-pub(crate) const ALL: [Fault; 7] = [
+pub(crate) const ALL: [Fault; 11] = [
     Fault::ShortLength,
     Fault::ShortChunks,
     Fault::Reset,
@@ -38,12 +46,21 @@ pub(crate) const ALL: [Fault; 7] = [
     Fault::Silence,
     Fault::HalfHead,
     Fault::Noise,
+    Fault::TwoLengths,
+    Fault::OddCoding,
+    Fault::Switch,
+    Fault::Interims,
 ];
 
 impl Fault {
+    /// Whether a careless reader takes it for a good answer.
+    pub(crate) fn misleads(self) -> bool {
+        matches!(self, Self::TwoLengths | Self::OddCoding | Self::Switch | Self::Interims)
+    }
+
     /// Whether a status line reaches the client before the fault shows.
     pub(crate) fn has_head(self) -> bool {
-        !matches!(self, Self::Silence | Self::HalfHead | Self::Noise)
+        matches!(self, Self::ShortLength | Self::ShortChunks | Self::Reset | Self::BadChunk)
     }
 
     /// Does it.
@@ -57,6 +74,25 @@ impl Fault {
             Self::ShortLength => exchange.send(length)?,
             Self::ShortChunks => exchange.send(chunk)?,
             Self::BadChunk => exchange.send(chunk + "zz\r\nmore\r\n0\r\n\r\n")?,
+            Self::TwoLengths => exchange.send(
+                "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n\
+                 5\r\nwhole\r\n0\r\n\r\n",
+            )?,
+            Self::OddCoding => {
+                exchange
+                    .send(format!("{head}Transfer-Encoding: chunked, identity\r\n\r\n{some}"))?;
+            }
+            Self::Switch => exchange.send(
+                "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
+            )?,
+            Self::Interims => {
+                for _ in 0..10_000 {
+                    // The proxy has left long before the end.
+                    if exchange.send("HTTP/1.1 102 Processing\r\n\r\n").is_err() {
+                        break;
+                    }
+                }
+            }
             Self::Silence => {}
             Self::HalfHead => exchange.send("HTTP/1.1 200 OK\r\nContent-Ty")?,
             Self::Noise => exchange.send("220 mail.example.org ESMTP\r\n\r\n")?,
