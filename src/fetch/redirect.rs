@@ -3,8 +3,9 @@
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, LOCATION, REFERER};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use wwwoffle_url::{Resolved, Rules, resolve};
+use wwwoffle_url::{CanonicalUrl, Resolved, Rules, resolve};
 
+use crate::daemon::Daemon;
 use crate::upstream::{Origin, Scheme};
 
 /// How many redirects in a row are followed; browsers stop at twenty.
@@ -20,6 +21,12 @@ pub(crate) fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Op
         Ok(Resolved::Url(url)) => Some(url),
         Ok(Resolved::CurrentDocument { .. }) | Err(_) => None,
     }
+}
+
+/// A location as it may be shown: without the credentials it may have. `None` for what is no URL.
+pub(crate) fn shown(daemon: &Daemon, location: &str) -> Option<String> {
+    let url = CanonicalUrl::parse(location, &daemon.local).ok()?;
+    Some(url.as_str().to_owned())
 }
 
 /// Makes the request for the place a redirect leads to out of the one that was redirected: the

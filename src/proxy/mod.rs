@@ -28,33 +28,50 @@ mod through;
 mod tunnel;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue, MAX_FORWARDS, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use tokio::time::timeout;
 use tracing::debug;
 
 use self::ask::Ask;
 use self::body::Body;
 use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
-use self::fields::{has_passed, list};
+use self::fields::{has_passed, list, strip_one_hop};
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
 use crate::clock;
-use crate::daemon::Daemon;
+use crate::daemon::{Connected, Daemon};
 use crate::mode::Mode;
 use crate::pages::message::Message;
 use crate::server::client_io::Interims;
 use crate::store::Kept;
+use crate::upstream::Interim;
+
+/// How many interim answers may wait for a client.
+const MAX_INTERIMS: usize = 8;
 
 /// Whom a request comes from.
 #[derive(Clone, Debug)]
 pub struct Client {
     /// The way for interim answers.
     pub interims: Interims,
+    /// Its place among all clients; a tunnel keeps it when HTTP is over.
+    pub connected: Arc<Connected>,
+}
+
+impl Client {
+    /// Passes an interim answer on, less what was meant for our hop.
+    fn tell(&self, (status, mut fields): Interim) {
+        strip_one_hop(&mut fields);
+        self.interims.send(status, &fields);
+    }
 }
 
 /// Answers one request. Dropping it is what happens when the client leaves: a download that it
@@ -64,6 +81,13 @@ pub async fn handle(
     client: Client,
     request: Request<Incoming>,
 ) -> Response<Body> {
+    let switch = tunnel::Switch::asked(&request);
+    let mut response = answer(daemon, client, request).await;
+    switch.close_unless_granted(&mut response);
+    response
+}
+
+async fn answer(daemon: Arc<Daemon>, client: Client, request: Request<Incoming>) -> Response<Body> {
     let mode = daemon.mode.now();
     let (parts, incoming) = request.into_parts();
     let target = match target::read(&parts, &daemon.local) {
@@ -78,7 +102,7 @@ pub async fn handle(
         Target::Everything => about_us(),
         Target::Tunnel(origin) => {
             let request = Request::from_parts(parts, incoming);
-            tunnel::open(&daemon, mode, origin, request).await
+            tunnel::open(&daemon, &client, mode, origin, request).await
         }
         Target::Resource(resource) => {
             if has_passed(&parts.headers, &daemon.pseudonym) {
@@ -105,9 +129,10 @@ async fn resource_of(
     }
     let upgrade = upgrade_of(&mut parts);
     let (post, incoming) = if ask::has_small_body(&parts.method, &parts.headers) {
-        match incoming.collect().await {
-            Ok(whole) => (Some(whole.to_bytes()), None),
-            Err(_) => return reply::plain(400, "the request's body ended early"),
+        match read_whole(incoming, daemon.config.options.socket_timeout).await {
+            Ok(whole) => (Some(whole), None),
+            Err(Unread::Broken) => return reply::plain(400, "the request's body ended early"),
+            Err(Unread::Stalled) => return reply::plain(408, "the request's body did not come"),
         }
     } else {
         (None, Some(incoming))
@@ -122,6 +147,29 @@ async fn resource_of(
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade };
     act(daemon, client, ask, kept, decision, rest).await
+}
+
+/// Why a request's body was not read.
+enum Unread {
+    Broken,
+    Stalled,
+}
+
+/// Reads a body whose length is known to be small; `patience` is for each next piece of it.
+async fn read_whole(mut body: Incoming, patience: Duration) -> Result<Bytes, Unread> {
+    let mut whole = BytesMut::new();
+    loop {
+        match timeout(patience, body.frame()).await {
+            Ok(None) => return Ok(whole.freeze()),
+            Ok(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    whole.extend_from_slice(&data);
+                }
+            }
+            Ok(Some(Err(_))) => return Err(Unread::Broken),
+            Err(_) => return Err(Unread::Stalled),
+        }
+    }
 }
 
 /// What of a request is not read yet: it goes to the origin, if anywhere.
@@ -156,9 +204,8 @@ async fn act(
             kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
         }
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
-        (Decision::Revalidate | Decision::Fetch, kept) => {
-            through::fetch(daemon, client, ask, kept).await
-        }
+        (Decision::Revalidate, kept) => through::fetch(daemon, client, ask, kept, true).await,
+        (Decision::Fetch, kept) => through::fetch(daemon, client, ask, kept, false).await,
         (Decision::Pass, _) => pass::pass(daemon, client, &ask, rest).await,
         (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
         (Decision::QueuePart, _) => missing::part(daemon, &ask).await,

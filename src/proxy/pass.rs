@@ -15,13 +15,10 @@ use super::fields::{CACHE_STATUS, add_via, complete_date, strip_one_hop};
 use super::reply;
 use super::status::{CacheStatus, NotStored};
 use super::tunnel::splice;
-use super::{Client, Rest};
+use super::{Client, MAX_INTERIMS, Rest};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::upstream::{Answer, Failure, Interim, Outbound};
-
-/// How many interim answers may wait for a client.
-const MAX_INTERIMS: usize = 8;
 
 /// Sends the request on, streaming its body, and streams the answer back.
 pub(super) async fn pass(
@@ -46,13 +43,13 @@ pub(super) async fn pass(
     let answer = loop {
         tokio::select! {
             biased;
-            Some((status, fields)) = interims.recv() => client.interims.send(status, &fields),
+            Some(interim) = interims.recv() => client.tell(interim),
             answer = &mut exchange => break answer,
         }
     };
     match answer {
         Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => {
-            switch(daemon, ask, answer, rest.upgrade)
+            switch(daemon, client, ask, answer, rest.upgrade)
         }
         Ok(mut answer) => {
             strip_one_hop(answer.headers_mut());
@@ -79,6 +76,7 @@ pub(super) fn respond(daemon: &Daemon, answer: Answer, why: NotStored) -> Respon
 /// Both sides change to another protocol: from here on bytes go both ways, unread.
 fn switch(
     daemon: &Arc<Daemon>,
+    client: &Client,
     ask: &Ask,
     mut answer: Answer,
     upgrade: Option<OnUpgrade>,
@@ -90,14 +88,13 @@ fn switch(
     };
     let origin_side = hyper::upgrade::on(&mut answer);
     let mut fields = std::mem::take(answer.headers_mut());
-    let lease = answer.into_body().into_lease();
-    let inside = Arc::clone(daemon);
+    let (inside, place) = (Arc::clone(daemon), Arc::clone(&client.connected));
     daemon.tasks.spawn(async move {
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
             return debug!("an upgrade was not completed");
         };
         splice(&inside, TokioIo::new(client), TokioIo::new(origin)).await;
-        drop(lease);
+        drop(place);
     });
     strip_one_hop(&mut fields);
     fields.insert(UPGRADE, protocol);

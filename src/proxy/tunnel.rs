@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::{Method, Request, Response};
+use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
 use tracing::debug;
 
 use super::body::{self, Body};
-use super::reply;
+use super::{Client, reply};
 use crate::daemon::Daemon;
 use crate::mode::Mode;
 use crate::pages::message::Message;
@@ -18,6 +19,7 @@ use crate::upstream::{Failure, Origin};
 /// Opens the tunnel, or says why not. The tunnel runs in a task of its own until either side ends.
 pub(super) async fn open(
     daemon: &Arc<Daemon>,
+    client: &Client,
     mode: Mode,
     origin: Origin,
     mut request: Request<Incoming>,
@@ -31,15 +33,52 @@ pub(super) async fn open(
         Err(failure) => return refuse(daemon, mode, &host_port, &failure),
     };
     let upgrade = hyper::upgrade::on(&mut request);
-    let inside = Arc::clone(daemon);
+    let (inside, place) = (Arc::clone(daemon), Arc::clone(&client.connected));
     daemon.tasks.spawn(async move {
         let client = match upgrade.await {
             Ok(client) => client,
             Err(error) => return debug!(%error, "the client left before its tunnel stood"),
         };
         splice(&inside, TokioIo::new(client), upstream).await;
+        drop(place);
     });
     Response::new(body::empty())
+}
+
+/// Whether bytes of another protocol may follow a request: a tunnel's, or those of an upgrade.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Switch {
+    No,
+    Tunnel,
+    Upgrade,
+}
+
+impl Switch {
+    /// What `request` asks for.
+    pub(super) fn asked<B>(request: &Request<B>) -> Self {
+        if request.method() == Method::CONNECT {
+            Self::Tunnel
+        } else if request.headers().contains_key(UPGRADE) {
+            Self::Upgrade
+        } else {
+            Self::No
+        }
+    }
+
+    /// Ends the connection with an answer that does not grant what was asked for.
+    ///
+    /// After such a request the gate beneath hyper lets every byte through, as it cannot know what
+    /// the answer will be. So nothing that comes after it may be read as another request.
+    pub(super) fn close_unless_granted<B>(self, response: &mut Response<B>) {
+        let granted = match self {
+            Self::No => true,
+            Self::Tunnel => response.status().is_success(),
+            Self::Upgrade => response.status() == StatusCode::SWITCHING_PROTOCOLS,
+        };
+        if !granted {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
 }
 
 /// Moves bytes both ways until either side has ended, the mode goes offline or the daemon stops: a

@@ -9,6 +9,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::{Instrument, debug, debug_span};
 
 use super::client_io::ClientIo;
@@ -24,14 +25,19 @@ const MAX_REQUEST_FIELDS: usize = 256;
 
 /// Serves one client until it leaves, stays silent for too long, or the daemon stops and its
 /// request under way is done.
-pub(super) async fn serve(daemon: Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
-    let _connected = daemon.count_connection();
+pub(super) async fn serve(
+    daemon: Arc<Daemon>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: OwnedSemaphorePermit,
+) {
+    let connected = Arc::new(daemon.count_connection(place));
     if let Err(error) = stream.set_nodelay(true) {
         return debug!(%peer, %error, "the client has left already");
     }
     let options = &daemon.config.options;
-    let io = ClientIo::new(stream, options.socket_timeout);
-    let client = Client { interims: io.interims() };
+    let io = ClientIo::new(stream, options.socket_timeout).gated();
+    let client = Client { interims: io.interims(), connected };
     let handler = Arc::clone(&daemon);
     let service = service_fn(move |request| {
         let (daemon, client) = (Arc::clone(&handler), client.clone());
