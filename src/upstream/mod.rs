@@ -238,7 +238,12 @@ impl Upstream {
         let stream = self.dialer.dial(origin).await?;
         match origin.scheme {
             Scheme::Http => self.greet(stream).await,
-            Scheme::Https => self.greet(self.tls.wrap(stream, origin).await?).await,
+            Scheme::Https => {
+                let stream = self.tls.wrap(stream, origin).await?;
+                // The handshake may have been long, and the mode have changed meanwhile.
+                self.dialer.allow()?;
+                self.greet(stream).await
+            }
         }
     }
 
