@@ -41,6 +41,7 @@ mod file;
 mod lookup;
 mod nearest;
 mod noise;
+mod passed;
 mod ports;
 mod reader;
 mod rules;
@@ -52,8 +53,11 @@ mod wildcard;
 pub use error::{Fault, Faults};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
+pub use passed::Passed;
 pub use ports::{PortRange, PortRanges};
 pub use rules::{Listed, Place, UrlSpecSet};
-pub use schema::{Config, FetchOptions, LocalNames, OfflineOptions, Options, Startup, Tunnel};
+pub use schema::{
+    Config, FetchOptions, Https, LocalNames, OfflineOptions, Options, Startup, Tunnel,
+};
 pub use spec::{ParseSpecError, UrlSpec};
 pub use value::{Durability, HostNames, Listen, LogLevel, SpoolDir};
