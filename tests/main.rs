@@ -24,6 +24,7 @@ mod connections;
 mod crash;
 mod disk;
 mod harness;
+mod intercept;
 mod limits;
 mod offline;
 mod online;

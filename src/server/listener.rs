@@ -51,11 +51,7 @@ pub async fn accept(daemon: Arc<Daemon>, listener: TcpListener, places: Arc<Sema
         };
         match accepted {
             Ok((stream, peer)) => {
-                let served = connection::serve(Arc::clone(&daemon), stream, peer);
-                daemon.tasks.spawn(async move {
-                    served.await;
-                    drop(place);
-                });
+                daemon.tasks.spawn(connection::serve(Arc::clone(&daemon), stream, peer, place));
             }
             Err(error) if is_the_clients(&error) => {}
             Err(error) => {

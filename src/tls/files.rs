@@ -55,6 +55,12 @@ pub fn path(spool: &Path) -> PathBuf {
     spool.join(DIRECTORY).join(FILE)
 }
 
+/// Whether the spool at `spool` has an authority, be it damaged.
+#[must_use]
+pub fn exists(spool: &Path) -> bool {
+    rustix::fs::lstat(path(spool)).is_ok()
+}
+
 /// Loads the authority of the spool at `spool`; `None` when there is none yet.
 ///
 /// A file that others may read is closed to them, and the log says so.
