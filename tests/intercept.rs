@@ -160,8 +160,8 @@ fn tools_find_nothing_wrong_with_root_and_leaf() {
         }
     }
     let root = run_openssl(&["x509", "-in", &pem, "-noout", "-text"], "").out;
-    for want in ["CA:TRUE, pathlen:0", "Certificate Sign, CRL Sign", "CN = wwwoffle CA on "] {
-        assert!(root.contains(want) || root.contains(&want.replace(" = ", "=")), "{want}: {root}");
+    for want in ["CA:TRUE, pathlen:0", "Certificate Sign, CRL Sign", "wwwoffle CA on "] {
+        assert!(root.contains(want), "{want}: {root}");
     }
     let printed = run_openssl(&["x509", "-in", &pem, "-noout", "-fingerprint", "-sha256"], "").out;
     let fingerprint = printed.trim().split('=').nth(1).unwrap();
