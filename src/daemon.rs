@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::{info, warn};
 use wwwoffle_config::Config;
 use wwwoffle_url::LocalHost;
@@ -155,20 +156,23 @@ impl Daemon {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Counts a connection for as long as the guard lives.
+    /// Counts a client for as long as the guard lives, and holds its `place` so long.
     #[must_use]
-    pub fn count_connection(self: &Arc<Self>) -> Connected {
+    pub fn count_connection(self: &Arc<Self>, place: OwnedSemaphorePermit) -> Connected {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        Connected(Arc::clone(self))
+        Connected { daemon: Arc::clone(self), _place: place }
     }
 }
 
 /// One connected client.
 #[derive(Debug)]
-pub struct Connected(Arc<Daemon>);
+pub struct Connected {
+    daemon: Arc<Daemon>,
+    _place: OwnedSemaphorePermit,
+}
 
 impl Drop for Connected {
     fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+        self.daemon.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }

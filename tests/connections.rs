@@ -2,8 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::harness::{After, Answer, Client, Daemon, Origin, eventually, site};
+use crate::harness::faults::in_two;
+use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, site};
 
 #[test]
 fn connections_to_an_origin_are_reused() {
@@ -225,4 +228,93 @@ fn a_connection_that_says_nothing_is_closed_after_a_while() {
         Ok(Some(head)) => assert_eq!(head.status, 408),
         other => assert!(matches!(other, Ok(None)), "half a head: {other:?}"),
     }
+}
+
+#[test]
+fn an_origin_that_closes_at_once_is_to_blame_itself() {
+    let daemon = Daemon::start();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let there = listener.local_addr().unwrap();
+    std::thread::spawn(move || listener.incoming().take(50).for_each(drop));
+    for number in 0..50 {
+        assert_eq!(daemon.get(&format!("http://{there}/{number}")).status, 502);
+    }
+}
+
+#[test]
+fn an_answer_that_is_passed_on_leaves_its_connection_for_the_next() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/thing", |exchange| {
+        exchange.body()?;
+        exchange.answer(&Answer::html("done"))
+    });
+    origin.on("/sum", |exchange| exchange.answer(&Answer::html("sum").trailer("X-Sum", "3")));
+    let mut client = daemon.client();
+    for method in ["PUT", "PATCH", "DELETE"] {
+        client.send(format!(
+            "{method} {} HTTP/1.1\r\nHost: {}\r\nContent-Length: 2\r\n\r\n{{}}",
+            origin.url("/thing"),
+            origin.addr
+        ));
+        assert_eq!(client.receive(method).whole().text(), "done");
+        client.get_with(&origin.url("/sum"), "TE: trailers\r\n").whole();
+    }
+    assert_eq!(origin.connections(), 1);
+}
+
+/// A page whose body is ended by a gate, asked for by a client that has its head.
+fn half_there(daemon: &Daemon, origin: &Origin) -> (Arc<Gate>, Client) {
+    let gate = Gate::new();
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab";
+    origin.on("/half", in_two(Arc::clone(&gate), head, "cd"));
+    let mut client = daemon.client();
+    client.ask(&origin.url("/half"), "");
+    assert_eq!(client.final_head().unwrap().1.status, 200);
+    (gate, client)
+}
+
+#[test]
+fn offline_a_connection_given_back_is_not_used_and_not_kept() {
+    let (daemon, origin) =
+        (Daemon::configured("[options]\nconnections-per-host = 1\n"), Origin::start());
+    let (gate, _first) = half_there(&daemon, &origin);
+    let mut second = daemon.client();
+    second.ask(&origin.url("/page/1.html"), "");
+    let waits = || daemon.status()["downloads"].as_array().is_some_and(|list| list.len() == 2);
+    eventually("the second waits for the connection", waits);
+    daemon.ok(&["offline"]);
+    gate.open();
+    assert_eq!(second.receive("GET").whole().status, 504);
+    assert_eq!(origin.count("/page/1.html"), 0);
+    eventually("the connection is closed", || origin.active() == 0);
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_connection_that_nobody_uses() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    let (gate, client) = half_there(&daemon, &origin);
+    daemon.signal("TERM");
+    eventually("it stops", || daemon.log().contains("stopping"));
+    gate.open();
+    drop(client);
+    let began = std::time::Instant::now();
+    assert!(daemon.ended().success());
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_tunnel_counts_as_a_client() {
+    let (daemon, origin) =
+        (Daemon::configured("[startup]\nmax-connections = 2\n"), Origin::start());
+    let mut tunnels = [daemon.client(), daemon.client()];
+    for tunnel in &mut tunnels {
+        tunnel.send(format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", origin.addr));
+        assert_eq!(tunnel.head().unwrap().unwrap().status, 200);
+    }
+    eventually("both are counted", || daemon.status()["connections"] == 2);
+    let mut late = daemon.client();
+    late.ask(&origin.url("/page/1.html"), "");
+    assert_eq!(daemon.status()["connections"], 2);
+    drop(tunnels);
+    assert_eq!(late.receive("GET").whole().status, 200);
 }

@@ -123,3 +123,23 @@ fn a_spool_that_cannot_be_written_is_said() {
     assert_eq!(ran.err.trim_end().lines().count(), 1, "one message: {ran:?}");
     assert!(ran.err.contains(place.spool().to_str().unwrap()), "{ran:?}");
 }
+
+#[test]
+fn what_the_disk_has_no_room_for_is_fetched_when_it_has() {
+    let _alone = heavy();
+    let Some(disk) = SmallDisk::mount("8m") else { return };
+    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
+    daemon.up();
+    daemon.ok(&["offline"]);
+    daemon.browse(&origin.url("/big/20000000"));
+    daemon.ok(&["online"]);
+    eventually("it was tried", || daemon.queue()[0]["error"].is_string());
+    let queue = daemon.queue();
+    let error = queue[0]["error"].as_str().unwrap().to_lowercase();
+    assert!(error.contains("no space left") || error.contains("disk is full"), "{queue:?}");
+    assert_ne!(queue[0]["state"], "failed", "{queue:?}");
+    disk.remount("size=64m");
+    eventually("it is fetched", || daemon.queue().is_empty());
+    let kept = daemon.run(&["cat", &origin.url("/big/20000000")]);
+    assert_eq!(kept.status, 0);
+}

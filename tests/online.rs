@@ -141,6 +141,18 @@ fn a_download_ends_with_its_client_when_so_configured() {
 }
 
 #[test]
+fn a_length_said_twice_is_passed_on_once() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/twice", |exchange| {
+        exchange.body()?;
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nwhole")?;
+        Ok(After::Keep)
+    });
+    let response = daemon.get(&origin.url("/twice"));
+    assert_eq!((response.text().as_str(), response.field("Content-Length")), ("whole", "5"));
+}
+
+#[test]
 fn a_broken_answer_is_seen_as_broken_and_never_kept() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     for fault in ALL {
@@ -281,4 +293,150 @@ fn a_silent_close_on_a_used_connection_sends_no_post_twice() {
     ));
     assert!([502, 504].contains(&client.receive("POST").status));
     assert_eq!(origin.count("/order"), 1, "a POST reaches the origin once");
+}
+
+#[test]
+fn a_form_sent_twice_reaches_the_origin_twice() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let gate = Gate::new();
+    let held = Arc::clone(&gate);
+    origin.on("/buy", move |exchange| {
+        exchange.body()?;
+        held.wait();
+        exchange.answer(&Answer::html("bought"))
+    });
+    let mut clients = [daemon.client(), daemon.client()];
+    for client in &mut clients {
+        client.send(format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Length: 5\r\n\r\none=1",
+            origin.url("/buy"),
+            origin.addr
+        ));
+    }
+    eventually("each was sent", || origin.count("/buy") == 2);
+    gate.open();
+    for client in &mut clients {
+        assert_eq!(client.receive("POST").whole().text(), "bought");
+    }
+}
+
+#[test]
+fn a_kept_coding_is_not_served_to_who_cannot_read_it_because_it_still_holds() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let gate = Gate::new();
+    let held = Arc::clone(&gate);
+    let later = AtomicUsize::new(0);
+    origin.on("/coded", move |exchange| {
+        // As servers do that code on the fly: one weak tag for every coding.
+        let fields = &exchange.seen.fields;
+        let gzip = fields.get("Accept-Encoding").is_some_and(|codings| codings.contains("gzip"));
+        if gzip && later.fetch_add(1, Ordering::SeqCst) > 0 {
+            held.wait();
+        }
+        let body = if gzip { site::gzip(b"plain") } else { b"plain".to_vec() };
+        let answer = Answer::html(body).field("ETag", "W/\"1\"");
+        exchange.answer(&if gzip { answer.field("Content-Encoding", "gzip") } else { answer })
+    });
+    let url = origin.url("/coded");
+    let coded = daemon.client().get_with(&url, "Accept-Encoding: gzip\r\n").whole();
+    assert_eq!(coded.field("Content-Encoding"), "gzip");
+    daemon.settle();
+    let mut first = daemon.client();
+    first.ask(&url, "Accept-Encoding: gzip\r\n");
+    eventually("the kept copy is asked about", || origin.count("/coded") == 2);
+    let mut second = daemon.client();
+    second.ask(&url, "");
+    gate.open();
+    let plain = second.receive("GET").whole();
+    assert_eq!((plain.field("Content-Encoding"), plain.text().as_str()), ("", "plain"));
+    first.receive("GET").whole();
+    daemon.settle();
+    daemon.client().get_with(&url, "Accept-Encoding: gzip\r\n").whole();
+    daemon.settle();
+    let alone = daemon.get(&url);
+    assert_eq!((alone.field("Content-Encoding"), alone.text().as_str()), ("", "plain"));
+}
+
+#[test]
+fn a_page_that_still_holds_in_one_language_is_not_shared_in_another() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let gate = Gate::new();
+    let held = Arc::clone(&gate);
+    let later = AtomicUsize::new(0);
+    origin.on("/spoken", move |exchange| {
+        let language = exchange.seen.fields.get("Accept-Language").unwrap_or("en").to_owned();
+        if later.fetch_add(1, Ordering::SeqCst) == 1 {
+            held.wait();
+        }
+        let tag = format!("\"{language}\"");
+        let answer = Answer::html(language).field("ETag", &tag);
+        exchange.answer(&answer.field("Vary", "Accept-Language"))
+    });
+    let url = origin.url("/spoken");
+    daemon.client().get_with(&url, "Accept-Language: en\r\n").whole();
+    daemon.settle();
+    let mut english = daemon.client();
+    english.ask(&url, "Accept-Language: en\r\n");
+    eventually("the kept copy is asked about", || origin.count("/spoken") == 2);
+    let mut german = daemon.client();
+    german.ask(&url, "Accept-Language: de\r\n");
+    gate.open();
+    assert_eq!(german.receive("GET").whole().text(), "de");
+    assert_eq!(english.receive("GET").whole().text(), "en");
+}
+
+#[test]
+fn an_answer_with_a_cookie_is_not_shared_and_an_old_cookie_not_set_again() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let (gate, number) = (Gate::new(), AtomicUsize::new(0));
+    let held = Arc::clone(&gate);
+    origin.on("/login", move |exchange| {
+        let number = number.fetch_add(1, Ordering::SeqCst);
+        held.wait();
+        let cookie = format!("id={number}");
+        exchange.answer(&Answer::html("in").field("Set-Cookie", &cookie).field("ETag", "\"in\""))
+    });
+    let mut clients = [daemon.client(), daemon.client()];
+    for client in &mut clients {
+        client.ask(&origin.url("/login"), "");
+    }
+    eventually("it was asked for", || origin.count("/login") > 0);
+    gate.open();
+    let [one, other] =
+        clients.each_mut().map(|client| client.receive("GET").field("Set-Cookie").to_owned());
+    assert_ne!(one, other);
+    daemon.settle();
+    let again = daemon.get(&origin.url("/login"));
+    assert_eq!((again.status, again.text().as_str()), (200, "in"));
+    assert!(again.field("Cache-Status").contains("fwd-status=304"), "{again:?}");
+    assert!(!again.fields.has("Set-Cookie"), "the browser may have a newer one: {again:?}");
+}
+
+#[test]
+fn the_queue_takes_no_answer_from_a_client() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for number in 0..20 {
+        let path = format!("/trouble/{number}");
+        let gate = Gate::new();
+        let held = Arc::clone(&gate);
+        origin.on(&path, move |exchange| {
+            held.wait();
+            exchange.answer(&Answer::html("trouble").with_status(503))
+        });
+        let mut client = daemon.client();
+        client.ask(&origin.url(&path), "");
+        eventually("the client's request is there", || origin.count(&path) == 1);
+        let mut command = Client::unix(&daemon.spool().join("control"));
+        let body = format!("{{\"urls\":[\"{}\"],\"refresh\":true}}", origin.url(&path));
+        command.send(format!(
+            "POST /api/get HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        eventually("the queue waits for the same", || daemon.status()["queue"]["active"] == 1);
+        gate.open();
+        let answer = client.receive("GET").whole();
+        assert_eq!((answer.status, answer.text().as_str()), (503, "trouble"), "{number}");
+        daemon.api("POST", "/api/queue/delete", "{\"all\":true}");
+    }
 }

@@ -1,9 +1,12 @@
 //! What gets into the queue and what does not, and the forms a person decides it with.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
+use crate::harness::faults::Fault;
 use crate::harness::form::{form, forms};
-use crate::harness::{Answer, Daemon, Origin};
+use crate::harness::{Answer, Daemon, Gate, Origin, eventually};
 
 /// A browser asking for a part of a page.
 fn part(kind: &str, page: &str) -> String {
@@ -206,4 +209,72 @@ fn a_script_asking_offline_gets_no_page_to_misread() {
     let methods: Vec<_> = daemon.queue().iter().map(|entry| entry["method"].clone()).collect();
     assert!(methods.iter().all(|method| method == "GET"), "{methods:?}");
     assert_eq!(origin.seen().len(), 0);
+}
+
+/// Puts a form on the queue as a person does.
+fn queue_form(daemon: &Daemon, origin: &Origin, path: &str) {
+    let mut client = daemon.client();
+    client.send(format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: text/html\r\nContent-Length: 5\r\n\r\none=1",
+        origin.url(path),
+        origin.addr
+    ));
+    let page = client.receive("POST").whole();
+    let done = daemon.submit(&form(&page.text(), "/refresh-request"));
+    assert!(done.status < 400, "{} {}", done.status, done.text());
+}
+
+#[test]
+fn a_queued_form_is_never_sent_twice() {
+    let (daemon, origin) =
+        (Daemon::configured("[fetch-options]\nretry-delay = \"100ms\"\n"), Origin::start());
+    daemon.ok(&["offline"]);
+    let faults = [Fault::Silence, Fault::HalfHead, Fault::ShortLength, Fault::Noise];
+    let mut paths = vec!["/order/500".to_owned()];
+    for fault in faults {
+        let path = format!("/order/{fault:?}");
+        origin.on(&path, move |exchange| fault.act(exchange));
+        queue_form(&daemon, &origin, &path);
+        paths.push(path);
+    }
+    origin.on("/order/500", |exchange| {
+        exchange.body()?;
+        exchange.answer(&Answer::html("trouble").with_status(500))
+    });
+    queue_form(&daemon, &origin, "/order/500");
+    daemon.ok(&["online"]);
+    eventually("each was given up", || {
+        daemon.queue().iter().all(|entry| entry["state"] == "failed")
+    });
+    for path in paths {
+        assert_eq!(origin.count(&path), 1, "{path}");
+    }
+    assert_eq!(daemon.queue().len(), 5, "and each is shown: {:?}", daemon.queue());
+}
+
+#[test]
+fn a_form_that_a_crash_met_on_its_way_is_left_to_its_owner() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    let gate = Gate::new();
+    let held = Arc::clone(&gate);
+    origin.on("/order", move |exchange| {
+        exchange.body()?;
+        held.wait();
+        exchange.answer(&Answer::html("ordered"))
+    });
+    daemon.ok(&["offline"]);
+    queue_form(&daemon, &origin, "/order");
+    daemon.ok(&["online"]);
+    eventually("it is on its way", || origin.count("/order") == 1);
+    assert_eq!(daemon.queue()[0]["state"], "active");
+    daemon.kill9();
+    daemon.up();
+    let queue = daemon.queue();
+    assert_eq!((queue.len(), &queue[0]["state"]), (1, &Value::from("failed")), "{queue:?}");
+    assert!(queue[0]["error"].as_str().unwrap().contains("not known"), "{queue:?}");
+    gate.open();
+    assert_eq!(origin.count("/order"), 1);
+    daemon.api("POST", "/api/queue/retry", "{\"all\":true}");
+    eventually("the owner has sent it again", || daemon.queue().is_empty());
+    assert_eq!(origin.count("/order"), 2);
 }

@@ -278,3 +278,44 @@ fn ambiguous_requests_are_refused_and_never_sent_on() {
     }
     assert_eq!(origin.seen().len(), 0, "{:?}", origin.seen());
 }
+
+#[test]
+fn a_get_with_a_body_reaches_its_origin_with_the_body() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/search", |exchange| {
+        let body = exchange.body()?.to_vec();
+        exchange.answer(&Answer::html([b"found ", body.as_slice()].concat()))
+    });
+    let (url, host) = (origin.url("/search"), origin.addr);
+    let mut client = daemon.client();
+    for body in ["{\"q\":1}", "{\"q\":2}"] {
+        let length = body.len();
+        client.send(format!(
+            "GET {url} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n{body}"
+        ));
+        assert_eq!(client.receive("GET").whole().text(), format!("found {body}"));
+        client.send(format!(
+            "GET {url} HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n\
+             {length:x}\r\n{body}\r\n0\r\n\r\n"
+        ));
+        assert_eq!(client.receive("GET").whole().text(), format!("found {body}"));
+    }
+    assert_eq!(client.get(&origin.url("/page/1.html")).whole().status, 200);
+    let targets: Vec<_> = origin.seen().into_iter().map(|seen| seen.target).collect();
+    assert_eq!(targets, ["/search", "/search", "/search", "/search", "/page/1.html"]);
+}
+
+#[test]
+fn a_form_that_stops_coming_is_given_up() {
+    let (daemon, origin) =
+        (Daemon::configured("[options]\nsocket-timeout = \"1s\"\n"), Origin::start());
+    let mut client = daemon.client();
+    client.send(format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Length: 10\r\n\r\none",
+        origin.url("/form"),
+        origin.addr
+    ));
+    client.patience(std::time::Duration::from_secs(10));
+    assert_eq!(client.receive("POST").status, 408);
+    assert_eq!(origin.count("/form"), 0);
+}

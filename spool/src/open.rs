@@ -160,7 +160,13 @@ fn is_file_whole(file: &BodyFile) -> Result<bool> {
 
 /// Makes the root and what is above it.
 fn make_root(disk: &dyn Disk, root: &Path) -> Result<()> {
-    match disk.create_dir(root) {
+    let mut made = disk.create_dir(root);
+    if made.as_ref().is_err_and(is_missing) && parent(root) != root {
+        make_root(disk, parent(root))?;
+        // Once more, and only once: where nothing can be made, as in /proc, it is missing for ever.
+        made = disk.create_dir(root);
+    }
+    match made {
         Ok(()) => match root.parent().filter(|above| !above.as_os_str().is_empty()) {
             Some(above) => disk.sync_dir(above).map_err(|error| Error::disk("write", above, error)),
             None => Ok(()),
@@ -174,10 +180,6 @@ fn make_root(disk: &dyn Disk, root: &Path) -> Result<()> {
         },
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
             Err(Error::not_a_directory(parent(root)))
-        }
-        Err(error) if is_missing(&error) && parent(root) != root => {
-            make_root(disk, parent(root))?;
-            make_root(disk, root)
         }
         Err(error) => Err(Error::disk("make the directory", root, error)),
     }

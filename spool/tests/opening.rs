@@ -80,6 +80,15 @@ fn what_is_no_spool_is_left_alone() {
 }
 
 #[test]
+fn where_nothing_can_be_made_is_refused() {
+    // Below /proc the system says that the name is missing, however often its parents are made.
+    for path in ["/proc/spool", "/proc/a/b/spool"] {
+        let error = refused(Path::new(path));
+        assert!(error.to_string().contains("cannot make the directory"), "{error}");
+    }
+}
+
+#[test]
 fn a_newer_format_is_not_touched() {
     let root = tempfile::tempdir().unwrap();
     drop(open(root.path(), Durability::Batch));

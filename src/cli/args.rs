@@ -51,6 +51,7 @@ pub(crate) enum Verb {
         /// Even when the spool has them.
         #[arg(long)]
         refresh: bool,
+        /// What to get; without a protocol it is http.
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,
     },
@@ -65,6 +66,7 @@ pub(crate) enum Verb {
         /// The head of the response too.
         #[arg(long)]
         headers: bool,
+        /// What to print, in any spelling.
         #[arg(value_name = "URL")]
         url: String,
     },
@@ -79,11 +81,13 @@ pub(crate) enum Verb {
     },
     /// Remove URLs from the spool.
     Rm {
+        /// What to remove, in any spelling.
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,
     },
     /// Print the key of URLs and where in the spool they are kept.
     Hash {
+        /// What to tell of, in any spelling; nothing need be kept there.
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,
     },

@@ -22,6 +22,7 @@ use std::{
 };
 
 use clap::Parser as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use wwwoffle_config::{Config, Environment};
 
 use self::{
@@ -107,13 +108,26 @@ fn dispatch(
 fn explain(error: &clap::Error, terminal: &mut Terminal<'_>) -> ExitStatus {
     let text = error.render();
     let (written, status) = if error.use_stderr() {
-        (write!(terminal.stderr, "{text}"), ExitStatus::Usage)
+        (write!(terminal.stderr, "{text}{}", tip(error)), ExitStatus::Usage)
     } else {
         (write!(terminal.stdout, "{text}"), ExitStatus::Done)
     };
     // Whoever asked for help and went away needs none.
     let _ = written.and_then(|()| terminal.stdout.flush());
     status
+}
+
+/// What clap cannot know: `--config` and `--spool` exist, and only their place is wrong.
+fn tip(error: &clap::Error) -> &'static str {
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(given))
+            if error.kind() == ErrorKind::UnknownArgument
+                && ["--config", "--spool"].contains(&given.as_str()) =>
+        {
+            "--config FILE and --spool DIR go before the verb.\n"
+        }
+        _ => "",
+    }
 }
 
 #[cfg(test)]

@@ -60,6 +60,16 @@ fn help_and_version_are_answers_and_the_rest_is_usage() {
 }
 
 #[test]
+fn an_option_in_the_wrong_place_is_told_its_place() {
+    for line in [&["status", "--spool", "/s"][..], &["ls", "--config=/c"]] {
+        let ran = at_nowhere(line);
+        assert_eq!(ran.status, ExitStatus::Usage);
+        assert!(ran.err.ends_with("--spool DIR go before the verb.\n"), "{}", ran.err);
+    }
+    assert!(!at_nowhere(&["ls", "--spol", "/s"]).err.contains("before the verb"));
+}
+
+#[test]
 fn a_bad_configuration_is_64_and_no_daemon_is_69() {
     let ran = at_nowhere(&["--config", "/nowhere/x.conf", "serve"]);
     assert_eq!(ran.status, ExitStatus::BadConfig);

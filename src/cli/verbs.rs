@@ -112,7 +112,7 @@ fn follow(
     })?;
     match end.exit_status() {
         ExitStatus::Failed => Err(Failure::plain(format_args!(
-            "{} failed: `wwwoffle queue` tells what is kept to be tried again",
+            "{} failed: `wwwoffle queue` tells why, `wwwoffle get URL` tries one again",
             requests(end.failed)
         ))),
         status => Ok(status),
@@ -150,7 +150,11 @@ fn status(
     writeln!(out, "listening    {}", status.listen.join(", "))?;
     writeln!(out, "connections  {}", status.connections)?;
     if status.outward_refused > 0 {
-        writeln!(out, "kept in      {} requests outward, while offline", status.outward_refused)?;
+        writeln!(
+            out,
+            "refused      {} connections outward, while offline",
+            status.outward_refused
+        )?;
     }
     writeln!(out, "spool        {}", status.spool)?;
     writeln!(

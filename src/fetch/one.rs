@@ -27,13 +27,17 @@ use crate::upstream::Failure;
 /// The longest time between two attempts.
 const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 
+/// How long a request rests when the spool cannot record what became of it.
+const AFTER_SPOOL_FAILURE: Duration = Duration::from_secs(10);
+
 /// What is to become of a request after an attempt.
 #[derive(Debug)]
 enum Verdict {
     /// Its answer is kept; it leaves the queue.
     Done { status: StatusCode, bytes: u64 },
-    /// It may pass: it waits for another attempt.
-    Again { error: String, status: Option<u16> },
+    /// It may pass: it waits for another attempt. `acted` says that the origin may have done what
+    /// the request asks.
+    Again { error: String, status: Option<u16>, acted: bool },
     /// It will not pass.
     Failed { error: String, status: Option<u16> },
     /// The line went away before anything was tried; it waits as before.
@@ -45,9 +49,17 @@ pub(super) async fn fetch(daemon: &Arc<Daemon>, key: wwwoffle_url::Key) {
     let outgoing = match daemon.store.queued(key).await {
         Ok(Some(outgoing)) => outgoing,
         Ok(None) => return,
-        Err(error) => return spool_failed(&error),
+        Err(error) => return rest(daemon, &error).await,
     };
     let url = outgoing.place.url().to_owned();
+    let is_form = outgoing.kind == RequestKind::Post;
+    if is_form {
+        match daemon.store.requeue(on_its_way(&outgoing)).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => return rest(daemon, &error).await,
+        }
+    }
     daemon.fetcher.tell(Event::Start { url: url.clone() });
     let verdict = attempt(daemon, &outgoing).await;
     debug!(url, ?verdict, "fetched");
@@ -55,12 +67,35 @@ pub(super) async fn fetch(daemon: &Arc<Daemon>, key: wwwoffle_url::Key) {
         Verdict::Done { status, bytes } => daemon.store.dequeue(key).await.map(|_| {
             daemon.fetcher.tell(Event::Done { url, status: status.as_u16(), bytes });
         }),
-        Verdict::Again { error, status } => again(daemon, outgoing, error, status).await,
+        Verdict::Again { error, status, acted: true } if is_form => {
+            let error = format!("{error}; it may have arrived, so it is not sent again by itself");
+            fail(daemon, outgoing, error, status).await
+        }
+        Verdict::Again { error, status, .. } => again(daemon, outgoing, error, status).await,
         Verdict::Failed { error, status } => fail(daemon, outgoing, error, status).await,
+        Verdict::Untried if is_form => daemon.store.requeue(outgoing).await.map(drop),
         Verdict::Untried => Ok(()),
     };
     if let Err(error) = recorded {
-        spool_failed(&error);
+        rest(daemon, &error).await;
+    }
+}
+
+/// A form as it stands on the queue while it is sent. A daemon that ends meanwhile does not send it
+/// again: nobody knows whether the origin has it, and only its owner can say whether that matters.
+fn on_its_way(form: &Outgoing) -> Outgoing {
+    let reason = "the daemon ended while it was being sent; it is not known whether it arrived";
+    let state = RequestState::Failed { reason: reason.to_owned(), status: None };
+    Outgoing { state, ..form.clone() }
+}
+
+/// Leaves the request alone for a while: what became of it cannot be recorded, so it is due still,
+/// and its origin would be asked again and again without a pause.
+async fn rest(daemon: &Daemon, error: &wwwoffle_spool::Error) {
+    spool_failed(error);
+    tokio::select! {
+        () = tokio::time::sleep(AFTER_SPOOL_FAILURE) => {}
+        () = daemon.tasks.stopping() => {}
     }
 }
 
@@ -115,21 +150,29 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
         Ok(prepared) => prepared,
         Err(error) => return Verdict::Failed { error, status: None },
     };
-    let download = match daemon.downloads.join(&outgoing.place, &request.headers, clock::now()) {
-        Joined::Running(download) => download,
+    let (place, downloads) = (&outgoing.place, &daemon.downloads);
+    let joined = if outgoing.kind == RequestKind::Post {
+        Joined::New(downloads.alone(place, &request.headers, clock::now()))
+    } else {
+        downloads.join(place, &request.headers, clock::now())
+    };
+    let (download, is_ours) = match joined {
+        Joined::Running(download) => (download, false),
         Joined::New(download) => {
             let task = run(Arc::clone(daemon), job, Arc::clone(&download));
             daemon.tasks.spawn(task);
-            download
+            (download, true)
         }
     };
     let outcome = download.outcome().await;
-    // An answer that is not kept is nobody's.
-    drop(download.take());
+    if is_ours {
+        // An answer that is not kept is nobody's; one that a client asked for is the client's.
+        drop(download.take());
+    }
     match outcome {
         Outcome::Kept(status) => {
             if let Err(error) = follow(daemon, outgoing, request, &download, kept.as_ref()).await {
-                return Verdict::Again { error, status: Some(status.as_u16()) };
+                return Verdict::Again { error, status: Some(status.as_u16()), acted: true };
             }
             let bytes = match download.head().await {
                 Headed::Keeping(_) => download.feed().length(),
@@ -139,12 +182,13 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
         }
         Outcome::NotKept(status, reason) => not_kept(status, reason),
         Outcome::Unkeepable(error) => {
-            Verdict::Again { error: error_chain(error.as_ref()), status: None }
+            Verdict::Again { error: error_chain(error.as_ref()), status: None, acted: true }
         }
         Outcome::Failed(failure) => match &*failure {
             Failure::Offline => Verdict::Untried,
             failure if failure.may_pass() => {
-                Verdict::Again { error: failure.chain(), status: None }
+                let acted = !failure.is_before_sending();
+                Verdict::Again { error: failure.chain(), status: None, acted }
             }
             failure => Verdict::Failed { error: failure.chain(), status: None },
         },
@@ -211,7 +255,9 @@ fn not_kept(status: StatusCode, reason: NotKept) -> Verdict {
     };
     let may_pass = reason == NotKept::OriginError || matches!(status.as_u16(), 408 | 425 | 429);
     if may_pass {
-        Verdict::Again { error, status: code }
+        // RFC 9110 §15: with these an origin says that it has not begun.
+        let acted = !matches!(status.as_u16(), 408 | 425 | 429 | 503);
+        Verdict::Again { error, status: code, acted }
     } else {
         Verdict::Failed { error, status: code }
     }

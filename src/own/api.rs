@@ -317,6 +317,7 @@ mod tests {
             ("/api/get", Call::Get, "POST"),
             ("/api/fetch", Call::Fetch, "POST"),
             ("/api/entries/delete", Call::Forget, "POST"),
+            ("/api/flush", Call::Flush, "POST"),
             ("/api/stop", Call::Stop, "POST"),
         ];
         for (path, call, method) in table {

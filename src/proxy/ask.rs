@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use hyper::header::{
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderValue,
-    PRAGMA, RANGE, REFERER, TE, UPGRADE,
+    PRAGMA, RANGE, REFERER, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
@@ -68,6 +68,7 @@ impl Ask {
             .then(|| fields.get(UPGRADE).cloned())
             .flatten();
         let trailers = has_member(&fields, &TE, "trailers");
+        let has_body = has_body(&fields);
         strip_one_hop(&mut fields);
         // Reading the body makes hyper say `100 (Continue)`; the origin is sent the body at once.
         fields.remove(EXPECT);
@@ -76,7 +77,7 @@ impl Ask {
         }
         let place = place(&mut resource.url, &fields);
         let asked = Asked {
-            method: kind(&method, post.is_some()),
+            method: kind(&method, post.is_some(), has_body),
             intent: intent(&method, &fields),
             reload: is_reload(&fields),
             only_if_cached: has_directive(&fields, "only-if-cached"),
@@ -156,8 +157,16 @@ pub fn has_small_body(method: &Method, fields: &HeaderMap) -> bool {
             .is_some_and(|size: u64| size <= MAX_KEPT_POST)
 }
 
-fn kind(method: &Method, small_post: bool) -> MethodKind {
+/// Whether a request brings a body, by its framing (RFC 9112 §6.3).
+fn has_body(fields: &HeaderMap) -> bool {
+    fields.contains_key(TRANSFER_ENCODING)
+        || fields.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
+}
+
+fn kind(method: &Method, small_post: bool, has_body: bool) -> MethodKind {
     match *method {
+        // Its answer depends on the body, which is no part of the key.
+        Method::GET | Method::HEAD if has_body => MethodKind::Other,
         Method::GET => MethodKind::Get,
         Method::HEAD => MethodKind::Head,
         Method::POST if small_post => MethodKind::Post,

@@ -32,7 +32,7 @@ pub enum MethodKind {
     Head,
     /// POST with a body small enough to be its own key.
     Post,
-    /// All others: passed on, never kept.
+    /// All others, and a GET or HEAD with a body: passed on, never kept.
     Other,
 }
 

@@ -31,7 +31,9 @@ mod through;
 mod tunnel;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{
@@ -40,6 +42,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use tokio::time::timeout;
 use tracing::debug;
 
 use self::ask::Ask;
@@ -73,7 +76,9 @@ pub async fn handle(
     request: Request<Incoming>,
 ) -> Response<Body> {
     let inside = client.visitor.site.is_some();
+    let switch = tunnel::Switch::asked(&request);
     let mut response = answer(daemon, client, request).await;
+    switch.close_unless_granted(&mut response);
     if inside {
         // The browser must not go round the proxy over QUIC, nor by another host (RFC 7838).
         response.headers_mut().remove(ALT_SVC);
@@ -123,9 +128,10 @@ async fn resource_of(
     }
     let upgrade = upgrade_of(&mut parts);
     let (post, incoming) = if ask::has_small_body(&parts.method, &parts.headers) {
-        match incoming.collect().await {
-            Ok(whole) => (Some(whole.to_bytes()), None),
-            Err(_) => return reply::plain(400, "the request's body ended early"),
+        match read_whole(incoming, daemon.config.options.socket_timeout).await {
+            Ok(whole) => (Some(whole), None),
+            Err(Unread::Broken) => return reply::plain(400, "the request's body ended early"),
+            Err(Unread::Stalled) => return reply::plain(408, "the request's body did not come"),
         }
     } else {
         (None, Some(incoming))
@@ -140,6 +146,29 @@ async fn resource_of(
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade };
     act(daemon, client, ask, kept, decision, rest).await
+}
+
+/// Why a request's body was not read.
+enum Unread {
+    Broken,
+    Stalled,
+}
+
+/// Reads a body whose length is known to be small; `patience` is for each next piece of it.
+async fn read_whole(mut body: Incoming, patience: Duration) -> Result<Bytes, Unread> {
+    let mut whole = BytesMut::new();
+    loop {
+        match timeout(patience, body.frame()).await {
+            Ok(None) => return Ok(whole.freeze()),
+            Ok(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    whole.extend_from_slice(&data);
+                }
+            }
+            Ok(Some(Err(_))) => return Err(Unread::Broken),
+            Err(_) => return Err(Unread::Stalled),
+        }
+    }
 }
 
 /// What of a request is not read yet: it goes to the origin, if anywhere.
@@ -174,9 +203,8 @@ async fn act(
             kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
         }
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
-        (Decision::Revalidate | Decision::Fetch, kept) => {
-            through::fetch(daemon, client, ask, kept).await
-        }
+        (Decision::Revalidate, kept) => through::fetch(daemon, client, ask, kept, true).await,
+        (Decision::Fetch, kept) => through::fetch(daemon, client, ask, kept, false).await,
         (Decision::Pass, _) => pass::pass(daemon, client, &ask, rest).await,
         (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
         (Decision::QueuePart, _) => missing::part(daemon, &ask).await,

@@ -52,7 +52,7 @@ pub(super) async fn pass(
     };
     match answer {
         Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => {
-            switch(daemon, ask, answer, rest.upgrade)
+            switch(daemon, client, ask, answer, rest.upgrade)
         }
         Ok(mut answer) => {
             strip_one_hop(answer.headers_mut());
@@ -79,6 +79,7 @@ pub(super) fn respond(daemon: &Daemon, answer: Answer, why: NotStored) -> Respon
 /// Both sides change to another protocol: from here on bytes go both ways, unread.
 fn switch(
     daemon: &Arc<Daemon>,
+    client: &Client,
     ask: &Ask,
     mut answer: Answer,
     upgrade: Option<OnUpgrade>,
@@ -90,14 +91,13 @@ fn switch(
     };
     let origin_side = hyper::upgrade::on(&mut answer);
     let mut fields = std::mem::take(answer.headers_mut());
-    let lease = answer.into_body().into_lease();
-    let inside = Arc::clone(daemon);
+    let (inside, visitor) = (Arc::clone(daemon), client.visitor.clone());
     daemon.tasks.spawn(async move {
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
             return debug!("an upgrade was not completed");
         };
         splice(&inside, TokioIo::new(client), TokioIo::new(origin)).await;
-        drop(lease);
+        drop(visitor);
     });
     strip_one_hop(&mut fields);
     fields.insert(UPGRADE, protocol);

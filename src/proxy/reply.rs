@@ -87,6 +87,7 @@ pub fn failed(daemon: &Daemon, ask: &Ask, failure: &Failure) -> Response<Body> {
         None if matches!(failure, Failure::Offline) => {
             Message::OfflineRefused { method: ask.method.as_str(), url }
         }
+        None if matches!(failure, Failure::Ours) => Message::Internal,
         None => Message::BadRequest { detail: &chain },
     };
     let mut response = instead(daemon, ask, CacheStatus::Failed, &told);
@@ -99,7 +100,9 @@ pub(super) fn origin_failure<'a>(
     chain: &'a str,
 ) -> Option<OriginFailure<'a>> {
     Some(match failure {
-        Failure::Offline | Failure::RequestBody(_) | Failure::Unsendable(_) => return None,
+        Failure::Offline | Failure::RequestBody(_) | Failure::Unsendable(_) | Failure::Ours => {
+            return None;
+        }
         Failure::UnknownHost { .. } => OriginFailure::UnknownHost,
         Failure::LookupTimeout { .. } => OriginFailure::Timeout(Phase::Resolving),
         Failure::Refused { .. } => OriginFailure::Refused,
@@ -111,7 +114,7 @@ pub(super) fn origin_failure<'a>(
         Failure::Stalled => OriginFailure::Timeout(Phase::Body),
         Failure::Malformed(error) if error.is_parse_too_large() => OriginFailure::HeadTooLarge,
         Failure::Malformed(_) | Failure::Wrong(_) => OriginFailure::BadAnswer(chain),
-        Failure::CutShort(_) | Failure::Abandoned => OriginFailure::Closed,
+        Failure::CutShort(_) | Failure::ClosedAtOnce | Failure::Abandoned => OriginFailure::Closed,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONTENT_LENGTH, DATE};
+use hyper::header::{CONTENT_LENGTH, DATE, SET_COOKIE};
 use hyper::{HeaderMap, Response, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
@@ -11,7 +11,7 @@ use super::Client;
 use super::ask::Ask;
 use super::body::{self, Body};
 use super::conditional::{self, Conditions};
-use super::download::{AnswerHead, Download, Downloads, FeedReader, Headed, Job, Joined, run};
+use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run};
 use super::fields::{CACHE_STATUS, add_via};
 use super::status::{CacheStatus, NotStored};
 use super::{kept, pass, reply};
@@ -23,23 +23,32 @@ use crate::upstream::{Failure, Interim};
 const MAX_INTERIMS: usize = 8;
 
 /// Asks the origin, joining whoever asks the same already, and answers with what comes.
+///
+/// `may_hold` says that what is kept would do if the origin says that it still holds. A copy that
+/// this client cannot read would not: many servers have one tag for all codings of a page.
 pub(super) async fn fetch(
     daemon: &Arc<Daemon>,
     client: &Client,
     mut ask: Ask,
     kept: Option<Arc<Kept>>,
+    may_hold: bool,
 ) -> Response<Body> {
     // The origin judges our copy, we judge the client's.
     let conditions = Conditions::of(&ask.fields);
     conditional::strip(&mut ask.fields);
-    let turn = Turn { daemon, client, ask: &ask, kept: kept.as_ref(), conditions: &conditions };
-    let joined = daemon.downloads.join(&ask.place, &ask.fields, ask.now);
-    match joined {
+    let (ask, kept, conditions) = (&ask, kept.as_ref(), &conditions);
+    let turn = Turn { daemon, client, ask, kept, may_hold, conditions };
+    let downloads = &daemon.downloads;
+    let alone = || downloads.alone(&ask.place, &ask.fields, ask.now);
+    if ask.post.is_some() {
+        return turn.lead(alone()).await;
+    }
+    match downloads.join(&ask.place, &ask.fields, ask.now) {
         Joined::New(download) => turn.lead(download).await,
         Joined::Running(download) => match turn.follow(download).await {
             Some(response) => response,
             // What is on its way is not for this client: it gets its own.
-            None => turn.lead(Downloads::alone(&ask.place, &ask.fields, ask.now)).await,
+            None => turn.lead(alone()).await,
         },
     }
 }
@@ -51,6 +60,7 @@ struct Turn<'a> {
     client: &'a Client,
     ask: &'a Ask,
     kept: Option<&'a Arc<Kept>>,
+    may_hold: bool,
     conditions: &'a Conditions,
 }
 
@@ -80,10 +90,19 @@ impl Turn<'_> {
     async fn follow(self, download: Arc<Download>) -> Option<Response<Body>> {
         let reader = download.feed().read()?;
         match self.headed(&download, None).await {
-            Headed::Keeping(head) if download.serves(&self.ask.fields, &head.fields) => {
+            // A cookie that is set is for one client: two of them must not share a session.
+            Headed::Keeping(head)
+                if download.serves(&self.ask.fields, &head.fields)
+                    && !head.fields.contains_key(SET_COOKIE) =>
+            {
                 Some(self.keeping(&head, Some(reader), true))
             }
-            Headed::Unchanged(fields) => Some(self.unchanged(self.kept?, &fields)),
+            Headed::Unchanged(fields) => {
+                let kept = self.kept.filter(|_| self.may_hold)?;
+                download
+                    .serves(&self.ask.fields, &kept.fields)
+                    .then(|| self.unchanged(kept, &fields))
+            }
             Headed::Failed(failure) => Some(self.failed(&failure)),
             Headed::Keeping(_) | Headed::Passing(_) | Headed::Unkeepable(_) => None,
         }
@@ -92,7 +111,7 @@ impl Turn<'_> {
     fn job(self, interim: Option<mpsc::Sender<Interim>>) -> Job {
         let mut head = self.ask.wire(&self.daemon.pseudonym);
         if let Some(kept) = self.kept
-            && self.ask.post.is_none()
+            && self.may_hold
         {
             conditional::add_ours(head.headers_mut(), &kept.fields, self.ask.is_personal());
         }
@@ -154,6 +173,8 @@ impl Turn<'_> {
     /// What is kept still holds: it is served with the newer fields (RFC 9111 §3.2, §4.3.4).
     fn unchanged(self, kept: &Arc<Kept>, newer: &HeaderMap) -> Response<Body> {
         let mut fields = kept.fields.clone();
+        // The client may have a newer one by now, or be somebody else.
+        fields.remove(SET_COOKIE);
         for name in newer.keys().filter(|name| **name != CONTENT_LENGTH) {
             fields.remove(name);
             for value in newer.get_all(name) {

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::{Request, Response};
+use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy_bidirectional};
 use tracing::debug;
@@ -87,6 +88,42 @@ pub(super) async fn pass_on(
     match upstream.write_all(first).await {
         Ok(()) => splice(daemon, client, upstream).await,
         Err(error) => debug!(%origin, %error, "a tunnel broke off"),
+    }
+}
+
+/// Whether bytes of another protocol may follow a request: a tunnel's, or those of an upgrade.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Switch {
+    No,
+    Tunnel,
+    Upgrade,
+}
+
+impl Switch {
+    /// What `request` asks for.
+    pub(super) fn asked<B>(request: &Request<B>) -> Self {
+        if request.method() == Method::CONNECT {
+            Self::Tunnel
+        } else if request.headers().contains_key(UPGRADE) {
+            Self::Upgrade
+        } else {
+            Self::No
+        }
+    }
+
+    /// Ends the connection with an answer that does not grant what was asked for.
+    ///
+    /// After such a request the gate beneath hyper lets every byte through, as it cannot know what
+    /// the answer will be. So nothing that comes after it may be read as another request.
+    pub(super) fn close_unless_granted<B>(self, response: &mut Response<B>) {
+        let granted = match self {
+            Self::No => true,
+            Self::Tunnel => response.status().is_success(),
+            Self::Upgrade => response.status() == StatusCode::SWITCHING_PROTOCOLS,
+        };
+        if !granted {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
-//! A client's connection beneath hyper: it ends a client that does not read, and lets interim
-//! answers (1xx) through, which hyper's server has no call for.
+//! A client's connection beneath hyper: it ends a client that does not read, refuses one whose
+//! requests are not sound, and lets interim answers (1xx) through, which hyper's server has no call
+//! for.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,6 +13,9 @@ use bytes::{Buf, Bytes};
 use hyper::{HeaderMap, StatusCode};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
+use tracing::debug;
+
+use super::gate::Gate;
 
 /// How many interim answers may wait on one connection; more are left out.
 const MAX_WAITING_INTERIMS: usize = 16;
@@ -27,6 +31,8 @@ pub struct ClientIo<T> {
     /// Whether hyper has written out all it had, so that its next byte begins an answer.
     between: bool,
     interims: Arc<Mutex<Queue>>,
+    /// Who watches what the client sends, if anyone does.
+    gate: Option<Gate>,
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +55,15 @@ impl<T> ClientIo<T> {
             waiting: false,
             between: true,
             interims: Arc::default(),
+            gate: None,
         }
+    }
+
+    /// Lets only sound requests through.
+    #[must_use]
+    pub fn gated(mut self) -> Self {
+        self.gate = Some(Gate::default());
+        self
     }
 
     /// The way for interim answers into this connection.
@@ -146,7 +160,26 @@ impl<T: AsyncRead + Unpin> AsyncRead for ClientIo<T> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(cx, buffer)
+        let this = &mut *self;
+        let Some(gate) = &mut this.gate else {
+            return Pin::new(&mut this.inner).poll_read(cx, buffer);
+        };
+        if gate.refused().is_some() {
+            let ending = gate.ending();
+            if ending.len() <= buffer.remaining() {
+                buffer.put_slice(ending);
+            }
+            return Poll::Ready(Ok(()));
+        }
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
+        let fresh = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+        let passed = gate.pass(fresh);
+        buffer.set_filled(before + passed);
+        if let Some(why) = gate.refused() {
+            debug!(why, "the client is refused");
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Visitor {
     pub site: Option<Arc<Site>>,
     /// Its place among all clients, held for as long as anything of its connection is under way: a
     /// tunnel counts as much as a request.
-    _place: Arc<(Connected, OwnedSemaphorePermit)>,
+    _connected: Arc<Connected>,
 }
 
 impl Visitor {
@@ -54,11 +54,11 @@ pub(super) async fn serve(
     peer: SocketAddr,
     place: OwnedSemaphorePermit,
 ) {
-    let place = Arc::new((daemon.count_connection(), place));
+    let connected = Arc::new(daemon.count_connection(place));
     if let Err(error) = stream.set_nodelay(true) {
         return debug!(%peer, %error, "the client has left already");
     }
-    let visitor = Visitor { peer, site: None, _place: place };
+    let visitor = Visitor { peer, site: None, _connected: connected };
     let served = speak(&daemon, stream, visitor);
     if let Err(error) = served.instrument(debug_span!("connection", %peer)).await {
         // A client that leaves in the middle is nobody's fault and nothing to act on.
@@ -77,7 +77,7 @@ where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let options = &daemon.config.options;
-    let io = ClientIo::new(stream, options.socket_timeout);
+    let io = ClientIo::new(stream, options.socket_timeout).gated();
     let client = Client { interims: io.interims(), visitor };
     let handler = Arc::clone(daemon);
     let service = service_fn(move |request| {

@@ -3,6 +3,7 @@
 pub mod client_io;
 pub mod connection;
 pub mod control;
+mod gate;
 pub mod listener;
 mod run;
 pub mod tasks;

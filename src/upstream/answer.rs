@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::SendRequest;
-use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use hyper::{Response, StatusCode};
+use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
+use hyper::{HeaderMap, Response, StatusCode};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep};
 
@@ -22,7 +22,7 @@ pub type Answer = Response<AnswerBody>;
 
 /// The connection an answer comes on, given back to the pool when its body has ended.
 #[derive(Debug)]
-pub struct Lease {
+pub(super) struct Lease {
     upstream: Arc<Upstream>,
     origin: Origin,
     sender: SendRequest<RequestBody>,
@@ -43,7 +43,7 @@ impl Lease {
         let Self { upstream, origin, sender, permit } = self;
         let tasks = upstream.tasks.clone();
         tasks.spawn(async move {
-            upstream.pool.give_back(&origin, sender).await;
+            upstream.pool.give_back(&origin, sender, || upstream.keeps_connections()).await;
             drop(permit);
         });
     }
@@ -75,12 +75,6 @@ impl AnswerBody {
             lease.give_back();
         }
     }
-
-    /// Takes the connection out of the pool's reach for good: it becomes another protocol.
-    #[must_use]
-    pub fn into_lease(mut self) -> Option<Lease> {
-        self.lease.take()
-    }
 }
 
 impl Body for AnswerBody {
@@ -94,7 +88,11 @@ impl Body for AnswerBody {
         if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) {
             let next = Instant::now() + self.patience;
             self.stall.as_mut().reset(next);
-            if frame.is_none() {
+            let is_last = frame.as_ref().is_none_or(|frame| {
+                frame.as_ref().is_ok_and(|frame| frame.is_trailers() || self.is_end_stream())
+            });
+            // Whoever has the last frame need not ask whether there is one more.
+            if is_last {
                 self.ended();
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Failure::from_exchange)));
@@ -134,6 +132,18 @@ pub(super) fn check(answer: &Response<Incoming>, may_switch: bool) -> Result<(),
         Ok(())
     } else {
         Err(Failure::Wrong("its transfer coding is not the one that was offered"))
+    }
+}
+
+/// Writes a length that an origin said more than once, once: RFC 9110 §8.6 lets a reader take
+/// `1000, 1000` for 1000, and hyper has, but nobody may pass it on like that.
+pub(super) fn say_length_once(fields: &mut HeaderMap) {
+    let Some(said) = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()) else {
+        return;
+    };
+    let first = said.split(',').next().unwrap_or_default().trim();
+    if let Ok(once) = HeaderValue::from_str(first) {
+        fields.insert(CONTENT_LENGTH, once);
     }
 }
 

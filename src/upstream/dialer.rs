@@ -43,17 +43,41 @@ impl Dialer {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Connects to `origin`. Dropping the future closes what was opened.
+    /// Connects to `origin`. Dropping the future closes what was opened, and so does a change of the
+    /// mode meanwhile.
     ///
     /// # Errors
     ///
     /// [`Failure::Offline`] without any look-up or socket in offline mode, else what the name
     /// server or the network said.
     pub async fn dial(&self, origin: &Origin) -> Result<TcpStream, Failure> {
-        if !self.mode.now().may_dial() {
-            self.refused.fetch_add(1, Ordering::Relaxed);
-            return Err(Failure::Offline);
+        self.allow()?;
+        let mut mode = self.mode.watch();
+        tokio::select! {
+            _offline = mode.wait_for(|mode| !mode.may_dial()) => self.allow().and(Err(Failure::Offline)),
+            dialled = self.dial_now(origin) => dialled,
         }
+    }
+
+    /// Whether the mode allows to dial.
+    pub(super) fn may_dial(&self) -> bool {
+        self.mode.now().may_dial()
+    }
+
+    /// Lets a request go out, or refuses and counts it.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] in offline mode.
+    pub(super) fn allow(&self) -> Result<(), Failure> {
+        if self.may_dial() {
+            return Ok(());
+        }
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        Err(Failure::Offline)
+    }
+
+    async fn dial_now(&self, origin: &Origin) -> Result<TcpStream, Failure> {
         let addresses = self.look_up(origin).await?;
         let stream = match timeout(self.connect_timeout, connect_any(addresses)).await {
             Ok(Ok(stream)) => stream,

@@ -67,12 +67,18 @@ pub enum Failure {
     /// The connection ended before the answer did.
     #[error("the connection ended before the answer did")]
     CutShort(#[source] hyper::Error),
+    /// A new connection was closed before a byte of the request was sent.
+    #[error("the connection was closed as soon as it stood")]
+    ClosedAtOnce,
     /// The client's own request body broke off or was bad.
     #[error("the request's body ended early")]
     RequestBody(#[source] hyper::Error),
     /// Everybody who wanted the answer has left.
     #[error("nobody waits for the answer any more")]
     Abandoned,
+    /// The task that fetched it panicked.
+    #[error("the download was ended by a fault of this program")]
+    Ours,
     /// The request cannot be put on the wire.
     #[error("the request cannot be sent: {0}")]
     Unsendable(&'static str),
@@ -98,6 +104,22 @@ impl Failure {
         !matches!(self, Failure::RequestBody(_) | Failure::Unsendable(_) | Failure::Abandoned)
     }
 
+    /// Whether not a byte of the request has left: it can be sent again whatever it does there.
+    #[must_use]
+    pub fn is_before_sending(&self) -> bool {
+        matches!(
+            self,
+            Failure::Offline
+                | Failure::UnknownHost { .. }
+                | Failure::LookupTimeout { .. }
+                | Failure::Refused { .. }
+                | Failure::Unreachable { .. }
+                | Failure::ConnectTimeout { .. }
+                | Failure::Busy { .. }
+                | Failure::ClosedAtOnce
+        )
+    }
+
     /// The status of our answer in place of the origin's (RFC 9110 §15.6.3, §15.6.5).
     #[must_use]
     pub fn status(&self) -> StatusCode {
@@ -108,6 +130,7 @@ impl Failure {
             | Failure::HeadTimeout
             | Failure::Stalled => StatusCode::GATEWAY_TIMEOUT,
             Failure::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Ours => StatusCode::INTERNAL_SERVER_ERROR,
             Failure::RequestBody(_) | Failure::Unsendable(_) => StatusCode::BAD_REQUEST,
             Failure::Abandoned
             | Failure::UnknownHost { .. }
@@ -115,6 +138,7 @@ impl Failure {
             | Failure::Unreachable { .. }
             | Failure::Malformed(_)
             | Failure::Wrong(_)
+            | Failure::ClosedAtOnce
             | Failure::CutShort(_) => StatusCode::BAD_GATEWAY,
         }
     }

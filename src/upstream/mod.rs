@@ -24,7 +24,7 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::client::conn::http1::SendRequest;
-use hyper::header::UPGRADE;
+use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use hyper::{HeaderMap, Request, Response, StatusCode, ext};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
@@ -32,7 +32,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::debug;
 
-pub use answer::{Answer, AnswerBody, Lease};
+use answer::Lease;
+pub use answer::{Answer, AnswerBody};
 pub use dialer::Dialer;
 pub use error::Failure;
 use pool::{Permit, Pool};
@@ -127,6 +128,12 @@ impl Upstream {
         self.pool.close_idle();
     }
 
+    /// Whether a connection that nobody uses is worth keeping. Once it is not, [`Self::close_idle`]
+    /// is called.
+    fn keeps_connections(&self) -> bool {
+        self.dialer.may_dial() && !self.tasks.is_stopping()
+    }
+
     /// Sends a request and waits for the head of its final answer; interim answers (1xx) go to
     /// `interim` as they come. Dropping the future abandons the exchange and its connection.
     ///
@@ -144,6 +151,8 @@ impl Upstream {
         interim: Option<mpsc::Sender<Interim>>,
     ) -> Result<Answer, Failure> {
         let permit = self.pool.permit(origin, self.limits.head_timeout).await?;
+        // The wait may have been long, and a connection of before is a socket outward too.
+        self.dialer.allow()?;
         let repeatable = head.method().is_safe() && matches!(body, Outbound::Empty);
         let copy = repeatable.then(|| head.clone());
         let activity = answer::Activity::new();
@@ -211,8 +220,9 @@ impl Upstream {
                 answered = tokio::time::timeout_at(limit, &mut answer) => answered,
             };
             match answered {
-                Ok(Ok(answer)) => {
+                Ok(Ok(mut answer)) => {
                     answer::check(&answer, may_switch).map_err(Refusal::Failed)?;
+                    answer::say_length_once(answer.headers_mut());
                     return Ok(answer);
                 }
                 Ok(Err(mut error)) => {
@@ -260,7 +270,7 @@ impl Refusal {
     fn into_failure(self) -> Failure {
         match self {
             Refusal::Failed(failure) => failure,
-            Refusal::Unsent(_) => Failure::Unsendable("the new connection ended at once"),
+            Refusal::Unsent(_) => Failure::ClosedAtOnce,
         }
     }
 }
@@ -271,6 +281,7 @@ fn prepare(
     activity: &answer::Activity,
     interim: Option<mpsc::Sender<Interim>>,
 ) -> Request<RequestBody> {
+    let streams = matches!(body, Outbound::Stream(_));
     let body = match body {
         Outbound::Empty => Empty::new().map_err(|never| match never {}).boxed_unsync(),
         Outbound::Whole(bytes) => Full::new(bytes).map_err(|never| match never {}).boxed_unsync(),
@@ -279,6 +290,10 @@ fn prepare(
         }
     };
     let mut request = head.map(|()| body);
+    if streams && !request.headers().contains_key(CONTENT_LENGTH) {
+        // hyper leaves the body of a GET out unless it is told how to frame it.
+        request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
     let activity = activity.clone();
     ext::on_informational(&mut request, move |answer| {
         if !activity.interim() {

@@ -71,12 +71,21 @@ impl Pool {
         None
     }
 
-    /// Takes a connection back once its answer has been read to the end.
-    pub(super) async fn give_back(&self, origin: &Origin, mut sender: Sender) {
+    /// Takes a connection back once its answer has been read to the end, if `is_wanted` says so.
+    pub(super) async fn give_back(
+        &self,
+        origin: &Origin,
+        mut sender: Sender,
+        is_wanted: impl FnOnce() -> bool,
+    ) {
         if !matches!(timeout(READY_WITHIN, sender.ready()).await, Ok(Ok(()))) {
             return;
         }
         let mut origins = self.lock();
+        // Asked under the lock: what is wanted no more from here on is found by `close_idle`.
+        if !is_wanted() {
+            return;
+        }
         let pool = self.of(&mut origins, origin);
         if pool.idle.len() < self.per_origin {
             pool.idle.push(Idle { sender, since: Instant::now() });

@@ -89,7 +89,7 @@ impl CanonicalUrl {
     /// Fails when host or port are malformed, when there is no host though the text does not begin
     /// with `/`, and when the text or its canonical form has more than [`MAX_LEN`] bytes.
     pub fn parse(text: &str, local: &LocalHost) -> Result<Self, ParseError> {
-        Self::read(text.as_bytes(), local, |end| text.get(..end).map(str::to_owned))
+        Self::read(text.as_bytes(), local, |end| text.get(..end))
     }
 
     /// The same, for what comes off the wire: bytes outside ASCII count as UTF-8 in the host and
@@ -99,23 +99,27 @@ impl CanonicalUrl {
     ///
     /// As [`parse`](Self::parse).
     pub fn parse_bytes(text: &[u8], local: &LocalHost) -> Result<Self, ParseError> {
-        Self::read(text, local, |end| text.get(..end).map(|name| ascii(name.to_vec())))
+        Self::read(text, local, |end| std::str::from_utf8(text.get(..end)?).ok())
     }
 
-    /// Reads from the front as long as the text is canonical, and the rest the long way; `take`
-    /// copies a canonical text up to its fragment.
-    fn read(
-        text: &[u8],
+    /// Reads from the front as long as the text is canonical, and the rest the long way; `name`
+    /// is the text up to its fragment.
+    fn read<'a>(
+        text: &'a [u8],
         local: &LocalHost,
-        take: impl Fn(usize) -> Option<String>,
+        name: impl Fn(usize) -> Option<&'a str>,
     ) -> Result<Self, ParseError> {
-        let Some(origin) = plain::origin(text).filter(|_| text.len() <= MAX_LEN) else {
+        if text.len() > MAX_LEN {
+            return Err(Kind::TooLong { length: text.len(), limit: MAX_LEN }.into());
+        }
+        let simple = plain::is_simple(text);
+        let Some(origin) = plain::origin(text, simple) else {
             return Self::from_clean(&clean(text)?, local);
         };
-        if let Some((path_end, name_end)) = plain::path_and_args(text, origin.path_start)
-            && let Some(text) = take(name_end)
+        if let Some((path_end, name_end)) = plain::path_and_args(text, origin.path_start, simple)
+            && let Some(name) = name(name_end)
         {
-            return Ok(Self::new(text, origin, path_end, name_end, local));
+            return Ok(Self::copy(name, origin, path_end, local));
         }
         // Nothing before the path is dropped here, so the offsets stay right.
         let text = clean(text)?;
@@ -124,6 +128,16 @@ impl CanonicalUrl {
         out.extend_from_slice(start);
         let (path, args) = cut_args(rest);
         Self::finish(out, origin, path, args, None, local)
+    }
+
+    /// Takes a text that is canonical, but for the path if that is empty.
+    fn copy(name: &str, origin: Origin, path_end: usize, local: &LocalHost) -> Self {
+        let slash = if path_end == origin.path_start { "/" } else { "" };
+        let mut text = String::with_capacity(name.len() + slash.len());
+        text.push_str(name);
+        text.push_str(slash);
+        let name_end = text.len();
+        Self::new(text, origin, path_end + slash.len(), name_end, local)
     }
 
     /// Reads a text that went through [`clean`]; a second time it might lose a blank at its end.
@@ -274,7 +288,7 @@ impl CanonicalUrl {
     #[must_use]
     pub fn key(&self) -> Key {
         if self.name_end == self.text.len() {
-            return Key::from_bytes(Sha256::digest(self.text.as_bytes()).into());
+            return Key::of(self.text.as_bytes());
         }
         Key::from_bytes(self.hash_secret().finalize().into())
     }

@@ -13,8 +13,7 @@ pub(crate) const PASSWORD: u8 = 1 << 2;
 pub(crate) const ARGS_AS_TYPED: u8 = 1 << 3;
 /// The path set without `.`, which may begin a dot segment.
 pub(crate) const PATH_NO_DOT: u8 = 1 << 4;
-/// Bytes of a host name that is canonical as it stands, IDNA and numbers apart; the `-` is not
-/// among them, because it may show that IDNA is not.
+/// Bytes of a host name that is canonical as it stands, IDNA and numbers apart.
 pub(crate) const PLAIN_HOST: u8 = 1 << 5;
 /// RFC 3986 §3.1: bytes of a protocol after its first letter.
 pub(crate) const PROTOCOL: u8 = 1 << 6;
@@ -53,7 +52,7 @@ const fn classes() -> [u8; 256] {
     table = put(table, b"!$()*,-./:_|~", FORM_ARGS | ARGS_AS_TYPED);
     table = put(table, b"!$*+,-.=_~", PASSWORD);
     table = put(table, b"&=+?", ARGS_AS_TYPED);
-    table = put(table, b"._", PLAIN_HOST);
+    table = put(table, b"-._", PLAIN_HOST);
     table = put(table, b"+-.", PROTOCOL);
     put(table, b"/?#\\", AUTHORITY_END)
 }

@@ -3,15 +3,11 @@
 //! What differs: a host is a name or an address under every protocol, not only under those that
 //! browsers know, since a proxy has to find it in any case.
 
-use std::net::Ipv6Addr;
-
-use idna::AsciiDenyList;
-
-use crate::coders::url_decode_generic;
+use crate::browser::{HostError, parse_host};
 use crate::encode::{PLAIN_HOST, split_run};
 use crate::error::{Kind, ParseError, excerpt};
 
-/// Bytes of the longest host that is looked at, percent-decoded. A name that can be resolved has
+/// Bytes of the longest host that is looked at, less its escapes. A name that can be resolved has
 /// 253; its longest spelling in UTF-8 is about four times that.
 pub(crate) const MAX_HOST_LEN: usize = 4096;
 
@@ -63,53 +59,37 @@ fn push_host(out: &mut Vec<u8>, text: &[u8]) -> Result<(), ParseError> {
     if text.is_empty() {
         return Err(Kind::NoHost.into());
     }
-    if take_plain(text).is_some_and(|(_, rest)| rest.is_empty()) {
+    if take_plain(text, false).is_some_and(|(_, rest)| rest.is_empty()) {
         out.extend_from_slice(text);
         return Ok(());
     }
-    if let [b'[', address @ .., b']'] = text {
-        let address = std::str::from_utf8(address).ok().and_then(|text| text.parse().ok());
-        let address = address.ok_or_else(|| Kind::BadIpv6 { host: excerpt(text) })?;
-        out.extend_from_slice(spell_ipv6(address).as_bytes());
-        return Ok(());
+    if text.len() > 3 * MAX_HOST_LEN {
+        // Each byte can be written as an escape of three.
+        return Err(Kind::HostTooLong { length: text.len(), limit: 3 * MAX_HOST_LEN }.into());
     }
-    let decoded = url_decode_generic(text);
-    if decoded.len() > MAX_HOST_LEN {
-        return Err(Kind::HostTooLong { length: decoded.len(), limit: MAX_HOST_LEN }.into());
-    }
-    let name = idna::domain_to_ascii_cow(&decoded, AsciiDenyList::URL)
-        .map_err(|_| Kind::BadHost { host: excerpt(&decoded) })?;
-    if name.is_empty() {
-        return Err(Kind::NoHost.into());
-    }
-    if ends_in_number(&name) {
-        let address = ipv4(&name).ok_or_else(|| Kind::BadIpv4 { host: excerpt(&decoded) })?;
-        out.extend_from_slice(std::net::Ipv4Addr::from(address).to_string().as_bytes());
-    } else {
-        out.extend_from_slice(name.as_bytes());
-    }
+    // What is no UTF-8 becomes U+FFFD, which is in no host.
+    let host = parse_host(&String::from_utf8_lossy(text), true).map_err(|error| {
+        let host = excerpt(text);
+        match error {
+            HostError::Empty => Kind::NoHost,
+            HostError::Bracket | HostError::Ipv6 => Kind::BadIpv6 { host },
+            HostError::Ipv4 => Kind::BadIpv4 { host },
+            HostError::Forbidden(_) | HostError::Domain => Kind::BadHost { host },
+        }
+    })?;
+    out.extend_from_slice(host.to_string().as_bytes());
     Ok(())
 }
 
 /// Takes a name, up to the first byte that is not of one. It is canonical as it stands: no number,
-/// and nothing IDNA has to look at. Nearly all names are.
-pub(crate) fn take_plain(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut rest = text;
-    loop {
-        let (run, stop) = split_run(rest, PLAIN_HOST);
-        match stop {
-            // Each label that IDNA has to check begins with `xn--`.
-            [b'-', b'-', ..] if run.ends_with(b"xn") => return None,
-            [b'-', after @ ..] => rest = after,
-            _ => {
-                rest = stop;
-                break;
-            }
-        }
-    }
-    let (host, rest) = text.split_at_checked(text.len() - rest.len())?;
+/// and nothing IDNA has to look at. Nearly all names are. `simple` says that no two hyphens follow
+/// each other.
+pub(crate) fn take_plain(text: &[u8], simple: bool) -> Option<(&[u8], &[u8])> {
+    let (host, rest) = split_run(text, PLAIN_HOST);
+    // Each label that IDNA has to check begins with `xn--`.
+    let coded = !simple && host.windows(4).any(|bytes| bytes == b"xn--");
     let number = last_label(host).first().is_some_and(u8::is_ascii_digit);
-    (!host.is_empty() && host.len() <= MAX_HOST_LEN && !number).then_some((host, rest))
+    (!host.is_empty() && host.len() <= MAX_HOST_LEN && !number && !coded).then_some((host, rest))
 }
 
 /// The last label, a dot at the very end disregarded.
@@ -117,73 +97,6 @@ fn last_label(name: &[u8]) -> &[u8] {
     let name = name.strip_suffix(b".").unwrap_or(name);
     let start = name.iter().rposition(|&byte| byte == b'.').map_or(0, |dot| dot + 1);
     name.get(start..).unwrap_or_default()
-}
-
-/// WHATWG URL §3.5, "ends in a number checker".
-fn ends_in_number(name: &str) -> bool {
-    let last = last_label(name.as_bytes());
-    !last.is_empty() && (last.iter().all(u8::is_ascii_digit) || ipv4_number(last).is_some())
-}
-
-/// WHATWG URL §3.5, "IPv4 parser": decimal, octal (`0…`) and hexadecimal (`0x…`) numbers, the last
-/// of which fills all octets that are left.
-fn ipv4(name: &str) -> Option<u32> {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    let mut address: u32 = 0;
-    let mut shift = 32;
-    let mut parts = name.split('.').peekable();
-    while let Some(part) = parts.next() {
-        let number = ipv4_number(part.as_bytes())?;
-        let (limit, by) = if parts.peek().is_some() { (256, 8) } else { (1 << shift, shift) };
-        if number >= limit || shift < by || shift == 0 {
-            return None;
-        }
-        shift -= by;
-        address |= u32::try_from(number << shift).ok()?;
-    }
-    Some(address)
-}
-
-fn ipv4_number(text: &[u8]) -> Option<u64> {
-    let (digits, radix) = match text {
-        [] => return None,
-        [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
-        [b'0', digits @ ..] => (digits, 8),
-        digits => (digits, 10),
-    };
-    let mut number: u64 = 0;
-    for &byte in digits {
-        let digit = char::from(byte).to_digit(radix)?;
-        number = number.saturating_mul(radix.into()).saturating_add(digit.into());
-    }
-    Some(number)
-}
-
-/// RFC 5952 §4, in brackets; the last 32 bits are in hex too, as browsers write them.
-fn spell_ipv6(address: Ipv6Addr) -> String {
-    use std::fmt::Write as _;
-
-    let groups = address.segments();
-    let (mut start, mut length) = (groups.len(), 1);
-    for from in 0..groups.len() {
-        let zeros = groups.iter().skip(from).take_while(|group| **group == 0).count();
-        if zeros > length {
-            (start, length) = (from, zeros);
-        }
-    }
-    let mut text = String::from("[");
-    for (position, group) in groups.iter().enumerate() {
-        if position == start {
-            text.push_str("::");
-        } else if position < start || position >= start + length {
-            if position > 0 && !text.ends_with(':') {
-                text.push(':');
-            }
-            let _ = write!(text, "{group:x}");
-        }
-    }
-    text.push(']');
-    text
 }
 
 /// Gives a host, and perhaps a port, its one spelling (`CanonicaliseHost`).

@@ -21,6 +21,8 @@ use crate::split::default_port;
 pub struct LocalHost {
     /// Canonical hosts, without the dot at the end that DNS allows; never empty.
     names: Vec<String>,
+    /// Bytes of the longest name.
+    longest: usize,
     http_port: u16,
     tls_port: Option<u16>,
 }
@@ -36,7 +38,12 @@ impl LocalHost {
         if names.is_empty() {
             return Err(Kind::NoLocalName.into());
         }
-        Ok(Self { names, http_port, tls_port })
+        Ok(Self::with(names, http_port, tls_port))
+    }
+
+    fn with(names: Vec<String>, http_port: u16, tls_port: Option<u16>) -> Self {
+        let longest = names.iter().map(String::len).max().unwrap_or(0);
+        Self { names, longest, http_port, tls_port }
     }
 
     /// The name in links to our own pages; an IPv6 address is in brackets.
@@ -72,8 +79,8 @@ impl LocalHost {
 
     /// Whether host and port (the protocol's own when none is written) are ours.
     pub(crate) fn is(&self, host: &str, protocol: &str, port: Option<u16>) -> bool {
-        // The name first: it nearly always differs, mostly in length.
-        self.has_name(host) && {
+        // Most hosts are longer than any of the names, with the dot at the end of one.
+        host.len() <= self.longest + 1 && self.has_name(host) && {
             let port = port.or_else(|| default_port(protocol.as_bytes()));
             port.is_some() && (port == Some(self.http_port) || port == self.tls_port)
         }
@@ -96,7 +103,7 @@ impl Default for LocalHost {
     /// `localhost`, `127.0.0.1` and `::1` at the ports 8080 and 8443.
     fn default() -> Self {
         let names = ["localhost", "127.0.0.1", "[::1]"].map(String::from).to_vec();
-        Self { names, http_port: 8080, tls_port: Some(8443) }
+        Self::with(names, 8080, Some(8443))
     }
 }
 

@@ -15,30 +15,76 @@ pub(crate) struct Origin {
     pub(crate) port: Option<u16>,
 }
 
-/// Reads protocol, host and port up to the path, which is there. `None` says that they are not
-/// canonical, or that it takes more to tell.
-pub(crate) fn origin(text: &[u8]) -> Option<Origin> {
-    let (protocol_end, default, rest) = match text {
-        [b'h', b't', b't', b'p', b's', b':', b'/', b'/', rest @ ..] => (5, 443, rest),
-        [b'h', b't', b't', b'p', b':', b'/', b'/', rest @ ..] => (4, 80, rest),
-        _ => return None,
+/// Whether there is nothing in `text` that the scans below would have to look at closely: no
+/// arguments, no fragment, no escape, no dot segment, no `--`, and nothing that a path doesn't keep.
+/// Most texts are such.
+///
+/// `false` says nothing: it is the answer for texts too short for this, too.
+pub(crate) fn is_simple(text: &[u8]) -> bool {
+    let (Some((_, bytes)), Some((_, before))) = (text.split_first(), text.split_last()) else {
+        return false;
     };
-    let (host, rest) = take_plain(rest)?;
+    // Sixteen at a time and no early exit, so that it becomes vector instructions. The last chunks
+    // overlap those before, since a remainder would be read byte by byte.
+    let (Some(last), Some(last_before)) = (bytes.last_chunk(), before.last_chunk()) else {
+        return false;
+    };
+    let (chunks, _) = bytes.as_chunks();
+    let (chunks_before, _) = before.as_chunks();
+    let mut odd = [0; 16];
+    for (before, chunk) in chunks_before.iter().zip(chunks) {
+        mark_odd(&mut odd, before, chunk);
+    }
+    mark_odd(&mut odd, last_before, last);
+    odd == [0; 16]
+}
+
+/// Marks each place where a byte, or a byte and the one before it, is not simple.
+#[inline]
+fn mark_odd(odd: &mut [u8; 16], before: &[u8; 16], bytes: &[u8; 16]) {
+    for (odd, (&before, &byte)) in odd.iter_mut().zip(before.iter().zip(bytes)) {
+        let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+        // `* + , - . / : ;` and digits.
+        let middle = byte.wrapping_sub(b'*') <= b';' - b'*';
+        let known = letter || middle || byte == b'_' || byte == b'~' || byte == b'=';
+        let dot_segment = before == b'/' && byte == b'.';
+        let hyphens = before == b'-' && byte == b'-';
+        *odd |= u8::from(!known || dot_segment || hyphens);
+    }
+}
+
+/// Reads protocol, host and port up to the path; `simple` is what [`is_simple`] says of the text.
+/// `None` says that they are not canonical, or that it takes more to tell.
+pub(crate) fn origin(text: &[u8], simple: bool) -> Option<Origin> {
+    // Which of the two it is can't be foreseen, so it is counted and not branched on.
+    let tls = usize::from(text.get(4) == Some(&b's'));
+    let protocol_end = 4 + tls;
+    let rest = text.strip_prefix(b"http")?.get(tls..)?.strip_prefix(b"://")?;
+    let (host, rest) = take_plain(rest, simple)?;
     let host_end = protocol_end + 3 + host.len();
     let (port, rest) = match rest {
-        [b'/', ..] => (None, rest),
-        [b':', rest @ ..] => take_port(rest, default)?,
+        [] | [b'/' | b'?' | b'#', ..] => (None, rest),
+        [b':', rest @ ..] => take_port(rest, if tls == 0 { 80 } else { 443 })?,
         _ => return None,
     };
     Some(Origin { protocol_end, host_end, path_start: text.len() - rest.len(), port })
 }
 
-/// Reads path and arguments up to the fragment or the end: where either ends.
-pub(crate) fn path_and_args(text: &[u8], path_start: usize) -> Option<(usize, usize)> {
+/// Reads path and arguments up to the fragment or the end: where either ends. The path may be
+/// empty, if nothing follows it.
+pub(crate) fn path_and_args(
+    text: &[u8],
+    path_start: usize,
+    simple: bool,
+) -> Option<(usize, usize)> {
+    if simple {
+        return Some((text.len(), text.len()));
+    }
     let rest = skip_path(text.get(path_start..)?)?;
     let path_end = text.len() - rest.len();
     let rest = match rest {
-        [b'?', args @ ..] => skip_args(args)?,
+        [b'?', args @ ..] if path_end > path_start => skip_args(args)?,
+        [b'?', ..] => return None,
         rest => rest,
     };
     Some((path_end, text.len() - rest.len()))
@@ -101,6 +147,14 @@ mod tests {
     use crate::split::clean;
     use crate::{CanonicalUrl, LocalHost};
 
+    const STARTS: &[&str] = &[
+        "http://",
+        "http://a/",
+        "https://a.b:1/",
+        "https://a?",
+        "http://www.a-b.example",
+        "https://www.example.org/a",
+    ];
     const PIECES: &[&str] = &[
         "a", "b-c", "x.y", "xn--", "1", "/", ".", "..", "?", "#", "&", "&amp", ";", "%", "%2F",
         "%2f", "%00", "%41", "%26", "%3B", "%20", "+", " ", "\t", ":80", ":8080", ":081", "@", "=",
@@ -112,12 +166,13 @@ mod tests {
 
         #[test]
         fn the_long_way_gives_the_same(
-            start in select(&["http://", "http://a/", "https://a.b:1/", "https://a?"][..]),
+            start in select(STARTS),
             rest in prop::collection::vec(select(PIECES), 0..10),
+            end in select(&["", "/long/enough"][..]),
         ) {
-            let text = [start, &rest.concat()].concat();
+            let text = [start, &rest.concat(), end].concat();
             let local = LocalHost::default();
-            if origin(text.as_bytes()).is_some() {
+            if origin(text.as_bytes(), is_simple(text.as_bytes())).is_some() {
                 let long = CanonicalUrl::from_clean(&clean(text.as_bytes()).unwrap(), &local);
                 prop_assert_eq!(CanonicalUrl::parse(&text, &local), long.clone());
                 prop_assert_eq!(CanonicalUrl::parse_bytes(text.as_bytes(), &local), long);
@@ -126,7 +181,32 @@ mod tests {
     }
 
     fn find(text: &str) -> Option<(usize, usize)> {
-        path_and_args(text.as_bytes(), origin(text.as_bytes())?.path_start)
+        let simple = is_simple(text.as_bytes());
+        path_and_args(text.as_bytes(), origin(text.as_bytes(), simple)?.path_start, simple)
+    }
+
+    #[test]
+    fn no_place_is_overlooked() {
+        let plain = "https://www.a-b.example:8080/a_b,c;d~e*f+g=h.i/Jj0/".as_bytes();
+        for end in 17..=plain.len() {
+            assert!(is_simple(&plain[..end]), "{end}");
+            for (at, odd) in (8..end - 1).flat_map(|at| {
+                ["/.", "--", "aé", "a%", "a&", "a?", "a#", "a@", "a ", "a\t", "a\0", "a\u{7f}"]
+                    .map(|odd| (at, odd))
+            }) {
+                let text = [&plain[..at], odd.as_bytes(), &plain[at + 2..end]].concat();
+                assert!(!is_simple(&text), "{}", String::from_utf8_lossy(&text));
+            }
+        }
+        assert!(!is_simple(b"http://a/") && !is_simple(b""));
+    }
+
+    #[test]
+    fn what_is_simple_stands_for_itself_in_a_path() {
+        for byte in 0..=u8::MAX {
+            let text = [b"http://www.a.example/a", &[byte][..]].concat();
+            assert!(!is_simple(&text) || is(byte, PATH), "{byte}");
+        }
     }
 
     #[test]
@@ -135,11 +215,13 @@ mod tests {
             "http://a/",
             "https://www.b-c.example:8443/a/b.c/d..;e/%C3%A9%2F?a=b&c;d=%26#e",
             "http://a:0/a.?&#b",
+            "http://a",
+            "http://a#b",
         ] {
             assert!(find(text).is_some(), "{text}");
         }
         for text in [
-            "http://a",
+            "http://a?b",
             "HTTP://a/",
             "http://A/",
             "http://1/",

@@ -75,7 +75,7 @@ fn each_verb_asks_and_tells() {
              download     1.5 kB of 3.0 kB http://a/\n\
              listening    127.0.0.1:8080, [::1]:8080\n\
              connections  4\n\
-             kept in      5 requests outward, while offline\n\
+             refused      5 connections outward, while offline\n\
              spool        /s\n\
              daemon       0.1.0, pid 7, since 2026-11-20T12:00:00Z\n",
         ),

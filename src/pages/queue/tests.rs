@@ -67,8 +67,8 @@ fn shows_why_and_when_and_what_can_be_done() {
         "<bdi>connection refused</bdi>",
         r#"name="key" value="f1""#,
         r#"name="token" value="f00""#,
-        r#"formaction="http://localhost:8080/control/retry">Retry</button>"#,
-        r#"formaction="http://localhost:8080/control/delete/req">Delete</button>"#,
+        r#"formaction="http://localhost:8080/control/retry" aria-label="Retry http://a.example/">Retry</button>"#,
+        r#"formaction="http://localhost:8080/control/delete/req" aria-label="Delete http://a.example/">Delete</button>"#,
         r#"formaction="http://localhost:8080/control/delete/req-all""#,
         r#"formaction="http://localhost:8080/control/fetch""#,
         "1 part of this page",
@@ -87,6 +87,12 @@ fn empty_and_offline() {
     let offline = page(&templates(), &shell(), &waiting, "t");
     assert!(!offline.body.contains("Fetch now"));
     assert!(offline.body.contains("when the proxy goes online"));
+    // What failed is not fetched again of itself, whatever the mode.
+    let failed = [item("http://a/", None, ItemState::Failed)];
+    for mode in [Mode::Online, Mode::Offline] {
+        let body = page(&templates(), &Shell { mode, ..shell() }, &failed, "t").body;
+        assert!(!body.contains("when the proxy goes online") && body.contains("Retry all"));
+    }
 }
 
 #[test]

@@ -196,10 +196,11 @@ impl Feed {
         }
     }
 
-    /// A reader from the first byte on; `None` when the first bytes are gone already.
+    /// A reader from the first byte on; `None` when some bytes are gone already: the disk has failed
+    /// and all other readers have had them.
     pub fn read(self: &Arc<Self>) -> Option<FeedReader> {
         let mut state = self.lock();
-        if state.on_disk == 0 && state.window_start > 0 {
+        if state.window_start > state.on_disk {
             return None;
         }
         let id = state.next_reader;
@@ -375,6 +376,25 @@ mod tests {
         assert_eq!(rest(&mut early).await.unwrap(), b"two three");
         assert_eq!(rest(&mut late).await.unwrap(), b"one two three");
         assert_eq!(feed.length(), 13);
+    }
+
+    #[tokio::test]
+    async fn nobody_joins_when_bytes_in_the_middle_are_gone() {
+        let disk = Arc::new(Memory::default());
+        let feed = Feed::new();
+        feed.set_disk(disk.clone());
+        let mut reader = feed.read().unwrap();
+        write(&feed, &disk, b"on the disk, ");
+        feed.spill();
+        assert!(feed.push(Bytes::from_static(b"in memory, ")).await);
+        assert!(feed.read().is_some(), "nothing is gone yet");
+        for _ in 0..2 {
+            reader.next().await.unwrap().unwrap();
+        }
+        assert!(feed.push(Bytes::from_static(b"and gone")).await);
+        assert!(feed.read().is_none());
+        feed.finish(End::Whole(None));
+        assert_eq!(rest(&mut reader).await.unwrap(), b"and gone");
     }
 
     #[tokio::test]

@@ -2,12 +2,14 @@
 //!
 //! A download runs in a task of its own, so that it does not end with the client that asked first.
 //! Whoever asks for the same thing meanwhile joins it: the same key, the same cookie, the same
-//! credentials, and, once the head is known, the same values of what the answer varies with.
+//! credentials, and, once the head is known, the same values of what the answer varies with. A form
+//! is never joined: two people who send the same words both want it done.
 
 mod feed;
 mod run;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -76,12 +78,19 @@ struct JoinKey {
     place: Key,
     cookie: Vec<HeaderValue>,
     credentials: Vec<HeaderValue>,
+    /// Different for each download that nobody can join.
+    alone: Option<u64>,
 }
 
 impl JoinKey {
     fn of(place: &Place, fields: &HeaderMap) -> Self {
         let all = |name: HeaderName| fields.get_all(name).iter().cloned().collect();
-        Self { place: place.key(), cookie: all(COOKIE), credentials: all(AUTHORIZATION) }
+        Self {
+            place: place.key(),
+            cookie: all(COOKIE),
+            credentials: all(AUTHORIZATION),
+            alone: None,
+        }
     }
 }
 
@@ -169,6 +178,9 @@ impl Download {
     #[must_use]
     pub fn serves(&self, request: &HeaderMap, answer: &HeaderMap) -> bool {
         list(answer, &VARY).all(|name| {
+            if name == "*" {
+                return false;
+            }
             let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return false };
             self.request.get_all(&name).iter().eq(request.get_all(&name).iter())
         })
@@ -179,6 +191,7 @@ impl Download {
 #[derive(Debug, Default)]
 pub struct Downloads {
     running: Mutex<HashMap<JoinKey, Arc<Download>>>,
+    begun_alone: AtomicU64,
 }
 
 /// A download, and whether it was begun for this caller.
@@ -205,8 +218,12 @@ impl Downloads {
 
     /// A download that nobody can join.
     #[must_use]
-    pub fn alone(place: &Place, request: &HeaderMap, now: SystemTime) -> Arc<Download> {
-        Arc::new(Download::new(JoinKey::of(place, request), place, request, now))
+    pub fn alone(&self, place: &Place, request: &HeaderMap, now: SystemTime) -> Arc<Download> {
+        let number = self.begun_alone.fetch_add(1, Ordering::Relaxed);
+        let key = JoinKey { alone: Some(number), ..JoinKey::of(place, request) };
+        let download = Arc::new(Download::new(key.clone(), place, request, now));
+        self.lock().insert(key, Arc::clone(&download));
+        download
     }
 
     /// All that run now, the oldest first.
@@ -228,6 +245,30 @@ impl Downloads {
     fn lock(&self) -> MutexGuard<'_, HashMap<JoinKey, Arc<Download>>> {
         // Each change of the map is one call.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sees to it that a download ends for all who wait for it, also when its task panics: else it
+/// would be joined for ever, and answer nobody.
+struct Watch<'a> {
+    downloads: &'a Downloads,
+    download: &'a Arc<Download>,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.downloads.leave(self.download);
+        if self.download.ended.borrow().is_some() {
+            return;
+        }
+        let failure = Arc::new(Failure::Ours);
+        self.download.feed.finish(End::Broken(Arc::clone(&failure)));
+        self.download.headed.send_if_modified(|headed| {
+            let is_missing = headed.is_none();
+            headed.get_or_insert_with(|| Headed::Failed(Arc::clone(&failure)));
+            is_missing
+        });
+        self.download.end(Outcome::Failed(failure));
     }
 }
 
@@ -256,5 +297,54 @@ impl Download {
 
     fn end(&self, outcome: Outcome) {
         self.ended.send_replace(Some(outcome));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    fn fields(rows: &[(&'static str, &'static str)]) -> HeaderMap {
+        let field = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        rows.iter().map(field).collect()
+    }
+
+    #[tokio::test]
+    async fn a_download_whose_task_panics_ends_for_all() {
+        let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let downloads = Downloads::default();
+        let join = || downloads.join(&Place::of(&url), &HeaderMap::new(), SystemTime::UNIX_EPOCH);
+        let Joined::New(download) = join() else { panic!("it is new") };
+        let mut reader = download.feed().read().unwrap();
+        drop(Watch { downloads: &downloads, download: &download });
+        assert!(matches!(download.head().await, Headed::Failed(_)));
+        assert!(matches!(download.outcome().await, Outcome::Failed(_)));
+        assert!(reader.next().await.unwrap().is_err());
+        assert!(matches!(join(), Joined::New(_)), "it is begun anew");
+    }
+
+    #[test]
+    fn an_answer_serves_those_who_ask_alike_in_what_it_varies_with() {
+        let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let first = fields(&[("accept-language", "en"), ("accept", "*/*")]);
+        let place = Place::of(&url);
+        let download = Downloads::default().alone(&place, &first, SystemTime::UNIX_EPOCH);
+        let german = fields(&[("accept-language", "de"), ("accept", "*/*")]);
+        for (vary, serves_same, serves_german) in [
+            ("", true, true),
+            ("Accept", true, true),
+            ("Accept-Language", true, false),
+            ("accept, ACCEPT-LANGUAGE", true, false),
+            ("*", false, false),
+            ("Accept, *", false, false),
+            ("not a name", false, false),
+        ] {
+            let answer = fields(&[("vary", vary)]);
+            assert_eq!(download.serves(&first, &answer), serves_same, "{vary}");
+            assert_eq!(download.serves(&german, &answer), serves_german, "{vary}");
+        }
     }
 }

@@ -9,10 +9,10 @@ use hyper::header::CONTENT_LENGTH;
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tracing::{debug, warn};
-use wwwoffle_spool::Writer;
+use wwwoffle_spool::{RequestKind, Writer};
 use wwwoffle_url::Key;
 
-use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome};
+use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome, Watch};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::proxy::fields::{complete_date, strip_one_hop};
@@ -26,10 +26,10 @@ const STRETCH: usize = 128 * 1024;
 
 /// Fetches what `job` says and serves all who joined `download`. Runs in a task of its own.
 ///
-/// Dropped, it leaves an unfinished file, which is discarded, and readers that wait for ever: it is
-/// dropped only with the whole runtime.
+/// Dropped, it leaves an unfinished file, which is discarded, and tells all readers that it broke off.
 pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
     let key = job.place.key();
+    let _watch = Watch { downloads: &daemon.downloads, download: &download };
     let outcome = fetch(&daemon, job, &download).await;
     daemon.downloads.leave(&download);
     debug!(url = download.url(), ?outcome, "download ended");
@@ -41,8 +41,10 @@ pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
 
 /// Takes a request off the queue whose answer has come by another way: somebody browsed there.
 async fn settle(daemon: &Daemon, key: Key) {
+    // A form that waits was sent and confirmed for itself: sending it once more is another one.
     let queued = daemon.store.spool().queue().summary(&key);
-    if queued.is_some() && !daemon.fetcher.is_active(&key) {
+    let is_answered = queued.is_some_and(|queued| queued.kind != RequestKind::Post);
+    if is_answered && !daemon.fetcher.is_active(&key) {
         if let Err(error) = daemon.store.dequeue(key).await {
             warn!(error = error_chain(&error), "a request that is answered stays on the queue");
         }
@@ -134,10 +136,11 @@ async fn receive(
                     warn!(url, error = error_chain(&error), "the page cannot be kept any further");
                     feed.spill();
                     let rest = pass_rest(body, stretch, gathered.end, feed).await;
-                    return Err(rest.map_or_else(
-                        |failure| broken(feed, failure),
-                        |()| Outcome::Unkeepable(Arc::new(error)),
-                    ));
+                    return Err(match rest {
+                        // Nobody has to read along: that it was not kept is what matters.
+                        Ok(()) | Err(Failure::Abandoned) => Outcome::Unkeepable(Arc::new(error)),
+                        Err(failure) => broken(feed, failure),
+                    });
                 }
             }
         }
@@ -216,6 +219,7 @@ async fn pass_rest(
     loop {
         for chunk in gathered.stretch {
             if !feed.push(chunk).await {
+                feed.finish(End::Broken(Arc::new(Failure::Abandoned)));
                 return Err(Failure::Abandoned);
             }
         }
