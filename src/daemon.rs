@@ -22,7 +22,7 @@ use crate::server::tasks::Tasks;
 use crate::store::Store;
 use crate::tls::Faces;
 use crate::tls::ca::Authority;
-use crate::upstream::{Dialer, Limits, Upstream};
+use crate::upstream::{Dialer, Limits, Tls, Upstream};
 
 /// The daemon: everything a request may need.
 #[derive(Debug)]
@@ -94,6 +94,7 @@ impl Daemon {
         let (mode, tasks) = (ModeSwitch::new(mode), Tasks::new());
         let options = &config.options;
         let dialer = Dialer::new(mode.clone(), options.dns_timeout, options.connect_timeout);
+        let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
         let limits = Limits {
             head_timeout: options.head_timeout,
             socket_timeout: options.socket_timeout,
@@ -107,7 +108,7 @@ impl Daemon {
         let mut name = [0; 4];
         getrandom::fill(&mut name)?;
         Ok(Arc::new(Self {
-            upstream: Upstream::new(dialer, tasks.clone(), limits),
+            upstream: Upstream::new(dialer, tls, tasks.clone(), limits),
             fetcher: Fetcher::new(),
             tickets: Tickets::new(),
             downloads: Downloads::default(),

@@ -1,11 +1,12 @@
-//! The one choice of cryptography for TLS, towards clients and towards origins.
+//! The cryptography under all TLS, chosen here and nowhere else.
 
 use std::sync::Arc;
 
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, ring};
 
-/// The provider that every TLS configuration of ours is built with.
+/// The implementation of ciphers, signatures and key exchanges that every TLS configuration is
+/// built with. None is installed for the process: what does not name this one does not build.
 #[must_use]
 pub fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
+    Arc::new(ring::default_provider())
 }

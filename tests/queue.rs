@@ -249,3 +249,21 @@ fn asking_twice_queues_once() {
     }
     assert_eq!(daemon.queue().len(), 1);
 }
+
+#[test]
+fn the_password_in_a_redirect_is_shown_nowhere() {
+    let (daemon, origin) =
+        (Daemon::configured("[options]\nlog-level = \"trace\"\n"), Origin::start());
+    let to = format!("http://user:sesame@{}/secret", origin.addr);
+    origin.say("/door", Answer::redirect(302, &to));
+    origin.say("/secret", Answer::html("inside"));
+    for _ in 0..2 {
+        let ran = daemon.run(&["get", &origin.url("/door")]);
+        assert_eq!(ran.status, 0, "{ran:?}");
+        assert!(ran.out.contains("/secret"), "{ran:?}");
+        assert!(!(ran.out + &ran.err).contains("sesame"));
+    }
+    let sent = &origin.asked("/secret")[0];
+    assert_eq!(sent.fields.get("Authorization"), Some("Basic dXNlcjpzZXNhbWU="));
+    assert!(!daemon.log().contains("sesame"), "{}", daemon.log());
+}

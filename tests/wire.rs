@@ -319,3 +319,30 @@ fn a_form_that_stops_coming_is_given_up() {
     assert_eq!(client.receive("POST").status, 408);
     assert_eq!(origin.count("/form"), 0);
 }
+
+#[test]
+fn interim_answers_lose_the_fields_of_one_connection() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: X-Hop\r\nX-Hop: 1";
+    origin.say("/hint", Answer::html("page").after(hint));
+    let answer = daemon.get(&origin.url("/hint"));
+    let fields = &answer.interim[0].fields;
+    assert_eq!(fields.get("Link"), Some("</a.css>"));
+    assert!(!fields.has("Connection") && !fields.has("X-Hop"), "{fields:?}");
+}
+
+#[test]
+fn an_origin_that_sends_interim_answers_only_is_given_up() {
+    let daemon = Daemon::configured("[options]\nhead-timeout = \"1s\"\n");
+    let origin = Origin::start();
+    origin.on("/soon", |exchange| {
+        loop {
+            exchange.send("HTTP/1.1 102 Processing\r\n\r\n")?;
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    });
+    let mut client = daemon.client();
+    client.patience(std::time::Duration::from_secs(15));
+    client.send(format!("GET {} HTTP/1.0\r\n\r\n", origin.url("/soon")));
+    assert_eq!(client.receive("GET").status, 502);
+}

@@ -35,6 +35,7 @@
 //! # Ok::<(), wwwoffle_config::Faults>(())
 //! ```
 
+mod authorities;
 pub mod describe;
 mod error;
 mod file;
@@ -50,6 +51,7 @@ mod spec;
 mod value;
 mod wildcard;
 
+pub use authorities::ExtraAuthorities;
 pub use error::{Fault, Faults};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;

@@ -5,6 +5,7 @@
 //! `Value` in the `value` module.
 
 use crate::{
+    authorities::ExtraAuthorities,
     noise::Noise,
     passed::Passed,
     ports::PortRanges,
@@ -172,6 +173,8 @@ schema! {
         "shipped-tunnel" => shipped_tunnel: bool = "true", Live;
         /// HTTPS that is refused; only protocol, host and port of a pattern count.
         "refuse" => refuse: UrlSpecSet = "[]", Live;
+        /// Authorities that origins may have their certificates from, besides those that the system trusts.
+        "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
     }
 
     /// Fetching what was asked for offline, once the line is back.

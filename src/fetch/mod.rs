@@ -2,7 +2,8 @@
 //!
 //! One task ([`work`]) looks at the queue, chooses what is due (`schedule`) and starts a task for
 //! each request it chose (`one`). A request leaves the queue only after its answer is kept, so a
-//! crash at any moment costs at worst a second fetch.
+//! crash at any moment costs at worst a second fetch; a form stays on it as failed while it is sent,
+//! so that a crash sends none twice.
 
 mod one;
 mod redirect;
@@ -18,7 +19,7 @@ use tracing::error;
 use wwwoffle_spool::{Error, RequestState};
 use wwwoffle_url::Key;
 
-pub(crate) use redirect::location;
+pub(crate) use redirect::{location, shown};
 pub use want::{WantError, Wanted, want};
 
 use crate::api::Event;

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tracing::{debug, warn};
 use wwwoffle_spool::{Outgoing, RequestKind, RequestState, Secrets};
 
-use super::redirect::{MAX_HOPS, location, redirected};
+use super::redirect::{MAX_HOPS, location, redirected, shown};
 use super::{spool_failed, want};
 use crate::api::Event;
 use crate::clock;
@@ -280,7 +280,7 @@ async fn follow(
     let event = Event::Redirect {
         url: outgoing.place.url().to_owned(),
         status: status.as_u16(),
-        location: Some(target.clone()),
+        location: shown(daemon, &target),
     };
     let next = successor(daemon, outgoing, request, status, &target);
     if let Some(next) = next {
@@ -320,8 +320,7 @@ fn successor(
         }
     };
     let old = of_url(base(outgoing), &daemon.local).ok()?;
-    let same_site = old.origin == resource.origin;
-    let parts = redirected(request, status, same_site);
+    let parts = redirected(request, status, &old.origin, &resource.origin);
     let keeps_body = parts.method == hyper::Method::POST;
     let body = keeps_body.then(|| Bytes::from(outgoing.body.clone()));
     let mut parts = parts;

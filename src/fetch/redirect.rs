@@ -1,9 +1,12 @@
 //! Following a redirect: the request that a browser would make next (RFC 9110 §15.4).
 
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, LOCATION};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, LOCATION, REFERER};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use wwwoffle_url::{Resolved, Rules, resolve};
+use wwwoffle_url::{CanonicalUrl, Resolved, Rules, resolve};
+
+use crate::daemon::Daemon;
+use crate::upstream::{Origin, Scheme};
 
 /// How many redirects in a row are followed; browsers stop at twenty.
 pub(super) const MAX_HOPS: u8 = 20;
@@ -20,11 +23,22 @@ pub(crate) fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Op
     }
 }
 
+/// A location as it may be shown: without the credentials it may have. `None` for what is no URL.
+pub(crate) fn shown(daemon: &Daemon, location: &str) -> Option<String> {
+    let url = CanonicalUrl::parse(location, &daemon.local).ok()?;
+    Some(url.as_str().to_owned())
+}
+
 /// Makes the request for the place a redirect leads to out of the one that was redirected: the
 /// method changes as it does in browsers, and what is secret goes to nobody else.
 ///
-/// `same_site` says that host and port stay the same.
-pub(super) fn redirected(mut request: Parts, status: StatusCode, same_site: bool) -> Parts {
+/// `from` and `to` are the origins before and after.
+pub(super) fn redirected(
+    mut request: Parts,
+    status: StatusCode,
+    from: &Origin,
+    to: &Origin,
+) -> Parts {
     let changes = match status.as_u16() {
         303 => request.method != Method::HEAD,
         301 | 302 => request.method == Method::POST,
@@ -35,7 +49,11 @@ pub(super) fn redirected(mut request: Parts, status: StatusCode, same_site: bool
         request.headers.remove(CONTENT_TYPE);
     }
     request.headers.remove(HOST);
-    if !same_site {
+    if from.scheme == Scheme::Https && to.scheme != Scheme::Https {
+        // RFC 9110 §10.1.3: what a secure page is called is not sent in clear.
+        request.headers.remove(REFERER);
+    }
+    if from != to {
         request.headers.remove(AUTHORIZATION);
         request.headers.remove(COOKIE);
     }
@@ -69,28 +87,46 @@ mod tests {
 
     #[test]
     fn the_method_and_the_secrets_follow_the_rules() {
-        for (method, status, same_site, want, secret) in [
-            ("GET", 302, true, "GET", true),
-            ("GET", 302, false, "GET", false),
-            ("POST", 301, true, "GET", true),
-            ("POST", 302, true, "GET", true),
-            ("POST", 303, true, "GET", true),
-            ("POST", 307, true, "POST", true),
-            ("POST", 308, false, "POST", false),
-            ("HEAD", 303, true, "HEAD", true),
+        let origin = |scheme| Origin { scheme, host: "h.example".to_owned(), port: 8080 };
+        let (same, to_tls) = (origin(Scheme::Http), origin(Scheme::Https));
+        let other = Origin { host: "o.example".to_owned(), ..same.clone() };
+        for (method, status, to, want, secret) in [
+            ("GET", 302, &same, "GET", true),
+            ("GET", 302, &other, "GET", false),
+            ("GET", 302, &to_tls, "GET", false),
+            ("POST", 301, &same, "GET", true),
+            ("POST", 302, &same, "GET", true),
+            ("POST", 303, &same, "GET", true),
+            ("POST", 307, &same, "POST", true),
+            ("POST", 308, &other, "POST", false),
+            ("HEAD", 303, &same, "HEAD", true),
         ] {
-            let request = Request::builder()
-                .method(method)
-                .header(HOST, "h.example")
-                .header(COOKIE, "a=b")
-                .body(())
-                .unwrap()
-                .into_parts()
-                .0;
-            let next = redirected(request, StatusCode::from_u16(status).unwrap(), same_site);
+            let request = request(method);
+            let next = redirected(request, StatusCode::from_u16(status).unwrap(), &same, to);
             assert_eq!(next.method.as_str(), want, "{method} {status}");
             assert_eq!(next.headers.contains_key(COOKIE), secret, "{method} {status}");
             assert!(!next.headers.contains_key(HOST));
         }
+    }
+
+    #[test]
+    fn what_a_secure_page_is_called_is_not_sent_in_clear() {
+        let origin = |scheme| Origin { scheme, host: "h.example".to_owned(), port: 80 };
+        for (from, to, kept) in [
+            (Scheme::Http, Scheme::Http, true),
+            (Scheme::Http, Scheme::Https, true),
+            (Scheme::Https, Scheme::Https, true),
+            (Scheme::Https, Scheme::Http, false),
+        ] {
+            let (from, to) = (origin(from), origin(to));
+            let next = redirected(request("GET"), StatusCode::FOUND, &from, &to);
+            assert_eq!(next.headers.contains_key(REFERER), kept, "{from:?} {to:?}");
+        }
+    }
+
+    fn request(method: &str) -> Parts {
+        let request = Request::builder().method(method).header(HOST, "h.example");
+        let request = request.header(COOKIE, "a=b").header(REFERER, "https://h.example/secret");
+        request.body(()).unwrap().into_parts().0
     }
 }

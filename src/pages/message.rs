@@ -1,5 +1,7 @@
 //! Message pages for refusals and failures: what happened, why, and what one can do.
 
+mod tls;
+
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -8,6 +10,8 @@ use super::{
     guard::Refusal,
     shown::{self, ShownTime, ShownUrl},
 };
+
+pub use tls::{BadCertificate, NoTls};
 
 /// What is to be told.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +107,20 @@ pub enum OriginFailure<'a> {
     Unreachable,
     /// It took too long.
     Timeout(Phase),
+    /// Its certificate is not good for it.
+    Certificate {
+        /// What is wrong with it.
+        fault: BadCertificate,
+        /// The particulars.
+        detail: &'a str,
+    },
+    /// There is no TLS connection to it.
+    Tls {
+        /// Why not.
+        fault: NoTls,
+        /// The particulars.
+        detail: &'a str,
+    },
     /// It closed the connection before its answer was whole.
     Closed,
     /// It said what is no HTTP.
@@ -118,6 +136,8 @@ pub enum Phase {
     Resolving,
     /// The connection.
     Connecting,
+    /// The TLS handshake.
+    Securing,
     /// The head of the answer.
     Head,
     /// More of the body.
@@ -185,7 +205,15 @@ impl Message<'_> {
     /// The foreign text that is shown set apart.
     fn detail(&self) -> Option<String> {
         match self {
-            Self::BadRequest { detail } | Self::SpoolFailed { detail } => Some(shown::text(detail)),
+            Self::BadRequest { detail }
+            | Self::SpoolFailed { detail }
+            | Self::OriginFailed {
+                failure:
+                    OriginFailure::BadAnswer(detail)
+                    | OriginFailure::Certificate { detail, .. }
+                    | OriginFailure::Tls { detail, .. },
+                ..
+            } => Some(shown::text(detail)),
             Self::Forbidden(refusal) => Some(refusal.to_string()),
             Self::NotFound { path } => Some(shown::text(path)),
             Self::MethodNotAllowed { method } | Self::OfflineRefused { method, .. } => {
@@ -194,9 +222,6 @@ impl Message<'_> {
             Self::PortBlocked { host_port }
             | Self::HostRefused { host_port }
             | Self::TunnelOffline { host_port } => Some(shown::text(host_port)),
-            Self::OriginFailed { failure: OriginFailure::BadAnswer(detail), .. } => {
-                Some(shown::text(detail))
-            }
             Self::OriginFailed { .. }
             | Self::Loop { .. }
             | Self::SpoolFull
@@ -386,6 +411,8 @@ impl OriginFailure<'_> {
                 "The network knows no way to the host.",
                 &[LINE, OFFLINE],
             ),
+            Self::Certificate { fault, .. } => return fault.words(),
+            Self::Tls { fault, .. } => return fault.words(),
             Self::Timeout(phase) => (504, phase.title(), phase.happened(), &[AGAIN, LINE, OFFLINE]),
             Self::Closed => (
                 502,
@@ -416,6 +443,7 @@ impl Phase {
         match self {
             Self::Resolving => "The name could not be resolved in time",
             Self::Connecting => "No connection in time",
+            Self::Securing => "No secure connection in time",
             Self::Head | Self::Body => "No answer in time",
         }
     }
@@ -424,6 +452,10 @@ impl Phase {
         match self {
             Self::Resolving => "The name service did not answer within the time allowed.",
             Self::Connecting => "The host did not accept the connection within the time allowed.",
+            Self::Securing => {
+                "The host accepted the connection, and did not complete the TLS handshake in the \
+                 time allowed. Nothing of the request was sent to it."
+            }
             Self::Head => {
                 "The host accepted the connection, and did not answer in the time allowed."
             }

@@ -48,7 +48,7 @@ use tracing::debug;
 use self::ask::Ask;
 use self::body::Body;
 use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
-use self::fields::{has_passed, list};
+use self::fields::{has_passed, list, strip_one_hop};
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
 use crate::clock;
@@ -58,6 +58,10 @@ use crate::pages::message::Message;
 use crate::server::client_io::Interims;
 use crate::server::connection::Visitor;
 use crate::store::Kept;
+use crate::upstream::Interim;
+
+/// How many interim answers may wait for a client.
+const MAX_INTERIMS: usize = 8;
 
 /// Whom a request comes from.
 #[derive(Clone, Debug)]
@@ -66,6 +70,14 @@ pub struct Client {
     pub interims: Interims,
     /// Whose connection it is.
     pub visitor: Visitor,
+}
+
+impl Client {
+    /// Passes an interim answer on, less what was meant for our hop.
+    fn tell(&self, (status, mut fields): Interim) {
+        strip_one_hop(&mut fields);
+        self.interims.send(status, &fields);
+    }
 }
 
 /// Answers one request. Dropping it is what happens when the client leaves: a download that it

@@ -15,13 +15,10 @@ use super::fields::{CACHE_STATUS, add_via, complete_date, strip_one_hop};
 use super::reply;
 use super::status::{CacheStatus, NotStored};
 use super::tunnel::splice;
-use super::{Client, Rest};
+use super::{Client, MAX_INTERIMS, Rest};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::upstream::{Answer, Failure, Interim, Outbound};
-
-/// How many interim answers may wait for a client.
-const MAX_INTERIMS: usize = 8;
 
 /// Sends the request on, streaming its body, and streams the answer back.
 pub(super) async fn pass(
@@ -46,7 +43,7 @@ pub(super) async fn pass(
     let answer = loop {
         tokio::select! {
             biased;
-            Some((status, fields)) = interims.recv() => client.interims.send(status, &fields),
+            Some(interim) = interims.recv() => client.tell(interim),
             answer = &mut exchange => break answer,
         }
     };

@@ -11,9 +11,9 @@ use super::intent::Intent;
 use super::status::CacheStatus;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
-use crate::pages::message::{Message, OriginFailure, Phase, page};
+use crate::pages::message::{BadCertificate, Message, NoTls, OriginFailure, Phase, page};
 use crate::pages::{Page, Shell};
-use crate::upstream::Failure;
+use crate::upstream::{CertificateFault, Failure, TlsFault};
 
 /// A page as a response.
 #[must_use]
@@ -110,12 +110,38 @@ pub(super) fn origin_failure<'a>(
         Failure::ConnectTimeout { .. } | Failure::Busy { .. } => {
             OriginFailure::Timeout(Phase::Connecting)
         }
+        Failure::HandshakeTimeout { .. } => OriginFailure::Timeout(Phase::Securing),
+        Failure::Certificate { fault, .. } => {
+            OriginFailure::Certificate { fault: bad_certificate(fault), detail: chain }
+        }
+        Failure::Tls { fault: TlsFault::NotTls, .. } => {
+            OriginFailure::Tls { fault: NoTls::NotSpoken, detail: chain }
+        }
         Failure::HeadTimeout => OriginFailure::Timeout(Phase::Head),
         Failure::Stalled => OriginFailure::Timeout(Phase::Body),
         Failure::Malformed(error) if error.is_parse_too_large() => OriginFailure::HeadTooLarge,
         Failure::Malformed(_) | Failure::Wrong(_) => OriginFailure::BadAnswer(chain),
-        Failure::CutShort(_) | Failure::ClosedAtOnce | Failure::Abandoned => OriginFailure::Closed,
+        Failure::CutShort(_)
+        | Failure::ClosedAtOnce
+        | Failure::Abandoned
+        | Failure::Tls { fault: TlsFault::CutShort(_), .. } => OriginFailure::Closed,
+        Failure::Tls { .. } | Failure::Alert(_) => {
+            OriginFailure::Tls { fault: NoTls::NoAgreement, detail: chain }
+        }
     })
+}
+
+fn bad_certificate(fault: &CertificateFault) -> BadCertificate {
+    match fault {
+        CertificateFault::Expired(_) => BadCertificate::Expired,
+        CertificateFault::NotYetValid(_) => BadCertificate::NotYetValid,
+        CertificateFault::WrongName { .. } => BadCertificate::WrongName,
+        CertificateFault::UnknownIssuer | CertificateFault::OfAuthority => {
+            BadCertificate::UnknownIssuer
+        }
+        CertificateFault::Revoked => BadCertificate::Revoked,
+        CertificateFault::Other(_) => BadCertificate::Unusable,
+    }
 }
 
 /// The answer when the spool itself fails.

@@ -7,7 +7,7 @@ use hyper::{HeaderMap, Method, Uri, Version};
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
 use super::site::Site;
-use crate::upstream::Origin;
+use crate::upstream::{Origin, Scheme as Spoken};
 
 /// What a request is about.
 #[derive(Debug)]
@@ -134,12 +134,12 @@ pub fn of_url(text: &str, local: &LocalHost) -> Result<Resource, BadTarget> {
 }
 
 fn resource(url: CanonicalUrl, host: &str, uri: &Uri) -> Result<Resource, BadTarget> {
-    if !matches!(url.protocol(), "http" | "https") {
+    let Some(scheme) = Spoken::of(url.protocol()) else {
         return Err(BadTarget::Protocol(url.protocol().to_owned()));
-    }
+    };
     let port = url.port_or_default().ok_or_else(|| BadTarget::Port(host.to_owned()))?;
     Ok(Resource {
-        origin: Origin { host: url.host().to_owned(), port },
+        origin: Origin { scheme, host: url.host().to_owned(), port },
         host: HeaderValue::from_str(host).map_err(|_| form(uri))?,
         path: uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/")),
         url,
@@ -160,7 +160,8 @@ fn host_field(fields: &HeaderMap, version: Version) -> Result<Option<&str>, BadT
 fn tunnel(authority: &Authority) -> Result<Origin, BadTarget> {
     match authority.port_u16() {
         Some(port) if port > 0 && !authority.as_str().contains('@') => {
-            Ok(Origin { host: authority.host().to_owned(), port })
+            // Nobody says what will be spoken inside; only host and port are used.
+            Ok(Origin { scheme: Spoken::Https, host: authority.host().to_owned(), port })
         }
         _ => Err(BadTarget::Port(authority.to_string())),
     }
@@ -219,6 +220,22 @@ mod tests {
                 "GET http://u:p@h.example",
                 &["h"],
                 "http://h.example/ | h.example:80 | h.example | /",
+            ),
+            // Ports default to the scheme's own, and are no part of the key then.
+            (
+                "GET https://Example.ORG/a?b",
+                &["example.org"],
+                "https://example.org/a?b | example.org:443 | Example.ORG | /a?b",
+            ),
+            (
+                "GET https://u:p@h.example:443/",
+                &["h.example"],
+                "https://h.example/ | h.example:443 | h.example:443 | /",
+            ),
+            (
+                "GET https://[2001:db8::1]:8443/",
+                &["x"],
+                "https://[2001:db8::1]:8443/ | [2001:db8::1]:8443 | [2001:db8::1]:8443 | /",
             ),
             (
                 "GET /x?y",
@@ -294,6 +311,10 @@ mod tests {
         let found = of_url("http://H.example/%7Ea?b#c", &LocalHost::default()).unwrap();
         assert_eq!(found.path, "/%7Ea?b");
         assert_eq!(found.host, "H.example");
+        assert_eq!(found.origin.scheme, Spoken::Http);
+        let secure = of_url("https://h.example/", &LocalHost::default()).unwrap();
+        assert_eq!((secure.origin.scheme, secure.origin.port), (Spoken::Https, 443));
+        assert!(of_url("ftp://h.example/", &LocalHost::default()).is_err());
         assert!(of_url("http://localhost:8080/queue/", &LocalHost::default()).is_err());
         assert!(of_url("/queue/", &LocalHost::default()).is_err());
     }

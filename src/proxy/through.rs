@@ -7,20 +7,17 @@ use hyper::{HeaderMap, Response, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
 
-use super::Client;
 use super::ask::Ask;
 use super::body::{self, Body};
 use super::conditional::{self, Conditions};
 use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run};
 use super::fields::{CACHE_STATUS, add_via};
 use super::status::{CacheStatus, NotStored};
+use super::{Client, MAX_INTERIMS};
 use super::{kept, pass, reply};
 use crate::daemon::Daemon;
 use crate::store::Kept;
 use crate::upstream::{Failure, Interim};
-
-/// How many interim answers may wait for a client.
-const MAX_INTERIMS: usize = 8;
 
 /// Asks the origin, joining whoever asks the same already, and answers with what comes.
 ///
@@ -137,9 +134,7 @@ impl Turn<'_> {
         loop {
             tokio::select! {
                 biased;
-                Some((status, fields)) = interims.recv() => {
-                    self.client.interims.send(status, &fields);
-                }
+                Some(interim) = interims.recv() => self.client.tell(interim),
                 headed = &mut headed => return headed,
             }
         }

@@ -57,13 +57,20 @@ pub struct AnswerBody {
     incoming: Incoming,
     lease: Option<Lease>,
     stall: Pin<Box<Sleep>>,
+    /// Whether the origin is waited for, and so the clock runs. While nobody asks for the next
+    /// piece, because the client is slow, the origin is not to blame.
+    waiting: bool,
     patience: Duration,
 }
 
 impl AnswerBody {
     pub(super) fn new(incoming: Incoming, lease: Lease, patience: Duration) -> Self {
+        Self::with(incoming, Some(lease), patience)
+    }
+
+    fn with(incoming: Incoming, lease: Option<Lease>, patience: Duration) -> Self {
         let stall = Box::pin(tokio::time::sleep(patience));
-        let mut body = Self { incoming, lease: Some(lease), stall, patience };
+        let mut body = Self { incoming, lease, stall, waiting: false, patience };
         if body.incoming.is_end_stream() {
             body.ended();
         }
@@ -86,8 +93,7 @@ impl Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) {
-            let next = Instant::now() + self.patience;
-            self.stall.as_mut().reset(next);
+            self.waiting = false;
             let is_last = frame.as_ref().is_none_or(|frame| {
                 frame.as_ref().is_ok_and(|frame| frame.is_trailers() || self.is_end_stream())
             });
@@ -96,6 +102,11 @@ impl Body for AnswerBody {
                 self.ended();
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Failure::from_exchange)));
+        }
+        if !self.waiting {
+            self.waiting = true;
+            let limit = Instant::now() + self.patience;
+            self.stall.as_mut().reset(limit);
         }
         ready!(self.stall.as_mut().poll(cx));
         self.lease = None;
@@ -226,5 +237,56 @@ impl Body for Watched {
 
     fn size_hint(&self) -> SizeHint {
         self.incoming.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::tasks::Tasks;
+    use http_body_util::{BodyExt, Empty};
+    use hyper::Request;
+    use hyper::client::conn::http1;
+    use hyper_util::rt::TokioIo;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::time::{advance, sleep};
+
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    /// An answer of which two bytes of four have been read, and the origin's end of it.
+    async fn half_read() -> (AnswerBody, DuplexStream, impl Sized) {
+        let (ours, mut origin) = duplex(4096);
+        let handshake = http1::handshake::<_, Empty<Bytes>>(TokioIo::new(ours));
+        let (mut sender, connection) = handshake.await.unwrap();
+        Tasks::new().spawn(async move { drop(connection.await) });
+        let answer = async {
+            // hyper takes what comes before the request for nobody's answer.
+            origin.read_u8().await.unwrap();
+            origin.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab").await.unwrap();
+        };
+        let request = sender.send_request(Request::new(Empty::new()));
+        let (answer, ()) = tokio::join!(request, answer);
+        let answer = answer.unwrap();
+        let mut body = AnswerBody::with(answer.into_body(), None, PATIENCE);
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "ab");
+        (body, origin, sender)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_origin_that_stops_is_given_up() {
+        let (mut body, _origin, _sender) = half_read().await;
+        assert!(matches!(body.frame().await, Some(Err(Failure::Stalled))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_origin_is_not_to_blame_while_nobody_asks_for_more() {
+        let (mut body, mut origin, _sender) = half_read().await;
+        advance(PATIENCE * 2).await;
+        let more = async {
+            sleep(PATIENCE / 2).await;
+            origin.write_all(b"cd").await.unwrap();
+        };
+        let (frame, ()) = tokio::join!(body.frame(), more);
+        assert_eq!(frame.unwrap().unwrap().into_data().unwrap(), "cd");
     }
 }

@@ -1,13 +1,16 @@
 //! The one place that opens a connection outward, and refuses to in offline mode.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::{Failure, Origin};
@@ -20,6 +23,10 @@ const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
 /// How many addresses of one name are tried.
 const MAX_ADDRESSES: usize = 8;
 
+/// How many names are looked up at once. Each look-up holds a thread, of which the spool needs some
+/// too: with a dead name server all of them would wait for it, and no kept page could be read.
+const MAX_LOOKUPS: usize = 64;
+
 /// Opens connections to origins, if the mode allows.
 #[derive(Debug)]
 pub struct Dialer {
@@ -27,6 +34,7 @@ pub struct Dialer {
     dns_timeout: Duration,
     connect_timeout: Duration,
     refused: AtomicU64,
+    lookups: Arc<Semaphore>,
 }
 
 impl Dialer {
@@ -34,7 +42,8 @@ impl Dialer {
     /// connecting after it.
     #[must_use]
     pub fn new(mode: ModeSwitch, dns_timeout: Duration, connect_timeout: Duration) -> Self {
-        Self { mode, dns_timeout, connect_timeout, refused: AtomicU64::new(0) }
+        let (refused, lookups) = (AtomicU64::new(0), Arc::new(Semaphore::new(MAX_LOOKUPS)));
+        Self { mode, dns_timeout, connect_timeout, refused, lookups }
     }
 
     /// How many connections were refused because the mode was offline.
@@ -97,10 +106,24 @@ impl Dialer {
     }
 
     async fn look_up(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
-        let host = origin.host.trim_start_matches('[').trim_end_matches(']');
-        // getaddrinfo follows a changed resolv.conf, which a resolver of our own would not.
-        let found = timeout(self.dns_timeout, tokio::net::lookup_host((host, origin.port))).await;
-        match found {
+        let host = origin.host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        if let Ok(address) = host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(address, origin.port)]);
+        }
+        let (lookups, port) = (Arc::clone(&self.lookups), origin.port);
+        let found = timeout(self.dns_timeout, async move {
+            let turn = lookups.acquire_owned().await.map_err(io::Error::other)?;
+            spawn_blocking(move || {
+                // getaddrinfo follows a changed resolv.conf, which a resolver of our own would not.
+                // It cannot be stopped, so its turn ends when it does, and not when nobody waits.
+                let found = (host.as_str(), port).to_socket_addrs();
+                drop(turn);
+                found
+            })
+            .await
+            .map_err(io::Error::other)?
+        });
+        match found.await {
             Ok(Ok(addresses)) => Ok(addresses.take(MAX_ADDRESSES).collect()),
             Ok(Err(source)) => Err(Failure::UnknownHost { host: origin.host.clone(), source }),
             Err(_) => Err(Failure::LookupTimeout { host: origin.host.clone() }),
@@ -135,6 +158,7 @@ async fn connect_any(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
 mod tests {
     use super::*;
     use crate::mode::Mode;
+    use crate::upstream::Scheme;
 
     fn dialer(mode: Mode) -> Dialer {
         let patience = Duration::from_secs(10);
@@ -145,7 +169,7 @@ mod tests {
     async fn offline_opens_nothing_and_counts() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let origin = Origin { host: "127.0.0.1".to_owned(), port };
+        let origin = Origin { scheme: Scheme::Http, host: "127.0.0.1".to_owned(), port };
         let offline = dialer(Mode::Offline);
         assert!(matches!(offline.dial(&origin).await, Err(Failure::Offline)));
         assert_eq!(offline.refused(), 1);
@@ -158,10 +182,27 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);
-        let origin = Origin { host: "127.0.0.1".to_owned(), port };
+        let origin = Origin { scheme: Scheme::Http, host: "127.0.0.1".to_owned(), port };
         let failure = dialer(Mode::Online).dial(&origin).await.unwrap_err();
         assert_eq!(failure.to_string(), format!("127.0.0.1:{port} refuses the connection"));
         assert!(failure.may_pass());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn names_wait_for_their_turn_and_addresses_need_none() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let dialer = dialer(Mode::Online);
+        let turns = u32::try_from(MAX_LOOKUPS).unwrap();
+        let all = dialer.lookups.clone().acquire_many_owned(turns).await.unwrap();
+        let name = Origin { scheme: Scheme::Http, host: "localhost".to_owned(), port };
+        assert!(matches!(dialer.look_up(&name).await, Err(Failure::LookupTimeout { .. })));
+        for host in ["127.0.0.1", "[::1]"] {
+            let address = Origin { scheme: Scheme::Http, host: host.to_owned(), port };
+            assert_eq!(dialer.look_up(&address).await.unwrap().len(), 1, "{host}");
+        }
+        drop(all);
+        assert!(!dialer.look_up(&name).await.unwrap().is_empty());
     }
 
     #[tokio::test]

@@ -4,6 +4,8 @@ use std::io;
 
 use hyper::StatusCode;
 
+use super::tls_error::{CertificateFault, Handshake, TlsFault, alert_in};
+
 /// A request that got no usable answer from its origin.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -46,6 +48,32 @@ pub enum Failure {
         /// Host and port dialled.
         authority: String,
     },
+    /// The connection stands, the TLS handshake on it was not completed in time.
+    #[error("{authority} does not complete the TLS handshake")]
+    HandshakeTimeout {
+        /// Host and port.
+        authority: String,
+    },
+    /// The origin cannot prove who it is. Nothing was sent to it.
+    #[error("the certificate of {authority} is refused: {fault}")]
+    Certificate {
+        /// Host and port.
+        authority: String,
+        /// What is wrong with it.
+        fault: CertificateFault,
+    },
+    /// No TLS connection came about, or the origin ended it by an alert.
+    #[error("there is no TLS connection to {authority}")]
+    Tls {
+        /// Host and port.
+        authority: String,
+        /// Why not.
+        #[source]
+        fault: TlsFault,
+    },
+    /// The origin ended a TLS connection that stood, and said why.
+    #[error("the origin ended the TLS connection")]
+    Alert(#[source] TlsFault),
     /// All connections to this origin stayed busy for too long.
     #[error("too many requests to {authority} are waiting already")]
     Busy {
@@ -92,16 +120,33 @@ impl Failure {
             Failure::Malformed(error)
         } else if error.is_user() || error.is_body_write_aborted() {
             Failure::RequestBody(error)
+        } else if let Some(alert) = alert_in(&error) {
+            Failure::Alert(TlsFault::Alert(alert))
         } else {
             Failure::CutShort(error)
         }
     }
 
+    /// Turns the account of a failed TLS handshake with `authority` into ours.
+    pub(super) fn from_handshake(authority: String, error: io::Error) -> Self {
+        match Handshake::of(error) {
+            Handshake::Certificate(fault) => Failure::Certificate { authority, fault },
+            Handshake::Tls(fault) => Failure::Tls { authority, fault },
+        }
+    }
+
     /// Whether the same request may well succeed later: the line, the name server or the origin
-    /// had a bad moment. A malformed answer counts too, for it is often a broken middlebox.
+    /// had a bad moment. A malformed answer counts too, for it is often a broken middlebox; a bad
+    /// certificate does not, for nothing but a person's doing makes it good.
     #[must_use]
     pub fn may_pass(&self) -> bool {
-        !matches!(self, Failure::RequestBody(_) | Failure::Unsendable(_) | Failure::Abandoned)
+        !matches!(
+            self,
+            Failure::Certificate { .. }
+                | Failure::RequestBody(_)
+                | Failure::Unsendable(_)
+                | Failure::Abandoned
+        )
     }
 
     /// Whether not a byte of the request has left: it can be sent again whatever it does there.
@@ -115,6 +160,9 @@ impl Failure {
                 | Failure::Refused { .. }
                 | Failure::Unreachable { .. }
                 | Failure::ConnectTimeout { .. }
+                | Failure::HandshakeTimeout { .. }
+                | Failure::Certificate { .. }
+                | Failure::Tls { .. }
                 | Failure::Busy { .. }
                 | Failure::ClosedAtOnce
         )
@@ -127,6 +175,7 @@ impl Failure {
             Failure::Offline
             | Failure::LookupTimeout { .. }
             | Failure::ConnectTimeout { .. }
+            | Failure::HandshakeTimeout { .. }
             | Failure::HeadTimeout
             | Failure::Stalled => StatusCode::GATEWAY_TIMEOUT,
             Failure::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
@@ -136,6 +185,9 @@ impl Failure {
             | Failure::UnknownHost { .. }
             | Failure::Refused { .. }
             | Failure::Unreachable { .. }
+            | Failure::Certificate { .. }
+            | Failure::Tls { .. }
+            | Failure::Alert(_)
             | Failure::Malformed(_)
             | Failure::Wrong(_)
             | Failure::ClosedAtOnce

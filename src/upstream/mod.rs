@@ -3,6 +3,7 @@
 //! ```text
 //! Upstream::send ── Pool ── kept-alive connection, at most so many to an origin
 //!                    └───── Dialer ── the only outward connect, refused in offline mode
+//!                            └─── Tls, for https: the origin's certificate is verified
 //! ```
 //!
 //! A request that was given to a kept-alive connection which the origin had just closed is sent
@@ -13,6 +14,8 @@ mod answer;
 mod dialer;
 mod error;
 mod pool;
+mod tls;
+mod tls_error;
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +30,7 @@ use hyper::client::conn::http1::SendRequest;
 use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use hyper::{HeaderMap, Request, Response, StatusCode, ext};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::debug;
@@ -37,6 +40,8 @@ pub use answer::{Answer, AnswerBody};
 pub use dialer::Dialer;
 pub use error::Failure;
 use pool::{Permit, Pool};
+pub use tls::Tls;
+pub use tls_error::{CertificateFault, TlsFault};
 
 use crate::server::tasks::Tasks;
 
@@ -58,9 +63,32 @@ pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 /// An interim answer (1xx) on its way to the client.
 pub type Interim = (StatusCode, HeaderMap);
 
-/// The machine and port a URL names.
+/// How an origin is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// HTTP over TCP.
+    Http,
+    /// HTTP over TLS.
+    Https,
+}
+
+impl Scheme {
+    /// The scheme of this name, in lower case; `None` for one that is not fetched.
+    #[must_use]
+    pub fn of(protocol: &str) -> Option<Self> {
+        match protocol {
+            "http" => Some(Self::Http),
+            "https" => Some(Self::Https),
+            _ => None,
+        }
+    }
+}
+
+/// The origin a URL names (RFC 6454 §4). Shown as host and port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
+    /// What is spoken there.
+    pub scheme: Scheme,
     /// A name or an address, IPv6 in brackets.
     pub host: String,
     /// The TCP port.
@@ -101,17 +129,18 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct Upstream {
     dialer: Dialer,
+    tls: Tls,
     pool: Pool,
     tasks: Tasks,
     limits: Limits,
 }
 
 impl Upstream {
-    /// An upstream that dials through `dialer` and runs its connections in `tasks`.
+    /// An upstream that dials through `dialer`, secures with `tls` and runs its connections in `tasks`.
     #[must_use]
-    pub fn new(dialer: Dialer, tasks: Tasks, limits: Limits) -> Arc<Self> {
+    pub fn new(dialer: Dialer, tls: Tls, tasks: Tasks, limits: Limits) -> Arc<Self> {
         let pool = Pool::new(limits.per_origin, limits.idle_timeout);
-        let upstream = Arc::new(Self { dialer, pool, tasks, limits });
+        let upstream = Arc::new(Self { dialer, tls, pool, tasks, limits });
         let sweeper = Arc::clone(&upstream);
         upstream.tasks.spawn(async move { sweeper.sweep_until_stop().await });
         upstream
@@ -184,11 +213,22 @@ impl Upstream {
 
     async fn connect(&self, origin: &Origin) -> Result<SendRequest<RequestBody>, Failure> {
         let stream = self.dialer.dial(origin).await?;
+        match origin.scheme {
+            Scheme::Http => self.greet(stream).await,
+            Scheme::Https => self.greet(self.tls.wrap(stream, origin).await?).await,
+        }
+    }
+
+    /// Begins HTTP/1.1 on a connection, and runs it in a task of its own.
+    async fn greet<S>(&self, stream: S) -> Result<SendRequest<RequestBody>, Failure>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
         let (sender, connection) = http1::Builder::new()
             .title_case_headers(true)
             .max_headers(MAX_ANSWER_FIELDS)
             .max_header_size(MAX_ANSWER_HEAD)
-            .handshake::<TokioIo<TcpStream>, RequestBody>(TokioIo::new(stream))
+            .handshake::<TokioIo<S>, RequestBody>(TokioIo::new(stream))
             .await
             .map_err(Failure::from_exchange)?;
         self.tasks.spawn(async move {

@@ -389,7 +389,8 @@ impl Follow {
         let Some(location) = location.filter(|_| !self.is_full()) else { return };
         if let Task::Get { wanted, .. } = &mut self.task {
             let (url, status) = (url.to_owned(), kept.status.as_u16());
-            let told = Event::Redirect { url, status, location: Some(location.clone()) };
+            let told =
+                Event::Redirect { url, status, location: fetch::shown(&self.daemon, &location) };
             self.ready.push_back(told);
             wanted.push_back(location);
         }

@@ -1,4 +1,4 @@
-use super::{Kept, Message, OriginFailure, Phase, page};
+use super::{BadCertificate, Kept, Message, NoTls, OriginFailure, Phase, page};
 use crate::pages::{
     guard::Refusal,
     testing::{assert_harmless, hostile, shell, templates, time},
@@ -7,6 +7,7 @@ use crate::pages::{
 fn all(text: &str) -> Vec<(u16, Message<'_>)> {
     let failed = |failure| Message::OriginFailed { url: text, failure, kept: None };
     let kept = Some(Kept { url: text, stored: time() });
+    let certificate = |fault| failed(OriginFailure::Certificate { fault, detail: text });
     vec![
         (400, Message::BadRequest { detail: text }),
         (403, Message::Forbidden(Refusal::WrongToken)),
@@ -22,6 +23,15 @@ fn all(text: &str) -> Vec<(u16, Message<'_>)> {
         (502, failed(OriginFailure::Closed)),
         (502, failed(OriginFailure::BadAnswer(text))),
         (502, failed(OriginFailure::HeadTooLarge)),
+        (504, failed(OriginFailure::Timeout(Phase::Securing))),
+        (502, certificate(BadCertificate::Expired)),
+        (502, certificate(BadCertificate::NotYetValid)),
+        (502, certificate(BadCertificate::WrongName)),
+        (502, certificate(BadCertificate::UnknownIssuer)),
+        (502, certificate(BadCertificate::Revoked)),
+        (502, certificate(BadCertificate::Unusable)),
+        (502, failed(OriginFailure::Tls { fault: NoTls::NotSpoken, detail: text })),
+        (502, failed(OriginFailure::Tls { fault: NoTls::NoAgreement, detail: text })),
         (502, Message::OriginFailed { url: text, failure: OriginFailure::Refused, kept }),
         (504, Message::OfflineRefused { method: text, url: text }),
         (403, Message::PortBlocked { host_port: text }),

@@ -1,0 +1,95 @@
+//! Certificate authorities that the configuration adds to those of the system.
+
+use crate::{
+    file::read_list,
+    reader::{Given, Source},
+    value::{Value, elements},
+};
+use rustls_pki_types::{CertificateDer, TrustAnchor, pem, pem::PemObject};
+use std::path::{Path, PathBuf};
+
+/// Most certificates in one file: several times what a system trusts.
+const MAX_CERTIFICATES: usize = 2_000;
+
+/// Authorities whose certificates origins may have, besides those that the system trusts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExtraAuthorities {
+    files: Vec<PathBuf>,
+    anchors: Vec<TrustAnchor<'static>>,
+}
+
+impl ExtraAuthorities {
+    /// The files they were read from, in the order given.
+    #[must_use]
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// What of each certificate is needed to check those it signed.
+    #[must_use]
+    pub fn anchors(&self) -> &[TrustAnchor<'static>] {
+        &self.anchors
+    }
+
+    fn read_one(&mut self, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
+        let expected = "PEM files with certificates of authorities, such as \"my-ca.pem\"";
+        let Some(name) = given.value.as_str().filter(|name| !name.is_empty()) else {
+            return source.refuse(given, expected, "");
+        };
+        let path = source.file().parent().unwrap_or(Path::new("")).join(name);
+        let read = read_list(&path).map_err(|error| error.to_string());
+        match read.and_then(|text| anchors(&text)) {
+            Ok(anchors) => {
+                self.anchors.extend(anchors);
+                self.files.push(path);
+                Some(())
+            }
+            Err(because) => {
+                source.refuse(given, expected, &format!("{}: {because}", path.display()))
+            }
+        }
+    }
+}
+
+/// The certificates of a PEM text. Whatever else it has, a key for example, is passed over.
+fn anchors(text: &str) -> Result<Vec<TrustAnchor<'static>>, String> {
+    let mut anchors = Vec::new();
+    for (number, section) in (1..).zip(CertificateDer::pem_slice_iter(text.as_bytes())) {
+        if number > MAX_CERTIFICATES {
+            return Err(format!("it has more than {MAX_CERTIFICATES} certificates"));
+        }
+        let certificate = section.map_err(|error| told(number, &error))?;
+        let anchor = webpki::anchor_from_trusted_cert(&certificate)
+            .map_err(|error| format!("certificate {number} in it cannot be used: {error}"))?;
+        anchors.push(anchor.to_owned());
+    }
+    if anchors.is_empty() {
+        return Err("there is no certificate in it".to_owned());
+    }
+    Ok(anchors)
+}
+
+/// What is wrong with a section, without its bytes: it may be a key.
+fn told(number: usize, error: &pem::Error) -> String {
+    let because = match error {
+        pem::Error::MissingSectionEnd { .. } => "has no END line",
+        pem::Error::IllegalSectionStart { .. } => "has a malformed BEGIN line",
+        pem::Error::Base64Decode(_) => "is not base64",
+        _ => "cannot be read",
+    };
+    format!("certificate {number} in it {because}")
+}
+
+impl Value for ExtraAuthorities {
+    const KIND: &'static str = "certificate files";
+    const MEANING: &'static str = "\
+An array of files in PEM form (`-----BEGIN CERTIFICATE-----`), each with one certificate of an authority
+or several. A file is found from the directory of the configuration. What else is in it is passed over.";
+    const EXPECTED: &'static str = "an array of PEM files, such as [\"my-ca.pem\"]";
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let mut authorities = Self::default();
+        elements(given, source, Self::EXPECTED, |one, source| authorities.read_one(one, source))?;
+        Some(authorities)
+    }
+}

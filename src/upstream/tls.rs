@@ -1,0 +1,133 @@
+//! TLS towards origins: TLS 1.2 and 1.3, the origin's certificate always verified.
+//!
+//! There is one configuration for all origins, so that sessions are resumed wherever a host was
+//! visited before; a session is only ever offered to the name it was made for.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::{ServerName, TrustAnchor};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tracing::{debug, info, warn};
+
+use super::tls_error::TlsFault;
+use super::{Failure, Origin};
+use crate::tls_provider::provider;
+
+/// The protocol spoken inside, as origins are told (RFC 7301).
+const HTTP_1_1: &[u8] = b"http/1.1";
+
+/// Makes TLS connections out of plain ones.
+pub struct Tls {
+    connector: TlsConnector,
+    patience: Duration,
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls").field("patience", &self.patience).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// TLS that trusts the authorities of the system and `extra` ones. `patience` bounds the
+    /// handshake.
+    ///
+    /// # Errors
+    ///
+    /// When the cryptography cannot do TLS 1.2 and 1.3, which is a fault of the build.
+    pub fn new(extra: &[TrustAnchor<'static>], patience: Duration) -> Result<Self, rustls::Error> {
+        let mut roots = system_roots();
+        roots.extend(extra.iter().cloned());
+        let mut config = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&TLS13, &TLS12])?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![HTTP_1_1.to_vec()];
+        Ok(Self { connector: TlsConnector::from(Arc::new(config)), patience })
+    }
+
+    /// Shakes hands with `origin`, and gives the connection once its certificate is verified.
+    /// Dropping the future closes the connection.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Certificate`], [`Failure::Tls`] or [`Failure::HandshakeTimeout`].
+    pub(super) async fn wrap(
+        &self,
+        stream: TcpStream,
+        origin: &Origin,
+    ) -> Result<TlsStream<TcpStream>, Failure> {
+        let authority = || origin.to_string();
+        let Some(name) = server_name(&origin.host) else {
+            return Err(Failure::Tls { authority: authority(), fault: TlsFault::NoName });
+        };
+        match timeout(self.patience, self.connector.connect(name, stream)).await {
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(error)) => Err(Failure::from_handshake(authority(), error)),
+            Err(_) => Err(Failure::HandshakeTimeout { authority: authority() }),
+        }
+    }
+}
+
+/// The name an origin's certificate has to be for. A name is sent along (SNI), an address is not
+/// (RFC 6066 §3).
+fn server_name(host: &str) -> Option<ServerName<'static>> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Some(ServerName::from(address));
+    }
+    // RFC 6066 §3: without the dot that ends an absolute name.
+    ServerName::try_from(host.strip_suffix('.').unwrap_or(host).to_owned()).ok()
+}
+
+/// What the system trusts; where it has nothing, as in many containers, what browsers trust.
+fn system_roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        warn!(%error, "some of the authorities that the system trusts cannot be read");
+    }
+    let (taken, passed_over) = roots.add_parsable_certificates(found.certs);
+    debug!(taken, passed_over, "authorities of the system");
+    if roots.is_empty() {
+        info!("the system has no certificate authorities; the list that is built in is used");
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    roots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sent_and_addresses_are_not() {
+        for (host, want) in [
+            ("www.example.org", Some("www.example.org")),
+            ("www.example.org.", Some("www.example.org")),
+            ("a_b.example", Some("a_b.example")),
+            ("127.0.0.1", Some("127.0.0.1")),
+            ("[::1]", Some("::1")),
+            ("a..b", None),
+            ("", None),
+        ] {
+            let name = server_name(host);
+            assert_eq!(name.as_ref().map(|name| name.to_str().into_owned()).as_deref(), want);
+            let is_address = host.starts_with(['[', '1']);
+            assert_eq!(matches!(name, Some(ServerName::IpAddress(_))), is_address, "{host}");
+        }
+    }
+
+    #[test]
+    fn there_are_authorities_to_trust() {
+        assert!(!system_roots().is_empty());
+        assert!(Tls::new(&[], Duration::from_secs(1)).is_ok());
+    }
+}

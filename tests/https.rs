@@ -1,0 +1,182 @@
+//! HTTPS towards origins: pages are kept, served offline, followed and revalidated like any other.
+
+use crate::harness::{Answer, Authority, Daemon, Manners, Origin, TlsOrigin};
+
+fn start() -> (Daemon, TlsOrigin) {
+    let authority = Authority::new();
+    let origin = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
+    (authority.daemon(""), origin)
+}
+
+#[test]
+fn a_page_is_got_by_command_and_is_there_offline_and_after_a_restart() {
+    let (mut daemon, mut origin) = start();
+    let url = origin.url_at("localhost", "/secure?q=1");
+    origin.origin.say("/secure", Answer::html("kept over TLS"));
+    daemon.ok(&["get", &url]);
+    let seen = origin.origin.asked("/secure?q=1");
+    assert_eq!(seen.len(), 1);
+    let host = format!("localhost:{}", origin.addr.port());
+    assert_eq!(seen[0].fields.all("Host"), [&host]);
+    assert_eq!(origin.named(), [(Some("localhost".to_owned()), Some(b"http/1.1".to_vec()))]);
+    assert_eq!(daemon.ok(&["cat", &url]), "kept over TLS");
+    let files = crate::harness::files(&daemon.spool().join("https"));
+    assert_eq!(files.len(), 1, "{files:?}");
+
+    origin.stop();
+    daemon.ok(&["offline"]);
+    let page = daemon.browse(&url);
+    assert_eq!((page.status, &*page.text()), (200, "kept over TLS"));
+    assert!(page.field("Cache-Status").contains("hit"), "{:?}", page.fields);
+    daemon.restart();
+    assert_eq!(daemon.get(&url).text(), "kept over TLS");
+    assert_eq!(daemon.ok(&["ls", "https"]).trim().lines().count(), 1);
+    assert_eq!(daemon.ok(&["ls", "http"]), "");
+}
+
+#[test]
+fn the_same_path_over_http_is_another_page() {
+    let (daemon, origin) = start();
+    let plain = Origin::start();
+    origin.origin.say("/p", Answer::html("secure"));
+    plain.say("/p", Answer::html("plain"));
+    for _ in 0..2 {
+        assert_eq!(daemon.get(&origin.url("/p")).text(), "secure");
+        assert_eq!(daemon.get(&plain.url("/p")).text(), "plain");
+        daemon.settle();
+        daemon.ok(&["offline"]);
+    }
+}
+
+#[test]
+fn connections_are_kept_alive_and_pages_revalidated() {
+    let (daemon, origin) = start();
+    origin.origin.say(
+        "/tagged",
+        Answer::html("tagged").field("ETag", "\"one\"").field("Cache-Control", "no-cache"),
+    );
+    for (number, want) in [(1, 200), (2, 200), (3, 200)] {
+        let page = daemon.get(&origin.url("/tagged"));
+        assert_eq!((page.status, &*page.text()), (want, "tagged"), "{number}");
+        daemon.settle();
+    }
+    let asked = origin.origin.asked("/tagged");
+    assert_eq!(asked.len(), 3);
+    assert!(!asked[0].fields.has("If-None-Match"));
+    assert!(asked[1..].iter().all(|seen| seen.fields.get("If-None-Match") == Some("\"one\"")));
+    assert_eq!(origin.handshakes(), 1, "one connection for all");
+    // An address is no name: none is sent along.
+    assert_eq!(origin.named()[0].0, None);
+
+    let at = |host| daemon.get(&origin.url_at(host, "/tagged"));
+    assert_eq!(at("localhost").text(), "tagged");
+    assert_eq!(origin.handshakes(), 2, "a connection is for its host alone");
+}
+
+#[test]
+fn a_connection_that_ended_while_idle_is_replaced_unseen() {
+    let (daemon, origin) = start();
+    for path in ["/page/1.html", "/page/2.html", "/page/3.html", "/page/4.html"] {
+        let page = daemon.get(&origin.url(path));
+        assert_eq!(page.body, crate::harness::site::answer(path).unwrap().body, "{path}");
+        daemon.settle();
+    }
+    // Every third page of the site ends with its connection.
+    assert_eq!(origin.handshakes(), 2);
+}
+
+#[test]
+fn queued_offline_and_fetched_over_tls() {
+    let (daemon, origin) = start();
+    origin.origin.say("/later", Answer::html("came later"));
+    daemon.ok(&["offline"]);
+    assert!(daemon.browse(&origin.url("/later")).status >= 300);
+    assert_eq!(daemon.queued(), [origin.url("/later")]);
+    assert_eq!(origin.handshakes(), 0);
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&origin.url("/later")).text(), "came later");
+    assert!(daemon.queue().is_empty());
+}
+
+#[test]
+fn redirects_lead_from_http_to_https_and_back() {
+    let (daemon, origin) = start();
+    let plain = Origin::start();
+    plain.say("/start", Answer::redirect(301, &origin.url("/middle")));
+    origin.origin.say("/middle", Answer::redirect(302, &plain.url("/end")));
+    plain.say("/end", Answer::html("the end"));
+    let secrets = "Cookie: a=b\r\nReferer: http://h.example/\r\n";
+    daemon.ok(&["offline"]);
+    let fields = format!("{}{secrets}", crate::harness::daemon::AS_PERSON);
+    daemon.client().get_with(&plain.url("/start"), &fields).whole();
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    assert!(daemon.queue().is_empty(), "{:?}", daemon.queue());
+    let middle = origin.origin.asked("/middle");
+    assert_eq!(middle.len(), 1);
+    assert!(!middle[0].fields.has("Cookie"), "what is secret goes to its origin alone");
+    assert!(middle[0].fields.has("Referer"));
+    let end = plain.asked("/end");
+    assert_eq!(end.len(), 1);
+    assert!(!end[0].fields.has("Referer"), "a secure page is not named in clear");
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&plain.url("/end")).text(), "the end");
+    assert_eq!(daemon.get(&origin.url("/middle")).status, 302);
+}
+
+#[test]
+fn forms_and_large_bodies_pass() {
+    let (daemon, origin) = start();
+    origin.origin.on("/form", |exchange| {
+        let body = exchange.body()?.to_vec();
+        exchange.answer(&Answer::new(200, "text/plain", body))
+    });
+    let mut client = daemon.client();
+    let body = "x=1&y=2";
+    client.send(format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n{body}",
+        origin.url("/form"),
+        origin.addr,
+        body.len()
+    ));
+    assert_eq!(client.receive("POST").whole().text(), body);
+
+    let length = 20 * 1024 * 1024;
+    let mut check = crate::harness::site::Check::new();
+    let mut client = daemon.client();
+    client.ask(&origin.url(&format!("/big/{length}")), "");
+    let answer = client.try_stream("GET", |piece| check.take(piece)).unwrap();
+    assert!(answer.whole.is_ok(), "{:?}", answer.whole);
+    assert_eq!((check.seen, check.wrong), (length, None));
+}
+
+#[test]
+fn older_tls_and_chains_through_others_are_taken() {
+    let authority = Authority::new();
+    let names = ["127.0.0.1"];
+    let old = Manners { old: true, ..Manners::default() };
+    let origins = [
+        TlsOrigin::with_manners(authority.identity(&names), old),
+        TlsOrigin::start(authority.indirect(&names, true)),
+    ];
+    let daemon = authority.daemon("");
+    for origin in origins {
+        origin.origin.say("/p", Answer::html("fine"));
+        assert_eq!(daemon.get(&origin.url("/p")).text(), "fine");
+    }
+}
+
+#[test]
+fn connect_is_a_tunnel_still() {
+    let (daemon, origin) = start();
+    let mut client = daemon.client();
+    client.send(format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", origin.addr));
+    let (_, head) = client.final_head().unwrap();
+    assert_eq!(head.status, 200);
+    // Not TLS: the origin itself, and nobody in between, ends it by an alert.
+    client.send("no TLS at all, and long enough for a record head");
+    assert_eq!(client.reader.exactly(1).unwrap(), [0x15]);
+    assert_eq!(daemon.ok(&["ls"]), "");
+}

@@ -1,0 +1,209 @@
+//! Origins that cannot prove who they are, or break TLS: each gives its page, and nothing is kept.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use crate::harness::{After, Answer, Authority, Daemon, Identity, Manners, TlsOrigin, eventually};
+
+/// Asks for a page at a bad origin in every way there is; each tells `words`, and nothing is kept.
+#[track_caller]
+fn refused(daemon: &Daemon, url: &str, status: u16, words: &[&str]) {
+    let page = daemon.browse(url);
+    assert_eq!(page.status, status, "{}", page.text());
+    let text = page.shown();
+    for word in words.iter().chain(&[url, "What you can do"]) {
+        assert!(text.contains(word), "{word:?} is said:\n{text}");
+    }
+    assert_eq!(daemon.get(url).status, status);
+    assert_ne!(daemon.run(&["get", url]).status, 0);
+    assert_eq!(daemon.ok(&["ls"]), "", "nothing is kept");
+}
+
+#[test]
+fn a_bad_certificate_gives_its_page_and_is_final() {
+    let (authority, stranger) = (Authority::new(), Authority::named("A stranger"));
+    // It calls itself what a trusted one is called.
+    let impostor = Authority::new();
+    let names = ["127.0.0.1"];
+    let unknown = ["Nobody who is trusted vouches for the host", "extra-ca"];
+    let rows: [(&str, Identity, &[&str]); 9] = [
+        ("expired", authority.expired(&names), &["has expired", "it expired at 2020-02-03"]),
+        ("early", authority.early(&names), &["not valid yet", "only from 2095-06-07"]),
+        (
+            "wrong name",
+            authority.identity(&["www.example.org", "*.example.net", "192.0.2.1"]),
+            &[
+                "belongs to another host",
+                "it is not for \"127.0.0.1\"",
+                "\"www.example.org\"",
+                "\"*.example.net\"",
+                "\"192.0.2.1\"",
+            ],
+        ),
+        ("stranger", stranger.identity(&names), &unknown),
+        ("impostor", impostor.identity(&names), &["is not accepted", "its signature is wrong"]),
+        ("self-signed", Identity::self_signed(&names, false), &unknown),
+        (
+            "self-signed authority",
+            Identity::self_signed(&names, true),
+            &[unknown[0], unknown[1], "the certificate of an authority, not that of a site"],
+        ),
+        ("incomplete", authority.indirect(&names, false), &unknown),
+        ("expired stranger", stranger.expired(&names), &["has expired"]),
+    ];
+    let daemon = authority.daemon("[fetch-options]\nretry-delay = \"1h\"\n");
+    for (name, identity, words) in rows {
+        let origin = TlsOrigin::start(identity);
+        let url = origin.url("/p");
+        refused(&daemon, &url, 502, &[words, &[&origin.addr.to_string()]].concat());
+        assert!(origin.origin.seen().is_empty(), "{name}: nothing was sent");
+        assert_eq!(origin.handshakes(), 0, "{name}");
+        let queue = daemon.queue();
+        let entry = queue.iter().find(|entry| entry["url"] == *url);
+        let entry = entry.unwrap_or_else(|| panic!("{name} is not listed: {queue:?}"));
+        assert_eq!(entry["state"], "failed", "{name}: {entry}");
+        let error = entry["error"].as_str().unwrap();
+        assert!(error.contains("the certificate of") && error.contains("is refused"), "{error}");
+    }
+}
+
+#[test]
+fn a_kept_page_outlives_its_origins_certificate() {
+    let authority = Authority::new();
+    let good = TlsOrigin::start(authority.identity(&["127.0.0.1"]));
+    let answer = Answer::html("as it was").field("Cache-Control", "no-cache");
+    good.origin.say("/p", answer);
+    let url = good.url("/p");
+    let mut daemon = authority.daemon("");
+    daemon.get(&url);
+    daemon.settle();
+    // The same origin, and its authority is no longer trusted.
+    Authority::new().write(daemon.home());
+    daemon.restart();
+    let page = daemon.get(&url);
+    assert_eq!((page.status, &*page.text()), (200, "as it was"));
+    assert_eq!(good.origin.count("/p"), 1);
+}
+
+/// The URL of a port that answers a greeting with these bytes and closes.
+fn answering(bytes: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/p", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            // The greeting is read, so that the end is an end and no reset.
+            let _ = stream.read(&mut [0; 16 * 1024]);
+            let _ = stream.write_all(bytes);
+        }
+    });
+    url
+}
+
+#[test]
+fn plain_http_on_the_port_is_said() {
+    let daemon = Daemon::configured("[fetch-options]\nattempts = 1\n");
+    let plain = answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    refused(&daemon, &plain, 502, &["does not speak HTTPS here", "should begin with http"]);
+}
+
+#[test]
+fn a_port_that_says_nothing_or_hangs_up_is_given_up() {
+    let daemon =
+        Daemon::configured("[options]\nconnect-timeout = \"1s\"\n[fetch-options]\nattempts = 1\n");
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/p", silent.local_addr().unwrap());
+    refused(&daemon, &url, 504, &["No secure connection in time", "the TLS handshake"]);
+
+    let rude = answering(b"");
+    refused(&daemon, &rude, 502, &["The connection was closed"]);
+}
+
+#[test]
+fn what_an_origin_says_by_an_alert_is_told() {
+    let authority = Authority::new();
+    for old in [false, true] {
+        let manners = Manners { wants_client: true, old, ..Manners::default() };
+        let origin = TlsOrigin::with_manners(authority.identity(&["127.0.0.1"]), manners);
+        let daemon = authority.daemon("[fetch-options]\nattempts = 1\n");
+        let words: &[&str] = if old {
+            // TLS 1.2 has no word for it.
+            &["No secure connection", "the origin refused"]
+        } else {
+            &["No secure connection", "it wants a certificate of the client"]
+        };
+        refused(&daemon, &origin.url("/p"), 502, words);
+    }
+    // An alert in answer to the greeting: no such site.
+    let picky = answering(&[0x15, 3, 3, 0, 2, 2, 112]);
+    let daemon = Daemon::configured("[fetch-options]\nattempts = 1\n");
+    refused(&daemon, &picky, 502, &["No secure connection", "it has no site of this name"]);
+}
+
+#[test]
+fn an_end_that_was_not_announced_makes_a_body_without_length_a_part() {
+    let authority = Authority::new();
+    for hangs_up in [false, true] {
+        let manners = Manners { hangs_up, ..Manners::default() };
+        let origin = TlsOrigin::with_manners(authority.identity(&["127.0.0.1"]), manners);
+        let daemon = authority.daemon("");
+        let body = "x".repeat(50_000);
+        origin.origin.say("/length", Answer::html(&*body).field("Connection", "close"));
+        origin.origin.say("/chunked", Answer::html(&*body).chunked());
+        origin.origin.say("/open", Answer::html(&*body).until_close());
+        origin.origin.on("/broken", |exchange| {
+            exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it")?;
+            Ok(After::Close)
+        });
+        for (path, whole) in
+            [("/length", true), ("/chunked", true), ("/open", !hangs_up), ("/broken", false)]
+        {
+            let mut client = daemon.client();
+            client.ask(&origin.url(path), "");
+            // An answer that breaks off at once may give nothing at all.
+            let answer = client.try_receive("GET").and_then(|answer| answer.whole);
+            assert_eq!(answer.is_ok(), whole, "{path} {hangs_up}: {answer:?}");
+            daemon.settle();
+            let url = origin.url(path);
+            let is_kept = daemon.ok(&["ls"]).contains(&url);
+            assert_eq!(is_kept, whole, "{path} {hangs_up}");
+            if whole {
+                assert_eq!(daemon.ok(&["cat", &url]), body, "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn names_in_a_certificate_are_shown_as_text() {
+    let authority = Authority::new();
+    let hostile = "<script>alert(1)</script>";
+    let origin = TlsOrigin::start(authority.identity(&[hostile]));
+    let daemon = authority.daemon("");
+    let page = daemon.browse(&origin.url("/p"));
+    assert_eq!(page.status, 502);
+    assert!(!page.text().contains("<script"), "{}", page.text());
+    assert!(page.shown().contains(hostile), "{}", page.shown());
+}
+
+#[test]
+fn a_file_of_authorities_that_is_bad_stops_the_start_with_its_line() {
+    let place = Daemon::prepare(Some("[https]\nextra-ca = [\n\"missing.pem\",\n]\n"));
+    let ran = place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(ran.status, 64, "{ran:?}");
+    assert!(ran.err.contains("wwwoffle.conf:3:"), "{ran:?}");
+    assert!(ran.err.contains("missing.pem: there is no such file"), "{ran:?}");
+}
+
+#[test]
+fn offline_no_handshake_is_begun() {
+    let authority = Authority::new();
+    let origin = TlsOrigin::start(authority.identity(&["127.0.0.1"]));
+    let daemon = authority.daemon("");
+    daemon.get(&origin.url("/page/1.html"));
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    daemon.browse(&origin.url("/page/2.html"));
+    daemon.get(&origin.url("/page/1.html"));
+    assert_eq!(origin.handshakes(), 1);
+    eventually("idle connections are closed", || origin.origin.active() == 0);
+}
