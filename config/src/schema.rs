@@ -167,11 +167,11 @@ schema! {
     "https" => https: Https {
         /// Whether HTTPS is answered by this proxy and kept; a browser has to trust its certificate authority for that. Otherwise all of it passes through tunnels.
         "intercept" => intercept: bool = "true", Live;
-        /// HTTPS that passes through a tunnel, unread and not kept, added to the shipped list, and with ! excepted from it; only protocol, host and port of a pattern count.
+        /// HTTPS that passes through a tunnel, unread and not kept, added to the shipped list, and with ! excepted from it; patterns are compared with https://HOST:PORT/ alone.
         "tunnel" => tunnel: UrlSpecSet = "[]", Live;
         /// Whether the shipped list of such hosts is used: payment, health, updates of systems, programs with keys of their own.
         "shipped-tunnel" => shipped_tunnel: bool = "true", Live;
-        /// HTTPS that is refused; only protocol, host and port of a pattern count.
+        /// HTTPS that is refused; patterns are compared with https://HOST:PORT/ alone.
         "refuse" => refuse: UrlSpecSet = "[]", Live;
         /// Authorities that origins may have their certificates from, besides those that the system trusts.
         "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
