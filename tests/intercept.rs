@@ -254,6 +254,14 @@ fn a_client_that_rejects_our_certificate_passes_unread_at_its_next_try() {
     assert_eq!(heard.join().unwrap()[..2], [22, 3], "the origin had the client's own hello");
     assert!(daemon.page("/ca").shown().contains("127.0.0.1"));
     assert_eq!(connect(&daemon, "h.example:443"), 200, "another host is still answered by us");
+
+    // Offline no tunnel is possible; who trusts us by now is answered.
+    daemon.ok(&["offline"]);
+    let trust = Trust::of(&daemon);
+    let mut client =
+        Client::connect_tls(daemon.addr(), &there.to_string(), "127.0.0.1", trust.tls()).unwrap();
+    assert_eq!(client.get_path(&there.to_string(), "/", AS_PERSON).status, 504);
+    assert_eq!(daemon.queued(), [format!("https://{there}/")]);
 }
 
 #[test]

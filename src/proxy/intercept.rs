@@ -86,8 +86,8 @@ impl Intercepted {
             None => Ok(self.site.clone()),
         };
         let Ok(site) = site else { return Course::Close };
-        let rejected =
-            self.daemon.faces.rejections.has(self.visitor.peer.ip(), site.host(), clock::now());
+        let mode = self.daemon.mode.now();
+        let rejected = tunnel::has_rejected(&self.daemon, mode, self.visitor.peer, &site);
         match plan(&self.daemon.config, &site, rejected) {
             Plan::Intercept => {}
             Plan::Tunnel(_) => return Course::PassOn,

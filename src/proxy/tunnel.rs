@@ -1,6 +1,7 @@
 //! `CONNECT`: a connection to an allowed port (RFC 9110 §9.3.6). HTTPS is answered by us as a rule;
 //! all else is a tunnel, bytes both ways, nothing kept.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
@@ -42,8 +43,7 @@ pub(super) async fn open(
         }
     };
     let visitor = client.visitor.clone();
-    let rejected = daemon.faces.rejections.has(visitor.peer.ip(), site.host(), clock::now());
-    let plan = plan(&daemon.config, &site, rejected);
+    let plan = plan(&daemon.config, &site, has_rejected(daemon, mode, visitor.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
     match plan {
         Plan::Intercept => {
@@ -71,6 +71,12 @@ pub(super) async fn open(
         drop(visitor);
     });
     Response::new(body::empty())
+}
+
+/// Whether the client has lately rejected our certificate for `site`, and so gets a tunnel. Offline
+/// there is none to get: then ours is offered again, and a browser that trusts us by now has its page.
+pub(super) fn has_rejected(daemon: &Daemon, mode: Mode, client: SocketAddr, site: &Site) -> bool {
+    mode.may_dial() && daemon.faces.rejections.has(client.ip(), site.host(), clock::now())
 }
 
 /// Makes a tunnel of a connection whose client has said `first` already, and has been told that it
