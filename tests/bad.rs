@@ -210,8 +210,10 @@ fn a_damaged_entry_is_never_served_and_is_fetched_again() {
     for path in paths {
         let mut client = daemon.client();
         client.ask(&origin.url(path), "Accept: text/html\r\n");
-        let answer = client.receive("GET");
-        assert!(answer.status == 504 || answer.whole.is_err(), "{path}: {:?}", answer.head);
+        // A large body is found damaged on its way out: its answer breaks off, perhaps at once.
+        if let Ok(answer) = client.try_receive("GET") {
+            assert!(answer.status == 504 || answer.whole.is_err(), "{path}: {:?}", answer.head);
+        }
     }
     daemon.ok(&["online"]);
     daemon.ok(&["fetch", "--wait"]);
