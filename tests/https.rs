@@ -1,6 +1,6 @@
 //! HTTPS towards origins: pages are kept, served offline, followed and revalidated like any other.
 
-use crate::harness::{Answer, Authority, Daemon, Manners, Origin, TlsOrigin};
+use crate::harness::{After, Answer, Authority, Daemon, Manners, Origin, TlsOrigin};
 
 fn start() -> (Daemon, TlsOrigin) {
     let authority = Authority::new();
@@ -124,6 +124,40 @@ fn redirects_lead_from_http_to_https_and_back() {
     daemon.ok(&["offline"]);
     assert_eq!(daemon.get(&plain.url("/end")).text(), "the end");
     assert_eq!(daemon.get(&origin.url("/middle")).status, 302);
+}
+
+#[test]
+fn a_redirect_to_what_is_not_fetched_stays_listed() {
+    let (daemon, origin) = start();
+    origin.origin.say("/away", Answer::redirect(302, "ftp://127.0.0.1/file"));
+    assert_ne!(daemon.run(&["get", &origin.url("/away")]).status, 0);
+    let queue = daemon.queue();
+    assert_eq!(queue.len(), 1, "{queue:?}");
+    assert_eq!(
+        (&queue[0]["url"], &queue[0]["state"]),
+        (&"ftp://127.0.0.1/file".into(), &"failed".into())
+    );
+    assert!(queue[0]["error"].as_str().unwrap().contains("a redirect led here"), "{queue:?}");
+}
+
+#[test]
+fn a_connection_changes_to_another_protocol_inside_tls() {
+    let (daemon, origin) = start();
+    origin.origin.on("/upgrade", |exchange| {
+        exchange.send("HTTP/1.1 101 Said\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n")?;
+        let said = exchange
+            .reader
+            .exactly(5)
+            .map_err(|broken| std::io::Error::other(format!("{broken:?}")))?;
+        exchange.send(said)?;
+        Ok(After::Close)
+    });
+    let mut client = daemon.client();
+    client.ask(&origin.url("/upgrade"), "Connection: upgrade\r\nUpgrade: echo\r\n");
+    let (_, head) = client.final_head().unwrap();
+    assert_eq!(head.status, 101);
+    client.send("hello");
+    assert_eq!(client.reader.exactly(5).unwrap(), b"hello");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::pki_types::{ServerName, TrustAnchor};
+use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
@@ -43,7 +43,11 @@ impl Tls {
     ///
     /// When the cryptography cannot do TLS 1.2 and 1.3, which is a fault of the build.
     pub fn new(extra: &[TrustAnchor<'static>], patience: Duration) -> Result<Self, rustls::Error> {
-        let mut roots = system_roots();
+        let found = rustls_native_certs::load_native_certs();
+        for error in &found.errors {
+            warn!(%error, "some of the authorities that the system trusts cannot be read");
+        }
+        let mut roots = roots(found.certs);
         roots.extend(extra.iter().cloned());
         let mut config = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13, &TLS12])?
@@ -88,13 +92,9 @@ fn server_name(host: &str) -> Option<ServerName<'static>> {
 }
 
 /// What the system trusts; where it has nothing, as in many containers, what browsers trust.
-fn system_roots() -> RootCertStore {
+fn roots(system: Vec<CertificateDer<'static>>) -> RootCertStore {
     let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    for error in &found.errors {
-        warn!(%error, "some of the authorities that the system trusts cannot be read");
-    }
-    let (taken, passed_over) = roots.add_parsable_certificates(found.certs);
+    let (taken, passed_over) = roots.add_parsable_certificates(system);
     debug!(taken, passed_over, "authorities of the system");
     if roots.is_empty() {
         info!("the system has no certificate authorities; the list that is built in is used");
@@ -126,8 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn there_are_authorities_to_trust() {
-        assert!(!system_roots().is_empty());
+    fn the_list_that_is_built_in_stands_in_for_that_of_the_system() {
+        let built_in = webpki_roots::TLS_SERVER_ROOTS.len();
+        assert!(built_in > 50);
+        assert_eq!(roots(Vec::new()).len(), built_in);
+        assert_eq!(roots(vec![CertificateDer::from(b"rubbish".to_vec())]).len(), built_in);
+        let own = rcgen::generate_simple_self_signed(vec!["h.example".to_owned()]).unwrap();
+        assert_eq!(roots(vec![own.cert.der().clone()]).len(), 1);
         assert!(Tls::new(&[], Duration::from_secs(1)).is_ok());
     }
 }
