@@ -30,9 +30,10 @@ use hyper::client::conn::http1::SendRequest;
 use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use hyper::{HeaderMap, Request, Response, StatusCode, ext};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::AlertDescription;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 use answer::Lease;
@@ -53,6 +54,9 @@ const MAX_ANSWER_FIELDS: usize = 256;
 
 /// How often idle connections are looked through.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
+
+/// How long a connection that is ending may take to say why.
+const ALERT_WITHIN: Duration = Duration::from_secs(1);
 
 /// What is told of itself by any error of a body we send.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -188,9 +192,7 @@ impl Upstream {
         let request = prepare(head, body, &activity, interim.clone());
 
         let Some(mut sender) = self.pool.take(origin) else {
-            let mut sender = self.connect(origin).await?;
-            let answer = self.exchange(&mut sender, request, &activity).await;
-            let answer = answer.map_err(Refusal::into_failure)?;
+            let (sender, answer) = self.exchange_anew(origin, request, &activity).await?;
             return Ok(self.wrap(origin, sender, permit, answer));
         };
         let refusal = match self.exchange(&mut sender, request, &activity).await {
@@ -198,20 +200,41 @@ impl Upstream {
             Err(refusal) => refusal,
         };
         let request = match (refusal, copy) {
-            (Refusal::Unsent(request), _) => *request,
-            (Refusal::Failed(Failure::CutShort(error)), Some(head)) => {
-                debug!(%origin, %error, "a kept-alive connection had ended; trying a new one");
+            (Refusal::Unsent(request, _), _) => *request,
+            (Refusal::Failed(error @ (Failure::CutShort(_) | Failure::Alert(_))), Some(head)) => {
+                debug!(%origin, error = error.chain(), "a kept-alive connection had ended; trying a new one");
                 prepare(head, Outbound::Empty, &activity, interim)
             }
             (Refusal::Failed(failure), _) => return Err(failure),
         };
-        let mut sender = self.connect(origin).await?;
-        let answer = self.exchange(&mut sender, request, &activity).await;
-        let answer = answer.map_err(Refusal::into_failure)?;
+        let (sender, answer) = self.exchange_anew(origin, request, &activity).await?;
         Ok(self.wrap(origin, sender, permit, answer))
     }
 
-    async fn connect(&self, origin: &Origin) -> Result<SendRequest<RequestBody>, Failure> {
+    /// One exchange on a connection of its own.
+    async fn exchange_anew(
+        &self,
+        origin: &Origin,
+        request: Request<RequestBody>,
+        activity: &answer::Activity,
+    ) -> Result<(SendRequest<RequestBody>, Response<Incoming>), Failure> {
+        let Greeted { mut sender, alert } = self.connect(origin).await?;
+        match self.exchange(&mut sender, request, activity).await {
+            Ok(answer) => Ok((sender, answer)),
+            Err(Refusal::Failed(failure)) => Err(failure),
+            Err(Refusal::Unsent(_, told)) => {
+                // The connection tells whoever has come to it meanwhile, else its own task.
+                let told = match told {
+                    Some(told) => Some(told),
+                    None => timeout(ALERT_WITHIN, alert).await.ok().and_then(Result::ok),
+                };
+                Err(told
+                    .map_or(Failure::ClosedAtOnce, |alert| Failure::Alert(TlsFault::Alert(alert))))
+            }
+        }
+    }
+
+    async fn connect(&self, origin: &Origin) -> Result<Greeted, Failure> {
         let stream = self.dialer.dial(origin).await?;
         match origin.scheme {
             Scheme::Http => self.greet(stream).await,
@@ -220,7 +243,7 @@ impl Upstream {
     }
 
     /// Begins HTTP/1.1 on a connection, and runs it in a task of its own.
-    async fn greet<S>(&self, stream: S) -> Result<SendRequest<RequestBody>, Failure>
+    async fn greet<S>(&self, stream: S) -> Result<Greeted, Failure>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -231,13 +254,16 @@ impl Upstream {
             .handshake::<TokioIo<S>, RequestBody>(TokioIo::new(stream))
             .await
             .map_err(Failure::from_exchange)?;
+        let (tell, alert) = oneshot::channel();
         self.tasks.spawn(async move {
             if let Err(error) = connection.with_upgrades().await {
                 // Whoever used the connection has been told; this is the idle end of it.
                 debug!(%error, "connection to an origin ended");
+                // Not wanted unless the connection ended before its first request.
+                let _unheard = tls_error::alert_in(&error).map(|alert| tell.send(alert));
             }
         });
-        Ok(sender)
+        Ok(Greeted { sender, alert })
     }
 
     async fn exchange(
@@ -267,7 +293,9 @@ impl Upstream {
                 }
                 Ok(Err(mut error)) => {
                     return Err(match error.take_message() {
-                        Some(request) => Refusal::Unsent(Box::new(request)),
+                        Some(request) => {
+                            Refusal::Unsent(Box::new(request), tls_error::alert_in(error.error()))
+                        }
                         None => Refusal::Failed(Failure::from_exchange(error.into_error())),
                     });
                 }
@@ -301,18 +329,17 @@ impl Upstream {
 
 /// Why an exchange gave no answer.
 enum Refusal {
-    /// Not a byte was written: the request comes back.
-    Unsent(Box<Request<RequestBody>>),
+    /// Not a byte was written: the request comes back, with the alert that ended its connection.
+    Unsent(Box<Request<RequestBody>>, Option<AlertDescription>),
     Failed(Failure),
 }
 
-impl Refusal {
-    fn into_failure(self) -> Failure {
-        match self {
-            Refusal::Failed(failure) => failure,
-            Refusal::Unsent(_) => Failure::ClosedAtOnce,
-        }
-    }
+/// A connection that has just begun.
+struct Greeted {
+    sender: SendRequest<RequestBody>,
+    /// The TLS alert it ended with, if it did: an origin of TLS 1.3 refuses a client when the
+    /// handshake is over for the client, and that may be before the request is given to it.
+    alert: oneshot::Receiver<AlertDescription>,
 }
 
 fn prepare(

@@ -261,7 +261,15 @@ impl Front {
 
     async fn serve(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
-        let mut inside = self.acceptor.accept(stream).await?;
+        let mut inside = match self.acceptor.accept(stream).into_fallible().await {
+            Ok(inside) => inside,
+            Err((_, mut stream)) => {
+                // What the client sent meanwhile is read: a reset could overtake the alert.
+                stream.shutdown().await?;
+                copy(&mut stream, &mut tokio::io::sink()).await?;
+                return Ok(());
+            }
+        };
         let (_, session) = inside.get_ref();
         let name = session.server_name().map(str::to_owned);
         let protocol = session.alpn_protocol().map(<[u8]>::to_vec);
