@@ -20,6 +20,8 @@ use crate::pages::{LocalOrigin, Shell, Templates};
 use crate::proxy::download::Downloads;
 use crate::server::tasks::Tasks;
 use crate::store::Store;
+use crate::tls::Faces;
+use crate::tls::ca::Authority;
 use crate::upstream::{Dialer, Limits, Tls, Upstream};
 
 /// The daemon: everything a request may need.
@@ -43,6 +45,8 @@ pub struct Daemon {
     pub fetcher: Fetcher,
     /// POSTs that wait for a person's confirmation.
     pub tickets: Tickets,
+    /// TLS towards clients.
+    pub faces: Faces,
     /// The pages.
     pub templates: Templates,
     /// What makes a form ours.
@@ -65,6 +69,8 @@ pub struct Parts {
     pub config: Config,
     /// The open spool.
     pub store: Store,
+    /// Our certificate authority.
+    pub authority: Authority,
     /// The mode it had when it stopped.
     pub mode: Mode,
     /// The addresses it listens on, the first being the one named in links.
@@ -81,7 +87,7 @@ impl Daemon {
     /// When a name of ours is no host name, a template of the user's is faulty, or the system has
     /// no randomness.
     pub fn build(parts: Parts) -> anyhow::Result<Arc<Self>> {
-        let Parts { config, store, mode, listening, templates } = parts;
+        let Parts { config, store, authority, mode, listening, templates } = parts;
         let port = listening.first().map_or(8080, SocketAddr::port);
         let local = config.local_host.names.at(port, None);
         let origin = LocalOrigin::parse("http", &format!("{}:{port}", local.name()))?;
@@ -106,6 +112,7 @@ impl Daemon {
             fetcher: Fetcher::new(),
             tickets: Tickets::new(),
             downloads: Downloads::default(),
+            faces: Faces::new(authority)?,
             templates,
             tokens: Tokens::new()?,
             pseudonym: format!("wwwoffle-{}", hex::encode(name)),

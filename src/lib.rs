@@ -14,5 +14,6 @@ pub mod pages;
 pub mod proxy;
 pub mod server;
 pub mod store;
+pub mod tls;
 pub mod tls_provider;
 pub mod upstream;

@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 /// Names under which the browser is installed.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-fn browser() -> Option<PathBuf> {
+pub(crate) fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
         .flat_map(|folder| NAMES.map(|name| folder.join(name)))
@@ -58,7 +58,13 @@ fn open(program: &Path, daemon: &Daemon, options: &[String], url: &str) -> Vec<u
 }
 
 fn dom(program: &Path, daemon: &Daemon, url: &str) -> String {
-    String::from_utf8(open(program, daemon, &["--dump-dom".into()], url)).unwrap()
+    dom_with(program, daemon, &[], url)
+}
+
+/// What a page has become, in a browser with more options.
+pub(crate) fn dom_with(program: &Path, daemon: &Daemon, options: &[String], url: &str) -> String {
+    let options = [&["--dump-dom".into()], options].concat();
+    String::from_utf8(open(program, daemon, &options, url)).unwrap()
 }
 
 /// A screenshot; its width and height are in the file's own head.
@@ -75,7 +81,7 @@ fn picture(program: &Path, daemon: &Daemon, url: &str, name: &str, size: (u32, u
 }
 
 /// A page with a style, a script and an image that each change what it is.
-fn furnish(origin: &Origin) {
+pub(crate) fn furnish(origin: &Origin) {
     origin.say(
         "/shop/",
         Answer::html(
@@ -133,7 +139,7 @@ fn the_own_pages_fit_a_phone_and_a_desk() {
     let _alone = heavy();
     let daemon = Daemon::start();
     for width in [360, 1_280] {
-        for (page, path) in [("welcome", "/"), ("queue", "/queue/")] {
+        for (page, path) in [("welcome", "/"), ("queue", "/queue/"), ("ca", "/ca")] {
             let name = format!("{page}-{width}.png");
             let bytes = picture(&program, &daemon, &daemon.own(path), &name, (width, 800));
             assert!(bytes.len() > 2_000, "{name} shows something");

@@ -142,7 +142,8 @@ fn an_upgrade_that_the_origin_refuses_is_an_answer() {
 
 #[test]
 fn offline_nothing_is_dialled() {
-    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let passing = Daemon::configured("[https]\nintercept = false\n");
+    let (daemon, origin) = (passing, Origin::start());
     daemon.ok(&["offline"]);
     for fields in ["", "Accept: text/html\r\n", "Cache-Control: no-cache\r\n"] {
         let response = daemon.client().get_with(&origin.url("/page/1.html"), fields).whole();

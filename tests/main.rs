@@ -26,6 +26,8 @@ mod disk;
 mod harness;
 mod https;
 mod https_bad;
+mod intercept;
+mod intercept_web;
 mod limits;
 mod offline;
 mod online;

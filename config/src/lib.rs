@@ -42,6 +42,7 @@ mod file;
 mod lookup;
 mod nearest;
 mod noise;
+mod passed;
 mod ports;
 mod reader;
 mod rules;
@@ -54,6 +55,7 @@ pub use authorities::ExtraAuthorities;
 pub use error::{Fault, Faults};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
+pub use passed::Passed;
 pub use ports::{PortRange, PortRanges};
 pub use rules::{Listed, Place, UrlSpecSet};
 pub use schema::{

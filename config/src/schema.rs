@@ -7,6 +7,7 @@
 use crate::{
     authorities::ExtraAuthorities,
     noise::Noise,
+    passed::Passed,
     ports::PortRanges,
     reader::Source,
     rules::UrlSpecSet,
@@ -69,6 +70,8 @@ macro_rules! schema {
             $( $(#[doc = $section_doc])+ pub $field: $Section, )+
             /// Follows from the offline options; made once, because every miss asks it.
             pub(crate) noise: Noise,
+            /// Follows from the options of HTTPS; every CONNECT asks it.
+            pub(crate) passed: Passed,
         }
 
         $(
@@ -105,8 +108,10 @@ macro_rules! schema {
                         $( $name: source.option($section, $key, $default), )+
                     };
                 )+
-                let mut config = Self { $( $field, )+ noise: Noise::default() };
+                let mut config =
+                    Self { $( $field, )+ noise: Noise::default(), passed: Passed::default() };
                 config.noise = Noise::of(&config.offline_options);
+                config.passed = Passed::of(&config.https);
                 config
             }
         }
@@ -158,8 +163,16 @@ schema! {
         "ports" => ports: PortRanges = r#"["443", "1024-65535"]"#, Live;
     }
 
-    /// HTTPS, towards origins.
+    /// HTTPS: what is read and kept, with a certificate of ours, and what passes unread.
     "https" => https: Https {
+        /// Whether HTTPS is answered by this proxy and kept; a browser has to trust its certificate authority for that. Otherwise all of it passes through tunnels.
+        "intercept" => intercept: bool = "true", Live;
+        /// HTTPS that passes through a tunnel, unread and not kept, added to the shipped list, and with ! excepted from it; patterns are compared with https://HOST:PORT/ alone.
+        "tunnel" => tunnel: UrlSpecSet = "[]", Live;
+        /// Whether the shipped list of such hosts is used: payment, health, updates of systems, programs with keys of their own.
+        "shipped-tunnel" => shipped_tunnel: bool = "true", Live;
+        /// HTTPS that is refused; patterns are compared with https://HOST:PORT/ alone.
+        "refuse" => refuse: UrlSpecSet = "[]", Live;
         /// Authorities that origins may have their certificates from, besides those that the system trusts.
         "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
     }
@@ -191,5 +204,12 @@ impl Config {
     #[must_use]
     pub fn noise(&self) -> &Noise {
         &self.noise
+    }
+
+    /// The HTTPS that passes unread, as the options of HTTPS have it. It follows the options as they
+    /// were read.
+    #[must_use]
+    pub fn passed(&self) -> &Passed {
+        &self.passed
     }
 }

@@ -93,8 +93,28 @@ pub(crate) enum Verb {
     },
     /// Answer questions about URLs, one JSON object a line, from standard input.
     Url(Url),
+    /// The certificate authority that browsers have to trust for HTTPS.
+    Ca {
+        #[command(subcommand)]
+        verb: AuthorityVerb,
+    },
     /// Stop the daemon, and wait until it has stopped.
     Stop,
+}
+
+/// What to do with the certificate authority.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum AuthorityVerb {
+    /// Show its name, fingerprint and dates.
+    Show,
+    /// Print its certificate, to be imported by a browser or system.
+    Export {
+        /// In DER, the binary form, in place of PEM.
+        #[arg(long)]
+        der: bool,
+    },
+    /// Make a new one, and keep the old one beside it.
+    Renew,
 }
 
 /// How to run the daemon.
@@ -171,6 +191,9 @@ mod tests {
             "rm http://a/",
             "hash http://a/ b",
             "url --localhost a,b --http-port 1 --https-port 2 --localnet *.lan,!www.lan",
+            "ca show",
+            "ca export --der",
+            "ca renew",
             "stop",
         ] {
             let typed = ["wwwoffle"].into_iter().chain(line.split(' '));
@@ -191,6 +214,8 @@ mod tests {
             "serve --listen 8080",
             "serve --mode on",
             "status x",
+            "ca",
+            "ca show --der",
             "url --http-port 99999",
             "online --spool",
         ] {

@@ -2,6 +2,7 @@
 //! daemon itself.
 
 mod args;
+mod authority;
 mod control;
 pub mod environment;
 mod failure;

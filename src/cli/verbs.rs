@@ -14,6 +14,7 @@ use rustix::{
 use super::{
     Terminal,
     args::Verb,
+    authority,
     control::{Control, misunderstood},
     failure::Failure,
     files, list,
@@ -57,6 +58,7 @@ pub(crate) fn run(
         Verb::Status { json } => status(&settings.control()?, json, terminal),
         Verb::Queue { json } => queue(&settings.control()?, json, terminal),
         Verb::Rm { urls } => remove(&settings.control()?, urls, terminal),
+        Verb::Ca { verb } => authority::run(verb, settings, terminal),
         Verb::Stop => stop(&settings.control()?, terminal),
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
         Verb::Cat { headers, url } => files::cat(&url, headers, settings, terminal),

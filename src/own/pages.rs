@@ -1,11 +1,17 @@
 //! Our own pages, which change nothing.
 
 use hyper::{Response, StatusCode};
+use jiff::Timestamp;
 
 use super::caller::Caller;
 use super::status;
+use crate::clock;
+use crate::pages::authority::{self, Trust};
 use crate::pages::{pac, queue, style, welcome};
 use crate::proxy::body::{self, Body};
+
+/// The type by which browsers and phones know that an authority is to be imported.
+const CERTIFICATE: &str = "application/x-x509-ca-cert";
 
 /// A page, or a file like one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +22,12 @@ pub(super) enum Local {
     Queue,
     /// An address of the queue in earlier versions, or one misspelled.
     QueueElsewhere,
+    /// Our certificate authority, and how to trust it.
+    Authority,
+    /// Its certificate in PEM.
+    AuthorityPem,
+    /// Its certificate in DER.
+    AuthorityDer,
     /// The stylesheet.
     Style,
     /// How a browser reaches us.
@@ -33,6 +45,9 @@ impl Local {
             "/" => Self::Welcome,
             "/queue/" => Self::Queue,
             "/queue" | "/index/outgoing" | "/index/outgoing/" => Self::QueueElsewhere,
+            "/ca" | "/ca/" => Self::Authority,
+            "/ca.pem" => Self::AuthorityPem,
+            "/ca.crt" => Self::AuthorityDer,
             "/style.css" => Self::Style,
             "/proxy.pac" | "/wpad.dat" => Self::ProxySettings,
             "/robots.txt" => Self::Robots,
@@ -56,6 +71,15 @@ pub(super) fn answer(caller: &Caller, page: Local) -> Response<Body> {
             caller.page(queue::page(&daemon.templates, shell, &items, &token))
         }
         Local::QueueElsewhere => caller.see_other("/queue/"),
+        Local::Authority => trust(caller),
+        Local::AuthorityPem => {
+            let pem = body::whole(daemon.faces.authority.pem());
+            caller.other(StatusCode::OK, Some(CERTIFICATE), pem)
+        }
+        Local::AuthorityDer => {
+            let der = body::whole(daemon.faces.authority.der().to_vec());
+            caller.other(StatusCode::OK, Some(CERTIFICATE), der)
+        }
         Local::Style => caller.page(style(&daemon.templates)),
         Local::ProxySettings => {
             let names = daemon.config.local_host.names.as_slice().iter().map(String::as_str);
@@ -67,4 +91,17 @@ pub(super) fn answer(caller: &Caller, page: Local) -> Response<Body> {
         }
         Local::Icon => caller.other(StatusCode::NOT_FOUND, None, body::empty()),
     }
+}
+
+fn trust(caller: &Caller) -> Response<Body> {
+    let daemon = &caller.daemon;
+    let authority = &daemon.faces.authority;
+    let trust = Trust {
+        name: authority.name(),
+        fingerprint: &authority.fingerprint(),
+        until: Timestamp::try_from(authority.valid_until()).unwrap_or(Timestamp::UNIX_EPOCH),
+        intercept: daemon.config.https.intercept,
+        rejected: &daemon.faces.rejections.hosts(clock::now()),
+    };
+    caller.page(authority::page(&daemon.templates, &caller.shell, &trust))
 }

@@ -54,6 +54,16 @@ pub enum Message<'a> {
         /// The host and port.
         host_port: &'a str,
     },
+    /// HTTPS to a host that is refused.
+    HostRefused {
+        /// The host and port.
+        host_port: &'a str,
+    },
+    /// A tunnel was asked for while offline.
+    TunnelOffline {
+        /// The host and port.
+        host_port: &'a str,
+    },
     /// The request came through this proxy before.
     Loop {
         /// What was asked for.
@@ -181,6 +191,8 @@ impl Message<'_> {
             Self::MethodNotAllowed { .. } => METHOD_NOT_ALLOWED,
             Self::OfflineRefused { .. } => OFFLINE_REFUSED,
             Self::PortBlocked { .. } => PORT_BLOCKED,
+            Self::HostRefused { .. } => HOST_REFUSED,
+            Self::TunnelOffline { .. } => TUNNEL_OFFLINE,
             Self::Loop { .. } => LOOP,
             Self::SpoolFull => SPOOL_FULL,
             Self::QueueFull => QUEUE_FULL,
@@ -207,7 +219,9 @@ impl Message<'_> {
             Self::MethodNotAllowed { method } | Self::OfflineRefused { method, .. } => {
                 Some(shown::text(method))
             }
-            Self::PortBlocked { host_port } => Some(shown::text(host_port)),
+            Self::PortBlocked { host_port }
+            | Self::HostRefused { host_port }
+            | Self::TunnelOffline { host_port } => Some(shown::text(host_port)),
             Self::OriginFailed { .. }
             | Self::Loop { .. }
             | Self::SpoolFull
@@ -300,6 +314,25 @@ const PORT_BLOCKED: Words = Words {
     happened: "Tunnels lead only to the ports named in the configuration, so that the proxy cannot \
                be used to reach mail servers and the like.",
     advice: &["If the port is right, add it to [tunnel] ports in the configuration of the proxy."],
+};
+
+const HOST_REFUSED: Words = Words {
+    status: 403,
+    title: "This host is refused",
+    happened: "The configuration of the proxy says that connections to this host are refused.",
+    advice: &["If you need the host, take it out of [https] refuse in the configuration."],
+};
+
+const TUNNEL_OFFLINE: Words = Words {
+    status: 504,
+    title: "Not kept, and not possible while offline",
+    happened: "Connections to this host pass through the proxy unread, so nothing of it is kept; \
+               and the proxy is offline, so nothing goes out.",
+    advice: &[
+        "Go online on the start page of the proxy, then try again.",
+        "To have pages of this host kept, see [https] tunnel in the configuration, and the page on \
+         certificates of the proxy.",
+    ],
 };
 
 const LOOP: Words = Words {

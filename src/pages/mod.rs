@@ -10,6 +10,7 @@
 //! was asked for, whose scripts may read them: they hold nothing but tokens for one purpose, and
 //! every link and form in them names the whole local address.
 
+pub mod authority;
 pub mod confirm;
 pub mod form;
 pub mod guard;

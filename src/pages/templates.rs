@@ -13,6 +13,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("base.html", include_str!("templates/base.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("welcome.html", include_str!("templates/welcome.html")),
+    ("ca.html", include_str!("templates/ca.html")),
     ("queue.html", include_str!("templates/queue.html")),
     ("will-get.html", include_str!("templates/will-get.html")),
     ("confirm-post.html", include_str!("templates/confirm-post.html")),

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! handle ── target ── own page ───────────────────────────── crate::own
-//!              ├───── tunnel ─────────────────────────────── tunnel
+//!              ├───── CONNECT ── site ── intercept ───────── HTTP inside TLS, from the top
+//!              │                   └──── tunnel
 //!              └───── resource ── ask ── decide ── Serve ─── kept
 //!                                           ├───── Fetch ─── through ── download
 //!                                           ├───── Pass ──── pass
@@ -17,11 +18,13 @@ pub mod download;
 pub mod fields;
 pub mod head;
 pub mod intent;
+mod intercept;
 pub mod keep;
 mod kept;
 mod missing;
 mod pass;
 pub mod reply;
+pub mod site;
 pub mod status;
 pub mod target;
 mod through;
@@ -33,7 +36,9 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue, MAX_FORWARDS, UPGRADE};
+use hyper::header::{
+    ACCEPT_ENCODING, ALT_SVC, CONTENT_ENCODING, HeaderValue, MAX_FORWARDS, UPGRADE,
+};
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
@@ -47,10 +52,11 @@ use self::fields::{has_passed, list, strip_one_hop};
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
 use crate::clock;
-use crate::daemon::{Connected, Daemon};
+use crate::daemon::Daemon;
 use crate::mode::Mode;
 use crate::pages::message::Message;
 use crate::server::client_io::Interims;
+use crate::server::connection::Visitor;
 use crate::store::Kept;
 use crate::upstream::Interim;
 
@@ -62,8 +68,8 @@ const MAX_INTERIMS: usize = 8;
 pub struct Client {
     /// The way for interim answers.
     pub interims: Interims,
-    /// Its place among all clients; a tunnel keeps it when HTTP is over.
-    pub connected: Arc<Connected>,
+    /// Whose connection it is.
+    pub visitor: Visitor,
 }
 
 impl Client {
@@ -81,16 +87,21 @@ pub async fn handle(
     client: Client,
     request: Request<Incoming>,
 ) -> Response<Body> {
+    let inside = client.visitor.site.is_some();
     let switch = tunnel::Switch::asked(&request);
     let mut response = answer(daemon, client, request).await;
     switch.close_unless_granted(&mut response);
+    if inside {
+        // The browser must not go round the proxy over QUIC, nor by another host (RFC 7838).
+        response.headers_mut().remove(ALT_SVC);
+    }
     response
 }
 
 async fn answer(daemon: Arc<Daemon>, client: Client, request: Request<Incoming>) -> Response<Body> {
     let mode = daemon.mode.now();
     let (parts, incoming) = request.into_parts();
-    let target = match target::read(&parts, &daemon.local) {
+    let target = match target::read(&parts, &daemon.local, client.visitor.site.as_deref()) {
         Ok(target) => target,
         Err(error) => return bad_target(&daemon, mode, &error),
     };
@@ -281,8 +292,11 @@ fn about_us() -> Response<Body> {
 fn bad_target(daemon: &Daemon, mode: Mode, error: &BadTarget) -> Response<Body> {
     let detail = reply::error_chain(error);
     let mut response = reply::message(daemon, mode, &Message::BadRequest { detail: &detail });
-    if matches!(error, BadTarget::Protocol(_)) {
-        *response.status_mut() = StatusCode::NOT_IMPLEMENTED;
+    match error {
+        BadTarget::Protocol(_) => *response.status_mut() = StatusCode::NOT_IMPLEMENTED,
+        // RFC 9110 §15.5.20: the client may try again on another connection.
+        BadTarget::Misdirected(_) => *response.status_mut() = StatusCode::MISDIRECTED_REQUEST,
+        _ => {}
     }
     response
 }

@@ -88,13 +88,13 @@ fn switch(
     };
     let origin_side = hyper::upgrade::on(&mut answer);
     let mut fields = std::mem::take(answer.headers_mut());
-    let (inside, place) = (Arc::clone(daemon), Arc::clone(&client.connected));
+    let (inside, visitor) = (Arc::clone(daemon), client.visitor.clone());
     daemon.tasks.spawn(async move {
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
             return debug!("an upgrade was not completed");
         };
         splice(&inside, TokioIo::new(client), TokioIo::new(origin)).await;
-        drop(place);
+        drop(visitor);
     });
     strip_one_hop(&mut fields);
     fields.insert(UPGRADE, protocol);

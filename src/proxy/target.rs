@@ -6,6 +6,7 @@ use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{HeaderMap, Method, Uri, Version};
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
+use super::site::Site;
 use crate::upstream::{Origin, Scheme as Spoken};
 
 /// What a request is about.
@@ -52,6 +53,12 @@ pub enum BadTarget {
     /// A protocol this proxy does not speak.
     #[error("the protocol {0:?} is not one this proxy fetches")]
     Protocol(String),
+    /// Inside a connection to one host, a request for another (RFC 9110 §7.4).
+    #[error("{0:?} is not the host that this connection was opened for")]
+    Misdirected(String),
+    /// CONNECT inside such a connection.
+    #[error("a connection inside a connection is not possible")]
+    Nested,
     /// No canonical URL.
     #[error("the URL cannot be understood")]
     Url(#[source] ParseError),
@@ -59,15 +66,20 @@ pub enum BadTarget {
 
 /// Reads the request line and `Host`.
 ///
-/// The target's own host wins over the `Host` field (RFC 9112 §3.2.2).
+/// The target's own host wins over the `Host` field (RFC 9112 §3.2.2). Inside a connection that was
+/// opened for one site, everything is HTTPS and of that `site`.
 ///
 /// # Errors
 ///
-/// [`BadTarget`] tells what is wrong with either; the answer is `400 (Bad Request)`, or
-/// `501 (Not Implemented)` for [`BadTarget::Protocol`].
-pub fn read(request: &Parts, local: &LocalHost) -> Result<Target, BadTarget> {
+/// [`BadTarget`] tells what is wrong with either; the answer is `400 (Bad Request)`,
+/// `501 (Not Implemented)` for [`BadTarget::Protocol`], or `421 (Misdirected Request)` for
+/// [`BadTarget::Misdirected`].
+pub fn read(request: &Parts, local: &LocalHost, site: Option<&Site>) -> Result<Target, BadTarget> {
     let host = host_field(&request.headers, request.version)?;
     if request.method == Method::CONNECT {
+        if site.is_some() {
+            return Err(BadTarget::Nested);
+        }
         let authority = request.uri.authority().ok_or_else(|| form(&request.uri))?;
         if request.uri.scheme().is_some() {
             // RFC 9112 §3.2.3: only host and port.
@@ -75,6 +87,9 @@ pub fn read(request: &Parts, local: &LocalHost) -> Result<Target, BadTarget> {
         }
         return tunnel(authority).map(Target::Tunnel);
     }
+    let scheme = if site.is_some() { Scheme::HTTPS } else { Scheme::HTTP };
+    // HTTP/1.0 has no Host field; the connection tells.
+    let host = host.or_else(|| site.map(|site| site.url().host_port()));
     let (text, spelled) = match (request.uri.scheme(), request.uri.authority(), host) {
         (Some(scheme), Some(authority), _) => {
             // Fragments never come this far, and the rest is the client's own spelling.
@@ -83,12 +98,15 @@ pub fn read(request: &Parts, local: &LocalHost) -> Result<Target, BadTarget> {
         }
         _ if request.uri.path() == "*" => return Ok(Target::Everything),
         (None, None, Some(host)) if request.uri.path().starts_with('/') => {
-            (format!("{}://{host}{}", Scheme::HTTP, request.uri), host)
+            (format!("{scheme}://{host}{}", request.uri), host)
         }
         (None, None, None) => return Err(BadTarget::NoHost),
         _ => return Err(form(&request.uri)),
     };
     let url = CanonicalUrl::parse(&text, local).map_err(BadTarget::Url)?;
+    if site.is_some_and(|site| url.is_local() || !site.has(&url)) {
+        return Err(BadTarget::Misdirected(spelled.to_owned()));
+    }
     if url.is_local() {
         return Ok(Target::Own(url));
     }
@@ -173,7 +191,7 @@ mod tests {
     }
 
     fn shown(line: &str, hosts: &[&str]) -> String {
-        match read(&parts(line, hosts), &LocalHost::default()) {
+        match read(&parts(line, hosts), &LocalHost::default(), None) {
             Ok(Target::Own(url)) => format!("own {}", url.path()),
             Ok(Target::Tunnel(origin)) => format!("tunnel {origin}"),
             Ok(Target::Everything) => "everything".to_owned(),
@@ -246,6 +264,42 @@ mod tests {
                 "GET ftp://h.example/x",
                 &["h"],
                 "! the protocol \"ftp\" is not one this proxy fetches",
+            ),
+        ] {
+            assert_eq!(shown(line, hosts), want, "{line} {hosts:?}");
+        }
+    }
+
+    #[test]
+    fn inside_a_connection_everything_is_of_its_site() {
+        let site = Site::of("H.example", 8443, &LocalHost::default()).unwrap();
+        let shown = |line: &str, hosts: &[&str]| {
+            let mut request = parts(line, hosts);
+            if hosts.is_empty() {
+                request.version = Version::HTTP_10;
+            }
+            match read(&request, &LocalHost::default(), Some(&site)) {
+                Ok(Target::Resource(resource)) => {
+                    format!("{} {}", resource.url.as_str(), resource.host.to_str().unwrap())
+                }
+                Ok(other) => format!("{other:?}"),
+                Err(error) => format!("! {error}"),
+            }
+        };
+        let misdirected =
+            |host| format!("! {host:?} is not the host that this connection was opened for");
+        for (line, hosts, want) in [
+            ("GET /x", &["H.example:8443"][..], "https://h.example:8443/x H.example:8443"),
+            ("GET https://h.example:8443/x", &["z"], "https://h.example:8443/x h.example:8443"),
+            ("GET /x", &[], "https://h.example:8443/x h.example:8443"),
+            ("GET /x", &["h.example"], &misdirected("h.example")),
+            ("GET /x", &["i.example:8443"], &misdirected("i.example:8443")),
+            ("GET /x", &["localhost:8080"], &misdirected("localhost:8080")),
+            ("GET http://h.example:8443/x", &["z"], &misdirected("h.example:8443")),
+            (
+                "CONNECT h.example:8443",
+                &["h.example:8443"],
+                "! a connection inside a connection is not possible",
             ),
         ] {
             assert_eq!(shown(line, hosts), want, "{line} {hosts:?}");

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::{Instrument, debug, debug_span};
 
 use super::client_io::ClientIo;
-use crate::daemon::Daemon;
+use crate::daemon::{Connected, Daemon};
+use crate::proxy::site::Site;
 use crate::proxy::{self, Client};
 
 /// The largest head of a request that is read, in bytes, with its fields. A URL may be of any
@@ -22,6 +24,27 @@ const MAX_REQUEST_HEAD: usize = 1024 * 1024 + 64 * 1024;
 
 /// The most fields a request may have.
 const MAX_REQUEST_FIELDS: usize = 256;
+
+/// Whose connection it is, and what it is for.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    /// The other end.
+    pub peer: SocketAddr,
+    /// The site it was opened for with CONNECT, if it is answered by us.
+    pub site: Option<Arc<Site>>,
+    /// Its place among all clients, held for as long as anything of its connection is under way: a
+    /// tunnel counts as much as a request.
+    _connected: Arc<Connected>,
+}
+
+impl Visitor {
+    /// The same client, inside a connection to `site`.
+    #[must_use]
+    pub fn at(mut self, site: Arc<Site>) -> Self {
+        self.site = Some(site);
+        self
+    }
+}
 
 /// Serves one client until it leaves, stays silent for too long, or the daemon stops and its
 /// request under way is done.
@@ -35,10 +58,28 @@ pub(super) async fn serve(
     if let Err(error) = stream.set_nodelay(true) {
         return debug!(%peer, %error, "the client has left already");
     }
+    let visitor = Visitor { peer, site: None, _connected: connected };
+    let served = speak(&daemon, stream, visitor);
+    if let Err(error) = served.instrument(debug_span!("connection", %peer)).await {
+        // A client that leaves in the middle is nobody's fault and nothing to act on.
+        debug!(%peer, error = proxy::reply::error_chain(&error), "connection ended");
+    }
+}
+
+/// Speaks HTTP/1.1 on `stream` until its client leaves, is silent for too long, or the daemon stops
+/// and its request under way is done. Dropping it closes the connection.
+///
+/// # Errors
+///
+/// What ended it, if not its client in good order.
+pub(crate) async fn speak<T>(daemon: &Arc<Daemon>, stream: T, visitor: Visitor) -> hyper::Result<()>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let options = &daemon.config.options;
     let io = ClientIo::new(stream, options.socket_timeout).gated();
-    let client = Client { interims: io.interims(), connected };
-    let handler = Arc::clone(&daemon);
+    let client = Client { interims: io.interims(), visitor };
+    let handler = Arc::clone(daemon);
     let service = service_fn(move |request| {
         let (daemon, client) = (Arc::clone(&handler), client.clone());
         async move { Ok::<_, Infallible>(proxy::handle(daemon, client, request).await) }
@@ -52,15 +93,9 @@ pub(super) async fn serve(
         .serve_connection(TokioIo::new(io), service)
         .with_upgrades();
     let mut connection = pin!(connection);
-    let served = async {
-        tokio::select! {
-            served = connection.as_mut() => return served,
-            () = daemon.tasks.stopping() => connection.as_mut().graceful_shutdown(),
-        }
-        connection.await
-    };
-    if let Err(error) = served.instrument(debug_span!("connection", %peer)).await {
-        // A client that leaves in the middle is nobody's fault and nothing to act on.
-        debug!(%peer, error = proxy::reply::error_chain(&error), "connection ended");
+    tokio::select! {
+        served = connection.as_mut() => return served,
+        () = daemon.tasks.stopping() => connection.as_mut().graceful_shutdown(),
     }
+    connection.await
 }

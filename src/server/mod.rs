@@ -1,7 +1,7 @@
 //! The server: who is let in, and how it comes to an end.
 
 pub mod client_io;
-mod connection;
+pub mod connection;
 pub mod control;
 mod gate;
 pub mod listener;

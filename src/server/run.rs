@@ -16,12 +16,15 @@ use wwwoffle_spool::{Options, Recovery, Spool};
 
 use super::control::{self, ControlSocket};
 use super::listener;
+use crate::clock;
 use crate::daemon::{Daemon, Parts};
 use crate::exit::ExitStatus;
 use crate::fetch;
 use crate::mode::Mode;
 use crate::proxy::reply::error_chain;
 use crate::store::Store;
+use crate::tls::ca::{Authority, RENEW_BEFORE};
+use crate::tls::files::{self, BadFile};
 
 /// How long requests under way may take to end when the daemon stops.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
@@ -123,7 +126,8 @@ async fn serve(
         refuse(ExitStatus::BadSpool, message)
     })?;
     let places = Arc::new(Semaphore::new(config.startup.max_connections.get()));
-    let parts = Parts { config, store, mode, listening, templates: Vec::new() };
+    let authority = authority(&spool)?;
+    let parts = Parts { config, store, authority, mode, listening, templates: Vec::new() };
     let daemon =
         Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
     if start.mode.is_some()
@@ -146,6 +150,35 @@ async fn serve(
         warn!(left, "not everything ended in time");
     }
     Ok(())
+}
+
+/// Our certificate authority; the first start makes it.
+fn authority(spool: &Path) -> Result<Authority, Refusal> {
+    let now = clock::now();
+    let authority = files::load_or_make(spool, now).map_err(|error| {
+        let remedy = match error {
+            BadFile::Damaged { .. } => {
+                "; put back a copy, or make a new one with `wwwoffle ca renew`, which browsers have \
+                 to be told of again"
+            }
+            BadFile::Disk { .. } | BadFile::Making(_) => "",
+        };
+        refuse(ExitStatus::BadSpool, format!("{}{remedy}", error_chain(&error)))
+    })?;
+    let ends = authority.valid_until();
+    if now >= ends {
+        error!(
+            ended = clock::rfc3339(ends),
+            "the certificate authority has ended: HTTPS passes unread and is not kept; \
+             `wwwoffle ca renew` makes a new one"
+        );
+    } else if now + RENEW_BEFORE >= ends {
+        warn!(
+            ends = clock::rfc3339(ends),
+            "the certificate authority ends soon; `wwwoffle ca renew` makes a new one"
+        );
+    }
+    Ok(authority)
 }
 
 fn start_tasks(

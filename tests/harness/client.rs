@@ -4,7 +4,10 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::PATIENCE;
 use super::wire::{Broken, Fields, Framing, Reader};
@@ -214,4 +217,75 @@ pub(crate) fn request(method: &str, url: &str, fields: &str) -> String {
 /// `host:port` of an absolute URL.
 pub(crate) fn authority(url: &str) -> &str {
     url.split('/').nth(2).unwrap_or_default()
+}
+
+/// Both ends of a TLS connection are one state; each half takes it for the time of one call.
+struct TlsHalf(Arc<Mutex<StreamOwned<ClientConnection, TcpStream>>>);
+
+impl Read for TlsHalf {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().read(buffer)
+    }
+}
+
+impl Write for TlsHalf {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.lock().unwrap().flush()
+    }
+}
+
+/// What a client of TLS trusts and offers.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tls<'a> {
+    /// The only authority it trusts, in DER; nobody when empty.
+    pub(crate) authority: &'a [u8],
+    /// The protocols it offers.
+    pub(crate) alpn: &'a [&'a [u8]],
+}
+
+impl Client {
+    /// Opens a connection to `target` (`host:port`) with CONNECT, and speaks TLS inside, asking for
+    /// `name`.
+    pub(crate) fn connect_tls(
+        proxy: SocketAddr,
+        target: &str,
+        name: &str,
+        tls: Tls<'_>,
+    ) -> std::io::Result<Self> {
+        let mut plain = Self::connect(proxy);
+        plain.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
+        let head = plain.head().ok().flatten().expect("an answer to CONNECT");
+        assert_eq!(head.status, 200, "CONNECT {target}");
+        let mut roots = RootCertStore::empty();
+        if !tls.authority.is_empty() {
+            roots.add(tls.authority.to_vec().into()).unwrap();
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = tls.alpn.iter().map(|protocol| protocol.to_vec()).collect();
+        let name = name.to_owned().try_into().unwrap();
+        let mut connection = ClientConnection::new(Arc::new(config), name).unwrap();
+        let mut stream = plain.tcp.take().expect("it is a TCP connection");
+        while connection.is_handshaking() {
+            connection.complete_io(&mut stream)?;
+        }
+        let both = Arc::new(Mutex::new(StreamOwned::new(connection, stream)));
+        let writer = Box::new(TlsHalf(Arc::clone(&both)));
+        Ok(Self { writer, reader: Reader::new(Box::new(TlsHalf(both))), tcp: None })
+    }
+
+    /// Sends a GET in origin form, and gives the whole answer.
+    #[track_caller]
+    pub(crate) fn get_path(&mut self, host: &str, path: &str, fields: &str) -> Response {
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n"));
+        self.receive("GET")
+    }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub(crate) use client::{Client, Response};
+pub(crate) use client::{Client, Response, Tls};
 pub(crate) use daemon::Daemon;
 pub(crate) use origin::{After, Answer, Origin};
 pub(crate) use tls::{Authority, Identity, Manners, TlsOrigin};

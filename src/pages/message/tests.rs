@@ -35,6 +35,8 @@ fn all(text: &str) -> Vec<(u16, Message<'_>)> {
         (502, Message::OriginFailed { url: text, failure: OriginFailure::Refused, kept }),
         (504, Message::OfflineRefused { method: text, url: text }),
         (403, Message::PortBlocked { host_port: text }),
+        (403, Message::HostRefused { host_port: text }),
+        (504, Message::TunnelOffline { host_port: text }),
         (508, Message::Loop { url: text }),
         (507, Message::SpoolFull),
         (507, Message::QueueFull),

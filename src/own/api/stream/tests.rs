@@ -5,8 +5,10 @@ use wwwoffle_spool::{NewEntry, Options, Outgoing, RequestKind, Timestamp};
 use wwwoffle_url::LocalHost;
 
 use super::*;
+use crate::clock;
 use crate::daemon::Parts;
 use crate::store::Store;
+use crate::tls::ca::Authority;
 
 const URL: &str = "http://h.example/p";
 
@@ -18,7 +20,9 @@ fn daemon(root: &tempfile::TempDir, mode: Mode) -> Arc<Daemon> {
     let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
     let (config, store) = (Config::default(), Store::new(spool));
     let listening = vec!["127.0.0.1:8080".parse().unwrap()];
-    Daemon::build(Parts { config, store, mode, listening, templates: Vec::new() }).unwrap()
+    let authority = Authority::make("m", clock::now()).unwrap();
+    Daemon::build(Parts { config, store, authority, mode, listening, templates: Vec::new() })
+        .unwrap()
 }
 
 fn keep(daemon: &Daemon, url: &str, head: &str) {

@@ -1,0 +1,113 @@
+//! `wwwoffle ca`: the certificate authority of the spool, whether a daemon runs or not.
+
+use super::{Terminal, args::AuthorityVerb, failure::Failure, settings::Settings};
+use crate::clock;
+use crate::exit::ExitStatus;
+use crate::tls::ca::Authority;
+use crate::tls::files;
+
+/// Does what the verb says.
+pub(crate) fn run(
+    verb: AuthorityVerb,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    match verb {
+        AuthorityVerb::Show => show(&load(settings)?, settings, terminal),
+        AuthorityVerb::Export { der: false } => {
+            terminal.stdout.write_all(load(settings)?.pem().as_bytes())?;
+            Ok(ExitStatus::Done)
+        }
+        AuthorityVerb::Export { der: true } => {
+            terminal.stdout.write_all(load(settings)?.der())?;
+            Ok(ExitStatus::Done)
+        }
+        AuthorityVerb::Renew => renew(settings, terminal),
+    }
+}
+
+fn load(settings: &Settings<'_>) -> Result<Authority, Failure> {
+    match files::load(&settings.spool()?) {
+        Ok(Some(authority)) => Ok(authority),
+        Ok(None) => Err(none_yet()),
+        Err(error) => {
+            Err(Failure::caused(ExitStatus::BadSpool, "no certificate authority", &error))
+        }
+    }
+}
+
+fn none_yet() -> Failure {
+    Failure::plain("there is no certificate authority yet: the first `wwwoffle serve` makes it")
+}
+
+fn show(
+    authority: &Authority,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let (spool, out) = (settings.spool()?, &mut *terminal.stdout);
+    writeln!(out, "name         {}", authority.name())?;
+    writeln!(out, "SHA-256      {}", authority.fingerprint())?;
+    writeln!(out, "public key   {}", authority.spki_hash())?;
+    writeln!(out, "valid from   {}", clock::rfc3339(authority.valid_from()))?;
+    writeln!(out, "valid until  {}", clock::rfc3339(authority.valid_until()))?;
+    writeln!(out, "file         {}", files::path(&spool).display())?;
+    Ok(ExitStatus::Done)
+}
+
+fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
+    let spool = settings.spool()?;
+    // A directory that was never a spool must not become half of one.
+    if !files::exists(&spool) {
+        return Err(none_yet());
+    }
+    let new = files::renew(&spool, clock::now()).map_err(|error| {
+        Failure::caused(ExitStatus::BadSpool, "the certificate authority is not renewed", &error)
+    })?;
+    show(&new, settings, terminal)?;
+    writeln!(
+        terminal.stderr,
+        "wwwoffle: the new authority is used from the next start of the daemon on; \
+         browsers have to be told to trust it (see the page /ca)"
+    )?;
+    Ok(ExitStatus::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::cli::tests::wwwoffle;
+    use crate::clock;
+    use crate::exit::ExitStatus;
+    use crate::tls::files;
+
+    #[test]
+    fn it_is_shown_exported_and_renewed_without_a_daemon() {
+        let spool = tempfile::tempdir().unwrap();
+        let root = spool.path().to_str().unwrap();
+        let run = |line: &[&str]| {
+            let line = [&["--spool", root, "ca"], line].concat();
+            wwwoffle(&line, "", Path::new("/nowhere"))
+        };
+        for line in [&["show"][..], &["export"], &["renew"]] {
+            let ran = run(line);
+            assert_eq!(ran.status, ExitStatus::Failed, "{line:?}");
+            assert!(ran.err.contains("the first `wwwoffle serve` makes it"), "{}", ran.err);
+        }
+        let made = files::load_or_make(spool.path(), clock::now()).unwrap();
+        let shown = run(&["show"]);
+        assert_eq!((shown.status, shown.err.as_str()), (ExitStatus::Done, ""));
+        for want in [made.name(), &made.fingerprint(), &made.spki_hash(), "authority.pem"] {
+            assert!(shown.out.contains(want), "{want} in {}", shown.out);
+        }
+        assert_eq!(run(&["export"]).out, made.pem());
+        let renewed = run(&["renew"]);
+        assert_eq!(renewed.status, ExitStatus::Done, "{}", renewed.err);
+        assert!(renewed.err.contains("next start"), "{}", renewed.err);
+        assert_ne!(run(&["export"]).out, made.pem());
+        for ran in [shown, renewed, run(&["export"])] {
+            assert!(!ran.out.contains("PRIVATE") && !ran.err.contains("PRIVATE"));
+        }
+    }
+}

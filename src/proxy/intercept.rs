@@ -1,0 +1,140 @@
+//! A connection that is answered by us under the name its client asked for.
+//!
+//! ```text
+//! CONNECT ── 200 ── first bytes ── no TLS, no HTTP/1.1 inside ─────────── tunnel
+//!                        └──────── TLS ── a certificate for its name ──── HTTP, as on any connection
+//!                                              └── rejected ── remembered: a tunnel at the next try
+//! ```
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use rustls::ServerConfig;
+use rustls::server::Accepted;
+use tokio::time::timeout;
+use tokio_rustls::{Accept, StartHandshake};
+use tracing::{debug, info};
+
+use super::reply::error_chain;
+use super::site::{Plan, Site, plan};
+use super::tunnel;
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::server::connection::{Visitor, speak};
+use crate::tls::hello::{self, Opening};
+use crate::tls::rejected::is_rejection;
+use crate::upstream::Origin;
+
+/// A client that has been told that its connection stands.
+pub(super) struct Intercepted {
+    pub(super) daemon: Arc<Daemon>,
+    pub(super) visitor: Visitor,
+    /// Where CONNECT named, for what turns out to be a tunnel.
+    pub(super) origin: Origin,
+    pub(super) site: Site,
+}
+
+/// What to do once the first bytes are there.
+enum Course {
+    Answer(Site, Box<Accepted>, Arc<ServerConfig>),
+    PassOn,
+    Close,
+}
+
+impl Intercepted {
+    /// Serves the connection to its end, or to that of the daemon. A future of its own type would
+    /// contain itself: what is served inside may be anything but this.
+    pub(super) fn run(self, upgrade: OnUpgrade) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            match upgrade.await {
+                Ok(client) => self.open(TokioIo::new(client)).await,
+                Err(error) => debug!(%error, "the client left before its connection stood"),
+            }
+        })
+    }
+
+    async fn open(self, mut client: TokioIo<Upgraded>) {
+        let opening = tokio::select! {
+            opening = hello::read(&mut client) => opening,
+            () = self.daemon.tasks.stopping() => return,
+        };
+        let Opening { bytes, hello } = match opening {
+            Ok(opening) => opening,
+            Err(error) => return debug!(%error, "the client left before it said anything"),
+        };
+        match hello.map_or(Course::PassOn, |hello| self.course(hello)) {
+            Course::Answer(site, hello, config) => {
+                let handshake = StartHandshake::from_parts(*hello, client).into_stream(config);
+                self.answer(handshake, site).await;
+            }
+            Course::PassOn => tunnel::pass_on(&self.daemon, &self.origin, client, &bytes).await,
+            Course::Close => {}
+        }
+    }
+
+    /// The name in the `ClientHello` is what the client will check: it may be another than that of
+    /// CONNECT, which some clients make from an address. Then it is this name that is planned for.
+    fn course(&self, hello: Accepted) -> Course {
+        if !hello::speaks_http_1_1(&hello) {
+            debug!(site = self.site.url().as_str(), "the client speaks no HTTP/1.1; a tunnel");
+            return Course::PassOn;
+        }
+        let site = match hello::name(&hello) {
+            Some(name) => Site::of(&name, self.site.port(), &self.daemon.local),
+            None => Ok(self.site.clone()),
+        };
+        let Ok(site) = site else { return Course::Close };
+        let mode = self.daemon.mode.now();
+        let rejected = tunnel::has_rejected(&self.daemon, mode, self.visitor.peer, &site);
+        match plan(&self.daemon.config, &site, rejected) {
+            Plan::Intercept => {}
+            Plan::Tunnel(_) => return Course::PassOn,
+            Plan::Refuse => return Course::Close,
+        }
+        match self.daemon.faces.leaves.config(site.host(), clock::now()) {
+            Ok(config) => Course::Answer(site, Box::new(hello), config),
+            // The authority has ended, which the start has said in the log.
+            Err(error) => {
+                debug!(site = site.url().as_str(), error = error_chain(&error), "no certificate");
+                Course::PassOn
+            }
+        }
+    }
+
+    async fn answer(self, handshake: Accept<TokioIo<Upgraded>>, site: Site) {
+        let Self { daemon, visitor, .. } = self;
+        let (peer, host) = (visitor.peer, site.host().to_owned());
+        let patience = daemon.config.options.idle_timeout;
+        let shaken = tokio::select! {
+            shaken = timeout(patience, handshake) => shaken,
+            () = daemon.tasks.stopping() => return,
+        };
+        let stream = match shaken {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) if is_rejection(&error) => return rejected(&daemon, peer.ip(), &host),
+            Ok(Err(error)) => return debug!(%peer, host, %error, "no TLS with the client"),
+            Err(_) => return debug!(%peer, host, "TLS with the client took too long"),
+        };
+        let visitor = visitor.at(Arc::new(site));
+        if let Err(error) = speak(&daemon, stream, visitor).await {
+            // With TLS 1.3 a client may say only now that it does not take the certificate.
+            if is_rejection(&error) {
+                rejected(&daemon, peer.ip(), &host);
+            } else {
+                debug!(%peer, host, error = error_chain(&error), "connection ended");
+            }
+        }
+    }
+}
+
+fn rejected(daemon: &Daemon, client: std::net::IpAddr, host: &str) {
+    daemon.faces.rejections.remember(client, host, clock::now());
+    info!(
+        %client,
+        host,
+        "the client does not take our certificate; for an hour its connections to this host pass \
+         unread and are not kept (see the page /ca)"
+    );
+}

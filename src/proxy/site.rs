@@ -1,0 +1,148 @@
+//! The host that a client has asked for with CONNECT, and what becomes of its connection.
+
+use wwwoffle_config::Config;
+use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
+
+/// A host and port, as HTTPS knows them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    url: CanonicalUrl,
+    port: u16,
+}
+
+impl Site {
+    /// The site at this host, as a client spells it, and port.
+    ///
+    /// # Errors
+    ///
+    /// [`ParseError`] when it is no host.
+    pub fn of(host: &str, port: u16, local: &LocalHost) -> Result<Self, ParseError> {
+        Ok(Self { url: CanonicalUrl::parse(&format!("https://{host}:{port}/"), local)?, port })
+    }
+
+    /// The URL of its first page.
+    #[must_use]
+    pub fn url(&self) -> &CanonicalUrl {
+        &self.url
+    }
+
+    /// Its host: a name, or an address, IPv6 in brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.url.host()
+    }
+
+    /// Its port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Whether `url` is a resource of this site.
+    #[must_use]
+    pub fn has(&self, url: &CanonicalUrl) -> bool {
+        url.protocol() == "https"
+            && url.host() == self.host()
+            && url.port_or_default() == Some(self.port)
+    }
+}
+
+/// What becomes of a connection to a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// It is answered by us, and what comes is kept.
+    Intercept,
+    /// It passes unread.
+    Tunnel(Why),
+    /// It is refused.
+    Refuse,
+}
+
+/// Why a connection passes unread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It leads to this proxy itself.
+    Ourselves,
+    /// All HTTPS does.
+    Off,
+    /// It is on the list of those that do.
+    Listed,
+    /// This client has rejected our certificate for this host.
+    Rejected,
+}
+
+/// Chooses what becomes of a connection to `site`; `rejected` tells whether this client has lately
+/// rejected our certificate for it.
+#[must_use]
+pub fn plan(config: &Config, site: &Site, rejected: bool) -> Plan {
+    if config.https.refuse.matches(site.url()).is_some() {
+        Plan::Refuse
+    } else if site.url().is_local() {
+        Plan::Tunnel(Why::Ourselves)
+    } else if !config.https.intercept {
+        Plan::Tunnel(Why::Off)
+    } else if config.passed().matches(site.url()).is_some() {
+        Plan::Tunnel(Why::Listed)
+    } else if rejected {
+        Plan::Tunnel(Why::Rejected)
+    } else {
+        Plan::Intercept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn site(host: &str, port: u16) -> Site {
+        Site::of(host, port, &LocalHost::default()).unwrap()
+    }
+
+    #[test]
+    fn a_site_has_what_is_at_its_host_and_port() {
+        let has =
+            |site: &Site, url| site.has(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
+        let plain = site("WWW.Bücher.example", 443);
+        assert_eq!(plain.host(), "www.xn--bcher-kva.example");
+        assert!(has(&plain, "https://www.bücher.example/x"));
+        assert!(has(&plain, "https://www.bücher.example:443/x"));
+        for url in [
+            "https://bücher.example/",
+            "https://www.bücher.example:8443/",
+            "http://www.bücher.example/",
+            "http://www.bücher.example:443/",
+        ] {
+            assert!(!has(&plain, url), "{url}");
+        }
+        let other = site("[::2]", 8443);
+        assert_eq!((other.host(), other.port()), ("[::2]", 8443));
+        assert!(has(&other, "https://[::2]:8443/"));
+        assert!(!has(&other, "https://[::2]/"));
+        assert!(Site::of("a b", 443, &LocalHost::default()).is_err());
+    }
+
+    #[test]
+    fn each_connection_has_its_plan_and_reason() {
+        let own = "[https]\ntunnel = [\"*://t.example/*\", \"!*://paypal.com/*\"]\n\
+                   refuse = [\"*://r.example/*\", \"https://p.example:8443/*\"]";
+        let off = "[https]\nintercept = false\nrefuse = [\"*://r.example/*\"]";
+        for (text, host, port, rejected, want) in [
+            ("", "www.example.org", 443, false, Plan::Intercept),
+            ("", "www.example.org", 9443, false, Plan::Intercept),
+            ("", "www.example.org", 443, true, Plan::Tunnel(Why::Rejected)),
+            ("", "PayPal.com", 443, true, Plan::Tunnel(Why::Listed)),
+            ("", "localhost", 8080, false, Plan::Tunnel(Why::Ourselves)),
+            (own, "t.example", 443, false, Plan::Tunnel(Why::Listed)),
+            (own, "paypal.com", 443, false, Plan::Intercept),
+            (own, "r.example", 443, true, Plan::Refuse),
+            (own, "p.example", 8443, false, Plan::Refuse),
+            (own, "p.example", 443, false, Plan::Intercept),
+            (off, "www.example.org", 443, false, Plan::Tunnel(Why::Off)),
+            (off, "r.example", 443, false, Plan::Refuse),
+        ] {
+            let config = Config::parse(text, Path::new("w.conf")).unwrap();
+            assert_eq!(plan(&config, &site(host, port), rejected), want, "{text} {host}:{port}");
+        }
+    }
+}

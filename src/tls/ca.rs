@@ -1,0 +1,321 @@
+//! Our certificate authority: one key and one certificate, which clients are told to trust.
+//!
+//! It can sign certificates of hosts and nothing else: `pathlen:0` says that no authority below it
+//! is valid (RFC 5280 §4.2.1.9). Its name carries the machine and the date, so that two of them are
+//! told apart in a browser's list.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber,
+};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer;
+
+/// How long an authority is good for, from the day it is made.
+const VALID_FOR: Duration = Duration::from_secs(2 * 365 * 24 * 60 * 60);
+
+/// How far before its making it is good already: clocks of clients differ.
+pub(super) const BACKDATED: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long before its end the authority should be renewed.
+pub const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// The longest name of a machine that goes into the authority's own; RFC 5280 (`ub-common-name`)
+/// allows 64 characters for all of it.
+const MAX_MACHINE: usize = 32;
+
+/// Bytes of randomness in a serial number (RFC 5280 §4.1.2.2 allows 20 in all).
+const SERIAL_BYTES: usize = 16;
+
+/// An authority that cannot be made or used.
+#[derive(Debug, thiserror::Error)]
+pub enum BadAuthority {
+    /// The file holds no private key in PEM.
+    #[error("it holds no private key")]
+    NoKey,
+    /// The file holds no certificate in PEM.
+    #[error("it holds no certificate")]
+    NoCertificate,
+    /// What it holds is not an authority of ours.
+    #[error("its certificate is damaged, or not that of an authority")]
+    NotAnAuthority,
+    /// Key and certificate are of two different authorities.
+    #[error("its key and its certificate do not belong together")]
+    Mismatch,
+    /// It is not good any more, or not yet.
+    #[error("the certificate authority is not valid at this time")]
+    NotNow,
+    /// The host cannot be named in a certificate.
+    #[error("no certificate can name the host {0:?}")]
+    Name(String),
+    /// Making a key or a signature failed.
+    #[error("a key or certificate cannot be made")]
+    Making(#[source] rcgen::Error),
+    /// TLS refused what was made.
+    #[error("TLS cannot be set up")]
+    Tls(#[source] rustls::Error),
+    /// The system has no randomness.
+    #[error("the system has no randomness")]
+    Random(#[from] getrandom::Error),
+}
+
+impl From<rcgen::Error> for BadAuthority {
+    fn from(error: rcgen::Error) -> Self {
+        Self::Making(error)
+    }
+}
+
+/// Our certificate authority with its private key.
+pub struct Authority {
+    certificate: CertificateDer<'static>,
+    issuer: Issuer<'static, KeyPair>,
+    name: String,
+    valid_from: SystemTime,
+    valid_until: SystemTime,
+}
+
+/// Its name and nothing of its key.
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Authority {
+    /// Makes a new one on the machine called `machine`.
+    ///
+    /// # Errors
+    ///
+    /// [`BadAuthority`] when the system has no randomness.
+    pub fn make(machine: &str, now: SystemTime) -> Result<Self, BadAuthority> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name(machine, now));
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params.not_before = OffsetDateTime::from(now - BACKDATED);
+        params.not_after = OffsetDateTime::from(now + VALID_FOR);
+        params.serial_number = Some(serial()?);
+        let certificate = params.self_signed(&key)?.der().clone();
+        Self::of(certificate, key)
+    }
+
+    /// Reads one from the text that [`Authority::secret_text`] gave.
+    ///
+    /// # Errors
+    ///
+    /// [`BadAuthority`] when anything is missing, damaged, or does not fit together.
+    pub fn parse(text: &str) -> Result<Self, BadAuthority> {
+        let key =
+            PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes()).map_err(|_| BadAuthority::NoKey)?;
+        let certificate = CertificateDer::from_pem_slice(text.as_bytes())
+            .map_err(|_| BadAuthority::NoCertificate)?;
+        let key = KeyPair::from_pkcs8_der_and_sign_algo(&key, &PKCS_ECDSA_P256_SHA256)
+            .map_err(|_| BadAuthority::NoKey)?;
+        Self::of(certificate, key)
+    }
+
+    fn of(certificate: CertificateDer<'static>, key: KeyPair) -> Result<Self, BadAuthority> {
+        let (name, valid_from, valid_until) = {
+            let (rest, x509) = X509Certificate::from_der(&certificate)
+                .map_err(|_| BadAuthority::NotAnAuthority)?;
+            if !rest.is_empty() || !x509.is_ca() {
+                return Err(BadAuthority::NotAnAuthority);
+            }
+            if x509.public_key().raw != key.subject_public_key_info().as_slice() {
+                return Err(BadAuthority::Mismatch);
+            }
+            let name = x509.subject().iter_common_name().next();
+            let name = name.and_then(|name| name.as_str().ok()).unwrap_or_default().to_owned();
+            let validity = x509.validity();
+            (name, at(validity.not_before.timestamp()), at(validity.not_after.timestamp()))
+        };
+        let issuer = Issuer::from_ca_cert_der(&certificate, key)
+            .map_err(|_| BadAuthority::NotAnAuthority)?;
+        Ok(Self { certificate, issuer, name, valid_from, valid_until })
+    }
+
+    /// Key and certificate in PEM, for the file that only its owner may read.
+    #[must_use]
+    pub fn secret_text(&self) -> String {
+        format!("{}{}", self.issuer.key().serialize_pem(), self.pem())
+    }
+
+    /// The certificate in PEM, for clients.
+    #[must_use]
+    pub fn pem(&self) -> String {
+        use base64::Engine;
+        // RFC 7468 §2: lines of 64 characters.
+        const LINE: usize = 64;
+        let encoded = base64::prelude::BASE64_STANDARD.encode(&self.certificate);
+        let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
+        for (count, character) in encoded.chars().enumerate() {
+            if count > 0 && count % LINE == 0 {
+                text.push('\n');
+            }
+            text.push(character);
+        }
+        text + "\n-----END CERTIFICATE-----\n"
+    }
+
+    /// The certificate in DER, for clients.
+    #[must_use]
+    pub fn der(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// The name it has in lists of authorities.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// When it was made, less the day it is dated back.
+    #[must_use]
+    pub fn valid_from(&self) -> SystemTime {
+        self.valid_from
+    }
+
+    /// When it ends.
+    #[must_use]
+    pub fn valid_until(&self) -> SystemTime {
+        self.valid_until
+    }
+
+    /// The SHA-256 fingerprint of the certificate, as browsers show it: `AB:CD:…`.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let digest = Sha256::digest(&self.certificate);
+        let pairs: Vec<String> = digest.iter().map(|byte| format!("{byte:02X}")).collect();
+        pairs.join(":")
+    }
+
+    /// The SHA-256 of its public key in base64, as Chromium's
+    /// `--ignore-certificate-errors-spki-list` takes it.
+    #[must_use]
+    pub fn spki_hash(&self) -> String {
+        use base64::Engine;
+        let key = self.issuer.key().subject_public_key_info();
+        base64::prelude::BASE64_STANDARD.encode(Sha256::digest(key))
+    }
+
+    /// Signs what `params` say for the public key of `key`.
+    pub(super) fn sign(
+        &self,
+        params: &CertificateParams,
+        key: &KeyPair,
+    ) -> Result<Certificate, BadAuthority> {
+        Ok(params.signed_by(key, &self.issuer)?)
+    }
+}
+
+/// `wwwoffle CA on ship, 2026-11-20`.
+fn name(machine: &str, now: SystemTime) -> String {
+    let machine: String = machine
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'))
+        .take(MAX_MACHINE)
+        .collect();
+    let machine = if machine.is_empty() { "this machine" } else { &machine };
+    format!("wwwoffle CA on {machine}, {}", day(now))
+}
+
+/// The day of a time in UTC, `2026-11-20`.
+#[must_use]
+pub fn day(time: SystemTime) -> String {
+    let time = Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
+    time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string()
+}
+
+/// A serial number of its own for each certificate: browsers refuse an authority that repeats one.
+pub(super) fn serial() -> Result<SerialNumber, BadAuthority> {
+    let mut bytes = [0; SERIAL_BYTES];
+    getrandom::fill(&mut bytes)?;
+    if let Some(first) = bytes.first_mut() {
+        // Positive (RFC 5280 §4.1.2.2), and never shorter by a leading zero.
+        *first = *first & 0x7f | 0x40;
+    }
+    Ok(SerialNumber::from_slice(&bytes))
+}
+
+fn at(seconds: i64) -> SystemTime {
+    let distance = Duration::from_secs(seconds.unsigned_abs());
+    let time = if seconds < 0 {
+        UNIX_EPOCH.checked_sub(distance)
+    } else {
+        UNIX_EPOCH.checked_add(distance)
+    };
+    time.unwrap_or(UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    #[test]
+    fn an_authority_can_sign_leaves_and_nothing_else() {
+        let now = clock::now();
+        let authority = Authority::make("ship.example", now).unwrap();
+        assert_eq!(authority.name(), format!("wwwoffle CA on ship.example, {}", day(now)));
+        let (_, x509) = X509Certificate::from_der(authority.der()).unwrap();
+        let constraints = x509.basic_constraints().unwrap().unwrap();
+        assert!(constraints.critical && constraints.value.ca);
+        assert_eq!(constraints.value.path_len_constraint, Some(0));
+        let usage = x509.key_usage().unwrap().unwrap().value;
+        assert!(usage.key_cert_sign() && usage.crl_sign() && !usage.digital_signature());
+        let good_for = authority.valid_until().duration_since(authority.valid_from()).unwrap();
+        assert_eq!(good_for, VALID_FOR + BACKDATED);
+        assert!(authority.valid_from() <= now - BACKDATED);
+    }
+
+    #[test]
+    fn it_is_read_as_it_was_written() {
+        let authority = Authority::make("m", clock::now()).unwrap();
+        let again = Authority::parse(&authority.secret_text()).unwrap();
+        assert_eq!(again.der(), authority.der());
+        assert_eq!(again.fingerprint(), authority.fingerprint());
+        assert_eq!(again.spki_hash(), authority.spki_hash());
+        assert_eq!(again.valid_until(), authority.valid_until());
+        assert_eq!(authority.fingerprint().len(), 95);
+        assert!(authority.pem().lines().all(|line| line.len() <= 64));
+        assert!(!authority.pem().contains("PRIVATE"));
+        assert!(!format!("{authority:?}").contains("PRIVATE"));
+    }
+
+    #[test]
+    fn damage_is_told_by_what_is_wrong() {
+        let (one, two) = (
+            Authority::make("m", clock::now()).unwrap(),
+            Authority::make("m", clock::now()).unwrap(),
+        );
+        let key = one.issuer.key().serialize_pem();
+        for (text, want) in [
+            (String::new(), "it holds no private key"),
+            (one.pem(), "it holds no private key"),
+            (key.clone(), "it holds no certificate"),
+            (format!("{key}{}", two.pem()), "its key and its certificate do not belong together"),
+            (one.secret_text().replace("MI", "AA"), "it holds no private key"),
+        ] {
+            assert_eq!(Authority::parse(&text).unwrap_err().to_string(), want);
+        }
+    }
+
+    #[test]
+    fn the_name_holds_whatever_the_machine_is_called() {
+        let now = UNIX_EPOCH;
+        assert_eq!(name("", now), "wwwoffle CA on this machine, 1970-01-01");
+        assert_eq!(name("a\nb c", now), "wwwoffle CA on abc, 1970-01-01");
+        assert!(name(&"x".repeat(300), now).len() <= 64);
+    }
+}

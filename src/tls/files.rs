@@ -1,0 +1,254 @@
+//! The authority on the disk: `<spool>/ca/authority.pem`, and those before it.
+//!
+//! Key and certificate are one file, so that they cannot be of two authorities whenever the power
+//! fails: it is written aside, synced, and renamed. This is the only file that touches keys on the
+//! disk, through the calls of the spool's own [`Disk`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::Mode;
+use tracing::warn;
+use wwwoffle_spool::fs::{Disk, Opened, SystemDisk};
+
+use super::ca::{self, Authority, BadAuthority};
+
+/// The directory below the spool.
+const DIRECTORY: &str = "ca";
+
+/// The authority in use.
+const FILE: &str = "authority.pem";
+
+/// The longest such file that is read, in bytes; ours have about a thousand.
+const MAX_FILE: u64 = 64 * 1024;
+
+/// An authority that cannot be had from the disk.
+#[derive(Debug, thiserror::Error)]
+pub enum BadFile {
+    /// The system refused.
+    #[error("{} cannot be {doing}", path.display())]
+    Disk {
+        /// What was to be done.
+        doing: &'static str,
+        /// With which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is a file, and it is not an authority.
+    #[error("{} is damaged", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: BadAuthority,
+    },
+    /// A new one cannot be made.
+    #[error("no certificate authority can be made")]
+    Making(#[source] BadAuthority),
+}
+
+/// Where the authority of a spool lies.
+#[must_use]
+pub fn path(spool: &Path) -> PathBuf {
+    spool.join(DIRECTORY).join(FILE)
+}
+
+/// Whether the spool at `spool` has an authority, be it damaged.
+#[must_use]
+pub fn exists(spool: &Path) -> bool {
+    rustix::fs::lstat(path(spool)).is_ok()
+}
+
+/// Loads the authority of the spool at `spool`; `None` when there is none yet.
+///
+/// A file that others may read is closed to them, and the log says so.
+///
+/// # Errors
+///
+/// [`BadFile`] when it cannot be read or is damaged. It is never replaced for that: clients trust it.
+pub fn load(spool: &Path) -> Result<Option<Authority>, BadFile> {
+    let path = path(spool);
+    let Some(text) = read(&path)? else { return Ok(None) };
+    close_to_others(&path)?;
+    match Authority::parse(&text) {
+        Ok(authority) => Ok(Some(authority)),
+        Err(source) => Err(BadFile::Damaged { path, source }),
+    }
+}
+
+/// Loads the authority of the spool at `spool`, or makes its first one.
+///
+/// # Errors
+///
+/// [`BadFile`] when it is damaged, or the disk fails.
+pub fn load_or_make(spool: &Path, now: SystemTime) -> Result<Authority, BadFile> {
+    if let Some(authority) = load(spool)? {
+        return Ok(authority);
+    }
+    make(spool, now)
+}
+
+/// Makes a new authority in place of the one in use, which stays beside it under its date.
+/// A damaged one stays beside it as well.
+///
+/// # Errors
+///
+/// [`BadFile`] when the disk fails; then the one before is still in use.
+pub fn renew(spool: &Path, now: SystemTime) -> Result<Authority, BadFile> {
+    let path = path(spool);
+    if let Some(text) = read(&path)? {
+        let dated = match Authority::parse(&text) {
+            Ok(old) => {
+                let mark: String = old.fingerprint().replace(':', "").chars().take(8).collect();
+                format!("authority-{}-{mark}.pem", ca::day(old.valid_from() + ca::BACKDATED))
+            }
+            Err(_) => format!("authority-damaged-{}.pem", ca::day(now)),
+        };
+        write(spool, &dated, &text)?;
+    }
+    make(spool, now)
+}
+
+fn make(spool: &Path, now: SystemTime) -> Result<Authority, BadFile> {
+    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let authority = Authority::make(&machine, now).map_err(BadFile::Making)?;
+    write(spool, FILE, &authority.secret_text())?;
+    Ok(authority)
+}
+
+fn read(path: &Path) -> Result<Option<String>, BadFile> {
+    let failed = |source| BadFile::Disk { doing: "read", path: path.to_owned(), source };
+    let (file, length) = match SystemDisk.open(path) {
+        Ok(Opened::File(file, length)) => (file, length),
+        Ok(Opened::NotAFile) => return Err(failed(io::Error::other("it is not a plain file"))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut bytes = vec![0; usize::try_from(length.min(MAX_FILE)).unwrap_or_default()];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        let offset = u64::try_from(filled).unwrap_or_default();
+        match file.read_at(rest, offset).map_err(failed)? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    bytes.truncate(filled);
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Writes a file of the directory aside, then gives it its name.
+fn write(spool: &Path, name: &str, text: &str) -> Result<(), BadFile> {
+    let directory = spool.join(DIRECTORY);
+    let failed = |doing, path: &Path| {
+        let path = path.to_owned();
+        move |source| BadFile::Disk { doing, path, source }
+    };
+    match SystemDisk.create_dir(&directory) {
+        Ok(()) => SystemDisk.sync_dir(spool).map_err(failed("synced", spool))?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(failed("made", &directory)(error)),
+    }
+    rustix::fs::chmod(&directory, Mode::RWXU)
+        .map_err(|error| failed("closed to others", &directory)(error.into()))?;
+    let (aside, to) = (directory.join(format!("{name}.new")), directory.join(name));
+    match SystemDisk.remove_file(&aside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(failed("removed", &aside)(error));
+        }
+        _ => {}
+    }
+    // Made new, and readable for its owner alone from its first byte on.
+    let file = SystemDisk.create(&aside).map_err(failed("made", &aside))?;
+    file.write_all_at(text.as_bytes(), 0).map_err(failed("written", &aside))?;
+    file.sync().map_err(failed("written", &aside))?;
+    SystemDisk.rename(&aside, &to).map_err(failed("renamed", &aside))?;
+    SystemDisk.sync_dir(&directory).map_err(failed("synced", &directory))
+}
+
+fn close_to_others(path: &Path) -> Result<(), BadFile> {
+    let failed = |source: rustix::io::Errno| BadFile::Disk {
+        doing: "closed to others",
+        path: path.to_owned(),
+        source: source.into(),
+    };
+    let mode = Mode::from_raw_mode(rustix::fs::stat(path).map_err(failed)?.st_mode);
+    if mode.intersects(Mode::RWXG | Mode::RWXO) {
+        warn!(
+            path = %path.display(),
+            "others could read the key of the certificate authority; now they cannot. \
+             If somebody may have: `wwwoffle ca renew`"
+        );
+        rustix::fs::chmod(path, Mode::RUSR | Mode::WUSR).map_err(failed)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test looks at what was written")]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn it_is_made_once_for_the_owner_alone_and_loaded_afterwards() {
+        let spool = tempfile::tempdir().unwrap();
+        assert!(load(spool.path()).unwrap().is_none());
+        let made = load_or_make(spool.path(), clock::now()).unwrap();
+        let loaded = load_or_make(spool.path(), clock::now()).unwrap();
+        assert_eq!(made.der(), loaded.der());
+        assert_eq!(mode(&path(spool.path())), 0o600);
+        assert_eq!(mode(&spool.path().join("ca")), 0o700);
+    }
+
+    #[test]
+    fn a_key_that_others_could_read_is_closed_to_them() {
+        let spool = tempfile::tempdir().unwrap();
+        load_or_make(spool.path(), clock::now()).unwrap();
+        let path = path(spool.path());
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(load(spool.path()).unwrap().is_some());
+        assert_eq!(mode(&path), 0o600);
+    }
+
+    #[test]
+    fn a_damaged_one_is_told_and_stays() {
+        let spool = tempfile::tempdir().unwrap();
+        load_or_make(spool.path(), clock::now()).unwrap();
+        let path = path(spool.path());
+        std::fs::write(&path, "rubbish").unwrap();
+        let error = load_or_make(spool.path(), clock::now()).unwrap_err();
+        assert_eq!(error.to_string(), format!("{} is damaged", path.display()));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "rubbish");
+        renew(spool.path(), clock::now()).unwrap();
+        assert!(load(spool.path()).unwrap().is_some());
+        assert_eq!(std::fs::read_dir(spool.path().join("ca")).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_renewal_keeps_the_old_one_beside_it() {
+        let spool = tempfile::tempdir().unwrap();
+        let old = load_or_make(spool.path(), clock::now()).unwrap();
+        let new = renew(spool.path(), clock::now()).unwrap();
+        assert_ne!(old.der(), new.der());
+        assert_eq!(load(spool.path()).unwrap().unwrap().der(), new.der());
+        let kept: Vec<String> = std::fs::read_dir(spool.path().join("ca"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != FILE)
+            .collect();
+        assert_eq!(kept.len(), 1, "{kept:?}");
+        assert!(kept[0].starts_with(&format!("authority-{}-", ca::day(clock::now()))), "{kept:?}");
+        let path = spool.path().join("ca").join(&kept[0]);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(Authority::parse(&text).unwrap().der(), old.der());
+        assert_eq!(mode(&path), 0o600);
+    }
+}

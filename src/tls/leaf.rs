@@ -1,0 +1,278 @@
+//! Certificates for the hosts that clients ask for, made on the way and kept in memory.
+//!
+//! All of them have one key, made at each start and never written: they are presented by one
+//! program, and whoever could read one key in its memory could read all. So making one costs a
+//! signature and no key. Each host has its own TLS configuration and no session is resumed: what a
+//! client agreed on for one host means nothing for another.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use rcgen::{
+    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, SanType,
+};
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::NoServerSessionStorage;
+use rustls::sign::{CertifiedKey, SigningKey, SingleCertAndKey};
+use time::OffsetDateTime;
+
+use super::ca::{Authority, BACKDATED, BadAuthority, serial};
+use crate::tls_provider::provider;
+
+/// How many hosts have their certificate in memory at once; the one unused for longest goes.
+pub const MAX_LEAVES: usize = 256;
+
+/// How long a certificate is good for, from its making; with the time it is dated back, 90 days.
+const VALID_FOR: Duration = Duration::from_secs(89 * 24 * 60 * 60);
+
+/// After this time a host gets a new certificate, however often it is used.
+const REMADE_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The longest name that also goes into the subject (RFC 5280, `ub-common-name`).
+const MAX_COMMON_NAME: usize = 64;
+
+/// The protocols spoken inside (RFC 7301).
+pub const HTTP_1_1: &[u8] = b"http/1.1";
+
+/// Makes certificates, and keeps the last ones.
+pub struct Leaves {
+    authority: Arc<Authority>,
+    key: KeyPair,
+    signing: Arc<dyn SigningKey>,
+    made: Mutex<Made>,
+}
+
+#[derive(Default)]
+struct Made {
+    by_host: HashMap<String, Leaf>,
+    /// Counts uses, so that the longest unused is known without a clock.
+    uses: u64,
+}
+
+struct Leaf {
+    config: Arc<ServerConfig>,
+    made: SystemTime,
+    used: u64,
+}
+
+/// How many there are, and nothing of the key.
+impl fmt::Debug for Leaves {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leaves").field("made", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Leaves {
+    /// None yet; makes the key they will share.
+    ///
+    /// # Errors
+    ///
+    /// [`BadAuthority`] when the system has no randomness.
+    pub fn new(authority: Arc<Authority>) -> Result<Self, BadAuthority> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+        let secret = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let signing =
+            provider().key_provider.load_private_key(secret).map_err(BadAuthority::Tls)?;
+        Ok(Self { authority, key, signing, made: Mutex::default() })
+    }
+
+    /// How many hosts have their certificate in memory.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lock().by_host.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How to speak TLS as `host`: a name as in a canonical URL, or an address, IPv6 in brackets.
+    ///
+    /// # Errors
+    ///
+    /// [`BadAuthority`] when the authority is not valid at this time, or the host has no name that
+    /// a certificate can hold.
+    pub fn config(&self, host: &str, now: SystemTime) -> Result<Arc<ServerConfig>, BadAuthority> {
+        let mut made = self.lock();
+        made.uses += 1;
+        let used = made.uses;
+        if let Some(leaf) = made.by_host.get_mut(host)
+            && now.duration_since(leaf.made).is_ok_and(|age| age < REMADE_AFTER)
+        {
+            leaf.used = used;
+            return Ok(Arc::clone(&leaf.config));
+        }
+        let config = self.speak(host, now)?;
+        if made.by_host.len() >= MAX_LEAVES && !made.by_host.contains_key(host) {
+            let unused = made.by_host.iter().min_by_key(|(_, leaf)| leaf.used);
+            let unused = unused.map(|(host, _)| host.clone());
+            if let Some(unused) = unused {
+                made.by_host.remove(&unused);
+            }
+        }
+        made.by_host.insert(host.to_owned(), Leaf { config: Arc::clone(&config), made: now, used });
+        Ok(config)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Made> {
+        // Whole after any panic: it holds what can be made again.
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn speak(&self, host: &str, now: SystemTime) -> Result<Arc<ServerConfig>, BadAuthority> {
+        // With the authority's own, so that a client can be told of one key for all hosts.
+        let chain = vec![self.mint(host, now)?, self.authority.der().clone()];
+        let presented = CertifiedKey::new(chain, Arc::clone(&self.signing));
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(BadAuthority::Tls)?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(presented)));
+        config.alpn_protocols = vec![HTTP_1_1.to_vec()];
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(Arc::new(config))
+    }
+
+    /// A certificate for `host` alone.
+    fn mint(&self, host: &str, now: SystemTime) -> Result<CertificateDer<'static>, BadAuthority> {
+        let authority = &self.authority;
+        if now < authority.valid_from() || now >= authority.valid_until() {
+            return Err(BadAuthority::NotNow);
+        }
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        if host.len() <= MAX_COMMON_NAME {
+            params.distinguished_name.push(DnType::CommonName, host);
+        }
+        params.subject_alt_names = vec![name(host)?];
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        let from = (now - BACKDATED).max(authority.valid_from());
+        let until = (now + VALID_FOR).min(authority.valid_until());
+        params.not_before = OffsetDateTime::from(from);
+        params.not_after = OffsetDateTime::from(until);
+        params.serial_number = Some(serial()?);
+        Ok(authority.sign(&params, &self.key)?.der().clone())
+    }
+}
+
+/// The host as certificates name it (RFC 5280 §4.2.1.6).
+fn name(host: &str) -> Result<SanType, BadAuthority> {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return Ok(SanType::IpAddress(address));
+    }
+    let is_name = !host.is_empty()
+        && host
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
+    let name = host.trim_end_matches('.');
+    match name.try_into() {
+        Ok(text) if is_name && !name.is_empty() => Ok(SanType::DnsName(text)),
+        _ => Err(BadAuthority::Name(host.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use x509_parser::extensions::GeneralName;
+    use x509_parser::prelude::{FromDer, X509Certificate};
+
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+    fn leaves(now: SystemTime) -> Leaves {
+        Leaves::new(Arc::new(Authority::make("m", now).unwrap())).unwrap()
+    }
+
+    #[test]
+    fn a_leaf_names_its_host_and_nothing_else() {
+        let now = clock::now();
+        let leaves = leaves(now);
+        for (host, want) in [
+            ("www.example.org", GeneralName::DNSName("www.example.org")),
+            ("xn--bcher-kva.example", GeneralName::DNSName("xn--bcher-kva.example")),
+            ("a_b.example", GeneralName::DNSName("a_b.example")),
+            ("dot.example.", GeneralName::DNSName("dot.example")),
+            ("127.0.0.1", GeneralName::IPAddress(&[127, 0, 0, 1])),
+            ("[::1]", GeneralName::IPAddress(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])),
+        ] {
+            let der = leaves.mint(host, now).unwrap();
+            let (_, leaf) = X509Certificate::from_der(&der).unwrap();
+            let names = leaf.subject_alternative_name().unwrap().unwrap();
+            assert_eq!(names.value.general_names, [want], "{host}");
+            assert!(!leaf.is_ca());
+            let usage = leaf.extended_key_usage().unwrap().unwrap().value;
+            assert!(usage.server_auth && !usage.client_auth && !usage.any);
+            let key_usage = leaf.key_usage().unwrap().unwrap().value;
+            assert!(key_usage.digital_signature() && !key_usage.key_cert_sign());
+            let (_, root) = X509Certificate::from_der(leaves.authority.der()).unwrap();
+            assert_eq!(leaf.issuer(), root.subject());
+        }
+        let long = format!("{}.example", "a.".repeat(60));
+        let der = leaves.mint(&long, now).unwrap();
+        let (_, leaf) = X509Certificate::from_der(&der).unwrap();
+        assert!(leaf.subject().iter().next().is_none());
+        assert!(leaf.subject_alternative_name().unwrap().unwrap().critical);
+        for host in ["", ".", "a b", "*.example.org", "a,b", "bücher.example"] {
+            assert!(leaves.mint(host, now).is_err(), "{host:?}");
+        }
+    }
+
+    #[test]
+    fn no_leaf_outlives_ninety_days_or_its_authority() {
+        let made = clock::now();
+        let leaves = leaves(made);
+        let until = leaves.authority.valid_until();
+        for now in [made, made + 300 * DAY, until - 30 * DAY, until - Duration::from_secs(1)] {
+            let der = leaves.mint("h.example", now).unwrap();
+            let (_, leaf) = X509Certificate::from_der(&der).unwrap();
+            let (from, end) = (leaf.validity().not_before, leaf.validity().not_after);
+            assert!(end.timestamp() - from.timestamp() <= 90 * 24 * 60 * 60);
+            let seconds = |time| i64::try_from(clock::unix_seconds(time)).unwrap();
+            assert!(end.timestamp() <= seconds(until));
+            assert!(from.timestamp() >= seconds(leaves.authority.valid_from()));
+        }
+        for now in [until, until + DAY, made - 2 * DAY] {
+            assert!(matches!(leaves.mint("h.example", now), Err(BadAuthority::NotNow)));
+        }
+    }
+
+    #[test]
+    fn two_leaves_never_share_a_serial_number() {
+        let now = clock::now();
+        let leaves = leaves(now);
+        let serial = |der: &CertificateDer<'_>| {
+            X509Certificate::from_der(der).unwrap().1.raw_serial_as_string()
+        };
+        let one = serial(&leaves.mint("a.example", now).unwrap());
+        assert_ne!(one, serial(&leaves.mint("a.example", now).unwrap()));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_what_is_used_stays() {
+        let now = clock::now();
+        let leaves = leaves(now);
+        let first = leaves.config("used.example", now).unwrap();
+        for number in 0..1_000 {
+            leaves.config(&format!("h{number}.example"), now).unwrap();
+            let again = leaves.config("used.example", now).unwrap();
+            assert!(Arc::ptr_eq(&first, &again));
+        }
+        assert_eq!(leaves.len(), MAX_LEAVES);
+        let later = leaves.config("used.example", now + DAY).unwrap();
+        assert!(!Arc::ptr_eq(&first, &later));
+        assert_eq!(leaves.len(), MAX_LEAVES);
+    }
+}

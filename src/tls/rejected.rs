@@ -1,0 +1,138 @@
+//! Which clients do not take our certificates: a program with a pinned key, a browser that does not
+//! trust the authority. What they ask of that host passes untouched for a while.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use rustls::AlertDescription;
+
+/// How long a rejection is remembered.
+pub const REMEMBERED_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// How many are remembered; the oldest goes first.
+const MAX_REMEMBERED: usize = 4096;
+
+/// The rejections of the last hour, by client and host.
+#[derive(Debug, Default)]
+pub struct Rejections(Mutex<HashMap<(IpAddr, String), SystemTime>>);
+
+impl Rejections {
+    /// Remembers that `client` did not take our certificate for `host`.
+    pub fn remember(&self, client: IpAddr, host: &str, now: SystemTime) {
+        let mut all = self.lock();
+        all.retain(|_, since| is_recent(*since, now));
+        if all.len() >= MAX_REMEMBERED {
+            let oldest = all.iter().min_by_key(|(_, since)| **since).map(|(who, _)| who.clone());
+            if let Some(oldest) = oldest {
+                all.remove(&oldest);
+            }
+        }
+        all.insert((client.to_canonical(), host.to_owned()), now);
+    }
+
+    /// Whether `client` has rejected our certificate for `host` lately.
+    #[must_use]
+    pub fn has(&self, client: IpAddr, host: &str, now: SystemTime) -> bool {
+        let who = (client.to_canonical(), host.to_owned());
+        self.lock().get(&who).is_some_and(|since| is_recent(*since, now))
+    }
+
+    /// The hosts that somebody has rejected our certificate for lately, sorted.
+    #[must_use]
+    pub fn hosts(&self, now: SystemTime) -> Vec<String> {
+        let all = self.lock();
+        let recent = all.iter().filter(|(_, since)| is_recent(**since, now));
+        let mut hosts: Vec<String> = recent.map(|((_, host), _)| host.clone()).collect();
+        hosts.sort();
+        hosts.dedup();
+        hosts
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(IpAddr, String), SystemTime>> {
+        // Whole after any panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A clock that was set back ends it: better one more handshake than a host never kept.
+fn is_recent(since: SystemTime, now: SystemTime) -> bool {
+    now.duration_since(since).is_ok_and(|age| age < REMEMBERED_FOR)
+}
+
+/// Whether a failure is a client's "no" to our certificate, and not a broken line.
+#[must_use]
+pub fn is_rejection(failure: &(dyn Error + 'static)) -> bool {
+    use AlertDescription as Alert;
+    let mut cause = Some(failure);
+    while let Some(error) = cause {
+        // An `io::Error` holds the error it was made of, and names that one's source as its own.
+        let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        let tls = held.and_then(|held| held.downcast_ref()).or_else(|| error.downcast_ref());
+        if let Some(rustls::Error::AlertReceived(alert)) = tls {
+            return matches!(
+                alert,
+                Alert::BadCertificate
+                    | Alert::UnsupportedCertificate
+                    | Alert::CertificateRevoked
+                    | Alert::CertificateExpired
+                    | Alert::CertificateUnknown
+                    | Alert::UnknownCA
+                    | Alert::BadCertificateStatusResponse
+            );
+        }
+        cause = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    #[test]
+    fn a_rejection_is_of_one_client_and_one_host_for_an_hour() {
+        let (all, now) = (Rejections::default(), clock::now());
+        let (one, two): (IpAddr, IpAddr) =
+            ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+        all.remember(one, "h.example", now);
+        assert!(all.has(one, "h.example", now));
+        assert!(all.has("::ffff:10.0.0.1".parse().unwrap(), "h.example", now));
+        assert!(!all.has(two, "h.example", now));
+        assert!(!all.has(one, "i.example", now));
+        assert_eq!(all.hosts(now), ["h.example"]);
+        assert!(!all.has(one, "h.example", now + REMEMBERED_FOR));
+        assert!(!all.has(one, "h.example", now - Duration::from_secs(1)));
+        assert!(all.hosts(now + REMEMBERED_FOR).is_empty());
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_oldest_goes() {
+        let (all, now) = (Rejections::default(), clock::now());
+        let client = "10.0.0.1".parse().unwrap();
+        for number in 0..=MAX_REMEMBERED {
+            let later = u64::try_from(number).unwrap();
+            all.remember(client, &format!("h{number}"), now + Duration::from_millis(later));
+        }
+        assert_eq!(all.lock().len(), MAX_REMEMBERED);
+        assert!(!all.has(client, "h0", now + Duration::from_secs(5)));
+        assert!(all.has(client, "h1", now + Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn only_a_certificate_alert_is_a_rejection() {
+        let alert = |alert| {
+            let tls = rustls::Error::AlertReceived(alert);
+            is_rejection(&io::Error::new(io::ErrorKind::InvalidData, tls))
+        };
+        assert!(alert(AlertDescription::UnknownCA));
+        assert!(alert(AlertDescription::CertificateUnknown));
+        assert!(!alert(AlertDescription::ProtocolVersion));
+        assert!(!alert(AlertDescription::CloseNotify));
+        assert!(!is_rejection(&io::Error::from(io::ErrorKind::UnexpectedEof)));
+    }
+}

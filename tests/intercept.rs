@@ -1,0 +1,308 @@
+//! HTTPS that is answered by us: certificates, what is kept and queued, and what passes unread.
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::harness::daemon::{self, AS_PERSON, run};
+use crate::harness::{Client, Daemon, Tls, eventually, heavy};
+
+/// The authority of a daemon, as clients are given it.
+struct Trust {
+    der: Vec<u8>,
+    pem: PathBuf,
+}
+
+impl Trust {
+    #[track_caller]
+    fn of(daemon: &Daemon) -> Self {
+        let pem = daemon.home().join("ca.pem");
+        std::fs::write(&pem, daemon.ok(&["ca", "export"])).unwrap();
+        let der = daemon::output(daemon.command(&["ca", "export", "--der"]), None, LIMIT).stdout;
+        Self { der, pem }
+    }
+
+    fn tls(&self) -> Tls<'_> {
+        Tls { authority: &self.der, alpn: &[b"h2", b"http/1.1"] }
+    }
+}
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A daemon that is offline, with this configuration besides.
+#[track_caller]
+fn offline(config: &str) -> Daemon {
+    let daemon = Daemon::configured(config);
+    daemon.ok(&["offline"]);
+    daemon
+}
+
+#[track_caller]
+fn connect(daemon: &Daemon, target: &str) -> u16 {
+    let mut client = daemon.client();
+    client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
+    client.head().unwrap().unwrap().status
+}
+
+#[test]
+fn offline_a_page_of_https_is_queued_as_https() {
+    let daemon = offline("");
+    let trust = Trust::of(&daemon);
+    let mut client =
+        Client::connect_tls(daemon.addr(), "h.example:443", "h.example", trust.tls()).unwrap();
+    for path in ["/a?b", "/c"] {
+        let response = client.get_path("h.example", path, AS_PERSON).whole();
+        assert!(response.shown().contains(&format!("https://h.example{path}")));
+        assert!(response.field("Cache-Status").contains("wwwoffle"), "{:?}", response.head);
+    }
+    assert_eq!(daemon.queued(), ["https://h.example/a?b", "https://h.example/c"]);
+    assert_eq!(daemon.status()["outward_refused"], 0, "nothing was tried");
+}
+
+#[test]
+fn names_addresses_and_ports_each_have_their_certificate() {
+    let daemon = offline("");
+    let trust = Trust::of(&daemon);
+    for (target, name, host, url) in [
+        ("h.example:443", "h.example", "h.example", "https://h.example/"),
+        ("H.Example:8443", "h.example", "h.example:8443", "https://h.example:8443/"),
+        ("xn--bcher-kva.example:443", "xn--bcher-kva.example", "xn--bcher-kva.example", ""),
+        ("192.0.2.7:443", "192.0.2.7", "192.0.2.7", "https://192.0.2.7/"),
+        ("[2001:db8::7]:443", "2001:db8::7", "[2001:db8::7]", "https://[2001:db8::7]/"),
+        // Some clients look the name up first: what they check is what they ask for.
+        ("192.0.2.8:443", "named.example", "named.example", "https://named.example/"),
+    ] {
+        let mut client = Client::connect_tls(daemon.addr(), target, name, trust.tls()).unwrap();
+        let response = client.get_path(host, "/", AS_PERSON).whole();
+        assert!(response.shown().contains(url), "{target}: {}", response.shown());
+    }
+    // No certificate for a host that was not asked for.
+    let wrong = Client::connect_tls(daemon.addr(), "192.0.2.9:443", "192.0.2.10", trust.tls());
+    assert!(wrong.is_err());
+}
+
+#[test]
+fn inside_a_connection_there_is_one_site() {
+    let daemon = offline("");
+    let trust = Trust::of(&daemon);
+    let open =
+        || Client::connect_tls(daemon.addr(), "h.example:443", "h.example", trust.tls()).unwrap();
+    for host in ["i.example", "h.example:8443", "localhost:8080", &daemon.addr().to_string()] {
+        assert_eq!(open().get_path(host, "/", "").status, 421, "{host}");
+    }
+    let mut client = open();
+    client.send("GET https://i.example/ HTTP/1.1\r\nHost: h.example\r\n\r\n");
+    assert_eq!(client.receive("GET").status, 421);
+    let mut client = open();
+    client.send("CONNECT h.example:443 HTTP/1.1\r\nHost: h.example:443\r\n\r\n");
+    assert_eq!(client.receive("GET").status, 400);
+    assert!(daemon.queued().is_empty());
+}
+
+#[test]
+fn tools_find_nothing_wrong_with_root_and_leaf() {
+    let daemon = offline("");
+    let trust = Trust::of(&daemon);
+    let run_openssl = |arguments: &[&str], input: &str| {
+        let mut command = Command::new("openssl");
+        command.args(arguments);
+        run(command, Some(input.as_bytes()))
+    };
+    let (proxy, pem) = (daemon.addr().to_string(), trust.pem.to_str().unwrap().to_owned());
+    for version in ["-tls1_2", "-tls1_3"] {
+        let seen = run_openssl(
+            &[
+                "s_client",
+                "-proxy",
+                &proxy,
+                "-connect",
+                "www.example.org:443",
+                "-servername",
+                "www.example.org",
+                "-CAfile",
+                &pem,
+                "-verify_return_error",
+                "-verify_hostname",
+                "www.example.org",
+                "-showcerts",
+                version,
+            ],
+            "",
+        );
+        assert!(seen.out.contains("Verify return code: 0 (ok)"), "{version}: {seen:?}");
+        let end = "-----END CERTIFICATE-----";
+        let begin = seen.out.find("-----BEGIN CERTIFICATE-----").expect("a certificate");
+        let until = begin + seen.out[begin..].find(end).unwrap() + end.len();
+        let leaf = daemon.home().join("leaf.pem");
+        std::fs::write(&leaf, &seen.out[begin..until]).unwrap();
+        let leaf = leaf.to_str().unwrap();
+        let verified = run_openssl(
+            &[
+                "verify",
+                "-x509_strict",
+                "-check_ss_sig",
+                "-purpose",
+                "sslserver",
+                "-verify_hostname",
+                "www.example.org",
+                "-CAfile",
+                &pem,
+                leaf,
+            ],
+            "",
+        );
+        assert_eq!(verified.status, 0, "{verified:?}");
+        let text = run_openssl(&["x509", "-in", leaf, "-noout", "-text"], "").out;
+        for want in ["DNS:www.example.org", "TLS Web Server Authentication", "CA:FALSE"] {
+            assert!(text.contains(want), "{want} in {text}");
+        }
+    }
+    let root = run_openssl(&["x509", "-in", &pem, "-noout", "-text"], "").out;
+    for want in ["CA:TRUE, pathlen:0", "Certificate Sign, CRL Sign", "wwwoffle CA on "] {
+        assert!(root.contains(want), "{want}: {root}");
+    }
+    let printed = run_openssl(&["x509", "-in", &pem, "-noout", "-fingerprint", "-sha256"], "").out;
+    let fingerprint = printed.trim().split('=').nth(1).unwrap();
+    assert!(daemon.ok(&["ca", "show"]).contains(fingerprint));
+}
+
+#[test]
+fn the_authority_stays_and_is_offered_on_a_page() {
+    let mut daemon = Daemon::start();
+    let trust = Trust::of(&daemon);
+    daemon.restart();
+    assert_eq!(Trust::of(&daemon).der, trust.der, "the same after a restart");
+    let page = daemon.page("/ca");
+    let shown = daemon.ok(&["ca", "show"]);
+    let fingerprint = shown.lines().find_map(|line| line.strip_prefix("SHA-256")).unwrap().trim();
+    assert!(page.shown().contains(fingerprint), "{}", page.shown());
+    assert!(daemon.page("/").shown().contains("/ca\""));
+    for (path, want) in [("/ca.pem", std::fs::read(&trust.pem).unwrap()), ("/ca.crt", trust.der)] {
+        let got = daemon.page(path);
+        assert_eq!(got.field("Content-Type"), "application/x-x509-ca-cert");
+        assert!(got.body == want, "{path}");
+    }
+    let key = daemon.spool().join("ca/authority.pem");
+    let secret = std::fs::read_to_string(&key).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&key.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let line = secret.lines().nth(1).unwrap();
+    assert!(!daemon.log().contains(line) && !page.text().contains(line));
+
+    daemon.ok(&["ca", "renew"]);
+    assert!(daemon.page("/ca").shown().contains(fingerprint), "until the next start");
+    daemon.restart();
+    assert!(!daemon.page("/ca").shown().contains(fingerprint));
+    daemon.down();
+    std::fs::write(&key, "rubbish").unwrap();
+    let refused = daemon.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(refused.status, 73, "{refused:?}");
+    assert!(refused.err.contains("authority.pem is damaged"), "{}", refused.err);
+    assert!(refused.err.contains("wwwoffle ca renew"), "{}", refused.err);
+    assert_eq!(std::fs::read(&key).unwrap(), b"rubbish");
+    daemon.ok(&["ca", "renew"]);
+    daemon.up();
+}
+
+#[test]
+fn what_passes_is_told_offline_before_it_stands_and_what_is_refused_always() {
+    let daemon =
+        offline("[https]\ntunnel = [\"*://t.example/*\"]\nrefuse = [\"*://r.example/*\"]\n");
+    for (target, want) in [
+        ("www.paypal.com:443", 504),
+        ("t.example:443", 504),
+        ("r.example:443", 403),
+        ("h.example:443", 200),
+        ("h.example:25", 403),
+    ] {
+        assert_eq!(connect(&daemon, target), want, "{target}");
+    }
+    let off = offline("[https]\nintercept = false\n");
+    assert_eq!(connect(&off, "h.example:443"), 504);
+}
+
+/// Listens, and gives the first bytes of the next connection.
+fn first_bytes(listener: &TcpListener) -> Vec<u8> {
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let mut bytes = vec![0; 4096];
+    let read = stream.read(&mut bytes).unwrap();
+    bytes.truncate(read);
+    bytes
+}
+
+fn listen() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let there = listener.local_addr().unwrap();
+    (listener, there)
+}
+
+#[test]
+fn a_client_that_rejects_our_certificate_passes_unread_at_its_next_try() {
+    let daemon = Daemon::start();
+    let (listener, there) = listen();
+    let untrusting = || {
+        let tls = Tls { authority: &[], alpn: &[] };
+        Client::connect_tls(daemon.addr(), &there.to_string(), "127.0.0.1", tls)
+    };
+    assert!(untrusting().is_err(), "it does not trust us");
+    eventually("the rejection is in the log", || daemon.log().contains("does not take our"));
+    let heard = std::thread::spawn(move || first_bytes(&listener));
+    assert!(untrusting().is_err(), "nobody there speaks TLS");
+    assert_eq!(heard.join().unwrap()[..2], [22, 3], "the origin had the client's own hello");
+    assert!(daemon.page("/ca").shown().contains("127.0.0.1"));
+    assert_eq!(connect(&daemon, "h.example:443"), 200, "another host is still answered by us");
+
+    // Offline no tunnel is possible; who trusts us by now is answered.
+    daemon.ok(&["offline"]);
+    let trust = Trust::of(&daemon);
+    let mut client =
+        Client::connect_tls(daemon.addr(), &there.to_string(), "127.0.0.1", trust.tls()).unwrap();
+    assert_eq!(client.get_path(&there.to_string(), "/", AS_PERSON).status, 504);
+    assert_eq!(daemon.queued(), [format!("https://{there}/")]);
+}
+
+#[test]
+fn what_speaks_no_http_1_1_passes_unread() {
+    let daemon = Daemon::start();
+    for alpn in [&[&b"h2"[..]][..], &[b"acme-tls/1"]] {
+        let (listener, there) = listen();
+        let heard = std::thread::spawn(move || first_bytes(&listener));
+        let tls = Tls { authority: &[], alpn };
+        let opened = Client::connect_tls(daemon.addr(), &there.to_string(), "127.0.0.1", tls);
+        assert!(opened.is_err());
+        assert_eq!(heard.join().unwrap()[..2], [22, 3]);
+    }
+    // Silence: the origin may be one that speaks first.
+    let (listener, there) = listen();
+    let heard = std::thread::spawn(move || {
+        use std::io::Write;
+        listener.accept().unwrap().0.write_all(b"220 hello\r\n").unwrap();
+    });
+    let mut client = daemon.client();
+    client.send(format!("CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n"));
+    assert_eq!(client.head().unwrap().unwrap().status, 200);
+    assert_eq!(client.reader.until(b"\r\n").unwrap().unwrap(), b"220 hello\r\n");
+    heard.join().unwrap();
+}
+
+#[test]
+fn many_hosts_do_not_fill_the_memory() {
+    let _alone = heavy();
+    let daemon = offline("");
+    let trust = Trust::of(&daemon);
+    let visit = |number: usize| {
+        let host = format!("h{number}.example");
+        let target = format!("{host}:443");
+        Client::connect_tls(daemon.addr(), &target, &host, trust.tls()).unwrap();
+    };
+    (0..300).for_each(visit);
+    let (before, begun) = (daemon.memory_kib(), Instant::now());
+    (300..1_300).for_each(visit);
+    let more = daemon.memory_kib().saturating_sub(before);
+    assert!(more < 8 * 1024, "1000 more hosts took {more} KiB");
+    assert!(begun.elapsed() < LIMIT, "1000 hosts took {:?}", begun.elapsed());
+    eventually("all connections have ended", || daemon.status()["connections"] == 0);
+}
