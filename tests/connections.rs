@@ -259,7 +259,9 @@ fn an_answer_that_is_passed_on_leaves_its_connection_for_the_next() {
         assert_eq!(client.receive(method).whole().text(), "done");
         client.get_with(&origin.url("/sum"), "TE: trailers\r\n").whole();
     }
-    assert_eq!(origin.connections(), 1);
+    // A request that comes in the very moment in which a connection is given back opens another;
+    // were none given back, there would be six.
+    assert!(origin.connections() <= 2, "{}", origin.connections());
 }
 
 /// A page whose body is ended by a gate, asked for by a client that has its head.
