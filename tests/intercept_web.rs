@@ -200,10 +200,7 @@ fn a_browser_shows_a_secure_page_online_and_offline() {
     assert_eq!(dom_with(&program, &stage.daemon, &trusting, &url), online, "offline");
     let missing = dom_with(&program, &stage.daemon, &trusting, &stage.site.url("/missing/"));
     assert!(missing.contains("/missing/") && missing.contains("queue/"), "{missing}");
-    // A browser asks for an icon when it likes, or not at all.
-    let mut queued = stage.daemon.queued();
-    queued.retain(|url| !url.ends_with("/favicon.ico"));
-    assert_eq!(queued, [stage.site.url("/missing/")]);
+    assert_eq!(stage.daemon.queued_by_browser(), [stage.site.url("/missing/")]);
     // Without that trust the browser gets no further than its own warning, and is remembered.
     let untrusting = dom_with(&program, &stage.daemon, &[], &url);
     assert!(!untrusting.contains("script ran"), "{untrusting}");

@@ -302,6 +302,11 @@ impl Daemon {
         value["queue"].as_array().expect("a list").clone()
     }
 
+    /// What a browser has made to wait, but for icons: it asks for those when it likes.
+    pub(crate) fn queued_by_browser(&self) -> Vec<String> {
+        self.queued().into_iter().filter(|url| !url.ends_with("/favicon.ico")).collect()
+    }
+
     /// The URLs in the outgoing queue, sorted.
     #[track_caller]
     pub(crate) fn queued(&self) -> Vec<String> {
