@@ -15,7 +15,7 @@ use rustls::ServerConfig;
 use rustls::server::Accepted;
 use tokio::time::timeout;
 use tokio_rustls::{Accept, StartHandshake};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use super::reply::error_chain;
 use super::site::{Plan, Site, plan};
@@ -95,8 +95,14 @@ impl Intercepted {
         }
         match self.daemon.faces.leaves.config(site.host(), clock::now()) {
             Ok(config) => Course::Answer(site, Box::new(hello), config),
-            // The authority has ended, which the start has said in the log.
             Err(error) => {
+                if self.daemon.faces.is_news(&error) {
+                    warn!(
+                        error = error_chain(&error),
+                        "HTTPS passes unread and is not kept; is the clock right? If it is, \
+                         `wwwoffle ca renew` makes a new authority"
+                    );
+                }
                 debug!(site = site.url().as_str(), error = error_chain(&error), "no certificate");
                 Course::PassOn
             }
