@@ -71,6 +71,8 @@ fn names_addresses_and_ports_each_have_their_certificate() {
         ("xn--bcher-kva.example:443", "xn--bcher-kva.example", "xn--bcher-kva.example", ""),
         ("192.0.2.7:443", "192.0.2.7", "192.0.2.7", "https://192.0.2.7/"),
         ("[2001:db8::7]:443", "2001:db8::7", "[2001:db8::7]", "https://[2001:db8::7]/"),
+        // The dot that ends an absolute name is never sent in the handshake (RFC 6066 §3).
+        ("h.example.:443", "h.example", "h.example.", "https://h.example./"),
         // Some clients look the name up first: what they check is what they ask for.
         ("192.0.2.8:443", "named.example", "named.example", "https://named.example/"),
     ] {

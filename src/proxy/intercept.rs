@@ -93,6 +93,10 @@ impl Intercepted {
             Plan::Tunnel(_) => return Course::PassOn,
             Plan::Refuse => return Course::Close,
         }
+        // The handshake names a host without the dot that ends an absolute name (RFC 6066 §3); the
+        // requests will have it.
+        let is_same = self.site.host().strip_suffix('.') == Some(site.host());
+        let site = if is_same { self.site.clone() } else { site };
         match self.daemon.faces.leaves.config(site.host(), clock::now()) {
             Ok(config) => Course::Answer(site, Box::new(hello), config),
             Err(error) => {
