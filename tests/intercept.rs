@@ -267,6 +267,21 @@ fn a_client_that_rejects_our_certificate_passes_unread_at_its_next_try() {
 }
 
 #[test]
+fn what_is_refused_is_not_reached_under_an_address_in_any_protocol() {
+    use std::io::Write;
+    let daemon = Daemon::configured("[https]\nrefuse = [\"*://r.example/*\"]\n");
+    for alpn in [&[][..], &[&b"h2"[..]]] {
+        let (listener, there) = listen();
+        let heard = std::thread::spawn(move || first_bytes(&listener));
+        let tls = Tls { authority: &[], alpn };
+        assert!(Client::connect_tls(daemon.addr(), &there.to_string(), "r.example", tls).is_err());
+        let mut ours = std::net::TcpStream::connect(there).unwrap();
+        ours.write_all(b"nobody else").unwrap();
+        assert_eq!(heard.join().unwrap(), b"nobody else", "{alpn:?}");
+    }
+}
+
+#[test]
 fn what_speaks_no_http_1_1_passes_unread() {
     let daemon = Daemon::start();
     for alpn in [&[&b"h2"[..]][..], &[b"acme-tls/1"]] {

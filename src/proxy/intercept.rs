@@ -77,10 +77,6 @@ impl Intercepted {
     /// The name in the `ClientHello` is what the client will check: it may be another than that of
     /// CONNECT, which some clients make from an address. Then it is this name that is planned for.
     fn course(&self, hello: Accepted) -> Course {
-        if !hello::speaks_http_1_1(&hello) {
-            debug!(site = self.site.url().as_str(), "the client speaks no HTTP/1.1; a tunnel");
-            return Course::PassOn;
-        }
         let site = match hello::name(&hello) {
             Some(name) => Site::of(&name, self.site.port(), &self.daemon.local),
             None => Ok(self.site.clone()),
@@ -92,6 +88,10 @@ impl Intercepted {
             Plan::Intercept => {}
             Plan::Tunnel(_) => return Course::PassOn,
             Plan::Refuse => return Course::Close,
+        }
+        if !hello::speaks_http_1_1(&hello) {
+            debug!(site = site.url().as_str(), "the client speaks no HTTP/1.1; a tunnel");
+            return Course::PassOn;
         }
         // The handshake names a host without the dot that ends an absolute name (RFC 6066 §3); the
         // requests will have it.
