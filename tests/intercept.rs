@@ -71,6 +71,8 @@ fn names_addresses_and_ports_each_have_their_certificate() {
         ("xn--bcher-kva.example:443", "xn--bcher-kva.example", "xn--bcher-kva.example", ""),
         ("192.0.2.7:443", "192.0.2.7", "192.0.2.7", "https://192.0.2.7/"),
         ("[2001:db8::7]:443", "2001:db8::7", "[2001:db8::7]", "https://[2001:db8::7]/"),
+        // The dot that ends an absolute name is never sent in the handshake (RFC 6066 §3).
+        ("h.example.:443", "h.example", "h.example.", "https://h.example./"),
         // Some clients look the name up first: what they check is what they ask for.
         ("192.0.2.8:443", "named.example", "named.example", "https://named.example/"),
     ] {
@@ -262,6 +264,21 @@ fn a_client_that_rejects_our_certificate_passes_unread_at_its_next_try() {
         Client::connect_tls(daemon.addr(), &there.to_string(), "127.0.0.1", trust.tls()).unwrap();
     assert_eq!(client.get_path(&there.to_string(), "/", AS_PERSON).status, 504);
     assert_eq!(daemon.queued(), [format!("https://{there}/")]);
+}
+
+#[test]
+fn what_is_refused_is_not_reached_under_an_address_in_any_protocol() {
+    use std::io::Write;
+    let daemon = Daemon::configured("[https]\nrefuse = [\"*://r.example/*\"]\n");
+    for alpn in [&[][..], &[&b"h2"[..]]] {
+        let (listener, there) = listen();
+        let heard = std::thread::spawn(move || first_bytes(&listener));
+        let tls = Tls { authority: &[], alpn };
+        assert!(Client::connect_tls(daemon.addr(), &there.to_string(), "r.example", tls).is_err());
+        let mut ours = std::net::TcpStream::connect(there).unwrap();
+        ours.write_all(b"nobody else").unwrap();
+        assert_eq!(heard.join().unwrap(), b"nobody else", "{alpn:?}");
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use rustls::ServerConfig;
 use rustls::server::Accepted;
 use tokio::time::timeout;
 use tokio_rustls::{Accept, StartHandshake};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use super::reply::error_chain;
 use super::site::{Plan, Site, plan};
@@ -77,10 +77,6 @@ impl Intercepted {
     /// The name in the `ClientHello` is what the client will check: it may be another than that of
     /// CONNECT, which some clients make from an address. Then it is this name that is planned for.
     fn course(&self, hello: Accepted) -> Course {
-        if !hello::speaks_http_1_1(&hello) {
-            debug!(site = self.site.url().as_str(), "the client speaks no HTTP/1.1; a tunnel");
-            return Course::PassOn;
-        }
         let site = match hello::name(&hello) {
             Some(name) => Site::of(&name, self.site.port(), &self.daemon.local),
             None => Ok(self.site.clone()),
@@ -93,10 +89,24 @@ impl Intercepted {
             Plan::Tunnel(_) => return Course::PassOn,
             Plan::Refuse => return Course::Close,
         }
+        if !hello::speaks_http_1_1(&hello) {
+            debug!(site = site.url().as_str(), "the client speaks no HTTP/1.1; a tunnel");
+            return Course::PassOn;
+        }
+        // The handshake names a host without the dot that ends an absolute name (RFC 6066 §3); the
+        // requests will have it.
+        let is_same = self.site.host().strip_suffix('.') == Some(site.host());
+        let site = if is_same { self.site.clone() } else { site };
         match self.daemon.faces.leaves.config(site.host(), clock::now()) {
             Ok(config) => Course::Answer(site, Box::new(hello), config),
-            // The authority has ended, which the start has said in the log.
             Err(error) => {
+                if self.daemon.faces.is_news(&error) {
+                    warn!(
+                        error = error_chain(&error),
+                        "HTTPS passes unread and is not kept; is the clock right? If it is, \
+                         `wwwoffle ca renew` makes a new authority"
+                    );
+                }
                 debug!(site = site.url().as_str(), error = error_chain(&error), "no certificate");
                 Course::PassOn
             }

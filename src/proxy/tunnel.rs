@@ -87,13 +87,13 @@ pub(super) async fn pass_on(
     client: impl AsyncRead + AsyncWrite + Unpin,
     first: &[u8],
 ) {
-    let mut upstream = match daemon.upstream.dialer().dial(origin).await {
-        Ok(stream) => stream,
-        Err(failure) => return debug!(%origin, failure = failure.chain(), "no tunnel"),
+    let dialled = tokio::select! {
+        dialled = daemon.upstream.dialer().dial(origin) => dialled,
+        () = daemon.tasks.stopping() => return,
     };
-    match upstream.write_all(first).await {
-        Ok(()) => splice(daemon, client, upstream).await,
-        Err(error) => debug!(%origin, %error, "a tunnel broke off"),
+    match dialled {
+        Ok(upstream) => splice_after(first, daemon, client, upstream).await,
+        Err(failure) => debug!(%origin, failure = failure.chain(), "no tunnel"),
     }
 }
 
@@ -137,18 +137,34 @@ impl Switch {
 /// tunnel is a socket outward, and offline there is none.
 pub(super) async fn splice(
     daemon: &Daemon,
+    client: impl AsyncRead + AsyncWrite + Unpin,
+    origin: impl AsyncRead + AsyncWrite + Unpin,
+) {
+    splice_after(b"", daemon, client, origin).await;
+}
+
+/// The same when the client has said `first` already. An origin that does not read it holds up
+/// neither the mode nor the stop.
+async fn splice_after(
+    first: &[u8],
+    daemon: &Daemon,
     mut client: impl AsyncRead + AsyncWrite + Unpin,
     mut origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
     let mut mode = daemon.mode.watch();
+    let copy = async {
+        origin.write_all(first).await?;
+        copy_bidirectional(&mut client, &mut origin).await
+    };
     tokio::select! {
-        copied = copy_bidirectional(&mut client, &mut origin) => {
+        biased;
+        _offline = mode.wait_for(|mode| !mode.may_dial()) => {}
+        () = daemon.tasks.stopping() => {}
+        copied = copy => {
             if let Err(error) = copied {
                 debug!(%error, "a tunnel broke off");
             }
         }
-        _offline = mode.wait_for(|mode| !mode.may_dial()) => {}
-        () = daemon.tasks.stopping() => {}
     }
 }
 
@@ -161,4 +177,54 @@ fn refuse(daemon: &Daemon, mode: Mode, host_port: &str, failure: &Failure) -> Re
     let mut response = reply::message(daemon, mode, &told);
     *response.status_mut() = failure.status();
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::Parts;
+    use crate::store::Store;
+    use crate::tls::ca::Authority;
+    use crate::upstream::Scheme;
+    use std::pin::pin;
+    use tokio::io::duplex;
+    use tokio::net::{TcpListener, TcpSocket};
+    use wwwoffle_config::Config;
+    use wwwoffle_spool::{Options, Spool};
+
+    fn daemon(root: &tempfile::TempDir) -> Arc<Daemon> {
+        let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
+        let (config, store) = (Config::default(), Store::new(spool));
+        let listening = vec!["127.0.0.1:8080".parse().unwrap()];
+        let authority = Authority::make("m", clock::now()).unwrap();
+        let (mode, templates) = (Mode::Online, Vec::new());
+        Daemon::build(Parts { config, store, authority, mode, listening, templates }).unwrap()
+    }
+
+    #[tokio::test]
+    async fn first_bytes_that_an_origin_does_not_read_hold_nothing_up() {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(1024).unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener: TcpListener = socket.listen(1).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let origin = Origin { scheme: Scheme::Https, host: "127.0.0.1".to_owned(), port };
+        let first = vec![b'x'; 64 << 20];
+        for stop in [false, true] {
+            let root = tempfile::tempdir().unwrap();
+            let daemon = daemon(&root);
+            let (client, _other) = duplex(8);
+            let mut passed = pin!(pass_on(&daemon, &origin, client, &first));
+            let (_unread, _) = tokio::select! {
+                () = &mut passed => panic!("the origin has not read"),
+                accepted = listener.accept() => accepted.unwrap(),
+            };
+            if stop {
+                daemon.tasks.stop();
+            } else {
+                daemon.mode.set(Mode::Offline);
+            }
+            tokio::time::timeout(std::time::Duration::from_secs(10), passed).await.unwrap();
+        }
+    }
 }

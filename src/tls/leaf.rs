@@ -103,7 +103,9 @@ impl Leaves {
         let mut made = self.lock();
         made.uses += 1;
         let used = made.uses;
+        // A leaf that was made shortly before its authority ended has ended with it.
         if let Some(leaf) = made.by_host.get_mut(host)
+            && now < self.authority.valid_until()
             && now.duration_since(leaf.made).is_ok_and(|age| age < REMADE_AFTER)
         {
             leaf.used = used;
@@ -247,6 +249,18 @@ mod tests {
         for now in [until, until + DAY, made - 2 * DAY] {
             assert!(matches!(leaves.mint("h.example", now), Err(BadAuthority::NotNow)));
         }
+    }
+
+    #[test]
+    fn a_leaf_in_memory_ends_with_its_authority() {
+        let made = clock::now();
+        let leaves = leaves(made);
+        let until = leaves.authority.valid_until();
+        let second = Duration::from_secs(1);
+        let before = leaves.config("h.example", until - second).unwrap();
+        assert!(Arc::ptr_eq(&before, &leaves.config("h.example", until - second).unwrap()));
+        assert!(matches!(leaves.config("h.example", until), Err(BadAuthority::NotNow)));
+        assert!(leaves.config("h.example", made).is_ok());
     }
 
     #[test]

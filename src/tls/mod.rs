@@ -19,6 +19,7 @@ pub mod leaf;
 pub mod rejected;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::ca::{Authority, BadAuthority};
 use self::leaf::Leaves;
@@ -33,6 +34,7 @@ pub struct Faces {
     pub leaves: Leaves,
     /// Who did not take them.
     pub rejections: Rejections,
+    told: AtomicBool,
 }
 
 impl Faces {
@@ -44,6 +46,35 @@ impl Faces {
     pub fn new(authority: Authority) -> Result<Self, BadAuthority> {
         let authority = Arc::new(authority);
         let leaves = Leaves::new(Arc::clone(&authority))?;
-        Ok(Self { authority, leaves, rejections: Rejections::default() })
+        Ok(Self {
+            authority,
+            leaves,
+            rejections: Rejections::default(),
+            told: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether `error` is that the authority is not valid at this time, for the first time since the
+    /// start: the clock may have been set meanwhile, or the daemon have run until its end.
+    pub fn is_news(&self, error: &BadAuthority) -> bool {
+        matches!(error, BadAuthority::NotNow) && !self.told.swap(true, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    #[test]
+    fn that_the_authority_is_not_valid_is_news_once() {
+        let faces = Faces::new(Authority::make("m", clock::now()).unwrap()).unwrap();
+        for (error, want) in [
+            (BadAuthority::Name("a b".to_owned()), false),
+            (BadAuthority::NotNow, true),
+            (BadAuthority::NotNow, false),
+        ] {
+            assert_eq!(faces.is_news(&error), want, "{error}");
+        }
     }
 }

@@ -60,11 +60,25 @@ impl Dialer {
     /// [`Failure::Offline`] without any look-up or socket in offline mode, else what the name
     /// server or the network said.
     pub async fn dial(&self, origin: &Origin) -> Result<TcpStream, Failure> {
-        self.allow()?;
+        self.while_allowed(self.dial_now(origin)).await
+    }
+
+    /// Does what takes time on the way to an origin, until the mode goes offline: then it is dropped
+    /// and counted as refused, however far it has come.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] in offline mode, else what `step` comes to.
+    pub(super) async fn while_allowed<T>(
+        &self,
+        step: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
         let mut mode = self.mode.watch();
         tokio::select! {
+            // First, so that nothing is begun offline, and nothing handed out that ended just then.
+            biased;
             _offline = mode.wait_for(|mode| !mode.may_dial()) => self.allow().and(Err(Failure::Offline)),
-            dialled = self.dial_now(origin) => dialled,
+            done = step => done,
         }
     }
 

@@ -239,9 +239,7 @@ impl Upstream {
         match origin.scheme {
             Scheme::Http => self.greet(stream).await,
             Scheme::Https => {
-                let stream = self.tls.wrap(stream, origin).await?;
-                // The handshake may have been long, and the mode have changed meanwhile.
-                self.dialer.allow()?;
+                let stream = self.dialer.while_allowed(self.tls.wrap(stream, origin)).await?;
                 self.greet(stream).await
             }
         }
@@ -386,4 +384,44 @@ fn prepare(
 #[must_use]
 pub fn timer() -> TokioTimer {
     TokioTimer::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mode::{Mode, ModeSwitch};
+    use std::pin::pin;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn a_handshake_ends_when_the_mode_goes_offline() {
+        let patience = Duration::from_secs(60);
+        let limits = Limits {
+            head_timeout: patience,
+            socket_timeout: patience,
+            idle_timeout: patience,
+            per_origin: 1,
+        };
+        let mode = ModeSwitch::new(Mode::Online);
+        let dialer = Dialer::new(mode.clone(), patience, patience);
+        let tls = Tls::new(&[], patience).unwrap();
+        let upstream = Upstream::new(dialer, tls, Tasks::new(), limits);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let origin = Origin { scheme: Scheme::Https, host: "127.0.0.1".to_owned(), port };
+        let mut connecting = pin!(upstream.connect(&origin));
+        let silent = async {
+            let (mut silent, _) = listener.accept().await.unwrap();
+            silent.read_u8().await.unwrap();
+            silent
+        };
+        let _silent = tokio::select! {
+            _ = &mut connecting => panic!("nobody has answered"),
+            silent = silent => silent,
+        };
+        mode.set(Mode::Offline);
+        let ended = timeout(Duration::from_secs(10), connecting).await.unwrap();
+        assert!(matches!(ended, Err(Failure::Offline)));
+    }
 }
