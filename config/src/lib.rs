@@ -47,6 +47,7 @@ mod ports;
 mod reader;
 mod rules;
 pub mod schema;
+mod shipped;
 mod spec;
 mod value;
 mod wildcard;

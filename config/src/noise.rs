@@ -4,26 +4,21 @@
 //! the line is back, so it is neither queued nor listed.
 
 use crate::spec::UrlSpec;
-use crate::{rules::UrlSpecSet, schema::OfflineOptions};
-use std::{path::Path, sync::Arc};
+use crate::{rules::UrlSpecSet, schema::OfflineOptions, shipped::Shipped};
 use wwwoffle_url::CanonicalUrl;
 
-/// The shipped list, and the name it goes by.
-const SHIPPED: (&str, &str) = ("noise.txt", include_str!("../data/noise.txt"));
+/// The shipped list.
+const SHIPPED: Shipped = Shipped { name: "noise.txt", text: include_str!("../data/noise.txt") };
 
 /// Which URLs are noise: those of `noise` in `[offline-options]`, then those of the shipped list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Noise(UrlSpecSet);
 
 impl Noise {
-    /// The user's list comes first, so that a `!` in it excepts from the shipped one.
     pub(crate) fn of(options: &OfflineOptions) -> Self {
-        let mut set = options.noise.clone();
-        if options.shipped_noise {
-            set.add_all(&shipped());
-        }
-        Self(set)
+        Self(SHIPPED.after(&options.noise, options.shipped_noise))
     }
+
     /// The specification that makes `url` noise, if it is.
     ///
     /// ```
@@ -44,15 +39,6 @@ impl Noise {
     }
 }
 
-/// What cannot be read of the shipped list is left out here, and fails a test.
-fn shipped() -> UrlSpecSet {
-    let (name, text) = SHIPPED;
-    let file: Arc<Path> = Path::new(name).into();
-    let mut set = UrlSpecSet::default();
-    set.add_lines(text, &file, |_, _| ());
-    set
-}
-
 #[cfg(test)]
 mod tests {
     use super::SHIPPED;
@@ -63,8 +49,8 @@ mod tests {
     #[test]
     fn each_line_of_the_shipped_list_is_read_and_is_there_once() {
         let mut set = UrlSpecSet::default();
-        set.add_lines(SHIPPED.1, &Path::new(SHIPPED.0).into(), |line, kind| {
-            panic!("{}:{line}: {kind}", SHIPPED.0)
+        set.add_lines(SHIPPED.text, &Path::new(SHIPPED.name).into(), |line, kind| {
+            panic!("{}:{line}: {kind}", SHIPPED.name)
         });
         let mut seen = HashSet::new();
         for listed in set.iter() {

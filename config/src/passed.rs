@@ -4,25 +4,19 @@
 //! but their maker's own.
 
 use crate::spec::UrlSpec;
-use crate::{rules::UrlSpecSet, schema::Https};
-use std::{path::Path, sync::Arc};
+use crate::{rules::UrlSpecSet, schema::Https, shipped::Shipped};
 use wwwoffle_url::CanonicalUrl;
 
-/// The shipped list, and the name it goes by.
-const SHIPPED: (&str, &str) = ("tunnel.txt", include_str!("../data/tunnel.txt"));
+/// The shipped list.
+const SHIPPED: Shipped = Shipped { name: "tunnel.txt", text: include_str!("../data/tunnel.txt") };
 
 /// Which hosts pass: those of `tunnel` in `[https]`, then those of the shipped list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Passed(UrlSpecSet);
 
 impl Passed {
-    /// The user's list comes first, so that a `!` in it excepts from the shipped one.
     pub(crate) fn of(options: &Https) -> Self {
-        let mut set = options.tunnel.clone();
-        if options.shipped_tunnel {
-            set.add_all(&shipped());
-        }
-        Self(set)
+        Self(SHIPPED.after(&options.tunnel, options.shipped_tunnel))
     }
 
     /// The specification by which `site` passes, if it does. `site` is the URL of a host's first
@@ -46,15 +40,6 @@ impl Passed {
     }
 }
 
-/// What cannot be read of the shipped list is left out here, and fails a test.
-fn shipped() -> UrlSpecSet {
-    let (name, text) = SHIPPED;
-    let file: Arc<Path> = Path::new(name).into();
-    let mut set = UrlSpecSet::default();
-    set.add_lines(text, &file, |_, _| ());
-    set
-}
-
 #[cfg(test)]
 mod tests {
     use super::SHIPPED;
@@ -70,8 +55,8 @@ mod tests {
     #[test]
     fn each_line_of_the_shipped_list_is_read_and_is_there_once() {
         let mut set = UrlSpecSet::default();
-        set.add_lines(SHIPPED.1, &Path::new(SHIPPED.0).into(), |line, kind| {
-            panic!("{}:{line}: {kind}", SHIPPED.0)
+        set.add_lines(SHIPPED.text, &Path::new(SHIPPED.name).into(), |line, kind| {
+            panic!("{}:{line}: {kind}", SHIPPED.name)
         });
         let mut seen = HashSet::new();
         for listed in set.iter() {
