@@ -5,6 +5,7 @@ pub mod cli;
 pub mod clock;
 pub mod control_path;
 pub mod daemon;
+pub mod error_chain;
 pub mod exit;
 pub mod fetch;
 pub mod log;

@@ -2,6 +2,7 @@
 
 use std::{error::Error, fmt, io};
 
+use crate::error_chain::error_chain;
 use crate::exit::ExitStatus;
 
 /// What stops a verb.
@@ -21,13 +22,7 @@ impl Failure {
 
     /// A failure with its cause, and the causes of that.
     pub(crate) fn caused(status: ExitStatus, what: impl fmt::Display, cause: &dyn Error) -> Self {
-        let mut message = format!("{what}: {cause}");
-        let mut cause = cause.source();
-        while let Some(deeper) = cause {
-            message = format!("{message}: {deeper}");
-            cause = deeper.source();
-        }
-        Self::Said(status, message)
+        Self::Said(status, format!("{what}: {}", error_chain(cause)))
     }
 }
 

@@ -25,6 +25,7 @@ pub use want::{WantError, Wanted, want};
 use crate::api::Event;
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
 use crate::store::timestamp;
 use schedule::{Limits, Waiting, choose};
 
@@ -188,5 +189,5 @@ pub async fn retry(daemon: &Arc<Daemon>, key: Option<Key>) -> Result<u64, Error>
 
 /// Says once in the log that the spool cannot record what became of a request.
 fn spool_failed(error: &Error) {
-    error!(error = crate::proxy::reply::error_chain(error), "the outgoing queue cannot be changed");
+    error!(error = error_chain(error), "the outgoing queue cannot be changed");
 }

@@ -20,12 +20,12 @@ use crate::api::{
     ApiError, Deleted, DeletedUrls, EntriesToDelete, FetchRequest, Flushed, GetRequest, ModeChange,
     ModeRequest, Queue, QueueTarget, Retried, Started, Stopping,
 };
+use crate::error_chain::error_chain;
 use crate::fetch;
 use crate::pages::guard::Scope;
 use crate::pages::shown;
 use crate::pages::token::Purpose;
 use crate::proxy::body::{self, Body};
-use crate::proxy::reply::error_chain;
 use crate::proxy::target;
 
 /// Where all calls are.

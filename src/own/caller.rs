@@ -11,6 +11,7 @@ use wwwoffle_spool::Error as SpoolError;
 use wwwoffle_url::CanonicalUrl;
 
 use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::pages::guard::{Asked, Over, Refusal, Scope, Token, Verdict, guard};
 use crate::pages::message::{self, Message};
@@ -156,7 +157,7 @@ impl Caller {
 
     /// The message page for a spool that failed, which the log learns of too.
     pub(super) fn spool_failed(&self, error: &SpoolError) -> Response<Body> {
-        let detail = reply::error_chain(error);
+        let detail = error_chain(error);
         tracing::error!(error = detail, "the spool failed");
         self.message(&if error.is_full() {
             Message::SpoolFull

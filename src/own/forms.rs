@@ -9,6 +9,7 @@ use wwwoffle_url::{CanonicalUrl, Key};
 use super::caller::Caller;
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
 use crate::fetch;
 use crate::mode::Mode;
 use crate::pages::form::{Form, LONGEST_FORM};
@@ -17,7 +18,6 @@ use crate::pages::message::Message;
 use crate::pages::token::Purpose;
 use crate::pages::undone;
 use crate::proxy::body::Body;
-use crate::proxy::reply::error_chain;
 
 /// What a form does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,11 +17,11 @@ use tokio::time::timeout;
 use tokio_rustls::{Accept, StartHandshake};
 use tracing::{debug, info, warn};
 
-use super::reply::error_chain;
 use super::site::{Plan, Site, plan};
 use super::tunnel;
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
 use crate::server::connection::{Visitor, speak};
 use crate::tls::hello::{self, Opening};
 use crate::tls::rejected::is_rejection;

@@ -18,6 +18,7 @@ use super::intent::Intent;
 use super::status::{CacheStatus, Why};
 use super::{head, kept, reply};
 use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
 use crate::own::tickets::Ticket;
 use crate::pages::confirm::{self, Confirm};
 use crate::pages::message::Message;
@@ -75,7 +76,7 @@ pub(super) async fn refresh(daemon: &Daemon, ask: &Ask, kept: &Arc<Kept>) -> Res
     let why = match daemon.store.enqueue(outgoing(daemon, ask, RequestKind::Refresh)).await {
         Ok(_) => Why::RefreshQueued,
         Err(error) => {
-            tracing::error!(error = reply::error_chain(&error), "the refresh cannot be queued");
+            tracing::error!(error = error_chain(&error), "the refresh cannot be queued");
             Why::Offline
         }
     };

@@ -53,6 +53,7 @@ use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::pages::message::Message;
 use crate::server::client_io::Interims;
@@ -290,7 +291,7 @@ fn about_us() -> Response<Body> {
 }
 
 fn bad_target(daemon: &Daemon, mode: Mode, error: &BadTarget) -> Response<Body> {
-    let detail = reply::error_chain(error);
+    let detail = error_chain(error);
     let mut response = reply::message(daemon, mode, &Message::BadRequest { detail: &detail });
     match error {
         BadTarget::Protocol(_) => *response.status_mut() = StatusCode::NOT_IMPLEMENTED,

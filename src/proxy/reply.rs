@@ -10,6 +10,7 @@ use super::fields::CACHE_STATUS;
 use super::intent::Intent;
 use super::status::CacheStatus;
 use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::pages::message::{BadCertificate, Message, NoTls, OriginFailure, Phase, page};
 use crate::pages::{Page, Shell};
@@ -157,17 +158,4 @@ pub fn spool_failed(daemon: &Daemon, ask: &Ask, error: &SpoolError) -> Response<
         Message::SpoolFailed { detail: &detail }
     };
     instead(daemon, ask, CacheStatus::Failed, &told)
-}
-
-/// An error and all its causes in one line.
-#[must_use]
-pub fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -18,6 +18,7 @@ use super::reply;
 use super::site::{Plan, Site, plan};
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::pages::message::Message;
 use crate::upstream::{Failure, Origin};
@@ -38,7 +39,7 @@ pub(super) async fn open(
     let site = match Site::of(&origin.host, origin.port, &daemon.local) {
         Ok(site) => site,
         Err(error) => {
-            let detail = reply::error_chain(&error);
+            let detail = error_chain(&error);
             return reply::message(daemon, mode, &Message::BadRequest { detail: &detail });
         }
     };

@@ -62,7 +62,7 @@ pub(super) async fn serve(
     let served = speak(&daemon, stream, visitor);
     if let Err(error) = served.instrument(debug_span!("connection", %peer)).await {
         // A client that leaves in the middle is nobody's fault and nothing to act on.
-        debug!(%peer, error = proxy::reply::error_chain(&error), "connection ended");
+        debug!(%peer, error = crate::error_chain::error_chain(&error), "connection ended");
     }
 }
 

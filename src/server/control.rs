@@ -19,8 +19,8 @@ use tracing::{debug, warn};
 use super::client_io::ClientIo;
 use crate::control_path::ControlPath;
 use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
 use crate::own;
-use crate::proxy::reply::error_chain;
 
 /// How many programs may command at once; further ones wait.
 const MAX_AT_ONCE: usize = 64;

@@ -4,6 +4,8 @@ use std::io;
 
 use hyper::StatusCode;
 
+use crate::error_chain::error_chain;
+
 use super::tls_error::{CertificateFault, Handshake, TlsFault, alert_in};
 
 /// A request that got no usable answer from its origin.
@@ -198,13 +200,6 @@ impl Failure {
     /// The whole chain of causes in one line, for the log and the queue.
     #[must_use]
     pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            cause = error.source();
-        }
-        text
+        error_chain(self)
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use wwwoffle_url::{LocalHost, LocalNet, Surroundings};
 
 use super::{Terminal, args, failure::Failure, files::print_json};
-use crate::{exit::ExitStatus, pages::shown};
+use crate::{error_chain::error_chain, exit::ExitStatus, pages::shown};
 
 /// Bytes of the longest line: two URLs of 1 MiB, in which every byte may be escaped to six.
 const LONGEST_LINE: usize = 16 << 20;
@@ -30,12 +30,7 @@ struct Unanswerable(String);
 
 impl<E: std::error::Error> From<E> for Unanswerable {
     fn from(error: E) -> Self {
-        let (mut message, mut cause) = (error.to_string(), error.source());
-        while let Some(deeper) = cause {
-            message = format!("{message}: {deeper}");
-            cause = deeper.source();
-        }
-        Self(message)
+        Self(error_chain(&error))
     }
 }
 

@@ -5,9 +5,9 @@ use std::error::Error;
 use hyper::{Method, StatusCode};
 
 use super::super::caller::BadBody;
+use crate::error_chain::error_chain;
 use crate::pages::guard::Refusal;
 use crate::pages::shown;
-use crate::proxy::reply::error_chain;
 
 /// An answer that says no.
 #[derive(Clone, Debug, PartialEq, Eq)]

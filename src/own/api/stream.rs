@@ -21,10 +21,10 @@ use wwwoffle_url::{CanonicalUrl, Key};
 use super::push_line;
 use crate::api::Event;
 use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
 use crate::fetch::{self, Wanted};
 use crate::mode::Mode;
 use crate::proxy::body::Body;
-use crate::proxy::reply::error_chain;
 use crate::store::Kept;
 use crate::upstream::BoxError;
 

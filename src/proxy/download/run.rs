@@ -15,10 +15,10 @@ use wwwoffle_url::Key;
 use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome, Watch};
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
 use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::head;
 use crate::proxy::keep::may_keep;
-use crate::proxy::reply::error_chain;
 use crate::upstream::{Answer, AnswerBody, Failure, Outbound};
 
 /// How much is gathered before it is written, in bytes. What has come is never held back for more.
