@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
+use arc_swap::ArcSwap;
 use jiff::tz::TimeZone;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::{info, warn};
@@ -28,7 +29,7 @@ use crate::upstream::{Dialer, Limits, Tls, Upstream};
 #[derive(Debug)]
 pub struct Daemon {
     /// The configuration in force.
-    pub config: Arc<Config>,
+    config: ArcSwap<Config>,
     /// The names and the port of our own pages.
     pub local: LocalHost,
     /// Where our own pages are, for links on pages of ours that stand in for others.
@@ -117,7 +118,7 @@ impl Daemon {
             tokens: Tokens::new()?,
             pseudonym: format!("wwwoffle-{}", hex::encode(name)),
             since: clock::now(),
-            config: Arc::new(config),
+            config: ArcSwap::from_pointee(config),
             connections: AtomicUsize::new(0),
             local,
             origin,
@@ -126,6 +127,13 @@ impl Daemon {
             tasks,
             listening,
         }))
+    }
+
+    /// The configuration in force now. What acts on several options takes it once and keeps it, so
+    /// that a change of the file does not split what is under way.
+    #[must_use]
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
     }
 
     /// What the pages of a request share, at the address that is good for every page.

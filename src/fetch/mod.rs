@@ -132,7 +132,7 @@ pub async fn work(daemon: Arc<Daemon>) {
 
 /// Starts what is due and fits; returns how long nothing more will be due.
 fn start_due(daemon: &Arc<Daemon>) -> Duration {
-    let options = &daemon.config.fetch_options;
+    let options = &daemon.config().fetch_options;
     let limits = Limits { per_host: options.per_host.get(), at_once: options.at_once.get() };
     let now = timestamp(clock::now());
     let active = daemon.fetcher.lock().clone();

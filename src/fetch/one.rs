@@ -106,7 +106,7 @@ async fn again(
     error: String,
     status: Option<u16>,
 ) -> Result<(), wwwoffle_spool::Error> {
-    let options = &daemon.config.fetch_options;
+    let options = &daemon.config().fetch_options;
     outgoing.attempts = outgoing.attempts.saturating_add(1);
     if usize::try_from(outgoing.attempts).unwrap_or(usize::MAX) >= options.attempts.get() {
         return fail(daemon, outgoing, error, status).await;

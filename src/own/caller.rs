@@ -136,7 +136,7 @@ impl Caller {
 
     /// Reads a body of at most `limit` bytes, in at most the time in which one must move at all.
     pub(super) async fn read(&self, body: Incoming, limit: usize) -> Result<Bytes, BadBody> {
-        let patience = self.daemon.config.options.socket_timeout;
+        let patience = self.daemon.config().options.socket_timeout;
         match tokio::time::timeout(patience, Limited::new(body, limit).collect()).await {
             Ok(Ok(whole)) => Ok(whole.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BadBody::TooLong(limit)),

@@ -82,7 +82,8 @@ pub(super) fn answer(caller: &Caller, page: Local) -> Response<Body> {
         }
         Local::Style => caller.page(style(&daemon.templates)),
         Local::ProxySettings => {
-            let names = daemon.config.local_host.names.as_slice().iter().map(String::as_str);
+            let config = daemon.config();
+            let names = config.local_host.names.as_slice().iter().map(String::as_str);
             caller.page(pac::page(&shell.origin, names))
         }
         Local::Robots => {
@@ -100,7 +101,7 @@ fn trust(caller: &Caller) -> Response<Body> {
         name: authority.name(),
         fingerprint: &authority.fingerprint(),
         until: Timestamp::try_from(authority.valid_until()).unwrap_or(Timestamp::UNIX_EPOCH),
-        intercept: daemon.config.https.intercept,
+        intercept: daemon.config().https.intercept,
         rejected: &daemon.faces.rejections.hosts(clock::now()),
     };
     caller.page(authority::page(&daemon.templates, &caller.shell, &trust))

@@ -82,7 +82,7 @@ impl Ask {
             reload: is_reload(&fields),
             only_if_cached: has_directive(&fields, "only-if-cached"),
             partial: fields.contains_key(RANGE) || upgrade.is_some(),
-            noise: daemon.config.noise().matches(&resource.url).is_some(),
+            noise: daemon.config().noise().matches(&resource.url).is_some(),
         };
         Self { resource, place, method, fields, version, upgrade, trailers, mode, now, asked, post }
     }

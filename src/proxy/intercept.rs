@@ -84,7 +84,7 @@ impl Intercepted {
         let Ok(site) = site else { return Course::Close };
         let mode = self.daemon.mode.now();
         let rejected = tunnel::has_rejected(&self.daemon, mode, self.visitor.peer, &site);
-        match plan(&self.daemon.config, &site, rejected) {
+        match plan(&self.daemon.config(), &site, rejected) {
             Plan::Intercept => {}
             Plan::Tunnel(_) => return Course::PassOn,
             Plan::Refuse => return Course::Close,
@@ -116,7 +116,7 @@ impl Intercepted {
     async fn answer(self, handshake: Accept<TokioIo<Upgraded>>, site: Site) {
         let Self { daemon, visitor, .. } = self;
         let (peer, host) = (visitor.peer, site.host().to_owned());
-        let patience = daemon.config.options.idle_timeout;
+        let patience = daemon.config().options.idle_timeout;
         let shaken = tokio::select! {
             shaken = timeout(patience, handshake) => shaken,
             () = daemon.tasks.stopping() => return,

@@ -141,7 +141,7 @@ async fn resource_of(
     }
     let upgrade = upgrade_of(&mut parts);
     let (post, incoming) = if ask::has_small_body(&parts.method, &parts.headers) {
-        match read_whole(incoming, daemon.config.options.socket_timeout).await {
+        match read_whole(incoming, daemon.config().options.socket_timeout).await {
             Ok(whole) => (Some(whole), None),
             Err(Unread::Broken) => return reply::plain(400, "the request's body ended early"),
             Err(Unread::Stalled) => return reply::plain(408, "the request's body did not come"),

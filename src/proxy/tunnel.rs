@@ -33,7 +33,7 @@ pub(super) async fn open(
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let host_port = origin.to_string();
-    if !daemon.config.tunnel.ports.contains(origin.port) {
+    if !daemon.config().tunnel.ports.contains(origin.port) {
         return reply::message(daemon, mode, &Message::PortBlocked { host_port: &host_port });
     }
     let site = match Site::of(&origin.host, origin.port, &daemon.local) {
@@ -44,7 +44,7 @@ pub(super) async fn open(
         }
     };
     let visitor = client.visitor.clone();
-    let plan = plan(&daemon.config, &site, has_rejected(daemon, mode, visitor.peer, &site));
+    let plan = plan(&daemon.config(), &site, has_rejected(daemon, mode, visitor.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
     match plan {
         Plan::Intercept => {

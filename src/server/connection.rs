@@ -76,7 +76,7 @@ pub(crate) async fn speak<T>(daemon: &Arc<Daemon>, stream: T, visitor: Visitor) 
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let options = &daemon.config.options;
+    let options = &daemon.config().options;
     let io = ClientIo::new(stream, options.socket_timeout).gated();
     let client = Client { interims: io.interims(), visitor };
     let handler = Arc::clone(daemon);

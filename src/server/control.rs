@@ -99,7 +99,7 @@ pub async fn accept(daemon: Arc<Daemon>, socket: ControlSocket) {
 /// Serves one program until it leaves, stays silent for too long, or the daemon stops and its
 /// request under way is answered.
 async fn serve(daemon: Arc<Daemon>, stream: UnixStream) {
-    let options = &daemon.config.options;
+    let options = &daemon.config().options;
     let io = ClientIo::new(stream, options.socket_timeout);
     let handler = Arc::clone(&daemon);
     let service = service_fn(move |request| {

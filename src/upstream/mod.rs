@@ -14,6 +14,7 @@ mod answer;
 mod dialer;
 mod error;
 mod pool;
+mod secured;
 mod tls;
 mod tls_error;
 
@@ -41,6 +42,7 @@ pub use answer::{Answer, AnswerBody};
 pub use dialer::Dialer;
 pub use error::Failure;
 use pool::{Permit, Pool};
+pub use secured::Secured;
 pub use tls::Tls;
 pub use tls_error::{CertificateFault, TlsFault};
 

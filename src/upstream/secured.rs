@@ -1,0 +1,18 @@
+//! What is known of the TLS that an answer came over.
+
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
+use rustls::{CipherSuite, ProtocolVersion};
+
+/// How a connection to an origin was secured. Each answer that came over it carries this in its
+/// extensions, as an `Arc`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Secured {
+    /// The version of TLS.
+    pub version: ProtocolVersion,
+    /// The cipher suite that was agreed on.
+    pub suite: CipherSuite,
+    /// The certificates as the origin sent them, its own first.
+    pub chain: Arc<[CertificateDer<'static>]>,
+}
