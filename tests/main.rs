@@ -24,6 +24,8 @@ mod connections;
 mod crash;
 mod disk;
 mod harness;
+mod http2;
+mod http2_hostile;
 mod https;
 mod https_bad;
 mod intercept;

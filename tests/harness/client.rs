@@ -95,6 +95,12 @@ impl Client {
         Self { writer, reader: Reader::new(Box::new(stream)), tcp: None }
     }
 
+    /// The connection itself; what was read and not used is lost.
+    #[track_caller]
+    pub(crate) fn into_tcp(self) -> TcpStream {
+        self.tcp.expect("it is a TCP connection")
+    }
+
     /// Waits at most so long for the next bytes.
     pub(crate) fn patience(&self, limit: Duration) {
         if let Some(tcp) = &self.tcp {
