@@ -15,6 +15,9 @@ pub struct Secured {
     pub suite: CipherSuite,
     /// The certificates as the origin sent them, its own first.
     pub chain: Arc<[CertificateDer<'static>]>,
+    /// Whether the chain is one that only an exception lets pass: it proves nothing about any host
+    /// but the one that the exception is for.
+    pub by_exception: bool,
 }
 
 impl Secured {
@@ -25,6 +28,7 @@ impl Secured {
             version: connection.protocol_version()?,
             suite: connection.negotiated_cipher_suite()?.suite(),
             chain: connection.peer_certificates()?.to_vec().into(),
+            by_exception: false,
         })
     }
 }
