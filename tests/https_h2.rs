@@ -1,6 +1,6 @@
 //! HTTP/2 towards origins: kept, served and counted like HTTP/1.1, over one connection.
 
-use crate::harness::http2::CAME_OVER;
+use crate::harness::http2_front::CAME_OVER;
 use crate::harness::wire::Framing;
 use crate::harness::{
     After, Answer, Authority, Daemon, Manners, Speaks, TlsOrigin, eventually, heavy, site,
