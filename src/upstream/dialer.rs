@@ -150,6 +150,10 @@ impl Dialer {
         if let Ok(address) = host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address, origin.port)]);
         }
+        #[cfg(test)]
+        if let Some(address) = tests::known(&host) {
+            return Ok(vec![SocketAddr::new(address, origin.port)]);
+        }
         let (lookups, port) = (Arc::clone(&self.lookups), origin.port);
         let found = timeout(self.dns_timeout, async move {
             let turn = lookups.acquire_owned().await.map_err(io::Error::other)?;
@@ -199,6 +203,14 @@ mod tests {
     use super::*;
     use crate::mode::Mode;
     use crate::upstream::Scheme;
+
+    /// Where the names of tests lead, which no name server knows (RFC 6761 §6.2).
+    pub(super) fn known(host: &str) -> Option<IpAddr> {
+        match host.strip_suffix(".test")? {
+            "elsewhere" => Some(IpAddr::from([127, 0, 0, 2])),
+            _ => Some(IpAddr::from([127, 0, 0, 1])),
+        }
+    }
 
     fn dialer(mode: Mode) -> Dialer {
         let patience = Duration::from_secs(10);

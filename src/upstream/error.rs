@@ -165,7 +165,8 @@ impl Failure {
         )
     }
 
-    /// Whether not a byte of the request has left: it can be sent again whatever it does there.
+    /// Whether not a byte of the request has left, or the origin says that it has looked at none: it
+    /// can be sent again whatever it does there.
     #[must_use]
     pub fn is_before_sending(&self) -> bool {
         matches!(

@@ -6,7 +6,7 @@ pub(crate) mod faults;
 pub(crate) mod form;
 pub(crate) mod frames;
 pub(crate) mod http2;
-pub(crate) mod http2_origin;
+pub(crate) mod http2_front;
 pub(crate) mod origin;
 pub(crate) mod site;
 pub(crate) mod tls;

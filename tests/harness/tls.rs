@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use wwwoffle::tls_provider::provider;
 
-use super::http2_origin::{self as http2, Streams};
+use super::http2_front::{self, Streams};
 use super::{Daemon, Origin};
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
@@ -301,7 +301,7 @@ impl Front {
                 Speaks::FewStreams(max) => Some(max),
                 Speaks::Http1 | Speaks::Http2 => None,
             };
-            let served = http2::serve(inside, self.to, max_streams, streams);
+            let served = http2_front::serve(inside, self.to, max_streams, streams);
             return served.await.map_err(io::Error::other);
         }
         let mut plain = TcpStream::connect(self.to).await?;
