@@ -2,32 +2,11 @@
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::harness::daemon::{self, AS_PERSON, run};
-use crate::harness::{Client, Daemon, Tls, eventually, heavy};
-
-/// The authority of a daemon, as clients are given it.
-struct Trust {
-    der: Vec<u8>,
-    pem: PathBuf,
-}
-
-impl Trust {
-    #[track_caller]
-    fn of(daemon: &Daemon) -> Self {
-        let pem = daemon.home().join("ca.pem");
-        std::fs::write(&pem, daemon.ok(&["ca", "export"])).unwrap();
-        let der = daemon::output(daemon.command(&["ca", "export", "--der"]), None, LIMIT).stdout;
-        Self { der, pem }
-    }
-
-    fn tls(&self) -> Tls<'_> {
-        Tls { authority: &self.der, alpn: &[b"h2", b"http/1.1"] }
-    }
-}
+use crate::harness::daemon::{AS_PERSON, run};
+use crate::harness::{Client, Daemon, Tls, Trust, eventually, heavy};
 
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -4,54 +4,14 @@ use std::process::Command;
 
 use crate::browser::{browser, dom_with, furnish};
 use crate::harness::daemon::{AS_PERSON, run};
-use crate::harness::{After, Answer, Authority, Client, Daemon, Tls, TlsOrigin, heavy};
-
-/// A daemon, a site behind TLS that it verifies, and the daemon's own authority.
-struct Stage {
-    daemon: Daemon,
-    site: TlsOrigin,
-    trust: Vec<u8>,
-    pem: String,
-}
-
-impl Stage {
-    #[track_caller]
-    fn set() -> Self {
-        let authority = Authority::new();
-        let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
-        let daemon = authority.daemon("");
-        let pem = daemon.home().join("ca.pem").to_str().unwrap().to_owned();
-        std::fs::write(&pem, daemon.ok(&["ca", "export"])).unwrap();
-        let trust = daemon.page("/ca.crt").body;
-        Self { daemon, site, trust, pem }
-    }
-
-    #[track_caller]
-    fn client(&self) -> Client {
-        let tls = Tls { authority: &self.trust, alpn: &[b"http/1.1"] };
-        let target = self.site.addr.to_string();
-        Client::connect_tls(self.daemon.addr(), &target, "127.0.0.1", tls).unwrap()
-    }
-
-    #[track_caller]
-    fn go_offline(&mut self) {
-        self.daemon.settle();
-        self.daemon.ok(&["offline"]);
-        self.site.stop();
-        self.daemon.restart();
-    }
-
-    fn host(&self) -> String {
-        self.site.addr.to_string()
-    }
-}
+use crate::harness::{After, Answer, Authority, Client, Stage, Tls, TlsOrigin, heavy};
 
 #[test]
 fn a_page_is_kept_and_there_offline_for_curl_and_python() {
     let mut stage = Stage::set();
     let page = "<!DOCTYPE html><title>Secure</title><p>kept over TLS";
     stage.site.origin.say("/page", Answer::html(page));
-    let proxy = format!("http://{}", stage.daemon.addr());
+    let proxy = stage.proxy();
     let script = "import ssl, sys, urllib.request as u\n\
         context = ssl.create_default_context(cafile=sys.argv[1])\n\
         proxy = u.ProxyHandler({'https': sys.argv[2]})\n\
@@ -60,21 +20,31 @@ fn a_page_is_kept_and_there_offline_for_curl_and_python() {
     for host in ["127.0.0.1", "localhost"] {
         let url = stage.site.url_at(host, "/page");
         let mut curl = Command::new("curl");
-        curl.args(["-sS", "--fail", "--noproxy", "", "-x", &proxy, "--cacert", &stage.pem, &url]);
+        curl.args([
+            "-sS",
+            "--fail",
+            "--noproxy",
+            "",
+            "-x",
+            &proxy,
+            "--cacert",
+            stage.trust.file(),
+            &url,
+        ]);
         let ran = run(curl, None);
         assert_eq!((ran.status, ran.out.as_str()), (0, page), "{}", ran.err);
     }
     stage.go_offline();
     // Another port after the restart.
-    let proxy = format!("http://{}", stage.daemon.addr());
+    let proxy = stage.proxy();
     for host in ["127.0.0.1", "localhost"] {
         let url = stage.site.url_at(host, "/page");
         for mut command in [Command::new("curl"), Command::new("python3")] {
             if command.get_program() == "curl" {
                 command.args(["-sS", "--fail", "--noproxy", "", "-x", &proxy]);
-                command.args(["--cacert", &stage.pem, &url]);
+                command.args(["--cacert", stage.trust.file(), &url]);
             } else {
-                command.args(["-c", script, &stage.pem, &proxy, &url]);
+                command.args(["-c", script, stage.trust.file(), &proxy, &url]);
                 command.env_remove("no_proxy").env_remove("NO_PROXY");
             }
             let ran = run(command, None);
@@ -156,7 +126,7 @@ fn a_site_that_cannot_be_verified_is_told_inside() {
     let other = Authority::new();
     let stage = Stage::set();
     let bad = TlsOrigin::start(other.identity(&["127.0.0.1"]));
-    let tls = Tls { authority: &stage.trust, alpn: &[] };
+    let tls = Tls { authority: &stage.trust.der, alpn: &[] };
     let target = bad.addr.to_string();
     let mut client = Client::connect_tls(stage.daemon.addr(), &target, "127.0.0.1", tls).unwrap();
     let page = client.get_path(&target, "/", AS_PERSON).whole();

@@ -5,6 +5,7 @@ pub(crate) mod daemon;
 pub(crate) mod faults;
 pub(crate) mod form;
 pub(crate) mod origin;
+pub(crate) mod secure;
 pub(crate) mod site;
 pub(crate) mod tls;
 pub(crate) mod wire;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 pub(crate) use client::{Client, Response, Tls};
 pub(crate) use daemon::Daemon;
 pub(crate) use origin::{After, Answer, Origin};
+pub(crate) use secure::{Stage, Trust};
 pub(crate) use tls::{Authority, Identity, Manners, TlsOrigin};
 
 /// The longest any single wait of a test may take before it counts as a hang.
