@@ -2,10 +2,9 @@
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::harness::daemon::{AS_PERSON, run};
+use crate::harness::daemon::AS_PERSON;
 use crate::harness::{Client, Daemon, Tls, Trust, eventually, heavy};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -80,73 +79,6 @@ fn inside_a_connection_there_is_one_site() {
     client.send("CONNECT h.example:443 HTTP/1.1\r\nHost: h.example:443\r\n\r\n");
     assert_eq!(client.receive("GET").status, 400);
     assert!(daemon.queued().is_empty());
-}
-
-#[test]
-fn tools_find_nothing_wrong_with_root_and_leaf() {
-    let daemon = offline("");
-    let trust = Trust::of(&daemon);
-    let run_openssl = |arguments: &[&str], input: &str| {
-        let mut command = Command::new("openssl");
-        command.args(arguments);
-        run(command, Some(input.as_bytes()))
-    };
-    let (proxy, pem) = (daemon.addr().to_string(), trust.pem.to_str().unwrap().to_owned());
-    for version in ["-tls1_2", "-tls1_3"] {
-        let seen = run_openssl(
-            &[
-                "s_client",
-                "-proxy",
-                &proxy,
-                "-connect",
-                "www.example.org:443",
-                "-servername",
-                "www.example.org",
-                "-CAfile",
-                &pem,
-                "-verify_return_error",
-                "-verify_hostname",
-                "www.example.org",
-                "-showcerts",
-                version,
-            ],
-            "",
-        );
-        assert!(seen.out.contains("Verify return code: 0 (ok)"), "{version}: {seen:?}");
-        let end = "-----END CERTIFICATE-----";
-        let begin = seen.out.find("-----BEGIN CERTIFICATE-----").expect("a certificate");
-        let until = begin + seen.out[begin..].find(end).unwrap() + end.len();
-        let leaf = daemon.home().join("leaf.pem");
-        std::fs::write(&leaf, &seen.out[begin..until]).unwrap();
-        let leaf = leaf.to_str().unwrap();
-        let verified = run_openssl(
-            &[
-                "verify",
-                "-x509_strict",
-                "-check_ss_sig",
-                "-purpose",
-                "sslserver",
-                "-verify_hostname",
-                "www.example.org",
-                "-CAfile",
-                &pem,
-                leaf,
-            ],
-            "",
-        );
-        assert_eq!(verified.status, 0, "{verified:?}");
-        let text = run_openssl(&["x509", "-in", leaf, "-noout", "-text"], "").out;
-        for want in ["DNS:www.example.org", "TLS Web Server Authentication", "CA:FALSE"] {
-            assert!(text.contains(want), "{want} in {text}");
-        }
-    }
-    let root = run_openssl(&["x509", "-in", &pem, "-noout", "-text"], "").out;
-    for want in ["CA:TRUE, pathlen:0", "Certificate Sign, CRL Sign", "wwwoffle CA on "] {
-        assert!(root.contains(want), "{want}: {root}");
-    }
-    let printed = run_openssl(&["x509", "-in", &pem, "-noout", "-fingerprint", "-sha256"], "").out;
-    let fingerprint = printed.trim().split('=').nth(1).unwrap();
-    assert!(daemon.ok(&["ca", "show"]).contains(fingerprint));
 }
 
 #[test]

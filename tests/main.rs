@@ -19,6 +19,7 @@
 
 mod bad;
 mod browser;
+mod certificates;
 mod cli;
 mod connections;
 mod crash;

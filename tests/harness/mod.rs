@@ -4,10 +4,12 @@ pub(crate) mod client;
 pub(crate) mod daemon;
 pub(crate) mod faults;
 pub(crate) mod form;
+pub(crate) mod forward;
 pub(crate) mod origin;
 pub(crate) mod secure;
 pub(crate) mod site;
 pub(crate) mod tls;
+pub(crate) mod tools;
 pub(crate) mod wire;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +18,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use client::{Client, Response, Tls};
 pub(crate) use daemon::Daemon;
+pub(crate) use forward::Forward;
 pub(crate) use origin::{After, Answer, Origin};
 pub(crate) use secure::{Stage, Trust};
 pub(crate) use tls::{Authority, Identity, Manners, TlsOrigin};

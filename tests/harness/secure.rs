@@ -1,6 +1,6 @@
 //! HTTPS through the proxy: a site behind TLS, a daemon before it, and the authority it gives out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Authority, Client, Daemon, Tls, TlsOrigin, daemon};
 
@@ -42,9 +42,15 @@ pub(crate) struct Stage {
 impl Stage {
     #[track_caller]
     pub(crate) fn set() -> Self {
+        Self::configured("")
+    }
+
+    /// The same with more configuration, which begins inside `[https]`.
+    #[track_caller]
+    pub(crate) fn configured(config: &str) -> Self {
         let authority = Authority::new();
         let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
-        let daemon = authority.daemon("");
+        let daemon = authority.daemon(config);
         let trust = Trust::of(&daemon);
         Self { daemon, site, trust }
     }
@@ -74,4 +80,9 @@ impl Stage {
     pub(crate) fn proxy(&self) -> String {
         format!("http://{}", self.daemon.addr())
     }
+}
+
+/// A script of ours for another language.
+pub(crate) fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts").join(name)
 }
