@@ -2,9 +2,8 @@
 
 use std::process::Command;
 
-use crate::browser::{browser, dom_with, furnish};
 use crate::harness::daemon::{AS_PERSON, run};
-use crate::harness::{After, Answer, Authority, Client, Stage, Tls, TlsOrigin, heavy};
+use crate::harness::{After, Answer, Authority, Client, Stage, Tls, TlsOrigin};
 
 #[test]
 fn a_page_is_kept_and_there_offline_for_curl_and_python() {
@@ -150,29 +149,4 @@ fn a_large_download_is_kept_on_its_way() {
         stage.daemon.settle();
     }
     assert_eq!(stage.site.origin.count(&format!("/big/{length}")), 1);
-}
-
-#[test]
-fn a_browser_shows_a_secure_page_online_and_offline() {
-    let Some(program) = browser() else { return };
-    let _alone = heavy();
-    let mut stage = Stage::set();
-    furnish(&stage.site.origin);
-    let shown = stage.daemon.ok(&["ca", "show"]);
-    let key = shown.lines().find_map(|line| line.strip_prefix("public key")).unwrap().trim();
-    let trusting = [format!("--ignore-certificate-errors-spki-list={key}")];
-    let url = stage.site.url("/shop/");
-    let online = dom_with(&program, &stage.daemon, &trusting, &url);
-    for text in ["script ran", "rgb(1, 2, 3)", "image 31", "<title>Full shop</title>"] {
-        assert!(online.contains(text), "{text:?} online:\n{online}");
-    }
-    stage.go_offline();
-    assert_eq!(dom_with(&program, &stage.daemon, &trusting, &url), online, "offline");
-    let missing = dom_with(&program, &stage.daemon, &trusting, &stage.site.url("/missing/"));
-    assert!(missing.contains("/missing/") && missing.contains("queue/"), "{missing}");
-    assert_eq!(stage.daemon.queued_by_browser(), [stage.site.url("/missing/")]);
-    // Without that trust the browser gets no further than its own warning, and is remembered.
-    let untrusting = dom_with(&program, &stage.daemon, &[], &url);
-    assert!(!untrusting.contains("script ran"), "{untrusting}");
-    assert!(stage.daemon.log().contains("does not take our certificate"), "remembered");
 }

@@ -27,6 +27,7 @@ mod disk;
 mod harness;
 mod https;
 mod https_bad;
+mod https_browsers;
 mod intercept;
 mod intercept_web;
 mod limits;

@@ -3,6 +3,7 @@
 pub(crate) mod client;
 pub(crate) mod daemon;
 pub(crate) mod faults;
+pub(crate) mod firefox;
 pub(crate) mod form;
 pub(crate) mod forward;
 pub(crate) mod origin;
@@ -10,6 +11,7 @@ pub(crate) mod secure;
 pub(crate) mod site;
 pub(crate) mod tls;
 pub(crate) mod tools;
+pub(crate) mod websocket;
 pub(crate) mod wire;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +20,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use client::{Client, Response, Tls};
 pub(crate) use daemon::Daemon;
+pub(crate) use firefox::Firefox;
 pub(crate) use forward::Forward;
 pub(crate) use origin::{After, Answer, Origin};
 pub(crate) use secure::{Stage, Trust};
