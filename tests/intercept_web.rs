@@ -1,57 +1,7 @@
 //! HTTPS sites through the proxy, by the clients that people use: kept online, there offline.
 
-use std::process::Command;
-
-use crate::harness::daemon::{AS_PERSON, run};
+use crate::harness::daemon::AS_PERSON;
 use crate::harness::{After, Answer, Authority, Client, Stage, Tls, TlsOrigin};
-
-#[test]
-fn a_page_is_kept_and_there_offline_for_curl_and_python() {
-    let mut stage = Stage::set();
-    let page = "<!DOCTYPE html><title>Secure</title><p>kept over TLS";
-    stage.site.origin.say("/page", Answer::html(page));
-    let proxy = stage.proxy();
-    let script = "import ssl, sys, urllib.request as u\n\
-        context = ssl.create_default_context(cafile=sys.argv[1])\n\
-        proxy = u.ProxyHandler({'https': sys.argv[2]})\n\
-        opener = u.build_opener(proxy, u.HTTPSHandler(context=context))\n\
-        sys.stdout.write(opener.open(sys.argv[3], timeout=30).read().decode())\n";
-    for host in ["127.0.0.1", "localhost"] {
-        let url = stage.site.url_at(host, "/page");
-        let mut curl = Command::new("curl");
-        curl.args([
-            "-sS",
-            "--fail",
-            "--noproxy",
-            "",
-            "-x",
-            &proxy,
-            "--cacert",
-            stage.trust.file(),
-            &url,
-        ]);
-        let ran = run(curl, None);
-        assert_eq!((ran.status, ran.out.as_str()), (0, page), "{}", ran.err);
-    }
-    stage.go_offline();
-    // Another port after the restart.
-    let proxy = stage.proxy();
-    for host in ["127.0.0.1", "localhost"] {
-        let url = stage.site.url_at(host, "/page");
-        for mut command in [Command::new("curl"), Command::new("python3")] {
-            if command.get_program() == "curl" {
-                command.args(["-sS", "--fail", "--noproxy", "", "-x", &proxy]);
-                command.args(["--cacert", stage.trust.file(), &url]);
-            } else {
-                command.args(["-c", script, stage.trust.file(), &proxy, &url]);
-                command.env_remove("no_proxy").env_remove("NO_PROXY");
-            }
-            let ran = run(command, None);
-            assert_eq!((ran.status, ran.out.as_str()), (0, page), "{host}: {}", ran.err);
-        }
-    }
-    assert!(stage.daemon.ok(&["ls", "https"]).contains("https://localhost:"));
-}
 
 #[test]
 fn inside_everything_is_as_on_a_plain_connection() {
@@ -132,21 +82,4 @@ fn a_site_that_cannot_be_verified_is_told_inside() {
     assert_eq!(page.status, 502, "{}", page.shown());
     assert_eq!(bad.handshakes(), 0);
     assert_eq!(stage.daemon.ok(&["ls"]), "");
-}
-
-#[test]
-fn a_large_download_is_kept_on_its_way() {
-    let stage = Stage::set();
-    let (length, host) = (20 * 1024 * 1024, stage.host());
-    for mode in ["online", "offline"] {
-        stage.daemon.ok(&[mode]);
-        let mut check = crate::harness::site::Check::new();
-        let mut client = stage.client();
-        client.send(format!("GET /big/{length} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
-        let answer = client.try_stream("GET", |piece| check.take(piece)).unwrap();
-        assert!(answer.whole.is_ok(), "{mode}: {:?}", answer.whole);
-        assert_eq!((check.seen, check.wrong), (length, None), "{mode}");
-        stage.daemon.settle();
-    }
-    assert_eq!(stage.site.origin.count(&format!("/big/{length}")), 1);
 }

@@ -28,6 +28,7 @@ mod harness;
 mod https;
 mod https_bad;
 mod https_browsers;
+mod https_clients;
 mod intercept;
 mod intercept_web;
 mod limits;
