@@ -37,5 +37,6 @@ mod online;
 mod pages;
 mod queue;
 mod queue_forms;
+mod tls_sessions;
 mod tools;
 mod wire;
