@@ -32,6 +32,7 @@ mod https_clients;
 mod intercept;
 mod intercept_web;
 mod limits;
+mod never;
 mod offline;
 mod online;
 mod pages;
