@@ -232,7 +232,8 @@ impl Daemon {
         self.home.path()
     }
 
-    fn pid(&self) -> String {
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> String {
         self.child.as_ref().expect("it runs").id().to_string()
     }
 

@@ -26,9 +26,9 @@ impl Trust {
         self.pem.to_str().unwrap()
     }
 
-    /// A client that trusts it and nobody else, and offers what browsers offer.
+    /// A client that trusts it and nobody else.
     pub(crate) fn tls(&self) -> Tls<'_> {
-        Tls { authority: &self.der, alpn: &[b"h2", b"http/1.1"] }
+        Tls { authority: &self.der, alpn: &[b"http/1.1"] }
     }
 }
 
