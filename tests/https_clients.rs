@@ -12,7 +12,7 @@ use crate::harness::tools::{plain, python_with, tool};
 use crate::harness::{Answer, Daemon, Forward, Stage, Trust, heavy, site};
 
 /// What a client that offers HTTP/2 first is answered in.
-const BEST: &str = "1.1";
+const BEST: &str = "2";
 
 /// The most memory that the daemon may ever have had, in KiB.
 const MEMORY: u64 = 40 * 1024;

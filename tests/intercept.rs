@@ -193,9 +193,9 @@ fn what_is_refused_is_not_reached_under_an_address_in_any_protocol() {
 }
 
 #[test]
-fn what_speaks_no_http_1_1_passes_unread() {
+fn what_speaks_no_http_passes_unread() {
     let daemon = Daemon::start();
-    for alpn in [&[&b"h2"[..]][..], &[b"acme-tls/1"]] {
+    for alpn in [&[&b"imap"[..]][..], &[b"acme-tls/1"]] {
         let (listener, there) = listen();
         let heard = std::thread::spawn(move || first_bytes(&listener));
         let tls = Tls { authority: &[], alpn };

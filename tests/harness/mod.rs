@@ -6,6 +6,8 @@ pub(crate) mod faults;
 pub(crate) mod firefox;
 pub(crate) mod form;
 pub(crate) mod forward;
+pub(crate) mod frames;
+pub(crate) mod http2;
 pub(crate) mod origin;
 pub(crate) mod secure;
 pub(crate) mod site;

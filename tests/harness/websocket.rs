@@ -4,7 +4,7 @@ use std::io;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use sha1::{Digest, Sha1};
 
 use super::origin::{After, Exchange};
 
@@ -17,7 +17,7 @@ const CLOSE: u8 = 8;
 /// Answers the handshake, and every frame with the same one, up to the one that ends it.
 pub(crate) fn echo(exchange: &mut Exchange<'_>) -> io::Result<After> {
     let key = exchange.seen.fields.get("Sec-WebSocket-Key").unwrap_or_default();
-    let accept = digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{SALT}").as_bytes());
+    let accept = Sha1::digest(format!("{key}{SALT}").as_bytes());
     exchange.send(format!(
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Accept: {}\r\n\r\n",
