@@ -19,6 +19,7 @@
 
 mod bad;
 mod browser;
+mod certificates;
 mod cli;
 mod connections;
 mod crash;
@@ -28,16 +29,20 @@ mod http2;
 mod http2_hostile;
 mod https;
 mod https_bad;
+mod https_browsers;
+mod https_clients;
 mod https_h2;
 mod https_port;
 mod intercept;
 mod intercept_web;
 mod limits;
+mod never;
 mod offline;
 mod online;
 mod pages;
 mod queue;
 mod queue_forms;
+mod tls_sessions;
 mod tools;
 mod websocket;
 mod wire;
