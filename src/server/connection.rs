@@ -1,7 +1,7 @@
 //! One client's connection, from its first byte to its last.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -30,6 +30,11 @@ const MAX_REQUEST_FIELDS: usize = 256;
 pub struct Visitor {
     /// The other end.
     pub peer: SocketAddr,
+    /// The address of ours that it was opened to.
+    pub ours: IpAddr,
+    /// Who uses it, once a password has told: for a connection that was opened with CONNECT, whoever
+    /// opened it.
+    pub user: Option<Arc<str>>,
     /// The site it was opened for with CONNECT, if it is answered by us.
     pub site: Option<Arc<Site>>,
     /// Its place among all clients, held for as long as anything of its connection is under way: a
@@ -58,7 +63,11 @@ pub(super) async fn serve(
     if let Err(error) = stream.set_nodelay(true) {
         return debug!(%peer, %error, "the client has left already");
     }
-    let visitor = Visitor { peer, site: None, _connected: connected };
+    let ours = match stream.local_addr() {
+        Ok(address) => address.ip(),
+        Err(error) => return debug!(%peer, %error, "the client has left already"),
+    };
+    let visitor = Visitor { peer, ours, user: None, site: None, _connected: connected };
     let served = speak(&daemon, stream, visitor);
     if let Err(error) = served.instrument(debug_span!("connection", %peer)).await {
         // A client that leaves in the middle is nobody's fault and nothing to act on.
