@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
-use tracing::info;
+use tracing::{debug, info};
 use wwwoffle_config::PasswordHash;
 
 use super::checked::{Checked, Key, Keys};
+use super::told::Told;
 use super::tries::Tries;
 
 /// How many passwords are checked at once; each takes the memory that its hash says, 19 MiB as a
@@ -47,6 +48,7 @@ pub struct Logins {
     checked: Mutex<Checked>,
     tries: Mutex<Tries>,
     places: Semaphore,
+    told: Told,
 }
 
 impl Logins {
@@ -57,6 +59,7 @@ impl Logins {
             checked: Mutex::default(),
             tries: Mutex::default(),
             places: Semaphore::new(MAX_AT_ONCE),
+            told: Told::default(),
         })
     }
 
@@ -90,7 +93,11 @@ impl Logins {
                 return Ok(place);
             }
         }
-        info!(%client, "a wrong password");
+        debug!(%client, "a wrong password");
+        if let Some(count) = self.told.count(Instant::now()) {
+            // Not the name: people type passwords there.
+            info!(%client, count, "wrong passwords are refused");
+        }
         Err(Refused::Wrong)
     }
 

@@ -15,6 +15,7 @@ mod checked;
 mod logins;
 pub mod names;
 pub mod strangers;
+mod told;
 mod tries;
 
 use std::net::IpAddr;

@@ -1,7 +1,7 @@
 //! Clients that may not use the proxy: told so once, with as little work as that takes.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
+use super::told::Told;
 use crate::server::tasks::Tasks;
 
 /// How many are told so at once; the connections of others are closed without a word.
@@ -21,9 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes that are read of what one wants, unseen: a connection that is closed with unread bytes is
 /// reset, and its client may never see the answer.
 const MAX_UNREAD: u64 = 64 * 1024;
-
-/// How often the log tells of them.
-const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// The same for everyone: there is nothing to be known here.
 const ANSWER: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
@@ -38,32 +36,12 @@ const ANSWER: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
 #[derive(Debug)]
 pub struct Strangers {
     places: Arc<Semaphore>,
-    told: Mutex<Told>,
-}
-
-/// What the log was told, and what it has not been yet.
-#[derive(Debug, Default)]
-struct Told {
-    last: Option<Instant>,
-    since: u64,
-}
-
-impl Told {
-    /// Counts one more. Gives the number of those since the last line, when it is time for one.
-    fn count(&mut self, now: Instant) -> Option<u64> {
-        self.since += 1;
-        let is_time =
-            self.last.is_none_or(|last| now.saturating_duration_since(last) >= TELL_EVERY);
-        is_time.then(|| {
-            self.last = Some(now);
-            std::mem::take(&mut self.since)
-        })
-    }
+    told: Told,
 }
 
 impl Default for Strangers {
     fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(MAX_AT_ONCE)), told: Mutex::default() }
+        Self { places: Arc::new(Semaphore::new(MAX_AT_ONCE)), told: Told::default() }
     }
 }
 
@@ -82,11 +60,9 @@ impl Strangers {
         });
     }
 
-    /// Says in the log that a client may not use the proxy.
-    pub fn tell(&self, peer: SocketAddr) {
+    fn tell(&self, peer: SocketAddr) {
         debug!(%peer, "the client may not use the proxy");
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).count(Instant::now());
-        if let Some(count) = told {
+        if let Some(count) = self.told.count(Instant::now()) {
             info!(%peer, count, "clients that may not use the proxy are refused");
         }
     }
@@ -109,15 +85,5 @@ mod tests {
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{}", body.len());
         assert!(body.ends_with(".\n"));
-    }
-
-    #[test]
-    fn the_log_tells_of_many_in_one_line() {
-        let (mut told, now) = (Told::default(), Instant::now());
-        assert_eq!(told.count(now), Some(1));
-        for _ in 0..1000 {
-            assert_eq!(told.count(now + Duration::from_secs(59)), None);
-        }
-        assert_eq!(told.count(now + Duration::from_secs(60)), Some(1001));
     }
 }
