@@ -9,7 +9,7 @@
 //!
 //! Over TCP only a name of ours is answered, so that no other site's name can be made to lead here.
 //! What changes something is a POST with a token; see [`crate::pages::guard`]. Who has to give which
-//! password is in [`entry`]. Over the socket in the spool there is neither: whoever may open it may command.
+//! password is in `entry`. Over the socket in the spool there is neither: whoever may open it may command.
 
 mod api;
 mod caller;
