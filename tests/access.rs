@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 
 use base64::Engine;
@@ -12,6 +12,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use crate::harness::client::{Client, Response, Tls, request};
 use crate::harness::daemon::{self, AS_PERSON, run};
 use crate::harness::form::form;
+use crate::harness::http2::Http2;
 use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually};
 
 /// The machine that is another one in these tests: its address is on the loopback, too.
@@ -443,4 +444,59 @@ fn a_typed_password_is_asked_for_twice_and_not_shown() {
         let line = String::from_utf8(ended.stdout).unwrap();
         assert_eq!(line.starts_with("users = [\"ada:$argon2id$"), status == 0, "{line} {shown}");
     }
+}
+
+#[test]
+fn over_tls_and_http_2_the_same_is_asked_for() {
+    let config = format!("{}{}", control(), users());
+    let (daemon, origin) = (Daemon::configured(&config), Origin::start());
+    origin.say("/h2", Answer::html("for ada"));
+    let trust = daemon.page("/ca.crt").body;
+    let own = format!("localhost:{}", daemon.addr().port());
+    let client = Http2::over(TcpStream::connect(daemon.addr()).unwrap(), &own, &trust);
+    let with = |name: &str, user: &str, password: &str| {
+        let field = login(name, user, password);
+        field.trim_end().split_once(": ").map(|(_, value)| value.to_owned()).unwrap()
+    };
+    let proxy = with("Proxy-Authorization", "ada", PASSWORD);
+    let ask = |field: Option<&str>| {
+        let mut request = hyper::Request::get(origin.url("/h2"));
+        if let Some(field) = field {
+            request = request.header("proxy-authorization", field);
+        }
+        client.exchange(request.body(()).unwrap(), None).unwrap()
+    };
+    let refused = ask(None);
+    assert_eq!(refused.status, 407);
+    assert!(refused.field("proxy-authenticate").starts_with("Basic realm=\"wwwoffle\""));
+    assert_eq!(ask(Some(&proxy)).text(), "for ada");
+    for asked in origin.asked("/h2") {
+        assert!(!asked.head.to_lowercase().contains("proxy-auth"), "{}", asked.head);
+    }
+    let connect = |field: Option<&str>| {
+        let mut request = hyper::Request::connect("h.example:25");
+        if let Some(field) = field {
+            request = request.header("proxy-authorization", field);
+        }
+        client.exchange(request.body(()).unwrap(), None).unwrap().status
+    };
+    assert_eq!((connect(None), connect(Some(&proxy))), (407, 403), "that port is blocked");
+    // Its own pages are those of a server here.
+    assert_eq!(client.get("/queue/", &[]).status, 401);
+    let user = with("Authorization", "ada", PASSWORD);
+    assert_eq!(client.get("/queue/", &[("authorization", &user)]).status, 200);
+    let commands = with("Authorization", "", CONTROL);
+    assert_eq!(client.get("/queue/", &[("authorization", &commands)]).status, 200);
+    let mode = |field: &str| {
+        let page = client.get("/", &[("authorization", &user)]).text();
+        let token = form(&page, "/control/offline").value("token").unwrap().to_owned();
+        let fields = [
+            ("authorization", field),
+            ("x-wwwoffle-token", &token),
+            ("content-type", "application/json"),
+        ];
+        client.ask("POST", "/api/mode", &fields, Some(b"{\"mode\":\"offline\"}")).status
+    };
+    assert_eq!((mode(&user), mode(&commands)), (401, 200));
+    assert_eq!(daemon.status()["mode"], "offline");
 }

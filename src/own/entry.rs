@@ -11,7 +11,7 @@
 //! undo or confirm one request under a token of its own, are for whoever may send that request.
 
 use hyper::header::AUTHORIZATION;
-use hyper::{Method, Request};
+use hyper::{Method, Request, Version};
 use wwwoffle_config::Config;
 
 use super::Visit;
@@ -77,7 +77,8 @@ pub(super) async fn admit<B>(
 ) -> Result<(), Denied> {
     let config = caller.daemon.config();
     let to_us = Login::take(request.headers_mut(), &AUTHORIZATION);
-    let is_proxied = request.uri().scheme().is_some();
+    // In HTTP/2 every request has a scheme; whoever asks through us takes a 401 of ours as well.
+    let is_proxied = request.uri().scheme().is_some() && request.version() < Version::HTTP_2;
     let control = config.startup.password.hash();
     let need = need(&config, request.method(), path, to_us.is_some());
     caller.commands = control.is_none();
@@ -87,7 +88,7 @@ pub(super) async fn admit<B>(
         Need::User => Denied::Login,
         Need::Control => Denied::Control,
     };
-    let of_proxy = visit.login.as_ref().filter(|_| is_proxied && need == Need::User);
+    let of_proxy = visit.login.as_ref().filter(|_| need == Need::User);
     let login = of_proxy.or(to_us.as_ref()).ok_or(again)?;
     let user = if need == Need::User { candidate(&config, login) } else { None };
     let control = control.cloned().map(Candidate::Hash);

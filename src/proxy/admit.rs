@@ -10,6 +10,7 @@ use wwwoffle_config::{Config, Users};
 use super::body::Body;
 use super::intent::{Intent, intent};
 use super::reply;
+use super::site::Door;
 use crate::access::basic::Login;
 use crate::access::{Candidate, Refused};
 use crate::daemon::Daemon;
@@ -29,7 +30,12 @@ const FOR_CONTROL: HeaderValue =
 pub(super) fn still_served(daemon: &Daemon, visitor: &Visitor) -> bool {
     let config = daemon.config();
     daemon.access.serves(&config, visitor.peer.ip(), visitor.ours)
-        && (visitor.site.is_none() || is_let_in(&config.allowed_users.users, visitor))
+        && (!is_inside(visitor) || is_let_in(&config.allowed_users.users, visitor))
+}
+
+/// Whether the connection is answered in the place of a site.
+fn is_inside(visitor: &Visitor) -> bool {
+    matches!(visitor.door, Door::Site(_))
 }
 
 /// Whether whoever opened the connection with CONNECT is a user, if there are any.
@@ -53,7 +59,7 @@ pub(super) async fn as_user(
 ) -> Result<(), Denied> {
     let config = daemon.config();
     let users = &config.allowed_users.users;
-    if users.is_empty() || (visitor.site.is_some() && is_let_in(users, visitor)) {
+    if users.is_empty() || (is_inside(visitor) && is_let_in(users, visitor)) {
         return Ok(());
     }
     let login = login.ok_or(Denied::ProxyLogin)?;

@@ -19,6 +19,7 @@ pub mod decide;
 pub mod download;
 pub mod fields;
 pub mod head;
+pub mod http2;
 pub mod intent;
 mod intercept;
 pub mod keep;
@@ -31,6 +32,7 @@ pub mod status;
 pub mod target;
 mod through;
 mod tunnel;
+mod websocket;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +46,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -52,8 +54,11 @@ use self::ask::Ask;
 use self::body::Body;
 use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
 use self::fields::{has_passed, list, strip_one_hop};
+use self::site::Door;
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
+use self::tunnel::Switch;
+use self::websocket::Handshake;
 use crate::access::basic::Login;
 use crate::clock;
 use crate::daemon::Daemon;
@@ -72,8 +77,8 @@ const MAX_INTERIMS: usize = 8;
 /// Whom a request comes from.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// The way for interim answers.
-    pub interims: Interims,
+    /// The way for interim answers, if there is one.
+    pub interims: Option<Interims>,
     /// Whose connection it is.
     pub visitor: Visitor,
 }
@@ -82,7 +87,9 @@ impl Client {
     /// Passes an interim answer on, less what was meant for our hop.
     fn tell(&self, (status, mut fields): Interim) {
         strip_one_hop(&mut fields);
-        self.interims.send(status, &fields);
+        if let Some(interims) = &self.interims {
+            interims.send(status, &fields);
+        }
     }
 }
 
@@ -91,12 +98,24 @@ impl Client {
 pub async fn handle(
     daemon: Arc<Daemon>,
     client: Client,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Response<Body> {
-    let inside = client.visitor.site.is_some();
-    let switch = tunnel::Switch::asked(&request);
-    let mut response = answer(daemon, client, request).await;
-    switch.close_unless_granted(&mut response);
+    let inside = matches!(client.visitor.door, Door::Site(_));
+    let (version, method) = (request.version(), request.method().clone());
+    let switch = Switch::asked(&request);
+    http2::receive(&mut request);
+    let mut response = match websocket::translate(&mut request) {
+        Ok(()) => answer(daemon, client, request).await,
+        Err(error) => reply::plain(501, &error.to_string()),
+    };
+    if version == Version::HTTP_2 {
+        if switch == Switch::WebSocket {
+            response = websocket::answer(response);
+        }
+        response = http2::send(&method, response);
+    } else {
+        switch.close_unless_granted(&mut response);
+    }
     if inside {
         // The browser must not go round the proxy over QUIC, nor by another host (RFC 7838).
         response.headers_mut().remove(ALT_SVC);
@@ -116,7 +135,7 @@ async fn answer(
     if !admit::still_served(&daemon, &client.visitor) {
         return admit::end(&daemon, mode);
     }
-    let target = match target::read(&parts, &daemon.local, client.visitor.site.as_deref()) {
+    let target = match target::read(&parts, &daemon.local, &client.visitor.door) {
         Ok(target) => target,
         Err(error) => return bad_target(&daemon, mode, &error),
     };
@@ -160,7 +179,7 @@ async fn resource_of(
         Forwards::Refused => return reply::plain(405, "TRACE is not passed on"),
         Forwards::More => {}
     }
-    let upgrade = upgrade_of(&mut parts);
+    let (upgrade, handshake) = (upgrade_of(&mut parts), parts.extensions.remove());
     let (post, incoming) = if ask::has_small_body(&parts.method, &parts.headers) {
         match read_whole(incoming, daemon.config().options.socket_timeout).await {
             Ok(whole) => (Some(whole), None),
@@ -178,7 +197,7 @@ async fn resource_of(
     };
     let decision = decide(mode, how_kept(&ask.fields, kept.as_deref()), ask.asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
-    let rest = Rest { incoming, upgrade };
+    let rest = Rest { incoming, upgrade, handshake };
     act(daemon, client, ask, kept, decision, rest).await
 }
 
@@ -211,6 +230,8 @@ struct Rest {
     incoming: Option<Incoming>,
     /// The connection, if it may become another protocol.
     upgrade: Option<OnUpgrade>,
+    /// What the origin has to answer to the WebSocket that was asked for over HTTP/2.
+    handshake: Option<Handshake>,
 }
 
 /// Takes the way to the bare connection out of a request.
