@@ -1,17 +1,14 @@
 //! Who may use the proxy, and who may command it: by address, by password, and not at all.
 
-use std::fs::File;
-use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::harness::client::{Client, Response, Tls, request};
 use crate::harness::daemon::{self, AS_PERSON, run};
-use crate::harness::form::form;
+use crate::harness::form::{Form, form, forms};
 use crate::harness::http2::Http2;
 use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually};
 
@@ -303,6 +300,32 @@ fn the_button_of_a_message_page_needs_no_control_password() {
 }
 
 #[test]
+fn with_users_too_the_button_is_for_a_user_and_the_queue_for_control() {
+    let config = format!("{}{}", control(), users());
+    let (daemon, origin) = (Daemon::configured(&config), Origin::start());
+    daemon.ok(&["offline"]);
+    let url = origin.url("/oops");
+    let fields = format!("{AS_PERSON}{}", proxy_login());
+    let undo = form(&daemon.client().get_with(&url, &fields).text(), "/control/delete/");
+    let user = login("Authorization", "ada", PASSWORD);
+    let page = page(&daemon, "GET", "/queue/", &user).text();
+    let ours = format!("Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n", daemon.addr());
+    let is_delete = |form: &Form| form.action.ends_with("/control/delete/req");
+    let delete = forms(&page).into_iter().find(is_delete).unwrap();
+    for (form, login, status, realm, left) in [
+        (&delete, "", 401, "wwwoffle", 1),
+        (&delete, &*user, 401, "control", 1),
+        (&undo, "", 401, "wwwoffle", 1),
+        (&undo, &user, 200, "", 0),
+        (&delete, &control_login(), 303, "", 0),
+    ] {
+        let answer = daemon.submit_as(form, &format!("{ours}{login}"));
+        assert_eq!((answer.status, daemon.queue().len()), (status, left), "{form:?} {login}");
+        assert!(answer.field("WWW-Authenticate").contains(realm), "{:?}", answer.fields);
+    }
+}
+
+#[test]
 fn only_machines_that_are_named_are_served() {
     let config = "[allowed-connect-hosts]\nhosts = [\"!127.0.0.3\", \"127.0.0.0/29\"]\n";
     let (daemon, origin) = (Daemon::configured(config), Origin::start());
@@ -385,64 +408,6 @@ fn a_password_in_the_file_is_refused_with_the_remedy_and_not_shown() {
         let ran = Daemon::prepare(Some(config)).run(&["serve"]);
         assert_eq!(ran.status, 64, "{ran:?}");
         assert!(ran.err.contains("wwwoffle passwd") && !ran.err.contains("hunter2"), "{ran:?}");
-    }
-}
-
-/// A terminal, with a command on its other side.
-struct Terminal {
-    ours: File,
-    shown: String,
-}
-
-impl Terminal {
-    fn run(mut command: Command) -> (Self, std::process::Child) {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
-        let ours = openpt(flags).unwrap();
-        grantpt(&ours).unwrap();
-        unlockpt(&ours).unwrap();
-        let path = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
-        let theirs = File::options().read(true).write(true).open(path).unwrap();
-        command.stdin(theirs.try_clone().unwrap()).stderr(theirs).stdout(Stdio::piped());
-        let child = command.spawn().unwrap();
-        (Self { ours: ours.into(), shown: String::new() }, child)
-    }
-
-    /// Waits for a prompt, then types a line.
-    fn answer(&mut self, prompt: &str, line: &str) {
-        let mut buffer = [0; 256];
-        while !self.shown.ends_with(prompt) {
-            let got = self.ours.read(&mut buffer).unwrap();
-            self.shown += &String::from_utf8_lossy(&buffer[..got]);
-        }
-        self.ours.write_all(format!("{line}\n").as_bytes()).unwrap();
-    }
-
-    /// All that was shown, up to the end.
-    fn rest(mut self) -> String {
-        let mut buffer = [0; 256];
-        // The end of the other side is an error here.
-        while let Ok(got @ 1..) = self.ours.read(&mut buffer) {
-            self.shown += &String::from_utf8_lossy(&buffer[..got]);
-        }
-        self.shown
-    }
-}
-
-#[test]
-fn a_typed_password_is_asked_for_twice_and_not_shown() {
-    let place = Daemon::prepare(None);
-    for (again, status) in [("hunter2", 0), ("hunter3", 1)] {
-        let mut command = place.bare_command();
-        command.args(["passwd", "ada"]);
-        let (mut terminal, child) = Terminal::run(command);
-        terminal.answer("new password of \"ada\": ", "hunter2");
-        terminal.answer("the same again: ", again);
-        let ended = child.wait_with_output().unwrap();
-        let shown = terminal.rest();
-        assert_eq!(ended.status.code(), Some(status), "{shown}");
-        assert!(!shown.contains("hunter"), "{shown}");
-        let line = String::from_utf8(ended.stdout).unwrap();
-        assert_eq!(line.starts_with("users = [\"ada:$argon2id$"), status == 0, "{line} {shown}");
     }
 }
 

@@ -36,6 +36,7 @@ mod limits;
 mod offline;
 mod online;
 mod pages;
+mod passwd;
 mod queue;
 mod queue_forms;
 mod tools;

@@ -8,7 +8,9 @@
 //! | changing, without one | open | a user |
 //!
 //! "Open" is for those machines that may use the proxy at all. The buttons of message pages, which
-//! undo or confirm one request under a token of its own, are for whoever may send that request.
+//! undo or confirm one request under a token of its own, are for whoever may send that request: they
+//! pass as reading does. The same addresses with the token of our own pages are refused later,
+//! unless the login that came along is the control password.
 
 use hyper::header::AUTHORIZATION;
 use hyper::{Method, Request, Version};
@@ -38,16 +40,16 @@ fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Need {
     let users = !config.allowed_users.users.is_empty();
     let control = config.startup.password.hash().is_some();
     let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
-    // A login is for what the whole form can do; without one the token has to tell.
-    let is_button = *method == Method::POST
-        && matches!(Act::at(path), Some(Act::Delete | Act::Confirm))
-        && !has_login;
+    let is_button =
+        *method == Method::POST && matches!(Act::at(path), Some(Act::Delete | Act::Confirm));
     if reads && sets_up(path) {
         Need::Nothing
     } else if control && !reads && !is_button {
         Need::Control
     } else if users {
         Need::User
+    } else if control && is_button && has_login {
+        Need::Control
     } else {
         Need::Nothing
     }
@@ -91,16 +93,14 @@ pub(super) async fn admit<B>(
     let of_proxy = visit.login.as_ref().filter(|_| need == Need::User);
     let login = of_proxy.or(to_us.as_ref()).ok_or(again)?;
     let user = if need == Need::User { candidate(&config, login) } else { None };
+    // The first match counts, and the control password is good for more.
     let control = control.cloned().map(Candidate::Hash);
-    let candidates: Vec<Candidate> = user.into_iter().chain(control).collect();
+    let is_control = |place: usize| control.is_some() && place == 0;
+    let candidates: Vec<Candidate> = control.clone().into_iter().chain(user).collect();
     let checked = caller.daemon.access.logins.check(visit.peer.ip(), &login.password, &candidates);
-    match checked.await {
-        Ok(_) => {
-            caller.commands |= need == Need::Control;
-            Ok(())
-        }
-        Err(refused) => Err(denied(refused, again)),
-    }
+    let place = checked.await.map_err(|refused| denied(refused, again))?;
+    caller.commands |= is_control(place);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -137,7 +137,7 @@ mod tests {
             ("DELETE /", false, changing),
             ("POST /configuration/x", false, changing),
             ("POST /control/delete/req", false, button),
-            ("POST /control/delete/req", true, changing),
+            ("POST /control/delete/req", true, [Nothing, AUser, Control, AUser]),
             ("PUT /control/delete/req", false, changing),
             ("POST /refresh-request/", false, button),
             ("POST /control/delete/req-all", false, changing),
