@@ -51,7 +51,7 @@ async fn look_up(daemon: &Daemon, wanted: &[String]) {
     let before = daemon.access.names.load_full();
     let mut names = Names::new();
     for name in wanted {
-        let found = match daemon.upstream.dialer().addresses(name).await {
+        let found = match daemon.upstream.dialer().addresses_of(name).await {
             Ok(found) => found,
             Err(failure) => {
                 let known = before.get(name).cloned().unwrap_or_default();
