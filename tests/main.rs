@@ -17,6 +17,7 @@
     reason = "a test fails by panicking, and stands outside the daemon's rules for files and clocks"
 )]
 
+mod access;
 mod bad;
 mod browser;
 mod certificates;
@@ -40,6 +41,7 @@ mod never;
 mod offline;
 mod online;
 mod pages;
+mod passwd;
 mod queue;
 mod queue_forms;
 mod tls_sessions;
