@@ -28,7 +28,6 @@ pub(crate) use forward::Forward;
 pub(crate) use origin::{After, Answer, Origin};
 pub(crate) use secure::{Stage, Trust};
 pub(crate) use tls::{Authority, Identity, Manners, Speaks, TlsOrigin};
-pub(crate) use tls::{Authority, Identity, Manners, TlsOrigin};
 
 /// The longest any single wait of a test may take before it counts as a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
