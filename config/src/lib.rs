@@ -36,7 +36,9 @@
 //! ```
 
 mod authorities;
+mod changes;
 pub mod describe;
+pub mod edit;
 mod error;
 mod file;
 mod lookup;
@@ -53,7 +55,12 @@ mod value;
 mod wildcard;
 
 pub use authorities::ExtraAuthorities;
+pub use changes::{OptionChange, changes};
 pub use error::{Fault, Faults};
+pub use file::{
+    ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Stamp, VERSIONS, Version,
+    Watch, load,
+};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
 pub use passed::Passed;
