@@ -281,7 +281,7 @@ impl std::fmt::Display for Names<'_> {
 }
 
 /// Runs what waits for the disk where nothing else waits for it.
-async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(run).await {
         Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),

@@ -20,6 +20,7 @@
 mod bad;
 mod browser;
 mod cli;
+mod config;
 mod connections;
 mod crash;
 mod disk;

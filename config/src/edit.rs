@@ -27,12 +27,14 @@ mod array;
 mod entry;
 mod given;
 mod layout;
+mod overview;
 mod rule;
 
 use crate::{nearest::nearest, schema::SECTIONS};
 use std::ops::Range;
 
 use self::entry::Target;
+pub use self::overview::{OptionState, Overview, RuleState, is_secret, overview, without_secrets};
 
 /// One change of a configuration.
 ///
@@ -124,7 +126,8 @@ pub struct Edited {
     pub text: String,
     /// The line of the change, counted from 1: where the value is now, or was.
     pub line: usize,
-    /// The value before, as it was written; `None` for one that was not set.
+    /// The value before, as it was written; `None` for one that was not set. Of a password nothing
+    /// is told.
     pub was: Option<String>,
     /// The value now, as it is written; `None` for one that is not set.
     pub now: Option<String>,
@@ -209,6 +212,24 @@ fn or_rather(nearest: Option<&'static str>) -> String {
 ///
 /// [`EditError`], and nothing has changed.
 pub fn apply(text: &str, edit: &Edit) -> Result<Edited, EditError> {
+    let edited = carry_out(text, edit);
+    if !overview::is_of_secret(edit) {
+        return edited;
+    }
+    match edited {
+        Ok(edited) => Ok(Edited {
+            was: edited.was.map(|_| overview::HIDDEN.to_owned()),
+            now: edited.now.map(|_| overview::HIDDEN.to_owned()),
+            ..edited
+        }),
+        Err(EditError::NoItem { option, item, .. }) => {
+            Err(EditError::NoItem { option, item, found: overview::HIDDEN.to_owned() })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn carry_out(text: &str, edit: &Edit) -> Result<Edited, EditError> {
     match edit {
         Edit::Set { section, key, value } => {
             known(section, key)?;

@@ -56,6 +56,7 @@ mod wildcard;
 
 pub use authorities::ExtraAuthorities;
 pub use changes::{OptionChange, changes};
+pub use edit::EditError;
 pub use error::{Fault, Faults};
 pub use file::{
     ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Stamp, VERSIONS, Version,

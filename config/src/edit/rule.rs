@@ -122,6 +122,21 @@ fn rules<'a>(layout: &'a Layout<'_>, section: &str) -> Result<Vec<&'a Table>, Ed
     }
 }
 
+/// What the rules of a section say, each with where its header begins.
+pub(super) fn rules_of(
+    layout: &Layout<'_>,
+    section: &str,
+) -> Result<Vec<(usize, Rule)>, EditError> {
+    let rules = rules(layout, section)?;
+    let read = rules.iter().filter_map(|table| {
+        let written = |item: &Item| Some(layout.text.get(item.span()?)?.to_owned());
+        let options = table.iter().filter(|(key, _)| *key != URL);
+        let options = options.filter_map(|(key, item)| Some((key.to_owned(), written(item)?)));
+        Some((table.span()?.start, Rule { urls: rule_urls(table), options: options.collect() }))
+    });
+    Ok(read.collect())
+}
+
 /// Where the header of each rule begins and ends.
 fn headers(layout: &Layout<'_>, section: &str) -> Result<Vec<(usize, usize)>, EditError> {
     let rules = rules(layout, section)?;

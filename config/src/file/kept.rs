@@ -20,6 +20,7 @@
 
 use super::{FileError, MAX_CONFIG, read};
 use crate::{
+    changes::{OptionChange, changes},
     edit::{self, Edit, EditError, Edited},
     error::Faults,
     lookup::{Lookup, SYSTEM_FILE},
@@ -132,6 +133,8 @@ pub struct Changed {
     pub config: Config,
     /// What was done, if it was an edit.
     pub edited: Option<Edited>,
+    /// The options that mean something else now.
+    pub options: Vec<OptionChange>,
     /// Whether there was anything to change.
     pub is_new: bool,
 }
@@ -326,7 +329,7 @@ impl ConfigFile {
         let config = Config::parse(&text, &self.path).map_err(ChangeError::Faults)?;
         let new = ConfigText { stamp: Stamp::of(&text), text, exists: true };
         if new.text == old.text && old.exists {
-            return Ok(Changed { text: new, config, edited, is_new: false });
+            return Ok(Changed { text: new, config, edited, options: Vec::new(), is_new: false });
         }
         if old.exists {
             keep(&directory, &old.text, now)?;
@@ -338,7 +341,8 @@ impl ConfigFile {
             return Err(ChangeError::Conflict { current: still.text, wanted: Some(new.text) });
         }
         rename(&written, &real)?;
-        Ok(Changed { text: new, config, edited, is_new: true })
+        let options = changes(&old.text, &new.text);
+        Ok(Changed { text: new, config, edited, options, is_new: true })
     }
 
     /// The file itself, where the path is a link. Its directory is made if need be.
