@@ -22,6 +22,7 @@ mod bad;
 mod browser;
 mod certificates;
 mod cli;
+mod config;
 mod connections;
 mod crash;
 mod disk;

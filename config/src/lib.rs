@@ -37,7 +37,9 @@
 
 mod access;
 mod authorities;
+mod changes;
 pub mod describe;
+pub mod edit;
 mod error;
 mod file;
 mod lookup;
@@ -56,7 +58,13 @@ mod wildcard;
 
 pub use access::{ClientHosts, Names, NobodySaid};
 pub use authorities::ExtraAuthorities;
+pub use changes::{OptionChange, changes};
+pub use edit::EditError;
 pub use error::{Fault, Faults};
+pub use file::{
+    ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Stamp, VERSIONS, Version,
+    Watch, load,
+};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
 pub use passed::Passed;
