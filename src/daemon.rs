@@ -100,6 +100,7 @@ impl Daemon {
         let local = config.local_host.names.at(port, Some(port));
         let origin = LocalOrigin::parse("http", &format!("{}:{port}", local.name()))?;
         let (mode, tasks) = (ModeSwitch::new(mode), Tasks::new());
+        let places = Places::new(config.startup.max_connections.get());
         let options = &config.options;
         let dialer = Dialer::new(mode.clone(), options.dns_timeout, options.connect_timeout);
         let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
@@ -127,7 +128,7 @@ impl Daemon {
             pseudonym: format!("wwwoffle-{}", hex::encode(name)),
             since: clock::now(),
             live,
-            places: Places::default(),
+            places,
             connections: AtomicUsize::new(0),
             local,
             origin,
