@@ -36,6 +36,7 @@
 //! ```
 
 mod authorities;
+mod certificates;
 pub mod describe;
 mod error;
 mod file;
@@ -53,6 +54,7 @@ mod value;
 mod wildcard;
 
 pub use authorities::ExtraAuthorities;
+pub use certificates::{AllowedCertificate, AllowedCertificates};
 pub use error::{Fault, Faults};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
