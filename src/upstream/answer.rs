@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use hyper::client::conn::http1::SendRequest;
 use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
 use hyper::{HeaderMap, Response, StatusCode};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep};
 
+use super::h1::Link;
 use super::pool::Permit;
-use super::{BoxError, Failure, Origin, RequestBody, Upstream};
+use super::{BoxError, Failure, Origin, Upstream};
 
 /// A final answer: status and fields as the origin sent them, and the body to come.
 pub type Answer = Response<AnswerBody>;
@@ -25,25 +25,20 @@ pub type Answer = Response<AnswerBody>;
 pub(super) struct Lease {
     upstream: Arc<Upstream>,
     origin: Origin,
-    sender: SendRequest<RequestBody>,
+    link: Link,
     permit: Permit,
 }
 
 impl Lease {
-    pub(super) fn new(
-        upstream: Arc<Upstream>,
-        origin: Origin,
-        sender: SendRequest<RequestBody>,
-        permit: Permit,
-    ) -> Self {
-        Self { upstream, origin, sender, permit }
+    pub(super) fn new(upstream: Arc<Upstream>, origin: Origin, link: Link, permit: Permit) -> Self {
+        Self { upstream, origin, link, permit }
     }
 
     fn give_back(self) {
-        let Self { upstream, origin, sender, permit } = self;
+        let Self { upstream, origin, link, permit } = self;
         let tasks = upstream.tasks.clone();
         tasks.spawn(async move {
-            upstream.pool.give_back(&origin, sender, || upstream.keeps_connections()).await;
+            upstream.pool.give_back(&origin, link, || upstream.keeps_connections()).await;
             drop(permit);
         });
     }

@@ -13,6 +13,7 @@
 mod answer;
 mod dialer;
 mod error;
+mod h1;
 mod pool;
 mod secured;
 mod tls;
@@ -27,7 +28,6 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper::client::conn::http1::SendRequest;
 use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use hyper::{HeaderMap, Request, Response, StatusCode, ext};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -41,6 +41,7 @@ use answer::Lease;
 pub use answer::{Answer, AnswerBody};
 pub use dialer::Dialer;
 pub use error::Failure;
+use h1::Link;
 use pool::{Permit, Pool};
 pub use secured::Secured;
 pub use tls::Tls;
@@ -193,12 +194,12 @@ impl Upstream {
         let activity = answer::Activity::new();
         let request = prepare(head, body, &activity, interim.clone());
 
-        let Some(mut sender) = self.pool.take(origin) else {
-            let (sender, answer) = self.exchange_anew(origin, request, &activity).await?;
-            return Ok(self.wrap(origin, sender, permit, answer));
+        let Some(mut link) = self.pool.take(origin) else {
+            let (link, answer) = self.exchange_anew(origin, request, &activity).await?;
+            return Ok(self.wrap(origin, link, permit, answer));
         };
-        let refusal = match self.exchange(&mut sender, request, &activity).await {
-            Ok(answer) => return Ok(self.wrap(origin, sender, permit, answer)),
+        let refusal = match self.exchange(&mut link, request, &activity).await {
+            Ok(answer) => return Ok(self.wrap(origin, link, permit, answer)),
             Err(refusal) => refusal,
         };
         let request = match (refusal, copy) {
@@ -209,8 +210,8 @@ impl Upstream {
             }
             (Refusal::Failed(failure), _) => return Err(failure),
         };
-        let (sender, answer) = self.exchange_anew(origin, request, &activity).await?;
-        Ok(self.wrap(origin, sender, permit, answer))
+        let (link, answer) = self.exchange_anew(origin, request, &activity).await?;
+        Ok(self.wrap(origin, link, permit, answer))
     }
 
     /// One exchange on a connection of its own.
@@ -219,10 +220,10 @@ impl Upstream {
         origin: &Origin,
         request: Request<RequestBody>,
         activity: &answer::Activity,
-    ) -> Result<(SendRequest<RequestBody>, Response<Incoming>), Failure> {
-        let Greeted { mut sender, alert } = self.connect(origin).await?;
-        match self.exchange(&mut sender, request, activity).await {
-            Ok(answer) => Ok((sender, answer)),
+    ) -> Result<(Link, Response<Incoming>), Failure> {
+        let Greeted { mut link, alert } = self.connect(origin).await?;
+        match self.exchange(&mut link, request, activity).await {
+            Ok(answer) => Ok((link, answer)),
             Err(Refusal::Failed(failure)) => Err(failure),
             Err(Refusal::Unsent(_, told)) => {
                 // The connection tells whoever has come to it meanwhile, else its own task.
@@ -239,16 +240,17 @@ impl Upstream {
     async fn connect(&self, origin: &Origin) -> Result<Greeted, Failure> {
         let stream = self.dialer.dial(origin).await?;
         match origin.scheme {
-            Scheme::Http => self.greet(stream).await,
+            Scheme::Http => self.greet(stream, None).await,
             Scheme::Https => {
                 let stream = self.dialer.while_allowed(self.tls.wrap(stream, origin)).await?;
-                self.greet(stream).await
+                let secured = Secured::of(stream.get_ref().1).map(Arc::new);
+                self.greet(stream, secured).await
             }
         }
     }
 
     /// Begins HTTP/1.1 on a connection, and runs it in a task of its own.
-    async fn greet<S>(&self, stream: S) -> Result<Greeted, Failure>
+    async fn greet<S>(&self, stream: S, secured: Option<Arc<Secured>>) -> Result<Greeted, Failure>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -268,18 +270,18 @@ impl Upstream {
                 let _unheard = tls_error::alert_in(&error).map(|alert| tell.send(alert));
             }
         });
-        Ok(Greeted { sender, alert })
+        Ok(Greeted { link: Link { sender, secured }, alert })
     }
 
     async fn exchange(
         &self,
-        sender: &mut SendRequest<RequestBody>,
+        link: &mut Link,
         request: Request<RequestBody>,
         activity: &answer::Activity,
     ) -> Result<Response<Incoming>, Refusal> {
         activity.touch();
         let may_switch = request.headers().contains_key(UPGRADE);
-        let mut answer = std::pin::pin!(sender.try_send_request(request));
+        let mut answer = std::pin::pin!(link.sender.try_send_request(request));
         loop {
             let limit = activity.last() + self.limits.head_timeout;
             let answered = tokio::select! {
@@ -313,11 +315,14 @@ impl Upstream {
     fn wrap(
         self: &Arc<Self>,
         origin: &Origin,
-        sender: SendRequest<RequestBody>,
+        link: Link,
         permit: Permit,
-        answer: Response<Incoming>,
+        mut answer: Response<Incoming>,
     ) -> Answer {
-        let lease = Lease::new(Arc::clone(self), origin.clone(), sender, permit);
+        if let Some(secured) = &link.secured {
+            answer.extensions_mut().insert(Arc::clone(secured));
+        }
+        let lease = Lease::new(Arc::clone(self), origin.clone(), link, permit);
         answer.map(|body| AnswerBody::new(body, lease, self.limits.socket_timeout))
     }
 
@@ -341,7 +346,7 @@ enum Refusal {
 
 /// A connection that has just begun.
 struct Greeted {
-    sender: SendRequest<RequestBody>,
+    link: Link,
     /// The TLS alert it ended with, if it did: an origin of TLS 1.3 refuses a client when the
     /// handshake is over for the client, and that may be before the request is given to it.
     alert: oneshot::Receiver<AlertDescription>,
