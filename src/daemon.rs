@@ -29,7 +29,7 @@ use crate::upstream::{Dialer, Limits, Tls, Upstream};
 #[derive(Debug)]
 pub struct Daemon {
     /// The configuration in force.
-    config: ArcSwap<Config>,
+    config: Arc<ArcSwap<Config>>,
     /// The names and the port of our own pages.
     pub local: LocalHost,
     /// Where our own pages are, for links on pages of ours that stand in for others.
@@ -96,6 +96,7 @@ impl Daemon {
         let options = &config.options;
         let dialer = Dialer::new(mode.clone(), options.dns_timeout, options.connect_timeout);
         let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
+        let in_force = Arc::new(ArcSwap::from_pointee(config.clone()));
         let limits = Limits {
             head_timeout: options.head_timeout,
             socket_timeout: options.socket_timeout,
@@ -109,7 +110,12 @@ impl Daemon {
         let mut name = [0; 4];
         getrandom::fill(&mut name)?;
         Ok(Arc::new(Self {
-            upstream: Upstream::new(dialer, tls, tasks.clone(), limits),
+            upstream: Upstream::new(
+                dialer,
+                tls.following(Arc::clone(&in_force)),
+                tasks.clone(),
+                limits,
+            ),
             fetcher: Fetcher::new(),
             tickets: Tickets::new(),
             downloads: Downloads::default(),
@@ -118,7 +124,7 @@ impl Daemon {
             tokens: Tokens::new()?,
             pseudonym: format!("wwwoffle-{}", hex::encode(name)),
             since: clock::now(),
-            config: ArcSwap::from_pointee(config),
+            config: in_force,
             connections: AtomicUsize::new(0),
             local,
             origin,

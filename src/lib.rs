@@ -1,6 +1,7 @@
 //! The daemon and its command line.
 
 pub mod api;
+pub mod certificates;
 pub mod cli;
 pub mod clock;
 pub mod control_path;

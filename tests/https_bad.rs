@@ -26,9 +26,17 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
     let impostor = Authority::new();
     let names = ["127.0.0.1"];
     let unknown = ["Nobody who is trusted vouches for the host", "extra-ca"];
-    let rows: [(&str, Identity, &[&str]); 9] = [
-        ("expired", authority.expired(&names), &["has expired", "it expired at 2020-02-03"]),
-        ("early", authority.early(&names), &["not valid yet", "only from 2095-06-07"]),
+    let rows: [(&str, Identity, &[&str]); 10] = [
+        (
+            "expired",
+            authority.expired(&names),
+            &["has expired", "it expired at 2020-02-03", "The clock of this machine says"],
+        ),
+        (
+            "early",
+            authority.early(&names),
+            &["not valid yet", "only from 2095-06-07", "The clock of this machine says"],
+        ),
         (
             "wrong name",
             authority.identity(&["www.example.org", "*.example.net", "192.0.2.1"]),
@@ -40,22 +48,46 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
                 "\"192.0.2.1\"",
             ],
         ),
-        ("stranger", stranger.identity(&names), &unknown),
+        (
+            "stranger",
+            stranger.identity(&names),
+            &[unknown[0], unknown[1], "signed by \"CN=A stranger\"", "was not sent"],
+        ),
+        (
+            "stranger with its chain",
+            stranger.identity_with_root(&names),
+            &[unknown[0], unknown[1], "leads to the authority \"CN=A stranger\"", "not trusted"],
+        ),
         ("impostor", impostor.identity(&names), &["is not accepted", "its signature is wrong"]),
-        ("self-signed", Identity::self_signed(&names, false), &unknown),
+        (
+            "self-signed",
+            Identity::self_signed(&names, false),
+            &[unknown[0], unknown[1], "has signed its certificate itself", "it is self-signed"],
+        ),
         (
             "self-signed authority",
             Identity::self_signed(&names, true),
             &[unknown[0], unknown[1], "the certificate of an authority, not that of a site"],
         ),
-        ("incomplete", authority.indirect(&names, false), &unknown),
+        (
+            "incomplete",
+            authority.indirect(&names, false),
+            &[
+                unknown[0],
+                "leaves out what it should send",
+                "signed by \"CN=In between\"",
+                "may be incomplete",
+            ],
+        ),
         ("expired stranger", stranger.expired(&names), &["has expired"]),
     ];
     let daemon = authority.daemon("[fetch-options]\nretry-delay = \"1h\"\n");
     for (name, identity, words) in rows {
+        let fingerprint = wwwoffle::certificates::with_colons(&identity.sha256());
         let origin = TlsOrigin::start(identity);
         let url = origin.url("/p");
-        refused(&daemon, &url, 502, &[words, &[&origin.addr.to_string()]].concat());
+        let shown = [&*origin.addr.to_string(), &fingerprint, "What the host sent"];
+        refused(&daemon, &url, 502, &[words, &shown].concat());
         assert!(origin.origin.seen().is_empty(), "{name}: nothing was sent");
         assert_eq!(origin.handshakes(), 0, "{name}");
         let queue = daemon.queue();
@@ -206,4 +238,70 @@ fn offline_no_handshake_is_begun() {
     daemon.get(&origin.url("/page/1.html"));
     assert_eq!(origin.handshakes(), 1);
     eventually("idle connections are closed", || origin.origin.active() == 0);
+}
+
+#[test]
+fn an_allowed_certificate_passes_at_its_host_alone_and_another_is_refused_there() {
+    let names = ["127.0.0.1", "localhost"];
+    let identity = Identity::self_signed(&names, true);
+    let (sha256, other) = (identity.sha256(), "00".repeat(32));
+    let origin = TlsOrigin::start(identity);
+    origin.origin.say("/p", Answer::html("it is me").field("Cache-Control", "no-store"));
+    let (allowed, url) = (origin.addr, origin.url("/p"));
+    let config = |sha256: &str| {
+        format!(
+            "[https]\nallowed-certificates = [{{ host = \"{allowed}\", sha256 = \"{sha256}\" }}]\n"
+        )
+    };
+    let daemon = Daemon::configured(&config(&sha256));
+    assert_eq!(daemon.get(&url).text(), "it is me");
+    // The same certificate by another name of the same origin is another origin's.
+    assert_eq!(daemon.get(&origin.url_at("localhost", "/p")).status, 502);
+
+    let daemon = Daemon::configured(&config(&other));
+    refused(&daemon, &url, 502, &["it is self-signed, and", "not the one that is allowed there"]);
+}
+
+#[test]
+fn an_allowed_certificate_is_good_whatever_else_is_wrong_with_it() {
+    let authority = Authority::new();
+    let wrong = ["www.example.org"];
+    let identities = [
+        authority.expired(&["127.0.0.1"]),
+        authority.early(&["127.0.0.1"]),
+        authority.identity(&wrong),
+        authority.indirect(&wrong, false),
+        Identity::self_signed(&wrong, false),
+    ];
+    for identity in identities {
+        for old in [false, true] {
+            let (sha256, identity) = (identity.sha256(), identity.again());
+            let manners = Manners { old, ..Manners::default() };
+            let origin = TlsOrigin::with_manners(identity, manners);
+            let host = origin.addr;
+            let daemon = Daemon::configured(&format!(
+                "[https]\nallowed-certificates = [{{ host = \"{host}\", sha256 = \"{sha256}\" }}]\n"
+            ));
+            assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200, "{old}");
+        }
+    }
+}
+
+#[test]
+fn a_certificate_without_its_key_is_refused_though_it_is_allowed() {
+    let (mine, thief) = (
+        Identity::self_signed(&["127.0.0.1"], false),
+        Identity::self_signed(&["127.0.0.1"], false),
+    );
+    let sha256 = mine.sha256();
+    for old in [false, true] {
+        let manners = Manners { old, ..Manners::default() };
+        let origin = TlsOrigin::with_manners(mine.shown_by(&thief), manners);
+        let daemon = Daemon::configured(&format!(
+            "[https]\nallowed-certificates = [{{ host = \"{}\", sha256 = \"{sha256}\" }}]\n",
+            origin.addr
+        ));
+        refused(&daemon, &origin.url("/p"), 502, &["its signature is wrong"]);
+        assert!(origin.origin.seen().is_empty());
+    }
 }

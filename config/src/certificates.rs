@@ -13,8 +13,7 @@ const HTTPS: u16 = 443;
 /// Bytes of a SHA-256.
 const SHA256: usize = 32;
 
-const EXPECTED: &str =
-    "a host and the SHA-256 of its certificate: { host = \"old.example\", sha256 = \"64 hex digits\" }";
+const EXPECTED: &str = "a host and the SHA-256 of its certificate: { host = \"old.example\", sha256 = \"64 hex digits\" }";
 
 /// A certificate that one host may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +32,8 @@ impl AllowedCertificate {
     /// What is wrong with them, in a few words.
     pub fn parse(host: &str, sha256: &str) -> Result<Self, &'static str> {
         let sha256 = fingerprint(sha256).ok_or("sha256 takes 64 hex digits")?;
-        let (host, port) = site(host).ok_or("host takes a name or an address, and perhaps a port")?;
+        let (host, port) =
+            site(host).ok_or("host takes a name or an address, and perhaps a port")?;
         Ok(Self { host, port, sha256 })
     }
 
@@ -118,8 +118,7 @@ impl Value for AllowedCertificates {
 An array of tables `{ host = \"old.example:8443\", sha256 = \"64 hex digits\" }`: a host, with its port if
 that is not 443, and the SHA-256 fingerprint of the one certificate that is accepted there, with colons or
 without.";
-    const EXPECTED: &'static str =
-        "an array of hosts with fingerprints, such as [{ host = \"old.example\", sha256 = \"64 hex digits\" }]";
+    const EXPECTED: &'static str = "an array of hosts with fingerprints, such as [{ host = \"old.example\", sha256 = \"64 hex digits\" }]";
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         elements(given, source, Self::EXPECTED, read_one).map(Self)

@@ -1,9 +1,11 @@
 //! The JSON API, seen from both ends: the daemon answers with these types, the command line and
 //! the pages read them.
 
+mod info;
 mod listing;
 mod types;
 
+pub use info::{Certificate, Chain};
 pub use listing::{UnknownWhat, What};
 pub use types::{
     ApiError, Deleted, DeletedUrls, Download, EntriesToDelete, EntryItem, Event, FetchRequest,

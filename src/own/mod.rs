@@ -13,6 +13,7 @@
 
 mod api;
 mod caller;
+mod certificate;
 mod forms;
 mod pages;
 mod status;
@@ -52,7 +53,7 @@ pub async fn over_tcp(
     }
     let method = request.method();
     match (Local::at(url.path()), Act::at(url.path())) {
-        (Some(page), _) if is_read(method) => pages::answer(&caller, page),
+        (Some(page), _) if is_read(method) => pages::answer(&caller, page, url.arguments()),
         (Some(_), _) => not_with(&caller, method, "GET, HEAD"),
         (None, Some(act)) if method == Method::POST => forms::submit(&caller, act, request).await,
         (None, Some(_)) => not_with(&caller, method, "POST"),

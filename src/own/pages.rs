@@ -4,6 +4,7 @@ use hyper::{Response, StatusCode};
 use jiff::Timestamp;
 
 use super::caller::Caller;
+use super::certificate;
 use super::status;
 use crate::clock;
 use crate::pages::authority::{self, Trust};
@@ -28,6 +29,8 @@ pub(super) enum Local {
     AuthorityPem,
     /// Its certificate in DER.
     AuthorityDer,
+    /// A certificate that was refused, and how to allow it.
+    Certificate,
     /// The stylesheet.
     Style,
     /// How a browser reaches us.
@@ -48,6 +51,7 @@ impl Local {
             "/ca" | "/ca/" => Self::Authority,
             "/ca.pem" => Self::AuthorityPem,
             "/ca.crt" => Self::AuthorityDer,
+            "/certificate" => Self::Certificate,
             "/style.css" => Self::Style,
             "/proxy.pac" | "/wpad.dat" => Self::ProxySettings,
             "/robots.txt" => Self::Robots,
@@ -58,7 +62,7 @@ impl Local {
 }
 
 /// Makes the page.
-pub(super) fn answer(caller: &Caller, page: Local) -> Response<Body> {
+pub(super) fn answer(caller: &Caller, page: Local, arguments: Option<&str>) -> Response<Body> {
     let (daemon, shell) = (&caller.daemon, &caller.shell);
     match page {
         Local::Welcome => {
@@ -80,6 +84,7 @@ pub(super) fn answer(caller: &Caller, page: Local) -> Response<Body> {
             let der = body::whole(daemon.faces.authority.der().to_vec());
             caller.other(StatusCode::OK, Some(CERTIFICATE), der)
         }
+        Local::Certificate => certificate::show(caller, arguments),
         Local::Style => caller.page(style(&daemon.templates)),
         Local::ProxySettings => {
             let config = daemon.config();

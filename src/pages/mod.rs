@@ -11,6 +11,7 @@
 //! every link and form in them names the whole local address.
 
 pub mod authority;
+pub mod certificates;
 pub mod confirm;
 pub mod form;
 pub mod guard;

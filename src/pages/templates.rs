@@ -12,6 +12,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("style.css", include_str!("templates/style.css")),
     ("base.html", include_str!("templates/base.html")),
     ("macros.html", include_str!("templates/macros.html")),
+    ("certificates.html", include_str!("templates/certificates.html")),
+    ("certificate.html", include_str!("templates/certificate.html")),
     ("welcome.html", include_str!("templates/welcome.html")),
     ("ca.html", include_str!("templates/ca.html")),
     ("queue.html", include_str!("templates/queue.html")),

@@ -15,9 +15,11 @@ mod dialer;
 mod error;
 mod h1;
 mod pool;
+mod refused;
 mod secured;
 mod tls;
 mod tls_error;
+mod verify;
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,6 +45,7 @@ pub use dialer::Dialer;
 pub use error::Failure;
 use h1::Link;
 use pool::{Permit, Pool};
+pub use refused::{RefusedCertificate, RefusedCertificates};
 pub use secured::Secured;
 pub use tls::Tls;
 pub use tls_error::{CertificateFault, TlsFault};
@@ -159,6 +162,12 @@ impl Upstream {
         &self.dialer
     }
 
+    /// The certificates that were refused of late.
+    #[must_use]
+    pub fn refused(&self) -> &RefusedCertificates {
+        self.tls.refused()
+    }
+
     /// Closes the connections nobody uses: the mode went offline.
     pub fn close_idle(&self) {
         self.pool.close_idle();
@@ -242,8 +251,11 @@ impl Upstream {
         match origin.scheme {
             Scheme::Http => self.greet(stream, None).await,
             Scheme::Https => {
-                let stream = self.dialer.while_allowed(self.tls.wrap(stream, origin)).await?;
-                let secured = Secured::of(stream.get_ref().1).map(Arc::new);
+                let allowed = self.tls.allowed(origin);
+                let wrap = self.tls.wrap(stream, origin, &allowed);
+                let stream = self.dialer.while_allowed(wrap).await?;
+                let secured = Secured::of(stream.get_ref().1);
+                let secured = secured.map(|secured| Arc::new(secured.where_allowed(&allowed)));
                 self.greet(stream, secured).await
             }
         }

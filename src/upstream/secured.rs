@@ -5,6 +5,9 @@ use std::sync::Arc;
 use rustls::pki_types::CertificateDer;
 use rustls::{CipherSuite, ClientConnection, ProtocolVersion};
 
+use super::verify::Pins;
+use crate::certificates;
+
 /// How a connection to an origin was secured. Each answer that came over it carries this in its
 /// extensions, as an `Arc`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -15,6 +18,9 @@ pub struct Secured {
     pub suite: CipherSuite,
     /// The certificates as the origin sent them, its own first.
     pub chain: Arc<[CertificateDer<'static>]>,
+    /// The configuration allows the origin's own certificate at this origin alone, by its
+    /// fingerprint: the connection is good for no other.
+    pub by_fingerprint: bool,
 }
 
 impl Secured {
@@ -22,9 +28,16 @@ impl Secured {
     #[must_use]
     pub fn of(connection: &ClientConnection) -> Option<Self> {
         Some(Self {
+            by_fingerprint: false,
             version: connection.protocol_version()?,
             suite: connection.negotiated_cipher_suite()?.suite(),
             chain: connection.peer_certificates()?.to_vec().into(),
         })
+    }
+
+    /// The same, where these fingerprints are `allowed`.
+    pub(super) fn where_allowed(self, allowed: &Pins) -> Self {
+        let own = self.chain.first().map(|own| certificates::sha256(own));
+        Self { by_fingerprint: own.is_some_and(|own| allowed.contains(&own)), ..self }
     }
 }
