@@ -4,6 +4,7 @@ pub mod api;
 pub mod certificates;
 pub mod cli;
 pub mod clock;
+pub mod connection;
 pub mod control_path;
 pub mod daemon;
 pub mod error_chain;

@@ -5,7 +5,7 @@ mod info;
 mod listing;
 mod types;
 
-pub use info::{Certificate, Chain};
+pub use info::{Certificate, Chain, Connection, Field, Info, KeptInfo};
 pub use listing::{UnknownWhat, What};
 pub use types::{
     ApiError, Deleted, DeletedUrls, Download, EntriesToDelete, EntryItem, Event, FetchRequest,
