@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod error_chain;
 pub mod exit;
 pub mod fetch;
+pub mod info;
 pub mod log;
 pub mod mode;
 pub mod own;

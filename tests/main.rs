@@ -26,6 +26,7 @@ mod disk;
 mod harness;
 mod https;
 mod https_bad;
+mod info;
 mod intercept;
 mod intercept_web;
 mod limits;

@@ -7,6 +7,7 @@ mod control;
 pub mod environment;
 mod failure;
 mod files;
+mod info;
 mod list;
 mod progress;
 mod settings;

@@ -17,7 +17,7 @@ use super::{
     authority,
     control::{Control, misunderstood},
     failure::Failure,
-    files, list,
+    files, info, list,
     progress::Progress,
     settings::Settings,
     url,
@@ -62,6 +62,7 @@ pub(crate) fn run(
         Verb::Stop => stop(&settings.control()?, terminal),
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
         Verb::Cat { headers, url } => files::cat(&url, headers, settings, terminal),
+        Verb::Info { json, url } => info::print(&url, json, settings, terminal),
         Verb::Ls { json, what } => list::list(what.as_deref(), json, settings, terminal),
         Verb::Url(local) => url::answer(&local, terminal),
     }

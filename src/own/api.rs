@@ -49,6 +49,7 @@ enum Call {
     Status,
     Queue,
     Entries,
+    Info,
     Mode,
     Retry,
     Delete,
@@ -65,6 +66,7 @@ impl Call {
             "status" => Self::Status,
             "queue" => Self::Queue,
             "entries" => Self::Entries,
+            "info" => Self::Info,
             "mode" => Self::Mode,
             "queue/retry" => Self::Retry,
             "queue/delete" => Self::Delete,
@@ -78,7 +80,7 @@ impl Call {
     }
 
     fn is_read(self) -> bool {
-        matches!(self, Self::Status | Self::Queue | Self::Entries)
+        matches!(self, Self::Status | Self::Queue | Self::Entries | Self::Info)
     }
 
     /// The methods it takes.
@@ -140,6 +142,7 @@ async fn carry_out(
         Call::Status => json(caller, &status::status(daemon, caller.mode())),
         Call::Queue => json(caller, &Queue { queue: status::queue(daemon) }),
         Call::Entries => lines(caller, entries::list(daemon, arguments).await?),
+        Call::Info => json(caller, &entries::info(daemon, arguments).await?),
         Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
         Call::Retry => json(caller, &retry(caller, call_body.read().await?).await?),
         Call::Delete => json(caller, &delete(caller, call_body.read().await?).await?),
@@ -311,6 +314,7 @@ mod tests {
             ("/api/status", Call::Status, "GET"),
             ("/api/queue", Call::Queue, "GET"),
             ("/api/entries", Call::Entries, "HEAD"),
+            ("/api/info", Call::Info, "GET"),
             ("/api/mode", Call::Mode, "POST"),
             ("/api/queue/retry", Call::Retry, "POST"),
             ("/api/queue/delete", Call::Delete, "POST"),

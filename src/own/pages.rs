@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use super::caller::Caller;
 use super::certificate;
+use super::info;
 use super::status;
 use crate::clock;
 use crate::pages::authority::{self, Trust};
@@ -31,6 +32,8 @@ pub(super) enum Local {
     AuthorityDer,
     /// A certificate that was refused, and how to allow it.
     Certificate,
+    /// What is known of one URL.
+    Info,
     /// The stylesheet.
     Style,
     /// How a browser reaches us.
@@ -52,6 +55,7 @@ impl Local {
             "/ca.pem" => Self::AuthorityPem,
             "/ca.crt" => Self::AuthorityDer,
             "/certificate" => Self::Certificate,
+            "/info" | "/info/" => Self::Info,
             "/style.css" => Self::Style,
             "/proxy.pac" | "/wpad.dat" => Self::ProxySettings,
             "/robots.txt" => Self::Robots,
@@ -62,7 +66,11 @@ impl Local {
 }
 
 /// Makes the page.
-pub(super) fn answer(caller: &Caller, page: Local, arguments: Option<&str>) -> Response<Body> {
+pub(super) async fn answer(
+    caller: &Caller,
+    page: Local,
+    arguments: Option<&str>,
+) -> Response<Body> {
     let (daemon, shell) = (&caller.daemon, &caller.shell);
     match page {
         Local::Welcome => {
@@ -85,6 +93,7 @@ pub(super) fn answer(caller: &Caller, page: Local, arguments: Option<&str>) -> R
             caller.other(StatusCode::OK, Some(CERTIFICATE), der)
         }
         Local::Certificate => certificate::show(caller, arguments),
+        Local::Info => info::show(caller, arguments).await,
         Local::Style => caller.page(style(&daemon.templates)),
         Local::ProxySettings => {
             let config = daemon.config();

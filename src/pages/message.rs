@@ -9,6 +9,7 @@ use super::{
     Page, Shell, Templates,
     certificates::{self, ChainView, ShownCertificate},
     guard::Refusal,
+    info,
     shown::{self, ShownTime, ShownUrl},
 };
 
@@ -166,6 +167,8 @@ struct View {
 #[derive(Serialize)]
 struct KeptView {
     url: ShownUrl,
+    /// The page of ours about it, without our origin.
+    about: String,
     stored: ShownTime,
 }
 
@@ -282,6 +285,7 @@ pub fn page(templates: &Templates, shell: &Shell, message: &Message<'_>) -> Page
         url: message.url(),
         kept: kept.map(|kept| KeptView {
             url: ShownUrl::new(kept.url),
+            about: info::path_of(kept.url),
             stored: ShownTime::new(kept.stored, &shell.zone),
         }),
     };

@@ -15,6 +15,7 @@ pub mod certificates;
 pub mod confirm;
 pub mod form;
 pub mod guard;
+pub mod info;
 pub mod message;
 mod origin;
 pub mod pac;

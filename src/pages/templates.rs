@@ -16,6 +16,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("certificate.html", include_str!("templates/certificate.html")),
     ("welcome.html", include_str!("templates/welcome.html")),
     ("ca.html", include_str!("templates/ca.html")),
+    ("info.html", include_str!("templates/info.html")),
     ("queue.html", include_str!("templates/queue.html")),
     ("will-get.html", include_str!("templates/will-get.html")),
     ("confirm-post.html", include_str!("templates/confirm-post.html")),
