@@ -11,6 +11,7 @@ pub mod error_chain;
 pub mod exit;
 pub mod fetch;
 pub mod info;
+pub mod live;
 pub mod log;
 pub mod mode;
 pub mod own;

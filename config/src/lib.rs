@@ -37,7 +37,9 @@
 
 mod authorities;
 mod certificates;
+mod changes;
 pub mod describe;
+pub mod edit;
 mod error;
 mod file;
 mod lookup;
@@ -55,7 +57,12 @@ mod wildcard;
 
 pub use authorities::ExtraAuthorities;
 pub use certificates::{AllowedCertificate, AllowedCertificates};
+pub use changes::{OptionChange, changes};
 pub use error::{Fault, Faults};
+pub use file::{
+    ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Stamp, VERSIONS, Version,
+    Watch, load,
+};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
 pub use passed::Passed;
