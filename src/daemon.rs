@@ -110,12 +110,7 @@ impl Daemon {
         let mut name = [0; 4];
         getrandom::fill(&mut name)?;
         Ok(Arc::new(Self {
-            upstream: Upstream::new(
-                dialer,
-                tls.following(live.in_force()),
-                tasks.clone(),
-                limits,
-            ),
+            upstream: Upstream::new(dialer, tls.following(live.in_force()), tasks.clone(), limits),
             fetcher: Fetcher::new(),
             tickets: Tickets::new(),
             downloads: Downloads::default(),

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
+use crate::harness::form::form;
 use crate::harness::{After, Answer, Authority, Daemon, Identity, Manners, TlsOrigin, eventually};
 
 /// Asks for a page at a bad origin in every way there is; each tells `words`, and nothing is kept.
@@ -304,4 +305,124 @@ fn a_certificate_without_its_key_is_refused_though_it_is_allowed() {
         refused(&daemon, &origin.url("/p"), 502, &["its signature is wrong"]);
         assert!(origin.origin.seen().is_empty());
     }
+}
+
+/// A page that is refused for these reasons.
+#[track_caller]
+fn refused_only(daemon: &Daemon, url: &str, words: &[&str]) {
+    let page = daemon.browse(url);
+    assert_eq!(page.status, 502);
+    for word in words {
+        assert!(page.shown().contains(word), "{word:?} is said:\n{}", page.shown());
+    }
+}
+
+/// The page of ours where a certificate is allowed, as the message page at `url` links to it.
+fn way_to_allow(daemon: &Daemon, url: &str) -> String {
+    let text = daemon.browse(url).shown();
+    let start = text.find("/certificate?").unwrap_or_else(|| panic!("a link: {text}"));
+    text[start..].split('"').next().unwrap().to_owned()
+}
+
+#[test]
+fn a_person_allows_a_certificate_and_another_one_is_refused_again() {
+    let names = ["127.0.0.1"];
+    let (first, second) =
+        (Identity::self_signed(&names, false), Identity::self_signed(&names, false));
+    let sha256 = first.sha256();
+    let mut origin = TlsOrigin::start(first);
+    origin.origin.say("/p?a=1&b=2", Answer::html("it is me").field("Cache-Control", "no-store"));
+    let url = origin.url("/p?a=1&b=2");
+    let daemon = Daemon::configured("# mine\n[https] # all of it\nshipped-tunnel = true\n");
+
+    let way = way_to_allow(&daemon, &url);
+    let page = daemon.page(&way);
+    assert!(page.shown().contains("it is self-signed"), "{}", page.shown());
+    let form = form(&page.text(), "/control/certificate/allow");
+    assert_eq!(form.value("sha256"), Some(&*sha256));
+    let done = daemon.submit(&form);
+    assert_eq!(done.status, 303, "{}", done.text());
+    let after = daemon.page(done.field("location")).shown();
+    assert!(after.contains("is allowed for this host") && after.contains(&url), "{after}");
+    assert_eq!(daemon.get(&url).text(), "it is me");
+
+    let file = std::fs::read_to_string(daemon.config_file()).unwrap();
+    assert!(file.starts_with("# mine\n[https] # all of it\nshipped-tunnel = true\n"), "{file}");
+    let host = origin.addr;
+    let entry = format!("{{ host = \"{host}\", sha256 = \"{sha256}\" }}");
+    assert_eq!(file.matches(&entry).count(), 1, "{file}");
+
+    origin.stop();
+    let _changed = TlsOrigin::at(second, host);
+    // Of the page of before there is a copy.
+    let url = origin.url("/other");
+    refused_only(&daemon, &url, &["not the one that is allowed there"]);
+    let page = daemon.page(&way_to_allow(&daemon, &url)).shown();
+    assert!(page.contains("Another certificate is allowed for this host"), "{page}");
+    // The form of before is of the certificate of before.
+    assert_eq!(daemon.submit(&form).status, 400);
+}
+
+#[test]
+fn nobody_else_allows_a_certificate() {
+    let origin = TlsOrigin::start(Identity::self_signed(&["127.0.0.1"], false));
+    let url = origin.url("/p");
+    let daemon = Daemon::configured("[options]\n");
+    let page = daemon.page(&way_to_allow(&daemon, &url));
+    let form = form(&page.text(), "/control/certificate/allow");
+    let ours = daemon.own("");
+    let ours = ours.trim_end_matches('/');
+    for (what, status, fields) in [
+        ("a foreign origin", 403, "Origin: https://evil.example\r\n".to_owned()),
+        ("a cross-site request", 403, format!("Origin: {ours}\r\nSec-Fetch-Site: cross-site\r\n")),
+        ("a sandbox", 403, "Origin: null\r\n".to_owned()),
+    ] {
+        assert_eq!(daemon.submit_as(&form, &fields).status, status, "{what}");
+    }
+    let other = "00".repeat(32);
+    for (what, status, form) in [
+        ("no token", 403, form.clone().without("token")),
+        ("a wrong token", 403, form.clone().without("token").with("token", &other)),
+        (
+            "a fingerprint that was not seen",
+            400,
+            form.clone().without("sha256").with("sha256", &other),
+        ),
+        ("no fingerprint", 400, form.clone().without("sha256")),
+        ("a host that was not seen", 400, form.clone().without("site").with("site", "a.example")),
+        ("no host", 400, form.clone().without("site")),
+    ] {
+        assert_eq!(daemon.submit(&form).status, status, "{what}");
+    }
+    assert_eq!(daemon.page(&format!("/control/certificate/allow?{}", form.body())).status, 405);
+    let mut client = daemon.client();
+    let body = form.body();
+    client.send(format!(
+        "POST /control/certificate/allow HTTP/1.1\r\nHost: evil.example\r\nContent-Type: \
+         application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    assert_ne!(client.receive("POST").status, 303);
+    assert_eq!(std::fs::read_to_string(daemon.config_file()).unwrap(), "[options]\n");
+    assert_eq!(daemon.browse(&url).status, 502);
+    // Its page leads back to its own host alone.
+    let site = origin.addr;
+    let elsewhere = daemon.page(&format!("/certificate?site={site}&url=https://evil.example/"));
+    assert!(!elsewhere.text().contains("evil.example"), "{}", elsewhere.text());
+    for path in ["/certificate", "/certificate?site=", "/certificate?site=a/b"] {
+        assert_eq!(daemon.page(path).status, 400, "{path}");
+    }
+    let unknown = daemon.page("/certificate?site=unknown.example").shown();
+    assert!(unknown.contains("No certificate of this host was refused"), "{unknown}");
+}
+
+#[test]
+fn without_a_configuration_the_first_allowed_certificate_makes_one() {
+    let origin = TlsOrigin::start(Identity::self_signed(&["127.0.0.1"], false));
+    let url = origin.url("/page/1.html");
+    let daemon = Daemon::start();
+    let page = daemon.page(&way_to_allow(&daemon, &url));
+    let form = form(&page.text(), "/control/certificate/allow");
+    assert_eq!(daemon.submit(&form).status, 303);
+    assert_eq!(daemon.get(&url).status, 200);
 }

@@ -1,10 +1,16 @@
-//! The certificate of one origin: what was refused, and whether it is allowed.
+//! The certificate of one origin: what was refused, whether it is allowed, and allowing it.
+//!
+//! Only what an origin has shown this program is allowed, and only what the person saw of it: the
+//! fingerprint of the form has to be that of the certificate that was refused last.
 
 use hyper::Response;
-use wwwoffle_config::AllowedCertificate;
+use tracing::info;
+use wwwoffle_config::edit::Edit;
+use wwwoffle_config::{AllowedCertificate, ChangeError};
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
+use crate::live::Change;
 use crate::pages::certificates::{self, Site, Standing};
 use crate::pages::form::Form;
 use crate::pages::message::Message;
@@ -37,6 +43,8 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
         }
         _ => Standing::Unknown,
     };
+    let file = daemon.live.file();
+    let file = file.path();
     let page = certificates::page(
         &daemon.templates,
         &caller.shell,
@@ -46,11 +54,52 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
             standing,
             chain: refused.as_ref().map(|refused| &refused.chain),
             sha256: &sha256.map(hex::encode).unwrap_or_default(),
-            file: None,
+            file: file.to_str().filter(|file| !file.is_empty()),
         },
         &daemon.tokens.general(),
     );
     caller.page(page)
+}
+
+/// Why a certificate was not allowed.
+#[derive(Debug)]
+pub(super) enum NotAllowed {
+    /// It is not what was seen.
+    Unseen(&'static str),
+    /// The configuration cannot be changed.
+    Config(ChangeError),
+}
+
+/// Adds the certificate that `form` names to the configuration, which is in force then. Gives the
+/// address of the page that says so.
+pub(super) async fn allow(caller: &Caller, form: &Form) -> Result<String, NotAllowed> {
+    let daemon = &caller.daemon;
+    let origin = form.value("site").and_then(origin);
+    let origin = origin.ok_or(NotAllowed::Unseen("expected the host of a certificate"))?;
+    let refused = daemon.upstream.refused().of(&origin);
+    let seen = refused.and_then(|refused| refused.sha256).map(hex::encode);
+    let Some(sha256) = seen.filter(|seen| form.value("sha256") == Some(seen)) else {
+        return Err(NotAllowed::Unseen(
+            "this is not the certificate that the host showed last: load the page again, and look \
+             at what it shows now",
+        ));
+    };
+    let site = origin.to_string();
+    let edit = Edit::Add {
+        section: "https".to_owned(),
+        key: "allowed-certificates".to_owned(),
+        // A canonical host has no quotes.
+        item: format!("{{ host = \"{site}\", sha256 = \"{sha256}\" }}"),
+        before: None,
+    };
+    let config = daemon.config();
+    let mut allowed = config.https.allowed_certificates.at(&origin.host, origin.port);
+    if !allowed.any(|one| hex::encode(one) == sha256) {
+        daemon.change_config(Change::Edit(edit), None).await.map_err(NotAllowed::Config)?;
+        info!(site, sha256, "a certificate is allowed");
+    }
+    let url = form.value("url").and_then(|url| at(&origin, url, caller));
+    Ok(certificates::path_of(&site, url.as_ref().map_or("", CanonicalUrl::as_str)))
 }
 
 /// The origin of host and port, in the form in which requests name it.

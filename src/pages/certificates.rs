@@ -26,7 +26,8 @@ pub struct ShownCertificate<'a> {
 
 /// The address of the page where the certificate of `site` is allowed, without our origin; `url` is
 /// where its link leads back to.
-pub(super) fn path_of(site: &str, url: &str) -> String {
+#[must_use]
+pub fn path_of(site: &str, url: &str) -> String {
     let (site, url) = (shown::text(site), ShownUrl::new(url).href.unwrap_or_default());
     let (site, url) = (url_encode_form_args(site.as_bytes()), url_encode_form_args(url.as_bytes()));
     format!("/certificate?site={site}&url={url}")

@@ -191,6 +191,15 @@ impl TlsOrigin {
     }
 
     pub(crate) fn with_manners(identity: Identity, manners: Manners) -> Self {
+        Self::listening(identity, manners, SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    /// At an address where another was before.
+    pub(crate) fn at(identity: Identity, addr: SocketAddr) -> Self {
+        Self::listening(identity, Manners::default(), addr)
+    }
+
+    fn listening(identity: Identity, manners: Manners, addr: SocketAddr) -> Self {
         let versions: &[&SupportedProtocolVersion] =
             if manners.old { &[&version::TLS12] } else { &[&version::TLS13, &version::TLS12] };
         let config = ServerConfig::builder_with_provider(provider());
@@ -218,7 +227,7 @@ impl TlsOrigin {
             .enable_all()
             .build()
             .unwrap();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let listener = runtime.block_on(TcpListener::bind(addr)).unwrap();
         let addr = listener.local_addr().unwrap();
         let front = Front {
             acceptor: TlsAcceptor::from(Arc::new(config)),
