@@ -31,7 +31,7 @@ pub fn account(secured: &Secured) -> Vec<u8> {
     // What rustls calls `TLS13_…` is `TLS_…` at IANA.
     let suite = format!("{:?}", secured.suite).replace("TLS13_", "TLS_");
     let mut text = format!("{VERSION}: {version}\r\n{SUITE}: {suite}\r\n");
-    if secured.by_fingerprint {
+    if secured.by_exception {
         text.push_str(&line(BY_FINGERPRINT, "yes"));
     }
     let (mut kept, all) = (0, secured.chain.len());
@@ -103,12 +103,12 @@ mod tests {
         params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
     }
 
-    fn secured(sent: Vec<CertificateDer<'static>>, by_fingerprint: bool) -> Secured {
+    fn secured(sent: Vec<CertificateDer<'static>>, by_exception: bool) -> Secured {
         Secured {
             version: ProtocolVersion::TLSv1_3,
             suite: CipherSuite::TLS13_AES_256_GCM_SHA384,
             chain: sent.into(),
-            by_fingerprint,
+            by_exception,
         }
     }
 

@@ -28,6 +28,7 @@ mod http2;
 mod http2_hostile;
 mod https;
 mod https_bad;
+mod https_h2;
 mod https_port;
 mod info;
 mod intercept;

@@ -18,9 +18,9 @@ pub struct Secured {
     pub suite: CipherSuite,
     /// The certificates as the origin sent them, its own first.
     pub chain: Arc<[CertificateDer<'static>]>,
-    /// The configuration allows the origin's own certificate at this origin alone, by its
-    /// fingerprint: the connection is good for no other.
-    pub by_fingerprint: bool,
+    /// Whether the chain is one that only an exception lets pass: it proves nothing about any host
+    /// but the one that the exception is for.
+    pub by_exception: bool,
 }
 
 impl Secured {
@@ -28,16 +28,17 @@ impl Secured {
     #[must_use]
     pub fn of(connection: &ClientConnection) -> Option<Self> {
         Some(Self {
-            by_fingerprint: false,
             version: connection.protocol_version()?,
             suite: connection.negotiated_cipher_suite()?.suite(),
             chain: connection.peer_certificates()?.to_vec().into(),
+            by_exception: false,
         })
     }
 
-    /// The same, where these fingerprints are `allowed`.
+    /// The same, where these fingerprints are `allowed`. One that the authorities vouch for as well
+    /// counts as an exception too.
     pub(super) fn where_allowed(self, allowed: &Pins) -> Self {
         let own = self.chain.first().map(|own| certificates::sha256(own));
-        Self { by_fingerprint: own.is_some_and(|own| allowed.contains(&own)), ..self }
+        Self { by_exception: own.is_some_and(|own| allowed.contains(&own)), ..self }
     }
 }

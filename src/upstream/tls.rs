@@ -28,12 +28,25 @@ use super::verify::{Pins, Verifier};
 use super::{Failure, Origin};
 use crate::tls_provider::provider;
 
-/// The protocol spoken inside, as origins are told (RFC 7301).
+/// HTTP/1.1 as origins are offered it (RFC 7301 §6).
 const HTTP_1_1: &[u8] = b"http/1.1";
+
+/// HTTP/2 as origins are offered it (RFC 9113 §3.1).
+pub(super) const HTTP_2: &[u8] = b"h2";
+
+/// What an origin is offered to speak inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// HTTP/1.1 alone: for what HTTP/2 cannot do, and for origins that refuse it.
+    Http1,
+    /// HTTP/2, or HTTP/1.1 where it is not spoken.
+    Either,
+}
 
 /// Makes TLS connections out of plain ones.
 pub struct Tls {
-    config: Arc<ClientConfig>,
+    either: Arc<ClientConfig>,
+    http1: Arc<ClientConfig>,
     authorities: Arc<WebPkiServerVerifier>,
     /// The configuration in force, with the certificates that are allowed one by one.
     in_force: Arc<ArcSwap<Config>>,
@@ -71,9 +84,13 @@ impl Tls {
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
         config.alpn_protocols = vec![HTTP_1_1.to_vec()];
+        // Both take sessions from one store: it does not matter what was spoken in them.
+        let mut either = config.clone();
+        either.alpn_protocols.insert(0, HTTP_2.to_vec());
+        let [either, http1] = [either, config].map(Arc::new);
         let in_force = Arc::new(ArcSwap::from_pointee(Config::default()));
         let refused = RefusedCertificates::default();
-        Ok(Self { config: Arc::new(config), authorities, in_force, refused, patience })
+        Ok(Self { either, http1, authorities, in_force, refused, patience })
     }
 
     /// Takes what is allowed one by one from the configuration that is `in_force` at the time.
@@ -103,13 +120,14 @@ impl Tls {
         &self,
         stream: TcpStream,
         origin: &Origin,
+        offer: Offer,
         allowed: &Pins,
     ) -> Result<TlsStream<TcpStream>, Failure> {
         let authority = || origin.to_string();
         let Some(name) = server_name(&origin.host) else {
             return Err(Failure::Tls { authority: authority(), fault: TlsFault::NoName });
         };
-        let connector = TlsConnector::from(self.config_for(allowed));
+        let connector = TlsConnector::from(self.config_for(offer, allowed));
         let error = match timeout(self.patience, connector.connect(name, stream)).await {
             Ok(Ok(stream)) => {
                 self.refused.remove(origin);
@@ -128,13 +146,17 @@ impl Tls {
         })
     }
 
-    fn config_for(&self, allowed: &Pins) -> Arc<ClientConfig> {
+    fn config_for(&self, offer: Offer, allowed: &Pins) -> Arc<ClientConfig> {
+        let shared = match offer {
+            Offer::Http1 => &self.http1,
+            Offer::Either => &self.either,
+        };
         if allowed.is_empty() {
-            return Arc::clone(&self.config);
+            return Arc::clone(shared);
         }
         let verifier =
             Verifier { authorities: Arc::clone(&self.authorities), allowed: allowed.clone() };
-        let mut config = ClientConfig::clone(&self.config);
+        let mut config = ClientConfig::clone(shared);
         config.dangerous().set_certificate_verifier(Arc::new(verifier));
         config.resumption = Resumption::disabled();
         Arc::new(config)
@@ -143,7 +165,7 @@ impl Tls {
 
 /// The name an origin's certificate has to be for. A name is sent along (SNI), an address is not
 /// (RFC 6066 §3).
-fn server_name(host: &str) -> Option<ServerName<'static>> {
+pub(super) fn server_name(host: &str) -> Option<ServerName<'static>> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse::<IpAddr>() {
         return Some(ServerName::from(address));

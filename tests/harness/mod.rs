@@ -6,6 +6,7 @@ pub(crate) mod faults;
 pub(crate) mod form;
 pub(crate) mod frames;
 pub(crate) mod http2;
+pub(crate) mod http2_front;
 pub(crate) mod origin;
 pub(crate) mod site;
 pub(crate) mod tls;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 pub(crate) use client::{Client, Response, Tls};
 pub(crate) use daemon::Daemon;
 pub(crate) use origin::{After, Answer, Origin};
-pub(crate) use tls::{Authority, Identity, Manners, TlsOrigin};
+pub(crate) use tls::{Authority, Identity, Manners, Speaks, TlsOrigin};
 
 /// The longest any single wait of a test may take before it counts as a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
