@@ -75,7 +75,7 @@ fn both_versions_are_kept_alike() {
             let url = origin.url(path);
             let got = daemon.get(&url);
             daemon.settle();
-            let via = if manners.speaks == Speaks::Http2 { "2 " } else { "1.1 " };
+            let via = if manners.speaks == Speaks::Http2 { "2.0 " } else { "1.1 " };
             assert!(got.field("Via").starts_with(via), "{:?}", got.fields);
             let kept = daemon.ok(&["cat", "--headers", &url]);
             let lines = kept.lines().filter(|line| !line.starts_with("Date: "));
@@ -149,8 +149,13 @@ fn an_answer_cut_short_is_never_kept_whole() {
     for path in ["/short", "/chunks"] {
         let mut client = daemon.client();
         client.ask(&origin.url(path), "");
-        let answer = client.try_receive("GET").and_then(|answer| answer.whole);
-        assert!(answer.is_err(), "{path}: {answer:?}");
+        // A reset that comes together with the head takes the head with it: then it is a page of ours.
+        match client.try_receive("GET") {
+            Ok(answer) => {
+                assert!(answer.status == 502 || answer.whole.is_err(), "{path}: {answer:?}");
+            }
+            Err(error) => drop(error),
+        }
         daemon.settle();
         assert!(!daemon.ok(&["ls"]).contains(&origin.url(path)), "{path}");
     }
