@@ -11,6 +11,7 @@ use tracing::{info, warn};
 use wwwoffle_config::Config;
 use wwwoffle_url::LocalHost;
 
+use crate::access::Access;
 use crate::clock;
 use crate::fetch::Fetcher;
 use crate::live::Live;
@@ -31,6 +32,8 @@ use crate::upstream::{Dialer, Limits, Tls, Upstream};
 pub struct Daemon {
     /// The configuration in force, and its file.
     pub live: Live,
+    /// Who may use the proxy.
+    pub access: Access,
     /// The names and the port of our own pages.
     pub local: LocalHost,
     /// Where our own pages are, for links on pages of ours that stand in for others.
@@ -114,6 +117,7 @@ impl Daemon {
         getrandom::fill(&mut name)?;
         Ok(Arc::new(Self {
             upstream: Upstream::new(dialer, tls.following(live.in_force()), tasks.clone(), limits),
+            access: Access::new()?,
             fetcher: Fetcher::new(),
             tickets: Tickets::new(),
             downloads: Downloads::default(),

@@ -107,6 +107,13 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: AuthorityVerb,
     },
+    /// Make the line of the configuration for a password, which is asked for or read from standard
+    /// input: that of a user of the proxy, or without a user the control password.
+    Passwd {
+        /// The user.
+        #[arg(value_name = "USER")]
+        user: Option<String>,
+    },
     /// Stop the daemon, and wait until it has stopped.
     Stop,
 }
@@ -204,6 +211,8 @@ mod tests {
             "ca show",
             "ca export --der",
             "ca renew",
+            "passwd",
+            "passwd ada",
             "stop",
         ] {
             let typed = ["wwwoffle"].into_iter().chain(line.split(' '));
@@ -226,6 +235,7 @@ mod tests {
             "status x",
             "ca",
             "ca show --der",
+            "passwd ada secret",
             "url --http-port 99999",
             "online --spool",
         ] {

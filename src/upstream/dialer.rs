@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use super::{Failure, Origin};
+use super::{Failure, Origin, Scheme};
 use crate::mode::ModeSwitch;
 
 /// How long one address may take before the next one is tried beside it (RFC 8305 §5 proposes
@@ -121,6 +121,20 @@ impl Dialer {
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
         Err(Failure::Offline)
+    }
+
+    /// The addresses of a machine, for who is allowed in.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] without any look-up in offline mode, else what the name server said.
+    pub async fn addresses_of(&self, name: &str) -> Result<Vec<IpAddr>, Failure> {
+        let origin = Origin { scheme: Scheme::Http, host: name.to_owned(), port: 0 };
+        let found = self.addresses(&origin).await?;
+        let mut addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        Ok(addresses)
     }
 
     async fn connect_now(

@@ -72,10 +72,16 @@ impl Authority {
     /// A daemon that trusts it, with more configuration after that.
     #[track_caller]
     pub(crate) fn daemon(&self, config: &str) -> Daemon {
-        let text = format!("[https]\nextra-ca = [\"authority.pem\"]\n{config}");
-        let mut daemon = Daemon::prepare(Some(&text));
-        self.write(daemon.home());
+        let mut daemon = self.place(config);
         daemon.up();
+        daemon
+    }
+
+    /// The place for such a daemon, with nothing started yet.
+    pub(crate) fn place(&self, config: &str) -> Daemon {
+        let text = format!("[https]\nextra-ca = [\"authority.pem\"]\n{config}");
+        let daemon = Daemon::prepare(Some(&text));
+        self.write(daemon.home());
         daemon
     }
 
