@@ -37,6 +37,7 @@
 
 mod access;
 mod authorities;
+mod certificates;
 mod changes;
 pub mod describe;
 pub mod edit;
@@ -58,6 +59,7 @@ mod wildcard;
 
 pub use access::{ClientHosts, Names, NobodySaid};
 pub use authorities::ExtraAuthorities;
+pub use certificates::{AllowedCertificate, AllowedCertificates};
 pub use changes::{OptionChange, changes};
 pub use edit::EditError;
 pub use error::{Fault, Faults};

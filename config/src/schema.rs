@@ -7,6 +7,7 @@
 use crate::{
     access::ClientHosts,
     authorities::ExtraAuthorities,
+    certificates::AllowedCertificates,
     noise::Noise,
     passed::Passed,
     password::{ControlPassword, Users},
@@ -194,6 +195,8 @@ schema! {
         "refuse" => refuse: UrlSpecSet = "[]", Live;
         /// Authorities that origins may have their certificates from, besides those that the system trusts.
         "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
+        /// Certificates of origins that are accepted though something is wrong with them, one by one.
+        "allowed-certificates" => allowed_certificates: AllowedCertificates = "[]", Live;
     }
 
     /// Fetching what was asked for offline, once the line is back.

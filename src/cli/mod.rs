@@ -8,6 +8,7 @@ mod control;
 pub mod environment;
 mod failure;
 mod files;
+mod info;
 mod list;
 mod passwd;
 mod progress;
