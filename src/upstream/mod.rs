@@ -24,6 +24,7 @@ mod overheard;
 mod pool;
 mod refused;
 mod registry;
+mod seats;
 mod secured;
 mod step;
 mod streamed;

@@ -13,12 +13,12 @@ use hyper::body::Body;
 use hyper::{Response, StatusCode};
 use rustls::AlertDescription;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 use super::message::{Listener, Message};
 use super::overheard::Overheard;
+use super::seats::{Seat, Seats};
 use super::streamed::{Frames, Sending, send};
 use super::tls_error::TlsFault;
 use super::{Dialer, Failure, Limits, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, Origin, Secured, answer};
@@ -70,7 +70,7 @@ struct State {
     origin: Origin,
     peer: SocketAddr,
     secured: Arc<Secured>,
-    slots: Arc<Semaphore>,
+    seats: Arc<Seats>,
     idle_since: Mutex<Instant>,
     answered: AtomicBool,
     ended: AtomicBool,
@@ -96,7 +96,8 @@ pub(super) enum Refusal {
 pub(super) struct Slot {
     state: Arc<State>,
     sending: Option<Sending>,
-    _permit: OwnedSemaphorePermit,
+    /// Whatever is left of the request's body has it too.
+    _seat: Arc<Seat>,
 }
 
 impl Slot {
@@ -136,7 +137,7 @@ impl Shared {
             origin,
             peer,
             secured,
-            slots: Arc::new(Semaphore::new(MAX_STREAMS)),
+            seats: Arc::default(),
             idle_since: Mutex::new(Instant::now()),
             answered: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -159,7 +160,7 @@ impl Shared {
 
     /// For how long nobody has used it; `None` while somebody does.
     pub(super) fn idle_for(&self) -> Option<Duration> {
-        if self.state.slots.available_permits() < MAX_STREAMS {
+        if self.state.seats.taken() > 0 {
             return None;
         }
         Some(self.state.idle_since.lock().unwrap_or_else(PoisonError::into_inner).elapsed())
@@ -193,6 +194,15 @@ impl Shared {
         &self.state.secured
     }
 
+    /// How many exchanges it carries at once: as many as the origin takes now, if we do.
+    fn most_at_once(&self) -> usize {
+        if self.state.ended.load(Ordering::Acquire) {
+            // Nobody has to wait for what is no more.
+            return usize::MAX;
+        }
+        self.sender.current_max_send_streams().min(MAX_STREAMS)
+    }
+
     /// Sends a request to `origin` and waits for the head of its answer. Dropping the future
     /// abandons the exchange, and leaves the connection to the others.
     pub(super) async fn exchange(
@@ -203,11 +213,12 @@ impl Shared {
         tasks: &Tasks,
         limits: &Limits,
     ) -> Result<(Response<Frames>, Slot), Refusal> {
-        let busy = || Refusal::Failed(Failure::Busy { authority: origin.to_string() });
-        let permit = timeout(limits.head_timeout, Arc::clone(&self.state.slots).acquire_owned());
-        let permit = permit.await.ok().and_then(Result::ok).ok_or_else(busy)?;
-        // The wait may have been long, and a connection of before is a socket outward too.
-        dialer.allow().map_err(Refusal::Failed)?;
+        // The wait may be long, and a connection of before is a socket outward too.
+        let free = timeout(limits.head_timeout, self.state.seats.take(|| self.most_at_once()));
+        let seat = dialer.while_allowed(async {
+            free.await.map_err(|_| Failure::Busy { authority: origin.to_string() })
+        });
+        let seat = Arc::new(seat.await.map_err(Refusal::Failed)?);
         let mut sender = self.sender.clone().ready().await.map_err(|_| Refusal::Unsent)?;
         let (head, body) = message.for_http2(origin).map_err(Refusal::Failed)?;
         let (answer, stream) = match sender.send_request(head, body.is_end_stream()) {
@@ -217,24 +228,17 @@ impl Shared {
                 return Err(self.state.refusal(error));
             }
         };
-        // The origin says how many exchanges it takes at once: the request may have to wait for
-        // another one's end.
-        let opened = dialer.while_allowed(async {
-            match timeout(limits.head_timeout, sender.ready()).await {
-                Ok(Ok(_)) => Ok(true),
-                Ok(Err(_)) => Ok(false),
-                Err(_) => Err(Failure::Busy { authority: origin.to_string() }),
-            }
-        });
-        if !opened.await.map_err(Refusal::Failed)? {
-            message.take_back(body);
-            return Err(Refusal::Unsent);
-        }
-        let mut slot = Slot { state: Arc::clone(&self.state), sending: None, _permit: permit };
+        // From here on it counts as sent, unless the origin says that it has not looked at it.
+        let mut slot =
+            Slot { state: Arc::clone(&self.state), sending: None, _seat: Arc::clone(&seat) };
         if !body.is_end_stream() {
             let (sending, wanted) = Sending::new();
             let patience = limits.head_timeout.max(limits.socket_timeout);
-            tasks.spawn(send(body, stream, message.activity().clone(), patience, wanted));
+            let rest = send(body, stream, message.activity().clone(), patience, wanted);
+            tasks.spawn(async move {
+                rest.await;
+                drop(seat);
+            });
             slot.sending = Some(sending);
         }
         let answer = head_of(answer, message.listener());
@@ -327,7 +331,7 @@ impl State {
         let Some(mut pings) = pings else { return std::future::pending().await };
         loop {
             sleep(PING_EVERY).await;
-            if self.slots.available_permits() == MAX_STREAMS {
+            if self.seats.taken() == 0 {
                 continue;
             }
             match timeout(PONG_WITHIN, pings.ping(Ping::opaque())).await {

@@ -290,6 +290,65 @@ async fn what_an_origin_has_not_looked_at_is_sent_again() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// One exchange at a time, of which the second gets no more than a head.
+fn one_by_one(asked: Asked) -> Vec<u8> {
+    match asked.number {
+        1 => [frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 1]), whole(asked.stream)].concat(),
+        2 => frame(HEADERS, END_HEADERS, asked.stream, &[OK]),
+        _ => whole(asked.stream),
+    }
+}
+
+#[tokio::test]
+async fn what_waits_for_room_when_the_origin_says_it_will_go_is_sent_once() {
+    let scene = Scene::new(one_by_one).await;
+    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+    let first = scene.told("a.test", Method::GET);
+    let second = async {
+        scene.until(2).await;
+        scene.told("a.test", Method::DELETE).await
+    };
+    let origin = async {
+        scene.until(2).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        // All that comes on this connection will still be answered.
+        scene.say(1, &go_away(0x7fff_ffff, 0)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        scene.say(1, &frame(DATA, END_STREAM, 3, b"late")).await;
+    };
+    let (first, second, ()) = tokio::join!(first, second, origin);
+    assert_eq!((first.as_str(), second.as_str()), ("200 late", "200 fine"));
+    assert_eq!((scene.requests(), scene.spoken().len()), (3, 2));
+}
+
+#[tokio::test]
+async fn what_waits_for_room_is_not_sent_when_it_is_given_up() {
+    for offline in [true, false] {
+        let scene = Scene::new(one_by_one).await;
+        assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+        let first = scene.told("a.test", Method::GET);
+        let second = async {
+            scene.until(2).await;
+            let mut waiting = Box::pin(scene.ask("a.test", Method::DELETE));
+            let waited = tokio::time::timeout(Duration::from_millis(50), &mut waiting).await;
+            assert!(waited.is_err(), "there was no room");
+            if offline {
+                scene.mode.set(Mode::Offline);
+                assert!(matches!(waiting.await, Err(Failure::Offline)));
+            } else {
+                // Its client has left.
+                drop(waiting);
+            }
+            scene.say(1, &frame(DATA, END_STREAM, 3, b"late")).await;
+        };
+        let (first, ()) = tokio::join!(first, second);
+        assert_eq!(first, "200 late");
+        scene.mode.set(Mode::Online);
+        assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+        assert_eq!((scene.requests(), scene.spoken().len()), (3, 1), "offline: {offline}");
+    }
+}
+
 #[tokio::test]
 async fn after_a_goaway_the_next_request_has_a_new_connection() {
     let script = |asked: Asked| [whole(asked.stream), go_away(asked.stream, 0)].concat();
