@@ -30,6 +30,7 @@ mod step;
 mod streamed;
 mod tls;
 mod tls_error;
+mod trailers;
 mod verify;
 
 use std::fmt;
