@@ -253,6 +253,8 @@ pub fn timer() -> TokioTimer {
 mod scene;
 #[cfg(test)]
 mod tests_http2;
+#[cfg(test)]
+mod tests_http2_connections;
 
 #[cfg(test)]
 mod tests {

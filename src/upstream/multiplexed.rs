@@ -1,8 +1,9 @@
 //! One connection that speaks HTTP/2: many exchanges at once (RFC 9113).
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -11,13 +12,12 @@ use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
 use h2::{Ping, PingPong, Reason};
 use hyper::body::Body;
 use hyper::{Response, StatusCode};
-use rustls::AlertDescription;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 use super::message::{Listener, Message};
-use super::overheard::Overheard;
+use super::overheard::{Heard, Overheard};
 use super::seats::{Seat, Seats};
 use super::streamed::{Frames, Sending, send};
 use super::tls_error::TlsFault;
@@ -54,7 +54,7 @@ const MAX_STREAM_FAULTS: usize = 128;
 /// How often a connection in use is tried, so that a dead line is noticed by what waits for it.
 const PING_EVERY: Duration = Duration::from_secs(10);
 
-/// How long an origin may take to answer that.
+/// How long an origin may say nothing when it was tried.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
 
 /// A connection that any number of requests share. It is closed when nobody holds it and the last
@@ -76,8 +76,7 @@ struct State {
     ended: AtomicBool,
     /// Whether it ended because the origin answered no ping.
     silent: AtomicBool,
-    /// The TLS alert it ended with, if it did.
-    alert: Arc<OnceLock<AlertDescription>>,
+    heard: Arc<Heard>,
 }
 
 /// Why an exchange gave no answer.
@@ -132,7 +131,7 @@ impl Shared {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let alert = Arc::new(OnceLock::new());
+        let heard = Arc::<Heard>::default();
         let state = Arc::new(State {
             origin,
             peer,
@@ -142,9 +141,9 @@ impl Shared {
             answered: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             silent: AtomicBool::new(false),
-            alert: Arc::clone(&alert),
+            heard: Arc::clone(&heard),
         });
-        let stream = Overheard::new(stream, alert);
+        let stream = Overheard::new(stream, heard);
         let (sender, connection) =
             builder().handshake::<_, Bytes>(stream).await.map_err(|error| state.failure(error))?;
         let watched = Arc::clone(&state);
@@ -173,8 +172,8 @@ impl Shared {
 
     /// Why it takes no exchange.
     pub(super) fn why_unsent(&self) -> Failure {
-        match self.state.alert.get() {
-            Some(alert) => Failure::Alert(TlsFault::Alert(*alert)),
+        match self.state.heard.alert() {
+            Some(alert) => Failure::Alert(TlsFault::Alert(alert)),
             None => Failure::ClosedAtOnce,
         }
     }
@@ -326,7 +325,8 @@ impl State {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Resolves when the origin has left a ping without an answer.
+    /// Resolves when the origin has left a ping without an answer and said nothing else meanwhile: on
+    /// a slow line the answer is behind whatever was on its way already.
     async fn falls_silent(&self, pings: Option<PingPong>) {
         let Some(mut pings) = pings else { return std::future::pending().await };
         loop {
@@ -334,11 +334,16 @@ impl State {
             if self.seats.taken() == 0 {
                 continue;
             }
-            match timeout(PONG_WITHIN, pings.ping(Ping::opaque())).await {
-                Ok(Ok(_)) => {}
-                // The connection tells why.
-                Ok(Err(_)) => return std::future::pending().await,
-                Err(_) => return,
+            let mut pong = pin!(pings.ping(Ping::opaque()));
+            loop {
+                let before = self.heard.reads();
+                match timeout(PONG_WITHIN, pong.as_mut()).await {
+                    Ok(Ok(_)) => break,
+                    // The connection tells why.
+                    Ok(Err(_)) => return std::future::pending().await,
+                    Err(_) if self.heard.reads() != before => {}
+                    Err(_) => return,
+                }
             }
         }
     }
@@ -358,8 +363,8 @@ impl State {
     }
 
     fn failure(&self, error: h2::Error) -> Failure {
-        if let Some(alert) = self.alert.get() {
-            return Failure::Alert(TlsFault::Alert(*alert));
+        if let Some(alert) = self.heard.alert() {
+            return Failure::Alert(TlsFault::Alert(alert));
         }
         if self.silent.load(Ordering::Acquire) {
             return Failure::Silent;
