@@ -149,7 +149,7 @@ fn an_answer_cut_short_is_never_kept_whole() {
         // A reset that comes together with the head takes the head with it: then it is a page of ours.
         match client.try_receive("GET") {
             Ok(answer) => {
-                assert!(answer.status == 502 || answer.whole.is_err(), "{path}: {answer:?}")
+                assert!(answer.status == 502 || answer.whole.is_err(), "{path}: {answer:?}");
             }
             Err(error) => drop(error),
         }

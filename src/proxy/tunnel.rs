@@ -35,7 +35,8 @@ pub(super) async fn open(
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let host_port = origin.to_string();
-    let is_open = daemon.config().tunnel.ports.contains(origin.port);
+    let config = daemon.config();
+    let is_open = config.tunnel.ports.contains(origin.port);
     let blocked = || reply::message(daemon, mode, &Message::PortBlocked { host_port: &host_port });
     let site = match Site::of(&origin.host, origin.port, &daemon.local) {
         Ok(site) => site,
@@ -46,7 +47,7 @@ pub(super) async fn open(
         }
     };
     let visitor = client.visitor.clone();
-    let plan = plan(&daemon.config(), &site, has_rejected(daemon, mode, visitor.peer, &site));
+    let plan = plan(&config, &site, has_rejected(daemon, mode, visitor.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
     match plan {
         Plan::Ourselves if visitor.nested => {

@@ -14,6 +14,7 @@
 //! ever sent twice.
 
 mod activity;
+mod adjustable;
 mod answer;
 mod dialer;
 mod error;
@@ -39,7 +40,9 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioTimer;
 use tokio::sync::mpsc;
 use tracing::debug;
+use wwwoffle_config::Options;
 
+use adjustable::Adjustable;
 use answer::Lease;
 pub use answer::{Answer, AnswerBody};
 pub use dialer::Dialer;
@@ -139,6 +142,19 @@ pub struct Limits {
     pub per_origin: usize,
 }
 
+impl Limits {
+    /// What the options say.
+    #[must_use]
+    pub fn of(options: &Options) -> Self {
+        Self {
+            head_timeout: options.head_timeout,
+            socket_timeout: options.socket_timeout,
+            idle_timeout: options.idle_timeout,
+            per_origin: options.connections_per_host.get(),
+        }
+    }
+}
+
 /// Sends requests to origins. One per daemon.
 #[derive(Debug)]
 pub struct Upstream {
@@ -147,7 +163,7 @@ pub struct Upstream {
     pool: Pool,
     registry: Registry,
     tasks: Tasks,
-    limits: Limits,
+    limits: Adjustable<Limits>,
 }
 
 impl Upstream {
@@ -156,10 +172,21 @@ impl Upstream {
     pub fn new(dialer: Dialer, tls: Tls, tasks: Tasks, limits: Limits) -> Arc<Self> {
         let pool = Pool::new(limits.per_origin, limits.idle_timeout);
         let registry = Registry::new(limits.idle_timeout);
+        let limits = Adjustable::new(limits);
         let upstream = Arc::new(Self { dialer, tls, pool, registry, tasks, limits });
         let sweeper = Arc::clone(&upstream);
         upstream.tasks.spawn(async move { sweeper.sweep_until_stop().await });
         upstream
+    }
+
+    /// Waits so long, and has so many connections, from here on. What is under way goes on as it
+    /// began.
+    pub fn set_limits(&self, limits: Limits, dns_timeout: Duration, connect_timeout: Duration) {
+        self.limits.set(limits);
+        self.pool.set_limits(limits.per_origin, limits.idle_timeout);
+        self.registry.set_idle_timeout(limits.idle_timeout);
+        self.dialer.set_timeouts(dns_timeout, connect_timeout);
+        self.tls.set_patience(connect_timeout);
     }
 
     /// The dialer, for tunnels and for its count of refusals.
@@ -224,7 +251,7 @@ impl Upstream {
         if origin.scheme == Scheme::Http || may_switch {
             return Ok(Route::Dial(Offer::Http1, None));
         }
-        self.registry.route(origin, self.limits.head_timeout).await
+        self.registry.route(origin, self.limits.get().head_timeout).await
     }
 
     /// One exchange on a connection of HTTP/2 that stands.
@@ -236,7 +263,7 @@ impl Upstream {
         tries: &Tries,
     ) -> Result<Step, Failure> {
         let Self { dialer, tasks, limits, .. } = self;
-        let failure = match shared.exchange(origin, message, dialer, tasks, limits).await {
+        let failure = match shared.exchange(origin, message, dialer, tasks, &limits.get()).await {
             Ok((answer, _))
                 if answer.status() == StatusCode::MISDIRECTED_REQUEST
                     && shared.origin() != origin
@@ -247,7 +274,7 @@ impl Upstream {
             }
             Ok((mut answer, slot)) => {
                 answer.extensions_mut().insert(Arc::clone(shared.secured()));
-                let patience = self.limits.socket_timeout;
+                let patience = self.limits.get().socket_timeout;
                 let answer = answer.map(|frames| AnswerBody::over_http2(frames, slot, patience));
                 return Ok(Step::Answered(answer));
             }
@@ -273,7 +300,7 @@ impl Upstream {
         message: &mut Message,
         tries: &Tries,
     ) -> Result<Step, Failure> {
-        let patience = self.limits.head_timeout;
+        let patience = self.limits.get().head_timeout;
         let permit = self.pool.permit(origin, patience).await?;
         // The wait may have been long, and a connection of before is a socket outward too.
         self.dialer.allow()?;
@@ -359,7 +386,7 @@ impl Upstream {
             answer.extensions_mut().insert(Arc::clone(secured));
         }
         let lease = Lease::new(Arc::clone(self), origin.clone(), link, permit);
-        let patience = self.limits.socket_timeout;
+        let patience = self.limits.get().socket_timeout;
         Step::Answered(answer.map(|body| AnswerBody::over_http1(body, lease, patience)))
     }
 

@@ -16,6 +16,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tracing::{debug, info, warn};
 
+use super::adjustable::Adjustable;
 use super::tls_error::TlsFault;
 use super::{Failure, Origin};
 use crate::tls_provider::provider;
@@ -39,7 +40,7 @@ pub(super) enum Offer {
 pub struct Tls {
     either: TlsConnector,
     http1: TlsConnector,
-    patience: Duration,
+    patience: Adjustable<Duration>,
 }
 
 impl std::fmt::Debug for Tls {
@@ -71,7 +72,12 @@ impl Tls {
         let mut either = config.clone();
         either.alpn_protocols.insert(0, HTTP_2.to_vec());
         let [either, http1] = [either, config].map(|config| TlsConnector::from(Arc::new(config)));
-        Ok(Self { either, http1, patience })
+        Ok(Self { either, http1, patience: Adjustable::new(patience) })
+    }
+
+    /// Waits so long for a handshake from here on.
+    pub(super) fn set_patience(&self, patience: Duration) {
+        self.patience.set(patience);
     }
 
     /// Shakes hands with `origin`, and gives the connection once its certificate is verified.
@@ -94,7 +100,7 @@ impl Tls {
             Offer::Http1 => &self.http1,
             Offer::Either => &self.either,
         };
-        match timeout(self.patience, connector.connect(name, stream)).await {
+        match timeout(self.patience.get(), connector.connect(name, stream)).await {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error)) => Err(Failure::from_handshake(authority(), error)),
             Err(_) => Err(Failure::HandshakeTimeout { authority: authority() }),
