@@ -11,6 +11,7 @@ use tracing::{info, warn};
 use wwwoffle_config::Config;
 use wwwoffle_url::LocalHost;
 
+use crate::access::Access;
 use crate::clock;
 use crate::fetch::Fetcher;
 use crate::live::Live;
@@ -31,6 +32,8 @@ use crate::upstream::{Dialer, Limits, Tls, Upstream};
 pub struct Daemon {
     /// The configuration in force, and its file.
     pub live: Live,
+    /// Who may use the proxy.
+    pub access: Access,
     /// The names and the port of our own pages.
     pub local: LocalHost,
     /// Where our own pages are, for links on pages of ours that stand in for others.
@@ -97,6 +100,7 @@ impl Daemon {
         let local = config.local_host.names.at(port, Some(port));
         let origin = LocalOrigin::parse("http", &format!("{}:{port}", local.name()))?;
         let (mode, tasks) = (ModeSwitch::new(mode), Tasks::new());
+        let places = Places::new(config.startup.max_connections.get());
         let options = &config.options;
         let dialer = Dialer::new(mode.clone(), options.dns_timeout, options.connect_timeout);
         let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
@@ -108,7 +112,8 @@ impl Daemon {
         let mut name = [0; 4];
         getrandom::fill(&mut name)?;
         Ok(Arc::new(Self {
-            upstream: Upstream::new(dialer, tls, tasks.clone(), limits),
+            upstream: Upstream::new(dialer, tls.following(live.in_force()), tasks.clone(), limits),
+            access: Access::new()?,
             fetcher: Fetcher::new(),
             tickets: Tickets::new(),
             downloads: Downloads::default(),
@@ -118,7 +123,7 @@ impl Daemon {
             pseudonym: format!("wwwoffle-{}", hex::encode(name)),
             since: clock::now(),
             live,
-            places: Places::default(),
+            places,
             connections: AtomicUsize::new(0),
             local,
             origin,

@@ -70,6 +70,15 @@ pub(crate) enum Verb {
         #[arg(value_name = "URL")]
         url: String,
     },
+    /// Show what is known of a URL: status, dates, fields, certificates.
+    Info {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+        /// What to tell of, in any spelling.
+        #[arg(value_name = "URL")]
+        url: String,
+    },
     /// List what the spool has.
     Ls {
         /// As JSON, an entry a line.
@@ -103,6 +112,13 @@ pub(crate) enum Verb {
     Ca {
         #[command(subcommand)]
         verb: AuthorityVerb,
+    },
+    /// Make the line of the configuration for a password, which is asked for or read from standard
+    /// input: that of a user of the proxy, or without a user the control password.
+    Passwd {
+        /// The user.
+        #[arg(value_name = "USER")]
+        user: Option<String>,
     },
     /// Stop the daemon, and wait until it has stopped.
     Stop,
@@ -292,6 +308,7 @@ mod tests {
             "get --refresh http://a/ http://b/",
             "queue --json",
             "cat --headers http://a/",
+            "info --json http://a/",
             "ls",
             "ls --json http/www.example.org",
             "rm http://a/",
@@ -318,6 +335,8 @@ mod tests {
             "ca show",
             "ca export --der",
             "ca renew",
+            "passwd",
+            "passwd ada",
             "stop",
         ] {
             let typed = ["wwwoffle"].into_iter().chain(line.split(' '));
@@ -344,6 +363,7 @@ mod tests {
             "config remove-rule https *://a/*",
             "ca",
             "ca show --der",
+            "passwd ada secret",
             "url --http-port 99999",
             "online --spool",
         ] {

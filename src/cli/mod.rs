@@ -8,7 +8,9 @@ mod control;
 pub mod environment;
 mod failure;
 mod files;
+mod info;
 mod list;
+mod passwd;
 mod progress;
 mod settings;
 mod url;
@@ -45,6 +47,8 @@ pub struct Terminal<'a> {
     pub stderr: &'a mut dyn Write,
     /// Whether standard output is a terminal, where progress may be drawn.
     pub live: bool,
+    /// Whether standard input is one, where a person types.
+    pub typed: bool,
 }
 
 impl fmt::Debug for Terminal<'_> {

@@ -17,7 +17,7 @@ use super::{
     authority, config,
     control::{Control, misunderstood},
     failure::Failure,
-    files, list,
+    files, info, list, passwd,
     progress::Progress,
     settings::Settings,
     url,
@@ -63,7 +63,9 @@ pub(crate) fn run(
         Verb::Stop => stop(&settings.control()?, terminal),
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
         Verb::Cat { headers, url } => files::cat(&url, headers, settings, terminal),
+        Verb::Info { json, url } => info::print(&url, json, settings, terminal),
         Verb::Ls { json, what } => list::list(what.as_deref(), json, settings, terminal),
+        Verb::Passwd { user } => passwd::passwd(user.as_deref(), terminal),
         Verb::Url(local) => url::answer(&local, terminal),
     }
 }

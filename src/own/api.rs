@@ -24,8 +24,10 @@ use crate::api::{
 use crate::error_chain::error_chain;
 use crate::fetch;
 use crate::pages::guard::Scope;
+use crate::pages::message::{Denied, Message};
 use crate::pages::shown;
 use crate::pages::token::Purpose;
+use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
 use crate::proxy::target;
 
@@ -50,6 +52,7 @@ enum Call {
     Status,
     Queue,
     Entries,
+    Info,
     Mode,
     Retry,
     Delete,
@@ -70,6 +73,7 @@ impl Call {
             "status" => Self::Status,
             "queue" => Self::Queue,
             "entries" => Self::Entries,
+            "info" => Self::Info,
             "mode" => Self::Mode,
             "queue/retry" => Self::Retry,
             "queue/delete" => Self::Delete,
@@ -89,7 +93,9 @@ impl Call {
     /// The methods it takes.
     fn allowed(self) -> &'static str {
         match self {
-            Self::Status | Self::Queue | Self::Entries | Self::ConfigVersions => "GET, HEAD",
+            Self::Status | Self::Queue | Self::Entries | Self::Info | Self::ConfigVersions => {
+                "GET, HEAD"
+            }
             Self::Config => "GET, HEAD, POST",
             _ => "POST",
         }
@@ -128,6 +134,14 @@ fn refused(caller: &Caller, fault: Fault) -> Response<Body> {
     response
 }
 
+/// Says no to whoever may not call, and asks for what is missing.
+pub(super) fn denied(caller: &Caller, denied: Denied) -> Response<Body> {
+    let error = Message::Denied(denied).title().to_lowercase();
+    let mut response = json(caller, &ApiError { error });
+    *response.status_mut() = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::FORBIDDEN);
+    with_challenge(response, denied)
+}
+
 async fn carry_out(
     caller: &Caller,
     path: &str,
@@ -150,6 +164,7 @@ async fn carry_out(
         Call::Status => json(caller, &status::status(daemon, caller.mode())),
         Call::Queue => json(caller, &Queue { queue: status::queue(daemon) }),
         Call::Entries => lines(caller, entries::list(daemon, arguments).await?),
+        Call::Info => json(caller, &entries::info(daemon, arguments).await?),
         Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
         Call::Retry => json(caller, &retry(caller, call_body.read().await?).await?),
         Call::Delete => json(caller, &delete(caller, call_body.read().await?).await?),
@@ -332,6 +347,7 @@ mod tests {
             ("/api/status", Call::Status, "GET"),
             ("/api/queue", Call::Queue, "GET"),
             ("/api/entries", Call::Entries, "HEAD"),
+            ("/api/info", Call::Info, "GET"),
             ("/api/mode", Call::Mode, "POST"),
             ("/api/queue/retry", Call::Retry, "POST"),
             ("/api/queue/delete", Call::Delete, "POST"),
