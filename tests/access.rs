@@ -152,6 +152,27 @@ fn connect_needs_the_password_and_what_is_inside_does_not() {
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 
 #[test]
+fn a_new_password_ends_what_was_opened_with_the_old_one() {
+    let daemon = Daemon::configured(&users());
+    daemon.ok(&["offline"]);
+    let der = daemon::output(daemon.command(&["ca", "export", "--der"]), None, LIMIT).stdout;
+    let tls = Tls { authority: &der, alpn: &[b"http/1.1"] };
+    let mut inside =
+        Client::connect_tls_with(daemon.addr(), "h.example:443", "h.example", tls, &proxy_login())
+            .unwrap();
+    assert_eq!(inside.get_path("h.example", "/one", AS_PERSON).status, 504);
+    let mut outside = daemon.client();
+    assert_eq!(outside.get_with("http://h.example/", &proxy_login()).status, 504);
+    let changed = format!("[allowed-connect-users]\n{}", passwd(&["ada"], "another one"));
+    std::fs::write(daemon.home().join("wwwoffle.conf"), changed).unwrap();
+    daemon.ok(&["config", "reload"]);
+    assert_eq!(outside.get_with("http://h.example/", &proxy_login()).status, 407);
+    let ended = inside.get_path("h.example", "/two", AS_PERSON);
+    assert_eq!((ended.status, ended.field("Connection")), (403, "close"));
+    assert_eq!(daemon.queued(), ["http://h.example/", "https://h.example/one"]);
+}
+
+#[test]
 fn what_is_sent_inside_a_connection_does_not_reach_the_origin() {
     let authority = Authority::new();
     let origin = TlsOrigin::start(authority.identity(&["127.0.0.1"]));
