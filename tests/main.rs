@@ -31,6 +31,7 @@ mod https;
 mod https_bad;
 mod https_browsers;
 mod https_clients;
+mod https_h2;
 mod https_port;
 mod intercept;
 mod intercept_web;

@@ -145,7 +145,7 @@ schema! {
         "head-timeout" => head_timeout: Duration = r#""1m""#, Live;
         /// How long a connection is kept open without a request on it; a browser that begins one has this long for its head.
         "idle-timeout" => idle_timeout: Duration = r#""1m""#, Live;
-        /// How many connections to one origin are open at once.
+        /// How many connections to one origin are open at once; over HTTP/2 one is enough for all requests.
         "connections-per-host" => connections_per_host: NonZeroUsize = "16", Live;
         /// Whether a download goes on to its end when the browser that asked for it leaves.
         "finish-downloads" => finish_downloads: bool = "true", Live;

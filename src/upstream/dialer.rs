@@ -60,7 +60,30 @@ impl Dialer {
     /// [`Failure::Offline`] without any look-up or socket in offline mode, else what the name
     /// server or the network said.
     pub async fn dial(&self, origin: &Origin) -> Result<TcpStream, Failure> {
-        self.while_allowed(self.dial_now(origin)).await
+        let addresses = self.addresses(origin).await?;
+        self.connect(origin, addresses).await
+    }
+
+    /// Looks up where `origin` is, for [`Self::connect`].
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] without any look-up in offline mode, else what the name server said.
+    pub(super) async fn addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
+        self.while_allowed(self.look_up(origin)).await
+    }
+
+    /// Connects to one of the `addresses` of `origin`.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] without any socket in offline mode, else what the network said.
+    pub(super) async fn connect(
+        &self,
+        origin: &Origin,
+        addresses: Vec<SocketAddr>,
+    ) -> Result<TcpStream, Failure> {
+        self.while_allowed(self.connect_now(origin, addresses)).await
     }
 
     /// Does what takes time on the way to an origin, until the mode goes offline: then it is dropped
@@ -100,8 +123,11 @@ impl Dialer {
         Err(Failure::Offline)
     }
 
-    async fn dial_now(&self, origin: &Origin) -> Result<TcpStream, Failure> {
-        let addresses = self.look_up(origin).await?;
+    async fn connect_now(
+        &self,
+        origin: &Origin,
+        addresses: Vec<SocketAddr>,
+    ) -> Result<TcpStream, Failure> {
         let stream = match timeout(self.connect_timeout, connect_any(addresses)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(source)) if source.kind() == io::ErrorKind::ConnectionRefused => {

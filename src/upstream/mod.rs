@@ -1,20 +1,30 @@
 //! Whom we fetch from: one request out, one answer back.
 //!
 //! ```text
-//! Upstream::send ── Pool ── kept-alive connection, at most so many to an origin
-//!                    └───── Dialer ── the only outward connect, refused in offline mode
-//!                            └─── Tls, for https: the origin's certificate is verified
+//! Upstream::send ── Registry ── what each https origin speaks, and its connection of HTTP/2
+//!                    ├───────── Pool ── kept-alive connections of HTTP/1.1, so many to an origin
+//!                    └───────── Dialer ── the only outward connect, refused in offline mode
+//!                                └─── Tls, for https: the origin's certificate is verified
 //! ```
 //!
-//! A request that was given to a kept-alive connection which the origin had just closed is sent
-//! once more on a new one, if it is safe (RFC 9110 §9.2.1) and has no body; nothing else is ever
-//! sent twice.
+//! A request that was given to a connection in use which the origin had just closed is sent once
+//! more on a new one, if it is safe (RFC 9110 §9.2.1) and has no body. One of which the origin says
+//! that it has not looked at it (RFC 9113 §8.7), or that it has come by the wrong connection
+//! (RFC 9110 §15.5.20) or protocol (RFC 9113 §7), is sent again whatever it asks. Nothing else is
+//! ever sent twice.
 
+mod activity;
 mod answer;
 mod dialer;
 mod error;
+mod h1;
+mod message;
+mod multiplexed;
+mod overheard;
 mod pool;
+mod registry;
 mod secured;
+mod streamed;
 mod tls;
 mod tls_error;
 
@@ -24,26 +34,24 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper::client::conn::http1::SendRequest;
-use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING, UPGRADE};
-use hyper::{HeaderMap, Request, Response, StatusCode, ext};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use rustls::AlertDescription;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout};
+use hyper::{HeaderMap, Request, Response, StatusCode};
+use hyper_util::rt::TokioTimer;
+use tokio::sync::mpsc;
 use tracing::debug;
 
 use answer::Lease;
 pub use answer::{Answer, AnswerBody};
 pub use dialer::Dialer;
 pub use error::Failure;
+use h1::{Greeted, Link};
+use message::Message;
+use multiplexed::Shared;
 use pool::{Permit, Pool};
+use registry::{Registry, Route, Turn};
 pub use secured::Secured;
 pub use tls::Tls;
+use tls::{HTTP_2, Offer};
 pub use tls_error::{CertificateFault, TlsFault};
 
 use crate::server::tasks::Tasks;
@@ -57,8 +65,8 @@ const MAX_ANSWER_FIELDS: usize = 256;
 /// How often idle connections are looked through.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
-/// How long a connection that is ending may take to say why.
-const ALERT_WITHIN: Duration = Duration::from_secs(1);
+/// How many connections a request is given to that all send it back unread.
+const MAX_TRIES: usize = 4;
 
 /// What is told of itself by any error of a body we send.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -137,6 +145,7 @@ pub struct Upstream {
     dialer: Dialer,
     tls: Tls,
     pool: Pool,
+    registry: Registry,
     tasks: Tasks,
     limits: Limits,
 }
@@ -146,7 +155,8 @@ impl Upstream {
     #[must_use]
     pub fn new(dialer: Dialer, tls: Tls, tasks: Tasks, limits: Limits) -> Arc<Self> {
         let pool = Pool::new(limits.per_origin, limits.idle_timeout);
-        let upstream = Arc::new(Self { dialer, tls, pool, tasks, limits });
+        let registry = Registry::new(limits.idle_timeout);
+        let upstream = Arc::new(Self { dialer, tls, pool, registry, tasks, limits });
         let sweeper = Arc::clone(&upstream);
         upstream.tasks.spawn(async move { sweeper.sweep_until_stop().await });
         upstream
@@ -161,6 +171,7 @@ impl Upstream {
     /// Closes the connections nobody uses: the mode went offline.
     pub fn close_idle(&self) {
         self.pool.close_idle();
+        self.registry.close_idle();
     }
 
     /// Whether a connection that nobody uses is worth keeping. Once it is not, [`Self::close_idle`]
@@ -185,201 +196,227 @@ impl Upstream {
         body: Outbound,
         interim: Option<mpsc::Sender<Interim>>,
     ) -> Result<Answer, Failure> {
-        let permit = self.pool.permit(origin, self.limits.head_timeout).await?;
-        // The wait may have been long, and a connection of before is a socket outward too.
-        self.dialer.allow()?;
-        let repeatable = head.method().is_safe() && matches!(body, Outbound::Empty);
-        let copy = repeatable.then(|| head.clone());
-        let activity = answer::Activity::new();
-        let request = prepare(head, body, &activity, interim.clone());
-
-        let Some(mut sender) = self.pool.take(origin) else {
-            let (sender, answer) = self.exchange_anew(origin, request, &activity).await?;
-            return Ok(self.wrap(origin, sender, permit, answer));
-        };
-        let refusal = match self.exchange(&mut sender, request, &activity).await {
-            Ok(answer) => return Ok(self.wrap(origin, sender, permit, answer)),
-            Err(refusal) => refusal,
-        };
-        let request = match (refusal, copy) {
-            (Refusal::Unsent(request, _), _) => *request,
-            (Refusal::Failed(error @ (Failure::CutShort(_) | Failure::Alert(_))), Some(head)) => {
-                debug!(%origin, error = error.chain(), "a kept-alive connection had ended; trying a new one");
-                prepare(head, Outbound::Empty, &activity, interim)
+        let mut message = Message::new(head, body, interim);
+        let mut tries = Tries::default();
+        loop {
+            tries.count += 1;
+            let step = match self.route(origin, message.may_switch()).await? {
+                Route::Shared(shared) => self.share(origin, &shared, &mut message, &tries).await,
+                Route::Dial(offer, turn) => {
+                    self.use_or_dial(origin, offer, turn, &mut message, &tries).await
+                }
+            };
+            match step? {
+                Step::Answered(answer) => return Ok(answer),
+                Step::Again(failure) if tries.count >= MAX_TRIES || !message.is_whole() => {
+                    return Err(failure);
+                }
+                Step::Again(failure) => debug!(%origin, error = failure.chain(), "sent again"),
+                Step::Harmless(failure) => {
+                    debug!(%origin, error = failure.chain(), "a connection in use had ended; trying a new one");
+                    tries.is_repeated = true;
+                }
             }
-            (Refusal::Failed(failure), _) => return Err(failure),
-        };
-        let (sender, answer) = self.exchange_anew(origin, request, &activity).await?;
-        Ok(self.wrap(origin, sender, permit, answer))
+        }
     }
 
-    /// One exchange on a connection of its own.
-    async fn exchange_anew(
+    async fn route(&self, origin: &Origin, may_switch: bool) -> Result<Route<'_>, Failure> {
+        if origin.scheme == Scheme::Http || may_switch {
+            return Ok(Route::Dial(Offer::Http1, None));
+        }
+        self.registry.route(origin, self.limits.head_timeout).await
+    }
+
+    /// One exchange on a connection of HTTP/2 that stands.
+    async fn share(
         &self,
         origin: &Origin,
-        request: Request<RequestBody>,
-        activity: &answer::Activity,
-    ) -> Result<(SendRequest<RequestBody>, Response<Incoming>), Failure> {
-        let Greeted { mut sender, alert } = self.connect(origin).await?;
-        match self.exchange(&mut sender, request, activity).await {
-            Ok(answer) => Ok((sender, answer)),
-            Err(Refusal::Failed(failure)) => Err(failure),
-            Err(Refusal::Unsent(_, told)) => {
-                // The connection tells whoever has come to it meanwhile, else its own task.
-                let told = match told {
-                    Some(told) => Some(told),
-                    None => timeout(ALERT_WITHIN, alert).await.ok().and_then(Result::ok),
-                };
-                Err(told
-                    .map_or(Failure::ClosedAtOnce, |alert| Failure::Alert(TlsFault::Alert(alert))))
+        shared: &Shared,
+        message: &mut Message,
+        tries: &Tries,
+    ) -> Result<Step, Failure> {
+        let Self { dialer, tasks, limits, .. } = self;
+        let failure = match shared.exchange(origin, message, dialer, tasks, limits).await {
+            Ok((answer, _))
+                if answer.status() == StatusCode::MISDIRECTED_REQUEST
+                    && shared.origin() != origin
+                    && message.is_whole() =>
+            {
+                self.registry.keep_alone(origin);
+                return Ok(Step::Again(Failure::Unprocessed));
             }
-        }
+            Ok((mut answer, slot)) => {
+                answer.extensions_mut().insert(Arc::clone(shared.secured()));
+                let patience = self.limits.socket_timeout;
+                let answer = answer.map(|frames| AnswerBody::over_http2(frames, slot, patience));
+                return Ok(Step::Answered(answer));
+            }
+            Err(multiplexed::Refusal::Unsent) => return Ok(Step::Again(shared.why_unsent())),
+            Err(multiplexed::Refusal::Unprocessed) => {
+                return Ok(Step::Again(Failure::Unprocessed));
+            }
+            Err(multiplexed::Refusal::NeedsHttp1) => {
+                self.registry.refuses_http2(origin);
+                return Ok(Step::Again(Failure::Unprocessed));
+            }
+            Err(multiplexed::Refusal::Failed(failure)) => failure,
+        };
+        tries.after_use(failure, shared.has_answered(), message)
     }
 
-    async fn connect(&self, origin: &Origin) -> Result<Greeted, Failure> {
-        let stream = self.dialer.dial(origin).await?;
-        match origin.scheme {
-            Scheme::Http => self.greet(stream).await,
-            Scheme::Https => {
-                let stream = self.dialer.while_allowed(self.tls.wrap(stream, origin)).await?;
-                self.greet(stream).await
-            }
-        }
-    }
-
-    /// Begins HTTP/1.1 on a connection, and runs it in a task of its own.
-    async fn greet<S>(&self, stream: S) -> Result<Greeted, Failure>
-    where
-        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
-        let (sender, connection) = http1::Builder::new()
-            .title_case_headers(true)
-            .max_headers(MAX_ANSWER_FIELDS)
-            .max_header_size(MAX_ANSWER_HEAD)
-            .handshake::<TokioIo<S>, RequestBody>(TokioIo::new(stream))
-            .await
-            .map_err(Failure::from_exchange)?;
-        let (tell, alert) = oneshot::channel();
-        self.tasks.spawn(async move {
-            if let Err(error) = connection.with_upgrades().await {
-                // Whoever used the connection has been told; this is the idle end of it.
-                debug!(%error, "connection to an origin ended");
-                // Not wanted unless the connection ended before its first request.
-                let _unheard = tls_error::alert_in(&error).map(|alert| tell.send(alert));
-            }
-        });
-        Ok(Greeted { sender, alert })
-    }
-
-    async fn exchange(
-        &self,
-        sender: &mut SendRequest<RequestBody>,
-        request: Request<RequestBody>,
-        activity: &answer::Activity,
-    ) -> Result<Response<Incoming>, Refusal> {
-        activity.touch();
-        let may_switch = request.headers().contains_key(UPGRADE);
-        let mut answer = std::pin::pin!(sender.try_send_request(request));
-        loop {
-            let limit = activity.last() + self.limits.head_timeout;
-            let answered = tokio::select! {
-                biased;
-                // Dropping the exchange ends its connection.
-                () = activity.flooded() => {
-                    return Err(Refusal::Failed(Failure::Wrong("it never gets beyond interim answers")));
-                }
-                answered = tokio::time::timeout_at(limit, &mut answer) => answered,
-            };
-            match answered {
-                Ok(Ok(mut answer)) => {
-                    answer::check(&answer, may_switch).map_err(Refusal::Failed)?;
-                    answer::say_length_once(answer.headers_mut());
-                    return Ok(answer);
-                }
-                Ok(Err(mut error)) => {
-                    return Err(match error.take_message() {
-                        Some(request) => {
-                            Refusal::Unsent(Box::new(request), tls_error::alert_in(error.error()))
-                        }
-                        None => Refusal::Failed(Failure::from_exchange(error.into_error())),
-                    });
-                }
-                Err(_) if activity.last() + self.limits.head_timeout > Instant::now() => {}
-                Err(_) => return Err(Refusal::Failed(Failure::HeadTimeout)),
-            }
-        }
-    }
-
-    fn wrap(
+    /// One exchange on a connection of HTTP/1.1 that was kept alive, or on a new connection.
+    async fn use_or_dial(
         self: &Arc<Self>,
         origin: &Origin,
-        sender: SendRequest<RequestBody>,
+        offer: Offer,
+        turn: Option<Turn<'_>>,
+        message: &mut Message,
+        tries: &Tries,
+    ) -> Result<Step, Failure> {
+        let patience = self.limits.head_timeout;
+        let permit = self.pool.permit(origin, patience).await?;
+        // The wait may have been long, and a connection of before is a socket outward too.
+        self.dialer.allow()?;
+        // Whoever has the turn finds out what the origin speaks.
+        if turn.is_none()
+            && !tries.is_repeated
+            && let Some(mut link) = self.pool.take(origin)
+        {
+            return match link.exchange(message, patience).await {
+                Ok(answer) => Ok(self.answered(origin, link, permit, answer)),
+                Err(h1::Refusal::Unsent(_)) => Ok(Step::Harmless(Failure::ClosedAtOnce)),
+                Err(h1::Refusal::Failed(failure)) => tries.after_use(failure, true, message),
+            };
+        }
+        match self.connect(origin, offer, turn).await? {
+            Connected::Http1(greeted) => {
+                let (link, answer) = greeted.exchange(message, patience).await?;
+                Ok(self.answered(origin, link, permit, answer))
+            }
+            Connected::Http2(shared) => {
+                drop(permit);
+                match self.share(origin, &shared, message, tries).await? {
+                    // The connection has just been made.
+                    Step::Again(failure @ (Failure::ClosedAtOnce | Failure::Alert(_))) => {
+                        Err(failure)
+                    }
+                    step => Ok(step),
+                }
+            }
+        }
+    }
+
+    async fn connect(
+        &self,
+        origin: &Origin,
+        offer: Offer,
+        turn: Option<Turn<'_>>,
+    ) -> Result<Connected, Failure> {
+        let connected = self.connect_now(origin, offer, turn.is_some()).await;
+        match (&connected, turn) {
+            (Ok(Connected::Http1(_)), Some(turn)) => turn.found_http1(),
+            (Err(_), Some(turn)) => turn.failed(),
+            (Ok(Connected::Http2(_)), _) | (_, None) => {}
+        }
+        connected
+    }
+
+    async fn connect_now(
+        &self,
+        origin: &Origin,
+        offer: Offer,
+        may_coalesce: bool,
+    ) -> Result<Connected, Failure> {
+        let is_wanted = || self.keeps_connections();
+        let addresses = self.dialer.addresses(origin).await?;
+        if may_coalesce && let Some(shared) = self.registry.coalesce(origin, &addresses) {
+            return Ok(Connected::Http2(self.registry.share(origin, shared, is_wanted)));
+        }
+        let stream = self.dialer.connect(origin, addresses).await?;
+        if origin.scheme == Scheme::Http {
+            return Greeted::begin(stream, None, &self.tasks).await.map(Connected::Http1);
+        }
+        let peer = stream.peer_addr();
+        let stream = self.dialer.while_allowed(self.tls.wrap(stream, origin, offer)).await?;
+        let session = stream.get_ref().1;
+        let secured = Secured::of(session).map(Arc::new);
+        let speaks_http2 = session.alpn_protocol() == Some(HTTP_2);
+        let (true, Ok(peer), Some(secured)) = (speaks_http2, peer, secured.clone()) else {
+            return Greeted::begin(stream, secured, &self.tasks).await.map(Connected::Http1);
+        };
+        let shared = Shared::begin(stream, origin.clone(), peer, secured, &self.tasks).await?;
+        Ok(Connected::Http2(self.registry.share(origin, shared, is_wanted)))
+    }
+
+    fn answered(
+        self: &Arc<Self>,
+        origin: &Origin,
+        link: Link,
         permit: Permit,
-        answer: Response<Incoming>,
-    ) -> Answer {
-        let lease = Lease::new(Arc::clone(self), origin.clone(), sender, permit);
-        answer.map(|body| AnswerBody::new(body, lease, self.limits.socket_timeout))
+        mut answer: Response<Incoming>,
+    ) -> Step {
+        if let Some(secured) = &link.secured {
+            answer.extensions_mut().insert(Arc::clone(secured));
+        }
+        let lease = Lease::new(Arc::clone(self), origin.clone(), link, permit);
+        let patience = self.limits.socket_timeout;
+        Step::Answered(answer.map(|body| AnswerBody::over_http1(body, lease, patience)))
     }
 
     async fn sweep_until_stop(&self) {
         let mut tick = tokio::time::interval(SWEEP_EVERY);
         loop {
             tokio::select! {
-                () = self.tasks.stopping() => break self.pool.close_idle(),
-                _ = tick.tick() => self.pool.sweep(),
+                () = self.tasks.stopping() => break self.close_idle(),
+                _ = tick.tick() => {
+                    self.pool.sweep();
+                    self.registry.sweep();
+                }
             }
         }
     }
 }
 
-/// Why an exchange gave no answer.
-enum Refusal {
-    /// Not a byte was written: the request comes back, with the alert that ended its connection.
-    Unsent(Box<Request<RequestBody>>, Option<AlertDescription>),
-    Failed(Failure),
+/// A connection that stands.
+enum Connected {
+    Http1(Greeted),
+    Http2(Shared),
 }
 
-/// A connection that has just begun.
-struct Greeted {
-    sender: SendRequest<RequestBody>,
-    /// The TLS alert it ended with, if it did: an origin of TLS 1.3 refuses a client when the
-    /// handshake is over for the client, and that may be before the request is given to it.
-    alert: oneshot::Receiver<AlertDescription>,
+/// What one try to get an answer came to.
+enum Step {
+    Answered(Answer),
+    /// Nothing was done with the request: it may go on another connection, if all of it is here.
+    Again(Failure),
+    /// The connection had ended, and it does no harm to send the request on a new one.
+    Harmless(Failure),
 }
 
-fn prepare(
-    head: Request<()>,
-    body: Outbound,
-    activity: &answer::Activity,
-    interim: Option<mpsc::Sender<Interim>>,
-) -> Request<RequestBody> {
-    let streams = matches!(body, Outbound::Stream(_));
-    let body = match body {
-        Outbound::Empty => Empty::new().map_err(|never| match never {}).boxed_unsync(),
-        Outbound::Whole(bytes) => Full::new(bytes).map_err(|never| match never {}).boxed_unsync(),
-        Outbound::Stream(incoming) => {
-            answer::Watched::new(incoming, activity.clone()).boxed_unsync()
+/// What a request has been through.
+#[derive(Debug, Default)]
+struct Tries {
+    count: usize,
+    /// Whether a connection in use had ended under it.
+    is_repeated: bool,
+}
+
+impl Tries {
+    /// What follows from a failure on a connection, which may have ended long before the request
+    /// came to it if it was `in_use`.
+    fn after_use(
+        &self,
+        failure: Failure,
+        in_use: bool,
+        message: &Message,
+    ) -> Result<Step, Failure> {
+        let has_ended =
+            matches!(failure, Failure::CutShort(_) | Failure::Alert(_) | Failure::Silent);
+        if has_ended && in_use && !self.is_repeated && message.is_harmless() {
+            Ok(Step::Harmless(failure))
+        } else {
+            Err(failure)
         }
-    };
-    let mut request = head.map(|()| body);
-    if streams && !request.headers().contains_key(CONTENT_LENGTH) {
-        // hyper leaves the body of a GET out unless it is told how to frame it.
-        request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
-    let activity = activity.clone();
-    ext::on_informational(&mut request, move |answer| {
-        if !activity.interim() {
-            return;
-        }
-        // hyper's server answers `100-continue` itself, as soon as the body is read.
-        if let Some(interim) = &interim
-            && answer.status() != StatusCode::CONTINUE
-        {
-            // A full channel means a client that does not read: an interim answer may be left out.
-            let _full = interim.try_send((answer.status(), answer.headers().clone()));
-        }
-    });
-    request
 }
 
 /// A timer for hyper's own deadlines.
@@ -395,6 +432,7 @@ mod tests {
     use std::pin::pin;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
+    use tokio::time::timeout;
 
     #[tokio::test]
     async fn a_handshake_ends_when_the_mode_goes_offline() {
@@ -412,7 +450,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let origin = Origin { scheme: Scheme::Https, host: "127.0.0.1".to_owned(), port };
-        let mut connecting = pin!(upstream.connect(&origin));
+        let mut connecting = pin!(upstream.connect(&origin, Offer::Either, None));
         let silent = async {
             let (mut silent, _) = listener.accept().await.unwrap();
             silent.read_u8().await.unwrap();

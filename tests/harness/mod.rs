@@ -8,6 +8,7 @@ pub(crate) mod form;
 pub(crate) mod forward;
 pub(crate) mod frames;
 pub(crate) mod http2;
+pub(crate) mod http2_origin;
 pub(crate) mod origin;
 pub(crate) mod secure;
 pub(crate) mod site;
@@ -26,7 +27,7 @@ pub(crate) use firefox::Firefox;
 pub(crate) use forward::Forward;
 pub(crate) use origin::{After, Answer, Origin};
 pub(crate) use secure::{Stage, Trust};
-pub(crate) use tls::{Authority, Identity, Manners, TlsOrigin};
+pub(crate) use tls::{Authority, Identity, Manners, Speaks, TlsOrigin};
 
 /// The longest any single wait of a test may take before it counts as a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
