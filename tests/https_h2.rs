@@ -1,8 +1,9 @@
 //! HTTP/2 towards origins: kept, served and counted like HTTP/1.1, over one connection.
 
-use crate::harness::http2_origin::CAME_OVER;
+use crate::harness::http2_front::CAME_OVER;
+use crate::harness::wire::Framing;
 use crate::harness::{
-    After, Answer, Authority, Daemon, Manners, Speaks, TlsOrigin, eventually, site,
+    After, Answer, Authority, Daemon, Manners, Speaks, TlsOrigin, eventually, heavy, site,
 };
 
 const HTTP2: Manners =
@@ -66,17 +67,19 @@ fn both_versions_are_kept_alike() {
     let daemon = authority.daemon("");
     let kept = [HTTP2, Manners::default()].map(|manners| {
         let origin = TlsOrigin::with_manners(authority.identity(&["127.0.0.1"]), manners);
-        let answer = Answer::html("alike").field("X-Some-Thing", "1").field("Date", "then");
+        let answer = Answer::html("alike").field("X-Some-Thing", "1");
         origin.origin.say("/p", answer);
-        origin.origin.say("/odd", Answer::html("odd").with_status(299).field("Date", "then"));
-        origin.origin.say("/sum", Answer::html("sum").field("Date", "then").trailer("X-Sum", "3"));
+        origin.origin.say("/odd", Answer::html("odd").with_status(299));
+        origin.origin.say("/sum", Answer::html("sum").trailer("X-Sum", "3"));
         ["/p", "/odd", "/sum"].map(|path| {
             let url = origin.url(path);
             let got = daemon.get(&url);
             daemon.settle();
             let via = if manners.speaks == Speaks::Http2 { "2.0 " } else { "1.1 " };
             assert!(got.field("Via").starts_with(via), "{:?}", got.fields);
-            daemon.ok(&["cat", "--headers", &url])
+            let kept = daemon.ok(&["cat", "--headers", &url]);
+            let lines = kept.lines().filter(|line| !line.starts_with("Date: "));
+            lines.collect::<Vec<_>>().join("\n")
         })
     });
     assert_eq!(kept[0], kept[1]);
@@ -246,4 +249,91 @@ fn an_origin_that_wants_a_certificate_is_told_of() {
     let page = daemon.browse(&origin.url("/p"));
     assert_eq!(page.status, 502);
     assert!(page.text().contains("it wants a certificate of the client"), "{}", page.text());
+}
+
+/// Bytes of the bodies whose memory is measured.
+const LARGE: u64 = 64 << 20;
+
+/// The most memory the daemon may ever have had meanwhile, in KiB.
+const MEMORY: u64 = 60 * 1024;
+
+#[test]
+fn large_bodies_pass_both_ways_in_little_memory() {
+    let _alone = heavy();
+    let (daemon, origin) = start();
+    let mut check = site::Check::new();
+    let mut client = daemon.client();
+    client.ask(&origin.url(&format!("/big/{LARGE}")), "");
+    let answer = client.try_stream("GET", |piece| check.take(piece)).unwrap();
+    assert!(answer.whole.is_ok(), "{:?}", answer.whole);
+    assert_eq!((check.seen, check.wrong), (LARGE, None));
+
+    origin.origin.on("/take", |exchange| {
+        let framing = exchange.seen.fields.framing(Framing::Length(0));
+        let mut length = 0;
+        let read = exchange.reader.body(framing, |piece| length += piece.len());
+        read.map_err(|broken| std::io::Error::other(format!("{broken:?}")))?;
+        let said = format!("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{length:8}");
+        exchange.send(said)?;
+        Ok(After::Keep)
+    });
+    let mut client = daemon.client();
+    client.send(format!(
+        "PUT {} HTTP/1.1\r\nHost: {}\r\nContent-Length: {LARGE}\r\n\r\n",
+        origin.url("/take"),
+        origin.addr
+    ));
+    let piece = site::noise(7, 1 << 20);
+    for _ in 0..LARGE >> 20 {
+        client.send(&piece);
+    }
+    assert_eq!(client.receive("PUT").whole().text(), LARGE.to_string());
+    assert_eq!(origin.handshakes(), 1);
+    let memory = daemon.peak_kib();
+    eprintln!("{LARGE} bytes each way over HTTP/2: {memory} KiB at most");
+    assert!(memory < MEMORY, "{memory} KiB");
+}
+
+#[test]
+fn a_client_that_stops_reading_stops_no_other() {
+    let _alone = heavy();
+    let (daemon, origin) = start();
+    // Parts of a page are passed and not kept, so these go at the client's pace.
+    let stuck: Vec<_> = (0..8)
+        .map(|_| {
+            let mut client = daemon.client();
+            client.ask(&origin.url(&format!("/big/{LARGE}")), "Range: bytes=0-\r\n");
+            client
+        })
+        .collect();
+    eventually("all are under way", || origin.origin.active() == stuck.len());
+    for number in 0..20 {
+        let path = format!("/page/{number}.html");
+        let page = daemon.get(&origin.url(&path));
+        assert!(page.body == site::answer(&path).unwrap().body, "{path}");
+    }
+    assert!(daemon.peak_kib() < MEMORY, "{} KiB", daemon.peak_kib());
+    drop(stuck);
+    eventually("what nobody reads is given up", || origin.origin.active() == 0);
+    assert_eq!(origin.handshakes(), 1);
+}
+
+#[test]
+fn a_form_whose_sender_left_is_given_up() {
+    let (daemon, origin) = start();
+    origin.origin.on("/form", |exchange| {
+        exchange.body()?;
+        exchange.answer(&Answer::html("whole"))
+    });
+    let mut client = daemon.client();
+    client.send(format!(
+        "PUT {} HTTP/1.1\r\nHost: {}\r\nContent-Length: 100\r\n\r\nhalf of it",
+        origin.url("/form"),
+        origin.addr
+    ));
+    eventually("it is under way", || origin.origin.active() == 1);
+    drop(client);
+    eventually("it is given up", || origin.origin.active() == 0);
+    assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
+    assert_eq!(origin.handshakes(), 1);
 }

@@ -17,10 +17,12 @@
     reason = "a test fails by panicking, and stands outside the daemon's rules for files and clocks"
 )]
 
+mod access;
 mod bad;
 mod browser;
 mod certificates;
 mod cli;
+mod config;
 mod connections;
 mod crash;
 mod disk;
@@ -33,6 +35,7 @@ mod https_browsers;
 mod https_clients;
 mod https_h2;
 mod https_port;
+mod info;
 mod intercept;
 mod intercept_web;
 mod limits;
@@ -40,6 +43,7 @@ mod never;
 mod offline;
 mod online;
 mod pages;
+mod passwd;
 mod queue;
 mod queue_forms;
 mod tls_sessions;

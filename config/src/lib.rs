@@ -35,14 +35,19 @@
 //! # Ok::<(), wwwoffle_config::Faults>(())
 //! ```
 
+mod access;
 mod authorities;
+mod certificates;
+mod changes;
 pub mod describe;
+pub mod edit;
 mod error;
 mod file;
 mod lookup;
 mod nearest;
 mod noise;
 mod passed;
+mod password;
 mod ports;
 mod reader;
 mod rules;
@@ -52,15 +57,25 @@ mod spec;
 mod value;
 mod wildcard;
 
+pub use access::{ClientHosts, Names, NobodySaid};
 pub use authorities::ExtraAuthorities;
+pub use certificates::{AllowedCertificate, AllowedCertificates};
+pub use changes::{OptionChange, changes};
+pub use edit::EditError;
 pub use error::{Fault, Faults};
+pub use file::{
+    ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Stamp, VERSIONS, Version,
+    Watch, load,
+};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
 pub use passed::Passed;
+pub use password::{BadPassword, ControlPassword, PasswordHash, User, Users};
 pub use ports::{PortRange, PortRanges};
 pub use rules::{Listed, Place, UrlSpecSet};
 pub use schema::{
-    Config, FetchOptions, Https, LocalNames, OfflineOptions, Options, Startup, Tunnel,
+    AllowedHosts, AllowedUsers, Config, FetchOptions, Https, LocalNames, OfflineOptions, Options,
+    Startup, Tunnel,
 };
 pub use spec::{ParseSpecError, UrlSpec};
 pub use value::{Durability, HostNames, Listen, LogLevel, SpoolDir};

@@ -5,9 +5,12 @@
 //! `Value` in the `value` module.
 
 use crate::{
+    access::ClientHosts,
     authorities::ExtraAuthorities,
+    certificates::AllowedCertificates,
     noise::Noise,
     passed::Passed,
+    password::{ControlPassword, Users},
     ports::PortRanges,
     reader::Source,
     rules::UrlSpecSet,
@@ -33,6 +36,8 @@ pub struct OptionInfo {
     pub key: &'static str,
     /// Its type, in the words of `docs/options.md`.
     pub kind: &'static str,
+    /// Whether its value is shown to nobody, as that of a password is.
+    pub is_secret: bool,
     /// How a value of that type is written.
     pub meaning: &'static str,
     /// Its default, as the file would write it.
@@ -91,6 +96,7 @@ macro_rules! schema {
                     OptionInfo {
                         key: $key,
                         kind: <$Type as Value>::KIND,
+                        is_secret: <$Type as Value>::IS_SECRET,
                         meaning: <$Type as Value>::MEANING,
                         default: $default,
                         effect: Effect::$effect,
@@ -127,8 +133,10 @@ schema! {
         "spool-dir" => spool_dir: SpoolDir = r#""""#, Restart;
         /// When a finished page is made safe against a power cut: each at once, a batch within a second, or none.
         "durability" => durability: Durability = r#""batch""#, Restart;
-        /// How many connections of browsers are served at once; one more waits to be accepted.
+        /// How many connections of browsers are served at once; one more waits to be accepted. So many requests of HTTP/2 are answered at once, too, on all connections together.
         "max-connections" => max_connections: NonZeroUsize = "10000", Restart;
+        /// The control password: whoever changes something, on a page or through the API, has to know it; "" asks for none. `wwwoffle passwd` makes the line. The socket in the spool needs none.
+        "password" => password: ControlPassword = r#""""#, Live;
     }
 
     /// What holds for every request.
@@ -157,6 +165,18 @@ schema! {
         "names" => names: HostNames = r#"["localhost", "127.0.0.1", "::1"]"#, Restart;
     }
 
+    /// Which machines may use this proxy. It may listen for others only when this section or the next says who.
+    "allowed-connect-hosts" => allowed_hosts: AllowedHosts {
+        /// The clients that are served, besides this machine; the first match decides, and no match is a refusal. Without any it is whoever knows a password of [allowed-connect-users], or this machine alone.
+        "hosts" => hosts: ClientHosts = "[]", Live;
+    }
+
+    /// Who may use this proxy.
+    "allowed-connect-users" => allowed_users: AllowedUsers {
+        /// The users that are served, each with a password, from whatever machine, also this one; without any nobody is asked. `wwwoffle passwd USER` makes the entries.
+        "users" => users: Users = "[]", Live;
+    }
+
     /// Connections that a browser opens through the proxy with CONNECT.
     "tunnel" => tunnel: Tunnel {
         /// The ports that may be connected to; a request for any other is refused.
@@ -175,6 +195,8 @@ schema! {
         "refuse" => refuse: UrlSpecSet = "[]", Live;
         /// Authorities that origins may have their certificates from, besides those that the system trusts.
         "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
+        /// Certificates of origins that are accepted though something is wrong with them, one by one.
+        "allowed-certificates" => allowed_certificates: AllowedCertificates = "[]", Live;
     }
 
     /// Fetching what was asked for offline, once the line is back.

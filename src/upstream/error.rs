@@ -1,13 +1,15 @@
 //! What can go wrong between us and an origin, and whether trying again may help.
 
 use std::io;
+use std::sync::Arc;
 
 use hyper::StatusCode;
 
 use crate::error_chain::error_chain;
 
 use super::BoxError;
-use super::tls_error::{CertificateFault, Handshake, TlsFault, alert_in};
+use super::refused::RefusedCertificate;
+use super::tls_error::{TlsFault, alert_in};
 
 /// A request that got no usable answer from its origin.
 #[derive(Debug, thiserror::Error)]
@@ -58,12 +60,16 @@ pub enum Failure {
         authority: String,
     },
     /// The origin cannot prove who it is. Nothing was sent to it.
-    #[error("the certificate of {authority} is refused: {fault}")]
+    #[error(
+        "the certificate of {authority} is refused: {}{}",
+        refused.fault,
+        if refused.differs { "; and it is not the one that is allowed there" } else { "" }
+    )]
     Certificate {
         /// Host and port.
         authority: String,
-        /// What is wrong with it.
-        fault: CertificateFault,
+        /// What it showed, and what is wrong with it.
+        refused: Arc<RefusedCertificate>,
     },
     /// No TLS connection came about, or the origin ended it by an alert.
     #[error("there is no TLS connection to {authority}")]
@@ -143,14 +149,6 @@ impl Failure {
         }
     }
 
-    /// Turns the account of a failed TLS handshake with `authority` into ours.
-    pub(super) fn from_handshake(authority: String, error: io::Error) -> Self {
-        match Handshake::of(error) {
-            Handshake::Certificate(fault) => Failure::Certificate { authority, fault },
-            Handshake::Tls(fault) => Failure::Tls { authority, fault },
-        }
-    }
-
     /// Whether the same request may well succeed later: the line, the name server or the origin
     /// had a bad moment. A malformed answer counts too, for it is often a broken middlebox; a bad
     /// certificate does not, for nothing but a person's doing makes it good.
@@ -165,7 +163,8 @@ impl Failure {
         )
     }
 
-    /// Whether not a byte of the request has left: it can be sent again whatever it does there.
+    /// Whether not a byte of the request has left, or the origin says that it has looked at none: it
+    /// can be sent again whatever it does there.
     #[must_use]
     pub fn is_before_sending(&self) -> bool {
         matches!(

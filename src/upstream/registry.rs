@@ -255,3 +255,77 @@ fn is_good_for(shared: &Shared, origin: &Origin) -> bool {
 fn is_address(origin: &Origin) -> bool {
     origin.host.starts_with('[') || origin.host.parse::<IpAddr>().is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+    use crate::upstream::Scheme;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    fn origin(port: u16) -> Origin {
+        Origin { scheme: Scheme::Https, host: "h.test".to_owned(), port }
+    }
+
+    async fn turn<'a>(registry: &'a Registry, origin: &Origin) -> Turn<'a> {
+        match registry.route(origin, PATIENCE).await {
+            Ok(Route::Dial(Offer::Either, Some(turn))) => turn,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_dials_and_the_others_wait_for_what_it_finds() {
+        type Row = (&'static str, fn(Turn<'_>), &'static str);
+        let rows: [Row; 3] = [
+            ("it left", |turn| drop(turn), "Dial(Either, Some("),
+            ("it found nothing", |turn| turn.failed(), "Dial(Either, None)"),
+            ("it found HTTP/1.1", |turn| turn.found_http1(), "Dial(Either, None)"),
+        ];
+        for (what, end, want) in rows {
+            let (registry, origin) = (Registry::new(PATIENCE), origin(1));
+            let first = turn(&registry, &origin).await;
+            let mut second = pin!(registry.route(&origin, PATIENCE));
+            let mut third = pin!(registry.route(&origin, PATIENCE));
+            tokio::select! {
+                biased;
+                _ = &mut second => panic!("{what}: it did not wait"),
+                _ = &mut third => panic!("{what}: it did not wait"),
+                () = tokio::task::yield_now() => {}
+            }
+            end(first);
+            let found = format!("{:?}", second.await.unwrap());
+            assert!(found.starts_with(want), "{what}: {found}");
+            let found = format!("{:?}", third.await.unwrap());
+            assert!(found.starts_with(want), "{what}: {found}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_ever() {
+        let (registry, origin) = (Registry::new(PATIENCE), origin(1));
+        let _first = turn(&registry, &origin).await;
+        let second = registry.route(&origin, PATIENCE).await;
+        assert!(matches!(second, Err(Failure::Busy { .. })));
+    }
+
+    #[tokio::test]
+    async fn an_origin_that_refuses_http2_is_not_offered_it() {
+        let (registry, origin) = (Registry::new(PATIENCE), origin(1));
+        registry.refuses_http2(&origin);
+        let route = registry.route(&origin, PATIENCE).await.unwrap();
+        assert!(matches!(route, Route::Dial(Offer::Http1, None)));
+    }
+
+    #[tokio::test]
+    async fn no_more_origins_are_remembered_than_allowed() {
+        let registry = Registry::new(PATIENCE);
+        for port in 1..=u16::try_from(MAX_ORIGINS + 100).unwrap() {
+            turn(&registry, &origin(port)).await.found_http1();
+        }
+        assert_eq!(registry.lock().len(), MAX_ORIGINS);
+        assert!(registry.lock().contains_key(&origin(u16::try_from(MAX_ORIGINS + 100).unwrap())));
+    }
+}

@@ -99,6 +99,11 @@ impl Daemon {
         self
     }
 
+    /// The configuration file it was given.
+    pub(crate) fn config_file(&self) -> &Path {
+        self.config.as_deref().unwrap()
+    }
+
     /// Uses another directory as the spool from the next start on.
     pub(crate) fn with_spool(mut self, spool: &Path) -> Self {
         self.spool = spool.to_path_buf();
@@ -139,8 +144,14 @@ impl Daemon {
     /// Starts the daemon and waits until it says that it is ready.
     #[track_caller]
     pub(crate) fn up(&mut self) {
+        self.up_at("127.0.0.1:0");
+    }
+
+    /// The same, listening there.
+    #[track_caller]
+    pub(crate) fn up_at(&mut self, listen: &str) {
         assert!(self.child.is_none(), "it runs already");
-        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = self.command(&["serve", "--listen", listen]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let log = Arc::clone(&self.log);
