@@ -29,6 +29,9 @@ pub(super) const BACKDATED: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long before its end the authority should be renewed.
 pub const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// How the names of all our authorities begin.
+pub const NAME_BEGINS: &str = "wwwoffle CA on ";
+
 /// The longest name of a machine that goes into the authority's own; RFC 5280 (`ub-common-name`)
 /// allows 64 characters for all of it.
 const MAX_MACHINE: usize = 32;
@@ -154,18 +157,7 @@ impl Authority {
     /// The certificate in PEM, for clients.
     #[must_use]
     pub fn pem(&self) -> String {
-        use base64::Engine;
-        // RFC 7468 §2: lines of 64 characters.
-        const LINE: usize = 64;
-        let encoded = base64::prelude::BASE64_STANDARD.encode(&self.certificate);
-        let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
-        for (count, character) in encoded.chars().enumerate() {
-            if count > 0 && count % LINE == 0 {
-                text.push('\n');
-            }
-            text.push(character);
-        }
-        text + "\n-----END CERTIFICATE-----\n"
+        pem(&self.certificate)
     }
 
     /// The certificate in DER, for clients.
@@ -219,6 +211,23 @@ impl Authority {
     }
 }
 
+/// A certificate in PEM.
+#[must_use]
+pub fn pem(certificate: &CertificateDer<'_>) -> String {
+    use base64::Engine;
+    // RFC 7468 §2: lines of 64 characters.
+    const LINE: usize = 64;
+    let encoded = base64::prelude::BASE64_STANDARD.encode(certificate);
+    let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
+    for (count, character) in encoded.chars().enumerate() {
+        if count > 0 && count % LINE == 0 {
+            text.push('\n');
+        }
+        text.push(character);
+    }
+    text + "\n-----END CERTIFICATE-----\n"
+}
+
 /// `wwwoffle CA on ship, 2026-11-20`.
 fn name(machine: &str, now: SystemTime) -> String {
     let machine: String = machine
@@ -227,7 +236,7 @@ fn name(machine: &str, now: SystemTime) -> String {
         .take(MAX_MACHINE)
         .collect();
     let machine = if machine.is_empty() { "this machine" } else { &machine };
-    format!("wwwoffle CA on {machine}, {}", day(now))
+    format!("{NAME_BEGINS}{machine}, {}", day(now))
 }
 
 /// The day of a time in UTC, `2026-11-20`.
