@@ -32,6 +32,18 @@ fn pictures() -> PathBuf {
 
 /// Runs the browser once with a profile of its own, set to the proxy, and gives what it wrote.
 fn open(program: &Path, daemon: &Daemon, options: &[String], url: &str) -> Vec<u8> {
+    let home = tempfile::TempDir::new().unwrap();
+    open_at_home(program, daemon, home.path(), options, url)
+}
+
+/// The same in the home directory of a person.
+fn open_at_home(
+    program: &Path,
+    daemon: &Daemon,
+    home: &Path,
+    options: &[String],
+    url: &str,
+) -> Vec<u8> {
     let profile = tempfile::TempDir::new().unwrap();
     let mut command = Command::new(program);
     command.args([
@@ -50,7 +62,7 @@ fn open(program: &Path, daemon: &Daemon, options: &[String], url: &str) -> Vec<u
     ]);
     command.arg(format!("--proxy-server=http://{}", daemon.addr()));
     command.arg(format!("--user-data-dir={}", profile.path().display()));
-    command.env("HOME", profile.path()).args(options).arg(url);
+    command.env("HOME", home).args(options).arg(url);
     let output = daemon::output(command, None, LIMIT);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the browser failed on {url}:\n{said}");
@@ -65,6 +77,11 @@ fn dom(program: &Path, daemon: &Daemon, url: &str) -> String {
 pub(crate) fn dom_with(program: &Path, daemon: &Daemon, options: &[String], url: &str) -> String {
     let options = [&["--dump-dom".into()], options].concat();
     String::from_utf8(open(program, daemon, &options, url)).unwrap()
+}
+
+/// What a page has become for a person with this home directory.
+pub(crate) fn dom_at_home(program: &Path, daemon: &Daemon, home: &Path, url: &str) -> String {
+    String::from_utf8(open_at_home(program, daemon, home, &["--dump-dom".into()], url)).unwrap()
 }
 
 /// A screenshot; its width and height are in the file's own head.

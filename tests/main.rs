@@ -17,6 +17,7 @@
     reason = "a test fails by panicking, and stands outside the daemon's rules for files and clocks"
 )]
 
+mod authority;
 mod bad;
 mod browser;
 mod cli;

@@ -8,8 +8,10 @@ pub mod environment;
 mod failure;
 mod files;
 mod list;
+mod programs;
 mod progress;
 mod settings;
+mod trust;
 mod url;
 mod verbs;
 
