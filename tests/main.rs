@@ -19,6 +19,7 @@
 
 mod authority;
 mod bad;
+mod browse;
 mod browser;
 mod cli;
 mod connections;

@@ -1,6 +1,6 @@
 //! What was typed, validated and no more: what it means is for the verbs.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -98,8 +98,32 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: AuthorityVerb,
     },
+    /// Browse through the proxy with a browser that is set up for it and trusts its certificates.
+    ///
+    /// The browser has a profile of its own, which is kept; nothing of the system or of your other
+    /// profiles is changed. If no daemon runs on the spool, one runs until the browser is closed.
+    Browse(Browse),
     /// Stop the daemon, and wait until it has stopped.
     Stop,
+}
+
+/// How to browse.
+#[derive(Debug, Args)]
+pub(crate) struct Browse {
+    /// chromium, chrome, brave, edge, vivaldi or firefox, or the path of one; without it the first
+    /// of these that is installed.
+    #[arg(long, value_name = "NAME|PATH")]
+    pub(crate) browser: Option<PathBuf>,
+    /// The directory of its profile; without it one in the directory for state of this user,
+    /// `~/.local/state/wwwoffle/browse`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) profile: Option<PathBuf>,
+    /// The page to open; without it that of wwwoffle itself.
+    #[arg(value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// What else the browser is told, after `--`.
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// What to do with the certificate authority.
@@ -237,6 +261,9 @@ mod tests {
             "ca uninstall",
             "ca uninstall --all --print",
             "ca renew",
+            "browse",
+            "browse --browser firefox --profile p http://a/ -- --headless x",
+            "browse -- --no-sandbox",
             "stop",
         ] {
             let typed = ["wwwoffle"].into_iter().chain(line.split(' '));

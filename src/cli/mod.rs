@@ -3,6 +3,7 @@
 
 mod args;
 mod authority;
+mod browse;
 mod control;
 pub mod environment;
 mod failure;

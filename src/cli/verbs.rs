@@ -14,7 +14,7 @@ use rustix::{
 use super::{
     Terminal,
     args::Verb,
-    authority,
+    authority, browse,
     control::{Control, misunderstood},
     failure::Failure,
     files, list,
@@ -59,6 +59,7 @@ pub(crate) fn run(
         Verb::Queue { json } => queue(&settings.control()?, json, terminal),
         Verb::Rm { urls } => remove(&settings.control()?, urls, terminal),
         Verb::Ca { verb } => authority::run(verb, settings, terminal),
+        Verb::Browse(typed) => browse::run(&typed, settings, terminal),
         Verb::Stop => stop(&settings.control()?, terminal),
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
         Verb::Cat { headers, url } => files::cat(&url, headers, settings, terminal),

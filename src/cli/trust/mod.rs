@@ -20,7 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use self::certificate::{Certificate, Ours};
-use self::nss::{Database, REMEDY};
+use self::nss::Database;
 use self::plan::{Plan, Step};
 use self::system::System;
 use super::args::{Install, Uninstall};
@@ -29,6 +29,8 @@ use crate::exit::ExitStatus;
 use crate::small_file::{self, Readers};
 use crate::tls::ca::Authority;
 use crate::tls::files;
+
+pub(super) use self::nss::REMEDY;
 
 /// The programs that read the database of Chromium.
 const CHROMIUM: [&str; 7] = [
@@ -148,8 +150,27 @@ pub(super) fn places(authority: &Authority, settings: &Settings<'_>) -> Vec<Stri
     places
 }
 
+/// Puts the authority into the database of one profile of Firefox, made if there is none.
+pub(super) fn into_profile(
+    authority: &Authority,
+    profile: &Path,
+    tool: &Path,
+) -> Result<(), Failure> {
+    let certificate = of(authority)?;
+    let exists = small_file::read(&profile.join("cert9.db")).is_ok_and(|found| found.is_some());
+    let database = Database { browser: "Firefox", path: profile.to_owned(), exists };
+    let plan = database.install(tool, &certificate);
+    let work = Work { certificate: Some(&certificate), export: "", words: INSTALL };
+    match plan {
+        Plan::Do(steps) => work
+            .act(&steps)
+            .map_err(|why| Failure::plain(format_args!("{}: not trusted: {why}", database.name()))),
+        Plan::Nothing | Plan::Tell { .. } => Ok(()),
+    }
+}
+
 /// The tool for databases of browsers.
-fn tool(settings: &Settings<'_>) -> Option<PathBuf> {
+pub(super) fn tool(settings: &Settings<'_>) -> Option<PathBuf> {
     settings.program(nss::TOOL)
 }
 

@@ -16,7 +16,7 @@ use crate::small_file;
 pub(super) const TOOL: &str = "certutil";
 
 /// How to get the tool.
-pub(super) const REMEDY: &str = "certutil is missing: install libnss3-tools (Debian), nss-tools \
+pub(in crate::cli) const REMEDY: &str = "certutil is missing: install libnss3-tools (Debian), nss-tools \
      (Fedora), nss (Arch) or mozilla-nss-tools (openSUSE)";
 
 /// Chromium and its relatives: where their database is in the home directory.
