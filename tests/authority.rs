@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::browser::{browser, dom_at_home, furnish};
+use crate::browser::{browser, dom_at_home, furnish, picture_with};
 use crate::harness::daemon::{Ran, run};
 use crate::harness::{Authority, Daemon, TlsOrigin, cannot_run, eventually, heavy};
 
@@ -251,4 +251,87 @@ fn firefox_trusts_it_after_the_installation() {
     let ran = run(open(&url), None);
     daemon.settle();
     assert!(daemon.ok(&["ls"]).contains(&url), "{ran:?}\n{}", daemon.log());
+}
+
+/// The pixels of a picture in PNG, three bytes each (PNG, third edition, §9).
+fn pixels(png: &[u8]) -> Vec<[u8; 3]> {
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap()) as usize;
+    let (width, kind) = (number(16), png[25]);
+    assert_eq!(png[24], 8, "eight bits a sample");
+    let samples = match kind {
+        2 => 3,
+        6 => 4,
+        _ => panic!("colours of kind {kind}"),
+    };
+    let (mut at, mut packed) = (8, Vec::new());
+    while at < png.len() {
+        if &png[at + 4..at + 8] == b"IDAT" {
+            packed.extend_from_slice(&png[at + 8..at + 8 + number(at)]);
+        }
+        at += 12 + number(at);
+    }
+    let mut raw = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&packed[..]), &mut raw).unwrap();
+    let (mut above, mut pixels) = (vec![0_u8; width * samples], Vec::new());
+    for line in raw.chunks(width * samples + 1) {
+        let mut row = line[1..].to_vec();
+        for x in 0..row.len() {
+            let left = if x >= samples { row[x - samples] } else { 0 };
+            let corner = if x >= samples { above[x - samples] } else { 0 };
+            row[x] = row[x].wrapping_add(match line[0] {
+                0 => 0,
+                1 => left,
+                2 => above[x],
+                3 => u8::midpoint(left, above[x]),
+                _ => nearest(left, above[x], corner),
+            });
+        }
+        pixels.extend(row.chunks(samples).map(|pixel| [pixel[0], pixel[1], pixel[2]]));
+        above = row;
+    }
+    pixels
+}
+
+/// The neighbour that is nearest to what the others foretell (PNG, §9.4).
+fn nearest(left: u8, above: u8, corner: u8) -> u8 {
+    let foretold = i16::from(left) + i16::from(above) - i16::from(corner);
+    let distance = |one: u8| (foretold - i16::from(one)).abs();
+    let (a, b, c) = (distance(left), distance(above), distance(corner));
+    if a <= b && a <= c {
+        left
+    } else if b <= c {
+        above
+    } else {
+        corner
+    }
+}
+
+#[test]
+fn the_page_tells_whether_this_browser_trusts_it() {
+    let Some(program) = browser() else { return };
+    let _alone = heavy();
+    let daemon = Daemon::start();
+    let shown = daemon.ok(&["ca", "show"]);
+    let key = shown.lines().find_map(|line| line.strip_prefix("public key")).unwrap().trim();
+    let trusting = format!("--ignore-certificate-errors-spki-list={key}");
+    let url = format!("http://localhost:{}/ca", daemon.addr().port());
+    for past in [false, true] {
+        for trusts in [false, true] {
+            let mut options = Vec::new();
+            if trusts {
+                options.push(trusting.clone());
+            }
+            if past {
+                // As browsers do by themselves, and those that are not set to the proxy.
+                options.push("--proxy-bypass-list=localhost".to_owned());
+            }
+            let name = format!("ca-{}-{}.png", if trusts { "trusted" } else { "untrusted" }, past);
+            let png = picture_with(&program, &daemon, &options, &url, &name, (900, 1200));
+            // "Does not trust" is said in red, and nothing else on the page is.
+            let red = pixels(&png).iter().filter(|pixel| **pixel == [0xa0, 0x20, 0x20]).count();
+            assert_eq!(red == 0, trusts, "{red} red pixels in {name}");
+        }
+    }
+    let rejected = daemon.status()["rejections"].to_string();
+    assert!(!rejected.contains("localhost"), "the test is no rejection of a site: {rejected}");
 }

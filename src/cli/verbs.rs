@@ -148,6 +148,10 @@ fn status(
         let url = shown::line(&download.url);
         writeln!(out, "download     {received}{} {url}", total.unwrap_or_default())?;
     }
+    for one in &status.rejections {
+        let (host, client) = (shown::line(&one.host), shown::line(&one.client));
+        writeln!(out, "not kept     {host}: {client} does not take our certificate")?;
+    }
     writeln!(out, "listening    {}", status.listen.join(", "))?;
     writeln!(out, "connections  {}", status.connections)?;
     if status.outward_refused > 0 {
