@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::browser::{browser, dom_at_home, furnish, picture_with};
 use crate::harness::daemon::{Ran, run};
-use crate::harness::{Authority, Daemon, TlsOrigin, cannot_run, eventually, heavy};
+use crate::harness::{Answer, Authority, Daemon, TlsOrigin, cannot_run, eventually, heavy};
 
 /// The certutil of NSS, without which no database can be looked at.
 fn certutil() -> Option<PathBuf> {
@@ -334,4 +334,82 @@ fn the_page_tells_whether_this_browser_trusts_it() {
     }
     let rejected = daemon.status()["rejections"].to_string();
     assert!(!rejected.contains("localhost"), "the test is no rejection of a site: {rejected}");
+}
+
+#[test]
+fn a_limited_authority_is_good_for_its_domains_alone() {
+    let Some(openssl) = program("openssl") else { return };
+    let authority = Authority::new();
+    let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
+    let daemon = authority.daemon("name-constraints = [\"Kept.example\"]\n");
+    let shown = daemon.ok(&["ca", "show"]);
+    assert!(shown.contains("only for     kept.example, localhost\n"), "{shown}");
+    assert!(!shown.contains("renewal"), "{shown}");
+    let at = |name: &str| daemon.home().join(name).to_str().unwrap().to_owned();
+    let (key, request, leaf, root) = (at("key"), at("request"), at("leaf"), at("root"));
+    std::fs::write(&root, daemon.ok(&["ca", "export"])).unwrap();
+    let both = daemon.spool().join("ca/authority.pem").to_str().unwrap().to_owned();
+    // Whatever somebody signs with the key, other names are not believed.
+    for (name, want) in [
+        ("DNS:kept.example", true),
+        ("DNS:www.kept.example", true),
+        ("DNS:localhost", true),
+        ("DNS:www.example.org", false),
+        ("DNS:notkept.example", false),
+        ("IP:192.0.2.1", false),
+        ("IP:2001:db8::1", false),
+    ] {
+        let names = format!("subjectAltName={name}");
+        let openssl = |line: &[&str]| {
+            let mut command = Command::new(&openssl);
+            command.args(line);
+            run(command, None)
+        };
+        let made = openssl(&[
+            "req",
+            "-new",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-subj",
+            "/",
+            "-addext",
+            &names,
+            "-keyout",
+            &key,
+            "-out",
+            &request,
+        ]);
+        assert_eq!(made.status, 0, "{made:?}");
+        let signed = openssl(&[
+            "x509",
+            "-req",
+            "-in",
+            &request,
+            "-CA",
+            &both,
+            "-CAkey",
+            &both,
+            "-copy_extensions",
+            "copy",
+            "-out",
+            &leaf,
+        ]);
+        assert_eq!(signed.status, 0, "{signed:?}");
+        let verified = openssl(&["verify", "-CAfile", &root, &leaf]);
+        assert_eq!(verified.status == 0, want, "{name}: {verified:?}");
+    }
+    // What is outside passes through a tunnel: it is the site's own certificate that is seen.
+    let mut curl = Command::new("curl");
+    site.origin.say("/x", Answer::html("unread"));
+    let proxy = format!("http://{}", daemon.addr());
+    let file = daemon.home().join("authority.pem");
+    curl.args(["-sS", "--http1.1", "--noproxy", "", "-x", &proxy, "--cacert"]).arg(&file);
+    curl.arg(site.url_at("127.0.0.1", "/x"));
+    let ran = run(curl, None);
+    assert_eq!((ran.status, ran.out.as_str()), (0, "unread"), "{ran:?}");
+    daemon.settle();
+    assert_eq!(daemon.ok(&["ls"]), "");
 }

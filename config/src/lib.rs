@@ -37,6 +37,7 @@
 
 mod authorities;
 pub mod describe;
+mod domains;
 mod error;
 mod file;
 mod lookup;
@@ -53,6 +54,7 @@ mod value;
 mod wildcard;
 
 pub use authorities::ExtraAuthorities;
+pub use domains::Domains;
 pub use error::{Fault, Faults};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;

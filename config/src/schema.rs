@@ -6,6 +6,7 @@
 
 use crate::{
     authorities::ExtraAuthorities,
+    domains::Domains,
     noise::Noise,
     passed::Passed,
     ports::PortRanges,
@@ -175,6 +176,8 @@ schema! {
         "refuse" => refuse: UrlSpecSet = "[]", Live;
         /// Authorities that origins may have their certificates from, besides those that the system trusts.
         "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
+        /// What our certificate authority is limited to when it is made or renewed: it is good for these domains and nothing else, and all other HTTPS passes unread.
+        "name-constraints" => name_constraints: Domains = "[]", Restart;
     }
 
     /// Fetching what was asked for offline, once the line is back.

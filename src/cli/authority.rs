@@ -75,6 +75,12 @@ fn show(
     writeln!(out, "public key   {}", authority.spki_hash())?;
     writeln!(out, "valid from   {}", clock::rfc3339(authority.valid_from()))?;
     writeln!(out, "valid until  {}", clock::rfc3339(authority.valid_until()))?;
+    if !authority.domains().is_empty() {
+        writeln!(out, "only for     {}", authority.domains().join(", "))?;
+    }
+    if settings.name_constraints().is_ok_and(|wanted| !authority.is_limited_to(&wanted)) {
+        writeln!(out, "renewal      would limit it as name-constraints says: `wwwoffle ca renew`")?;
+    }
     writeln!(out, "file         {}", files::path(&spool).display())?;
     let places = trust::places(authority, settings);
     if places.is_empty() {
@@ -95,9 +101,14 @@ fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitSta
     if !files::exists(&spool) {
         return Err(none_yet(&spool));
     }
-    let new = files::renew(&spool, clock::now()).map_err(|error| {
-        Failure::caused(ExitStatus::BadSpool, "the certificate authority is not renewed", &error)
-    })?;
+    let new =
+        files::renew(&spool, clock::now(), &settings.name_constraints()?).map_err(|error| {
+            Failure::caused(
+                ExitStatus::BadSpool,
+                "the certificate authority is not renewed",
+                &error,
+            )
+        })?;
     show(&new, settings, terminal)?;
     writeln!(
         terminal.stderr,
@@ -129,7 +140,7 @@ mod tests {
             assert_eq!(ran.status, ExitStatus::Failed, "{line:?}");
             assert!(ran.err.contains("the first `wwwoffle serve` makes it"), "{}", ran.err);
         }
-        let made = files::load_or_make(spool.path(), clock::now()).unwrap();
+        let made = files::load_or_make(spool.path(), clock::now(), &[]).unwrap();
         let shown = run(&["show"]);
         assert_eq!((shown.status, shown.err.as_str()), (ExitStatus::Done, ""));
         for want in [made.name(), &made.fingerprint(), &made.spki_hash(), "authority.pem"] {

@@ -45,6 +45,11 @@ impl Settings<'_> {
         }
     }
 
+    /// The domains that a new authority is limited to.
+    pub(crate) fn name_constraints(&self) -> Result<Vec<String>, Failure> {
+        Ok(self.config()?.https.name_constraints.as_slice().to_vec())
+    }
+
     /// A command of this program as it is typed, for the same configuration and spool.
     pub(crate) fn command(&self, verb: &str) -> String {
         let mut line = String::from("wwwoffle");

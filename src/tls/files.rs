@@ -101,25 +101,30 @@ pub fn certificates(spool: &Path) -> Result<Vec<CertificateDer<'static>>, BadFil
     Ok(found)
 }
 
-/// Loads the authority of the spool at `spool`, or makes its first one.
+/// Loads the authority of the spool at `spool`, or makes its first one, limited to
+/// these `domains` if there are any.
 ///
 /// # Errors
 ///
 /// [`BadFile`] when it is damaged, or the disk fails.
-pub fn load_or_make(spool: &Path, now: SystemTime) -> Result<Authority, BadFile> {
+pub fn load_or_make(
+    spool: &Path,
+    now: SystemTime,
+    domains: &[String],
+) -> Result<Authority, BadFile> {
     if let Some(authority) = load(spool)? {
         return Ok(authority);
     }
-    make(spool, now)
+    make(spool, now, domains)
 }
 
 /// Makes a new authority in place of the one in use, which stays beside it under its date.
-/// A damaged one stays beside it as well.
+/// A damaged one stays beside it as well. The new one is limited to `domains` if there are any.
 ///
 /// # Errors
 ///
 /// [`BadFile`] when the disk fails; then the one before is still in use.
-pub fn renew(spool: &Path, now: SystemTime) -> Result<Authority, BadFile> {
+pub fn renew(spool: &Path, now: SystemTime, domains: &[String]) -> Result<Authority, BadFile> {
     let path = path(spool);
     if let Some(text) = read(&path)? {
         let dated = if let Ok(old) = Authority::parse(&text) {
@@ -132,12 +137,12 @@ pub fn renew(spool: &Path, now: SystemTime) -> Result<Authority, BadFile> {
         };
         write(spool, &dated, &text)?;
     }
-    make(spool, now)
+    make(spool, now, domains)
 }
 
-fn make(spool: &Path, now: SystemTime) -> Result<Authority, BadFile> {
+fn make(spool: &Path, now: SystemTime, domains: &[String]) -> Result<Authority, BadFile> {
     let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let authority = Authority::make(&machine, now).map_err(BadFile::Making)?;
+    let authority = Authority::make_for(&machine, now, domains).map_err(BadFile::Making)?;
     write(spool, FILE, &authority.secret_text())?;
     Ok(authority)
 }
@@ -213,8 +218,8 @@ mod tests {
     fn it_is_made_once_for_the_owner_alone_and_loaded_afterwards() {
         let spool = tempfile::tempdir().unwrap();
         assert!(load(spool.path()).unwrap().is_none());
-        let made = load_or_make(spool.path(), clock::now()).unwrap();
-        let loaded = load_or_make(spool.path(), clock::now()).unwrap();
+        let made = load_or_make(spool.path(), clock::now(), &[]).unwrap();
+        let loaded = load_or_make(spool.path(), clock::now(), &[]).unwrap();
         assert_eq!(made.der(), loaded.der());
         assert_eq!(mode(&path(spool.path())), 0o600);
         assert_eq!(mode(&spool.path().join("ca")), 0o700);
@@ -223,7 +228,7 @@ mod tests {
     #[test]
     fn a_key_that_others_could_read_is_closed_to_them() {
         let spool = tempfile::tempdir().unwrap();
-        load_or_make(spool.path(), clock::now()).unwrap();
+        load_or_make(spool.path(), clock::now(), &[]).unwrap();
         let path = path(spool.path());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert!(load(spool.path()).unwrap().is_some());
@@ -233,13 +238,13 @@ mod tests {
     #[test]
     fn a_damaged_one_is_told_and_stays() {
         let spool = tempfile::tempdir().unwrap();
-        load_or_make(spool.path(), clock::now()).unwrap();
+        load_or_make(spool.path(), clock::now(), &[]).unwrap();
         let path = path(spool.path());
         std::fs::write(&path, "rubbish").unwrap();
-        let error = load_or_make(spool.path(), clock::now()).unwrap_err();
+        let error = load_or_make(spool.path(), clock::now(), &[]).unwrap_err();
         assert_eq!(error.to_string(), format!("{} is damaged", path.display()));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "rubbish");
-        renew(spool.path(), clock::now()).unwrap();
+        renew(spool.path(), clock::now(), &[]).unwrap();
         assert!(load(spool.path()).unwrap().is_some());
         assert_eq!(std::fs::read_dir(spool.path().join("ca")).unwrap().count(), 2);
     }
@@ -247,10 +252,10 @@ mod tests {
     #[test]
     fn two_damaged_ones_of_a_day_are_both_kept() {
         let spool = tempfile::tempdir().unwrap();
-        let made = load_or_make(spool.path(), clock::now()).unwrap();
+        let made = load_or_make(spool.path(), clock::now(), &[]).unwrap();
         for rubbish in ["one", "two"] {
             std::fs::write(path(spool.path()), rubbish).unwrap();
-            renew(spool.path(), clock::now()).unwrap();
+            renew(spool.path(), clock::now(), &[]).unwrap();
         }
         let texts = std::fs::read_dir(spool.path().join("ca")).unwrap();
         let texts = texts.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
@@ -267,8 +272,8 @@ mod tests {
     #[test]
     fn a_renewal_keeps_the_old_one_beside_it() {
         let spool = tempfile::tempdir().unwrap();
-        let old = load_or_make(spool.path(), clock::now()).unwrap();
-        let new = renew(spool.path(), clock::now()).unwrap();
+        let old = load_or_make(spool.path(), clock::now(), &[]).unwrap();
+        let new = renew(spool.path(), clock::now(), &[]).unwrap();
         assert_ne!(old.der(), new.der());
         assert_eq!(load(spool.path()).unwrap().unwrap().der(), new.der());
         let kept: Vec<String> = std::fs::read_dir(spool.path().join("ca"))
