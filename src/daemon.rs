@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use wwwoffle_config::Config;
 use wwwoffle_url::LocalHost;
 
+use crate::access::Access;
 use crate::clock;
 use crate::fetch::Fetcher;
 use crate::mode::{Mode, ModeSwitch};
@@ -31,6 +32,8 @@ use crate::upstream::{Dialer, Limits, Tls, Upstream};
 pub struct Daemon {
     /// The configuration in force.
     config: ArcSwap<Config>,
+    /// Who may use the proxy.
+    pub access: Access,
     /// The names and the port of our own pages.
     pub local: LocalHost,
     /// Where our own pages are, for links on pages of ours that stand in for others.
@@ -113,6 +116,7 @@ impl Daemon {
         getrandom::fill(&mut name)?;
         Ok(Arc::new(Self {
             upstream: Upstream::new(dialer, tls, tasks.clone(), limits),
+            access: Access::new()?,
             fetcher: Fetcher::new(),
             tickets: Tickets::new(),
             downloads: Downloads::default(),

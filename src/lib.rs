@@ -1,5 +1,6 @@
 //! The daemon and its command line.
 
+pub mod access;
 pub mod api;
 pub mod cli;
 pub mod clock;

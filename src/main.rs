@@ -10,9 +10,9 @@ use wwwoffle::server::{self, Start};
 fn main() -> ExitCode {
     let (mut stdin, mut stdout, mut stderr) =
         (io::stdin().lock(), io::stdout().lock(), io::stderr());
-    let live = stdout.is_terminal();
+    let (live, typed) = (stdout.is_terminal(), stdin.is_terminal());
     let mut terminal =
-        Terminal { stdin: &mut stdin, stdout: &mut stdout, stderr: &mut stderr, live };
+        Terminal { stdin: &mut stdin, stdout: &mut stdout, stderr: &mut stderr, live, typed };
     cli::run(std::env::args_os(), &environment::read(), &mut terminal, serve).into()
 }
 

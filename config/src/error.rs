@@ -1,6 +1,6 @@
 //! What is wrong with a configuration, and where.
 
-use crate::{file::FileError, spec::ParseSpecError};
+use crate::{access::NobodySaid, file::FileError, spec::ParseSpecError};
 use std::{error, fmt, path::Path, sync::Arc};
 
 /// Faults told of one configuration. More would only scroll the first ones away.
@@ -39,6 +39,7 @@ pub(crate) enum Kind {
     NotAValue { option: &'static str, kind: &'static str },
     BadValue { option: &'static str, expected: &'static str, found: String, because: String },
     BadLine { found: String, because: ParseSpecError },
+    Open(NobodySaid),
 }
 
 impl Faults {
@@ -137,6 +138,7 @@ impl fmt::Display for Kind {
                 write!(f, "{option:?} takes {expected}, not {found}")?;
                 if because.is_empty() { Ok(()) } else { write!(f, ": {because}") }
             }
+            Self::Open(nobody_said) => write!(f, "{nobody_said}"),
             Self::BadLine { found, because } => {
                 write!(f, "takes one URL-SPECIFICATION to a line, not {found:?}: {because}")
             }

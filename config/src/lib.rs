@@ -35,6 +35,7 @@
 //! # Ok::<(), wwwoffle_config::Faults>(())
 //! ```
 
+mod access;
 mod authorities;
 pub mod describe;
 mod domains;
@@ -44,6 +45,7 @@ mod lookup;
 mod nearest;
 mod noise;
 mod passed;
+mod password;
 mod ports;
 mod reader;
 mod rules;
@@ -53,16 +55,19 @@ mod spec;
 mod value;
 mod wildcard;
 
+pub use access::{ClientHosts, Names, NobodySaid};
 pub use authorities::ExtraAuthorities;
 pub use domains::Domains;
 pub use error::{Fault, Faults};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
 pub use passed::Passed;
+pub use password::{BadPassword, ControlPassword, PasswordHash, User, Users};
 pub use ports::{PortRange, PortRanges};
 pub use rules::{Listed, Place, UrlSpecSet};
 pub use schema::{
-    Config, FetchOptions, Https, LocalNames, OfflineOptions, Options, Startup, Tunnel,
+    AllowedHosts, AllowedUsers, Config, FetchOptions, Https, LocalNames, OfflineOptions, Options,
+    Startup, Tunnel,
 };
 pub use spec::{ParseSpecError, UrlSpec};
 pub use value::{Durability, HostNames, Listen, LogLevel, SpoolDir};

@@ -33,6 +33,7 @@ impl Config {
         let mut source = Source { table: Some(document.as_table()), ..Source::new(&file, text) };
         source.refuse_unknown();
         let config = Self::take(&mut source);
+        source.refuse_open(&config);
         source.collected.or(&file, config)
     }
 }
@@ -44,8 +45,17 @@ fn not_toml(file: &Arc<Path>, text: &str, error: &TomlError) -> Faults {
     let line = error.span().map(|span| Lines::of(text).number(span.start));
     let message = error.message().trim().replace('\n', ", ");
     let found = line.and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
-    let found = found.trim().chars().take(MAX_SHOWN_LINE).collect();
+    let found = if holds_secret(found) {
+        "a line with a password".to_owned()
+    } else {
+        found.trim().chars().take(MAX_SHOWN_LINE).collect()
+    };
     Fault::new(file, line, Kind::NotToml { message, found }).into()
+}
+
+/// Whether a line that is not TOML may hold a password, or the hash of one.
+fn holds_secret(line: &str) -> bool {
+    line.contains("password") || line.contains("users") || line.contains("$argon2")
 }
 
 /// Where the lines of a text end. Counted once: a list can have a value on each of its lines.
@@ -131,6 +141,26 @@ impl<'a> Source<'a> {
         };
         self.add(given.value.span(), kind);
         None
+    }
+
+    /// The same for a value that is shown to nobody.
+    pub(crate) fn refuse_secret<T>(
+        &mut self,
+        given: &Given<'_>,
+        expected: &'static str,
+        because: &str,
+    ) -> Option<T> {
+        let (option, found) = (given.option, "what is there".to_owned());
+        let kind = Kind::BadValue { option, expected, found, because: because.to_owned() };
+        self.add(given.value.span(), kind);
+        None
+    }
+
+    /// Records that `config` would serve whoever can reach it.
+    fn refuse_open(&mut self, config: &Config) {
+        let Err(nobody_said) = config.may_listen(config.startup.listen.as_slice()) else { return };
+        let span = self.given("startup", "listen").and_then(Toml::span);
+        self.add(span, Kind::Open(nobody_said));
     }
 
     /// Records a fault in another file than the configuration itself.

@@ -5,10 +5,12 @@
 //! `Value` in the `value` module.
 
 use crate::{
+    access::ClientHosts,
     authorities::ExtraAuthorities,
     domains::Domains,
     noise::Noise,
     passed::Passed,
+    password::{ControlPassword, Users},
     ports::PortRanges,
     reader::Source,
     rules::UrlSpecSet,
@@ -34,6 +36,8 @@ pub struct OptionInfo {
     pub key: &'static str,
     /// Its type, in the words of `docs/options.md`.
     pub kind: &'static str,
+    /// Whether its value is shown to nobody, as that of a password is.
+    pub is_secret: bool,
     /// How a value of that type is written.
     pub meaning: &'static str,
     /// Its default, as the file would write it.
@@ -92,6 +96,7 @@ macro_rules! schema {
                     OptionInfo {
                         key: $key,
                         kind: <$Type as Value>::KIND,
+                        is_secret: <$Type as Value>::IS_SECRET,
                         meaning: <$Type as Value>::MEANING,
                         default: $default,
                         effect: Effect::$effect,
@@ -130,6 +135,8 @@ schema! {
         "durability" => durability: Durability = r#""batch""#, Restart;
         /// How many connections of browsers are served at once; one more waits to be accepted.
         "max-connections" => max_connections: NonZeroUsize = "10000", Restart;
+        /// The control password: whoever changes something, on a page or through the API, has to know it; "" asks for none. `wwwoffle passwd` makes the line. The socket in the spool needs none.
+        "password" => password: ControlPassword = r#""""#, Live;
     }
 
     /// What holds for every request.
@@ -146,7 +153,7 @@ schema! {
         "head-timeout" => head_timeout: Duration = r#""1m""#, Live;
         /// How long a connection is kept open without a request on it; a browser that begins one has this long for its head.
         "idle-timeout" => idle_timeout: Duration = r#""1m""#, Live;
-        /// How many connections to one origin are open at once.
+        /// How many connections to one origin are open at once; over HTTP/2 one is enough for all requests.
         "connections-per-host" => connections_per_host: NonZeroUsize = "16", Live;
         /// Whether a download goes on to its end when the browser that asked for it leaves.
         "finish-downloads" => finish_downloads: bool = "true", Live;
@@ -156,6 +163,18 @@ schema! {
     "local-host" => local_host: LocalNames {
         /// Names and addresses that mean this proxy; the first is used in links.
         "names" => names: HostNames = r#"["localhost", "127.0.0.1", "::1"]"#, Restart;
+    }
+
+    /// Which machines may use this proxy. It may listen for others only when this section or the next says who.
+    "allowed-connect-hosts" => allowed_hosts: AllowedHosts {
+        /// The clients that are served, besides this machine; the first match decides, and no match is a refusal. Without any it is whoever knows a password of [allowed-connect-users], or this machine alone.
+        "hosts" => hosts: ClientHosts = "[]", Live;
+    }
+
+    /// Who may use this proxy.
+    "allowed-connect-users" => allowed_users: AllowedUsers {
+        /// The users that are served, each with a password, from whatever machine, also this one; without any nobody is asked. `wwwoffle passwd USER` makes the entries.
+        "users" => users: Users = "[]", Live;
     }
 
     /// Connections that a browser opens through the proxy with CONNECT.

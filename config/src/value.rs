@@ -27,6 +27,8 @@ pub(crate) trait Value: Sized {
     const MEANING: &'static str;
     /// What a fault says was expected.
     const EXPECTED: &'static str;
+    /// Whether a value is shown to nobody, not even in a fault.
+    const IS_SECRET: bool = false;
     /// Reads a value, or tells `source` why not.
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self>;
 }

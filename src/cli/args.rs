@@ -103,6 +103,13 @@ pub(crate) enum Verb {
     /// The browser has a profile of its own, which is kept; nothing of the system or of your other
     /// profiles is changed. If no daemon runs on the spool, one runs until the browser is closed.
     Browse(Browse),
+    /// Make the line of the configuration for a password, which is asked for or read from standard
+    /// input: that of a user of the proxy, or without a user the control password.
+    Passwd {
+        /// The user.
+        #[arg(value_name = "USER")]
+        user: Option<String>,
+    },
     /// Stop the daemon, and wait until it has stopped.
     Stop,
 }
@@ -264,6 +271,8 @@ mod tests {
             "browse",
             "browse --browser firefox --profile p http://a/ -- --headless x",
             "browse -- --no-sandbox",
+            "passwd",
+            "passwd ada",
             "stop",
         ] {
             let typed = ["wwwoffle"].into_iter().chain(line.split(' '));
@@ -287,6 +296,7 @@ mod tests {
             "ca",
             "ca show --der",
             "ca uninstall --all --certificate x",
+            "passwd ada secret",
             "url --http-port 99999",
             "online --spool",
         ] {

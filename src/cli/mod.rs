@@ -9,6 +9,7 @@ pub mod environment;
 mod failure;
 mod files;
 mod list;
+mod passwd;
 mod programs;
 mod progress;
 mod settings;
@@ -46,6 +47,8 @@ pub struct Terminal<'a> {
     pub stderr: &'a mut dyn Write,
     /// Whether standard output is a terminal, where progress may be drawn.
     pub live: bool,
+    /// Whether standard input is one, where a person types.
+    pub typed: bool,
 }
 
 impl fmt::Debug for Terminal<'_> {

@@ -17,7 +17,7 @@ use super::{
     authority, browse,
     control::{Control, misunderstood},
     failure::Failure,
-    files, list,
+    files, list, passwd,
     progress::Progress,
     settings::Settings,
     url,
@@ -64,6 +64,7 @@ pub(crate) fn run(
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
         Verb::Cat { headers, url } => files::cat(&url, headers, settings, terminal),
         Verb::Ls { json, what } => list::list(what.as_deref(), json, settings, terminal),
+        Verb::Passwd { user } => passwd::passwd(user.as_deref(), terminal),
         Verb::Url(local) => url::answer(&local, terminal),
     }
 }

@@ -23,8 +23,10 @@ use crate::api::{
 use crate::error_chain::error_chain;
 use crate::fetch;
 use crate::pages::guard::Scope;
+use crate::pages::message::{Denied, Message};
 use crate::pages::shown;
 use crate::pages::token::Purpose;
+use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
 use crate::proxy::target;
 
@@ -117,6 +119,14 @@ fn refused(caller: &Caller, fault: Fault) -> Response<Body> {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     }
     response
+}
+
+/// Says no to whoever may not call, and asks for what is missing.
+pub(super) fn denied(caller: &Caller, denied: Denied) -> Response<Body> {
+    let error = Message::Denied(denied).title().to_lowercase();
+    let mut response = json(caller, &ApiError { error });
+    *response.status_mut() = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::FORBIDDEN);
+    with_challenge(response, denied)
 }
 
 async fn carry_out(

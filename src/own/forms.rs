@@ -92,7 +92,7 @@ pub(super) async fn submit(
     };
     match carry_out(caller, act, &form).await {
         Ok(response) => response,
-        Err(Undone::Refused(refusal)) => caller.message(&Message::Forbidden(refusal)),
+        Err(Undone::Refused(refusal)) => caller.refused(refusal),
         Err(Undone::Bad(detail)) => refused(caller, StatusCode::BAD_REQUEST, &detail),
         Err(Undone::Gone) => refused(caller, StatusCode::GONE, NO_TICKET),
         Err(Undone::Spool(error)) => caller.spool_failed(&error),

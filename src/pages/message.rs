@@ -1,5 +1,6 @@
 //! Message pages for refusals and failures: what happened, why, and what one can do.
 
+mod denied;
 mod tls;
 
 use jiff::Timestamp;
@@ -11,6 +12,7 @@ use super::{
     shown::{self, ShownTime, ShownUrl},
 };
 
+pub use denied::Denied;
 pub use tls::{BadCertificate, NoTls};
 
 /// What is to be told.
@@ -23,6 +25,8 @@ pub enum Message<'a> {
     },
     /// A request to our own pages was refused.
     Forbidden(Refusal),
+    /// Whoever asks may not, or has not said who they are.
+    Denied(Denied),
     /// Our own pages have nothing at this address.
     NotFound {
         /// The path asked for.
@@ -187,6 +191,7 @@ impl Message<'_> {
             Self::OriginFailed { failure, .. } => failure.words(),
             Self::BadRequest { .. } => BAD_REQUEST,
             Self::Forbidden(_) => FORBIDDEN,
+            Self::Denied(denied) => denied.words(),
             Self::NotFound { .. } => NOT_FOUND,
             Self::MethodNotAllowed { .. } => METHOD_NOT_ALLOWED,
             Self::OfflineRefused { .. } => OFFLINE_REFUSED,
@@ -223,6 +228,7 @@ impl Message<'_> {
             | Self::HostRefused { host_port }
             | Self::TunnelOffline { host_port } => Some(shown::text(host_port)),
             Self::OriginFailed { .. }
+            | Self::Denied(_)
             | Self::Loop { .. }
             | Self::SpoolFull
             | Self::QueueFull

@@ -118,11 +118,15 @@ pub(super) fn origin_failure<'a>(
         Failure::Tls { fault: TlsFault::NotTls, .. } => {
             OriginFailure::Tls { fault: NoTls::NotSpoken, detail: chain }
         }
-        Failure::HeadTimeout => OriginFailure::Timeout(Phase::Head),
+        Failure::HeadTimeout | Failure::Silent => OriginFailure::Timeout(Phase::Head),
         Failure::Stalled => OriginFailure::Timeout(Phase::Body),
         Failure::Malformed(error) if error.is_parse_too_large() => OriginFailure::HeadTooLarge,
-        Failure::Malformed(_) | Failure::Wrong(_) => OriginFailure::BadAnswer(chain),
+        Failure::Malformed(_) | Failure::Wrong(_) | Failure::BreaksHttp2(_) => {
+            OriginFailure::BadAnswer(chain)
+        }
         Failure::CutShort(_)
+        | Failure::GivenUp(_)
+        | Failure::Unprocessed
         | Failure::ClosedAtOnce
         | Failure::Abandoned
         | Failure::Tls { fault: TlsFault::CutShort(_), .. } => OriginFailure::Closed,

@@ -16,6 +16,7 @@ use wwwoffle_spool::{Options, Recovery, Spool};
 
 use super::control::{self, ControlSocket};
 use super::listener;
+use crate::access::names;
 use crate::clock;
 use crate::daemon::{Daemon, Parts};
 use crate::error_chain::error_chain;
@@ -120,6 +121,9 @@ async fn serve(
     ready: impl FnOnce(&str),
 ) -> Result<(), Refusal> {
     let Start { config, spool, listen, .. } = start;
+    config
+        .may_listen(&listen)
+        .map_err(|nobody_said| refuse(ExitStatus::BadConfig, nobody_said.to_string()))?;
     let (listeners, listening) = bind_all(&listen)?;
     let socket = control::bind(&spool).map_err(|error| {
         let message = format!("the control socket in {} cannot be made: {error}", spool.display());
@@ -201,6 +205,7 @@ fn start_tasks(
     }
     daemon.tasks.spawn(control::accept(Arc::clone(daemon), socket));
     daemon.tasks.spawn(fetch::work(Arc::clone(daemon)));
+    daemon.tasks.spawn(names::keep(Arc::clone(daemon)));
     daemon.tasks.spawn(tell_failures(Arc::clone(daemon)));
 }
 

@@ -6,6 +6,7 @@ use hyper::StatusCode;
 
 use crate::error_chain::error_chain;
 
+use super::BoxError;
 use super::tls_error::{CertificateFault, Handshake, TlsFault, alert_in};
 
 /// A request that got no usable answer from its origin.
@@ -96,13 +97,26 @@ pub enum Failure {
     Wrong(&'static str),
     /// The connection ended before the answer did.
     #[error("the connection ended before the answer did")]
-    CutShort(#[source] hyper::Error),
+    CutShort(#[source] BoxError),
+    /// An exchange, or the connection under it, was ended by the origin, which said why.
+    #[error("the origin ended the exchange")]
+    GivenUp(#[source] h2::Error),
+    /// What came breaks the rules of HTTP/2, a length that its body does not have among them, or is
+    /// beyond our limits.
+    #[error("the answer breaks the rules of HTTP/2")]
+    BreaksHttp2(#[source] h2::Error),
+    /// The origin answers nothing any more, not even whether it is there.
+    #[error("the origin has fallen silent")]
+    Silent,
+    /// The origin has said, each time it was asked, that it has not looked at the request.
+    #[error("the origin turned the request down without looking at it")]
+    Unprocessed,
     /// A new connection was closed before a byte of the request was sent.
     #[error("the connection was closed as soon as it stood")]
     ClosedAtOnce,
     /// The client's own request body broke off or was bad.
     #[error("the request's body ended early")]
-    RequestBody(#[source] hyper::Error),
+    RequestBody(#[source] BoxError),
     /// Everybody who wanted the answer has left.
     #[error("nobody waits for the answer any more")]
     Abandoned,
@@ -121,11 +135,11 @@ impl Failure {
         if error.is_parse() || error.is_parse_too_large() {
             Failure::Malformed(error)
         } else if error.is_user() || error.is_body_write_aborted() {
-            Failure::RequestBody(error)
+            Failure::RequestBody(error.into())
         } else if let Some(alert) = alert_in(&error) {
             Failure::Alert(TlsFault::Alert(alert))
         } else {
-            Failure::CutShort(error)
+            Failure::CutShort(error.into())
         }
     }
 
@@ -151,7 +165,8 @@ impl Failure {
         )
     }
 
-    /// Whether not a byte of the request has left: it can be sent again whatever it does there.
+    /// Whether not a byte of the request has left, or the origin says that it has looked at none: it
+    /// can be sent again whatever it does there.
     #[must_use]
     pub fn is_before_sending(&self) -> bool {
         matches!(
@@ -167,6 +182,7 @@ impl Failure {
                 | Failure::Tls { .. }
                 | Failure::Busy { .. }
                 | Failure::ClosedAtOnce
+                | Failure::Unprocessed
         )
     }
 
@@ -179,8 +195,9 @@ impl Failure {
             | Failure::ConnectTimeout { .. }
             | Failure::HandshakeTimeout { .. }
             | Failure::HeadTimeout
+            | Failure::Silent
             | Failure::Stalled => StatusCode::GATEWAY_TIMEOUT,
-            Failure::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Busy { .. } | Failure::Unprocessed => StatusCode::SERVICE_UNAVAILABLE,
             Failure::Ours => StatusCode::INTERNAL_SERVER_ERROR,
             Failure::RequestBody(_) | Failure::Unsendable(_) => StatusCode::BAD_REQUEST,
             Failure::Abandoned
@@ -193,6 +210,8 @@ impl Failure {
             | Failure::Malformed(_)
             | Failure::Wrong(_)
             | Failure::ClosedAtOnce
+            | Failure::GivenUp(_)
+            | Failure::BreaksHttp2(_)
             | Failure::CutShort(_) => StatusCode::BAD_GATEWAY,
         }
     }

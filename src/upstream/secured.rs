@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustls::pki_types::CertificateDer;
-use rustls::{CipherSuite, ProtocolVersion};
+use rustls::{CipherSuite, ClientConnection, ProtocolVersion};
 
 /// How a connection to an origin was secured. Each answer that came over it carries this in its
 /// extensions, as an `Arc`.
@@ -15,4 +15,20 @@ pub struct Secured {
     pub suite: CipherSuite,
     /// The certificates as the origin sent them, its own first.
     pub chain: Arc<[CertificateDer<'static>]>,
+    /// Whether the chain is one that only an exception lets pass: it proves nothing about any host
+    /// but the one that the exception is for.
+    pub by_exception: bool,
+}
+
+impl Secured {
+    /// What was agreed on in a handshake; `None` before its end.
+    #[must_use]
+    pub fn of(connection: &ClientConnection) -> Option<Self> {
+        Some(Self {
+            version: connection.protocol_version()?,
+            suite: connection.negotiated_cipher_suite()?.suite(),
+            chain: connection.peer_certificates()?.to_vec().into(),
+            by_exception: false,
+        })
+    }
 }

@@ -20,12 +20,25 @@ use super::tls_error::TlsFault;
 use super::{Failure, Origin};
 use crate::tls_provider::provider;
 
-/// The protocol spoken inside, as origins are told (RFC 7301).
+/// HTTP/1.1 as origins are offered it (RFC 7301 §6).
 const HTTP_1_1: &[u8] = b"http/1.1";
+
+/// HTTP/2 as origins are offered it (RFC 9113 §3.1).
+pub(super) const HTTP_2: &[u8] = b"h2";
+
+/// What an origin is offered to speak inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// HTTP/1.1 alone: for what HTTP/2 cannot do, and for origins that refuse it.
+    Http1,
+    /// HTTP/2, or HTTP/1.1 where it is not spoken.
+    Either,
+}
 
 /// Makes TLS connections out of plain ones.
 pub struct Tls {
-    connector: TlsConnector,
+    either: TlsConnector,
+    http1: TlsConnector,
     patience: Duration,
 }
 
@@ -54,7 +67,11 @@ impl Tls {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![HTTP_1_1.to_vec()];
-        Ok(Self { connector: TlsConnector::from(Arc::new(config)), patience })
+        // Both take sessions from one store: it does not matter what was spoken in them.
+        let mut either = config.clone();
+        either.alpn_protocols.insert(0, HTTP_2.to_vec());
+        let [either, http1] = [either, config].map(|config| TlsConnector::from(Arc::new(config)));
+        Ok(Self { either, http1, patience })
     }
 
     /// Shakes hands with `origin`, and gives the connection once its certificate is verified.
@@ -67,12 +84,17 @@ impl Tls {
         &self,
         stream: TcpStream,
         origin: &Origin,
+        offer: Offer,
     ) -> Result<TlsStream<TcpStream>, Failure> {
         let authority = || origin.to_string();
         let Some(name) = server_name(&origin.host) else {
             return Err(Failure::Tls { authority: authority(), fault: TlsFault::NoName });
         };
-        match timeout(self.patience, self.connector.connect(name, stream)).await {
+        let connector = match offer {
+            Offer::Http1 => &self.http1,
+            Offer::Either => &self.either,
+        };
+        match timeout(self.patience, connector.connect(name, stream)).await {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error)) => Err(Failure::from_handshake(authority(), error)),
             Err(_) => Err(Failure::HandshakeTimeout { authority: authority() }),
@@ -82,7 +104,7 @@ impl Tls {
 
 /// The name an origin's certificate has to be for. A name is sent along (SNI), an address is not
 /// (RFC 6066 §3).
-fn server_name(host: &str) -> Option<ServerName<'static>> {
+pub(super) fn server_name(host: &str) -> Option<ServerName<'static>> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse::<IpAddr>() {
         return Some(ServerName::from(address));

@@ -185,7 +185,9 @@ fn told(alert: AlertDescription) -> String {
         }
         AlertDescription::UnrecognisedName => "it has no site of this name".to_owned(),
         AlertDescription::ProtocolVersion => "it takes no version of TLS that we speak".to_owned(),
-        AlertDescription::NoApplicationProtocol => "it does not speak HTTP/1.1".to_owned(),
+        AlertDescription::NoApplicationProtocol => {
+            "it speaks no version of HTTP that we do".to_owned()
+        }
         alert => format!("{alert:?}"),
     }
 }

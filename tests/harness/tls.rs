@@ -17,6 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use wwwoffle::tls_provider::provider;
 
+use super::http2_front::{self, Streams};
 use super::{Daemon, Origin};
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
@@ -75,10 +76,16 @@ impl Authority {
     /// A daemon that trusts it, with more configuration after that.
     #[track_caller]
     pub(crate) fn daemon(&self, config: &str) -> Daemon {
-        let text = format!("[https]\nextra-ca = [\"authority.pem\"]\n{config}");
-        let mut daemon = Daemon::prepare(Some(&text));
-        self.write(daemon.home());
+        let mut daemon = self.place(config);
         daemon.up();
+        daemon
+    }
+
+    /// The place for such a daemon, with nothing started yet.
+    pub(crate) fn place(&self, config: &str) -> Daemon {
+        let text = format!("[https]\nextra-ca = [\"authority.pem\"]\n{config}");
+        let daemon = Daemon::prepare(Some(&text));
+        self.write(daemon.home());
         daemon
     }
 
@@ -146,6 +153,17 @@ pub(crate) struct Manners {
     pub(crate) old: bool,
     /// Wants a certificate of its clients, and takes none.
     pub(crate) wants_client: bool,
+    pub(crate) speaks: Speaks,
+}
+
+/// What is spoken inside, to those that offer it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    #[default]
+    Http1,
+    Http2,
+    /// HTTP/2, with so many streams on one connection.
+    FewStreams(u32),
 }
 
 /// The name (SNI) and the protocol (ALPN) of a handshake.
@@ -163,6 +181,7 @@ pub(crate) struct TlsOrigin {
     pub(crate) origin: Origin,
     pub(crate) addr: SocketAddr,
     seen: Arc<Seen>,
+    pub(crate) streams: Arc<Streams>,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -189,8 +208,12 @@ impl TlsOrigin {
         };
         let key = PrivateKeyDer::try_from(identity.key.serialize_der()).unwrap();
         let mut config = config.with_single_cert(identity.chain, key).unwrap();
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        if manners.speaks != Speaks::Http1 {
+            config.alpn_protocols.insert(0, b"h2".to_vec());
+        }
         let (origin, seen) = (Origin::start(), Arc::new(Seen::default()));
+        let streams = Arc::new(Streams::default());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -202,10 +225,11 @@ impl TlsOrigin {
             acceptor: TlsAcceptor::from(Arc::new(config)),
             to: origin.addr,
             seen: Arc::clone(&seen),
-            hangs_up: manners.hangs_up,
+            manners,
+            streams: Arc::clone(&streams),
         };
         runtime.spawn(Arc::new(front).accept(listener));
-        Self { origin, addr, seen, runtime: Some(runtime) }
+        Self { origin, addr, seen, streams, runtime: Some(runtime) }
     }
 
     /// The URL of a path here, by address.
@@ -252,7 +276,8 @@ struct Front {
     acceptor: TlsAcceptor,
     to: SocketAddr,
     seen: Arc<Seen>,
-    hangs_up: bool,
+    manners: Manners,
+    streams: Arc<Streams>,
 }
 
 impl Front {
@@ -278,10 +303,20 @@ impl Front {
         let (_, session) = inside.get_ref();
         let name = session.server_name().map(str::to_owned);
         let protocol = session.alpn_protocol().map(<[u8]>::to_vec);
+        let speaks_http2 = protocol.as_deref() == Some(b"h2");
         self.seen.named.lock().unwrap().push((name, protocol));
         self.seen.handshakes.fetch_add(1, Ordering::SeqCst);
+        if speaks_http2 {
+            let streams = Arc::clone(&self.streams);
+            let max_streams = match self.manners.speaks {
+                Speaks::FewStreams(max) => Some(max),
+                Speaks::Http1 | Speaks::Http2 => None,
+            };
+            let served = http2_front::serve(inside, self.to, max_streams, streams);
+            return served.await.map_err(io::Error::other);
+        }
         let mut plain = TcpStream::connect(self.to).await?;
-        if !self.hangs_up {
+        if !self.manners.hangs_up {
             copy_bidirectional(&mut inside, &mut plain).await?;
             return Ok(());
         }

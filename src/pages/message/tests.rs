@@ -1,4 +1,4 @@
-use super::{BadCertificate, Kept, Message, NoTls, OriginFailure, Phase, page};
+use super::{BadCertificate, Denied, Kept, Message, NoTls, OriginFailure, Phase, page};
 use crate::pages::{
     guard::Refusal,
     testing::{assert_harmless, hostile, shell, templates, time},
@@ -11,6 +11,12 @@ fn all(text: &str) -> Vec<(u16, Message<'_>)> {
     vec![
         (400, Message::BadRequest { detail: text }),
         (403, Message::Forbidden(Refusal::WrongToken)),
+        (403, Message::Denied(Denied::Machine)),
+        (407, Message::Denied(Denied::ProxyLogin)),
+        (401, Message::Denied(Denied::Login)),
+        (401, Message::Denied(Denied::Control)),
+        (429, Message::Denied(Denied::TooOften { seconds: 7 })),
+        (503, Message::Denied(Denied::Busy)),
         (404, Message::NotFound { path: text }),
         (405, Message::MethodNotAllowed { method: text }),
         (502, failed(OriginFailure::UnknownHost)),

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::header::CONTENT_LENGTH;
+use hyper::http::response::Parts as AnswerParts;
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tracing::{debug, warn};
@@ -107,7 +108,8 @@ fn split(answer: Answer) -> (AnswerHead, AnswerBody) {
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.parse().ok());
-    (AnswerHead { status: parts.status, fields: parts.headers, length }, body)
+    let AnswerParts { status, version, headers: fields, .. } = parts;
+    (AnswerHead { status, version, fields, length }, body)
 }
 
 /// Moves the body to the spool and to its readers until it ends.
