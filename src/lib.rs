@@ -9,6 +9,7 @@ pub mod daemon;
 pub mod error_chain;
 pub mod exit;
 pub mod fetch;
+pub mod live;
 pub mod log;
 pub mod mode;
 pub mod own;

@@ -24,6 +24,7 @@ mod browse;
 mod browser;
 mod certificates;
 mod cli;
+mod config;
 mod connections;
 mod crash;
 mod disk;

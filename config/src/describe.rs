@@ -15,8 +15,10 @@ the one that `$WWWOFFLE_CONFIG` names, else `wwwoffle/wwwoffle.conf` in the XDG 
 directory (`$XDG_CONFIG_HOME`, or `~/.config`), else `/etc/wwwoffle/wwwoffle.conf`. Without any file
 every option has its default. `wwwoffle.conf.example` holds every option, to copy and change.
 
-The daemon reads the file when it starts. It uses a file only when nothing in it is wrong: otherwise
-every fault is told, each with its line, and the daemon ends with exit status 64.
+The daemon reads the file when it starts, and again when it or a list that it names has changed, on
+SIGHUP, and when it is told to. It uses a file only when nothing in it is wrong. Otherwise every fault
+is told, each with its line: at the start the daemon ends with exit status 64, later the configuration
+before stays in force. What is read only when the daemon starts says so below.
 ";
 
 const EXAMPLE_INTRODUCTION: &str = "\

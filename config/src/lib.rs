@@ -37,8 +37,10 @@
 
 mod access;
 mod authorities;
+mod changes;
 pub mod describe;
 mod domains;
+pub mod edit;
 mod error;
 mod file;
 mod lookup;
@@ -57,8 +59,14 @@ mod wildcard;
 
 pub use access::{ClientHosts, Names, NobodySaid};
 pub use authorities::ExtraAuthorities;
+pub use changes::{OptionChange, changes};
 pub use domains::Domains;
+pub use edit::EditError;
 pub use error::{Fault, Faults};
+pub use file::{
+    ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Stamp, VERSIONS, Version,
+    Watch, load,
+};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
 pub use passed::Passed;

@@ -133,7 +133,7 @@ schema! {
         "spool-dir" => spool_dir: SpoolDir = r#""""#, Restart;
         /// When a finished page is made safe against a power cut: each at once, a batch within a second, or none.
         "durability" => durability: Durability = r#""batch""#, Restart;
-        /// How many connections of browsers are served at once; one more waits to be accepted.
+        /// How many connections of browsers are served at once; one more waits to be accepted. So many requests of HTTP/2 are answered at once, too, on all connections together.
         "max-connections" => max_connections: NonZeroUsize = "10000", Restart;
         /// The control password: whoever changes something, on a page or through the API, has to know it; "" asks for none. `wwwoffle passwd` makes the line. The socket in the spool needs none.
         "password" => password: ControlPassword = r#""""#, Live;

@@ -1,9 +1,15 @@
 //! The JSON API, seen from both ends: the daemon answers with these types, the command line and
 //! the pages read them.
 
+mod config;
 mod listing;
 mod types;
 
+pub use config::{
+    ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigOption, ConfigRule, ConfigState,
+    ConfigUndo, ConfigVersion, ConfigVersions,
+};
+use jiff::Timestamp;
 pub use listing::{UnknownWhat, What};
 pub use types::{
     ApiError, Deleted, DeletedUrls, Download, EntriesToDelete, EntryItem, Event, FetchRequest,

@@ -4,6 +4,7 @@
 mod args;
 mod authority;
 mod browse;
+mod config;
 mod control;
 pub mod environment;
 mod failure;
@@ -27,7 +28,7 @@ use std::{
 
 use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use wwwoffle_config::{Config, Environment};
+use wwwoffle_config::Environment;
 
 use self::{
     args::{Arguments, Verb},
@@ -35,6 +36,7 @@ use self::{
     settings::Settings,
 };
 use crate::exit::ExitStatus;
+use crate::live::Live;
 use crate::mode::Mode;
 
 /// Where a verb reads and writes.
@@ -60,8 +62,8 @@ impl fmt::Debug for Terminal<'_> {
 /// What the daemon is to be run with.
 #[derive(Debug)]
 pub struct ServeOptions {
-    /// The configuration.
-    pub config: Config,
+    /// The configuration, and where it is read again.
+    pub live: Live,
     /// The spool: as typed, configured, or by the environment.
     pub spool: PathBuf,
     /// Where to listen: as typed or configured.

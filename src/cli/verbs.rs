@@ -14,7 +14,7 @@ use rustix::{
 use super::{
     Terminal,
     args::Verb,
-    authority, browse,
+    authority, browse, config,
     control::{Control, misunderstood},
     failure::Failure,
     files, list, passwd,
@@ -58,6 +58,7 @@ pub(crate) fn run(
         Verb::Status { json } => status(&settings.control()?, json, terminal),
         Verb::Queue { json } => queue(&settings.control()?, json, terminal),
         Verb::Rm { urls } => remove(&settings.control()?, urls, terminal),
+        Verb::Config { verb } => config::run(verb, settings, terminal),
         Verb::Ca { verb } => authority::run(verb, settings, terminal),
         Verb::Browse(typed) => browse::run(&typed, settings, terminal),
         Verb::Stop => stop(&settings.control()?, terminal),

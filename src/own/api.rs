@@ -1,5 +1,6 @@
 //! The JSON API. Its shapes are in [`crate::api`].
 
+mod config;
 mod entries;
 mod fault;
 mod stream;
@@ -59,6 +60,10 @@ enum Call {
     Forget,
     Flush,
     Stop,
+    Config,
+    ConfigVersions,
+    ConfigUndo,
+    ConfigReload,
 }
 
 impl Call {
@@ -75,21 +80,25 @@ impl Call {
             "entries/delete" => Self::Forget,
             "flush" => Self::Flush,
             "stop" => Self::Stop,
+            "config" => Self::Config,
+            "config/versions" => Self::ConfigVersions,
+            "config/undo" => Self::ConfigUndo,
+            "config/reload" => Self::ConfigReload,
             _ => return None,
         })
     }
 
-    fn is_read(self) -> bool {
-        matches!(self, Self::Status | Self::Queue | Self::Entries)
-    }
-
     /// The methods it takes.
     fn allowed(self) -> &'static str {
-        if self.is_read() { "GET, HEAD" } else { "POST" }
+        match self {
+            Self::Status | Self::Queue | Self::Entries | Self::ConfigVersions => "GET, HEAD",
+            Self::Config => "GET, HEAD, POST",
+            _ => "POST",
+        }
     }
 
     fn takes(self, method: &Method) -> bool {
-        if self.is_read() { is_read(method) } else { *method == Method::POST }
+        self.allowed().split(", ").any(|allowed| allowed == method.as_str())
     }
 }
 
@@ -143,7 +152,8 @@ async fn carry_out(
     }
     let token = parts.headers.get(TOKEN).map(|value| value.to_str().unwrap_or("?"));
     let token = caller.worth(Purpose::General, token);
-    caller.check(call.is_read(), Scope::General, token)?;
+    let reads = is_read(&parts.method);
+    caller.check(reads, Scope::General, token)?;
     let call_body = CallBody { caller, parts, incoming };
     let daemon = &caller.daemon;
     Ok(match call {
@@ -157,6 +167,17 @@ async fn carry_out(
         Call::Fetch => fetch(caller, call_body.read().await?)?,
         Call::Forget => json(caller, &forget(caller, call_body.read().await?).await?),
         Call::Flush => json(caller, &flush(caller).await?),
+        Call::Config if reads => config::state(caller).await?,
+        Call::Config => {
+            let expected = config::expected(parts)?;
+            config::edit(caller, expected, call_body.read().await?).await
+        }
+        Call::ConfigVersions => config::versions(caller).await,
+        Call::ConfigUndo => {
+            let expected = config::expected(parts)?;
+            config::undo(caller, expected, call_body.read().await?).await
+        }
+        Call::ConfigReload => config::reload(caller).await,
         Call::Stop => {
             // The answer is still sent: a connection ends only after what it is answering.
             daemon.tasks.stop();
@@ -329,6 +350,9 @@ mod tests {
             ("/api/entries/delete", Call::Forget, "POST"),
             ("/api/flush", Call::Flush, "POST"),
             ("/api/stop", Call::Stop, "POST"),
+            ("/api/config/versions", Call::ConfigVersions, "GET"),
+            ("/api/config/undo", Call::ConfigUndo, "POST"),
+            ("/api/config/reload", Call::ConfigReload, "POST"),
         ];
         for (path, call, method) in table {
             assert_eq!(Call::at(path), Some(call), "{path}");
@@ -339,6 +363,8 @@ mod tests {
                 assert_eq!(taken, want, "{tried} {path}");
             }
         }
+        assert_eq!(Call::at("/api/config"), Some(Call::Config));
+        assert_eq!(Call::Config.allowed(), "GET, HEAD, POST");
         for path in ["/api/", "/api/status/", "/api/Status", "/status", ""] {
             assert_eq!(Call::at(path), None, "{path}");
         }

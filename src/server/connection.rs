@@ -71,8 +71,8 @@ impl Visitor {
 
     /// The same client, as one stream of its connection.
     #[must_use]
-    pub fn in_stream(self, place: Place) -> Self {
-        Self { _place: Some(Arc::new(place)), ..self }
+    pub fn in_stream(self, place: Arc<Place>) -> Self {
+        Self { _place: Some(place), ..self }
     }
 }
 

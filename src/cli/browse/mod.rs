@@ -147,7 +147,7 @@ impl Own {
     /// Starts it, and waits until it listens.
     fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<Self, Failure> {
         let typed = Serve { spool: None, listen: Vec::new(), mode: None };
-        let ServeOptions { config, spool, mut listen, mode } = settings.serve_options(typed)?;
+        let ServeOptions { live, spool, mut listen, mode } = settings.serve_options(typed)?;
         if listen.iter().any(|address| TcpListener::bind(address).is_err()) {
             writeln!(
                 terminal.stderr,
@@ -156,7 +156,7 @@ impl Own {
             listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
         }
         let (ready, listens) = sync_channel(1);
-        let start = Start { config, spool, listen, mode };
+        let start = Start { live, spool, listen, mode };
         let daemon = thread::spawn(move || {
             server::run(start, |line| {
                 // Whoever waits for it has not gone: it waits below.
