@@ -117,7 +117,7 @@ impl Daemon {
         let mut name = [0; 4];
         getrandom::fill(&mut name)?;
         Ok(Arc::new(Self {
-            upstream: Upstream::new(dialer, tls, tasks.clone(), limits),
+            upstream: Upstream::new(dialer, tls.following(live.in_force()), tasks.clone(), limits),
             access: Access::new()?,
             fetcher: Fetcher::new(),
             tickets: Tickets::new(),

@@ -37,7 +37,7 @@ const TRY_AGAIN_EVERY: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Live {
     lookup: Lookup,
-    config: ArcSwap<Config>,
+    config: Arc<ArcSwap<Config>>,
     /// Held by whoever reads or changes the file, until what it says is in force.
     state: Mutex<State>,
 }
@@ -89,7 +89,7 @@ impl Live {
     #[must_use]
     pub fn new(lookup: Lookup, config: Config, text: String, watch: Watch) -> Self {
         let state = State { first: text.clone(), text, faults: None, watch };
-        Self { lookup, config: ArcSwap::from_pointee(config), state: Mutex::new(state) }
+        Self { lookup, config: Arc::new(ArcSwap::from_pointee(config)), state: Mutex::new(state) }
     }
 
     /// `config` in force, from no file.
@@ -102,6 +102,12 @@ impl Live {
     #[must_use]
     pub fn config(&self) -> Arc<Config> {
         self.config.load_full()
+    }
+
+    /// Where the configuration in force is at any time, for what asks it without the daemon.
+    #[must_use]
+    pub fn in_force(&self) -> Arc<ArcSwap<Config>> {
+        Arc::clone(&self.config)
     }
 
     /// The file it comes from, or that the first change makes.

@@ -37,6 +37,7 @@
 
 mod access;
 mod authorities;
+mod certificates;
 mod changes;
 pub mod describe;
 mod domains;
@@ -59,6 +60,7 @@ mod wildcard;
 
 pub use access::{ClientHosts, Names, NobodySaid};
 pub use authorities::ExtraAuthorities;
+pub use certificates::{AllowedCertificate, AllowedCertificates};
 pub use changes::{OptionChange, changes};
 pub use domains::Domains;
 pub use edit::EditError;

@@ -7,6 +7,7 @@
 use crate::{
     access::ClientHosts,
     authorities::ExtraAuthorities,
+    certificates::AllowedCertificates,
     domains::Domains,
     noise::Noise,
     passed::Passed,
@@ -195,6 +196,8 @@ schema! {
         "refuse" => refuse: UrlSpecSet = "[]", Live;
         /// Authorities that origins may have their certificates from, besides those that the system trusts.
         "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
+        /// Certificates of origins that are accepted though something is wrong with them, one by one.
+        "allowed-certificates" => allowed_certificates: AllowedCertificates = "[]", Live;
         /// What our certificate authority is limited to when it is made or renewed: it is good for these domains and nothing else, and all other HTTPS passes unread.
         "name-constraints" => name_constraints: Domains = "[]", Restart;
     }

@@ -2,6 +2,7 @@
 //! the pages read them.
 
 mod config;
+mod info;
 mod listing;
 mod types;
 
@@ -9,6 +10,7 @@ pub use config::{
     ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigOption, ConfigRule, ConfigState,
     ConfigUndo, ConfigVersion, ConfigVersions,
 };
+pub use info::{Certificate, Chain, Connection, Field, Info, KeptInfo};
 use jiff::Timestamp;
 pub use listing::{UnknownWhat, What};
 pub use types::{

@@ -70,6 +70,15 @@ pub(crate) enum Verb {
         #[arg(value_name = "URL")]
         url: String,
     },
+    /// Show what is known of a URL: status, dates, fields, certificates.
+    Info {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+        /// What to tell of, in any spelling.
+        #[arg(value_name = "URL")]
+        url: String,
+    },
     /// List what the spool has.
     Ls {
         /// As JSON, an entry a line.
@@ -361,6 +370,7 @@ mod tests {
             "get --refresh http://a/ http://b/",
             "queue --json",
             "cat --headers http://a/",
+            "info --json http://a/",
             "ls",
             "ls --json http/www.example.org",
             "rm http://a/",

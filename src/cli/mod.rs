@@ -9,6 +9,7 @@ mod control;
 pub mod environment;
 mod failure;
 mod files;
+mod info;
 mod list;
 mod passwd;
 mod programs;

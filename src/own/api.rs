@@ -52,6 +52,7 @@ enum Call {
     Status,
     Queue,
     Entries,
+    Info,
     Mode,
     Retry,
     Delete,
@@ -72,6 +73,7 @@ impl Call {
             "status" => Self::Status,
             "queue" => Self::Queue,
             "entries" => Self::Entries,
+            "info" => Self::Info,
             "mode" => Self::Mode,
             "queue/retry" => Self::Retry,
             "queue/delete" => Self::Delete,
@@ -91,7 +93,9 @@ impl Call {
     /// The methods it takes.
     fn allowed(self) -> &'static str {
         match self {
-            Self::Status | Self::Queue | Self::Entries | Self::ConfigVersions => "GET, HEAD",
+            Self::Status | Self::Queue | Self::Entries | Self::Info | Self::ConfigVersions => {
+                "GET, HEAD"
+            }
             Self::Config => "GET, HEAD, POST",
             _ => "POST",
         }
@@ -160,6 +164,7 @@ async fn carry_out(
         Call::Status => json(caller, &status::status(daemon, caller.mode())),
         Call::Queue => json(caller, &Queue { queue: status::queue(daemon) }),
         Call::Entries => lines(caller, entries::list(daemon, arguments).await?),
+        Call::Info => json(caller, &entries::info(daemon, arguments).await?),
         Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
         Call::Retry => json(caller, &retry(caller, call_body.read().await?).await?),
         Call::Delete => json(caller, &delete(caller, call_body.read().await?).await?),
@@ -342,6 +347,7 @@ mod tests {
             ("/api/status", Call::Status, "GET"),
             ("/api/queue", Call::Queue, "GET"),
             ("/api/entries", Call::Entries, "HEAD"),
+            ("/api/info", Call::Info, "GET"),
             ("/api/mode", Call::Mode, "POST"),
             ("/api/queue/retry", Call::Retry, "POST"),
             ("/api/queue/delete", Call::Delete, "POST"),

@@ -189,9 +189,11 @@ impl Caller {
     }
 
     /// The way to another page of ours, after something was done (RFC 9110 §15.4.4).
-    pub(super) fn see_other(&self, path: &'static str) -> Response<Body> {
+    pub(super) fn see_other(&self, path: &str) -> Response<Body> {
         let mut response = self.other(StatusCode::SEE_OTHER, None, body::empty());
-        response.headers_mut().insert(LOCATION, HeaderValue::from_static(path));
+        // Paths of ours are ASCII: what is foreign in them is encoded.
+        let path = HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/"));
+        response.headers_mut().insert(LOCATION, path);
         response
     }
 

@@ -13,8 +13,10 @@
 
 mod api;
 mod caller;
+mod certificate;
 mod entry;
 mod forms;
+mod info;
 mod pages;
 mod status;
 pub mod tickets;
@@ -75,7 +77,7 @@ pub async fn over_tcp(
     }
     let method = request.method();
     match (Local::at(url.path()), Act::at(url.path())) {
-        (Some(page), _) if is_read(method) => pages::answer(&caller, page),
+        (Some(page), _) if is_read(method) => pages::answer(&caller, page, url.arguments()).await,
         (Some(_), _) => not_with(&caller, method, "GET, HEAD"),
         (None, Some(act)) if method == Method::POST => forms::submit(&caller, act, request).await,
         (None, Some(_)) => not_with(&caller, method, "POST"),

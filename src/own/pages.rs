@@ -5,6 +5,8 @@ use hyper::{Response, StatusCode};
 use jiff::Timestamp;
 
 use super::caller::Caller;
+use super::certificate;
+use super::info;
 use super::status;
 use crate::clock;
 use crate::pages::authority::{self, Trust};
@@ -32,6 +34,10 @@ pub(super) enum Local {
     AuthorityDer,
     /// What comes only to a browser that trusts it.
     AuthorityTest,
+    /// A certificate that was refused, and how to allow it.
+    Certificate,
+    /// What is known of one URL.
+    Info,
     /// The stylesheet.
     Style,
     /// How a browser reaches us.
@@ -53,6 +59,8 @@ impl Local {
             "/ca.pem" => Self::AuthorityPem,
             "/ca.crt" => Self::AuthorityDer,
             authority::TEST => Self::AuthorityTest,
+            "/certificate" => Self::Certificate,
+            "/info" | "/info/" => Self::Info,
             "/style.css" => Self::Style,
             "/proxy.pac" | "/wpad.dat" => Self::ProxySettings,
             "/robots.txt" => Self::Robots,
@@ -63,7 +71,11 @@ impl Local {
 }
 
 /// Makes the page.
-pub(super) fn answer(caller: &Caller, page: Local) -> Response<Body> {
+pub(super) async fn answer(
+    caller: &Caller,
+    page: Local,
+    arguments: Option<&str>,
+) -> Response<Body> {
     let (daemon, shell) = (&caller.daemon, &caller.shell);
     match page {
         Local::Welcome => {
@@ -86,6 +98,8 @@ pub(super) fn answer(caller: &Caller, page: Local) -> Response<Body> {
             caller.other(StatusCode::OK, Some(CERTIFICATE), der)
         }
         Local::AuthorityTest => caller.page(authority::test()),
+        Local::Certificate => certificate::show(caller, arguments),
+        Local::Info => info::show(caller, arguments).await,
         Local::Style => caller.page(style(&daemon.templates)),
         Local::ProxySettings => {
             let config = daemon.config();

@@ -8,7 +8,9 @@ use serde::Serialize;
 
 use super::{
     Page, Shell, Templates,
+    certificates::{self, ChainView, ShownCertificate},
     guard::Refusal,
+    info,
     shown::{self, ShownTime, ShownUrl},
 };
 
@@ -117,6 +119,8 @@ pub enum OriginFailure<'a> {
         fault: BadCertificate,
         /// The particulars.
         detail: &'a str,
+        /// What the origin sent.
+        shown: ShownCertificate<'a>,
     },
     /// There is no TLS connection to it.
     Tls {
@@ -157,11 +161,18 @@ struct View {
     advice: &'static [&'static str],
     url: Option<ShownUrl>,
     kept: Option<KeptView>,
+    /// The clock of this machine, where it may be what is wrong.
+    clock: Option<ShownTime>,
+    chain: Option<ChainView>,
+    /// The page of ours where the certificate can be allowed, without our origin.
+    allow: Option<String>,
 }
 
 #[derive(Serialize)]
 struct KeptView {
     url: ShownUrl,
+    /// The page of ours about it, without our origin.
+    about: String,
     stored: ShownTime,
 }
 
@@ -256,7 +267,22 @@ pub fn page(templates: &Templates, shell: &Shell, message: &Message<'_>) -> Page
         Message::OriginFailed { kept, .. } => *kept,
         _ => None,
     };
+    let certificate = match message {
+        Message::OriginFailed {
+            url,
+            failure: OriginFailure::Certificate { fault, shown, .. },
+            ..
+        } => Some((url, fault, shown)),
+        _ => None,
+    };
     let view = View {
+        clock: certificate
+            .filter(|(_, fault, _)| fault.is_about_time())
+            .map(|(_, _, shown)| ShownTime::new(shown.now, &shell.zone)),
+        chain: certificate.map(|(_, _, shown)| ChainView::new(shown.chain, &shell.zone)),
+        allow: certificate
+            .filter(|(_, _, shown)| shown.may_be_allowed)
+            .map(|(url, _, shown)| certificates::path_of(shown.site, url)),
         status,
         title,
         happened,
@@ -265,6 +291,7 @@ pub fn page(templates: &Templates, shell: &Shell, message: &Message<'_>) -> Page
         url: message.url(),
         kept: kept.map(|kept| KeptView {
             url: ShownUrl::new(kept.url),
+            about: info::path_of(kept.url),
             stored: ShownTime::new(kept.stored, &shell.zone),
         }),
     };

@@ -11,10 +11,12 @@
 //! every link and form in them names the whole local address.
 
 pub mod authority;
+pub mod certificates;
 pub mod code;
 pub mod confirm;
 pub mod form;
 pub mod guard;
+pub mod info;
 pub mod message;
 mod origin;
 pub mod pac;

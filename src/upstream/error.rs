@@ -1,13 +1,15 @@
 //! What can go wrong between us and an origin, and whether trying again may help.
 
 use std::io;
+use std::sync::Arc;
 
 use hyper::StatusCode;
 
 use crate::error_chain::error_chain;
 
 use super::BoxError;
-use super::tls_error::{CertificateFault, Handshake, TlsFault, alert_in};
+use super::refused::RefusedCertificate;
+use super::tls_error::{TlsFault, alert_in};
 
 /// A request that got no usable answer from its origin.
 #[derive(Debug, thiserror::Error)]
@@ -58,12 +60,16 @@ pub enum Failure {
         authority: String,
     },
     /// The origin cannot prove who it is. Nothing was sent to it.
-    #[error("the certificate of {authority} is refused: {fault}")]
+    #[error(
+        "the certificate of {authority} is refused: {}{}",
+        refused.fault,
+        if refused.differs { "; and it is not the one that is allowed there" } else { "" }
+    )]
     Certificate {
         /// Host and port.
         authority: String,
-        /// What is wrong with it.
-        fault: CertificateFault,
+        /// What it showed, and what is wrong with it.
+        refused: Arc<RefusedCertificate>,
     },
     /// No TLS connection came about, or the origin ended it by an alert.
     #[error("there is no TLS connection to {authority}")]
@@ -140,14 +146,6 @@ impl Failure {
             Failure::Alert(TlsFault::Alert(alert))
         } else {
             Failure::CutShort(error.into())
-        }
-    }
-
-    /// Turns the account of a failed TLS handshake with `authority` into ours.
-    pub(super) fn from_handshake(authority: String, error: io::Error) -> Self {
-        match Handshake::of(error) {
-            Handshake::Certificate(fault) => Failure::Certificate { authority, fault },
-            Handshake::Tls(fault) => Failure::Tls { authority, fault },
         }
     }
 

@@ -22,12 +22,14 @@ mod message;
 mod multiplexed;
 mod overheard;
 mod pool;
+mod refused;
 mod registry;
 mod secured;
 mod step;
 mod streamed;
 mod tls;
 mod tls_error;
+mod verify;
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,6 +48,7 @@ pub use dialer::Dialer;
 pub use error::Failure;
 use message::Message;
 use pool::Pool;
+pub use refused::{RefusedCertificate, RefusedCertificates};
 use registry::{Registry, Route};
 pub use secured::Secured;
 use step::{Step, Tries};
@@ -164,6 +167,12 @@ impl Upstream {
     #[must_use]
     pub fn dialer(&self) -> &Dialer {
         &self.dialer
+    }
+
+    /// The certificates that were refused of late.
+    #[must_use]
+    pub fn refused(&self) -> &RefusedCertificates {
+        self.tls.refused()
     }
 
     /// Closes the connections nobody uses: the mode went offline.

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use rustls::pki_types::CertificateDer;
 use rustls::{CipherSuite, ClientConnection, ProtocolVersion};
 
+use super::verify::Pins;
+use crate::certificates;
+
 /// How a connection to an origin was secured. Each answer that came over it carries this in its
 /// extensions, as an `Arc`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -30,5 +33,12 @@ impl Secured {
             chain: connection.peer_certificates()?.to_vec().into(),
             by_exception: false,
         })
+    }
+
+    /// The same, where these fingerprints are `allowed`. One that the authorities vouch for as well
+    /// counts as an exception too.
+    pub(super) fn where_allowed(self, allowed: &Pins) -> Self {
+        let own = self.chain.first().map(|own| certificates::sha256(own));
+        Self { by_exception: own.is_some_and(|own| allowed.contains(&own)), ..self }
     }
 }

@@ -21,6 +21,7 @@ pub(super) enum Connected {
 }
 
 /// What one try to get an answer came to.
+#[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
 pub(super) enum Step {
     Answered(Answer),
     /// Nothing was done with the request: it may go on another connection, if all of it is here.
@@ -178,9 +179,11 @@ impl Upstream {
             return Greeted::begin(stream, None, &self.tasks).await.map(Connected::Http1);
         }
         let peer = stream.peer_addr();
-        let stream = self.dialer.while_allowed(self.tls.wrap(stream, origin, offer)).await?;
+        let allowed = self.tls.allowed(origin);
+        let wrap = self.tls.wrap(stream, origin, offer, &allowed);
+        let stream = self.dialer.while_allowed(wrap).await?;
         let session = stream.get_ref().1;
-        let secured = Secured::of(session).map(Arc::new);
+        let secured = Secured::of(session).map(|secured| Arc::new(secured.where_allowed(&allowed)));
         let speaks_http2 = session.alpn_protocol() == Some(HTTP_2);
         let (true, Ok(peer), Some(secured)) = (speaks_http2, peer, secured.clone()) else {
             return Greeted::begin(stream, secured, &self.tasks).await.map(Connected::Http1);

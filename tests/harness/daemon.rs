@@ -99,6 +99,11 @@ impl Daemon {
         self
     }
 
+    /// The configuration file it was given.
+    pub(crate) fn config_file(&self) -> &Path {
+        self.config.as_deref().unwrap()
+    }
+
     /// Uses another directory as the spool from the next start on.
     pub(crate) fn with_spool(mut self, spool: &Path) -> Self {
         self.spool = spool.to_path_buf();

@@ -11,6 +11,7 @@ use rcgen::{
     date_time_ymd,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, SupportedProtocolVersion, version};
 use tokio::io::{AsyncWriteExt, copy, copy_bidirectional, split};
 use tokio::net::{TcpListener, TcpStream};
@@ -94,6 +95,13 @@ impl Authority {
         self.sign(&params(names))
     }
 
+    /// The same, sent with the authority's own.
+    pub(crate) fn identity_with_root(&self, names: &[&str]) -> Identity {
+        let mut identity = self.identity(names);
+        identity.chain.push(self.issuer.der().clone());
+        identity
+    }
+
     /// One whose time is over.
     pub(crate) fn expired(&self, names: &[&str]) -> Identity {
         let mut params = params(names);
@@ -132,6 +140,22 @@ impl Authority {
 }
 
 impl Identity {
+    /// The SHA-256 of the first certificate, in hex.
+    pub(crate) fn sha256(&self) -> String {
+        hex::encode(wwwoffle::certificates::sha256(&self.chain[0]))
+    }
+
+    /// The same once more.
+    pub(crate) fn again(&self) -> Self {
+        self.shown_by(self)
+    }
+
+    /// The certificates of this one with the key of `other`, who does not have its own.
+    pub(crate) fn shown_by(&self, other: &Self) -> Self {
+        let key = KeyPair::try_from(other.key.serialize_der()).unwrap();
+        Self { chain: self.chain.clone(), key }
+    }
+
     /// A certificate that nobody but its owner has signed; as that of an authority, or not.
     pub(crate) fn self_signed(names: &[&str], of_authority: bool) -> Self {
         let mut params = params(names);
@@ -191,6 +215,15 @@ impl TlsOrigin {
     }
 
     pub(crate) fn with_manners(identity: Identity, manners: Manners) -> Self {
+        Self::listening(identity, manners, SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    /// At an address where another was before.
+    pub(crate) fn at(identity: Identity, addr: SocketAddr) -> Self {
+        Self::listening(identity, Manners::default(), addr)
+    }
+
+    fn listening(identity: Identity, manners: Manners, addr: SocketAddr) -> Self {
         let versions: &[&SupportedProtocolVersion] =
             if manners.old { &[&version::TLS12] } else { &[&version::TLS13, &version::TLS12] };
         let config = ServerConfig::builder_with_provider(provider());
@@ -207,7 +240,10 @@ impl TlsOrigin {
             config.with_no_client_auth()
         };
         let key = PrivateKeyDer::try_from(identity.key.serialize_der()).unwrap();
-        let mut config = config.with_single_cert(identity.chain, key).unwrap();
+        // Not `with_single_cert`, which refuses a key that is another certificate's.
+        let key = provider().key_provider.load_private_key(key).unwrap();
+        let certified = CertifiedKey::new(identity.chain, key);
+        let mut config = config.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         if manners.speaks != Speaks::Http1 {
             config.alpn_protocols.insert(0, b"h2".to_vec());
@@ -219,7 +255,7 @@ impl TlsOrigin {
             .enable_all()
             .build()
             .unwrap();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let listener = runtime.block_on(TcpListener::bind(addr)).unwrap();
         let addr = listener.local_addr().unwrap();
         let front = Front {
             acceptor: TlsAcceptor::from(Arc::new(config)),

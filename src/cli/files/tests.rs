@@ -22,6 +22,7 @@ fn store(spool: &Spool, url: &str, body: &[u8]) {
         when: time(),
         head: b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n".to_vec(),
         request: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+        connection: None,
     };
     let mut writer = spool.begin(&place(url), new).unwrap();
     writer.write(body).unwrap();
