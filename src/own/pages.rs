@@ -32,12 +32,12 @@ pub(super) enum Local {
     AuthorityPem,
     /// Its certificate in DER.
     AuthorityDer,
+    /// What comes only to a browser that trusts it.
+    AuthorityTest,
     /// A certificate that was refused, and how to allow it.
     Certificate,
     /// What is known of one URL.
     Info,
-    /// What comes only to a browser that trusts it.
-    AuthorityTest,
     /// The stylesheet.
     Style,
     /// How a browser reaches us.
@@ -58,9 +58,9 @@ impl Local {
             "/ca" | "/ca/" => Self::Authority,
             "/ca.pem" => Self::AuthorityPem,
             "/ca.crt" => Self::AuthorityDer,
+            authority::TEST => Self::AuthorityTest,
             "/certificate" => Self::Certificate,
             "/info" | "/info/" => Self::Info,
-            authority::TEST => Self::AuthorityTest,
             "/style.css" => Self::Style,
             "/proxy.pac" | "/wpad.dat" => Self::ProxySettings,
             "/robots.txt" => Self::Robots,
@@ -97,9 +97,9 @@ pub(super) async fn answer(
             let der = body::whole(daemon.faces.authority.der().to_vec());
             caller.other(StatusCode::OK, Some(CERTIFICATE), der)
         }
+        Local::AuthorityTest => caller.page(authority::test()),
         Local::Certificate => certificate::show(caller, arguments),
         Local::Info => info::show(caller, arguments).await,
-        Local::AuthorityTest => caller.page(authority::test()),
         Local::Style => caller.page(style(&daemon.templates)),
         Local::ProxySettings => {
             let config = daemon.config();
