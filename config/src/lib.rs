@@ -40,6 +40,7 @@ mod authorities;
 mod certificates;
 mod changes;
 pub mod describe;
+mod domains;
 pub mod edit;
 mod error;
 mod file;
@@ -61,6 +62,7 @@ pub use access::{ClientHosts, Names, NobodySaid};
 pub use authorities::ExtraAuthorities;
 pub use certificates::{AllowedCertificate, AllowedCertificates};
 pub use changes::{OptionChange, changes};
+pub use domains::Domains;
 pub use edit::EditError;
 pub use error::{Fault, Faults};
 pub use file::{

@@ -8,6 +8,7 @@ use crate::{
     access::ClientHosts,
     authorities::ExtraAuthorities,
     certificates::AllowedCertificates,
+    domains::Domains,
     noise::Noise,
     passed::Passed,
     password::{ControlPassword, Users},
@@ -197,6 +198,8 @@ schema! {
         "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
         /// Certificates of origins that are accepted though something is wrong with them, one by one.
         "allowed-certificates" => allowed_certificates: AllowedCertificates = "[]", Live;
+        /// What our certificate authority is limited to when it is made or renewed: it is good for these domains and nothing else, and all other HTTPS passes unread.
+        "name-constraints" => name_constraints: Domains = "[]", Restart;
     }
 
     /// Fetching what was asked for offline, once the line is back.
