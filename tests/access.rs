@@ -255,7 +255,9 @@ fn the_control_password_keeps_everything_shut_that_changes_something() {
         ("entries/delete", "{\"urls\":[\"http://127.0.0.1:1/\"]}"),
         ("flush", "{}"),
         ("stop", "{}"),
-        ("config", "{}"),
+        ("config", "{\"unset\":{\"section\":\"startup\",\"key\":\"password\"}}"),
+        ("config/undo", "{}"),
+        ("config/reload", "{}"),
     ]
     .map(|(call, body)| (format!("/api/{call}"), body.to_owned(), json));
     let ours = format!("Origin: http://{host}\r\nSec-Fetch-Site: same-origin\r\n");
@@ -286,8 +288,10 @@ fn the_control_password_keeps_everything_shut_that_changes_something() {
             ("POST", "evil.example", &format!("{ours}{password}"), &[504]),
         ] {
             let response = send(method, host, fields);
+            // The configuration is read at the address at which it is changed.
+            let reads = method == "GET" && path == "/api/config" && response.status == 200;
             assert!(
-                want.contains(&response.status),
+                reads || want.contains(&response.status),
                 "{method} {path} {host} {fields} {response:?}"
             );
             assert!(
