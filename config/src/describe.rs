@@ -5,8 +5,7 @@ use crate::schema::{Effect, OptionInfo, SECTIONS, Section};
 /// Column at which comments of the example are wrapped.
 const WIDTH: usize = 100;
 
-const OPTIONS_INTRODUCTION: &str = "\
-# Options
+const OPTIONS_INTRODUCTION: &str = r#"# Options
 
 <!-- Written from config/src/schema.rs by `UPDATE=1 cargo test -p wwwoffle-config`. -->
 
@@ -15,16 +14,39 @@ the one that `$WWWOFFLE_CONFIG` names, else `wwwoffle/wwwoffle.conf` in the XDG 
 directory (`$XDG_CONFIG_HOME`, or `~/.config`), else `/etc/wwwoffle/wwwoffle.conf`. Without any file
 every option has its default. `wwwoffle.conf.example` holds every option, to copy and change.
 
+An option that rules may set can differ from URL to URL. A rule stands after its section and says for which
+URLs it holds, as a URL-SPECIFICATION or an array of them, in which the first that matches decides. For
+each option the first rule that holds for a URL and sets it decides; where none does, it is what the section
+itself says:
+
+```toml
+[offline-options]
+confirm-requests = true
+
+[[offline-options.for]]
+url = ["*://*.example.org/*", "!*://news.example.org/*"]
+confirm-requests = false
+```
+
+`include = "more.toml"` in a section, or an array of such names, takes further options and rules of that section
+from files, which hold them as the section would, without its header. What the section itself sets comes
+first, and so do its rules. A file is found from the directory of the one that names it, and can include more.
+
 The daemon reads the file when it starts. It uses a file only when nothing in it is wrong: otherwise
 every fault is told, each with its line, and the daemon ends with exit status 64.
-";
+"#;
 
-const EXAMPLE_INTRODUCTION: &str = "\
-# The configuration of wwwoffle: every option, its default commented out. Copy this to
+const EXAMPLE_INTRODUCTION: &str = r#"# The configuration of wwwoffle: every option, its default commented out. Copy this to
 # ~/.config/wwwoffle/wwwoffle.conf and change what you need. docs/options.md says more on each type.
 #
+# An option with "rules" can differ from URL to URL. A rule stands after its section:
+#
+#     [[offline-options.for]]
+#     url = ["*://*.example.org/*", "!*://news.example.org/*"]
+#     confirm-requests = true
+#
 # Written from config/src/schema.rs by `UPDATE=1 cargo test -p wwwoffle-config`.
-";
+"#;
 
 /// The reference of all options, in Markdown.
 #[must_use]
@@ -59,9 +81,11 @@ fn option_markdown(option: &OptionInfo) -> String {
     let effect = match option.effect {
         Effect::Restart => "\n- Read only when the daemon starts",
         Effect::Live => "",
+        Effect::Later => "\n- Read and checked; has no effect yet",
     };
+    let rules = if option.rules { "\n- Rules may set it" } else { "" };
     format!(
-        "\n### {}\n\n{sentence}\n\n- Type: [{kind}](#type-{anchor})\n- Default: `{default}`{effect}\n",
+        "\n### {}\n\n{sentence}\n\n- Type: [{kind}](#type-{anchor})\n- Default: `{default}`{rules}{effect}\n",
         option.key
     )
 }
@@ -79,7 +103,9 @@ fn section_example(section: &Section) -> String {
 }
 
 fn option_example(option: &OptionInfo) -> String {
-    let told = format!("{} ({})", option.sentence.trim(), option.kind);
+    let rules = if option.rules { "; rules" } else { "" };
+    let later = if option.effect == Effect::Later { "; no effect yet" } else { "" };
+    let told = format!("{} ({}{rules}{later})", option.sentence.trim(), option.kind);
     format!("\n{}#{} = {}\n", comment(&told), option.key, option.default)
 }
 

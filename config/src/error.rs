@@ -1,6 +1,6 @@
 //! What is wrong with a configuration, and where.
 
-use crate::{file::FileError, spec::ParseSpecError};
+use crate::{file::FileError, spec::ParseSpecError, values::hosts::ParseHostSpecError};
 use std::{error, fmt, path::Path, sync::Arc};
 
 /// Faults told of one configuration. More would only scroll the first ones away.
@@ -39,6 +39,13 @@ pub(crate) enum Kind {
     NotAValue { option: &'static str, kind: &'static str },
     BadValue { option: &'static str, expected: &'static str, found: String, because: String },
     BadLine { found: String, because: ParseSpecError },
+    BadHost { found: String, because: ParseHostSpecError },
+    BadInclude { found: String, because: String },
+    NotRules { section: &'static str },
+    NotInRule { section: &'static str, option: &'static str },
+    EmptyRule { section: &'static str },
+    RuleWithoutUrl,
+    RuleForNothing,
 }
 
 impl Faults {
@@ -139,6 +146,27 @@ impl fmt::Display for Kind {
             }
             Self::BadLine { found, because } => {
                 write!(f, "takes one URL-SPECIFICATION to a line, not {found:?}: {because}")
+            }
+            Self::BadHost { found, because } => {
+                write!(f, "takes one host to a line, not {found:?}: {because}")
+            }
+            Self::BadInclude { found, because } => {
+                write!(f, "{found:?} cannot be included: {because}")
+            }
+            Self::NotRules { section } => {
+                write!(f, "\"for\" is a list of rules: write [[{section}.for]] before each")
+            }
+            Self::NotInRule { section, option } => {
+                write!(f, "{option:?} is the same for all URLs: set it in [{section}]")
+            }
+            Self::EmptyRule { section } => {
+                write!(f, "a rule sets at least one option of [{section}]")
+            }
+            Self::RuleWithoutUrl => {
+                write!(f, "a rule says for which URLs it holds: url = \"*://*.example.org/*\"")
+            }
+            Self::RuleForNothing => {
+                write!(f, "a rule of \"!\" alone holds for no URL; add what it excepts from")
             }
         }
     }

@@ -35,32 +35,55 @@
 //! # Ok::<(), wwwoffle_config::Faults>(())
 //! ```
 
-mod authorities;
 pub mod describe;
 mod error;
+mod explain;
+mod field;
 mod file;
+mod list;
 mod lookup;
 mod nearest;
 mod noise;
+mod origin;
+mod parts;
 mod passed;
-mod ports;
+mod place;
 mod reader;
-mod rules;
+mod rule;
 pub mod schema;
 mod shipped;
+mod source;
 mod spec;
+mod specset;
+mod text;
 mod value;
+mod values;
 mod wildcard;
 
-pub use authorities::ExtraAuthorities;
 pub use error::{Fault, Faults};
+pub use explain::Explained;
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
+pub use parts::UrlParts;
 pub use passed::Passed;
-pub use ports::{PortRange, PortRanges};
-pub use rules::{Listed, Place, UrlSpecSet};
+pub use place::Place;
+pub use rule::Ruled;
 pub use schema::{
-    Config, FetchOptions, Https, LocalNames, OfflineOptions, Options, Startup, Tunnel,
+    Alias, CensorHeader, Config, DontCache, DontCompress, DontGet, FetchOptions, Https,
+    IndexOptions, LocalNames, LocalNet, MimeTypes, ModifyHtml, OfflineOptions, OnlineOptions,
+    Options, Proxy, Purge, Startup, Tunnel,
 };
 pub use spec::{ParseSpecError, UrlSpec};
-pub use value::{Durability, HostNames, Listen, LogLevel, SpoolDir};
+pub use specset::{Listed, UrlSpecSet};
+pub use value::{Durability, HostNames, Listen, LogLevel, LogTo, SpoolDir};
+pub use values::{
+    aliases::{Alias as UrlAlias, Aliases},
+    amounts::{Age, AgeLimit, AskAgain, Percent, Permissions, Size, SizeLimit},
+    authorities::ExtraAuthorities,
+    censored::{Censor, CensoredFields},
+    hosts::{HostList, HostSpec, ParseHostSpecError},
+    media::{Extensions, MediaType, MediaTypes, TypesByExtension},
+    parent::{ParentProxy, Replacement},
+    ports::{PortRange, PortRanges},
+    texts::{Account, Markup, Program, Secret, UserName},
+};

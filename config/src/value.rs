@@ -1,8 +1,10 @@
 //! The types of values: how each is written, and what it becomes.
 
 use crate::{
+    explain::Found,
     lookup::{Environment, NoDirectory},
-    reader::{Given, Source},
+    parts::UrlParts,
+    source::{Given, Source},
 };
 use std::{
     net::SocketAddr,
@@ -27,8 +29,14 @@ pub(crate) trait Value: Sized {
     const MEANING: &'static str;
     /// What a fault says was expected.
     const EXPECTED: &'static str;
+    /// Whether it is a secret, which nothing shows.
+    const HIDDEN: bool = false;
     /// Reads a value, or tells `source` why not.
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self>;
+    /// What of it decides about a URL, for types that are lists of what holds for some URLs.
+    fn found(&self, _: &UrlParts<'_>) -> Option<Found> {
+        None
+    }
 }
 
 /// Reads each element of an array. All are read, so that all their faults are told.
@@ -291,6 +299,20 @@ request).",
     Debug = "debug",
     /// The phases of each request.
     Trace = "trace",
+}
+
+words! {
+    /// Where the log goes.
+    LogTo, "log",
+    "`\"stderr\"`: standard error. `\"syslog\"`: the log of the system. `\"journal\"`: the journal of systemd,
+with each field of an event apart.",
+    "\"stderr\", \"syslog\" or \"journal\"":
+    /// To standard error.
+    Stderr = "stderr",
+    /// To the log of the system.
+    Syslog = "syslog",
+    /// To the journal of systemd.
+    Journal = "journal",
 }
 
 #[cfg(test)]

@@ -53,7 +53,9 @@ fn sentences_are_sentences_and_names_are_names() {
             let name = format!("[{}] {}", section.name, option.key);
             assert!(option.sentence.ends_with('.') && option.meaning.ends_with('.'), "{name}");
             assert!(
-                option.key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'),
+                option.key.bytes().all(|byte| {
+                    byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'
+                }),
                 "{name}"
             );
         }

@@ -1,7 +1,7 @@
 //! Sets of ports.
 
 use crate::{
-    reader::{Given, Source},
+    source::{Given, Source},
     value::{Value, elements},
 };
 use std::{fmt, ops::RangeInclusive};

@@ -2,7 +2,7 @@
 
 use crate::{
     file::read_list,
-    reader::{Given, Source},
+    source::{Given, Source},
     value::{Value, elements},
 };
 use rustls_pki_types::{CertificateDer, TrustAnchor, pem, pem::PemObject};

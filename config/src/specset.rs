@@ -1,0 +1,190 @@
+//! Lists of URL-SPECIFICATIONs, in which the first that matches decides.
+
+use crate::{
+    error::Kind, list::entries, parts::UrlParts, place::Place, source::shortened, spec::UrlSpec,
+    wildcard::Shape,
+};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+    path::Path,
+    sync::Arc,
+};
+use wwwoffle_url::CanonicalUrl;
+
+/// One specification of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    spec: UrlSpec,
+    place: Place,
+}
+
+impl Listed {
+    /// The pattern.
+    #[must_use]
+    pub fn spec(&self) -> &UrlSpec {
+        &self.spec
+    }
+
+    /// Where it was written.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+}
+
+/// A list of specifications, in the order they were written.
+///
+/// The first that matches a URL decides: the URL is meant, or with a `!` is not. One that none
+/// matches is not meant. What a match costs depends on how many specifications could match the host,
+/// not on how many there are.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct UrlSpecSet {
+    listed: Vec<Listed>,
+    index: Index,
+}
+
+impl UrlSpecSet {
+    /// The specification that decides about `url`, whether it negates or not.
+    #[must_use]
+    pub fn decide(&self, url: &CanonicalUrl) -> Option<&Listed> {
+        self.decide_parts(&UrlParts::of(url))
+    }
+
+    /// The specification by which `url` is meant, if it is.
+    #[must_use]
+    pub fn matches(&self, url: &CanonicalUrl) -> Option<&Listed> {
+        self.decide(url).filter(|listed| !listed.spec.negated())
+    }
+
+    /// The same for a URL already taken apart.
+    #[must_use]
+    pub fn matches_parts(&self, url: &UrlParts<'_>) -> Option<&Listed> {
+        self.decide_parts(url).filter(|listed| !listed.spec.negated())
+    }
+
+    /// Whether there is no specification in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    /// How many specifications there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.listed.len()
+    }
+
+    pub(crate) fn get(&self, number: usize) -> Option<&Listed> {
+        self.listed.get(number)
+    }
+
+    /// The numbers of the specifications that could match, in order.
+    pub(crate) fn candidates(&self, url: &UrlParts<'_>) -> Vec<usize> {
+        let mut all = Vec::new();
+        self.index.candidates(url.host, |numbers| all.extend_from_slice(numbers));
+        all.sort_unstable();
+        all
+    }
+
+    /// Every specification, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Listed> {
+        self.listed.iter()
+    }
+
+    /// Reads a list, one specification to a line. What is wrong with a line is told to `fault`, with
+    /// its number.
+    pub(crate) fn add_lines(
+        &mut self,
+        text: &str,
+        file: &Arc<Path>,
+        mut fault: impl FnMut(usize, Kind),
+    ) {
+        for (line, spec) in entries(text) {
+            match UrlSpec::parse(spec) {
+                Ok(spec) => self.add(spec, Place { file: Arc::clone(file), line }),
+                Err(because) => {
+                    let found = shortened(spec).into_owned();
+                    fault(line, Kind::BadLine { found, because });
+                }
+            }
+        }
+    }
+
+    /// Adds the specifications of `other` after those already there.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        for listed in &other.listed {
+            self.add(listed.spec.clone(), listed.place.clone());
+        }
+    }
+
+    pub(crate) fn add(&mut self, spec: UrlSpec, place: Place) {
+        self.index.add(self.listed.len(), &spec);
+        self.listed.push(Listed { spec, place });
+    }
+
+    /// The specification that decides about a URL already taken apart.
+    #[must_use]
+    pub fn decide_parts(&self, url: &UrlParts<'_>) -> Option<&Listed> {
+        let mut decided: Option<(usize, &Listed)> = None;
+        self.index.candidates(url.host, |numbers| {
+            let earlier = |number: &&usize| decided.is_none_or(|(best, _)| **number < best);
+            let found = numbers
+                .iter()
+                .take_while(earlier)
+                .filter_map(|number| Some((*number, self.listed.get(*number)?)))
+                .find(|(_, listed)| listed.spec.matches_parts(url));
+            decided = found.or(decided);
+        });
+        decided.map(|(_, listed)| listed)
+    }
+}
+
+/// What was written, without the index.
+impl fmt::Debug for UrlSpecSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.listed.iter().map(|listed| listed.spec.to_string())).finish()
+    }
+}
+
+/// Numbers of specifications by what they ask of the host, each list in ascending order.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Index {
+    exact: HashMap<Box<str>, Vec<usize>>,
+    /// By the end of the host.
+    suffixes: HashMap<Box<str>, Vec<usize>>,
+    /// Lengths of those ends that do not begin with a dot: each has to be tried on a host.
+    lengths: BTreeSet<usize>,
+    /// Those that any host may match.
+    others: Vec<usize>,
+}
+
+impl Index {
+    fn add(&mut self, number: usize, spec: &UrlSpec) {
+        let numbers = match spec.host_shape() {
+            Shape::Anything | Shape::Other => &mut self.others,
+            Shape::Exactly(host) => self.exact.entry(host.into()).or_default(),
+            Shape::EndsWith(end) => {
+                if !end.starts_with('.') {
+                    self.lengths.insert(end.len());
+                }
+                self.suffixes.entry(end.into()).or_default()
+            }
+        };
+        numbers.push(number);
+    }
+
+    /// Gives `consider` the lists of all specifications that could match `host`.
+    fn candidates<'a>(&'a self, host: &str, mut consider: impl FnMut(&'a [usize])) {
+        if let Some(numbers) = self.exact.get(host) {
+            consider(numbers);
+        }
+        if !self.suffixes.is_empty() {
+            let dots = host.match_indices('.').map(|(at, _)| at);
+            let lengths = self.lengths.iter().map_while(|length| host.len().checked_sub(*length));
+            let ends = dots.chain(lengths).filter_map(|at| host.get(at..));
+            ends.filter_map(|end| self.suffixes.get(end)).for_each(|numbers| consider(numbers));
+        }
+        consider(&self.others);
+    }
+}
