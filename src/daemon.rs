@@ -19,6 +19,7 @@ use crate::own::tickets::Tickets;
 use crate::pages::token::Tokens;
 use crate::pages::{LocalOrigin, Shell, Templates};
 use crate::proxy::download::Downloads;
+use crate::server::places::Places;
 use crate::server::tasks::Tasks;
 use crate::store::Store;
 use crate::tls::Faces;
@@ -60,6 +61,8 @@ pub struct Daemon {
     pub since: SystemTime,
     /// The addresses it listens on.
     pub listening: Vec<SocketAddr>,
+    /// The streams under way.
+    pub places: Places,
     connections: AtomicUsize,
 }
 
@@ -90,7 +93,7 @@ impl Daemon {
     pub fn build(parts: Parts) -> anyhow::Result<Arc<Self>> {
         let Parts { config, store, authority, mode, listening, templates } = parts;
         let port = listening.first().map_or(8080, SocketAddr::port);
-        let local = config.local_host.names.at(port, None);
+        let local = config.local_host.names.at(port, Some(port));
         let origin = LocalOrigin::parse("http", &format!("{}:{port}", local.name()))?;
         let (mode, tasks) = (ModeSwitch::new(mode), Tasks::new());
         let options = &config.options;
@@ -119,6 +122,7 @@ impl Daemon {
             pseudonym: format!("wwwoffle-{}", hex::encode(name)),
             since: clock::now(),
             config: ArcSwap::from_pointee(config),
+            places: Places::default(),
             connections: AtomicUsize::new(0),
             local,
             origin,

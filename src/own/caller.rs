@@ -62,7 +62,7 @@ impl BadBody {
 
 impl Caller {
     /// Someone on the port; `url` is made from the name they used, which is in the request target
-    /// or else in `Host`.
+    /// or else in `Host`, and from how they came.
     pub(super) fn over_tcp<B>(
         daemon: Arc<Daemon>,
         mode: Mode,
@@ -70,7 +70,8 @@ impl Caller {
         request: &Request<B>,
     ) -> Self {
         let mut shell = daemon.shell(mode);
-        let used = LocalOrigin::parse("http", url.host_port());
+        let scheme = if url.protocol() == "https" { "https" } else { "http" };
+        let used = LocalOrigin::parse(scheme, url.host_port());
         let host_is_ours = url.is_local() && used.is_ok();
         if let Ok(used) = used {
             shell.origin = used;

@@ -16,8 +16,10 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::decide::{Asked, MethodKind};
 use super::fields::{add_via, has_directive, has_member, list, strip_one_hop};
+use super::http2::Unframed;
 use super::intent::{Intent, intent};
 use super::target::Resource;
+use super::websocket;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
 
@@ -63,12 +65,13 @@ impl Ask {
         mode: Mode,
         now: SystemTime,
     ) -> Self {
-        let Parts { method, version, headers: mut fields, .. } = request;
+        let Parts { method, version, headers: mut fields, extensions, .. } = request;
         let upgrade = has_member(&fields, &CONNECTION, "upgrade")
             .then(|| fields.get(UPGRADE).cloned())
             .flatten();
         let trailers = has_member(&fields, &TE, "trailers");
-        let has_body = has_body(&fields);
+        let has_body = has_body(&fields) || extensions.get::<Unframed>().is_some();
+        let is_websocket = websocket::is_asked(upgrade.as_ref());
         strip_one_hop(&mut fields);
         // Reading the body makes hyper say `100 (Continue)`; the origin is sent the body at once.
         fields.remove(EXPECT);
@@ -77,7 +80,7 @@ impl Ask {
         }
         let place = place(&mut resource.url, &fields);
         let asked = Asked {
-            method: kind(&method, post.is_some(), has_body),
+            method: kind(&method, post.is_some(), has_body || is_websocket),
             intent: intent(&method, &fields),
             reload: is_reload(&fields),
             only_if_cached: has_directive(&fields, "only-if-cached"),
@@ -163,10 +166,10 @@ fn has_body(fields: &HeaderMap) -> bool {
         || fields.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
 }
 
-fn kind(method: &Method, small_post: bool, has_body: bool) -> MethodKind {
+fn kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
     match *method {
-        // Its answer depends on the body, which is no part of the key.
-        Method::GET | Method::HEAD if has_body => MethodKind::Other,
+        // Its answer depends on the body, which is no part of the key; or it is another protocol.
+        Method::GET | Method::HEAD if is_more => MethodKind::Other,
         Method::GET => MethodKind::Get,
         Method::HEAD => MethodKind::Head,
         Method::POST if small_post => MethodKind::Post,

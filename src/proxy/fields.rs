@@ -79,7 +79,7 @@ pub fn add_via(fields: &mut HeaderMap, received: Version, pseudonym: &str) {
     let version = match received {
         Version::HTTP_09 => "0.9",
         Version::HTTP_10 => "1.0",
-        Version::HTTP_2 => "2",
+        Version::HTTP_2 => "2.0",
         Version::HTTP_3 => "3",
         _ => "1.1",
     };

@@ -1,7 +1,7 @@
 //! A connection that is answered by us under the name its client asked for.
 //!
 //! ```text
-//! CONNECT ── 200 ── first bytes ── no TLS, no HTTP/1.1 inside ─────────── tunnel
+//! CONNECT ── 200 ── first bytes ── no TLS, no HTTP inside ─────────────── tunnel
 //!                        └──────── TLS ── a certificate for its name ──── HTTP, as on any connection
 //!                                              └── rejected ── remembered: a tunnel at the next try
 //! ```
@@ -22,7 +22,7 @@ use super::tunnel;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
-use crate::server::connection::{Visitor, speak};
+use crate::server::connection::{Spoken, Visitor, speak};
 use crate::tls::hello::{self, Opening};
 use crate::tls::rejected::is_rejection;
 use crate::upstream::Origin;
@@ -86,11 +86,11 @@ impl Intercepted {
         let rejected = tunnel::has_rejected(&self.daemon, mode, self.visitor.peer, &site);
         match plan(&self.daemon.config(), &site, rejected) {
             Plan::Intercept => {}
-            Plan::Tunnel(_) => return Course::PassOn,
+            Plan::Ourselves | Plan::Tunnel(_) => return Course::PassOn,
             Plan::Refuse => return Course::Close,
         }
-        if !hello::speaks_http_1_1(&hello) {
-            debug!(site = site.url().as_str(), "the client speaks no HTTP/1.1; a tunnel");
+        if !hello::speaks_http(&hello) {
+            debug!(site = site.url().as_str(), "the client speaks no HTTP; a tunnel");
             return Course::PassOn;
         }
         // The handshake names a host without the dot that ends an absolute name (RFC 6066 §3); the
@@ -127,8 +127,8 @@ impl Intercepted {
             Ok(Err(error)) => return debug!(%peer, host, %error, "no TLS with the client"),
             Err(_) => return debug!(%peer, host, "TLS with the client took too long"),
         };
-        let visitor = visitor.at(Arc::new(site));
-        if let Err(error) = speak(&daemon, stream, visitor).await {
+        let (visitor, spoken) = (visitor.at(Arc::new(site)), Spoken::inside(&stream));
+        if let Err(error) = speak(&daemon, stream, spoken, visitor).await {
             // With TLS 1.3 a client may say only now that it does not take the certificate.
             if is_rejection(&error) {
                 rejected(&daemon, peer.ip(), &host);

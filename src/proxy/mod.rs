@@ -17,6 +17,7 @@ pub mod decide;
 pub mod download;
 pub mod fields;
 pub mod head;
+pub mod http2;
 pub mod intent;
 mod intercept;
 pub mod keep;
@@ -29,6 +30,7 @@ pub mod status;
 pub mod target;
 mod through;
 mod tunnel;
+mod websocket;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +43,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -49,8 +51,11 @@ use self::ask::Ask;
 use self::body::Body;
 use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
 use self::fields::{has_passed, list, strip_one_hop};
+use self::site::Door;
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
+use self::tunnel::Switch;
+use self::websocket::Handshake;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
@@ -67,8 +72,8 @@ const MAX_INTERIMS: usize = 8;
 /// Whom a request comes from.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// The way for interim answers.
-    pub interims: Interims,
+    /// The way for interim answers, if there is one.
+    pub interims: Option<Interims>,
     /// Whose connection it is.
     pub visitor: Visitor,
 }
@@ -77,7 +82,9 @@ impl Client {
     /// Passes an interim answer on, less what was meant for our hop.
     fn tell(&self, (status, mut fields): Interim) {
         strip_one_hop(&mut fields);
-        self.interims.send(status, &fields);
+        if let Some(interims) = &self.interims {
+            interims.send(status, &fields);
+        }
     }
 }
 
@@ -86,12 +93,24 @@ impl Client {
 pub async fn handle(
     daemon: Arc<Daemon>,
     client: Client,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Response<Body> {
-    let inside = client.visitor.site.is_some();
-    let switch = tunnel::Switch::asked(&request);
-    let mut response = answer(daemon, client, request).await;
-    switch.close_unless_granted(&mut response);
+    let inside = matches!(client.visitor.door, Door::Site(_));
+    let (version, method) = (request.version(), request.method().clone());
+    let switch = Switch::asked(&request);
+    http2::receive(&mut request);
+    let mut response = match websocket::translate(&mut request) {
+        Ok(()) => answer(daemon, client, request).await,
+        Err(error) => reply::plain(501, &error.to_string()),
+    };
+    if version == Version::HTTP_2 {
+        if switch == Switch::WebSocket {
+            response = websocket::answer(response);
+        }
+        response = http2::send(&method, response);
+    } else {
+        switch.close_unless_granted(&mut response);
+    }
     if inside {
         // The browser must not go round the proxy over QUIC, nor by another host (RFC 7838).
         response.headers_mut().remove(ALT_SVC);
@@ -102,7 +121,7 @@ pub async fn handle(
 async fn answer(daemon: Arc<Daemon>, client: Client, request: Request<Incoming>) -> Response<Body> {
     let mode = daemon.mode.now();
     let (parts, incoming) = request.into_parts();
-    let target = match target::read(&parts, &daemon.local, client.visitor.site.as_deref()) {
+    let target = match target::read(&parts, &daemon.local, &client.visitor.door) {
         Ok(target) => target,
         Err(error) => return bad_target(&daemon, mode, &error),
     };
@@ -139,7 +158,7 @@ async fn resource_of(
         Forwards::Refused => return reply::plain(405, "TRACE is not passed on"),
         Forwards::More => {}
     }
-    let upgrade = upgrade_of(&mut parts);
+    let (upgrade, handshake) = (upgrade_of(&mut parts), parts.extensions.remove());
     let (post, incoming) = if ask::has_small_body(&parts.method, &parts.headers) {
         match read_whole(incoming, daemon.config().options.socket_timeout).await {
             Ok(whole) => (Some(whole), None),
@@ -157,7 +176,7 @@ async fn resource_of(
     };
     let decision = decide(mode, how_kept(&ask.fields, kept.as_deref()), ask.asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
-    let rest = Rest { incoming, upgrade };
+    let rest = Rest { incoming, upgrade, handshake };
     act(daemon, client, ask, kept, decision, rest).await
 }
 
@@ -190,6 +209,8 @@ struct Rest {
     incoming: Option<Incoming>,
     /// The connection, if it may become another protocol.
     upgrade: Option<OnUpgrade>,
+    /// What the origin has to answer to the WebSocket that was asked for over HTTP/2.
+    handshake: Option<Handshake>,
 }
 
 /// Takes the way to the bare connection out of a request.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONNECTION, UPGRADE};
+use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
 use hyper::upgrade::OnUpgrade;
 use hyper::{Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
@@ -15,6 +15,7 @@ use super::fields::{CACHE_STATUS, add_via, complete_date, strip_one_hop};
 use super::reply;
 use super::status::{CacheStatus, NotStored};
 use super::tunnel::splice;
+use super::websocket::{Granted, Handshake};
 use super::{Client, MAX_INTERIMS, Rest};
 use crate::clock;
 use crate::daemon::Daemon;
@@ -49,7 +50,7 @@ pub(super) async fn pass(
     };
     match answer {
         Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => {
-            switch(daemon, client, ask, answer, rest.upgrade)
+            switch(daemon, client, ask, answer, (rest.upgrade, rest.handshake))
         }
         Ok(mut answer) => {
             strip_one_hop(answer.headers_mut());
@@ -79,15 +80,28 @@ fn switch(
     client: &Client,
     ask: &Ask,
     mut answer: Answer,
-    upgrade: Option<OnUpgrade>,
+    asked: (Option<OnUpgrade>, Option<Handshake>),
 ) -> Response<Body> {
-    let (Some(client_side), Some(protocol)) = (upgrade, answer.headers().get(UPGRADE).cloned())
-    else {
-        let failure = Failure::Unsendable("the origin changed to a protocol nobody asked for");
-        return reply::failed(daemon, ask, &failure);
+    let (Some(client_side), handshake) = asked else { return unasked(daemon, ask) };
+    let Some(protocol) = answer.headers().get(UPGRADE).cloned() else {
+        return unasked(daemon, ask);
     };
     let origin_side = hyper::upgrade::on(&mut answer);
     let mut fields = std::mem::take(answer.headers_mut());
+    strip_one_hop(&mut fields);
+    let mut response = Response::new(body::empty());
+    if let Some(handshake) = handshake {
+        if !handshake.complete(&protocol, &mut fields) {
+            let wrong = "it did not answer the WebSocket handshake as RFC 6455 says";
+            return reply::failed(daemon, ask, &Failure::Wrong(wrong));
+        }
+        response.extensions_mut().insert(Granted);
+    } else {
+        fields.insert(UPGRADE, protocol);
+        fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    }
+    *response.headers_mut() = fields;
     let (inside, visitor) = (Arc::clone(daemon), client.visitor.clone());
     daemon.tasks.spawn(async move {
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
@@ -96,11 +110,10 @@ fn switch(
         splice(&inside, TokioIo::new(client), TokioIo::new(origin)).await;
         drop(visitor);
     });
-    strip_one_hop(&mut fields);
-    fields.insert(UPGRADE, protocol);
-    fields.insert(CONNECTION, hyper::header::HeaderValue::from_static("upgrade"));
-    let mut response = Response::new(body::empty());
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    *response.headers_mut() = fields;
     response
+}
+
+fn unasked(daemon: &Daemon, ask: &Ask) -> Response<Body> {
+    let failure = Failure::Unsendable("the origin changed to a protocol nobody asked for");
+    reply::failed(daemon, ask, &failure)
 }

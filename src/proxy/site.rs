@@ -1,5 +1,7 @@
 //! The host that a client has asked for with CONNECT, and what becomes of its connection.
 
+use std::sync::Arc;
+
 use wwwoffle_config::Config;
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
@@ -47,11 +49,24 @@ impl Site {
     }
 }
 
+/// By which way a client has come in.
+#[derive(Clone, Debug)]
+pub enum Door {
+    /// Our port.
+    Plain,
+    /// Our port, over TLS.
+    Secured,
+    /// A connection that it opened to this site with CONNECT, and that we answer.
+    Site(Arc<Site>),
+}
+
 /// What becomes of a connection to a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// It is answered by us, and what comes is kept.
     Intercept,
+    /// It leads to this proxy itself.
+    Ourselves,
     /// It passes unread.
     Tunnel(Why),
     /// It is refused.
@@ -61,8 +76,6 @@ pub enum Plan {
 /// Why a connection passes unread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// It leads to this proxy itself.
-    Ourselves,
     /// All HTTPS does.
     Off,
     /// It is on the list of those that do.
@@ -78,7 +91,7 @@ pub fn plan(config: &Config, site: &Site, rejected: bool) -> Plan {
     if config.https.refuse.matches(site.url()).is_some() {
         Plan::Refuse
     } else if site.url().is_local() {
-        Plan::Tunnel(Why::Ourselves)
+        Plan::Ourselves
     } else if !config.https.intercept {
         Plan::Tunnel(Why::Off)
     } else if config.passed().matches(site.url()).is_some() {
@@ -132,7 +145,7 @@ mod tests {
             ("", "www.example.org", 9443, false, Plan::Intercept),
             ("", "www.example.org", 443, true, Plan::Tunnel(Why::Rejected)),
             ("", "PayPal.com", 443, true, Plan::Tunnel(Why::Listed)),
-            ("", "localhost", 8080, false, Plan::Tunnel(Why::Ourselves)),
+            ("", "localhost", 8080, false, Plan::Ourselves),
             (own, "t.example", 443, false, Plan::Tunnel(Why::Listed)),
             (own, "paypal.com", 443, false, Plan::Intercept),
             (own, "r.example", 443, true, Plan::Refuse),

@@ -6,7 +6,7 @@ use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{HeaderMap, Method, Uri, Version};
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
-use super::site::Site;
+use super::site::Door;
 use crate::upstream::{Origin, Scheme as Spoken};
 
 /// What a request is about.
@@ -53,6 +53,17 @@ pub enum BadTarget {
     /// A protocol this proxy does not speak.
     #[error("the protocol {0:?} is not one this proxy fetches")]
     Protocol(String),
+    /// `Host` and `:authority` name two hosts (RFC 9113 §8.3.1).
+    #[error("the request names the host {authority:?}, and {host:?} in its Host field")]
+    TwoHosts {
+        /// What the target names.
+        authority: String,
+        /// What the field names.
+        host: String,
+    },
+    /// User or password before the host (RFC 9113 §8.3.1); not shown.
+    #[error("the host of the request has a user or a password before it")]
+    Credentials,
     /// Inside a connection to one host, a request for another (RFC 9110 §7.4).
     #[error("{0:?} is not the host that this connection was opened for")]
     Misdirected(String),
@@ -66,16 +77,24 @@ pub enum BadTarget {
 
 /// Reads the request line and `Host`.
 ///
-/// The target's own host wins over the `Host` field (RFC 9112 §3.2.2). Inside a connection that was
-/// opened for one site, everything is HTTPS and of that `site`.
+/// The target's own host wins over the `Host` field (RFC 9112 §3.2.2); with HTTP/2 they must agree.
+/// Inside a connection that was opened for one site, everything is HTTPS and of that site. On our
+/// port over TLS what has no host in its target is of one of our own names.
 ///
 /// # Errors
 ///
 /// [`BadTarget`] tells what is wrong with either; the answer is `400 (Bad Request)`,
 /// `501 (Not Implemented)` for [`BadTarget::Protocol`], or `421 (Misdirected Request)` for
 /// [`BadTarget::Misdirected`].
-pub fn read(request: &Parts, local: &LocalHost, site: Option<&Site>) -> Result<Target, BadTarget> {
-    let host = host_field(&request.headers, request.version)?;
+pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, BadTarget> {
+    let host = match request.version {
+        Version::HTTP_2 => authority_or_host(request)?,
+        version => host_field(&request.headers, version)?,
+    };
+    let site = match door {
+        Door::Site(site) => Some(site),
+        Door::Plain | Door::Secured => None,
+    };
     if request.method == Method::CONNECT {
         if site.is_some() {
             return Err(BadTarget::Nested);
@@ -87,16 +106,18 @@ pub fn read(request: &Parts, local: &LocalHost, site: Option<&Site>) -> Result<T
         }
         return tunnel(authority).map(Target::Tunnel);
     }
-    let scheme = if site.is_some() { Scheme::HTTPS } else { Scheme::HTTP };
+    let scheme = if matches!(door, Door::Plain) { Scheme::HTTP } else { Scheme::HTTPS };
     // HTTP/1.0 has no Host field; the connection tells.
     let host = host.or_else(|| site.map(|site| site.url().host_port()));
+    let is_whole = request.uri.authority().is_some();
     let (text, spelled) = match (request.uri.scheme(), request.uri.authority(), host) {
+        // HTTP/2 has no target without host and scheme, not even this one (RFC 9113 §8.3.1).
+        _ if request.uri.path() == "*" => return Ok(Target::Everything),
         (Some(scheme), Some(authority), _) => {
             // Fragments never come this far, and the rest is the client's own spelling.
             let path = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
             (format!("{}://{authority}{path}", scheme.as_str()), without_user(authority))
         }
-        _ if request.uri.path() == "*" => return Ok(Target::Everything),
         (None, None, Some(host)) if request.uri.path().starts_with('/') => {
             (format!("{scheme}://{host}{}", request.uri), host)
         }
@@ -104,13 +125,44 @@ pub fn read(request: &Parts, local: &LocalHost, site: Option<&Site>) -> Result<T
         _ => return Err(form(&request.uri)),
     };
     let url = CanonicalUrl::parse(&text, local).map_err(BadTarget::Url)?;
-    if site.is_some_and(|site| url.is_local() || !site.has(&url)) {
+    let misdirected = match door {
+        Door::Plain => false,
+        Door::Secured => !is_whole && !url.is_local(),
+        Door::Site(site) => url.is_local() || !site.has(&url),
+    };
+    if misdirected {
         return Err(BadTarget::Misdirected(spelled.to_owned()));
     }
     if url.is_local() {
         return Ok(Target::Own(url));
     }
     resource(url, spelled, &request.uri).map(Target::Resource)
+}
+
+/// The host of an HTTP/2 request whose target has none. Where both `:authority` and `Host` are
+/// there, they are the same (RFC 9113 §8.3.1), and nobody's name is in them.
+fn authority_or_host(request: &Parts) -> Result<Option<&str>, BadTarget> {
+    let authority = request.uri.authority().map(Authority::as_str);
+    let host = match host_field(&request.headers, request.version) {
+        Err(BadTarget::NoHost) if authority.is_some() => return checked(authority).map(|_| None),
+        host => host?,
+    };
+    match (checked(authority)?, host) {
+        (Some(authority), Some(host)) if !host.eq_ignore_ascii_case(authority) => {
+            let (authority, host) = (authority.to_owned(), host.to_owned());
+            Err(BadTarget::TwoHosts { authority, host })
+        }
+        (Some(_), _) => Ok(None),
+        (None, host) => Ok(host),
+    }
+}
+
+/// An authority without user and password, which HTTP/2 does not allow there.
+fn checked(authority: Option<&str>) -> Result<Option<&str>, BadTarget> {
+    match authority {
+        Some(named) if named.contains('@') => Err(BadTarget::Credentials),
+        authority => Ok(authority),
+    }
 }
 
 /// The resource a URL names, for requests of our own.
@@ -179,6 +231,7 @@ fn form(uri: &Uri) -> BadTarget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proxy::site::Site;
     use hyper::Request;
 
     fn parts(line: &str, hosts: &[&str]) -> Parts {
@@ -191,7 +244,7 @@ mod tests {
     }
 
     fn shown(line: &str, hosts: &[&str]) -> String {
-        match read(&parts(line, hosts), &LocalHost::default(), None) {
+        match read(&parts(line, hosts), &LocalHost::default(), &Door::Plain) {
             Ok(Target::Own(url)) => format!("own {}", url.path()),
             Ok(Target::Tunnel(origin)) => format!("tunnel {origin}"),
             Ok(Target::Everything) => "everything".to_owned(),
@@ -273,12 +326,13 @@ mod tests {
     #[test]
     fn inside_a_connection_everything_is_of_its_site() {
         let site = Site::of("H.example", 8443, &LocalHost::default()).unwrap();
+        let door = Door::Site(site.into());
         let shown = |line: &str, hosts: &[&str]| {
             let mut request = parts(line, hosts);
             if hosts.is_empty() {
                 request.version = Version::HTTP_10;
             }
-            match read(&request, &LocalHost::default(), Some(&site)) {
+            match read(&request, &LocalHost::default(), &door) {
                 Ok(Target::Resource(resource)) => {
                     format!("{} {}", resource.url.as_str(), resource.host.to_str().unwrap())
                 }
@@ -303,6 +357,66 @@ mod tests {
             ),
         ] {
             assert_eq!(shown(line, hosts), want, "{line} {hosts:?}");
+        }
+    }
+
+    #[test]
+    fn with_http_2_host_and_authority_agree() {
+        let site = Site::of("H.example", 8443, &LocalHost::default()).unwrap();
+        let inside = Door::Site(site.into());
+        let shown = |line: &str, hosts: &[&str], door: &Door| {
+            let mut request = parts(line, hosts);
+            request.version = Version::HTTP_2;
+            match read(&request, &LocalHost::default(), door) {
+                Ok(Target::Own(url)) => format!("own {}", url.as_str()),
+                Ok(Target::Tunnel(origin)) => format!("tunnel {origin}"),
+                Ok(Target::Everything) => "everything".to_owned(),
+                Ok(Target::Resource(resource)) => {
+                    format!("{} {}", resource.url.as_str(), resource.host.to_str().unwrap())
+                }
+                Err(error) => format!("! {error}"),
+            }
+        };
+        let differs = "! the request names the host \"h.example:8443\", and \"i.example\" in its \
+                       Host field";
+        let user = "! the host of the request has a user or a password before it";
+        let other = "! \"i.example:8443\" is not the host that this connection was opened for";
+        for (line, hosts, want) in [
+            ("GET https://h.example:8443/x", &[][..], "https://h.example:8443/x h.example:8443"),
+            (
+                "GET https://H.example:8443/",
+                &["h.EXAMPLE:8443"],
+                "https://h.example:8443/ H.example:8443",
+            ),
+            ("GET /x", &["h.example:8443"], "https://h.example:8443/x h.example:8443"),
+            ("GET https://h.example:8443/", &["i.example"], differs),
+            (
+                "GET https://h.example:8443/",
+                &["a", "b"],
+                "! the request has more than one Host field",
+            ),
+            ("GET https://u:p@h.example:8443/", &[], user),
+            ("GET https://i.example:8443/", &[], other),
+            (
+                "GET http://h.example:8443/",
+                &[],
+                "! \"h.example:8443\" is not the host that this connection was opened for",
+            ),
+            ("GET /x", &[], "! the request has no Host field"),
+            ("OPTIONS https://h.example:8443/*", &[], "https://h.example:8443/* h.example:8443"),
+            ("CONNECT h.example:8443", &[], "! a connection inside a connection is not possible"),
+        ] {
+            assert_eq!(shown(line, hosts, &inside), want, "{line} {hosts:?}");
+        }
+        for (line, hosts, want) in [
+            ("GET https://localhost:8080/queue/", &[][..], "own https://localhost:8080/queue/"),
+            ("GET http://localhost:8080/", &[], "own http://localhost:8080/"),
+            ("GET /queue/", &["localhost:8080"], "own https://localhost:8080/queue/"),
+            ("GET /queue/", &["i.example:8443"], other),
+            ("GET http://i.example/", &[], "http://i.example/ i.example"),
+            ("CONNECT i.example:443", &[], "tunnel i.example:443"),
+        ] {
+            assert_eq!(shown(line, hosts, &Door::Secured), want, "{line} {hosts:?}");
         }
     }
 

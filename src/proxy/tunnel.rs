@@ -21,6 +21,8 @@ use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::pages::message::Message;
+use crate::server::client_io::ClientIo;
+use crate::server::front;
 use crate::upstream::{Failure, Origin};
 
 /// Lets the client through to us or to the origin, or says why not. Both run in a task of their own
@@ -33,11 +35,11 @@ pub(super) async fn open(
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let host_port = origin.to_string();
-    if !daemon.config().tunnel.ports.contains(origin.port) {
-        return reply::message(daemon, mode, &Message::PortBlocked { host_port: &host_port });
-    }
+    let is_open = daemon.config().tunnel.ports.contains(origin.port);
+    let blocked = || reply::message(daemon, mode, &Message::PortBlocked { host_port: &host_port });
     let site = match Site::of(&origin.host, origin.port, &daemon.local) {
         Ok(site) => site,
+        Err(_) if !is_open => return blocked(),
         Err(error) => {
             let detail = error_chain(&error);
             return reply::message(daemon, mode, &Message::BadRequest { detail: &detail });
@@ -47,6 +49,16 @@ pub(super) async fn open(
     let plan = plan(&daemon.config(), &site, has_rejected(daemon, mode, visitor.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
     match plan {
+        Plan::Ourselves if visitor.nested => {
+            let detail = "this connection leads to the proxy already";
+            return reply::message(daemon, mode, &Message::BadRequest { detail });
+        }
+        Plan::Ourselves => {
+            let (upgrade, host) = (hyper::upgrade::on(&mut request), site.host().to_owned());
+            daemon.tasks.spawn(front::open_nested(Arc::clone(daemon), upgrade, visitor, host));
+            return Response::new(body::empty());
+        }
+        _ if !is_open => return blocked(),
         Plan::Intercept => {
             let intercepted = Intercepted { daemon: Arc::clone(daemon), visitor, origin, site };
             daemon.tasks.spawn(intercepted.run(hyper::upgrade::on(&mut request)));
@@ -104,12 +116,16 @@ pub(super) enum Switch {
     No,
     Tunnel,
     Upgrade,
+    /// The same over HTTP/2, where the connection goes on in any case.
+    WebSocket,
 }
 
 impl Switch {
     /// What `request` asks for.
     pub(super) fn asked<B>(request: &Request<B>) -> Self {
-        if request.method() == Method::CONNECT {
+        if request.extensions().get::<hyper::ext::Protocol>().is_some() {
+            Self::WebSocket
+        } else if request.method() == Method::CONNECT {
             Self::Tunnel
         } else if request.headers().contains_key(UPGRADE) {
             Self::Upgrade
@@ -124,7 +140,7 @@ impl Switch {
     /// the answer will be. So nothing that comes after it may be read as another request.
     pub(super) fn close_unless_granted<B>(self, response: &mut Response<B>) {
         let granted = match self {
-            Self::No => true,
+            Self::No | Self::WebSocket => true,
             Self::Tunnel => response.status().is_success(),
             Self::Upgrade => response.status() == StatusCode::SWITCHING_PROTOCOLS,
         };
@@ -149,9 +165,11 @@ pub(super) async fn splice(
 async fn splice_after(
     first: &[u8],
     daemon: &Daemon,
-    mut client: impl AsyncRead + AsyncWrite + Unpin,
+    client: impl AsyncRead + AsyncWrite + Unpin,
     mut origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
+    // A stream of HTTP/2 has no clock of its own for a client that does not read.
+    let mut client = ClientIo::new(client, daemon.config().options.socket_timeout);
     let mut mode = daemon.mode.watch();
     let copy = async {
         origin.write_all(first).await?;

@@ -11,12 +11,16 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_rustls::server::TlsStream;
 use tracing::{Instrument, debug, debug_span};
 
 use super::client_io::ClientIo;
+use super::places::Place;
+use super::{front, http2};
 use crate::daemon::{Connected, Daemon};
-use crate::proxy::site::Site;
+use crate::proxy::site::{Door, Site};
 use crate::proxy::{self, Client};
+use crate::tls::leaf::HTTP_2;
 
 /// The largest head of a request that is read, in bytes, with its fields. A URL may be of any
 /// length that fits.
@@ -30,19 +34,54 @@ const MAX_REQUEST_FIELDS: usize = 256;
 pub struct Visitor {
     /// The other end.
     pub peer: SocketAddr,
-    /// The site it was opened for with CONNECT, if it is answered by us.
-    pub site: Option<Arc<Site>>,
+    /// The way it came in.
+    pub door: Door,
+    /// Whether it came to our port through a connection that was opened here with CONNECT.
+    pub nested: bool,
     /// Its place among all clients, held for as long as anything of its connection is under way: a
     /// tunnel counts as much as a request.
     _connected: Arc<Connected>,
+    /// Its place among all streams, if it is one stream of a connection; held just as long.
+    _place: Option<Arc<Place>>,
 }
 
 impl Visitor {
     /// The same client, inside a connection to `site`.
     #[must_use]
-    pub fn at(mut self, site: Arc<Site>) -> Self {
-        self.site = Some(site);
-        self
+    pub fn at(self, site: Arc<Site>) -> Self {
+        Self { door: Door::Site(site), ..self }
+    }
+
+    /// The same client, at our own port again, through a connection that was opened there.
+    #[must_use]
+    pub fn nested(self) -> Self {
+        Self { nested: true, ..self }
+    }
+
+    /// The same client, inside TLS that it speaks with our own port.
+    #[must_use]
+    pub fn secured(self) -> Self {
+        Self { door: Door::Secured, ..self }
+    }
+
+    /// The same client, as one stream of its connection.
+    #[must_use]
+    pub fn in_stream(self, place: Place) -> Self {
+        Self { _place: Some(Arc::new(place)), ..self }
+    }
+}
+
+/// What is spoken on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    Http1,
+    Http2,
+}
+
+impl Spoken {
+    /// What was agreed on in the handshake (RFC 7301).
+    pub(crate) fn inside<T>(stream: &TlsStream<T>) -> Self {
+        if stream.get_ref().1.alpn_protocol() == Some(HTTP_2) { Self::Http2 } else { Self::Http1 }
     }
 }
 
@@ -58,27 +97,39 @@ pub(super) async fn serve(
     if let Err(error) = stream.set_nodelay(true) {
         return debug!(%peer, %error, "the client has left already");
     }
-    let visitor = Visitor { peer, site: None, _connected: connected };
-    let served = speak(&daemon, stream, visitor);
-    if let Err(error) = served.instrument(debug_span!("connection", %peer)).await {
-        // A client that leaves in the middle is nobody's fault and nothing to act on.
-        debug!(%peer, error = crate::error_chain::error_chain(&error), "connection ended");
-    }
+    let visitor =
+        Visitor { peer, door: Door::Plain, nested: false, _connected: connected, _place: None };
+    front::open(&daemon, stream, visitor).instrument(debug_span!("connection", %peer)).await;
 }
 
-/// Speaks HTTP/1.1 on `stream` until its client leaves, is silent for too long, or the daemon stops
+/// Speaks HTTP on `stream` until its client leaves, is silent for too long, or the daemon stops
 /// and its request under way is done. Dropping it closes the connection.
 ///
 /// # Errors
 ///
 /// What ended it, if not its client in good order.
-pub(crate) async fn speak<T>(daemon: &Arc<Daemon>, stream: T, visitor: Visitor) -> hyper::Result<()>
+pub(crate) async fn speak<T>(
+    daemon: &Arc<Daemon>,
+    stream: T,
+    spoken: Spoken,
+    visitor: Visitor,
+) -> hyper::Result<()>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    match spoken {
+        Spoken::Http1 => speak_http1(daemon, stream, visitor).await,
+        Spoken::Http2 => http2::serve(daemon, stream, visitor).await,
+    }
+}
+
+async fn speak_http1<T>(daemon: &Arc<Daemon>, stream: T, visitor: Visitor) -> hyper::Result<()>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let options = &daemon.config().options;
     let io = ClientIo::new(stream, options.socket_timeout).gated();
-    let client = Client { interims: io.interims(), visitor };
+    let client = Client { interims: Some(io.interims()), visitor };
     let handler = Arc::clone(daemon);
     let service = service_fn(move |request| {
         let (daemon, client) = (Arc::clone(&handler), client.clone());

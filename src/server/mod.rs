@@ -3,9 +3,13 @@
 pub mod client_io;
 pub mod connection;
 pub mod control;
+pub(crate) mod front;
 mod gate;
+mod http2;
 pub mod listener;
+pub mod places;
 mod run;
+mod streams;
 pub mod tasks;
 
 pub use run::{Refusal, Start, run};

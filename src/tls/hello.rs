@@ -7,7 +7,7 @@ use rustls::server::{Accepted, Acceptor};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout_at};
 
-use super::leaf::HTTP_1_1;
+use super::leaf::{HTTP_1_1, HTTP_2};
 
 /// How long a client may be silent before it counts as one that waits for its origin to speak
 /// first, as mail and SSH do.
@@ -77,11 +77,11 @@ pub fn name(hello: &Accepted) -> Option<String> {
     hello.client_hello().server_name().map(str::to_ascii_lowercase)
 }
 
-/// Whether the client would speak HTTP/1.1 inside: it says so, or nothing.
+/// Whether the client would speak HTTP inside: it says so, or nothing.
 #[must_use]
-pub fn speaks_http_1_1(hello: &Accepted) -> bool {
-    let hello = hello.client_hello();
-    hello.alpn().is_none_or(|mut offered| offered.any(|protocol| protocol == HTTP_1_1))
+pub fn speaks_http(hello: &Accepted) -> bool {
+    let is_http = |protocol: &[u8]| [HTTP_1_1, HTTP_2].contains(&protocol);
+    hello.client_hello().alpn().is_none_or(|mut offered| offered.any(is_http))
 }
 
 #[cfg(test)]
@@ -126,7 +126,7 @@ mod tests {
             let opening = opening(&hello.chunks(size).collect::<Vec<_>>()).await;
             let accepted = opening.hello.unwrap();
             assert_eq!(name(&accepted).as_deref(), Some("www.example.org"), "{size}");
-            assert!(speaks_http_1_1(&accepted));
+            assert!(speaks_http(&accepted));
             assert_eq!(opening.bytes, hello);
         }
     }
@@ -134,9 +134,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn names_and_protocols_are_as_offered() {
         let address = opening(&[&client_hello("127.0.0.1", &[])]).await.hello.unwrap();
-        assert_eq!((name(&address), speaks_http_1_1(&address)), (None, true));
-        let h2 = opening(&[&client_hello("h.example", &[b"h2"])]).await.hello.unwrap();
-        assert!(!speaks_http_1_1(&h2));
+        assert_eq!((name(&address), speaks_http(&address)), (None, true));
+        for (offered, want) in [
+            (&[&b"h2"[..]][..], true),
+            (&[b"http/1.1"], true),
+            (&[b"acme-tls/1", b"h2"], true),
+            (&[b"acme-tls/1"], false),
+        ] {
+            let hello = opening(&[&client_hello("h.example", offered)]).await.hello.unwrap();
+            assert_eq!(speaks_http(&hello), want, "{offered:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -17,7 +17,7 @@ use rcgen::{
 };
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::server::NoServerSessionStorage;
+use rustls::server::{NoServerSessionStorage, ResolvesServerCertUsingSni};
 use rustls::sign::{CertifiedKey, SigningKey, SingleCertAndKey};
 use time::OffsetDateTime;
 
@@ -38,6 +38,9 @@ const MAX_COMMON_NAME: usize = 64;
 
 /// The protocols spoken inside (RFC 7301).
 pub const HTTP_1_1: &[u8] = b"http/1.1";
+
+/// The other one, which is preferred.
+pub const HTTP_2: &[u8] = b"h2";
 
 /// Makes certificates, and keeps the last ones.
 pub struct Leaves {
@@ -137,7 +140,7 @@ impl Leaves {
             .map_err(BadAuthority::Tls)?
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(SingleCertAndKey::from(presented)));
-        config.alpn_protocols = vec![HTTP_1_1.to_vec()];
+        config.alpn_protocols = vec![HTTP_2.to_vec(), HTTP_1_1.to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(Arc::new(config))
@@ -166,6 +169,21 @@ impl Leaves {
         params.serial_number = Some(serial()?);
         Ok(authority.sign(&params, &self.key)?.der().clone())
     }
+}
+
+/// How to speak TLS with a client that asks for a host we are not: it is told so (`access_denied`),
+/// and shown no certificate.
+///
+/// # Errors
+///
+/// [`BadAuthority`] when the cryptography has no protocol version, which it has.
+pub fn refusing() -> Result<Arc<ServerConfig>, BadAuthority> {
+    let config = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(BadAuthority::Tls)?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(ResolvesServerCertUsingSni::new()));
+    Ok(Arc::new(config))
 }
 
 /// The host as certificates name it (RFC 5280 §4.2.1.6).

@@ -7,8 +7,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-
 use super::PATIENCE;
 use super::wire::{Broken, Fields, Framing, Reader};
 
@@ -93,6 +91,12 @@ impl Client {
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         let writer = Box::new(stream.try_clone().unwrap());
         Self { writer, reader: Reader::new(Box::new(stream)), tcp: None }
+    }
+
+    /// The connection itself; what was read and not used is lost.
+    #[track_caller]
+    pub(crate) fn into_tcp(self) -> TcpStream {
+        self.tcp.expect("it is a TCP connection")
     }
 
     /// Waits at most so long for the next bytes.
@@ -220,7 +224,7 @@ pub(crate) fn authority(url: &str) -> &str {
 }
 
 /// Both ends of a TLS connection are one state; each half takes it for the time of one call.
-struct TlsHalf(Arc<Mutex<StreamOwned<ClientConnection, TcpStream>>>);
+struct TlsHalf(Arc<Mutex<super::http2::Secured>>);
 
 impl Read for TlsHalf {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -260,24 +264,13 @@ impl Client {
         plain.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
         let head = plain.head().ok().flatten().expect("an answer to CONNECT");
         assert_eq!(head.status, 200, "CONNECT {target}");
-        let mut roots = RootCertStore::empty();
-        if !tls.authority.is_empty() {
-            roots.add(tls.authority.to_vec().into()).unwrap();
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = tls.alpn.iter().map(|protocol| protocol.to_vec()).collect();
-        let name = name.to_owned().try_into().unwrap();
-        let mut connection = ClientConnection::new(Arc::new(config), name).unwrap();
-        let mut stream = plain.tcp.take().expect("it is a TCP connection");
-        while connection.is_handshaking() {
-            connection.complete_io(&mut stream)?;
-        }
-        let both = Arc::new(Mutex::new(StreamOwned::new(connection, stream)));
+        Self::secured(plain.into_tcp(), name, tls)
+    }
+
+    /// Speaks TLS with whoever is at the other end of `stream`, asking for `name`.
+    pub(crate) fn secured(stream: TcpStream, name: &str, tls: Tls<'_>) -> std::io::Result<Self> {
+        let config = super::http2::tls(tls.authority, tls.alpn);
+        let both = Arc::new(Mutex::new(super::http2::secure(stream, name, config)?));
         let writer = Box::new(TlsHalf(Arc::clone(&both)));
         Ok(Self { writer, reader: Reader::new(Box::new(TlsHalf(both))), tcp: None })
     }

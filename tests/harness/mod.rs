@@ -4,6 +4,8 @@ pub(crate) mod client;
 pub(crate) mod daemon;
 pub(crate) mod faults;
 pub(crate) mod form;
+pub(crate) mod frames;
+pub(crate) mod http2;
 pub(crate) mod origin;
 pub(crate) mod site;
 pub(crate) mod tls;

@@ -1,0 +1,128 @@
+//! What HTTP/2 says otherwise than HTTP/1.1, put right before a request is looked at and before its
+//! answer is sent. In between nobody needs to know which of them is spoken.
+
+use hyper::body::Body as _;
+use hyper::header::{CONTENT_LENGTH, COOKIE, HeaderValue, TRANSFER_ENCODING};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
+
+use super::body::{self, Body};
+use super::fields::strip_one_hop;
+
+/// Stands among the extensions of a request that brings a body of which no field tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Unframed;
+
+/// Makes a request of HTTP/2 one that HTTP/1.1 could have brought.
+pub(super) fn receive<B: hyper::body::Body>(request: &mut Request<B>) {
+    if request.version() != Version::HTTP_2 {
+        return;
+    }
+    join_cookies(request.headers_mut());
+    let fields = request.headers();
+    let is_framed = fields.contains_key(CONTENT_LENGTH) || fields.contains_key(TRANSFER_ENCODING);
+    if !is_framed && !request.body().is_end_stream() {
+        request.extensions_mut().insert(Unframed);
+    }
+}
+
+/// A browser may send each cookie in a line of its own, so that they can be compressed; whoever
+/// does not speak HTTP/2 gets one line (RFC 9113 §8.2.3).
+fn join_cookies(fields: &mut HeaderMap) {
+    let crumbs: Vec<&[u8]> = fields.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if crumbs.len() < 2 {
+        return;
+    }
+    // The pieces are values, so the whole is one.
+    if let Ok(mut whole) = HeaderValue::from_bytes(&crumbs.join(&b"; "[..])) {
+        whole.set_sensitive(true);
+        fields.insert(COOKIE, whole);
+    }
+}
+
+/// Makes an answer one that HTTP/2 may send: no fields of one connection (RFC 9113 §8.2.2), and no
+/// body where HTTP has none, which hyper sees to on HTTP/1.1 alone.
+pub(super) fn send(asked: &Method, mut response: Response<Body>) -> Response<Body> {
+    strip_one_hop(response.headers_mut());
+    let status = response.status();
+    let has_none = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    if has_none {
+        if status == StatusCode::NO_CONTENT {
+            response.headers_mut().remove(CONTENT_LENGTH);
+        }
+    } else if asked == Method::HEAD {
+        if let Some(length) = response.body().size_hint().exact().filter(|length| *length > 0) {
+            response.headers_mut().entry(CONTENT_LENGTH).or_insert_with(|| length.into());
+        }
+    } else {
+        return response;
+    }
+    response.map(|_left_out| body::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::{BodyExt, Empty, Full};
+    use hyper::body::Bytes;
+    use hyper::header::{CONNECTION, ETAG};
+
+    fn request(version: Version, cookies: &[&str]) -> Request<Full<Bytes>> {
+        let mut request = Request::get("https://h.example/").version(version);
+        for cookie in cookies {
+            request = request.header(COOKIE, *cookie);
+        }
+        request.body(Full::from("body")).unwrap()
+    }
+
+    #[test]
+    fn crumbs_become_one_cookie() {
+        for (version, given, want) in [
+            (Version::HTTP_2, &["a=b", "c=d; e", "f="][..], &["a=b; c=d; e; f="][..]),
+            (Version::HTTP_2, &["a=b"], &["a=b"]),
+            (Version::HTTP_2, &[], &[]),
+            (Version::HTTP_11, &["a=b", "c=d"], &["a=b", "c=d"]),
+        ] {
+            let mut request = request(version, given);
+            receive(&mut request);
+            let found: Vec<_> = request.headers().get_all(COOKIE).iter().collect();
+            assert_eq!(found, want, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_without_length_is_seen() {
+        let is_unframed = |mut request: Request<Full<Bytes>>| {
+            receive(&mut request);
+            request.extensions().get::<Unframed>().is_some()
+        };
+        assert!(is_unframed(request(Version::HTTP_2, &[])));
+        assert!(!is_unframed(request(Version::HTTP_11, &[])));
+        let mut told = request(Version::HTTP_2, &[]);
+        told.headers_mut().insert(CONTENT_LENGTH, 4.into());
+        assert!(!is_unframed(told));
+        assert!(!is_unframed(request(Version::HTTP_2, &[]).map(|_| Full::default())));
+        receive(&mut Request::new(Empty::<Bytes>::new()));
+    }
+
+    #[tokio::test]
+    async fn an_answer_has_a_body_only_where_http_has_one() {
+        for (method, status, length, text) in [
+            (Method::GET, 200, None, "page"),
+            (Method::HEAD, 200, Some("4"), ""),
+            (Method::GET, 204, None, ""),
+            (Method::GET, 304, None, ""),
+            (Method::HEAD, 304, None, ""),
+        ] {
+            let mut response = Response::new(body::whole("page"));
+            *response.status_mut() = StatusCode::from_u16(status).unwrap();
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close, x-hop"));
+            response.headers_mut().insert("x-hop", HeaderValue::from_static("1"));
+            response.headers_mut().insert(ETAG, HeaderValue::from_static("\"1\""));
+            let (parts, body) = send(&method, response).into_parts();
+            let found = parts.headers.get(CONTENT_LENGTH).map(|value| value.to_str().unwrap());
+            assert_eq!(found, length, "{method} {status}");
+            assert_eq!(parts.headers.len(), 1 + usize::from(length.is_some()), "{method} {status}");
+            assert_eq!(body.collect().await.unwrap().to_bytes(), text, "{method} {status}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Our own port, which speaks TLS to who begins with it: the first byte tells.
+//!
+//! ```text
+//! first byte ── 22 ── ClientHello ── a name of ours, or none ── a certificate for it ── HTTP
+//!         │                └──────── any other name ─────────── refused
+//!         └──── any other ───────────────────────────────────────────────────────────── HTTP/1.1
+//! ```
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use rustls::ServerConfig;
+use rustls::server::Accepted;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, join, split};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::StartHandshake;
+use tracing::{debug, warn};
+
+use super::connection::{Spoken, Visitor, speak};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
+use crate::proxy::site::Site;
+use crate::tls::hello::{self, Opening};
+use crate::tls::leaf::refusing;
+
+/// The first byte of TLS: the type of a record that holds a handshake (RFC 8446 §5.1). No request
+/// begins with it.
+const HANDSHAKE: u8 = 22;
+
+/// Serves a client that has come to our port, to its end.
+pub(super) async fn open(daemon: &Arc<Daemon>, stream: TcpStream, visitor: Visitor) {
+    let mut first = [0];
+    let patience = daemon.config().options.idle_timeout;
+    let peeked = tokio::select! {
+        peeked = timeout(patience, stream.peek(&mut first)) => peeked,
+        () = daemon.tasks.stopping() => return,
+    };
+    match peeked {
+        Ok(Ok(1..)) => {}
+        Ok(Ok(0)) => return,
+        Ok(Err(error)) => return debug!(%error, "the client left before it said anything"),
+        Err(_) => return debug!("the client said nothing"),
+    }
+    if first != [HANDSHAKE] {
+        return tell(speak(daemon, stream, Spoken::Http1, visitor).await);
+    }
+    match stream.local_addr() {
+        Ok(address) => secure(daemon, stream, visitor, &host_of(address)).await,
+        Err(error) => debug!(%error, "the client has left already"),
+    }
+}
+
+/// Serves a client that has asked us for a connection to ourselves, under the name `host`. What is
+/// served inside may be anything but this, so its future has no type of its own.
+pub(crate) fn open_nested(
+    daemon: Arc<Daemon>,
+    upgrade: OnUpgrade,
+    visitor: Visitor,
+    host: String,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        match upgrade.await {
+            Ok(client) => secure(&daemon, TokioIo::new(client), visitor.nested(), &host).await,
+            Err(error) => debug!(%error, "the client left before its connection stood"),
+        }
+    })
+}
+
+/// Reads what the client begins with, and speaks TLS if it does; `host` is what it has connected
+/// to, for when it names nothing.
+async fn secure<T>(daemon: &Arc<Daemon>, mut stream: T, visitor: Visitor, host: &str)
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let opening = tokio::select! {
+        opening = hello::read(&mut stream) => opening,
+        () = daemon.tasks.stopping() => return,
+    };
+    let Opening { bytes, hello } = match opening {
+        Ok(opening) => opening,
+        Err(error) => return debug!(%error, "the client left before it said anything"),
+    };
+    let Some(hello) = hello else {
+        if bytes.is_empty() || bytes.first() == Some(&HANDSHAKE) {
+            return debug!("the client began TLS and did not get far");
+        }
+        let (reader, writer) = split(stream);
+        let again = join(std::io::Cursor::new(bytes).chain(reader), writer);
+        return tell(speak(daemon, again, Spoken::Http1, visitor).await);
+    };
+    let Some(config) = face(daemon, &hello, host) else { return };
+    let handshake = StartHandshake::from_parts(hello, stream).into_stream(config);
+    let patience = daemon.config().options.idle_timeout;
+    let shaken = tokio::select! {
+        shaken = timeout(patience, handshake) => shaken,
+        () = daemon.tasks.stopping() => return,
+    };
+    match shaken {
+        Ok(Ok(stream)) => {
+            let spoken = Spoken::inside(&stream);
+            tell(speak(daemon, stream, spoken, visitor.secured()).await);
+        }
+        Ok(Err(error)) => debug!(%error, "no TLS with the client"),
+        Err(_) => debug!("TLS with the client took too long"),
+    }
+}
+
+/// How to speak TLS with a client: as the name of ours that it asks for, or as the address it has
+/// connected to, and as nobody else.
+fn face(daemon: &Daemon, hello: &Accepted, host: &str) -> Option<Arc<ServerConfig>> {
+    let port = daemon.local.http_port();
+    let name = hello::name(hello);
+    let site = Site::of(name.as_deref().unwrap_or(host), port, &daemon.local);
+    let made = match site {
+        Ok(site) if name.is_none() || daemon.local.has_name(site.host()) => {
+            daemon.faces.leaves.config(site.host(), clock::now())
+        }
+        _ => {
+            debug!(name, "the client asks our port for TLS under a name that is not ours");
+            refusing()
+        }
+    };
+    match made {
+        Ok(config) => Some(config),
+        Err(error) => {
+            let error_text = error_chain(&error);
+            if daemon.faces.is_news(&error) {
+                warn!(error = error_text, "our own pages are not there over TLS");
+            }
+            debug!(error = error_text, "no certificate for a name of ours");
+            None
+        }
+    }
+}
+
+/// An address as a URL has it.
+fn host_of(address: SocketAddr) -> String {
+    match address.ip().to_canonical() {
+        std::net::IpAddr::V4(ip) => ip.to_string(),
+        std::net::IpAddr::V6(ip) => format!("[{ip}]"),
+    }
+}
+
+fn tell(served: hyper::Result<()>) {
+    if let Err(error) = served {
+        // A client that leaves in the middle is nobody's fault and nothing to act on.
+        debug!(error = error_chain(&error), "connection ended");
+    }
+}

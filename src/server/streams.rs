@@ -1,0 +1,302 @@
+//! The streams of one HTTP/2 connection: how many are under way, which client does not read its
+//! answers, and which makes requests only to take them back.
+//!
+//! hyper serves each stream in a future of its own, which it gives to [`Streams`] to run. That
+//! future waits for as long as its client leaves the stream's window shut, and no write to the
+//! socket is tried meanwhile. So the body that is sent ([`Paced`]) tells when a piece of it was
+//! taken and when the next is asked for; a stream that has asked for none for too long is ended.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+use hyper::rt::Executor;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout};
+use tracing::debug;
+
+use super::connection::Visitor;
+use super::tasks::Tasks;
+use crate::proxy::body::Body;
+use crate::upstream::BoxError;
+
+/// The largest piece of a body that is given to HTTP/2 at once, in bytes, which is also its frame.
+/// What it was given it holds until the client takes it, on every stream.
+const PIECE: usize = 16 * 1024;
+
+/// After so many requests that a client took back before they were answered, it is looked whether
+/// that is most of what it does. A browser that leaves a page takes back a hundred or two.
+const MANY_TAKEN_BACK: usize = 500;
+
+tokio::task_local! {
+    /// The pace of the stream whose future is polled: hyper makes the future around our body and
+    /// has no place for it.
+    static PACE: Arc<Pace>;
+}
+
+/// The streams of one connection. Runs their futures in tasks of the daemon.
+#[derive(Clone, Debug)]
+pub(super) struct Streams {
+    tasks: Tasks,
+    patience: Duration,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    active: AtomicUsize,
+    changed: Notify,
+    asked: AtomicUsize,
+    taken_back: AtomicUsize,
+    abused: Notify,
+}
+
+impl Streams {
+    /// None yet; one that stands still for `patience` will be ended.
+    pub(super) fn new(tasks: Tasks, patience: Duration) -> Self {
+        Self { tasks, patience, shared: Arc::default() }
+    }
+
+    /// Resolves when there has been no stream for `patience`.
+    pub(super) async fn idle(&self, patience: Duration) {
+        loop {
+            let changed = self.shared.changed.notified();
+            if self.shared.active.load(Ordering::Acquire) > 0 {
+                changed.await;
+            } else if timeout(patience, changed).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Resolves when the client does little but take its requests back.
+    pub(super) async fn abused(&self) {
+        self.shared.abused.notified().await;
+    }
+
+    /// Counts a request, from now until it is answered.
+    pub(super) fn asked(&self) -> Asked {
+        self.shared.asked.fetch_add(1, Ordering::AcqRel);
+        Asked { shared: Arc::clone(&self.shared), answered: false }
+    }
+}
+
+impl<F> Executor<F> for Streams
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    fn execute(&self, stream: F) {
+        let (active, pace) = (Active::enter(&self.shared), Arc::<Pace>::default());
+        let patience = self.patience;
+        self.tasks.spawn(async move {
+            // Dropping the future of a stream resets it.
+            tokio::select! {
+                () = PACE.scope(Arc::clone(&pace), stream) => {}
+                () = pace.stalled(patience) => debug!("the client does not read a stream"),
+            }
+            drop(active);
+        });
+    }
+}
+
+/// Counts one stream for as long as it lives.
+struct Active(Arc<Shared>);
+
+impl Active {
+    fn enter(shared: &Arc<Shared>) -> Self {
+        shared.active.fetch_add(1, Ordering::AcqRel);
+        shared.changed.notify_waiters();
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        self.0.active.fetch_sub(1, Ordering::AcqRel);
+        self.0.changed.notify_waiters();
+    }
+}
+
+/// A request that is not answered yet. Dropped so, it was taken back.
+#[derive(Debug)]
+pub(super) struct Asked {
+    shared: Arc<Shared>,
+    answered: bool,
+}
+
+impl Asked {
+    /// There is an answer.
+    pub(super) fn answered(mut self) {
+        self.answered = true;
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if self.answered {
+            return;
+        }
+        let taken_back = self.shared.taken_back.fetch_add(1, Ordering::AcqRel) + 1;
+        let asked = self.shared.asked.load(Ordering::Acquire);
+        if taken_back > MANY_TAKEN_BACK && taken_back > asked / 2 {
+            self.shared.abused.notify_one();
+        }
+    }
+}
+
+/// Whether a stream waits for its client, and since when.
+#[derive(Debug, Default)]
+struct Pace {
+    waiting_since: Mutex<Option<Instant>>,
+    given: Notify,
+}
+
+impl Pace {
+    fn set(&self, since: Option<Instant>) {
+        *self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    fn since(&self) -> Option<Instant> {
+        *self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Resolves when the client has taken nothing for `patience`.
+    async fn stalled(&self, patience: Duration) {
+        loop {
+            match self.since() {
+                None => self.given.notified().await,
+                Some(since) => {
+                    sleep_until(since + patience).await;
+                    if self.since() == Some(since) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A body that is sent in small pieces and tells its stream how it gets on. It keeps the place of
+/// its request.
+pub(super) struct Paced {
+    body: Body,
+    /// What is left of the last piece of `body`.
+    rest: Bytes,
+    pace: Option<Arc<Pace>>,
+    _visitor: Visitor,
+}
+
+impl Paced {
+    /// `body`, for the stream whose future is polled now.
+    pub(super) fn new(body: Body, visitor: Visitor) -> Self {
+        let pace = PACE.try_with(Arc::clone).ok();
+        Self { body, rest: Bytes::new(), pace, _visitor: visitor }
+    }
+}
+
+impl hyper::body::Body for Paced {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = &mut *self;
+        if let Some(pace) = &this.pace {
+            pace.set(None);
+        }
+        while this.rest.is_empty() {
+            match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => this.rest = data,
+                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+                },
+                end => return Poll::Ready(end),
+            }
+        }
+        let piece = this.rest.split_to(this.rest.len().min(PIECE));
+        if let Some(pace) = &this.pace {
+            pace.set(Some(Instant::now()));
+            pace.given.notify_one();
+        }
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (left, mut hint) = (self.rest.len(), self.body.size_hint());
+        let left = u64::try_from(left).unwrap_or(u64::MAX);
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper.saturating_add(left));
+        }
+        hint.set_lower(hint.lower().saturating_add(left));
+        hint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_stalls_only_while_its_client_is_waited_for() {
+        let (pace, patience) = (Pace::default(), Duration::from_secs(5));
+        let long = Duration::from_secs(60);
+        assert!(timeout(long, pace.stalled(patience)).await.is_err(), "nothing was given");
+        pace.set(Some(Instant::now()));
+        pace.given.notify_one();
+        let again = async {
+            for _ in 0..10 {
+                tokio::time::sleep(patience / 2).await;
+                pace.set(Some(Instant::now()));
+            }
+            pace.set(None);
+            tokio::time::sleep(long).await;
+        };
+        tokio::select! {
+            () = pace.stalled(patience) => panic!("it moves"),
+            () = again => {}
+        }
+        pace.set(Some(Instant::now()));
+        timeout(long, pace.stalled(patience)).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_idle_when_no_stream_was_there_for_long_enough() {
+        let streams = Streams::new(Tasks::new(), Duration::from_secs(1));
+        let patience = Duration::from_secs(5);
+        let active = Active::enter(&streams.shared);
+        assert!(timeout(patience * 3, streams.idle(patience)).await.is_err());
+        drop(active);
+        let begun = Instant::now();
+        streams.idle(patience).await;
+        assert_eq!(begun.elapsed(), patience);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_most_back_is_told_from_one_that_leaves_a_page() {
+        let streams = Streams::new(Tasks::new(), Duration::from_secs(1));
+        let now = Duration::from_millis(1);
+        for _ in 0..MANY_TAKEN_BACK {
+            drop(streams.asked());
+        }
+        assert!(timeout(now, streams.abused()).await.is_err());
+        for _ in 0..2 * MANY_TAKEN_BACK {
+            streams.asked().answered();
+        }
+        drop(streams.asked());
+        assert!(timeout(now, streams.abused()).await.is_err());
+        for _ in 0..2 * MANY_TAKEN_BACK {
+            drop(streams.asked());
+        }
+        timeout(now, streams.abused()).await.unwrap();
+    }
+}

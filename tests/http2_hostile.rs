@@ -1,0 +1,288 @@
+//! HTTP/2 clients that mean no good: each is stopped or bounded, and the others are served.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::harness::frames::{
+    CALM, CONTINUATION, DATA, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, PING, PROTOCOL,
+    RST_STREAM, SETTINGS, frame, hpack,
+};
+use crate::harness::http2::Http2;
+use crate::harness::{Answer, Gate, eventually, heavy};
+use crate::http2::Stage;
+
+/// How much memory the daemon may have while it is beset, in KiB.
+const MEMORY: u64 = 96 * 1024;
+
+/// The head of a GET for `path` at `host`, as HPACK.
+fn get(host: &str, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
+    let pseudo = [(":method", "GET"), (":scheme", "https"), (":authority", host), (":path", path)];
+    hpack(&[&pseudo, more].concat())
+}
+
+fn frames(stage: &Stage) -> Frames {
+    Frames::inside(stage.daemon.addr(), &stage.host(), &stage.trust)
+}
+
+#[track_caller]
+fn others_are_served(stage: &Stage) {
+    stage.site.origin.say("/other", Answer::html("other"));
+    assert_eq!(stage.client().get("/other", &[]).whole().text(), "other");
+    assert!(stage.daemon.memory_kib() < MEMORY, "{} KiB", stage.daemon.memory_kib());
+}
+
+/// So many requests, each with the frame that takes it back.
+fn taken_back(host: &str, count: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for number in 0..count {
+        let head = get(host, &format!("/r/{number}"), &[]);
+        bytes.extend(frame(HEADERS, END_HEADERS | END_STREAM, 2 * number + 1, &head));
+        bytes.extend(frame(RST_STREAM, 0, 2 * number + 1, &8_u32.to_be_bytes()));
+    }
+    bytes
+}
+
+#[test]
+fn rapid_resets_end_the_connection_and_reach_few_origins() {
+    let stage = Stage::set("");
+    let (mut client, host) = (frames(&stage), stage.host());
+    client.send(&taken_back(&host, 60)).unwrap();
+    assert_eq!(client.until(GOAWAY).error(), CALM);
+    let mut client = frames(&stage);
+    // The other end is gone before all is sent, or read.
+    let _cut = client.send(&taken_back(&host, 5_000));
+    while client.next().is_some() {}
+    stage.daemon.settle();
+    let asked = stage.site.origin.seen().len();
+    assert!(asked < 600, "{asked} requests reached the origin");
+    others_are_served(&stage);
+}
+
+#[test]
+fn resets_one_by_one_end_the_connection_too() {
+    let _alone = heavy();
+    let stage = Stage::set("[options]\nfinish-downloads = false\n");
+    let client = stage.client();
+    let gone = client.run(async {
+        for number in 0..5_000 {
+            let request = client.request("GET", &format!("/r/{number}"), &[]);
+            let Ok((answer, mut stream)) = client.begin(request, true).await else { return true };
+            stream.send_reset(h2::Reason::CANCEL);
+            if answer.await.is_err_and(|error| error.is_io() || error.is_go_away()) {
+                return true;
+            }
+        }
+        false
+    });
+    assert!(gone, "5000 requests were taken back, and nobody minded");
+    others_are_served(&stage);
+}
+
+#[test]
+fn a_header_block_without_end_is_cut_off() {
+    let stage = Stage::set("");
+    let (mut client, host) = (frames(&stage), stage.host());
+    client.send(&frame(HEADERS, END_STREAM, 1, &get(&host, "/flood", &[]))).unwrap();
+    for number in 0..100_000 {
+        let more = hpack(&[(&format!("x-{number}"), "more")]);
+        if client.send(&frame(CONTINUATION, 0, 1, &more)).is_err() {
+            break;
+        }
+        if number == 20 {
+            // By now it has been too much.
+            assert_eq!(client.until(GOAWAY).error(), CALM);
+            break;
+        }
+    }
+    others_are_served(&stage);
+    assert_eq!(stage.site.origin.count("/flood"), 0);
+}
+
+#[test]
+fn a_header_list_may_be_so_large_and_no_larger() {
+    let stage = Stage::set("");
+    stage.site.origin.say("/large", Answer::html("large"));
+    let value = "v".repeat(1_000);
+    let names: Vec<String> = (0..200).map(|number| format!("x-{number}")).collect();
+    let fields: Vec<_> = names.iter().map(|name| (name.as_str(), value.as_str())).collect();
+    let client = stage.client();
+    assert_eq!(client.get("/large", &fields[..50]).whole().status, 200);
+    let refused = client.exchange(client.request("GET", "/large", &fields), None);
+    assert!(refused.is_err() || refused.is_ok_and(|response| response.status == 431));
+    assert_eq!(stage.site.origin.count("/large"), 1);
+    others_are_served(&stage);
+}
+
+#[test]
+fn floods_of_settings_and_pings_cost_no_memory() {
+    let stage = Stage::set("");
+    for flood in [frame(SETTINGS, 0, 0, b""), frame(PING, 0, 0, b"12345678")] {
+        let mut client = frames(&stage);
+        let bytes = flood.repeat(1_000);
+        // Nothing is read, so at some time the daemon reads no more either.
+        client.patience(Duration::from_millis(500));
+        for _ in 0..200 {
+            if client.send(&bytes).is_err() {
+                break;
+            }
+        }
+        others_are_served(&stage);
+    }
+}
+
+#[test]
+fn what_is_no_request_is_refused() {
+    let stage = Stage::set("");
+    stage.site.origin.say("/fine", Answer::html("fine"));
+    let (mut client, host) = (frames(&stage), stage.host());
+    let pseudo = |fields: &[(&str, &str)]| hpack(fields);
+    let whole = [
+        (":method", "GET"),
+        (":scheme", "https"),
+        (":authority", host.as_str()),
+        (":path", "/fine"),
+    ];
+    let without = |name: &str| {
+        hpack(&whole.iter().copied().filter(|(found, _)| *found != name).collect::<Vec<_>>())
+    };
+    let bad = [
+        get(&host, "/fine", &[("connection", "close")]),
+        get(&host, "/fine", &[("transfer-encoding", "chunked")]),
+        get(&host, "/fine", &[("upgrade", "websocket")]),
+        get(&host, "/fine", &[("keep-alive", "5")]),
+        get(&host, "/fine", &[("proxy-connection", "keep-alive")]),
+        get(&host, "/fine", &[("te", "gzip")]),
+        get(&host, "/fine", &[("X-Upper", "case")]),
+        get(&host, "/fine", &[(":path", "/again")]),
+        get(&host, "/fine", &[("content-length", "5")]),
+        get(&host, "", &[]),
+        pseudo(&[("x", "y"), whole[0], whole[1], whole[2], whole[3]]),
+        pseudo(&[whole[0], whole[1], whole[2], whole[3], (":status", "200")]),
+        pseudo(&[whole[0], whole[1], whole[2], whole[3], (":strange", "x")]),
+        without(":method"),
+        without(":scheme"),
+        without(":path"),
+    ];
+    let (mut stream, mut ended) = (1, 0);
+    for head in &bad {
+        client.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, head)).unwrap();
+        let refused = client.until_refused();
+        assert_eq!(refused.error(), PROTOCOL, "{}", String::from_utf8_lossy(head));
+        stream += 2;
+        if refused.kind == GOAWAY {
+            (client, stream, ended) = (frames(&stage), 1, ended + 1);
+        }
+    }
+    assert_eq!(stage.site.origin.count("/fine"), 0);
+    assert!(ended < 4, "most leave the connection as it is: {ended}");
+    // More, or less, than the length that was said.
+    for (said, sent) in [("2", &b"abc"[..]), ("4", b"abc")] {
+        let head = get(&host, "/fine", &[("content-length", said)]);
+        client.send(&frame(HEADERS, END_HEADERS, stream, &head)).unwrap();
+        client.send(&frame(DATA, END_STREAM, stream, sent)).unwrap();
+        assert_eq!(client.until(RST_STREAM).stream, stream, "{said}");
+        stream += 2;
+    }
+    let head = get(&host, "/fine", &[]);
+    client.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &head)).unwrap();
+    assert_eq!(client.until(DATA).payload, b"fine");
+}
+
+#[test]
+fn a_client_that_does_not_read_a_stream_is_ended_there_alone() {
+    let stage = Stage::set("[options]\nsocket-timeout = \"2s\"\n");
+    let door = Gate::new();
+    let wait = std::sync::Arc::clone(&door);
+    stage.site.origin.on("/held", move |exchange| {
+        wait.wait();
+        exchange.answer(&Answer::html("held"))
+    });
+    let mut builder = h2::client::Builder::new();
+    builder.initial_window_size(0);
+    let stream = crate::harness::http2::tunnel(stage.daemon.addr(), &stage.host());
+    let client = Http2::built(stream, &stage.host(), &stage.trust, &builder);
+    let big = format!("/big/{}", 30_000_000);
+    client.run(async {
+        let mut bodies = Vec::new();
+        for _ in 0..20 {
+            let (answer, _) = client.begin(client.request("GET", &big, &[]), true).await.unwrap();
+            bodies.push(answer.await.unwrap().into_body());
+        }
+        for mut body in bodies {
+            // Nothing was taken, so the stream is reset in the end.
+            let error = body.data().await.expect("an end").expect_err("no window was given");
+            assert!(error.is_reset(), "{error}");
+        }
+        // The connection itself is still good.
+        let (answer, _) = client.begin(client.request("HEAD", &big, &[]), true).await.unwrap();
+        assert_eq!(answer.await.unwrap().status(), 200);
+    });
+    assert!(stage.daemon.peak_kib() < MEMORY, "{} KiB", stage.daemon.peak_kib());
+    stage.daemon.settle();
+    let downloads =
+        stage.site.origin.asked(&big).iter().filter(|seen| seen.method == "GET").count();
+    assert_eq!(downloads, 1, "the download itself came to its end");
+    door.open();
+}
+
+#[test]
+fn a_body_that_never_comes_is_given_up() {
+    let stage = Stage::set("[options]\nsocket-timeout = \"1s\"\nhead-timeout = \"1s\"\n");
+    stage.site.origin.on("/form", |exchange| {
+        let body = exchange.body()?.to_vec();
+        exchange.answer(&Answer::new(200, "text/plain", body))
+    });
+    let client = stage.client();
+    for (fields, want) in [(&[("content-length", "10")][..], 408), (&[], 504)] {
+        let status = client.run(async {
+            let request = client.request("POST", "/form", fields);
+            let (answer, mut stream) = client.begin(request, false).await.unwrap();
+            stream.reserve_capacity(3);
+            std::future::poll_fn(|cx| stream.poll_capacity(cx)).await.unwrap().unwrap();
+            stream.send_data(Bytes::from_static(b"abc"), false).unwrap();
+            answer.await.unwrap().status().as_u16()
+        });
+        assert_eq!(status, want, "{fields:?}");
+    }
+    others_are_served(&stage);
+}
+
+#[test]
+fn a_connection_without_streams_ends_and_says_so() {
+    let stage = Stage::set("[options]\nidle-timeout = \"1s\"\n");
+    let mut client = frames(&stage);
+    assert_eq!(client.until(GOAWAY).error(), 0);
+    // It does not even answer the PING that goes with it.
+    eventually("the connection is closed", || stage.daemon.status()["connections"] == 0);
+    // One that says nothing after its handshake.
+    let _silent = crate::harness::http2::secure(
+        crate::harness::http2::tunnel(stage.daemon.addr(), &stage.host()),
+        "127.0.0.1",
+        crate::harness::http2::tls(&stage.trust, &[b"h2"]),
+    )
+    .unwrap();
+    eventually("the other is closed", || stage.daemon.status()["connections"] == 0);
+}
+
+#[test]
+fn a_stop_lets_streams_end() {
+    let mut stage = Stage::set("");
+    let door = Gate::new();
+    let wait = std::sync::Arc::clone(&door);
+    stage.site.origin.on("/held", move |exchange| {
+        wait.wait();
+        exchange.answer(&Answer::html("held"))
+    });
+    let client = stage.client();
+    let text = client.run(async {
+        let (answer, _) = client.begin(client.request("GET", "/held", &[]), true).await.unwrap();
+        eventually("it is asked for", || stage.site.origin.count("/held") == 1);
+        stage.daemon.signal("TERM");
+        eventually("it stops", || stage.daemon.log().contains("stopping"));
+        door.open();
+        crate::harness::http2::receive(answer.await.unwrap()).await.text()
+    });
+    assert_eq!(text, "held");
+    assert!(stage.daemon.ended().success());
+}
