@@ -14,6 +14,8 @@ pub(crate) trait Field: Sized {
     const KIND: &'static str;
     /// See [`Value::MEANING`].
     const MEANING: &'static str;
+    /// See [`Value::IS_SECRET`].
+    const IS_SECRET: bool;
     /// Whether rules may set it.
     const RULES: bool;
     /// Takes the option from the text, or its default.
@@ -30,6 +32,7 @@ pub(crate) trait Field: Sized {
 impl<T: Value> Field for T {
     const KIND: &'static str = T::KIND;
     const MEANING: &'static str = T::MEANING;
+    const IS_SECRET: bool = T::IS_SECRET;
     const RULES: bool = false;
 
     fn take(
@@ -49,6 +52,7 @@ impl<T: Value> Field for T {
 impl<T: Value> Field for Ruled<T> {
     const KIND: &'static str = T::KIND;
     const MEANING: &'static str = T::MEANING;
+    const IS_SECRET: bool = T::IS_SECRET;
     const RULES: bool = true;
 
     fn take(

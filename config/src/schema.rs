@@ -27,6 +27,8 @@ pub struct OptionInfo {
     pub key: &'static str,
     /// Its type, in the words of `docs/options.md`.
     pub kind: &'static str,
+    /// Whether its value is shown to nobody, as that of a password is.
+    pub is_secret: bool,
     /// How a value of that type is written.
     pub meaning: &'static str,
     /// Its default, as the file would write it.
@@ -85,6 +87,7 @@ macro_rules! section {
                     crate::schema::OptionInfo {
                         key: $key,
                         kind: <$Type as crate::field::Field>::KIND,
+                        is_secret: <$Type as crate::field::Field>::IS_SECRET,
                         meaning: <$Type as crate::field::Field>::MEANING,
                         default: $default,
                         rules: <$Type as crate::field::Field>::RULES,

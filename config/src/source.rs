@@ -131,7 +131,7 @@ impl<'a> Source<'a> {
     ) -> Option<(T, Origin)> {
         self.at = at;
         let read = T::read(&Given { option, value }, self)?;
-        let shown = if T::HIDDEN { "(not shown)".to_owned() } else { self.quoted(value) };
+        let shown = if T::IS_SECRET { "(not shown)".to_owned() } else { self.quoted(value) };
         Some((read, Origin { place: self.place(value), shown: shown.into() }))
     }
 
@@ -154,14 +154,15 @@ impl<'a> Source<'a> {
         None
     }
 
-    /// The same for a secret, which no message shows.
-    pub(crate) fn refuse_hidden<T>(
+    /// The same for a value that is shown to nobody.
+    pub(crate) fn refuse_secret<T>(
         &mut self,
         given: &Given<'_>,
         expected: &'static str,
+        because: &str,
     ) -> Option<T> {
-        let (found, because) = ("what is given".to_owned(), String::new());
-        let kind = Kind::BadValue { option: given.option, expected, found, because };
+        let (option, found) = (given.option, "what is there".to_owned());
+        let kind = Kind::BadValue { option, expected, found, because: because.to_owned() };
         self.add(given.value.span(), kind);
         None
     }

@@ -29,8 +29,8 @@ pub(crate) trait Value: Sized {
     const MEANING: &'static str;
     /// What a fault says was expected.
     const EXPECTED: &'static str;
-    /// Whether it is a secret, which nothing shows.
-    const HIDDEN: bool = false;
+    /// Whether a value is shown to nobody, not even in a fault.
+    const IS_SECRET: bool = false;
     /// Reads a value, or tells `source` why not.
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self>;
     /// What of it decides about a URL, for types that are lists of what holds for some URLs.

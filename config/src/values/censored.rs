@@ -125,6 +125,7 @@ fn is_field_value(text: &str) -> bool {
 impl Field for CensoredFields {
     const KIND: &'static str = <Fields as Value>::KIND;
     const MEANING: &'static str = <Fields as Value>::MEANING;
+    const IS_SECRET: bool = false;
     const RULES: bool = true;
 
     fn take(

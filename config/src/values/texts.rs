@@ -149,7 +149,7 @@ impl Value for Secret {
     const KIND: &'static str = "password";
     const MEANING: &'static str = "A password, which is never shown or logged, or `\"\"` for none.";
     const EXPECTED: &'static str = "a password, or \"\" for none";
-    const HIDDEN: bool = true;
+    const IS_SECRET: bool = true;
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let is_password =
@@ -157,7 +157,7 @@ impl Value for Secret {
         match given.value.as_str().filter(is_password) {
             Some("") => Some(Self(None)),
             Some(text) => Some(Self(Some(text.to_owned()))),
-            None => source.refuse_hidden(given, Self::EXPECTED),
+            None => source.refuse_secret(given, Self::EXPECTED, ""),
         }
     }
 }
