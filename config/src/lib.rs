@@ -40,6 +40,7 @@ mod error;
 mod explain;
 mod field;
 mod file;
+mod index;
 mod list;
 mod lookup;
 mod nearest;

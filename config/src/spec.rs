@@ -2,7 +2,7 @@
 
 use crate::{
     parts::UrlParts,
-    wildcard::{self, Shape, Wildcard},
+    wildcard::{self, Wildcard},
 };
 use std::{fmt, str::FromStr};
 use wwwoffle_url::{CanonicalUrl, LocalHost, canonicalise_host};
@@ -168,8 +168,19 @@ impl UrlSpec {
         self.negated
     }
 
-    pub(crate) fn host_shape(&self) -> Shape<'_> {
-        self.host.shape()
+    pub(crate) fn host_pattern(&self) -> &str {
+        self.host.as_str()
+    }
+
+    /// Text that is in path or arguments of each URL that it matches, in upper or lower case.
+    pub(crate) fn required(&self) -> impl Iterator<Item = &str> {
+        // Without what the star of a beginning `/*/` stands for, all the pieces are required still.
+        let path = self.path.iter();
+        let arguments = match &self.arguments {
+            ArgumentsSpec::Like(pattern) => Some(pattern),
+            ArgumentsSpec::Any | ArgumentsSpec::Absent => None,
+        };
+        path.chain(arguments).flat_map(|pattern| pattern.written.as_str().split('*'))
     }
 
     /// The same for a URL already taken apart.

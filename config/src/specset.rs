@@ -1,15 +1,10 @@
 //! Lists of URL-SPECIFICATIONs, in which the first that matches decides.
 
 use crate::{
-    error::Kind, list::entries, parts::UrlParts, place::Place, source::shortened, spec::UrlSpec,
-    wildcard::Shape,
+    error::Kind, index::Index, list::entries, parts::UrlParts, place::Place, source::shortened,
+    spec::UrlSpec,
 };
-use std::{
-    collections::{BTreeSet, HashMap},
-    fmt,
-    path::Path,
-    sync::Arc,
-};
+use std::{fmt, path::Path, sync::Arc};
 use wwwoffle_url::CanonicalUrl;
 
 /// One specification of a list.
@@ -36,9 +31,9 @@ impl Listed {
 /// A list of specifications, in the order they were written.
 ///
 /// The first that matches a URL decides: the URL is meant, or with a `!` is not. One that none
-/// matches is not meant. What a match costs depends on how many specifications could match the host,
+/// matches is not meant. What a match costs depends on how many specifications share what the URL has,
 /// not on how many there are.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct UrlSpecSet {
     listed: Vec<Listed>,
     index: Index,
@@ -82,7 +77,7 @@ impl UrlSpecSet {
     /// The numbers of the specifications that could match, in order.
     pub(crate) fn candidates(&self, url: &UrlParts<'_>) -> Vec<usize> {
         let mut all = Vec::new();
-        self.index.candidates(url.host, |numbers| all.extend_from_slice(numbers));
+        self.index.candidates(url, |numbers| all.extend_from_slice(numbers));
         all.sort_unstable();
         all
     }
@@ -127,7 +122,7 @@ impl UrlSpecSet {
     #[must_use]
     pub fn decide_parts(&self, url: &UrlParts<'_>) -> Option<&Listed> {
         let mut decided: Option<(usize, &Listed)> = None;
-        self.index.candidates(url.host, |numbers| {
+        self.index.candidates(url, |numbers| {
             let earlier = |number: &&usize| decided.is_none_or(|(best, _)| **number < best);
             let found = numbers
                 .iter()
@@ -140,51 +135,18 @@ impl UrlSpecSet {
     }
 }
 
+/// As they are written; the index follows from that.
+impl PartialEq for UrlSpecSet {
+    fn eq(&self, other: &Self) -> bool {
+        self.listed == other.listed
+    }
+}
+
+impl Eq for UrlSpecSet {}
+
 /// What was written, without the index.
 impl fmt::Debug for UrlSpecSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.listed.iter().map(|listed| listed.spec.to_string())).finish()
-    }
-}
-
-/// Numbers of specifications by what they ask of the host, each list in ascending order.
-#[derive(Clone, Default, PartialEq, Eq)]
-struct Index {
-    exact: HashMap<Box<str>, Vec<usize>>,
-    /// By the end of the host.
-    suffixes: HashMap<Box<str>, Vec<usize>>,
-    /// Lengths of those ends that do not begin with a dot: each has to be tried on a host.
-    lengths: BTreeSet<usize>,
-    /// Those that any host may match.
-    others: Vec<usize>,
-}
-
-impl Index {
-    fn add(&mut self, number: usize, spec: &UrlSpec) {
-        let numbers = match spec.host_shape() {
-            Shape::Anything | Shape::Other => &mut self.others,
-            Shape::Exactly(host) => self.exact.entry(host.into()).or_default(),
-            Shape::EndsWith(end) => {
-                if !end.starts_with('.') {
-                    self.lengths.insert(end.len());
-                }
-                self.suffixes.entry(end.into()).or_default()
-            }
-        };
-        numbers.push(number);
-    }
-
-    /// Gives `consider` the lists of all specifications that could match `host`.
-    fn candidates<'a>(&'a self, host: &str, mut consider: impl FnMut(&'a [usize])) {
-        if let Some(numbers) = self.exact.get(host) {
-            consider(numbers);
-        }
-        if !self.suffixes.is_empty() {
-            let dots = host.match_indices('.').map(|(at, _)| at);
-            let lengths = self.lengths.iter().map_while(|length| host.len().checked_sub(*length));
-            let ends = dots.chain(lengths).filter_map(|at| host.get(at..));
-            ends.filter_map(|end| self.suffixes.get(end)).for_each(|numbers| consider(numbers));
-        }
-        consider(&self.others);
     }
 }
