@@ -64,6 +64,22 @@ pub(crate) fn read_included(file: &Path) -> Result<String, FileError> {
     read(file, MAX_CONFIG)
 }
 
+/// Reads a configuration of 2.9.
+pub(crate) fn read_classic(file: &Path) -> Result<String, FileError> {
+    read_bytes(file, MAX_CONFIG).map(from_either)
+}
+
+/// Reads a section of 2.9 that is in a file of its own.
+pub(crate) fn read_classic_list(file: &Path) -> Result<String, FileError> {
+    read_bytes(file, MAX_LIST).map(from_either)
+}
+
+/// Files of 2.9's time are often in Latin-1, of which each byte is a character.
+fn from_either(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect())
+}
+
 /// Why a file gave no text.
 #[derive(Debug)]
 pub(crate) enum FileError {
@@ -94,7 +110,7 @@ impl fmt::Display for FileError {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one file that opens any")]
-fn read(file: &Path, limit: u64) -> Result<String, FileError> {
+fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     // Asked before opening, because opening a named pipe waits for someone to write to it.
     if !fs::metadata(file).map_err(FileError::Io)?.is_file() {
         return Err(FileError::NotRegular);
@@ -106,7 +122,11 @@ fn read(file: &Path, limit: u64) -> Result<String, FileError> {
     if u64::try_from(length).is_ok_and(|length| length > limit) {
         return Err(FileError::TooLarge { limit });
     }
-    String::from_utf8(bytes).map_err(|error| {
+    Ok(bytes)
+}
+
+fn read(file: &Path, limit: u64) -> Result<String, FileError> {
+    String::from_utf8(read_bytes(file, limit)?).map_err(|error| {
         let valid = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
         FileError::NotText { line: 1 + valid.filter(|byte| **byte == b'\n').count() }
     })

@@ -161,7 +161,9 @@ impl Index {
         let words = (self.bits.len() * 2).max(1 << (MIN_BITS - 6));
         self.bits = vec![0; words];
         let keys: Vec<u64> = self.numbers.keys().copied().collect();
-        keys.into_iter().for_each(|key| self.set(key));
+        for key in keys {
+            self.set(key);
+        }
     }
 }
 

@@ -35,6 +35,7 @@
 //! # Ok::<(), wwwoffle_config::Faults>(())
 //! ```
 
+mod classic;
 pub mod describe;
 mod error;
 mod explain;
@@ -61,6 +62,7 @@ mod value;
 mod values;
 mod wildcard;
 
+pub use classic::{Imported, LeftOut};
 pub use error::{Fault, Faults};
 pub use explain::Explained;
 pub use lookup::{Environment, Lookup, NoDirectory};
