@@ -40,7 +40,9 @@ mod error;
 mod explain;
 mod field;
 mod file;
+mod former;
 mod index;
+mod json;
 mod list;
 mod lookup;
 mod nearest;
@@ -63,6 +65,7 @@ mod wildcard;
 
 pub use error::{Fault, Faults};
 pub use explain::Explained;
+pub use former::{FORMER, Former, Now};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
 pub use parts::UrlParts;

@@ -7,7 +7,7 @@ use crate::{
     source::{Given, Source},
     spec::UrlSpec,
     specset::UrlSpecSet,
-    value::{Value, elements},
+    value::{STRINGS_AND_FILES, Value, elements},
 };
 use std::{path::Path, sync::Arc};
 use toml_edit::Value as Toml;
@@ -49,6 +49,10 @@ impl Value for UrlSpecSet {
     const KIND: &'static str = "URL-SPECIFICATIONs";
     const MEANING: &'static str = MEANING;
     const EXPECTED: &'static str = "an array of URL-SPECIFICATIONs, such as [\"*://*.example.org/*\", { file = \"list.txt\" }]";
+
+    fn json() -> String {
+        STRINGS_AND_FILES.to_owned()
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let mut set = Self::default();

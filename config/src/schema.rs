@@ -31,6 +31,8 @@ pub struct OptionInfo {
     pub is_secret: bool,
     /// How a value of that type is written.
     pub meaning: &'static str,
+    /// What a JSON schema says of its type.
+    pub json: fn() -> String,
     /// Its default, as the file would write it.
     pub default: &'static str,
     /// Whether rules may set it for some URLs.
@@ -89,6 +91,7 @@ macro_rules! section {
                         kind: <$Type as crate::field::Field>::KIND,
                         is_secret: <$Type as crate::field::Field>::IS_SECRET,
                         meaning: <$Type as crate::field::Field>::MEANING,
+                        json: <$Type as crate::field::Field>::json,
                         default: $default,
                         rules: <$Type as crate::field::Field>::RULES,
                         effect: crate::schema::Effect::$effect,

@@ -77,7 +77,10 @@ impl UrlSpecSet {
     /// The numbers of the specifications that could match, in order.
     pub(crate) fn candidates(&self, url: &UrlParts<'_>) -> Vec<usize> {
         let mut all = Vec::new();
-        self.index.candidates(url, |numbers| all.extend_from_slice(numbers));
+        self.index.candidates(url, |number| {
+            all.push(number);
+            true
+        });
         all.sort_unstable();
         all
     }
@@ -122,14 +125,18 @@ impl UrlSpecSet {
     #[must_use]
     pub fn decide_parts(&self, url: &UrlParts<'_>) -> Option<&Listed> {
         let mut decided: Option<(usize, &Listed)> = None;
-        self.index.candidates(url, |numbers| {
-            let earlier = |number: &&usize| decided.is_none_or(|(best, _)| **number < best);
-            let found = numbers
-                .iter()
-                .take_while(earlier)
-                .filter_map(|number| Some((*number, self.listed.get(*number)?)))
-                .find(|(_, listed)| listed.spec.matches_parts(url));
-            decided = found.or(decided);
+        self.index.candidates(url, |number| {
+            if decided.is_some_and(|(best, _)| best <= number) {
+                return false;
+            }
+            let listed = self.listed.get(number);
+            match listed.filter(|listed| listed.spec.matches_parts(url)) {
+                Some(listed) => {
+                    decided = Some((number, listed));
+                    false
+                }
+                None => true,
+            }
         });
         decided.map(|(_, listed)| listed)
     }

@@ -93,6 +93,11 @@ pub(crate) enum Verb {
     },
     /// Answer questions about URLs, one JSON object a line, from standard input.
     Url(Url),
+    /// The configuration.
+    Config {
+        #[command(subcommand)]
+        verb: ConfigVerb,
+    },
     /// The certificate authority that browsers have to trust for HTTPS.
     Ca {
         #[command(subcommand)]
@@ -100,6 +105,17 @@ pub(crate) enum Verb {
     },
     /// Stop the daemon, and wait until it has stopped.
     Stop,
+}
+
+/// What to do with the configuration.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// Tell what every option is for a URL, with the file and line that say so.
+    Explain {
+        /// The URL, in any spelling; nothing is asked of it.
+        #[arg(value_name = "URL")]
+        url: String,
+    },
 }
 
 /// What to do with the certificate authority.
@@ -191,6 +207,7 @@ mod tests {
             "rm http://a/",
             "hash http://a/ b",
             "url --localhost a,b --http-port 1 --https-port 2 --localnet *.lan,!www.lan",
+            "config explain http://a/",
             "ca show",
             "ca export --der",
             "ca renew",

@@ -5,6 +5,7 @@ mod args;
 mod authority;
 mod control;
 pub mod environment;
+mod explain;
 mod failure;
 mod files;
 mod list;

@@ -52,7 +52,8 @@ impl Settings<'_> {
         Ok(config.local_host.names.at(port, None))
     }
 
-    fn config(&self) -> Result<Config, Failure> {
+    /// The configuration, whole.
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
         let lookup = Lookup::new(self.config_file.as_deref(), self.environment);
         match Config::find(&lookup) {
             Ok((config, _)) => Ok(config),

@@ -49,6 +49,7 @@ enum Call {
     Status,
     Queue,
     Entries,
+    Schema,
     Mode,
     Retry,
     Delete,
@@ -65,6 +66,7 @@ impl Call {
             "status" => Self::Status,
             "queue" => Self::Queue,
             "entries" => Self::Entries,
+            "config/schema" => Self::Schema,
             "mode" => Self::Mode,
             "queue/retry" => Self::Retry,
             "queue/delete" => Self::Delete,
@@ -78,7 +80,7 @@ impl Call {
     }
 
     fn is_read(self) -> bool {
-        matches!(self, Self::Status | Self::Queue | Self::Entries)
+        matches!(self, Self::Status | Self::Queue | Self::Entries | Self::Schema)
     }
 
     /// The methods it takes.
@@ -140,6 +142,7 @@ async fn carry_out(
         Call::Status => json(caller, &status::status(daemon, caller.mode())),
         Call::Queue => json(caller, &Queue { queue: status::queue(daemon) }),
         Call::Entries => lines(caller, entries::list(daemon, arguments).await?),
+        Call::Schema => schema(caller),
         Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
         Call::Retry => json(caller, &retry(caller, call_body.read().await?).await?),
         Call::Delete => json(caller, &delete(caller, call_body.read().await?).await?),
@@ -283,6 +286,12 @@ fn json(caller: &Caller, value: &impl Serialize) -> Response<Body> {
             caller.other(StatusCode::INTERNAL_SERVER_ERROR, None, body::empty())
         }
     }
+}
+
+/// Every option, for programs that help to edit the configuration.
+fn schema(caller: &Caller) -> Response<Body> {
+    let schema = wwwoffle_config::describe::json_schema();
+    caller.other(StatusCode::OK, Some(JSON), body::whole(schema.into_bytes()))
 }
 
 fn lines(caller: &Caller, lines: Body) -> Response<Body> {
