@@ -39,6 +39,7 @@ pub(crate) enum Kind {
     NotAValue { option: &'static str, kind: &'static str },
     BadValue { option: &'static str, expected: &'static str, found: String, because: String },
     BadLine { found: String, because: ParseSpecError },
+    BadHostsLine { found: String },
     BadHost { found: String, because: ParseHostSpecError },
     BadInclude { found: String, because: String },
     NotRules { section: &'static str },
@@ -146,6 +147,9 @@ impl fmt::Display for Kind {
             }
             Self::BadLine { found, because } => {
                 write!(f, "takes one URL-SPECIFICATION to a line, not {found:?}: {because}")
+            }
+            Self::BadHostsLine { found } => {
+                write!(f, "takes an address and names to a line, not {found:?}")
             }
             Self::BadHost { found, because } => {
                 write!(f, "takes one host to a line, not {found:?}: {because}")

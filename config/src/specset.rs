@@ -4,7 +4,7 @@ use crate::{
     error::Kind, index::Index, list::entries, parts::UrlParts, place::Place, source::shortened,
     spec::UrlSpec,
 };
-use std::{fmt, path::Path, sync::Arc};
+use std::{fmt, net::IpAddr, path::Path, sync::Arc};
 use wwwoffle_url::CanonicalUrl;
 
 /// One specification of a list.
@@ -104,6 +104,36 @@ impl UrlSpecSet {
                 Err(because) => {
                     let found = shortened(spec).into_owned();
                     fault(line, Kind::BadLine { found, because });
+                }
+            }
+        }
+    }
+
+    /// Reads a file of the form of `/etc/hosts`: an address and names to a line. Every page of each name
+    /// is meant. Names of this machine and its networks, which such files begin with, are not.
+    pub(crate) fn add_hosts(
+        &mut self,
+        text: &str,
+        file: &Arc<Path>,
+        mut fault: impl FnMut(usize, Kind),
+    ) {
+        for (line, entry) in entries(text) {
+            let mut words = entry.split_whitespace();
+            let address = words.next().and_then(|word| word.parse::<IpAddr>().ok());
+            let names: Vec<&str> = words.collect();
+            if address.is_none() || names.is_empty() {
+                fault(line, Kind::BadHostsLine { found: shortened(entry).into_owned() });
+                continue;
+            }
+            let is_address = |name: &str| name.parse::<IpAddr>().is_ok();
+            let own = |name: &str| !name.contains('.') || name.starts_with("localhost.");
+            for name in names.into_iter().filter(|name| !own(name) && !is_address(name)) {
+                match UrlSpec::parse(&format!("*://{name}/*")) {
+                    Ok(spec) => self.add(spec, Place { file: Arc::clone(file), line }),
+                    Err(because) => {
+                        let found = shortened(name).into_owned();
+                        fault(line, Kind::BadLine { found, because });
+                    }
                 }
             }
         }

@@ -332,3 +332,36 @@ fn the_first_rule_that_holds_and_sets_the_option_decides() {
         assert_eq!(line(config.offline_options.confirm_requests.decided(&parts)), confirm, "{url}");
     }
 }
+
+#[test]
+fn hosts_files_are_lists_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, hosts) = (dir.path().join("w.conf"), dir.path().join("hosts"));
+    fs::write(&file, "[dont-get]\nurls = [\"!*://ads.test/ok\", { hosts = \"hosts\" }]\n").unwrap();
+    let text = "# ads\n127.0.0.1 localhost localhost.localdomain\n::1 ip6-localhost\n\n\
+                0.0.0.0 0.0.0.0\n0.0.0.0 ads.test www.ads.test # both\n:: Track.test\n";
+    fs::write(&hosts, text).unwrap();
+    let config = Config::load(&file).unwrap();
+    for (url, line) in [
+        ("http://ads.test/x", Some(6)),
+        ("https://www.ads.test:8443/", Some(6)),
+        ("http://track.test/", Some(7)),
+        ("http://ads.test/ok", None),
+        ("http://sub.ads.test/", None),
+        ("http://localhost.localdomain/", None),
+        ("http://0.0.0.0/", None),
+    ] {
+        let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+        let listed = config.dont_get.urls.matches(&url);
+        assert_eq!(listed.map(|listed| listed.place().line()), line, "{url}");
+    }
+    fs::write(&hosts, "0.0.0.0 a.test\nads.test\n0.0.0.0 b%.test\n").unwrap();
+    let told = Config::load(&file).unwrap_err().to_string();
+    let want = format!(
+        "{0}:2: takes an address and names to a line, not \"ads.test\"\n{0}:3: takes one \
+         URL-SPECIFICATION to a line, not \"b%.test\": its host is not one; beyond ASCII it may have \
+         a \"*.\" in front and no other \"*\"",
+        hosts.display()
+    );
+    assert_eq!(told, want);
+}

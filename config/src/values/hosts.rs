@@ -221,6 +221,9 @@ impl HostList {
                     return source.refuse(given, expected, &because.to_string());
                 }
             },
+            Element::Hosts(..) => {
+                return source.refuse(given, expected, "a hosts file is for lists of URLs");
+            }
             Element::List(file, text) => {
                 for (line, entry) in entries(&text) {
                     match entry.parse() {
