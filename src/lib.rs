@@ -1,13 +1,18 @@
 //! The daemon and its command line.
 
+pub mod access;
 pub mod api;
+pub mod certificates;
 pub mod cli;
 pub mod clock;
+pub mod connection;
 pub mod control_path;
 pub mod daemon;
 pub mod error_chain;
 pub mod exit;
 pub mod fetch;
+pub mod info;
+pub mod live;
 pub mod log;
 pub mod mode;
 pub mod own;

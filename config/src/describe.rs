@@ -36,8 +36,10 @@ confirm-requests = false
 from files, which hold them as the section would, without its header. What the section itself sets comes
 first, and so do its rules. A file is found from the directory of the one that names it, and can include more.
 
-The daemon reads the file when it starts. It uses a file only when nothing in it is wrong: otherwise
-every fault is told, each with its line, and the daemon ends with exit status 64.
+The daemon reads the file when it starts, and again when it or a file that it names has changed, on
+SIGHUP, and when it is told to. It uses a file only when nothing in it is wrong. Otherwise every fault
+is told, each with its line: at the start the daemon ends with exit status 64, later the configuration
+before stays in force. What is read only when the daemon starts says so below.
 "#;
 
 const EXAMPLE_INTRODUCTION: &str = r#"# The configuration of wwwoffle: every option, its default commented out. Copy this to

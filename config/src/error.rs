@@ -1,6 +1,8 @@
 //! What is wrong with a configuration, and where.
 
-use crate::{file::FileError, spec::ParseSpecError, values::hosts::ParseHostSpecError};
+use crate::{
+    access::NobodySaid, file::FileError, spec::ParseSpecError, values::hosts::ParseHostSpecError,
+};
 use std::{error, fmt, path::Path, sync::Arc};
 
 /// Faults told of one configuration. More would only scroll the first ones away.
@@ -47,6 +49,7 @@ pub(crate) enum Kind {
     EmptyRule { section: &'static str },
     RuleWithoutUrl,
     RuleForNothing,
+    Open(NobodySaid),
 }
 
 impl Faults {
@@ -145,6 +148,7 @@ impl fmt::Display for Kind {
                 write!(f, "{option:?} takes {expected}, not {found}")?;
                 if because.is_empty() { Ok(()) } else { write!(f, ": {because}") }
             }
+            Self::Open(nobody_said) => write!(f, "{nobody_said}"),
             Self::BadLine { found, because } => {
                 write!(f, "takes one URL-SPECIFICATION to a line, not {found:?}: {because}")
             }

@@ -101,7 +101,7 @@ pub const FORMER: &[Former] = &[
         "StartUp",
         "password",
         "The password is kept as a hash, which `wwwoffle passwd` makes.",
-        None,
+        Some(("startup", "password")),
     ),
     gone(
         "StartUp",
@@ -274,17 +274,12 @@ pub const FORMER: &[Former] = &[
     is(("ModifyHTML", "disable-animated-gif"), ("modify-html", "disable-animated-gif")),
     is(("LocalHost", ""), ("local-host", "names")),
     is(("LocalNet", ""), ("local-net", "hosts")),
-    gone(
-        "AllowedConnectHosts",
-        "",
-        "Who may use the proxy is named by hosts, addresses and networks.",
-        None,
-    ),
+    is(("AllowedConnectHosts", ""), ("allowed-connect-hosts", "hosts")),
     gone(
         "AllowedConnectUsers",
         "",
         "Passwords are kept as hashes, which `wwwoffle passwd` makes.",
-        None,
+        Some(("allowed-connect-users", "users")),
     ),
     is(("DontCache", ""), ("dont-cache", "urls")),
     is(("DontGet", ""), ("dont-get", "urls")),

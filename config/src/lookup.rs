@@ -11,7 +11,7 @@ const OUR_DIRECTORY: &str = "wwwoffle";
 const FILE_NAME: &str = "wwwoffle.conf";
 
 /// Where a configuration for the whole machine lies.
-const SYSTEM_FILE: &str = "/etc/wwwoffle/wwwoffle.conf";
+pub(crate) const SYSTEM_FILE: &str = "/etc/wwwoffle/wwwoffle.conf";
 
 /// Environment variables, as they are set. An empty one counts as unset, and so does a relative
 /// path in one of the XDG variables (XDG Base Directory Specification, section Basics).

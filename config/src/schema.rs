@@ -132,7 +132,7 @@ mod lists;
 mod requests;
 mod secure;
 
-pub use daemon::{LocalNames, LocalNet, Options, Startup};
+pub use daemon::{AllowedHosts, AllowedUsers, LocalNames, LocalNet, Options, Startup};
 pub use fetching::{FetchOptions, IndexOptions, MimeTypes, Purge};
 pub use html::ModifyHtml;
 pub use lists::{Alias, CensorHeader, DontCache, DontCompress, DontGet, Proxy};
@@ -193,6 +193,10 @@ config! {
     local_host: LocalNames,
     /// The machines nearby.
     local_net: LocalNet,
+    /// Which machines may use this proxy.
+    allowed_hosts: AllowedHosts,
+    /// Who may use this proxy.
+    allowed_users: AllowedUsers,
     /// Connections opened with CONNECT.
     tunnel: Tunnel,
     /// What is read and kept of HTTPS.

@@ -3,12 +3,15 @@
 
 mod args;
 mod authority;
+mod config;
 mod control;
 pub mod environment;
 mod explain;
 mod failure;
 mod files;
+mod info;
 mod list;
+mod passwd;
 mod progress;
 mod settings;
 mod url;
@@ -24,7 +27,7 @@ use std::{
 
 use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use wwwoffle_config::{Config, Environment};
+use wwwoffle_config::Environment;
 
 use self::{
     args::{Arguments, Verb},
@@ -32,6 +35,7 @@ use self::{
     settings::Settings,
 };
 use crate::exit::ExitStatus;
+use crate::live::Live;
 use crate::mode::Mode;
 
 /// Where a verb reads and writes.
@@ -44,6 +48,8 @@ pub struct Terminal<'a> {
     pub stderr: &'a mut dyn Write,
     /// Whether standard output is a terminal, where progress may be drawn.
     pub live: bool,
+    /// Whether standard input is one, where a person types.
+    pub typed: bool,
 }
 
 impl fmt::Debug for Terminal<'_> {
@@ -55,8 +61,8 @@ impl fmt::Debug for Terminal<'_> {
 /// What the daemon is to be run with.
 #[derive(Debug)]
 pub struct ServeOptions {
-    /// The configuration.
-    pub config: Config,
+    /// The configuration, and where it is read again.
+    pub live: Live,
     /// The spool: as typed, configured, or by the environment.
     pub spool: PathBuf,
     /// Where to listen: as typed or configured.

@@ -2,11 +2,12 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use wwwoffle_config::{Config, Environment, Lookup};
+use wwwoffle_config::{Config, Environment, Faults, Loaded, Lookup, load};
 use wwwoffle_url::LocalHost;
 
 use super::{ServeOptions, args::Serve, control::Control, failure::Failure};
 use crate::exit::ExitStatus;
+use crate::live::Live;
 
 /// What all verbs share. The configuration is read when a verb needs it.
 #[derive(Debug)]
@@ -19,7 +20,9 @@ pub(crate) struct Settings<'a> {
 impl Settings<'_> {
     /// What the daemon is to be run with.
     pub(crate) fn serve_options(&self, typed: Serve) -> Result<ServeOptions, Failure> {
-        let config = self.config()?;
+        let lookup = self.lookup();
+        let (loaded, watch) = load(&lookup);
+        let Loaded { text, config, .. } = loaded.map_err(|faults| refused(&faults))?;
         let spool = match typed.spool {
             Some(spool) => spool,
             None => self.spool_of(&config)?,
@@ -29,7 +32,8 @@ impl Settings<'_> {
         } else {
             typed.listen
         };
-        Ok(ServeOptions { config, spool, listen, mode: typed.mode })
+        let live = Live::new(lookup, config, text.text, watch);
+        Ok(ServeOptions { live, spool, listen, mode: typed.mode })
     }
 
     /// The daemon the verbs speak to. With `--spool` no configuration is needed to find it.
@@ -54,11 +58,13 @@ impl Settings<'_> {
 
     /// The configuration, whole.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
-        let lookup = Lookup::new(self.config_file.as_deref(), self.environment);
-        match Config::find(&lookup) {
-            Ok((config, _)) => Ok(config),
-            Err(faults) => Err(Failure::Said(ExitStatus::BadConfig, faults.to_string())),
-        }
+        let found = Config::find(&self.lookup());
+        found.map(|(config, _)| config).map_err(|faults| refused(&faults))
+    }
+
+    /// Which file is the configuration.
+    pub(crate) fn lookup(&self) -> Lookup {
+        Lookup::new(self.config_file.as_deref(), self.environment)
     }
 
     fn spool_of(&self, config: &Config) -> Result<PathBuf, Failure> {
@@ -71,4 +77,9 @@ impl Settings<'_> {
             .resolve(self.environment)
             .map_err(|error| Failure::Said(ExitStatus::BadSpool, error.to_string()))
     }
+}
+
+/// The exit status for a faulty configuration, and all that is wrong with it.
+pub(super) fn refused(faults: &Faults) -> Failure {
+    Failure::Said(ExitStatus::BadConfig, faults.to_string())
 }

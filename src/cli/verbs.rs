@@ -14,11 +14,11 @@ use rustix::{
 use super::{
     Terminal,
     args::{ConfigVerb, Verb},
-    authority,
+    authority, config,
     control::{Control, misunderstood},
     explain,
     failure::Failure,
-    files, list,
+    files, info, list, passwd,
     progress::Progress,
     settings::Settings,
     url,
@@ -62,11 +62,14 @@ pub(crate) fn run(
         Verb::Config { verb: ConfigVerb::Explain { url } } => {
             explain::run(&url, settings, terminal)
         }
+        Verb::Config { verb } => config::run(verb, settings, terminal),
         Verb::Ca { verb } => authority::run(verb, settings, terminal),
         Verb::Stop => stop(&settings.control()?, terminal),
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
         Verb::Cat { headers, url } => files::cat(&url, headers, settings, terminal),
+        Verb::Info { json, url } => info::print(&url, json, settings, terminal),
         Verb::Ls { json, what } => list::list(what.as_deref(), json, settings, terminal),
+        Verb::Passwd { user } => passwd::passwd(user.as_deref(), terminal),
         Verb::Url(local) => url::answer(&local, terminal),
     }
 }

@@ -4,6 +4,8 @@ use hyper::{Response, StatusCode};
 use jiff::Timestamp;
 
 use super::caller::Caller;
+use super::certificate;
+use super::info;
 use super::status;
 use crate::clock;
 use crate::pages::authority::{self, Trust};
@@ -28,6 +30,10 @@ pub(super) enum Local {
     AuthorityPem,
     /// Its certificate in DER.
     AuthorityDer,
+    /// A certificate that was refused, and how to allow it.
+    Certificate,
+    /// What is known of one URL.
+    Info,
     /// The stylesheet.
     Style,
     /// How a browser reaches us.
@@ -48,6 +54,8 @@ impl Local {
             "/ca" | "/ca/" => Self::Authority,
             "/ca.pem" => Self::AuthorityPem,
             "/ca.crt" => Self::AuthorityDer,
+            "/certificate" => Self::Certificate,
+            "/info" | "/info/" => Self::Info,
             "/style.css" => Self::Style,
             "/proxy.pac" | "/wpad.dat" => Self::ProxySettings,
             "/robots.txt" => Self::Robots,
@@ -58,7 +66,11 @@ impl Local {
 }
 
 /// Makes the page.
-pub(super) fn answer(caller: &Caller, page: Local) -> Response<Body> {
+pub(super) async fn answer(
+    caller: &Caller,
+    page: Local,
+    arguments: Option<&str>,
+) -> Response<Body> {
     let (daemon, shell) = (&caller.daemon, &caller.shell);
     match page {
         Local::Welcome => {
@@ -80,6 +92,8 @@ pub(super) fn answer(caller: &Caller, page: Local) -> Response<Body> {
             let der = body::whole(daemon.faces.authority.der().to_vec());
             caller.other(StatusCode::OK, Some(CERTIFICATE), der)
         }
+        Local::Certificate => certificate::show(caller, arguments),
+        Local::Info => info::show(caller, arguments).await,
         Local::Style => caller.page(style(&daemon.templates)),
         Local::ProxySettings => {
             let config = daemon.config();

@@ -11,9 +11,11 @@
 //! every link and form in them names the whole local address.
 
 pub mod authority;
+pub mod certificates;
 pub mod confirm;
 pub mod form;
 pub mod guard;
+pub mod info;
 pub mod message;
 mod origin;
 pub mod pac;

@@ -20,6 +20,7 @@ use super::http2::Unframed;
 use super::intent::{Intent, intent};
 use super::target::Resource;
 use super::websocket;
+use crate::access::basic::Login;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
 
@@ -192,24 +193,12 @@ fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
     let Some(authorization) = fields.get(AUTHORIZATION) else {
         return Place::of(url);
     };
-    if let Some((user, password)) = basic(authorization) {
+    if let Some(Login { user, password }) = Login::parse(authorization) {
         *url = url.with_credentials(&user, Some(&password));
         return Place::of(url);
     }
     let text = String::from_utf8_lossy(authorization.as_bytes());
     Place::variant(url, &format!("authorization {}", who(&text)))
-}
-
-/// User and password of the Basic scheme (RFC 7617 §2).
-fn basic(authorization: &HeaderValue) -> Option<(Vec<u8>, Vec<u8>)> {
-    let (scheme, token) = authorization.to_str().ok()?.split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    let pair = BASE64_STANDARD.decode(token.trim()).ok()?;
-    let colon = pair.iter().position(|byte| *byte == b':')?;
-    let (user, password) = pair.split_at(colon);
-    Some((user.to_vec(), password.get(1..).unwrap_or_default().to_vec()))
 }
 
 /// Who is meant by credentials that change with each request: the `username` of the Digest scheme

@@ -202,6 +202,7 @@ fn refuse(daemon: &Daemon, mode: Mode, host_port: &str, failure: &Failure) -> Re
 mod tests {
     use super::*;
     use crate::daemon::Parts;
+    use crate::live::Live;
     use crate::store::Store;
     use crate::tls::ca::Authority;
     use crate::upstream::Scheme;
@@ -213,11 +214,11 @@ mod tests {
 
     fn daemon(root: &tempfile::TempDir) -> Arc<Daemon> {
         let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
-        let (config, store) = (Config::default(), Store::new(spool));
+        let (live, store) = (Live::without_file(Config::default()), Store::new(spool));
         let listening = vec!["127.0.0.1:8080".parse().unwrap()];
         let authority = Authority::make("m", clock::now()).unwrap();
         let (mode, templates) = (Mode::Online, Vec::new());
-        Daemon::build(Parts { config, store, authority, mode, listening, templates }).unwrap()
+        Daemon::build(Parts { live, store, authority, mode, listening, templates }).unwrap()
     }
 
     #[tokio::test]

@@ -4,16 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hyper::client::conn::http1::SendRequest;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::{Failure, Origin, RequestBody};
+use super::h1::Link;
+use super::{Failure, Origin};
 
 /// How long a connection may take after an answer's last byte to be ready for the next request.
 const READY_WITHIN: Duration = Duration::from_secs(2);
-
-type Sender = SendRequest<RequestBody>;
 
 /// The idle connections and the permits of each origin.
 #[derive(Debug)]
@@ -31,7 +29,7 @@ struct OriginPool {
 
 #[derive(Debug)]
 struct Idle {
-    sender: Sender,
+    link: Link,
     since: Instant,
 }
 
@@ -60,12 +58,12 @@ impl Pool {
     }
 
     /// A connection that was kept alive and still is, the most recently used first.
-    pub(super) fn take(&self, origin: &Origin) -> Option<Sender> {
+    pub(super) fn take(&self, origin: &Origin) -> Option<Link> {
         let mut origins = self.lock();
         let pool = origins.get_mut(origin)?;
         while let Some(idle) = pool.idle.pop() {
-            if idle.sender.is_ready() && idle.since.elapsed() < self.idle_timeout {
-                return Some(idle.sender);
+            if idle.link.sender.is_ready() && idle.since.elapsed() < self.idle_timeout {
+                return Some(idle.link);
             }
         }
         None
@@ -75,10 +73,10 @@ impl Pool {
     pub(super) async fn give_back(
         &self,
         origin: &Origin,
-        mut sender: Sender,
+        mut link: Link,
         is_wanted: impl FnOnce() -> bool,
     ) {
-        if !matches!(timeout(READY_WITHIN, sender.ready()).await, Ok(Ok(()))) {
+        if !matches!(timeout(READY_WITHIN, link.sender.ready()).await, Ok(Ok(()))) {
             return;
         }
         let mut origins = self.lock();
@@ -88,7 +86,7 @@ impl Pool {
         }
         let pool = self.of(&mut origins, origin);
         if pool.idle.len() < self.per_origin {
-            pool.idle.push(Idle { sender, since: Instant::now() });
+            pool.idle.push(Idle { link, since: Instant::now() });
         }
     }
 
@@ -96,7 +94,7 @@ impl Pool {
     pub(super) fn sweep(&self) {
         let (keep, mut origins) = (self.idle_timeout, self.lock());
         origins.retain(|_, pool| {
-            pool.idle.retain(|idle| !idle.sender.is_closed() && idle.since.elapsed() < keep);
+            pool.idle.retain(|idle| !idle.link.sender.is_closed() && idle.since.elapsed() < keep);
             // A permit in use holds a second reference to the semaphore.
             !pool.idle.is_empty() || Arc::strong_count(&pool.permits) > 1
         });

@@ -1,6 +1,7 @@
 //! HTTPS, and the tunnels that it passes through otherwise.
 
 use crate::{
+    certificates::AllowedCertificates,
     specset::UrlSpecSet,
     values::{authorities::ExtraAuthorities, ports::PortRanges},
 };
@@ -26,5 +27,7 @@ section! {
         "refuse" => refuse: UrlSpecSet = "[]", Live;
         /// Authorities that origins may have their certificates from, besides those that the system trusts.
         "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
+        /// Certificates of origins that are accepted though something is wrong with them, one by one.
+        "allowed-certificates" => allowed_certificates: AllowedCertificates = "[]", Live;
     }
 }
