@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use wwwoffle_url::canonicalise_host;
 
 use crate::{
-    reader::{Given, Source},
+    source::{Given, Source},
     value::{Value, elements},
 };
 

@@ -7,6 +7,7 @@ mod browse;
 mod config;
 mod control;
 pub mod environment;
+mod explain;
 mod failure;
 mod files;
 mod info;
