@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use arc_swap::ArcSwap;
 use jiff::tz::TimeZone;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::{info, warn};
 use wwwoffle_config::Config;
 use wwwoffle_url::LocalHost;
 
+use crate::access::Access;
 use crate::clock;
 use crate::fetch::Fetcher;
+use crate::live::Live;
 use crate::mode::{Mode, ModeSwitch};
 use crate::own::tickets::Tickets;
 use crate::pages::token::Tokens;
@@ -29,8 +30,10 @@ use crate::upstream::{Dialer, Limits, Tls, Upstream};
 /// The daemon: everything a request may need.
 #[derive(Debug)]
 pub struct Daemon {
-    /// The configuration in force.
-    config: ArcSwap<Config>,
+    /// The configuration in force, and its file.
+    pub live: Live,
+    /// Who may use the proxy.
+    pub access: Access,
     /// The names and the port of our own pages.
     pub local: LocalHost,
     /// Where our own pages are, for links on pages of ours that stand in for others.
@@ -69,8 +72,8 @@ pub struct Daemon {
 /// What a daemon is built from.
 #[derive(Debug)]
 pub struct Parts {
-    /// The configuration.
-    pub config: Config,
+    /// The configuration, and where it is read again.
+    pub live: Live,
     /// The open spool.
     pub store: Store,
     /// Our certificate authority.
@@ -91,20 +94,17 @@ impl Daemon {
     /// When a name of ours is no host name, a template of the user's is faulty, or the system has
     /// no randomness.
     pub fn build(parts: Parts) -> anyhow::Result<Arc<Self>> {
-        let Parts { config, store, authority, mode, listening, templates } = parts;
+        let Parts { live, store, authority, mode, listening, templates } = parts;
+        let config = live.config();
         let port = listening.first().map_or(8080, SocketAddr::port);
         let local = config.local_host.names.at(port, Some(port));
         let origin = LocalOrigin::parse("http", &format!("{}:{port}", local.name()))?;
         let (mode, tasks) = (ModeSwitch::new(mode), Tasks::new());
+        let places = Places::new(config.startup.max_connections.get());
         let options = &config.options;
         let dialer = Dialer::new(mode.clone(), options.dns_timeout, options.connect_timeout);
         let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
-        let limits = Limits {
-            head_timeout: options.head_timeout,
-            socket_timeout: options.socket_timeout,
-            idle_timeout: options.idle_timeout,
-            per_origin: options.connections_per_host.get(),
-        };
+        let limits = Limits::of(options);
         let (templates, faults) = Templates::new(templates);
         for fault in faults {
             warn!(%fault, "a template of yours is not used");
@@ -112,7 +112,8 @@ impl Daemon {
         let mut name = [0; 4];
         getrandom::fill(&mut name)?;
         Ok(Arc::new(Self {
-            upstream: Upstream::new(dialer, tls, tasks.clone(), limits),
+            upstream: Upstream::new(dialer, tls.following(live.in_force()), tasks.clone(), limits),
+            access: Access::new()?,
             fetcher: Fetcher::new(),
             tickets: Tickets::new(),
             downloads: Downloads::default(),
@@ -121,8 +122,8 @@ impl Daemon {
             tokens: Tokens::new()?,
             pseudonym: format!("wwwoffle-{}", hex::encode(name)),
             since: clock::now(),
-            config: ArcSwap::from_pointee(config),
-            places: Places::default(),
+            live,
+            places,
             connections: AtomicUsize::new(0),
             local,
             origin,
@@ -137,7 +138,7 @@ impl Daemon {
     /// that a change of the file does not split what is under way.
     #[must_use]
     pub fn config(&self) -> Arc<Config> {
-        self.config.load_full()
+        self.live.config()
     }
 
     /// What the pages of a request share, at the address that is good for every page.

@@ -10,20 +10,20 @@ use wwwoffle::server::{self, Start};
 fn main() -> ExitCode {
     let (mut stdin, mut stdout, mut stderr) =
         (io::stdin().lock(), io::stdout().lock(), io::stderr());
-    let live = stdout.is_terminal();
+    let (live, typed) = (stdout.is_terminal(), stdin.is_terminal());
     let mut terminal =
-        Terminal { stdin: &mut stdin, stdout: &mut stdout, stderr: &mut stderr, live };
+        Terminal { stdin: &mut stdin, stdout: &mut stdout, stderr: &mut stderr, live, typed };
     cli::run(std::env::args_os(), &environment::read(), &mut terminal, serve).into()
 }
 
 fn serve(options: ServeOptions, terminal: &mut Terminal<'_>) -> ExitStatus {
-    let ServeOptions { config, spool, listen, mode } = options;
+    let ServeOptions { live, spool, listen, mode } = options;
     let ready = |line: &str| {
         // Whoever started the daemon need not read it.
         let _nobody_reads = writeln!(terminal.stdout, "{line}");
         let _nobody_reads = terminal.stdout.flush();
     };
-    match server::run(Start { config, spool, listen, mode }, ready) {
+    match server::run(Start { live, spool, listen, mode }, ready) {
         Ok(()) => ExitStatus::Done,
         Err(refusal) => {
             // There is nobody left to tell when standard error is gone too.

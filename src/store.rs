@@ -90,10 +90,11 @@ impl Store {
         when: Timestamp,
         head: Vec<u8>,
         request: Vec<u8>,
+        connection: Option<Vec<u8>>,
     ) -> Result<(Writer, Tail), Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         blocking(move || {
-            let mut writer = spool.begin(&place, NewEntry { when, head, request })?;
+            let mut writer = spool.begin(&place, NewEntry { when, head, request, connection })?;
             let tail = writer.tail()?;
             Ok((writer, tail))
         })

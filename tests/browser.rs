@@ -1,10 +1,13 @@
 //! A real browser, set to the proxy: what it shows online it shows offline.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::harness::{Answer, Daemon, Origin, cannot_run, daemon, heavy};
+use tempfile::TempDir;
+
+use crate::harness::tools::{plain, program, tool};
+use crate::harness::{Answer, Daemon, Origin, Trust, daemon, heavy};
 
 /// How long the browser may take for one page.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -13,14 +16,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 pub(crate) fn browser() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
-        .flat_map(|folder| NAMES.map(|name| folder.join(name)))
-        .find(|program| program.is_file());
-    if found.is_none() {
-        cannot_run("no Chromium is installed");
-    }
-    found
+    program(&NAMES)
 }
 
 /// Where screenshots stay for people to look at.
@@ -30,31 +26,80 @@ fn pictures() -> PathBuf {
     folder
 }
 
-/// Runs the browser once with a profile of its own, set to the proxy, and gives what it wrote.
-fn open(program: &Path, daemon: &Daemon, options: &[String], url: &str) -> Vec<u8> {
-    let profile = tempfile::TempDir::new().unwrap();
-    let mut command = Command::new(program);
-    command.args([
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-        "--no-first-run",
-        // Without this, loopback addresses never go through a proxy.
-        "--proxy-bypass-list=<-loopback>",
-        "--virtual-time-budget=10000",
-    ]);
-    command.arg(format!("--proxy-server=http://{}", daemon.addr()));
-    command.arg(format!("--user-data-dir={}", profile.path().display()));
-    command.env("HOME", profile.path()).args(options).arg(url);
-    let output = daemon::output(command, None, LIMIT);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "the browser failed on {url}:\n{said}");
-    output.stdout
+/// A browser with a profile of its own, set to the proxy.
+struct Chromium {
+    command: Command,
+    profile: TempDir,
+}
+
+impl Chromium {
+    fn new(program: &Path, daemon: &Daemon) -> Self {
+        let profile = TempDir::new().unwrap();
+        let mut command = plain(Command::new(program));
+        command.args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-dev-shm-usage",
+            "--hide-scrollbars",
+            "--no-first-run",
+            // Without this, loopback addresses never go through a proxy.
+            "--proxy-bypass-list=<-loopback>",
+        ]);
+        command.arg(format!("--proxy-server=http://{}", daemon.addr()));
+        command.arg(format!("--user-data-dir={}", profile.path().display()));
+        command.env("HOME", profile.path());
+        Self { command, profile }
+    }
+
+    /// Its user has told it to trust an authority.
+    #[track_caller]
+    fn trusting(self, trust: &Trust) -> Self {
+        let folder = self.profile.path().join(".pki/nssdb");
+        std::fs::create_dir_all(&folder).unwrap();
+        let database = format!("sql:{}", folder.display());
+        for arguments in [
+            &["-d", &database, "-N", "--empty-password"][..],
+            &["-d", &database, "-A", "-t", "C,,", "-n", "test", "-i", trust.file()],
+        ] {
+            let ran = tool("certutil", arguments, "");
+            assert_eq!(ran.status, 0, "{ran:?}");
+        }
+        self
+    }
+
+    /// Runs it once, until the page is whole, and gives what it wrote.
+    #[track_caller]
+    fn open(mut self, options: &[String], url: &str) -> Vec<u8> {
+        self.command.arg("--virtual-time-budget=10000").args(options).arg(url);
+        let output = daemon::output(self.command, None, LIMIT);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "the browser failed on {url}:\n{said}");
+        output.stdout
+    }
+}
+
+/// A browser that is looking at a page; dropping it ends it.
+pub(crate) struct Looking {
+    child: Child,
+    _profile: TempDir,
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Lets a browser look at a page for as long as it likes.
+pub(crate) fn look(program: &Path, daemon: &Daemon, trust: &Trust, url: &str) -> Looking {
+    let Chromium { mut command, profile } = Chromium::new(program, daemon).trusting(trust);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Looking { child: command.spawn().unwrap(), _profile: profile }
 }
 
 fn dom(program: &Path, daemon: &Daemon, url: &str) -> String {
@@ -64,45 +109,94 @@ fn dom(program: &Path, daemon: &Daemon, url: &str) -> String {
 /// What a page has become, in a browser with more options.
 pub(crate) fn dom_with(program: &Path, daemon: &Daemon, options: &[String], url: &str) -> String {
     let options = [&["--dump-dom".into()], options].concat();
-    String::from_utf8(open(program, daemon, &options, url)).unwrap()
+    String::from_utf8(Chromium::new(program, daemon).open(&options, url)).unwrap()
+}
+
+/// What a page has become, in a browser whose user has told it to trust an authority.
+pub(crate) fn dom_trusting(program: &Path, daemon: &Daemon, trust: &Trust, url: &str) -> String {
+    let chromium = Chromium::new(program, daemon).trusting(trust);
+    String::from_utf8(chromium.open(&["--dump-dom".into()], url)).unwrap()
+}
+
+/// What a page has become for a person with this home directory.
+pub(crate) fn dom_at_home(program: &Path, daemon: &Daemon, home: &Path, url: &str) -> String {
+    let mut chromium = Chromium::new(program, daemon);
+    chromium.command.env("HOME", home);
+    String::from_utf8(chromium.open(&["--dump-dom".into()], url)).unwrap()
 }
 
 /// A screenshot; its width and height are in the file's own head.
 fn picture(program: &Path, daemon: &Daemon, url: &str, name: &str, size: (u32, u32)) -> Vec<u8> {
+    picture_with(program, daemon, &[], url, name, size)
+}
+
+/// A screenshot of a browser with more options.
+pub(crate) fn picture_with(
+    program: &Path,
+    daemon: &Daemon,
+    options: &[String],
+    url: &str,
+    name: &str,
+    size: (u32, u32),
+) -> Vec<u8> {
     let file = pictures().join(name);
-    let options = [
-        format!("--screenshot={}", file.display()),
-        format!("--window-size={},{}", size.0, size.1),
-    ];
-    open(program, daemon, &options, url);
+    let size = format!("--window-size={},{}", size.0, size.1);
+    let options = [&[format!("--screenshot={}", file.display()), size], options].concat();
+    Chromium::new(program, daemon).open(&options, url);
     let bytes = std::fs::read(&file).unwrap();
     assert!(bytes.starts_with(b"\x89PNG"), "{name} is a picture");
     bytes
 }
 
-/// A page with a style, a script and an image that each change what it is.
+/// What the page of [`furnish`] says when all its parts are there.
+pub(crate) const FURNISHED: [&str; 6] = [
+    "script ran",
+    "rgb(1, 2, 3)",
+    "image 31",
+    "font loaded",
+    "frame within",
+    "<title>Full shop</title>",
+];
+
+/// A page whose parts each change what it is: a style, a script, an image, a font, a frame, and what
+/// the script fetches.
 pub(crate) fn furnish(origin: &Origin) {
     origin.say(
         "/shop/",
         Answer::html(
             "<!DOCTYPE html><title>Shop</title><link rel=stylesheet href=style.css>\
-             <h1>Shop</h1><p id=style>style?<p id=image>image?<p id=script>script?\
-             <img id=i src=dot.svg onload=\"document.getElementById('image').textContent=\
-             'image '+this.naturalWidth\"><script src=more.js></script>",
+             <h1>Shop</h1><p id=style>style?<p id=image>image?<p id=script>script?<p id=font>font?\
+             <p id=frame>frame?<img id=i src=dot.svg onload=\"document.getElementById('image')\
+             .textContent='image '+this.naturalWidth\"><script src=more.js></script>\
+             <iframe src=frame.html></iframe>",
         ),
     );
-    let style = "h1 { color: rgb(1, 2, 3) } #i { border: 40px solid green }";
+    let style = "h1 { color: rgb(1, 2, 3) } #i { border: 40px solid green }\
+        @font-face { font-family: Own; src: url(own.ttf) }";
     origin.say("/shop/style.css", Answer::new(200, "text/css", style));
-    let script = "document.getElementById('script').textContent = 'script ran';\
-        document.getElementById('style').textContent =\
-        getComputedStyle(document.querySelector('h1')).color;\
-        fetch('data.json').then(r => r.json()).then(j => { document.title = j.title });";
+    let script = "const say = (id, text) => document.getElementById(id).textContent = text;\
+        say('script', 'script ran');\
+        say('style', getComputedStyle(document.querySelector('h1')).color);\
+        document.fonts.load('20px Own').then(f => say('font', f.length ? 'font loaded' : 'none'));\
+        fetch('data.json').then(r => r.json()).then(j => { document.title = j.title });\
+        onmessage = event => say('frame', event.data);";
     origin.say("/shop/more.js", Answer::new(200, "text/javascript", script).chunked());
     let image = "<svg xmlns='http://www.w3.org/2000/svg' width='31' height='17'><rect width='31' \
         height='17' fill='red'/></svg>";
     origin.say("/shop/dot.svg", Answer::new(200, "image/svg+xml", image).until_close());
     origin
         .say("/shop/data.json", Answer::new(200, "application/json", "{\"title\":\"Full shop\"}"));
+    let frame = "<script>parent.postMessage('frame within', '*')</script>";
+    origin.say("/shop/frame.html", Answer::html(frame).field("Cache-Control", "no-cache"));
+    origin.say("/shop/own.ttf", Answer::new(200, "font/ttf", font()));
+}
+
+/// Any font that the machine has: one comes with every browser.
+fn font() -> Vec<u8> {
+    let fonts = Path::new("/usr/share/fonts");
+    let files = if fonts.is_dir() { crate::harness::files(fonts) } else { Vec::new() };
+    let mut fonts = files.into_iter().filter(|file| file.extension().is_some_and(|x| x == "ttf"));
+    fonts.next().map_or_else(Vec::new, |file| std::fs::read(file).unwrap())
 }
 
 #[test]
@@ -113,7 +207,7 @@ fn a_browser_shows_offline_what_it_showed_online() {
     furnish(&origin);
     let url = origin.url("/shop/");
     let online = dom(&program, &daemon, &url);
-    for text in ["script ran", "rgb(1, 2, 3)", "image 31", "<title>Full shop</title>"] {
+    for text in FURNISHED {
         assert!(online.contains(text), "{text:?} online:\n{online}");
     }
     assert!(origin.count("/shop/") >= 1, "the page came from the origin");

@@ -227,6 +227,59 @@ fn a_client_that_does_not_read_a_stream_is_ended_there_alone() {
 }
 
 #[test]
+fn a_tunnel_that_is_not_read_ends() {
+    let stage = Stage::set("[options]\nsocket-timeout = \"1s\"\nidle-timeout = \"1s\"\n");
+    let mut builder = h2::client::Builder::new();
+    builder.initial_window_size(0);
+    let (proxy, origin) = (stage.daemon.addr(), stage.site.origin.addr);
+    let own = format!("localhost:{}", proxy.port());
+    let stream = std::net::TcpStream::connect(proxy).unwrap();
+    let client = Http2::built(stream, &own, &stage.trust, &builder);
+    client.run(async {
+        let request = hyper::Request::connect(origin.to_string()).body(()).unwrap();
+        let (answer, mut send) = client.begin(request, false).await.unwrap();
+        let mut body = answer.await.unwrap().into_body();
+        let asked = format!("GET /big/30000000 HTTP/1.1\r\nHost: {origin}\r\n\r\n");
+        send.send_data(Bytes::from(asked), false).unwrap();
+        let end = body.data().await.expect("an end").expect_err("no window was given");
+        assert!(end.is_reset() || end.is_go_away(), "{end}");
+    });
+    eventually("nobody is connected", || stage.daemon.status()["connections"] == 0);
+}
+
+#[test]
+fn many_streams_that_are_not_read_take_bounded_memory() {
+    let _alone = heavy();
+    let stage = Stage::set("");
+    let big = "/big/30000000";
+    assert_eq!(stage.client().get(big, &[]).whole().body.len(), 30_000_000);
+    stage.daemon.settle();
+    stage.daemon.ok(&["offline"]);
+    let mut builder = h2::client::Builder::new();
+    builder.initial_window_size(0);
+    let before = stage.daemon.memory_kib();
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        let stream = crate::harness::http2::tunnel(stage.daemon.addr(), &stage.host());
+        let client = Http2::built(stream, &stage.host(), &stage.trust, &builder);
+        let bodies = client.run(async {
+            let mut bodies = Vec::new();
+            for _ in 0..100 {
+                let request = client.request("GET", big, &[]);
+                let (answer, _) = client.begin(request, true).await.unwrap();
+                bodies.push(answer.await.unwrap().into_body());
+            }
+            bodies
+        });
+        held.push((client, bodies));
+    }
+    assert_eq!(stage.client().get(big, &[]).whole().body.len(), 30_000_000, "others are served");
+    let each = stage.daemon.memory_kib().saturating_sub(before) / 400;
+    eprintln!("a stream that is not read takes {each} KiB");
+    assert!(each < 256, "{each} KiB for each stream");
+}
+
+#[test]
 fn a_body_that_never_comes_is_given_up() {
     let stage = Stage::set("[options]\nsocket-timeout = \"1s\"\nhead-timeout = \"1s\"\n");
     stage.site.origin.on("/form", |exchange| {

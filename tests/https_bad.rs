@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
+use crate::harness::form::form;
 use crate::harness::{After, Answer, Authority, Daemon, Identity, Manners, TlsOrigin, eventually};
 
 /// Asks for a page at a bad origin in every way there is; each tells `words`, and nothing is kept.
@@ -26,9 +27,17 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
     let impostor = Authority::new();
     let names = ["127.0.0.1"];
     let unknown = ["Nobody who is trusted vouches for the host", "extra-ca"];
-    let rows: [(&str, Identity, &[&str]); 9] = [
-        ("expired", authority.expired(&names), &["has expired", "it expired at 2020-02-03"]),
-        ("early", authority.early(&names), &["not valid yet", "only from 2095-06-07"]),
+    let rows: [(&str, Identity, &[&str]); 10] = [
+        (
+            "expired",
+            authority.expired(&names),
+            &["has expired", "it expired at 2020-02-03", "The clock of this machine says"],
+        ),
+        (
+            "early",
+            authority.early(&names),
+            &["not valid yet", "only from 2095-06-07", "The clock of this machine says"],
+        ),
         (
             "wrong name",
             authority.identity(&["www.example.org", "*.example.net", "192.0.2.1"]),
@@ -40,22 +49,46 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
                 "\"192.0.2.1\"",
             ],
         ),
-        ("stranger", stranger.identity(&names), &unknown),
+        (
+            "stranger",
+            stranger.identity(&names),
+            &[unknown[0], unknown[1], "signed by \"CN=A stranger\"", "was not sent"],
+        ),
+        (
+            "stranger with its chain",
+            stranger.identity_with_root(&names),
+            &[unknown[0], unknown[1], "leads to the authority \"CN=A stranger\"", "not trusted"],
+        ),
         ("impostor", impostor.identity(&names), &["is not accepted", "its signature is wrong"]),
-        ("self-signed", Identity::self_signed(&names, false), &unknown),
+        (
+            "self-signed",
+            Identity::self_signed(&names, false),
+            &[unknown[0], unknown[1], "has signed its certificate itself", "it is self-signed"],
+        ),
         (
             "self-signed authority",
             Identity::self_signed(&names, true),
             &[unknown[0], unknown[1], "the certificate of an authority, not that of a site"],
         ),
-        ("incomplete", authority.indirect(&names, false), &unknown),
+        (
+            "incomplete",
+            authority.indirect(&names, false),
+            &[
+                unknown[0],
+                "leaves out what it should send",
+                "signed by \"CN=In between\"",
+                "may be incomplete",
+            ],
+        ),
         ("expired stranger", stranger.expired(&names), &["has expired"]),
     ];
     let daemon = authority.daemon("[fetch-options]\nretry-delay = \"1h\"\n");
     for (name, identity, words) in rows {
+        let fingerprint = wwwoffle::certificates::with_colons(&identity.sha256());
         let origin = TlsOrigin::start(identity);
         let url = origin.url("/p");
-        refused(&daemon, &url, 502, &[words, &[&origin.addr.to_string()]].concat());
+        let shown = [&*origin.addr.to_string(), &fingerprint, "What the host sent"];
+        refused(&daemon, &url, 502, &[words, &shown].concat());
         assert!(origin.origin.seen().is_empty(), "{name}: nothing was sent");
         assert_eq!(origin.handshakes(), 0, "{name}");
         let queue = daemon.queue();
@@ -206,4 +239,190 @@ fn offline_no_handshake_is_begun() {
     daemon.get(&origin.url("/page/1.html"));
     assert_eq!(origin.handshakes(), 1);
     eventually("idle connections are closed", || origin.origin.active() == 0);
+}
+
+#[test]
+fn an_allowed_certificate_passes_at_its_host_alone_and_another_is_refused_there() {
+    let names = ["127.0.0.1", "localhost"];
+    let identity = Identity::self_signed(&names, true);
+    let (sha256, other) = (identity.sha256(), "00".repeat(32));
+    let origin = TlsOrigin::start(identity);
+    origin.origin.say("/p", Answer::html("it is me").field("Cache-Control", "no-store"));
+    let (allowed, url) = (origin.addr, origin.url("/p"));
+    let config = |sha256: &str| {
+        format!(
+            "[https]\nallowed-certificates = [{{ host = \"{allowed}\", sha256 = \"{sha256}\" }}]\n"
+        )
+    };
+    let daemon = Daemon::configured(&config(&sha256));
+    assert_eq!(daemon.get(&url).text(), "it is me");
+    // The same certificate by another name of the same origin is another origin's.
+    assert_eq!(daemon.get(&origin.url_at("localhost", "/p")).status, 502);
+
+    let daemon = Daemon::configured(&config(&other));
+    refused(&daemon, &url, 502, &["it is self-signed, and", "not the one that is allowed there"]);
+}
+
+#[test]
+fn an_allowed_certificate_is_good_whatever_else_is_wrong_with_it() {
+    let authority = Authority::new();
+    let wrong = ["www.example.org"];
+    let identities = [
+        authority.expired(&["127.0.0.1"]),
+        authority.early(&["127.0.0.1"]),
+        authority.identity(&wrong),
+        authority.indirect(&wrong, false),
+        Identity::self_signed(&wrong, false),
+    ];
+    for identity in identities {
+        for old in [false, true] {
+            let (sha256, identity) = (identity.sha256(), identity.again());
+            let manners = Manners { old, ..Manners::default() };
+            let origin = TlsOrigin::with_manners(identity, manners);
+            let host = origin.addr;
+            let daemon = Daemon::configured(&format!(
+                "[https]\nallowed-certificates = [{{ host = \"{host}\", sha256 = \"{sha256}\" }}]\n"
+            ));
+            assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200, "{old}");
+        }
+    }
+}
+
+#[test]
+fn a_certificate_without_its_key_is_refused_though_it_is_allowed() {
+    let (mine, thief) = (
+        Identity::self_signed(&["127.0.0.1"], false),
+        Identity::self_signed(&["127.0.0.1"], false),
+    );
+    let sha256 = mine.sha256();
+    for old in [false, true] {
+        let manners = Manners { old, ..Manners::default() };
+        let origin = TlsOrigin::with_manners(mine.shown_by(&thief), manners);
+        let daemon = Daemon::configured(&format!(
+            "[https]\nallowed-certificates = [{{ host = \"{}\", sha256 = \"{sha256}\" }}]\n",
+            origin.addr
+        ));
+        refused(&daemon, &origin.url("/p"), 502, &["its signature is wrong"]);
+        assert!(origin.origin.seen().is_empty());
+    }
+}
+
+/// A page that is refused for these reasons.
+#[track_caller]
+fn refused_only(daemon: &Daemon, url: &str, words: &[&str]) {
+    let page = daemon.browse(url);
+    assert_eq!(page.status, 502);
+    for word in words {
+        assert!(page.shown().contains(word), "{word:?} is said:\n{}", page.shown());
+    }
+}
+
+/// The page of ours where a certificate is allowed, as the message page at `url` links to it.
+fn way_to_allow(daemon: &Daemon, url: &str) -> String {
+    let text = daemon.browse(url).shown();
+    let start = text.find("/certificate?").unwrap_or_else(|| panic!("a link: {text}"));
+    text[start..].split('"').next().unwrap().to_owned()
+}
+
+#[test]
+fn a_person_allows_a_certificate_and_another_one_is_refused_again() {
+    let names = ["127.0.0.1"];
+    let (first, second) =
+        (Identity::self_signed(&names, false), Identity::self_signed(&names, false));
+    let sha256 = first.sha256();
+    let mut origin = TlsOrigin::start(first);
+    origin.origin.say("/p?a=1&b=2", Answer::html("it is me").field("Cache-Control", "no-store"));
+    let url = origin.url("/p?a=1&b=2");
+    let daemon = Daemon::configured("# mine\n[https] # all of it\nshipped-tunnel = true\n");
+
+    let way = way_to_allow(&daemon, &url);
+    let page = daemon.page(&way);
+    assert!(page.shown().contains("it is self-signed"), "{}", page.shown());
+    let form = form(&page.text(), "/control/certificate/allow");
+    assert_eq!(form.value("sha256"), Some(&*sha256));
+    let done = daemon.submit(&form);
+    assert_eq!(done.status, 303, "{}", done.text());
+    let after = daemon.page(done.field("location")).shown();
+    assert!(after.contains("is allowed for this host") && after.contains(&url), "{after}");
+    assert_eq!(daemon.get(&url).text(), "it is me");
+
+    let file = std::fs::read_to_string(daemon.config_file()).unwrap();
+    assert!(file.starts_with("# mine\n[https] # all of it\nshipped-tunnel = true\n"), "{file}");
+    let host = origin.addr;
+    let entry = format!("{{ host = \"{host}\", sha256 = \"{sha256}\" }}");
+    assert_eq!(file.matches(&entry).count(), 1, "{file}");
+
+    origin.stop();
+    let _changed = TlsOrigin::at(second, host);
+    // Of the page of before there is a copy.
+    let url = origin.url("/other");
+    refused_only(&daemon, &url, &["not the one that is allowed there"]);
+    let page = daemon.page(&way_to_allow(&daemon, &url)).shown();
+    assert!(page.contains("Another certificate is allowed for this host"), "{page}");
+    // The form of before is of the certificate of before.
+    assert_eq!(daemon.submit(&form).status, 400);
+}
+
+#[test]
+fn nobody_else_allows_a_certificate() {
+    let origin = TlsOrigin::start(Identity::self_signed(&["127.0.0.1"], false));
+    let url = origin.url("/p");
+    let daemon = Daemon::configured("[options]\n");
+    let page = daemon.page(&way_to_allow(&daemon, &url));
+    let form = form(&page.text(), "/control/certificate/allow");
+    let ours = daemon.own("");
+    let ours = ours.trim_end_matches('/');
+    for (what, status, fields) in [
+        ("a foreign origin", 403, "Origin: https://evil.example\r\n".to_owned()),
+        ("a cross-site request", 403, format!("Origin: {ours}\r\nSec-Fetch-Site: cross-site\r\n")),
+        ("a sandbox", 403, "Origin: null\r\n".to_owned()),
+    ] {
+        assert_eq!(daemon.submit_as(&form, &fields).status, status, "{what}");
+    }
+    let other = "00".repeat(32);
+    for (what, status, form) in [
+        ("no token", 403, form.clone().without("token")),
+        ("a wrong token", 403, form.clone().without("token").with("token", &other)),
+        (
+            "a fingerprint that was not seen",
+            400,
+            form.clone().without("sha256").with("sha256", &other),
+        ),
+        ("no fingerprint", 400, form.clone().without("sha256")),
+        ("a host that was not seen", 400, form.clone().without("site").with("site", "a.example")),
+        ("no host", 400, form.clone().without("site")),
+    ] {
+        assert_eq!(daemon.submit(&form).status, status, "{what}");
+    }
+    assert_eq!(daemon.page(&format!("/control/certificate/allow?{}", form.body())).status, 405);
+    let mut client = daemon.client();
+    let body = form.body();
+    client.send(format!(
+        "POST /control/certificate/allow HTTP/1.1\r\nHost: evil.example\r\nContent-Type: \
+         application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    assert_ne!(client.receive("POST").status, 303);
+    assert_eq!(std::fs::read_to_string(daemon.config_file()).unwrap(), "[options]\n");
+    assert_eq!(daemon.browse(&url).status, 502);
+    // Its page leads back to its own host alone.
+    let site = origin.addr;
+    let elsewhere = daemon.page(&format!("/certificate?site={site}&url=https://evil.example/"));
+    assert!(!elsewhere.text().contains("evil.example"), "{}", elsewhere.text());
+    for path in ["/certificate", "/certificate?site=", "/certificate?site=a/b"] {
+        assert_eq!(daemon.page(path).status, 400, "{path}");
+    }
+    let unknown = daemon.page("/certificate?site=unknown.example").shown();
+    assert!(unknown.contains("No certificate of this host was refused"), "{unknown}");
+}
+
+#[test]
+fn without_a_configuration_the_first_allowed_certificate_makes_one() {
+    let origin = TlsOrigin::start(Identity::self_signed(&["127.0.0.1"], false));
+    let url = origin.url("/page/1.html");
+    let daemon = Daemon::start();
+    let page = daemon.page(&way_to_allow(&daemon, &url));
+    let form = form(&page.text(), "/control/certificate/allow");
+    assert_eq!(daemon.submit(&form).status, 303);
+    assert_eq!(daemon.get(&url).status, 200);
 }

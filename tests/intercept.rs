@@ -2,33 +2,10 @@
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::harness::daemon::{self, AS_PERSON, run};
-use crate::harness::{Client, Daemon, Tls, eventually, heavy};
-
-/// The authority of a daemon, as clients are given it.
-struct Trust {
-    der: Vec<u8>,
-    pem: PathBuf,
-}
-
-impl Trust {
-    #[track_caller]
-    fn of(daemon: &Daemon) -> Self {
-        let pem = daemon.home().join("ca.pem");
-        std::fs::write(&pem, daemon.ok(&["ca", "export"])).unwrap();
-        let der = daemon::output(daemon.command(&["ca", "export", "--der"]), None, LIMIT).stdout;
-        Self { der, pem }
-    }
-
-    fn tls(&self) -> Tls<'_> {
-        // What this client speaks; that h2 is preferred is shown in http2.rs.
-        Tls { authority: &self.der, alpn: &[b"http/1.1"] }
-    }
-}
+use crate::harness::daemon::AS_PERSON;
+use crate::harness::{Client, Daemon, Tls, Trust, eventually, heavy};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -102,73 +79,6 @@ fn inside_a_connection_there_is_one_site() {
     client.send("CONNECT h.example:443 HTTP/1.1\r\nHost: h.example:443\r\n\r\n");
     assert_eq!(client.receive("GET").status, 400);
     assert!(daemon.queued().is_empty());
-}
-
-#[test]
-fn tools_find_nothing_wrong_with_root_and_leaf() {
-    let daemon = offline("");
-    let trust = Trust::of(&daemon);
-    let run_openssl = |arguments: &[&str], input: &str| {
-        let mut command = Command::new("openssl");
-        command.args(arguments);
-        run(command, Some(input.as_bytes()))
-    };
-    let (proxy, pem) = (daemon.addr().to_string(), trust.pem.to_str().unwrap().to_owned());
-    for version in ["-tls1_2", "-tls1_3"] {
-        let seen = run_openssl(
-            &[
-                "s_client",
-                "-proxy",
-                &proxy,
-                "-connect",
-                "www.example.org:443",
-                "-servername",
-                "www.example.org",
-                "-CAfile",
-                &pem,
-                "-verify_return_error",
-                "-verify_hostname",
-                "www.example.org",
-                "-showcerts",
-                version,
-            ],
-            "",
-        );
-        assert!(seen.out.contains("Verify return code: 0 (ok)"), "{version}: {seen:?}");
-        let end = "-----END CERTIFICATE-----";
-        let begin = seen.out.find("-----BEGIN CERTIFICATE-----").expect("a certificate");
-        let until = begin + seen.out[begin..].find(end).unwrap() + end.len();
-        let leaf = daemon.home().join("leaf.pem");
-        std::fs::write(&leaf, &seen.out[begin..until]).unwrap();
-        let leaf = leaf.to_str().unwrap();
-        let verified = run_openssl(
-            &[
-                "verify",
-                "-x509_strict",
-                "-check_ss_sig",
-                "-purpose",
-                "sslserver",
-                "-verify_hostname",
-                "www.example.org",
-                "-CAfile",
-                &pem,
-                leaf,
-            ],
-            "",
-        );
-        assert_eq!(verified.status, 0, "{verified:?}");
-        let text = run_openssl(&["x509", "-in", leaf, "-noout", "-text"], "").out;
-        for want in ["DNS:www.example.org", "TLS Web Server Authentication", "CA:FALSE"] {
-            assert!(text.contains(want), "{want} in {text}");
-        }
-    }
-    let root = run_openssl(&["x509", "-in", &pem, "-noout", "-text"], "").out;
-    for want in ["CA:TRUE, pathlen:0", "Certificate Sign, CRL Sign", "wwwoffle CA on "] {
-        assert!(root.contains(want), "{want}: {root}");
-    }
-    let printed = run_openssl(&["x509", "-in", &pem, "-noout", "-fingerprint", "-sha256"], "").out;
-    let fingerprint = printed.trim().split('=').nth(1).unwrap();
-    assert!(daemon.ok(&["ca", "show"]).contains(fingerprint));
 }
 
 #[test]
@@ -314,13 +224,21 @@ fn many_hosts_do_not_fill_the_memory() {
     let visit = |number: usize| {
         let host = format!("h{number}.example");
         let target = format!("{host}:443");
-        Client::connect_tls(daemon.addr(), &target, &host, trust.tls()).unwrap();
+        let mut client = Client::connect_tls(daemon.addr(), &target, &host, trust.tls()).unwrap();
+        // What need not be queued: the queue is remembered, and is not what is measured.
+        let fields = "Cache-Control: only-if-cached\r\n";
+        assert_eq!(client.get_path(&host, "/", fields).status, 504);
     };
+    // More than have their certificate in memory at once, so that from here on it is full.
     (0..300).for_each(visit);
     let (before, begun) = (daemon.memory_kib(), Instant::now());
-    (300..1_300).for_each(visit);
-    let more = daemon.memory_kib().saturating_sub(before);
-    assert!(more < 8 * 1024, "1000 more hosts took {more} KiB");
-    assert!(begun.elapsed() < LIMIT, "1000 hosts took {:?}", begun.elapsed());
+    (300..800).for_each(visit);
+    let half = daemon.memory_kib();
+    (800..1_300).for_each(visit);
+    let (after, took) = (daemon.memory_kib(), begun.elapsed());
+    eprintln!("300 hosts: {before} KiB; 800: {half} KiB; 1300: {after} KiB; 1000 in {took:.1?}");
+    assert!(after.saturating_sub(before) < 8 * 1024, "1000 more hosts: {before} to {after} KiB");
+    assert!(after.saturating_sub(half) < 2 * 1024, "the last 500: {half} to {after} KiB");
+    assert!(took < LIMIT, "1000 hosts took {took:?}");
     eventually("all connections have ended", || daemon.status()["connections"] == 0);
 }

@@ -1,88 +1,7 @@
 //! HTTPS sites through the proxy, by the clients that people use: kept online, there offline.
 
-use std::process::Command;
-
-use crate::browser::{browser, dom_with, furnish};
-use crate::harness::daemon::{AS_PERSON, run};
-use crate::harness::{After, Answer, Authority, Client, Daemon, Tls, TlsOrigin, heavy};
-
-/// A daemon, a site behind TLS that it verifies, and the daemon's own authority.
-struct Stage {
-    daemon: Daemon,
-    site: TlsOrigin,
-    trust: Vec<u8>,
-    pem: String,
-}
-
-impl Stage {
-    #[track_caller]
-    fn set() -> Self {
-        let authority = Authority::new();
-        let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
-        let daemon = authority.daemon("");
-        let pem = daemon.home().join("ca.pem").to_str().unwrap().to_owned();
-        std::fs::write(&pem, daemon.ok(&["ca", "export"])).unwrap();
-        let trust = daemon.page("/ca.crt").body;
-        Self { daemon, site, trust, pem }
-    }
-
-    #[track_caller]
-    fn client(&self) -> Client {
-        let tls = Tls { authority: &self.trust, alpn: &[b"http/1.1"] };
-        let target = self.site.addr.to_string();
-        Client::connect_tls(self.daemon.addr(), &target, "127.0.0.1", tls).unwrap()
-    }
-
-    #[track_caller]
-    fn go_offline(&mut self) {
-        self.daemon.settle();
-        self.daemon.ok(&["offline"]);
-        self.site.stop();
-        self.daemon.restart();
-    }
-
-    fn host(&self) -> String {
-        self.site.addr.to_string()
-    }
-}
-
-#[test]
-fn a_page_is_kept_and_there_offline_for_curl_and_python() {
-    let mut stage = Stage::set();
-    let page = "<!DOCTYPE html><title>Secure</title><p>kept over TLS";
-    stage.site.origin.say("/page", Answer::html(page));
-    let proxy = format!("http://{}", stage.daemon.addr());
-    let script = "import ssl, sys, urllib.request as u\n\
-        context = ssl.create_default_context(cafile=sys.argv[1])\n\
-        proxy = u.ProxyHandler({'https': sys.argv[2]})\n\
-        opener = u.build_opener(proxy, u.HTTPSHandler(context=context))\n\
-        sys.stdout.write(opener.open(sys.argv[3], timeout=30).read().decode())\n";
-    for host in ["127.0.0.1", "localhost"] {
-        let url = stage.site.url_at(host, "/page");
-        let mut curl = Command::new("curl");
-        curl.args(["-sS", "--fail", "--noproxy", "", "-x", &proxy, "--cacert", &stage.pem, &url]);
-        let ran = run(curl, None);
-        assert_eq!((ran.status, ran.out.as_str()), (0, page), "{}", ran.err);
-    }
-    stage.go_offline();
-    // Another port after the restart.
-    let proxy = format!("http://{}", stage.daemon.addr());
-    for host in ["127.0.0.1", "localhost"] {
-        let url = stage.site.url_at(host, "/page");
-        for mut command in [Command::new("curl"), Command::new("python3")] {
-            if command.get_program() == "curl" {
-                command.args(["-sS", "--fail", "--noproxy", "", "-x", &proxy]);
-                command.args(["--cacert", &stage.pem, &url]);
-            } else {
-                command.args(["-c", script, &stage.pem, &proxy, &url]);
-                command.env_remove("no_proxy").env_remove("NO_PROXY");
-            }
-            let ran = run(command, None);
-            assert_eq!((ran.status, ran.out.as_str()), (0, page), "{host}: {}", ran.err);
-        }
-    }
-    assert!(stage.daemon.ok(&["ls", "https"]).contains("https://localhost:"));
-}
+use crate::harness::daemon::AS_PERSON;
+use crate::harness::{After, Answer, Authority, Client, Stage, Tls, TlsOrigin};
 
 #[test]
 fn inside_everything_is_as_on_a_plain_connection() {
@@ -156,53 +75,11 @@ fn a_site_that_cannot_be_verified_is_told_inside() {
     let other = Authority::new();
     let stage = Stage::set();
     let bad = TlsOrigin::start(other.identity(&["127.0.0.1"]));
-    let tls = Tls { authority: &stage.trust, alpn: &[] };
+    let tls = Tls { authority: &stage.trust.der, alpn: &[] };
     let target = bad.addr.to_string();
     let mut client = Client::connect_tls(stage.daemon.addr(), &target, "127.0.0.1", tls).unwrap();
     let page = client.get_path(&target, "/", AS_PERSON).whole();
     assert_eq!(page.status, 502, "{}", page.shown());
     assert_eq!(bad.handshakes(), 0);
     assert_eq!(stage.daemon.ok(&["ls"]), "");
-}
-
-#[test]
-fn a_large_download_is_kept_on_its_way() {
-    let stage = Stage::set();
-    let (length, host) = (20 * 1024 * 1024, stage.host());
-    for mode in ["online", "offline"] {
-        stage.daemon.ok(&[mode]);
-        let mut check = crate::harness::site::Check::new();
-        let mut client = stage.client();
-        client.send(format!("GET /big/{length} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
-        let answer = client.try_stream("GET", |piece| check.take(piece)).unwrap();
-        assert!(answer.whole.is_ok(), "{mode}: {:?}", answer.whole);
-        assert_eq!((check.seen, check.wrong), (length, None), "{mode}");
-        stage.daemon.settle();
-    }
-    assert_eq!(stage.site.origin.count(&format!("/big/{length}")), 1);
-}
-
-#[test]
-fn a_browser_shows_a_secure_page_online_and_offline() {
-    let Some(program) = browser() else { return };
-    let _alone = heavy();
-    let mut stage = Stage::set();
-    furnish(&stage.site.origin);
-    let shown = stage.daemon.ok(&["ca", "show"]);
-    let key = shown.lines().find_map(|line| line.strip_prefix("public key")).unwrap().trim();
-    let trusting = [format!("--ignore-certificate-errors-spki-list={key}")];
-    let url = stage.site.url("/shop/");
-    let online = dom_with(&program, &stage.daemon, &trusting, &url);
-    for text in ["script ran", "rgb(1, 2, 3)", "image 31", "<title>Full shop</title>"] {
-        assert!(online.contains(text), "{text:?} online:\n{online}");
-    }
-    stage.go_offline();
-    assert_eq!(dom_with(&program, &stage.daemon, &trusting, &url), online, "offline");
-    let missing = dom_with(&program, &stage.daemon, &trusting, &stage.site.url("/missing/"));
-    assert!(missing.contains("/missing/") && missing.contains("queue/"), "{missing}");
-    assert_eq!(stage.daemon.queued_by_browser(), [stage.site.url("/missing/")]);
-    // Without that trust the browser gets no further than its own warning, and is remembered.
-    let untrusting = dom_with(&program, &stage.daemon, &[], &url);
-    assert!(!untrusting.contains("script ran"), "{untrusting}");
-    assert!(stage.daemon.log().contains("does not take our certificate"), "remembered");
 }

@@ -17,9 +17,14 @@
     reason = "a test fails by panicking, and stands outside the daemon's rules for files and clocks"
 )]
 
+mod access;
+mod authority;
 mod bad;
+mod browse;
 mod browser;
+mod certificates;
 mod cli;
+mod config;
 mod connections;
 mod crash;
 mod disk;
@@ -28,15 +33,22 @@ mod http2;
 mod http2_hostile;
 mod https;
 mod https_bad;
+mod https_browsers;
+mod https_clients;
+mod https_h2;
 mod https_port;
+mod info;
 mod intercept;
 mod intercept_web;
 mod limits;
+mod never;
 mod offline;
 mod online;
 mod pages;
+mod passwd;
 mod queue;
 mod queue_forms;
+mod tls_sessions;
 mod tools;
 mod websocket;
 mod wire;

@@ -1,7 +1,6 @@
 //! WebSocket through intercepted connections, over HTTP/1.1 and over HTTP/2 (RFC 8441).
 
 use std::io::{Read, Write};
-use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -9,9 +8,8 @@ use bytes::Bytes;
 use h2::ext::Protocol;
 use sha1::{Digest, Sha1};
 
-use crate::browser::{browser, dom_with};
 use crate::harness::http2::{Http2, secure, tls, tunnel};
-use crate::harness::{After, Answer, Gate, Origin, eventually, heavy};
+use crate::harness::{After, Answer, Origin, eventually};
 use crate::http2::Stage;
 
 /// What an origin answers to a key (RFC 6455 §4.2.2).
@@ -218,42 +216,4 @@ fn a_websocket_ends_when_the_mode_goes_offline() {
     });
     drop(client);
     eventually("nobody is connected", || stage.daemon.status()["connections"] == 0);
-}
-
-#[test]
-fn a_browser_speaks_websocket_with_a_secure_site() {
-    let Some(program) = browser() else { return };
-    let _alone = heavy();
-    let stage = Stage::set("");
-    echo(&stage.site.origin);
-    stage.site.origin.say(
-        "/chat/",
-        Answer::html(
-            "<!DOCTYPE html><title>Chat</title><p id=said>nothing yet<script>\
-             const socket = new WebSocket('wss://' + location.host + '/echo');\
-             socket.onopen = () => socket.send('hello over there');\
-             socket.onmessage = event => {\
-             document.getElementById('said').textContent = 'echo: ' + event.data; fetch('seen') };\
-             socket.onerror = () => document.getElementById('said').textContent = 'error';\
-             </script><img src=wait.svg>",
-        ),
-    );
-    // The page is not complete before its image, and that not before the page shows the echo.
-    let shown = Gate::new();
-    let wait = Arc::clone(&shown);
-    stage.site.origin.on("/chat/wait.svg", move |exchange| {
-        wait.wait();
-        exchange.answer(&Answer::new(404, "text/plain", ""))
-    });
-    stage.site.origin.on("/chat/seen", move |exchange| {
-        shown.open();
-        exchange.answer(&Answer::new(204, "text/plain", ""))
-    });
-    let shown = stage.daemon.ok(&["ca", "show"]);
-    let key = shown.lines().find_map(|line| line.strip_prefix("public key")).unwrap().trim();
-    let trusting = [format!("--ignore-certificate-errors-spki-list={key}")];
-    let dom = dom_with(&program, &stage.daemon, &trusting, &stage.site.url("/chat/"));
-    assert!(dom.contains("echo: hello over there"), "{dom}");
-    let via = stage.site.origin.asked("/echo")[0].fields.get("Via").unwrap().to_owned();
-    assert!(via.starts_with("2.0 "), "the browser used its connection of HTTP/2: {via}");
 }

@@ -1,6 +1,8 @@
 //! What is wrong with a configuration, and where.
 
-use crate::{file::FileError, spec::ParseSpecError, values::hosts::ParseHostSpecError};
+use crate::{
+    access::NobodySaid, file::FileError, spec::ParseSpecError, values::hosts::ParseHostSpecError,
+};
 use std::{error, fmt, path::Path, sync::Arc};
 
 /// Faults told of one configuration. More would only scroll the first ones away.
@@ -39,6 +41,7 @@ pub(crate) enum Kind {
     NotAValue { option: &'static str, kind: &'static str },
     BadValue { option: &'static str, expected: &'static str, found: String, because: String },
     BadLine { found: String, because: ParseSpecError },
+    BadHostsLine { found: String },
     BadHost { found: String, because: ParseHostSpecError },
     BadInclude { found: String, because: String },
     NotRules { section: &'static str },
@@ -46,6 +49,7 @@ pub(crate) enum Kind {
     EmptyRule { section: &'static str },
     RuleWithoutUrl,
     RuleForNothing,
+    Open(NobodySaid),
 }
 
 impl Faults {
@@ -151,8 +155,12 @@ impl fmt::Display for Kind {
                 write!(f, "{option:?} takes {expected}, not {found}")?;
                 if because.is_empty() { Ok(()) } else { write!(f, ": {because}") }
             }
+            Self::Open(nobody_said) => write!(f, "{nobody_said}"),
             Self::BadLine { found, because } => {
                 write!(f, "takes one URL-SPECIFICATION to a line, not {found:?}: {because}")
+            }
+            Self::BadHostsLine { found } => {
+                write!(f, "takes an address and names to a line, not {found:?}")
             }
             Self::BadHost { found, because } => {
                 write!(f, "takes one host to a line, not {found:?}: {because}")

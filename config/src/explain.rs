@@ -4,7 +4,7 @@ use crate::{
     origin::Origins,
     parts::UrlParts,
     place::Place,
-    schema::{Config, OptionInfo},
+    schema::{Config, Effect, OptionInfo, SECTIONS},
     specset::Listed,
 };
 use wwwoffle_url::CanonicalUrl;
@@ -75,10 +75,25 @@ impl Config {
         told
     }
 
+    /// The options that are set somewhere and have no effect yet: section, option, and where one of
+    /// its values is set.
+    #[must_use]
+    pub fn without_effect(&self) -> Vec<(&'static str, &'static str, Place)> {
+        let later = SECTIONS.iter().flat_map(|section| {
+            let later = section.options.iter().filter(|option| option.effect == Effect::Later);
+            later.map(|option| (section.name, option.key))
+        });
+        let set = later.filter_map(|(section, key)| {
+            let place = self.origin_of(section, key).or_else(|| self.origins.in_rule(section, key));
+            Some((section, key, place?.clone()))
+        });
+        set.collect()
+    }
+
     /// Where an option is set, outside of rules; `None` when it has its default, or is no option.
     #[must_use]
     pub fn origin_of(&self, section: &str, key: &str) -> Option<&Place> {
-        let option = crate::schema::SECTIONS.iter().find(|known| known.name == section)?;
+        let option = SECTIONS.iter().find(|known| known.name == section)?;
         let key = option.options.iter().find(|known| known.key == key)?.key;
         self.origins.of(option.name, key).map(|origin| &origin.place)
     }

@@ -18,6 +18,8 @@ pub(crate) trait Field: Sized {
     const IS_SECRET: bool;
     /// Whether rules may set it.
     const RULES: bool;
+    /// See [`Value::json`].
+    fn json() -> String;
     /// Takes the option from the text, or its default.
     fn take(
         source: &mut Source<'_>,
@@ -34,6 +36,10 @@ impl<T: Value> Field for T {
     const MEANING: &'static str = T::MEANING;
     const IS_SECRET: bool = T::IS_SECRET;
     const RULES: bool = false;
+
+    fn json() -> String {
+        T::json()
+    }
 
     fn take(
         source: &mut Source<'_>,
@@ -54,6 +60,10 @@ impl<T: Value> Field for Ruled<T> {
     const MEANING: &'static str = T::MEANING;
     const IS_SECRET: bool = T::IS_SECRET;
     const RULES: bool = true;
+
+    fn json() -> String {
+        T::json()
+    }
 
     fn take(
         source: &mut Source<'_>,

@@ -1,4 +1,11 @@
-//! The only code of this crate that touches files.
+//! The only code of this crate that touches files: reads them here, and replaces the configuration
+//! in `kept`.
+
+mod kept;
+mod watch;
+
+pub use kept::{ChangeError, Changed, ConfigFile, ConfigText, NotAStamp, Stamp, VERSIONS, Version};
+pub use watch::{Loaded, Watch, load};
 
 use crate::{
     error::{Fault, Faults, Kind},
@@ -111,6 +118,7 @@ impl fmt::Display for FileError {
 
 #[expect(clippy::disallowed_methods, reason = "this is the one file that opens any")]
 fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+    watch::note(file);
     // Asked before opening, because opening a named pipe waits for someone to write to it.
     if !fs::metadata(file).map_err(FileError::Io)?.is_file() {
         return Err(FileError::NotRegular);

@@ -11,6 +11,7 @@
 
 use crate::{parts::UrlParts, spec::UrlSpec};
 use std::{
+    cell::OnceCell,
     collections::{BTreeSet, HashMap},
     hash::{BuildHasherDefault, Hasher},
 };
@@ -27,62 +28,96 @@ const MIN_BITS: u32 = 12;
 /// An odd number without pattern, by which keys are spread (the golden ratio, times 2^64).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What kind of thing a key is of. A run of bytes is told apart by its length.
+/// What kind of thing a key is of. Runs of eight bytes fill a key, the shorter ones have a mark.
 const HOST: u64 = 1;
 const HOST_END: u64 = 2;
 const THREE: u64 = 3 << 32;
 const FOUR: u64 = 4 << 32;
+const EIGHT: u64 = 0;
 
 /// Numbers of specifications by what they require.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     /// By key, each in ascending order.
-    numbers: HashMap<u64, Vec<usize>, BuildHasherDefault<AsIs>>,
-    /// A bit for each key there may be.
+    filed: HashMap<u64, Vec<Filed>, BuildHasherDefault<AsIs>>,
+    /// Two bits of a word for each key that there is.
     bits: Vec<u64>,
     /// Lengths of ends of hosts that do not begin with a dot: each has to be tried on a host.
     lengths: BTreeSet<usize>,
-    /// Whether some are filed under bytes of path or arguments, and three in a row.
-    by_bytes: bool,
+    /// Whether some are filed under bytes of path or arguments: eight, four or three in a row.
+    by_eight: bool,
+    by_four: bool,
     by_three: bool,
     /// Those that require nothing that has a key.
-    always: Vec<usize>,
+    always: Vec<Filed>,
+}
+
+/// A specification in the index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Filed {
+    pub(crate) number: usize,
+    /// A bit for every four bytes in a row that it requires, many of them sharing one.
+    runs: u128,
+}
+
+/// The runs of four bytes that a URL has, made when first asked for.
+struct Runs<'u> {
+    url: &'u UrlParts<'u>,
+    made: OnceCell<u128>,
+}
+
+impl Runs<'_> {
+    /// Whether the URL may have all that a specification requires.
+    fn have(&self, filed: &Filed) -> bool {
+        let runs =
+            self.made.get_or_init(|| runs(self.url.path) | self.url.arguments.map_or(0, runs));
+        filed.runs & !runs == 0
+    }
+}
+
+/// A bit for every four bytes in a row of `text`, in upper or lower case.
+fn runs(text: &str) -> u128 {
+    let runs = text.as_bytes().windows(4).map(|run| key_of(FOUR, run) >> 57);
+    runs.fold(0, |bits, run| bits | 1 << run)
 }
 
 impl Index {
     /// Files a specification; numbers come in ascending order.
     pub(crate) fn add(&mut self, number: usize, spec: &UrlSpec) {
+        let runs = spec.required().fold(0, |bits, piece| bits | runs(piece));
+        let filed = Filed { number, runs };
         let host = host_key(spec.host_pattern());
         let key = match host {
-            Some(key) if self.filed(key.0) < MANY => Some(key),
+            Some(key) if self.count(key.0) < MANY => Some(key),
             _ => self.rarest(spec).or(host),
         };
-        let Some((key, kind)) = key else { return self.always.push(number) };
+        let Some((key, kind)) = key else { return self.always.push(filed) };
         match kind {
             Kind::Host => {}
             Kind::HostEnd(length) => self.lengths.extend(length),
-            Kind::Bytes(three) => {
-                self.by_bytes = true;
-                self.by_three |= three;
-            }
+            Kind::Bytes(EIGHT) => self.by_eight = true,
+            Kind::Bytes(FOUR) => self.by_four = true,
+            Kind::Bytes(_) => self.by_three = true,
         }
-        self.numbers.entry(key).or_default().push(number);
-        if self.numbers.len() * BITS_PER_KEY > self.bits.len() * 64 {
+        self.filed.entry(key).or_default().push(filed);
+        if self.filed.len() * BITS_PER_KEY > self.bits.len() * 64 {
             self.grow();
         } else {
             self.set(key);
         }
     }
 
-    /// Gives `consider` the lists of all specifications that could match a URL.
-    pub(crate) fn candidates<'a>(
-        &'a self,
-        url: &UrlParts<'_>,
-        mut consider: impl FnMut(&'a [usize]),
-    ) {
+    /// Gives `consider` all specifications that could match a URL, in several runs of ascending
+    /// numbers. It says whether to go on with the rest of a run.
+    pub(crate) fn candidates(&self, url: &UrlParts<'_>, mut consider: impl FnMut(usize) -> bool) {
+        let runs = Runs { url, made: OnceCell::new() };
+        let mut consider = |filed: &[Filed]| {
+            let mut may = filed.iter().filter(|filed| filed.runs == 0 || runs.have(filed));
+            may.all(|filed| consider(filed.number));
+        };
         if !self.bits.is_empty() {
             self.by_host(url.host, &mut consider);
-            if self.by_bytes {
+            if self.by_eight || self.by_four || self.by_three {
                 self.by_bytes(url.path, &mut consider);
                 self.by_bytes(url.arguments.unwrap_or_default(), &mut consider);
             }
@@ -93,7 +128,7 @@ impl Index {
     }
 
     /// From the end of the host, so that the key of each end is there when its first byte is.
-    fn by_host<'a>(&'a self, host: &str, consider: &mut impl FnMut(&'a [usize])) {
+    fn by_host(&self, host: &str, consider: &mut impl FnMut(&[Filed])) {
         let mut key = HOST_END;
         for (length, byte) in (1..).zip(host.bytes().rev()) {
             key = with_byte(key, byte);
@@ -104,63 +139,73 @@ impl Index {
         self.look_up(spread(whole(key)), consider);
     }
 
-    fn by_bytes<'a>(&'a self, text: &str, consider: &mut impl FnMut(&'a [usize])) {
-        let mut last = 0_u32;
+    fn by_bytes(&self, text: &str, consider: &mut impl FnMut(&[Filed])) {
+        let mut last = 0_u64;
         for (count, byte) in (1_usize..).zip(text.bytes()) {
-            last = last << 8 | u32::from(byte.to_ascii_lowercase());
-            if count >= 4 {
-                self.look_up(spread(FOUR | u64::from(last)), consider);
+            last = last << 8 | u64::from(byte.to_ascii_lowercase());
+            if self.by_eight && count >= 8 {
+                self.look_up(spread(last), consider);
             }
-            if count >= 3 && self.by_three {
-                self.look_up(spread(THREE | u64::from(last & 0x00ff_ffff)), consider);
+            if self.by_four && count >= 4 {
+                self.look_up(spread(FOUR | last & 0xffff_ffff), consider);
+            }
+            if self.by_three && count >= 3 {
+                self.look_up(spread(THREE | last & 0x00ff_ffff), consider);
             }
         }
     }
 
-    fn look_up<'a>(&'a self, key: u64, consider: &mut impl FnMut(&'a [usize])) {
-        let (word, bit) = self.bit_of(key);
-        if self.bits.get(word).is_some_and(|word| word & bit != 0)
-            && let Some(numbers) = self.numbers.get(&key)
+    fn look_up(&self, key: u64, consider: &mut impl FnMut(&[Filed])) {
+        let (word, mask) = self.bits_of(key);
+        if self.bits.get(word).is_some_and(|word| word & mask == mask)
+            && let Some(filed) = self.filed.get(&key)
         {
-            consider(numbers);
+            consider(filed);
         }
     }
 
-    /// The key of three or four bytes that the fewest are filed under.
+    /// The key of some bytes in a row that the fewest are filed under, and of those one of the most.
     fn rarest(&self, spec: &UrlSpec) -> Option<(u64, Kind)> {
-        let keys = spec.required().flat_map(|piece| {
-            // Three bytes are many a time the end of a name, so four come before them.
-            let wide = piece.as_bytes().windows(4).map(|run| (key_of(FOUR, run), false));
-            let all = if piece.len() == 3 { piece.as_bytes() } else { b"" };
-            wide.chain(all.windows(3).map(|run| (key_of(THREE, run), true)))
+        let keys = spec.required().map(str::as_bytes).flat_map(|piece| {
+            let (length, kind) = match piece.len() {
+                8.. => (8, EIGHT),
+                4.. => (4, FOUR),
+                _ => (3, THREE),
+            };
+            piece.windows(length).map(move |run| (key_of(kind, run), kind))
         });
-        let rarest = keys.min_by_key(|(key, three)| (self.filed(*key), *three));
-        rarest.map(|(key, three)| (key, Kind::Bytes(three)))
+        let rank = |kind| [EIGHT, FOUR, THREE].iter().position(|known| *known == kind);
+        // A wider run is worth more than a few others beside it.
+        let rarest = keys.min_by_key(|(key, kind)| {
+            let count = self.count(*key);
+            (count / MANY, rank(*kind), count)
+        });
+        rarest.map(|(key, kind)| (key, Kind::Bytes(kind)))
     }
 
-    fn filed(&self, key: u64) -> usize {
-        self.numbers.get(&key).map_or(0, Vec::len)
+    fn count(&self, key: u64) -> usize {
+        self.filed.get(&key).map_or(0, Vec::len)
     }
 
-    /// The word of the table and the bit in it for a key.
-    fn bit_of(&self, key: u64) -> (usize, u64) {
-        // The number of bits is a power of two; the upper bits of a key are spread best.
-        let bits = u32::try_from(self.bits.len()).unwrap_or(u32::MAX).trailing_zeros() + 6;
-        let bit = key >> (64 - bits);
-        (usize::try_from(bit >> 6).unwrap_or(0), 1 << (bit & 63))
+    /// The word of the table and the two bits in it for a key.
+    fn bits_of(&self, key: u64) -> (usize, u64) {
+        // The number of words is a power of two; the upper bits of a key are spread best.
+        let words = u32::try_from(self.bits.len()).unwrap_or(u32::MAX).trailing_zeros();
+        let word = key >> (64 - words);
+        (usize::try_from(word).unwrap_or(0), 1 << (key & 63) | 1 << (key >> 6 & 63))
     }
 
     fn set(&mut self, key: u64) {
-        let (word, bit) = self.bit_of(key);
+        let (word, mask) = self.bits_of(key);
         if let Some(word) = self.bits.get_mut(word) {
-            *word |= bit;
+            *word |= mask;
         }
     }
 
     fn grow(&mut self) {
         let words = (self.bits.len() * 2).max(1 << (MIN_BITS - 6));
         self.bits = vec![0; words];
-        let keys: Vec<u64> = self.numbers.keys().copied().collect();
+        let keys: Vec<u64> = self.filed.keys().copied().collect();
         for key in keys {
             self.set(key);
         }
@@ -173,8 +218,8 @@ enum Kind {
     Host,
     /// The length of an end that does not begin with a dot.
     HostEnd(Option<usize>),
-    /// Whether it is of three bytes.
-    Bytes(bool),
+    /// How many bytes, by the mark of their keys.
+    Bytes(u64),
 }
 
 /// The key of what a pattern requires of a host: all of it, or its end.

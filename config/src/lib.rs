@@ -35,13 +35,20 @@
 //! # Ok::<(), wwwoffle_config::Faults>(())
 //! ```
 
+mod access;
+mod certificates;
+mod changes;
 mod classic;
 pub mod describe;
+mod domains;
+pub mod edit;
 mod error;
 mod explain;
 mod field;
 mod file;
+mod former;
 mod index;
+mod json;
 mod list;
 mod lookup;
 mod nearest;
@@ -49,6 +56,7 @@ mod noise;
 mod origin;
 mod parts;
 mod passed;
+mod password;
 mod place;
 mod reader;
 mod rule;
@@ -62,19 +70,30 @@ mod value;
 mod values;
 mod wildcard;
 
+pub use access::{ClientHosts, Names, NobodySaid};
+pub use certificates::{AllowedCertificate, AllowedCertificates};
+pub use changes::{OptionChange, changes};
 pub use classic::{Imported, LeftOut};
+pub use domains::Domains;
+pub use edit::EditError;
 pub use error::{Fault, Faults};
 pub use explain::Explained;
+pub use file::{
+    ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Stamp, VERSIONS, Version,
+    Watch, load,
+};
+pub use former::{FORMER, Former, Now};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
 pub use parts::UrlParts;
 pub use passed::Passed;
+pub use password::{BadPassword, ControlPassword, PasswordHash, User, Users};
 pub use place::Place;
 pub use rule::Ruled;
 pub use schema::{
-    Alias, CensorHeader, Config, DontCache, DontCompress, DontGet, FetchOptions, Https,
-    IndexOptions, LocalNames, LocalNet, MimeTypes, ModifyHtml, OfflineOptions, OnlineOptions,
-    Options, Proxy, Purge, Startup, Tunnel,
+    Alias, AllowedHosts, AllowedUsers, CensorHeader, Config, DontCache, DontCompress, DontGet,
+    FetchOptions, Https, IndexOptions, LocalNames, LocalNet, MimeTypes, ModifyHtml, OfflineOptions,
+    OnlineOptions, Options, Proxy, Purge, Startup, Tunnel,
 };
 pub use spec::{ParseSpecError, UrlSpec};
 pub use specset::{Listed, UrlSpecSet};

@@ -7,7 +7,7 @@ use crate::{
     source::{Given, Source},
     spec::UrlSpec,
     specset::UrlSpecSet,
-    value::{Value, elements},
+    value::{STRINGS_AND_FILES, Value, elements},
 };
 use std::{path::Path, sync::Arc};
 use toml_edit::Value as Toml;
@@ -16,7 +16,8 @@ use toml_edit::Value as Toml;
 const MEANING: &str = "\
 An array of patterns for URLs, of which the first that matches decides. An entry `{ file = \"list.txt\" }`
 stands for the patterns in that file, one to a line; a `#` that begins a line or follows a space begins
-a comment. The file is found from the directory of the configuration. A pattern has these parts:
+a comment. An entry `{ hosts = \"hosts.txt\" }` stands for every page of the hosts in a file of the form of
+`/etc/hosts`. A file is found from the directory of the one that names it. A pattern has these parts:
 
 ```text
 [!][~]PROTOCOL://HOST[:PORT][/PATH][?ARGUMENTS]
@@ -50,6 +51,10 @@ impl Value for UrlSpecSet {
     const MEANING: &'static str = MEANING;
     const EXPECTED: &'static str = "an array of URL-SPECIFICATIONs, such as [\"*://*.example.org/*\", { file = \"list.txt\" }]";
 
+    fn json() -> String {
+        STRINGS_AND_FILES.to_owned()
+    }
+
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let mut set = Self::default();
         elements(given, source, Self::EXPECTED, |one, source| set.read_one(one, source))?;
@@ -79,6 +84,9 @@ impl UrlSpecSet {
             Element::List(file, text) => {
                 self.add_lines(&text, &file, |line, kind| source.refuse_line(&file, line, kind));
             }
+            Element::Hosts(file, text) => {
+                self.add_hosts(&text, &file, |line, kind| source.refuse_line(&file, line, kind));
+            }
         }
         Some(())
     }
@@ -90,6 +98,8 @@ pub(crate) enum Element<'a> {
     Entry(&'a str),
     /// The file of a list, with its text.
     List(Arc<Path>, String),
+    /// A hosts file, with its text.
+    Hosts(Arc<Path>, String),
 }
 
 /// Reads an element of an array: text, or `{ file = "list.txt" }`.
@@ -101,11 +111,14 @@ pub(crate) fn element<'a>(
     if let Some(text) = given.value.as_str() {
         return Some(Element::Entry(text));
     }
-    let Some(name) = list_name(given.value) else {
+    let named = list_name(given.value, "file").map(|name| (name, false));
+    let named = named.or_else(|| Some((list_name(given.value, "hosts")?, true)));
+    let Some((name, is_hosts)) = named else {
         return source.refuse(given, expected, "");
     };
     let path: Arc<Path> = source.file().parent().unwrap_or(Path::new("")).join(name).into();
     match read_list(&path) {
+        Ok(text) if is_hosts => Some(Element::Hosts(path, text)),
         Ok(text) => Some(Element::List(path, text)),
         Err(error) => source.refuse(given, expected, &format!("{}: {error}", path.display())),
     }
@@ -128,8 +141,8 @@ fn without_comment(line: &str) -> &str {
     begins.next().unwrap_or(line)
 }
 
-/// The name in `{ file = "name" }`.
-fn list_name(value: &Toml) -> Option<&str> {
+/// The name in `{ file = "name" }`, where `key` is `file`.
+fn list_name<'a>(value: &'a Toml, key: &str) -> Option<&'a str> {
     let table = value.as_inline_table().filter(|table| table.len() == 1)?;
-    table.get("file")?.as_str().filter(|name| !name.is_empty())
+    table.get(key)?.as_str().filter(|name| !name.is_empty())
 }

@@ -30,6 +30,7 @@ impl Config {
         let mut source = Source::new(texts.as_slice(), collected);
         source.refuse_unknown();
         let config = Self::take(&mut source);
+        source.refuse_open(&config);
         source.collected.or(&file, config)
     }
 }

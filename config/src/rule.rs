@@ -10,7 +10,7 @@ use crate::{
     specset::{Listed, UrlSpecSet},
     value::{Value, elements},
 };
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 use toml_edit::{TableLike, Value as Toml};
 
 /// The key under which a section has its rules.
@@ -46,7 +46,7 @@ const URL_EXPECTED: &str =
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Ruled<T> {
     plain: T,
     /// Shared by the options of a section.
@@ -112,6 +112,17 @@ impl<T> Ruled<T> {
     }
 }
 
+/// The value alone where there are no rules.
+impl<T: fmt::Debug> fmt::Debug for Ruled<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.set.is_empty() {
+            return self.plain.fmt(f);
+        }
+        let mut rules = f.debug_struct("Ruled");
+        rules.field("plain", &self.plain).field("set", &self.set).finish_non_exhaustive()
+    }
+}
+
 /// Takes a ruled option from the section that `source` has begun.
 pub(crate) fn take<T: Value>(
     source: &mut Source<'_>,
@@ -124,6 +135,7 @@ pub(crate) fn take<T: Value>(
     let mut set = Vec::new();
     for (number, rule) in texts.into_iter().enumerate() {
         if let Some((value, origin)) = source.in_rule(rule, key) {
+            source.origins.add_rule(section, key, &origin.place);
             set.push((number, value, origin));
         }
     }

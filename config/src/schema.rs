@@ -31,6 +31,8 @@ pub struct OptionInfo {
     pub is_secret: bool,
     /// How a value of that type is written.
     pub meaning: &'static str,
+    /// What a JSON schema says of its type.
+    pub json: fn() -> String,
     /// Its default, as the file would write it.
     pub default: &'static str,
     /// Whether rules may set it for some URLs.
@@ -89,6 +91,7 @@ macro_rules! section {
                         kind: <$Type as crate::field::Field>::KIND,
                         is_secret: <$Type as crate::field::Field>::IS_SECRET,
                         meaning: <$Type as crate::field::Field>::MEANING,
+                        json: <$Type as crate::field::Field>::json,
                         default: $default,
                         rules: <$Type as crate::field::Field>::RULES,
                         effect: crate::schema::Effect::$effect,
@@ -129,7 +132,7 @@ mod lists;
 mod requests;
 mod secure;
 
-pub use daemon::{LocalNames, LocalNet, Options, Startup};
+pub use daemon::{AllowedHosts, AllowedUsers, LocalNames, LocalNet, Options, Startup};
 pub use fetching::{FetchOptions, IndexOptions, MimeTypes, Purge};
 pub use html::ModifyHtml;
 pub use lists::{Alias, CensorHeader, DontCache, DontCompress, DontGet, Proxy};
@@ -190,6 +193,10 @@ config! {
     local_host: LocalNames,
     /// The machines nearby.
     local_net: LocalNet,
+    /// Which machines may use this proxy.
+    allowed_hosts: AllowedHosts,
+    /// Who may use this proxy.
+    allowed_users: AllowedUsers,
     /// Connections opened with CONNECT.
     tunnel: Tunnel,
     /// What is read and kept of HTTPS.

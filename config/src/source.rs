@@ -6,7 +6,7 @@ use crate::{
     origin::{Origin, Origins},
     place::Place,
     rule::{FOR, RuleText, SectionRules, URL},
-    schema::{OptionInfo, SECTIONS, Section},
+    schema::{Config, OptionInfo, SECTIONS, Section},
     text::{INCLUDE, Text},
     value::Value,
 };
@@ -165,6 +165,16 @@ impl<'a> Source<'a> {
         let kind = Kind::BadValue { option, expected, found, because: because.to_owned() };
         self.add(given.value.span(), kind);
         None
+    }
+
+    /// Records that `config` would serve whoever can reach it.
+    pub(crate) fn refuse_open(&mut self, config: &Config) {
+        let Err(nobody_said) = config.may_listen(config.startup.listen.as_slice()) else { return };
+        let listen = self.tables("startup").find_map(|(at, table)| {
+            Some((at, table.get("listen").and_then(toml_edit::Item::as_value)?))
+        });
+        self.at = listen.map_or(0, |(at, _)| at);
+        self.add(listen.and_then(|(_, value)| value.span()), Kind::Open(nobody_said));
     }
 
     /// Records a fault in a list, which is no text of the configuration.

@@ -4,7 +4,7 @@ use crate::{
     error::Kind, index::Index, list::entries, parts::UrlParts, place::Place, source::shortened,
     spec::UrlSpec,
 };
-use std::{fmt, path::Path, sync::Arc};
+use std::{fmt, net::IpAddr, path::Path, sync::Arc};
 use wwwoffle_url::CanonicalUrl;
 
 /// One specification of a list.
@@ -77,7 +77,10 @@ impl UrlSpecSet {
     /// The numbers of the specifications that could match, in order.
     pub(crate) fn candidates(&self, url: &UrlParts<'_>) -> Vec<usize> {
         let mut all = Vec::new();
-        self.index.candidates(url, |numbers| all.extend_from_slice(numbers));
+        self.index.candidates(url, |number| {
+            all.push(number);
+            true
+        });
         all.sort_unstable();
         all
     }
@@ -106,6 +109,36 @@ impl UrlSpecSet {
         }
     }
 
+    /// Reads a file of the form of `/etc/hosts`: an address and names to a line. Every page of each name
+    /// is meant. Names of this machine and its networks, which such files begin with, are not.
+    pub(crate) fn add_hosts(
+        &mut self,
+        text: &str,
+        file: &Arc<Path>,
+        mut fault: impl FnMut(usize, Kind),
+    ) {
+        for (line, entry) in entries(text) {
+            let mut words = entry.split_whitespace();
+            let address = words.next().and_then(|word| word.parse::<IpAddr>().ok());
+            let names: Vec<&str> = words.collect();
+            if address.is_none() || names.is_empty() {
+                fault(line, Kind::BadHostsLine { found: shortened(entry).into_owned() });
+                continue;
+            }
+            let is_address = |name: &str| name.parse::<IpAddr>().is_ok();
+            let own = |name: &str| !name.contains('.') || name.starts_with("localhost.");
+            for name in names.into_iter().filter(|name| !own(name) && !is_address(name)) {
+                match UrlSpec::parse(&format!("*://{name}/*")) {
+                    Ok(spec) => self.add(spec, Place { file: Arc::clone(file), line }),
+                    Err(because) => {
+                        let found = shortened(name).into_owned();
+                        fault(line, Kind::BadLine { found, because });
+                    }
+                }
+            }
+        }
+    }
+
     /// Adds the specifications of `other` after those already there.
     pub(crate) fn add_all(&mut self, other: &Self) {
         for listed in &other.listed {
@@ -122,14 +155,18 @@ impl UrlSpecSet {
     #[must_use]
     pub fn decide_parts(&self, url: &UrlParts<'_>) -> Option<&Listed> {
         let mut decided: Option<(usize, &Listed)> = None;
-        self.index.candidates(url, |numbers| {
-            let earlier = |number: &&usize| decided.is_none_or(|(best, _)| **number < best);
-            let found = numbers
-                .iter()
-                .take_while(earlier)
-                .filter_map(|number| Some((*number, self.listed.get(*number)?)))
-                .find(|(_, listed)| listed.spec.matches_parts(url));
-            decided = found.or(decided);
+        self.index.candidates(url, |number| {
+            if decided.is_some_and(|(best, _)| best <= number) {
+                return false;
+            }
+            let listed = self.listed.get(number);
+            match listed.filter(|listed| listed.spec.matches_parts(url)) {
+                Some(listed) => {
+                    decided = Some((number, listed));
+                    false
+                }
+                None => true,
+            }
         });
         decided.map(|(_, listed)| listed)
     }

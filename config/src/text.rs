@@ -91,8 +91,17 @@ fn not_toml(file: &Arc<Path>, text: &str, error: &TomlError) -> Fault {
     let line = error.span().map(|span| Lines::of(text).number(span.start));
     let message = error.message().trim().replace('\n', ", ");
     let found = line.and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
-    let found = found.trim().chars().take(MAX_SHOWN_LINE).collect();
+    let found = if holds_secret(found) {
+        "a line with a password".to_owned()
+    } else {
+        found.trim().chars().take(MAX_SHOWN_LINE).collect()
+    };
     Fault::new(file, line, Kind::NotToml { message, found })
+}
+
+/// Whether a line that is not TOML may hold a password, or the hash of one.
+fn holds_secret(line: &str) -> bool {
+    line.contains("password") || line.contains("users") || line.contains("$argon2")
 }
 
 /// An `include` that is to be followed.

@@ -23,6 +23,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n";
+const CONNECTION: &[u8] = b"tls-version: TLSv1.3\r\n";
 const BODY: &[u8] = b"the body";
 
 /// The sound file that the changes are made to.
@@ -31,7 +32,12 @@ static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let options = Options { durability: Durability::None, ..Options::default() };
     let opened = Spool::open_with(Arc::new(disk.clone()), root(), &options);
     let (spool, _) = opened.expect("nothing fails on this disk");
-    let new = NewEntry { when: Timestamp::UNIX_EPOCH, head: HEAD.into(), request: REQUEST.into() };
+    let new = NewEntry {
+        when: Timestamp::UNIX_EPOCH,
+        head: HEAD.into(),
+        request: REQUEST.into(),
+        connection: Some(CONNECTION.into()),
+    };
     let mut writer = spool.begin(&place(), new).expect("the entry is sound");
     writer.write(BODY).expect("nothing fails on this disk");
     writer.finish(Some(b"A: b\r\n")).expect("nothing fails on this disk");
@@ -47,6 +53,7 @@ fuzz_target!(|data: &[u8]| {
     let listed = summaries.filter(Result::is_ok).count();
     if let Lookup::Found(entry) = reader.entry(&place()).expect("nothing fails on this disk") {
         assert_eq!((entry.head(), entry.request()), (HEAD, REQUEST));
+        assert_eq!(entry.connection(), Some(CONNECTION));
         assert!(matches!(entry.body(), Body::Whole(body) if **body == *BODY));
         assert_eq!(listed, 1);
     }

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{self, Error, Result};
 use crate::fs::{Disk, DiskFile, Opened};
-use crate::layout::{self, FIRST_READ, First, wide};
+use crate::layout::{self, FIRST_READ, First, TailRanges, wide};
 use crate::place::Place;
 use crate::warc::Reason;
 use wwwoffle_url::Key;
@@ -69,8 +69,7 @@ pub struct Entry {
     tail: Shared,
     first: First,
     body: Body,
-    request: Range<usize>,
-    trailers: Option<Range<usize>>,
+    after: TailRanges,
     status: u16,
 }
 
@@ -177,13 +176,19 @@ impl Entry {
     /// The request: head and body, without secrets.
     #[must_use]
     pub fn request(&self) -> &[u8] {
-        self.tail.get(self.request.clone()).unwrap_or_default()
+        self.tail.get(self.after.request.clone()).unwrap_or_default()
     }
 
     /// The trailer section, if there was one.
     #[must_use]
     pub fn trailers(&self) -> Option<&[u8]> {
-        self.tail.get(self.trailers.clone()?)
+        self.tail.get(self.after.trailers.clone()?)
+    }
+
+    /// The account of the connection it came over, if there is one.
+    #[must_use]
+    pub fn connection(&self) -> Option<&[u8]> {
+        self.tail.get(self.after.connection.clone()?)
     }
 
     /// The open file, if the body is still on disk.
@@ -327,8 +332,7 @@ struct Parts {
     bytes: Shared,
     tail: Shared,
     body: Body,
-    request: Range<usize>,
-    trailers: Option<Range<usize>>,
+    after: TailRanges,
 }
 
 /// Takes a file that was read whole apart, and compares its body with its digest.
@@ -339,15 +343,13 @@ fn small(bytes: Vec<u8>, first: &First) -> Result<Parts, Reason> {
     if <[u8; 32]>::from(Sha256::digest(body)) != first.digest {
         return Err("its body does not agree with its digest");
     }
-    let (request, trailers) = layout::parse_tail(bytes.get(end..).unwrap_or_default())?;
-    let moved = |range: Range<usize>| range.start + end..range.end + end;
+    let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.moved(end);
     let bytes = Arc::new(bytes);
     Ok(Parts {
         tail: Arc::clone(&bytes),
         body: Body::Whole(Whole { bytes: Arc::clone(&bytes), range }),
         bytes,
-        request: moved(request),
-        trailers: trailers.map(moved),
+        after,
     })
 }
 
@@ -359,20 +361,20 @@ fn large(
     file: Arc<dyn DiskFile>,
     path: &Path,
 ) -> Result<Parts, Reason> {
-    let (request, trailers) = layout::parse_tail(&tail)?;
+    let after = layout::parse_tail(&tail)?;
     // The body is read as it is sent; there is no use in holding some of it.
     bytes.truncate(first.body_offset());
     bytes.shrink_to_fit();
     let (start, len, digest) = (wide(first.body_offset()), first.body_len, first.digest);
     let body = Body::File(BodyFile { file, path: path.into(), start, len, digest });
-    Ok(Parts { bytes: Arc::new(bytes), tail: Arc::new(tail), body, request, trailers })
+    Ok(Parts { bytes: Arc::new(bytes), tail: Arc::new(tail), body, after })
 }
 
 fn entry(parts: Parts, first: First) -> Result<Entry, Reason> {
     let head = parts.bytes.get(first.head.clone()).unwrap_or_default();
     let status = status_of(head).ok_or("its head has no status")?;
-    let Parts { bytes, tail, body, request, trailers } = parts;
-    Ok(Entry { bytes, tail, first, body, request, trailers, status })
+    let Parts { bytes, tail, body, after } = parts;
+    Ok(Entry { bytes, tail, first, body, after, status })
 }
 
 /// The status code in a head: `HTTP/1.1 200 OK`.

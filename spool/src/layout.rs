@@ -5,7 +5,7 @@
 //! rest      the other fields of the response record, and the empty line
 //! head      the head of the response, as HTTP
 //! body      to the end of record 1
-//! tail      record 2, the request; record 3, the trailers, if there were any
+//! tail      record 2, the request; then one of the connection and one of the trailers, if known
 //! ```
 //!
 //! Until the entry is finished its first line is [`UNFINISHED`], which no reader takes for WARC.
@@ -36,6 +36,9 @@ pub const MAX_KEPT_REQUEST: usize = 128 << 10;
 /// The longest trailer section, in bytes.
 pub const MAX_TRAILERS: usize = 64 << 10;
 
+/// The longest account of a connection, in bytes.
+pub const MAX_CONNECTION: usize = 32 << 10;
+
 /// What is read of a file at once, in bytes. A file no longer is read and verified whole.
 pub(crate) const FIRST_READ: usize = 128 << 10;
 
@@ -51,8 +54,13 @@ const FIXED: usize = VERSION_LINE.len()
 /// The fields of record 1 besides URL and head; far more than there are.
 const OTHER_FIELDS: usize = 1 << 10;
 
-/// Both other records: their fields, the URL twice, and their blocks.
-pub(crate) const MAX_TAIL: usize = 2 * (MAX_URL + OTHER_FIELDS) + MAX_KEPT_REQUEST + MAX_TRAILERS;
+/// The three other records: their fields, the URL in each, and their blocks.
+pub(crate) const MAX_TAIL: usize =
+    3 * (MAX_URL + OTHER_FIELDS) + MAX_KEPT_REQUEST + MAX_CONNECTION + MAX_TRAILERS;
+
+/// The field, and its value, by which the record of the connection is told from the trailers.
+const ABOUT: &str = "Wwwoffle-About";
+const CONNECTION: &str = "connection";
 
 // The body's offset has to be known after one read.
 const _: () = assert!(FIXED + OTHER_FIELDS + MAX_URL + MAX_HEAD < FIRST_READ);
@@ -130,13 +138,20 @@ impl Start {
     }
 }
 
-/// All that follows the body: the end of record 1, record 2, and record 3 if there are trailers.
+/// What follows the body, and is known when it is complete.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct After<'a> {
+    pub(crate) request: &'a [u8],
+    pub(crate) connection: Option<&'a [u8]>,
+    pub(crate) trailers: Option<&'a [u8]>,
+}
+
+/// All that follows the body: the end of record 1, and the other records.
 pub(crate) fn tail(
     place: &Place,
     ids: &[String; 2],
     when: Timestamp,
-    request: &[u8],
-    trailers: Option<&[u8]>,
+    after: &After<'_>,
 ) -> Result<Vec<u8>> {
     let [response, request_id] = ids;
     let begin = |kind: &str, id: &str, content_type: &str| {
@@ -149,11 +164,19 @@ pub(crate) fn tail(
         record
     };
     let mut tail = BLOCK_END.as_bytes().to_vec();
-    tail.extend(begin("request", request_id, REQUEST).finish(&[request]));
-    if let Some(trailers) = trailers {
+    tail.extend(begin("request", request_id, REQUEST).finish(&[after.request]));
+    if after.connection.is_none() && after.trailers.is_none() {
+        return Ok(tail);
+    }
+    let [connection_id, trailers_id] = warc::record_ids()?;
+    if let Some(connection) = after.connection {
+        let mut record = begin("metadata", &connection_id, FIELDS);
+        record.field(ABOUT, CONNECTION);
+        tail.extend(record.finish(&[connection]));
+    }
+    if let Some(trailers) = after.trailers {
         Error::unless_fits("the trailer section", trailers.len(), MAX_TRAILERS)?;
-        let [id, _] = warc::record_ids()?;
-        tail.extend(begin("metadata", &id, FIELDS).finish(&[trailers]));
+        tail.extend(begin("metadata", &trailers_id, FIELDS).finish(&[trailers]));
     }
     Ok(tail)
 }
@@ -220,8 +243,25 @@ impl First {
     }
 }
 
-/// Where request and trailers are in the tail of an entry.
-pub(crate) type TailRanges = (Range<usize>, Option<Range<usize>>);
+/// Where the parts of the tail of an entry are in it.
+#[derive(Debug, Clone)]
+pub(crate) struct TailRanges {
+    pub(crate) request: Range<usize>,
+    pub(crate) connection: Option<Range<usize>>,
+    pub(crate) trailers: Option<Range<usize>>,
+}
+
+impl TailRanges {
+    /// The same parts in a buffer in which the tail begins at `start`.
+    pub(crate) fn moved(self, start: usize) -> Self {
+        let moved = |range: Range<usize>| range.start + start..range.end + start;
+        Self {
+            request: moved(self.request),
+            connection: self.connection.map(moved),
+            trailers: self.trailers.map(moved),
+        }
+    }
+}
 
 /// Reads what follows the body. All of it is verified.
 pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
@@ -235,14 +275,19 @@ pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
         return Err("its second record is not a request");
     }
     let request = before(rest, block);
-    if rest.is_empty() {
-        return Ok((request, None));
+    let mut ranges = TailRanges { request, connection: None, trailers: None };
+    let mut left = rest;
+    while !left.is_empty() {
+        let (header, block, rest) = parse_record(left)?;
+        let is_connection = header.get(ABOUT) == Some(CONNECTION);
+        let part = if is_connection { &mut ranges.connection } else { &mut ranges.trailers };
+        if header.need("WARC-Type")? != "metadata" || part.is_some() {
+            return Err("it has records that no entry has");
+        }
+        *part = Some(before(rest, block));
+        left = rest;
     }
-    let (header, block, rest) = parse_record(rest)?;
-    if header.need("WARC-Type")? != "metadata" || !rest.is_empty() {
-        return Err("it has records that no entry has");
-    }
-    Ok((request, Some(before(rest, block))))
+    Ok(ranges)
 }
 
 /// `url <key>` or `variant <key>`.

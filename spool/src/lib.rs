@@ -51,7 +51,7 @@ pub use wwwoffle_url::Key;
 
 pub use entry::{Body, BodyFile, Damage, Entry, Lookup, Verifier, Whole};
 pub use error::{Error, Result};
-pub use layout::{MAX_HEAD, MAX_KEPT_REQUEST, MAX_TRAILERS, MAX_URL};
+pub use layout::{MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_TRAILERS, MAX_URL};
 pub use list::{Host, List, Summary};
 pub use open::Recovery;
 pub use outgoing::{

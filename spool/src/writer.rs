@@ -11,7 +11,9 @@ use sha2::{Digest, Sha256};
 use crate::entry::status_of;
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
-use crate::layout::{self, Finish, MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL, Start, wide};
+use crate::layout::{
+    self, After, Finish, MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL, Start, wide,
+};
 use crate::place::Place;
 use crate::store::{Finished, Store};
 use crate::{Handle, warc};
@@ -31,6 +33,8 @@ pub struct NewEntry {
     /// The request: its head, without `Authorization`, `Proxy-Authorization` and `Cookie`, and its
     /// body if that is small.
     pub request: Vec<u8>,
+    /// What is known of the connection it came over, as lines `name: value` that each end with CR LF.
+    pub connection: Option<Vec<u8>>,
 }
 
 /// An entry that is not finished. Dropping it discards it: what was there before stays.
@@ -40,6 +44,7 @@ pub struct Writer {
     ids: [String; 2],
     when: Timestamp,
     request: Vec<u8>,
+    connection: Option<Vec<u8>>,
     start: Start,
     file: Arc<dyn DiskFile>,
     path: PathBuf,
@@ -93,6 +98,8 @@ impl Writer {
         check_url(place.url())?;
         check_head(&new.head)?;
         check_request(&new.request)?;
+        let connection = new.connection.as_deref().unwrap_or_default();
+        Error::unless_fits("the account of the connection", connection.len(), MAX_CONNECTION)?;
         let ids = warc::record_ids()?;
         let [response, _] = &ids;
         let mut buffer = Vec::with_capacity(new.head.len() + (4 << 10));
@@ -104,6 +111,7 @@ impl Writer {
             ids,
             when: new.when,
             request: new.request,
+            connection: new.connection,
             start,
             file,
             path,
@@ -167,7 +175,9 @@ impl Writer {
     /// When the disk fails or is full, now or in an earlier [`Writer::write`]; when the trailers are
     /// too long. Then nothing was stored, unless it was the last sync that failed.
     pub fn finish(mut self, trailers: Option<&[u8]>) -> Result<Stored> {
-        let tail = layout::tail(&self.place, &self.ids, self.when, &self.request, trailers)?;
+        let connection = self.connection.as_deref();
+        let after = After { request: &self.request, connection, trailers };
+        let tail = layout::tail(&self.place, &self.ids, self.when, &after)?;
         let store = Arc::clone(&self.handle.store);
         let finish = Finish {
             body_len: self.body_len,

@@ -216,6 +216,9 @@ fn what_no_reader_could_read_is_not_written() {
         let new = NewEntry { request: request.into(), ..entry(&head(200)) };
         assert!(spool.begin(&place(URL), new).unwrap_err().is_invalid(), "{request:?}");
     }
+    let connection = Some(vec![b'x'; wwwoffle_spool::MAX_CONNECTION + 1]);
+    let new = NewEntry { connection, ..entry(&head(200)) };
+    assert!(spool.begin(&place(URL), new).unwrap_err().is_too_large());
     assert_eq!(support::files(&root.path().join("tmp")), Vec::<PathBuf>::new());
 }
 
@@ -230,8 +233,13 @@ fn the_largest_of_everything_comes_back() {
     let mut request = b"POST / HTTP/1.1\r\n\r\n".to_vec();
     request.resize(wwwoffle_spool::MAX_KEPT_REQUEST, b'x');
     let trailers = vec![b'x'; wwwoffle_spool::MAX_TRAILERS];
+    let connection = vec![b'x'; wwwoffle_spool::MAX_CONNECTION];
     for len in [0, 1 << 20] {
-        let new = NewEntry { request: request.clone(), ..entry(&head) };
+        let new = NewEntry {
+            request: request.clone(),
+            connection: Some(connection.clone()),
+            ..entry(&head)
+        };
         let mut writer = spool.begin(&place, new).unwrap();
         writer.write(&support::bytes(len)).unwrap();
         writer.finish(Some(&trailers)).unwrap();
@@ -239,6 +247,7 @@ fn the_largest_of_everything_comes_back() {
         assert!(matches!(found.body(), Body::File(_)));
         assert_eq!((found.head(), found.request()), (head.as_slice(), request.as_slice()));
         assert_eq!(found.trailers(), Some(trailers.as_slice()));
+        assert_eq!(found.connection(), Some(connection.as_slice()));
         assert_eq!(body(&found).unwrap(), support::bytes(len));
     }
 }
@@ -253,6 +262,7 @@ proptest! {
         pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..9_000), 0..9),
         request_body in proptest::collection::vec(any::<u8>(), 0..300),
         trailers in proptest::option::of("([A-Z]{1,5}: [a-z]{1,9}\r\n){0,3}"),
+        connection in proptest::option::of("([a-z]{1,5}: [ -~]{1,99}\r\n){0,3}"),
         seconds in 0_i64..4_000_000_000,
     ) {
         let root = tempfile::tempdir().unwrap();
@@ -261,7 +271,13 @@ proptest! {
         let head = format!("HTTP/1.1 {status} \r\n{fields}\r\n").into_bytes();
         let request = [support::REQUEST, &request_body].concat();
         let when = Timestamp::from_second(seconds).unwrap();
-        let new = NewEntry { when, head: head.clone(), request: request.clone() };
+        let connection = connection.map(String::into_bytes);
+        let new = NewEntry {
+            when,
+            head: head.clone(),
+            request: request.clone(),
+            connection: connection.clone(),
+        };
         let mut writer = spool.begin(&place(URL), new).unwrap();
         for piece in &pieces {
             writer.write(piece).unwrap();
@@ -273,6 +289,7 @@ proptest! {
         prop_assert_eq!(found.head(), head);
         prop_assert_eq!(found.request(), request);
         prop_assert_eq!(found.trailers(), trailers.as_deref().map(str::as_bytes));
+        prop_assert_eq!(found.connection(), connection.as_deref());
         prop_assert_eq!(body(&found), Some(pieces.concat()));
     }
 }

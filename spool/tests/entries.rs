@@ -5,7 +5,7 @@
 mod support;
 
 use support::{entry, head, open, place};
-use wwwoffle_spool::{Body, Durability, Lookup};
+use wwwoffle_spool::{Body, Durability, Lookup, NewEntry};
 
 #[test]
 fn an_entry_is_found_as_it_was_stored() {
@@ -15,7 +15,9 @@ fn an_entry_is_found_as_it_was_stored() {
             let spool = open(root.path(), durability);
             let place = place("http://www.example.org/");
             let body = support::bytes(len);
-            let mut writer = spool.begin(&place, entry(&head(200))).unwrap();
+            let connection = (len % 3 == 0).then(|| support::CONNECTION.to_vec());
+            let new = NewEntry { connection: connection.clone(), ..entry(&head(200)) };
+            let mut writer = spool.begin(&place, new).unwrap();
             for piece in body.chunks(7_000) {
                 writer.write(piece).unwrap();
             }
@@ -31,6 +33,7 @@ fn an_entry_is_found_as_it_was_stored() {
                 assert_eq!(found.head(), head(200));
                 assert_eq!(found.request(), support::REQUEST);
                 assert_eq!(found.trailers(), trailers);
+                assert_eq!(found.connection(), connection.as_deref());
                 assert_eq!(found.body_len(), len as u64);
                 assert_eq!(*found.digest(), stored.digest);
                 assert_eq!(matches!(found.body(), Body::Whole(_)), stored.file_len <= 128 << 10);

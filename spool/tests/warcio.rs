@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::Command;
 
 use support::{entry, head, open, outgoing, place};
-use wwwoffle_spool::{Durability, RequestKind, RequestState, Secrets};
+use wwwoffle_spool::{Durability, NewEntry, RequestKind, RequestState, Secrets};
 
 #[test]
 fn another_program_reads_every_file() {
@@ -48,8 +48,9 @@ fn another_program_reads_every_file() {
 fn write_one_of_each(root: &Path) {
     let spool = open(root, Durability::Batch);
     for (number, len) in [0, 1, 1_000, 127 << 10, 129 << 10, 3 << 20].into_iter().enumerate() {
+        let connection = (number % 3 != 1).then(|| support::CONNECTION.to_vec());
         let mut writer = spool.begin(&place(&format!("http://example.org/{number}?a=ä")), {
-            entry(&head(if number == 0 { 304 } else { 200 }))
+            NewEntry { connection, ..entry(&head(if number == 0 { 304 } else { 200 })) }
         });
         writer.as_mut().unwrap().write(&support::bytes(len)).unwrap();
         let trailers = (number % 2 == 1).then_some(&b"X-Sum: 1\r\nX-Other: \xc3\xa4\r\n"[..]);

@@ -1,12 +1,20 @@
 //! The JSON API, seen from both ends: the daemon answers with these types, the command line and
 //! the pages read them.
 
+mod config;
+mod info;
 mod listing;
 mod types;
 
+pub use config::{
+    ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigOption, ConfigRule, ConfigState,
+    ConfigUndo, ConfigVersion, ConfigVersions,
+};
+pub use info::{Certificate, Chain, Connection, Field, Info, KeptInfo};
+use jiff::Timestamp;
 pub use listing::{UnknownWhat, What};
 pub use types::{
     ApiError, Deleted, DeletedUrls, Download, EntriesToDelete, EntryItem, Event, FetchRequest,
     Flushed, GetRequest, ItemKind, ItemState, Mode, ModeChange, ModeRequest, Queue, QueueCounts,
-    QueueItem, QueueTarget, Retried, Started, Status, Stopping,
+    QueueItem, QueueTarget, Rejection, Retried, Started, Status, Stopping,
 };

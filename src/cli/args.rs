@@ -1,6 +1,6 @@
 //! What was typed, validated and no more: what it means is for the verbs.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -70,6 +70,15 @@ pub(crate) enum Verb {
         #[arg(value_name = "URL")]
         url: String,
     },
+    /// Show what is known of a URL: status, dates, fields, certificates.
+    Info {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+        /// What to tell of, in any spelling.
+        #[arg(value_name = "URL")]
+        url: String,
+    },
     /// List what the spool has.
     Ls {
         /// As JSON, an entry a line.
@@ -93,17 +102,160 @@ pub(crate) enum Verb {
     },
     /// Answer questions about URLs, one JSON object a line, from standard input.
     Url(Url),
+    /// The configuration: look at it, and change it with its comments kept. A running daemon obeys
+    /// at once.
+    Config {
+        #[command(subcommand)]
+        verb: ConfigVerb,
+    },
     /// The certificate authority that browsers have to trust for HTTPS.
     Ca {
         #[command(subcommand)]
         verb: AuthorityVerb,
     },
+    /// Browse through the proxy with a browser that is set up for it and trusts its certificates.
+    ///
+    /// The browser has a profile of its own, which is kept; nothing of the system or of your other
+    /// profiles is changed. If no daemon runs on the spool, one runs until the browser is closed.
+    Browse(Browse),
+    /// Make the line of the configuration for a password, which is asked for or read from standard
+    /// input: that of a user of the proxy, or without a user the control password.
+    Passwd {
+        /// The user.
+        #[arg(value_name = "USER")]
+        user: Option<String>,
+    },
     /// Stop the daemon, and wait until it has stopped.
     Stop,
 }
 
+/// How to browse.
+#[derive(Debug, Args)]
+pub(crate) struct Browse {
+    /// chromium, chrome, brave, edge, vivaldi or firefox, or the path of one; without it the first
+    /// of these that is installed.
+    #[arg(long, value_name = "NAME|PATH")]
+    pub(crate) browser: Option<PathBuf>,
+    /// The directory of its profile; without it one in the directory for state of this user,
+    /// `~/.local/state/wwwoffle/browse`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) profile: Option<PathBuf>,
+    /// The page to open; without it that of wwwoffle itself.
+    #[arg(value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// What else the browser is told, after `--`.
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub(crate) arguments: Vec<OsString>,
+}
+
+/// What to do with the configuration. A value is written as in the file; what is not TOML is taken
+/// as a text, so `30s` is `"30s"`.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// Show an option's value, or all options with where they are set.
+    Get {
+        /// Everything that is known, as JSON.
+        #[arg(long)]
+        json: bool,
+        /// Which option; without it all.
+        #[arg(value_name = "SECTION.KEY")]
+        option: Option<String>,
+    },
+    /// Tell what every option is for a URL, with the file and line that say so.
+    Explain {
+        /// The URL, in any spelling; nothing is asked of it.
+        #[arg(value_name = "URL")]
+        url: String,
+    },
+    /// Give an option a value.
+    Set {
+        /// Which option, such as options.log-level.
+        #[arg(value_name = "SECTION.KEY")]
+        option: String,
+        /// The value.
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Let an option have its default again.
+    Unset {
+        /// Which option.
+        #[arg(value_name = "SECTION.KEY")]
+        option: String,
+    },
+    /// Add an element to an option that is an array.
+    Add {
+        /// In front of which element, counted from 0; without it at the end.
+        #[arg(long, value_name = "N")]
+        before: Option<usize>,
+        /// Which option.
+        #[arg(value_name = "SECTION.KEY")]
+        option: String,
+        /// The element.
+        #[arg(allow_hyphen_values = true)]
+        item: String,
+    },
+    /// Remove an element from an option that is an array.
+    Remove {
+        /// Which option.
+        #[arg(value_name = "SECTION.KEY")]
+        option: String,
+        /// The element.
+        #[arg(allow_hyphen_values = true)]
+        item: String,
+    },
+    /// Add a rule: other values of options for some URLs.
+    AddRule {
+        /// In front of which rule of the section, counted from 0; without it at the end.
+        #[arg(long, value_name = "N")]
+        before: Option<usize>,
+        /// The section whose options it sets.
+        section: String,
+        #[command(flatten)]
+        rule: RuleOptions,
+    },
+    /// Remove a rule.
+    RemoveRule {
+        /// The section.
+        section: String,
+        /// Its number, counted from 0, as `wwwoffle config get` shows it.
+        index: usize,
+        /// The URL-SPECIFICATIONs it has, so that no other is removed.
+        #[arg(required = true, value_name = "URL")]
+        url: Vec<String>,
+    },
+    /// Put back the version before, or that of a number. What is replaced is a version then.
+    Undo {
+        /// The number, as `wwwoffle config versions` shows it.
+        version: Option<u64>,
+    },
+    /// List the versions that are kept, ten at most.
+    Versions,
+    /// Say what is wrong with the configuration, or with another file.
+    Check {
+        /// The other file.
+        file: Option<PathBuf>,
+    },
+    /// Have the daemon read the file again now.
+    Reload,
+    /// Print where the file is, or would be.
+    Path,
+    /// Print the file.
+    Show,
+}
+
+/// What a rule says.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RuleOptions {
+    /// For which URLs: URL-SPECIFICATIONs, of which the first that matches decides.
+    #[arg(required = true, value_name = "URL")]
+    pub(crate) url: Vec<String>,
+    /// An option and its value there; may be given more than once.
+    #[arg(long = "set", value_name = "KEY=VALUE", required = true)]
+    pub(crate) options: Vec<String>,
+}
+
 /// What to do with the certificate authority.
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum AuthorityVerb {
     /// Show its name, fingerprint and dates.
     Show,
@@ -113,8 +265,46 @@ pub(crate) enum AuthorityVerb {
         #[arg(long)]
         der: bool,
     },
+    /// Have the system or the browsers of this user trust it.
+    Install(Install),
+    /// Take it out of the system and of the browsers of this user, and those before it too.
+    Uninstall(Uninstall),
     /// Make a new one, and keep the old one beside it.
     Renew,
+}
+
+/// Where the authority is to be trusted.
+#[derive(Debug, Args)]
+pub(crate) struct Install {
+    /// In the browsers of this user, Chromium and every profile of Firefox, in place of the system.
+    #[arg(long)]
+    pub(crate) user: bool,
+    #[command(flatten)]
+    pub(crate) what: Trusted,
+}
+
+/// What is to be trusted no more.
+#[derive(Debug, Args)]
+pub(crate) struct Uninstall {
+    /// Every authority that wwwoffle has made for any spool, to judge by their names.
+    #[arg(long, conflicts_with = "certificate")]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) what: Trusted,
+}
+
+/// What is common to both.
+#[derive(Debug, Args)]
+pub(crate) struct Trusted {
+    /// Print the commands that would do it, and do nothing.
+    #[arg(long, visible_alias = "dry-run")]
+    pub(crate) print: bool,
+    /// The certificate in PEM, in place of that in the spool: for a spool of another user.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// The directory that holds the system, for images and tests.
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    pub(crate) root: PathBuf,
 }
 
 /// How to run the daemon.
@@ -186,14 +376,44 @@ mod tests {
             "get --refresh http://a/ http://b/",
             "queue --json",
             "cat --headers http://a/",
+            "info --json http://a/",
             "ls",
             "ls --json http/www.example.org",
             "rm http://a/",
             "hash http://a/ b",
             "url --localhost a,b --http-port 1 --https-port 2 --localnet *.lan,!www.lan",
+            "config explain http://a/",
+            "config get",
+            "config get --json",
+            "config get options.log-level",
+            "config set options.log-level debug",
+            "config set options.connections-per-host -1",
+            "config unset options.log-level",
+            "config add --before 0 https.refuse !*://a/*",
+            "config remove https.refuse *://a/*",
+            "config add-rule --before 1 https *://a/* *://b/* --set intercept=false",
+            "config remove-rule https 0 *://a/*",
+            "config undo",
+            "config undo 3",
+            "config versions",
+            "config check",
+            "config check x.conf",
+            "config reload",
+            "config path",
+            "config show",
             "ca show",
             "ca export --der",
+            "ca install",
+            "ca install --user --print",
+            "ca install --dry-run --certificate ca.pem",
+            "ca uninstall",
+            "ca uninstall --all --print",
             "ca renew",
+            "browse",
+            "browse --browser firefox --profile p http://a/ -- --headless x",
+            "browse -- --no-sandbox",
+            "passwd",
+            "passwd ada",
             "stop",
         ] {
             let typed = ["wwwoffle"].into_iter().chain(line.split(' '));
@@ -214,8 +434,14 @@ mod tests {
             "serve --listen 8080",
             "serve --mode on",
             "status x",
+            "config",
+            "config set options.log-level",
+            "config add-rule https *://a/*",
+            "config remove-rule https *://a/*",
             "ca",
             "ca show --der",
+            "ca uninstall --all --certificate x",
+            "passwd ada secret",
             "url --http-port 99999",
             "online --spool",
         ] {

@@ -13,8 +13,8 @@ use hyper_util::rt::TokioIo;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::net::UnixStream;
 
-use super::failure::Failure;
-use crate::{api::ApiError, control_path::ControlPath, exit::ExitStatus};
+use super::{config, failure::Failure};
+use crate::{api::ConfigError, control_path::ControlPath, exit::ExitStatus};
 
 /// How long the daemon may take to begin an answer; it only has to look.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -189,8 +189,9 @@ async fn refused(response: Response<Incoming>) -> Result<Response<Incoming>, Fai
         return Ok(response);
     }
     let answer = collect(response.into_body()).await?;
-    Err(match serde_json::from_slice::<ApiError>(&answer) {
-        Ok(refusal) => Failure::plain(crate::pages::shown::line(&refusal.error)),
+    Err(match serde_json::from_slice::<ConfigError>(&answer) {
+        // Every refusal is one, most of them without faults of a configuration.
+        Ok(refusal) => config::said(&refusal),
         Err(_) => Failure::plain(format_args!("the daemon answered with status {status}")),
     })
 }

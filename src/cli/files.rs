@@ -111,7 +111,7 @@ pub(super) fn spool_failed(error: &wwwoffle_spool::Error) -> Failure {
     Failure::caused(ExitStatus::BadSpool, "the spool cannot be read", error)
 }
 
-fn place(url: &str, local: &LocalHost) -> Result<Place, String> {
+pub(super) fn place(url: &str, local: &LocalHost) -> Result<Place, String> {
     CanonicalUrl::parse(url, local)
         .map(|url| Place::of(&url))
         .map_err(|error| format!("no URL: {}: {error}", shown::text(url)))

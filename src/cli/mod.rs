@@ -3,13 +3,20 @@
 
 mod args;
 mod authority;
+mod browse;
+mod config;
 mod control;
 pub mod environment;
+mod explain;
 mod failure;
 mod files;
+mod info;
 mod list;
+mod passwd;
+mod programs;
 mod progress;
 mod settings;
+mod trust;
 mod url;
 mod verbs;
 
@@ -23,7 +30,7 @@ use std::{
 
 use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use wwwoffle_config::{Config, Environment};
+use wwwoffle_config::Environment;
 
 use self::{
     args::{Arguments, Verb},
@@ -31,6 +38,7 @@ use self::{
     settings::Settings,
 };
 use crate::exit::ExitStatus;
+use crate::live::Live;
 use crate::mode::Mode;
 
 /// Where a verb reads and writes.
@@ -43,6 +51,8 @@ pub struct Terminal<'a> {
     pub stderr: &'a mut dyn Write,
     /// Whether standard output is a terminal, where progress may be drawn.
     pub live: bool,
+    /// Whether standard input is one, where a person types.
+    pub typed: bool,
 }
 
 impl fmt::Debug for Terminal<'_> {
@@ -54,8 +64,8 @@ impl fmt::Debug for Terminal<'_> {
 /// What the daemon is to be run with.
 #[derive(Debug)]
 pub struct ServeOptions {
-    /// The configuration.
-    pub config: Config,
+    /// The configuration, and where it is read again.
+    pub live: Live,
     /// The spool: as typed, configured, or by the environment.
     pub spool: PathBuf,
     /// Where to listen: as typed or configured.

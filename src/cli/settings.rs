@@ -2,11 +2,12 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use wwwoffle_config::{Config, Environment, Lookup};
+use wwwoffle_config::{Config, Environment, Faults, Loaded, Lookup, load};
 use wwwoffle_url::LocalHost;
 
-use super::{ServeOptions, args::Serve, control::Control, failure::Failure};
+use super::{ServeOptions, args::Serve, control::Control, failure::Failure, programs};
 use crate::exit::ExitStatus;
+use crate::live::Live;
 
 /// What all verbs share. The configuration is read when a verb needs it.
 #[derive(Debug)]
@@ -19,7 +20,9 @@ pub(crate) struct Settings<'a> {
 impl Settings<'_> {
     /// What the daemon is to be run with.
     pub(crate) fn serve_options(&self, typed: Serve) -> Result<ServeOptions, Failure> {
-        let config = self.config()?;
+        let lookup = self.lookup();
+        let (loaded, watch) = load(&lookup);
+        let Loaded { text, config, .. } = loaded.map_err(|faults| refused(&faults))?;
         let spool = match typed.spool {
             Some(spool) => spool,
             None => self.spool_of(&config)?,
@@ -29,7 +32,8 @@ impl Settings<'_> {
         } else {
             typed.listen
         };
-        Ok(ServeOptions { config, spool, listen, mode: typed.mode })
+        let live = Live::new(lookup, config, text.text, watch);
+        Ok(ServeOptions { live, spool, listen, mode: typed.mode })
     }
 
     /// The daemon the verbs speak to. With `--spool` no configuration is needed to find it.
@@ -45,6 +49,29 @@ impl Settings<'_> {
         }
     }
 
+    /// The domains that a new authority is limited to.
+    pub(crate) fn name_constraints(&self) -> Result<Vec<String>, Failure> {
+        Ok(self.config()?.https.name_constraints.as_slice().to_vec())
+    }
+
+    /// A command of this program as it is typed, for the same configuration and spool.
+    pub(crate) fn command(&self, verb: &str) -> String {
+        let mut line = String::from("wwwoffle");
+        for (option, value) in [("--config", &self.config_file), ("--spool", &self.spool)] {
+            if let Some(value) = value {
+                line = format!("{line} {option} {}", programs::quoted(&value.to_string_lossy()));
+            }
+        }
+        format!("{line} {verb}")
+    }
+
+    /// Where the program called `name` is, as a shell finds it.
+    pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
+        let path = self.environment.path.clone().unwrap_or_default();
+        let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        programs::find(name, directories.iter().map(PathBuf::as_path))
+    }
+
     /// The names and ports of the proxy, which are part of what a canonical URL is.
     pub(crate) fn local_host(&self) -> Result<LocalHost, Failure> {
         let config = self.config()?;
@@ -52,12 +79,15 @@ impl Settings<'_> {
         Ok(config.local_host.names.at(port, None))
     }
 
-    fn config(&self) -> Result<Config, Failure> {
-        let lookup = Lookup::new(self.config_file.as_deref(), self.environment);
-        match Config::find(&lookup) {
-            Ok((config, _)) => Ok(config),
-            Err(faults) => Err(Failure::Said(ExitStatus::BadConfig, faults.to_string())),
-        }
+    /// The configuration, whole.
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
+        let found = Config::find(&self.lookup());
+        found.map(|(config, _)| config).map_err(|faults| refused(&faults))
+    }
+
+    /// Which file is the configuration.
+    pub(crate) fn lookup(&self) -> Lookup {
+        Lookup::new(self.config_file.as_deref(), self.environment)
     }
 
     fn spool_of(&self, config: &Config) -> Result<PathBuf, Failure> {
@@ -70,4 +100,9 @@ impl Settings<'_> {
             .resolve(self.environment)
             .map_err(|error| Failure::Said(ExitStatus::BadSpool, error.to_string()))
     }
+}
+
+/// The exit status for a faulty configuration, and all that is wrong with it.
+pub(super) fn refused(faults: &Faults) -> Failure {
+    Failure::Said(ExitStatus::BadConfig, faults.to_string())
 }

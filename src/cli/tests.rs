@@ -16,8 +16,13 @@ pub(super) struct Ran {
 pub(super) fn wwwoffle(line: &[&str], stdin: &str, home: &Path) -> Ran {
     let environment = Environment { home: Some(home.to_owned()), ..Environment::default() };
     let (mut out, mut err, mut served) = (Vec::new(), Vec::new(), None);
-    let mut terminal =
-        Terminal { stdin: &mut stdin.as_bytes(), stdout: &mut out, stderr: &mut err, live: false };
+    let mut terminal = Terminal {
+        stdin: &mut stdin.as_bytes(),
+        stdout: &mut out,
+        stderr: &mut err,
+        live: false,
+        typed: false,
+    };
     let args = ["wwwoffle"].iter().chain(line).map(Into::into);
     let status = run(args, &environment, &mut terminal, |options, _| {
         served = Some(options);
@@ -86,8 +91,13 @@ fn a_bad_configuration_is_64_and_no_daemon_is_69() {
 fn without_any_home_the_message_says_what_to_give() {
     let environment = Environment::default();
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut terminal =
-        Terminal { stdin: &mut &b""[..], stdout: &mut out, stderr: &mut err, live: false };
+    let mut terminal = Terminal {
+        stdin: &mut &b""[..],
+        stdout: &mut out,
+        stderr: &mut err,
+        live: false,
+        typed: false,
+    };
     let args = ["wwwoffle", "serve"].map(Into::into);
     let status = run(args, &environment, &mut terminal, |_, _| ExitStatus::Done);
     assert_eq!(status, ExitStatus::BadSpool);
@@ -112,8 +122,13 @@ fn a_broken_pipe_is_quiet() {
     let mut err = Vec::new();
     for line in [["wwwoffle", "--help"], ["wwwoffle", "serve"]] {
         let environment = Environment { home: Some("/h".into()), ..Environment::default() };
-        let mut terminal =
-            Terminal { stdin: &mut &b""[..], stdout: &mut Gone, stderr: &mut err, live: false };
+        let mut terminal = Terminal {
+            stdin: &mut &b""[..],
+            stdout: &mut Gone,
+            stderr: &mut err,
+            live: false,
+            typed: false,
+        };
         let status =
             run(line.map(Into::into), &environment, &mut terminal, |_, _| ExitStatus::Done);
         assert_eq!(status, ExitStatus::Done);

@@ -13,11 +13,12 @@ use rustix::{
 
 use super::{
     Terminal,
-    args::Verb,
-    authority,
+    args::{ConfigVerb, Verb},
+    authority, browse, config,
     control::{Control, misunderstood},
+    explain,
     failure::Failure,
-    files, list,
+    files, info, list, passwd,
     progress::Progress,
     settings::Settings,
     url,
@@ -58,11 +59,18 @@ pub(crate) fn run(
         Verb::Status { json } => status(&settings.control()?, json, terminal),
         Verb::Queue { json } => queue(&settings.control()?, json, terminal),
         Verb::Rm { urls } => remove(&settings.control()?, urls, terminal),
+        Verb::Config { verb: ConfigVerb::Explain { url } } => {
+            explain::run(&url, settings, terminal)
+        }
+        Verb::Config { verb } => config::run(verb, settings, terminal),
         Verb::Ca { verb } => authority::run(verb, settings, terminal),
+        Verb::Browse(typed) => browse::run(&typed, settings, terminal),
         Verb::Stop => stop(&settings.control()?, terminal),
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
         Verb::Cat { headers, url } => files::cat(&url, headers, settings, terminal),
+        Verb::Info { json, url } => info::print(&url, json, settings, terminal),
         Verb::Ls { json, what } => list::list(what.as_deref(), json, settings, terminal),
+        Verb::Passwd { user } => passwd::passwd(user.as_deref(), terminal),
         Verb::Url(local) => url::answer(&local, terminal),
     }
 }
@@ -146,6 +154,10 @@ fn status(
         let total = download.total.map(|total| format!(" of {}", shown::bytes(total)));
         let url = shown::line(&download.url);
         writeln!(out, "download     {received}{} {url}", total.unwrap_or_default())?;
+    }
+    for one in &status.rejections {
+        let (host, client) = (shown::line(&one.host), shown::line(&one.client));
+        writeln!(out, "not kept     {host}: {client} does not take our certificate")?;
     }
     writeln!(out, "listening    {}", status.listen.join(", "))?;
     writeln!(out, "connections  {}", status.connections)?;

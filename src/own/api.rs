@@ -1,5 +1,6 @@
 //! The JSON API. Its shapes are in [`crate::api`].
 
+mod config;
 mod entries;
 mod fault;
 mod stream;
@@ -23,8 +24,10 @@ use crate::api::{
 use crate::error_chain::error_chain;
 use crate::fetch;
 use crate::pages::guard::Scope;
+use crate::pages::message::{Denied, Message};
 use crate::pages::shown;
 use crate::pages::token::Purpose;
+use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
 use crate::proxy::target;
 
@@ -49,6 +52,8 @@ enum Call {
     Status,
     Queue,
     Entries,
+    Schema,
+    Info,
     Mode,
     Retry,
     Delete,
@@ -57,6 +62,10 @@ enum Call {
     Forget,
     Flush,
     Stop,
+    Config,
+    ConfigVersions,
+    ConfigUndo,
+    ConfigReload,
 }
 
 impl Call {
@@ -65,6 +74,8 @@ impl Call {
             "status" => Self::Status,
             "queue" => Self::Queue,
             "entries" => Self::Entries,
+            "config/schema" => Self::Schema,
+            "info" => Self::Info,
             "mode" => Self::Mode,
             "queue/retry" => Self::Retry,
             "queue/delete" => Self::Delete,
@@ -73,21 +84,30 @@ impl Call {
             "entries/delete" => Self::Forget,
             "flush" => Self::Flush,
             "stop" => Self::Stop,
+            "config" => Self::Config,
+            "config/versions" => Self::ConfigVersions,
+            "config/undo" => Self::ConfigUndo,
+            "config/reload" => Self::ConfigReload,
             _ => return None,
         })
     }
 
-    fn is_read(self) -> bool {
-        matches!(self, Self::Status | Self::Queue | Self::Entries)
-    }
-
     /// The methods it takes.
     fn allowed(self) -> &'static str {
-        if self.is_read() { "GET, HEAD" } else { "POST" }
+        match self {
+            Self::Status
+            | Self::Queue
+            | Self::Entries
+            | Self::Schema
+            | Self::Info
+            | Self::ConfigVersions => "GET, HEAD",
+            Self::Config => "GET, HEAD, POST",
+            _ => "POST",
+        }
     }
 
     fn takes(self, method: &Method) -> bool {
-        if self.is_read() { is_read(method) } else { *method == Method::POST }
+        self.allowed().split(", ").any(|allowed| allowed == method.as_str())
     }
 }
 
@@ -119,6 +139,14 @@ fn refused(caller: &Caller, fault: Fault) -> Response<Body> {
     response
 }
 
+/// Says no to whoever may not call, and asks for what is missing.
+pub(super) fn denied(caller: &Caller, denied: Denied) -> Response<Body> {
+    let error = Message::Denied(denied).title().to_lowercase();
+    let mut response = json(caller, &ApiError { error });
+    *response.status_mut() = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::FORBIDDEN);
+    with_challenge(response, denied)
+}
+
 async fn carry_out(
     caller: &Caller,
     path: &str,
@@ -133,13 +161,16 @@ async fn carry_out(
     }
     let token = parts.headers.get(TOKEN).map(|value| value.to_str().unwrap_or("?"));
     let token = caller.worth(Purpose::General, token);
-    caller.check(call.is_read(), Scope::General, token)?;
+    let reads = is_read(&parts.method);
+    caller.check(reads, Scope::General, token)?;
     let call_body = CallBody { caller, parts, incoming };
     let daemon = &caller.daemon;
     Ok(match call {
         Call::Status => json(caller, &status::status(daemon, caller.mode())),
         Call::Queue => json(caller, &Queue { queue: status::queue(daemon) }),
         Call::Entries => lines(caller, entries::list(daemon, arguments).await?),
+        Call::Schema => schema(caller),
+        Call::Info => json(caller, &entries::info(daemon, arguments).await?),
         Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
         Call::Retry => json(caller, &retry(caller, call_body.read().await?).await?),
         Call::Delete => json(caller, &delete(caller, call_body.read().await?).await?),
@@ -147,6 +178,17 @@ async fn carry_out(
         Call::Fetch => fetch(caller, call_body.read().await?)?,
         Call::Forget => json(caller, &forget(caller, call_body.read().await?).await?),
         Call::Flush => json(caller, &flush(caller).await?),
+        Call::Config if reads => config::state(caller).await?,
+        Call::Config => {
+            let expected = config::expected(parts)?;
+            config::edit(caller, expected, call_body.read().await?).await
+        }
+        Call::ConfigVersions => config::versions(caller).await,
+        Call::ConfigUndo => {
+            let expected = config::expected(parts)?;
+            config::undo(caller, expected, call_body.read().await?).await
+        }
+        Call::ConfigReload => config::reload(caller).await,
         Call::Stop => {
             // The answer is still sent: a connection ends only after what it is answering.
             daemon.tasks.stop();
@@ -285,6 +327,12 @@ fn json(caller: &Caller, value: &impl Serialize) -> Response<Body> {
     }
 }
 
+/// Every option, for programs that help to edit the configuration.
+fn schema(caller: &Caller) -> Response<Body> {
+    let schema = wwwoffle_config::describe::json_schema();
+    caller.other(StatusCode::OK, Some(JSON), body::whole(schema.into_bytes()))
+}
+
 fn lines(caller: &Caller, lines: Body) -> Response<Body> {
     caller.other(StatusCode::OK, Some(LINES), lines)
 }
@@ -311,6 +359,7 @@ mod tests {
             ("/api/status", Call::Status, "GET"),
             ("/api/queue", Call::Queue, "GET"),
             ("/api/entries", Call::Entries, "HEAD"),
+            ("/api/info", Call::Info, "GET"),
             ("/api/mode", Call::Mode, "POST"),
             ("/api/queue/retry", Call::Retry, "POST"),
             ("/api/queue/delete", Call::Delete, "POST"),
@@ -319,6 +368,9 @@ mod tests {
             ("/api/entries/delete", Call::Forget, "POST"),
             ("/api/flush", Call::Flush, "POST"),
             ("/api/stop", Call::Stop, "POST"),
+            ("/api/config/versions", Call::ConfigVersions, "GET"),
+            ("/api/config/undo", Call::ConfigUndo, "POST"),
+            ("/api/config/reload", Call::ConfigReload, "POST"),
         ];
         for (path, call, method) in table {
             assert_eq!(Call::at(path), Some(call), "{path}");
@@ -329,6 +381,8 @@ mod tests {
                 assert_eq!(taken, want, "{tried} {path}");
             }
         }
+        assert_eq!(Call::at("/api/config"), Some(Call::Config));
+        assert_eq!(Call::Config.allowed(), "GET, HEAD, POST");
         for path in ["/api/", "/api/status/", "/api/Status", "/status", ""] {
             assert_eq!(Call::at(path), None, "{path}");
         }

@@ -14,9 +14,10 @@ use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::pages::guard::{Asked, Over, Refusal, Scope, Token, Verdict, guard};
-use crate::pages::message::{self, Message};
+use crate::pages::message::{self, Denied, Message};
 use crate::pages::token::Purpose;
 use crate::pages::{LocalOrigin, Page, Shell};
+use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
 use crate::proxy::reply;
 
@@ -29,6 +30,8 @@ pub(super) struct Caller {
     pub(super) daemon: Arc<Daemon>,
     /// What pages share, at the address that the client used.
     pub(super) shell: Shell,
+    /// Whether they may command: see [`crate::pages::guard::Asked`].
+    pub(super) commands: bool,
     over: Over,
     host_is_ours: bool,
     fetch_site: Option<String>,
@@ -79,6 +82,7 @@ impl Caller {
         Self {
             shell,
             daemon,
+            commands: false,
             over: Over::Tcp,
             host_is_ours,
             fetch_site: only(request.headers(), &FETCH_SITE),
@@ -90,7 +94,8 @@ impl Caller {
     pub(super) fn over_socket(daemon: Arc<Daemon>) -> Self {
         let shell = daemon.shell(daemon.mode.now());
         let over = Over::UnixSocket;
-        Self { daemon, shell, over, host_is_ours: true, fetch_site: None, origin: None }
+        let (commands, host_is_ours) = (true, true);
+        Self { daemon, shell, commands, over, host_is_ours, fetch_site: None, origin: None }
     }
 
     /// The mode the request began under.
@@ -114,6 +119,7 @@ impl Caller {
             our_origin: self.shell.origin.as_str(),
             token,
             scope,
+            commands: self.commands,
         });
         match verdict {
             Verdict::Allow => Ok(()),
@@ -156,6 +162,19 @@ impl Caller {
         self.page(message::page(&self.daemon.templates, &self.shell, told))
     }
 
+    /// The message page for whoever may not, which asks for what is missing.
+    pub(super) fn denied(&self, denied: Denied) -> Response<Body> {
+        with_challenge(self.message(&Message::Denied(denied)), denied)
+    }
+
+    /// The message page for a request that was refused.
+    pub(super) fn refused(&self, refusal: Refusal) -> Response<Body> {
+        match refusal {
+            Refusal::NoPassword => self.denied(Denied::Control),
+            refusal => self.message(&Message::Forbidden(refusal)),
+        }
+    }
+
     /// The message page for a spool that failed, which the log learns of too.
     pub(super) fn spool_failed(&self, error: &SpoolError) -> Response<Body> {
         let detail = error_chain(error);
@@ -170,9 +189,11 @@ impl Caller {
     }
 
     /// The way to another page of ours, after something was done (RFC 9110 §15.4.4).
-    pub(super) fn see_other(&self, path: &'static str) -> Response<Body> {
+    pub(super) fn see_other(&self, path: &str) -> Response<Body> {
         let mut response = self.other(StatusCode::SEE_OTHER, None, body::empty());
-        response.headers_mut().insert(LOCATION, HeaderValue::from_static(path));
+        // Paths of ours are ASCII: what is foreign in them is encoded.
+        let path = HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/"));
+        response.headers_mut().insert(LOCATION, path);
         response
     }
 

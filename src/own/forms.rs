@@ -3,10 +3,13 @@
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Request, Response, StatusCode};
+use tracing::warn;
+use wwwoffle_config::ChangeError;
 use wwwoffle_spool::{Error, Place, Spool};
 use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::caller::Caller;
+use super::certificate::{self, NotAllowed};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
@@ -34,6 +37,8 @@ pub(super) enum Act {
     DeleteAll,
     /// Puts the request of the field `ticket` on the queue.
     Confirm,
+    /// Allows the certificate of the field `sha256` at the host of the field `site`.
+    AllowCertificate,
 }
 
 /// Why a form did nothing.
@@ -43,11 +48,21 @@ enum Undone {
     Bad(String),
     Gone,
     Spool(Error),
+    Config(ChangeError),
 }
 
 impl From<Refusal> for Undone {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
+    }
+}
+
+impl From<NotAllowed> for Undone {
+    fn from(not_allowed: NotAllowed) -> Self {
+        match not_allowed {
+            NotAllowed::Unseen(why) => Self::Bad(why.to_owned()),
+            NotAllowed::Config(error) => Self::Config(error),
+        }
     }
 }
 
@@ -69,6 +84,7 @@ impl Act {
             "/control/delete/req" => Self::Delete,
             "/control/delete/req-all" => Self::DeleteAll,
             "/refresh-request/" => Self::Confirm,
+            "/control/certificate/allow" => Self::AllowCertificate,
             _ => return None,
         })
     }
@@ -92,10 +108,15 @@ pub(super) async fn submit(
     };
     match carry_out(caller, act, &form).await {
         Ok(response) => response,
-        Err(Undone::Refused(refusal)) => caller.message(&Message::Forbidden(refusal)),
+        Err(Undone::Refused(refusal)) => caller.refused(refusal),
         Err(Undone::Bad(detail)) => refused(caller, StatusCode::BAD_REQUEST, &detail),
         Err(Undone::Gone) => refused(caller, StatusCode::GONE, NO_TICKET),
         Err(Undone::Spool(error)) => caller.spool_failed(&error),
+        Err(Undone::Config(error)) => {
+            let detail = error_chain(&error);
+            warn!(error = detail, "a certificate cannot be allowed");
+            refused(caller, StatusCode::CONFLICT, &detail)
+        }
     }
 }
 
@@ -122,6 +143,10 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
             from_our_page(caller, form)?;
             fetch::retry(daemon, form.value("key").map(key).transpose()?).await?;
             Ok(caller.see_other("/queue/"))
+        }
+        Act::AllowCertificate => {
+            from_our_page(caller, form)?;
+            Ok(caller.see_other(&certificate::allow(caller, form).await?))
         }
         Act::DeleteAll => {
             from_our_page(caller, form)?;
@@ -219,6 +244,7 @@ mod tests {
             ("/control/delete/req", Some(Act::Delete)),
             ("/control/delete/req-all", Some(Act::DeleteAll)),
             ("/refresh-request/", Some(Act::Confirm)),
+            ("/control/certificate/allow", Some(Act::AllowCertificate)),
             ("/control/", None),
             ("/control/delete/", None),
             ("/control/Online", None),

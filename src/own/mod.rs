@@ -1,23 +1,27 @@
 //! The daemon's own pages, forms and API: who may, and where it goes.
 //!
 //! ```text
-//! over_tcp ─── guard ── /api/… ── api ── stream, entries
-//!                 ├──── GET ───── pages
-//!                 └──── POST ──── forms
-//! over_socket ───────── /api/… ── api
+//! over_tcp ─── entry ── guard ── /api/… ── api ── stream, entries
+//!                            ├──── GET ───── pages
+//!                            └──── POST ──── forms
+//! over_socket ──────────────────── /api/… ── api
 //! ```
 //!
 //! Over TCP only a name of ours is answered, so that no other site's name can be made to lead here.
-//! What changes something is a POST with a token; see [`crate::pages::guard`]. Over the socket in
-//! the spool there is no token: whoever may open it may command.
+//! What changes something is a POST with a token; see [`crate::pages::guard`]. Who has to give which
+//! password is in `entry`. Over the socket in the spool there is neither: whoever may open it may command.
 
 mod api;
 mod caller;
+mod certificate;
+mod entry;
 mod forms;
+mod info;
 mod pages;
 mod status;
 pub mod tickets;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
@@ -28,10 +32,20 @@ use wwwoffle_url::CanonicalUrl;
 use self::caller::Caller;
 use self::forms::Act;
 use self::pages::Local;
+use crate::access::basic::Login;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
 use crate::pages::message::Message;
 use crate::proxy::body::Body;
+
+/// Who comes to our own pages.
+#[derive(Debug)]
+pub struct Visit {
+    /// The other end of the connection.
+    pub peer: SocketAddr,
+    /// The login to the proxy, which the request is no longer carrying.
+    pub login: Option<Login>,
+}
 
 /// Answers a request for one of our own pages, or a call of the API, at `url`, which is local.
 ///
@@ -41,9 +55,20 @@ pub async fn over_tcp(
     daemon: Arc<Daemon>,
     mode: Mode,
     url: &CanonicalUrl,
-    request: Request<Incoming>,
+    visit: Visit,
+    mut request: Request<Incoming>,
 ) -> Response<Body> {
-    let caller = Caller::over_tcp(daemon, mode, url, &request);
+    let mut caller = Caller::over_tcp(daemon, mode, url, &request);
+    // Under a foreign name nobody is even asked for a password.
+    if caller.check_host().is_ok()
+        && let Err(denied) = entry::admit(&mut caller, url.path(), &visit, &mut request).await
+    {
+        return if api::has(url.path()) {
+            api::denied(&caller, denied)
+        } else {
+            caller.denied(denied)
+        };
+    }
     if api::has(url.path()) {
         return api::answer(&caller, url.path(), url.arguments(), request).await;
     }
@@ -52,7 +77,7 @@ pub async fn over_tcp(
     }
     let method = request.method();
     match (Local::at(url.path()), Act::at(url.path())) {
-        (Some(page), _) if is_read(method) => pages::answer(&caller, page),
+        (Some(page), _) if is_read(method) => pages::answer(&caller, page, url.arguments()).await,
         (Some(_), _) => not_with(&caller, method, "GET, HEAD"),
         (None, Some(act)) if method == Method::POST => forms::submit(&caller, act, request).await,
         (None, Some(_)) => not_with(&caller, method, "POST"),

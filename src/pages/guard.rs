@@ -23,6 +23,9 @@ pub struct Asked<'a> {
     pub token: Token,
     /// What the request would do.
     pub scope: Scope,
+    /// Whether whoever asks may command: the control password came with the request, or there is
+    /// none.
+    pub commands: bool,
 }
 
 /// How a request reached us.
@@ -77,6 +80,9 @@ pub enum Refusal {
     /// `Origin` is not ours.
     #[error("the form was sent by a page of another origin")]
     ForeignOrigin,
+    /// It needs the control password, and came without.
+    #[error("the request needs the control password")]
+    NoPassword,
     /// There is no token.
     #[error("the request carries no token")]
     NoToken,
@@ -117,6 +123,11 @@ fn refusal(asked: &Asked<'_>) -> Option<Refusal> {
         if asked.origin.is_some_and(|origin| !origin.eq_ignore_ascii_case(asked.our_origin)) {
             return Some(Refusal::ForeignOrigin);
         }
+        // After what a browser can be made to send: else a foreign page could have it ask for the
+        // password.
+        if !asked.commands {
+            return Some(Refusal::NoPassword);
+        }
     }
     match asked.token {
         Token::Right => None,
@@ -141,6 +152,7 @@ mod tests {
         our_origin: OURS,
         token: Token::Right,
         scope: Scope::General,
+        commands: true,
     };
 
     /// The undo button of a message page under a foreign name.
@@ -153,7 +165,7 @@ mod tests {
 
     #[test]
     fn who_may_do_what() {
-        use Refusal::{CrossSite, ForeignHost, ForeignOrigin, NoToken, WrongToken};
+        use Refusal::{CrossSite, ForeignHost, ForeignOrigin, NoPassword, NoToken, WrongToken};
         let hostile = Asked {
             host_is_ours: false,
             fetch_site: Some("cross-site"),
@@ -195,6 +207,23 @@ mod tests {
             ),
             ("no token", Asked { token: Token::Absent, ..FORM }, Some(NoToken)),
             ("old token", Asked { token: Token::Wrong, ..FORM }, Some(WrongToken)),
+            ("no password", Asked { commands: false, ..FORM }, Some(NoPassword)),
+            (
+                "neither password nor token",
+                Asked { commands: false, token: Token::Absent, ..FORM },
+                Some(NoPassword),
+            ),
+            (
+                "cross-site without password",
+                Asked { commands: false, fetch_site: Some("cross-site"), ..FORM },
+                Some(CrossSite),
+            ),
+            (
+                "reading without password",
+                Asked { commands: false, safe_method: true, ..FORM },
+                None,
+            ),
+            ("undo without password", Asked { commands: false, ..UNDO }, None),
             ("undo", UNDO, None),
             ("undo without token", Asked { token: Token::Absent, ..UNDO }, Some(NoToken)),
             ("undo of another", Asked { token: Token::Wrong, ..UNDO }, Some(WrongToken)),

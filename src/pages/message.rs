@@ -1,5 +1,6 @@
 //! Message pages for refusals and failures: what happened, why, and what one can do.
 
+mod denied;
 mod tls;
 
 use jiff::Timestamp;
@@ -7,10 +8,13 @@ use serde::Serialize;
 
 use super::{
     Page, Shell, Templates,
+    certificates::{self, ChainView, ShownCertificate},
     guard::Refusal,
+    info,
     shown::{self, ShownTime, ShownUrl},
 };
 
+pub use denied::Denied;
 pub use tls::{BadCertificate, NoTls};
 
 /// What is to be told.
@@ -23,6 +27,8 @@ pub enum Message<'a> {
     },
     /// A request to our own pages was refused.
     Forbidden(Refusal),
+    /// Whoever asks may not, or has not said who they are.
+    Denied(Denied),
     /// Our own pages have nothing at this address.
     NotFound {
         /// The path asked for.
@@ -113,6 +119,8 @@ pub enum OriginFailure<'a> {
         fault: BadCertificate,
         /// The particulars.
         detail: &'a str,
+        /// What the origin sent.
+        shown: ShownCertificate<'a>,
     },
     /// There is no TLS connection to it.
     Tls {
@@ -153,11 +161,18 @@ struct View {
     advice: &'static [&'static str],
     url: Option<ShownUrl>,
     kept: Option<KeptView>,
+    /// The clock of this machine, where it may be what is wrong.
+    clock: Option<ShownTime>,
+    chain: Option<ChainView>,
+    /// The page of ours where the certificate can be allowed, without our origin.
+    allow: Option<String>,
 }
 
 #[derive(Serialize)]
 struct KeptView {
     url: ShownUrl,
+    /// The page of ours about it, without our origin.
+    about: String,
     stored: ShownTime,
 }
 
@@ -187,6 +202,7 @@ impl Message<'_> {
             Self::OriginFailed { failure, .. } => failure.words(),
             Self::BadRequest { .. } => BAD_REQUEST,
             Self::Forbidden(_) => FORBIDDEN,
+            Self::Denied(denied) => denied.words(),
             Self::NotFound { .. } => NOT_FOUND,
             Self::MethodNotAllowed { .. } => METHOD_NOT_ALLOWED,
             Self::OfflineRefused { .. } => OFFLINE_REFUSED,
@@ -223,6 +239,7 @@ impl Message<'_> {
             | Self::HostRefused { host_port }
             | Self::TunnelOffline { host_port } => Some(shown::text(host_port)),
             Self::OriginFailed { .. }
+            | Self::Denied(_)
             | Self::Loop { .. }
             | Self::SpoolFull
             | Self::QueueFull
@@ -250,7 +267,22 @@ pub fn page(templates: &Templates, shell: &Shell, message: &Message<'_>) -> Page
         Message::OriginFailed { kept, .. } => *kept,
         _ => None,
     };
+    let certificate = match message {
+        Message::OriginFailed {
+            url,
+            failure: OriginFailure::Certificate { fault, shown, .. },
+            ..
+        } => Some((url, fault, shown)),
+        _ => None,
+    };
     let view = View {
+        clock: certificate
+            .filter(|(_, fault, _)| fault.is_about_time())
+            .map(|(_, _, shown)| ShownTime::new(shown.now, &shell.zone)),
+        chain: certificate.map(|(_, _, shown)| ChainView::new(shown.chain, &shell.zone)),
+        allow: certificate
+            .filter(|(_, _, shown)| shown.may_be_allowed)
+            .map(|(url, _, shown)| certificates::path_of(shown.site, url)),
         status,
         title,
         happened,
@@ -259,6 +291,7 @@ pub fn page(templates: &Templates, shell: &Shell, message: &Message<'_>) -> Page
         url: message.url(),
         kept: kept.map(|kept| KeptView {
             url: ShownUrl::new(kept.url),
+            about: info::path_of(kept.url),
             stored: ShownTime::new(kept.stored, &shell.zone),
         }),
     };

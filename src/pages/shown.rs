@@ -39,6 +39,17 @@ impl ShownUrl {
 /// Makes foreign text fit to be shown in a sentence. A URL in it loses its credentials.
 #[must_use]
 pub fn text(foreign: &str) -> String {
+    shortened(&without_any_credentials(foreign), SHOWN_TEXT)
+}
+
+/// The same at whatever length.
+#[must_use]
+pub fn whole(foreign: &str) -> String {
+    line(&without_any_credentials(foreign))
+}
+
+/// Leaves out the credentials of each URL in a text.
+fn without_any_credentials(foreign: &str) -> String {
     let mut parts = foreign.split("//");
     let mut safe = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -47,7 +58,7 @@ pub fn text(foreign: &str) -> String {
         let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         safe.extend(["//", host, tail]);
     }
-    shortened(&safe, SHOWN_TEXT)
+    safe
 }
 
 /// Makes the hidden characters of foreign text visible, at whatever length: for a terminal, which

@@ -1,5 +1,6 @@
 //! A request as the proxy sees it: who wants what, and what the origin will be sent.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use base64::Engine;
@@ -11,6 +12,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
+use wwwoffle_config::Config;
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
@@ -20,6 +22,7 @@ use super::http2::Unframed;
 use super::intent::{Intent, intent};
 use super::target::Resource;
 use super::websocket;
+use crate::access::basic::Login;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
 
@@ -46,6 +49,8 @@ pub struct Ask {
     pub trailers: bool,
     /// The mode it began under.
     pub mode: Mode,
+    /// The configuration it began under.
+    pub config: Arc<Config>,
     /// When it came.
     pub now: SystemTime,
     /// What the decision is made from.
@@ -66,6 +71,7 @@ impl Ask {
         now: SystemTime,
     ) -> Self {
         let Parts { method, version, headers: mut fields, extensions, .. } = request;
+        let config = daemon.config();
         let upgrade = has_member(&fields, &CONNECTION, "upgrade")
             .then(|| fields.get(UPGRADE).cloned())
             .flatten();
@@ -85,9 +91,22 @@ impl Ask {
             reload: is_reload(&fields),
             only_if_cached: has_directive(&fields, "only-if-cached"),
             partial: fields.contains_key(RANGE) || upgrade.is_some(),
-            noise: daemon.config().noise().matches(&resource.url).is_some(),
+            noise: config.noise().matches(&resource.url).is_some(),
         };
-        Self { resource, place, method, fields, version, upgrade, trailers, mode, now, asked, post }
+        Self {
+            resource,
+            place,
+            method,
+            fields,
+            version,
+            upgrade,
+            trailers,
+            mode,
+            config,
+            now,
+            asked,
+            post,
+        }
     }
 
     /// The request as its origin gets it: the client's own spelling, our hop in `Via`.
@@ -192,24 +211,12 @@ fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
     let Some(authorization) = fields.get(AUTHORIZATION) else {
         return Place::of(url);
     };
-    if let Some((user, password)) = basic(authorization) {
+    if let Some(Login { user, password }) = Login::parse(authorization) {
         *url = url.with_credentials(&user, Some(&password));
         return Place::of(url);
     }
     let text = String::from_utf8_lossy(authorization.as_bytes());
     Place::variant(url, &format!("authorization {}", who(&text)))
-}
-
-/// User and password of the Basic scheme (RFC 7617 §2).
-fn basic(authorization: &HeaderValue) -> Option<(Vec<u8>, Vec<u8>)> {
-    let (scheme, token) = authorization.to_str().ok()?.split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    let pair = BASE64_STANDARD.decode(token.trim()).ok()?;
-    let colon = pair.iter().position(|byte| *byte == b':')?;
-    let (user, password) = pair.split_at(colon);
-    Some((user.to_vec(), password.get(1..).unwrap_or_default().to_vec()))
 }
 
 /// Who is meant by credentials that change with each request: the `username` of the Digest scheme

@@ -32,7 +32,7 @@ pub enum MethodKind {
     Head,
     /// POST with a body small enough to be its own key.
     Post,
-    /// All others, and a GET or HEAD with a body: passed on, never kept.
+    /// All others, and a GET or HEAD with a body or for a WebSocket: passed on, never kept.
     Other,
 }
 

@@ -2,7 +2,7 @@
 //! answer is sent. In between nobody needs to know which of them is spoken.
 
 use hyper::body::Body as _;
-use hyper::header::{CONTENT_LENGTH, COOKIE, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{CONTENT_LENGTH, COOKIE, HeaderValue, PROXY_AUTHENTICATE, TRANSFER_ENCODING};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 
 use super::body::{self, Body};
@@ -42,7 +42,12 @@ fn join_cookies(fields: &mut HeaderMap) {
 /// Makes an answer one that HTTP/2 may send: no fields of one connection (RFC 9113 §8.2.2), and no
 /// body where HTTP has none, which hyper sees to on HTTP/1.1 alone.
 pub(super) fn send(asked: &Method, mut response: Response<Body>) -> Response<Body> {
+    // What asks for a login to this proxy is for this hop; that of another one never comes so far.
+    let challenge = response.headers_mut().remove(PROXY_AUTHENTICATE);
     strip_one_hop(response.headers_mut());
+    if let Some(challenge) = challenge {
+        response.headers_mut().insert(PROXY_AUTHENTICATE, challenge);
+    }
     let status = response.status();
     let has_none = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
     if has_none {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! handle ── target ── own page ───────────────────────────── crate::own
+//!              ├───── admit ── 407
 //!              ├───── CONNECT ── site ── intercept ───────── HTTP inside TLS, from the top
 //!              │                   └──── tunnel
 //!              └───── resource ── ask ── decide ── Serve ─── kept
@@ -10,6 +11,7 @@
 //!                                           └───── Queue ─── missing
 //! ```
 
+pub(crate) mod admit;
 pub mod ask;
 pub mod body;
 pub mod conditional;
@@ -39,7 +41,8 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT_ENCODING, ALT_SVC, CONTENT_ENCODING, HeaderValue, MAX_FORWARDS, UPGRADE,
+    ACCEPT_ENCODING, ALT_SVC, CONTENT_ENCODING, HeaderValue, MAX_FORWARDS, PROXY_AUTHORIZATION,
+    UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
@@ -56,10 +59,12 @@ use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
 use self::tunnel::Switch;
 use self::websocket::Handshake;
+use crate::access::basic::Login;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
+use crate::own::Visit;
 use crate::pages::message::Message;
 use crate::server::client_io::Interims;
 use crate::server::connection::Visitor;
@@ -118,9 +123,18 @@ pub async fn handle(
     response
 }
 
-async fn answer(daemon: Arc<Daemon>, client: Client, request: Request<Incoming>) -> Response<Body> {
+async fn answer(
+    daemon: Arc<Daemon>,
+    mut client: Client,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let mode = daemon.mode.now();
-    let (parts, incoming) = request.into_parts();
+    let (mut parts, incoming) = request.into_parts();
+    // From here on no part of the program has it: it cannot be kept, queued, logged or sent on.
+    let login = Login::take(&mut parts.headers, &PROXY_AUTHORIZATION);
+    if !admit::still_served(&daemon, &client.visitor) {
+        return admit::end(&daemon, mode);
+    }
     let target = match target::read(&parts, &daemon.local, &client.visitor.door) {
         Ok(target) => target,
         Err(error) => return bad_target(&daemon, mode, &error),
@@ -128,9 +142,16 @@ async fn answer(daemon: Arc<Daemon>, client: Client, request: Request<Incoming>)
     match target {
         Target::Own(url) => {
             let request = Request::from_parts(parts, incoming);
-            crate::own::over_tcp(daemon, mode, &url, request).await
+            let visit = Visit { peer: client.visitor.peer, login };
+            crate::own::over_tcp(daemon, mode, &url, visit, request).await
         }
         Target::Everything => about_us(),
+        Target::Tunnel(_) | Target::Resource(_)
+            if let Err(denied) =
+                admit::as_user(&daemon, &mut client.visitor, login.as_ref()).await =>
+        {
+            admit::refuse(&daemon, mode, &parts, denied)
+        }
         Target::Tunnel(origin) => {
             let request = Request::from_parts(parts, incoming);
             tunnel::open(&daemon, &client, mode, origin, request).await

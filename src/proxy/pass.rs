@@ -64,7 +64,7 @@ pub(super) async fn pass(
 pub(super) fn respond(daemon: &Daemon, answer: Answer, why: NotStored) -> Response<Body> {
     let (mut parts, incoming) = answer.into_parts();
     complete_date(&mut parts.headers, clock::now());
-    add_via(&mut parts.headers, Version::HTTP_11, &daemon.pseudonym);
+    add_via(&mut parts.headers, parts.version, &daemon.pseudonym);
     let status = CacheStatus::Passed { status: parts.status, why };
     parts.headers.insert(CACHE_STATUS, status.value());
     // The version and the extensions are those of the other connection.

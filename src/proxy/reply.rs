@@ -2,6 +2,7 @@
 
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
+use jiff::Timestamp;
 use wwwoffle_spool::Error as SpoolError;
 
 use super::ask::Ask;
@@ -9,9 +10,11 @@ use super::body::{self, Body};
 use super::fields::CACHE_STATUS;
 use super::intent::Intent;
 use super::status::CacheStatus;
+use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
+use crate::pages::certificates::ShownCertificate;
 use crate::pages::message::{BadCertificate, Message, NoTls, OriginFailure, Phase, page};
 use crate::pages::{Page, Shell};
 use crate::upstream::{CertificateFault, Failure, TlsFault};
@@ -112,17 +115,28 @@ pub(super) fn origin_failure<'a>(
             OriginFailure::Timeout(Phase::Connecting)
         }
         Failure::HandshakeTimeout { .. } => OriginFailure::Timeout(Phase::Securing),
-        Failure::Certificate { fault, .. } => {
-            OriginFailure::Certificate { fault: bad_certificate(fault), detail: chain }
-        }
+        Failure::Certificate { authority, refused } => OriginFailure::Certificate {
+            fault: bad_certificate(&refused.fault),
+            detail: chain,
+            shown: ShownCertificate {
+                site: authority,
+                chain: &refused.chain,
+                may_be_allowed: refused.sha256.is_some(),
+                now: Timestamp::try_from(clock::now()).unwrap_or(Timestamp::UNIX_EPOCH),
+            },
+        },
         Failure::Tls { fault: TlsFault::NotTls, .. } => {
             OriginFailure::Tls { fault: NoTls::NotSpoken, detail: chain }
         }
-        Failure::HeadTimeout => OriginFailure::Timeout(Phase::Head),
+        Failure::HeadTimeout | Failure::Silent => OriginFailure::Timeout(Phase::Head),
         Failure::Stalled => OriginFailure::Timeout(Phase::Body),
         Failure::Malformed(error) if error.is_parse_too_large() => OriginFailure::HeadTooLarge,
-        Failure::Malformed(_) | Failure::Wrong(_) => OriginFailure::BadAnswer(chain),
+        Failure::Malformed(_) | Failure::Wrong(_) | Failure::BreaksHttp2(_) => {
+            OriginFailure::BadAnswer(chain)
+        }
         Failure::CutShort(_)
+        | Failure::GivenUp(_)
+        | Failure::Unprocessed
         | Failure::ClosedAtOnce
         | Failure::Abandoned
         | Failure::Tls { fault: TlsFault::CutShort(_), .. } => OriginFailure::Closed,
@@ -137,9 +151,13 @@ fn bad_certificate(fault: &CertificateFault) -> BadCertificate {
         CertificateFault::Expired(_) => BadCertificate::Expired,
         CertificateFault::NotYetValid(_) => BadCertificate::NotYetValid,
         CertificateFault::WrongName { .. } => BadCertificate::WrongName,
-        CertificateFault::UnknownIssuer | CertificateFault::OfAuthority => {
-            BadCertificate::UnknownIssuer
+        CertificateFault::SelfSigned | CertificateFault::OfAuthority { is_self_signed: true } => {
+            BadCertificate::SelfSigned
         }
+        CertificateFault::MissingIssuer(_) => BadCertificate::MissingIssuer,
+        CertificateFault::UnknownIssuer
+        | CertificateFault::UntrustedAuthority(_)
+        | CertificateFault::OfAuthority { .. } => BadCertificate::UnknownIssuer,
         CertificateFault::Revoked => BadCertificate::Revoked,
         CertificateFault::Other(_) => BadCertificate::Unusable,
     }

@@ -118,7 +118,7 @@ impl Turn<'_> {
             head,
             body: self.ask.post.clone(),
             kept: self.kept.map(|kept| kept.status),
-            unattended: self.daemon.config().options.finish_downloads,
+            unattended: self.ask.config.options.finish_downloads,
             interim,
         }
     }
@@ -148,7 +148,7 @@ impl Turn<'_> {
     ) -> Response<Body> {
         let Some(reader) = reader else { return self.failed(&Failure::Abandoned) };
         let mut fields = head.fields.clone();
-        add_via(&mut fields, Version::HTTP_11, &self.daemon.pseudonym);
+        add_via(&mut fields, head.version, &self.daemon.pseudonym);
         let status = CacheStatus::Stored { replaces: self.kept.is_some(), collapsed };
         fields.insert(CACHE_STATUS, status.value());
         let mut response;

@@ -1,7 +1,7 @@
 //! One client's connection, from its first byte to its last.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -34,6 +34,11 @@ const MAX_REQUEST_FIELDS: usize = 256;
 pub struct Visitor {
     /// The other end.
     pub peer: SocketAddr,
+    /// The address of ours that it was opened to.
+    pub ours: IpAddr,
+    /// Who uses it, once a password has told: for a connection that was opened with CONNECT, whoever
+    /// opened it.
+    pub user: Option<Arc<str>>,
     /// The way it came in.
     pub door: Door,
     /// Whether it came to our port through a connection that was opened here with CONNECT.
@@ -66,8 +71,8 @@ impl Visitor {
 
     /// The same client, as one stream of its connection.
     #[must_use]
-    pub fn in_stream(self, place: Place) -> Self {
-        Self { _place: Some(Arc::new(place)), ..self }
+    pub fn in_stream(self, place: Arc<Place>) -> Self {
+        Self { _place: Some(place), ..self }
     }
 }
 
@@ -97,8 +102,13 @@ pub(super) async fn serve(
     if let Err(error) = stream.set_nodelay(true) {
         return debug!(%peer, %error, "the client has left already");
     }
+    let ours = match stream.local_addr() {
+        Ok(address) => address.ip(),
+        Err(error) => return debug!(%peer, %error, "the client has left already"),
+    };
+    let (door, nested) = (Door::Plain, false);
     let visitor =
-        Visitor { peer, door: Door::Plain, nested: false, _connected: connected, _place: None };
+        Visitor { peer, ours, user: None, door, nested, _connected: connected, _place: None };
     front::open(&daemon, stream, visitor).instrument(debug_span!("connection", %peer)).await;
 }
 

@@ -24,7 +24,7 @@ use tracing::debug;
 use super::client_io::ClientIo;
 use super::connection::Visitor;
 use super::places::Place;
-use super::streams::{Asked, Paced, Streams};
+use super::streams::{Asked, Paced, Streams, hold};
 use crate::daemon::Daemon;
 use crate::proxy::{self, Client, reply};
 
@@ -34,7 +34,7 @@ const MAX_STREAMS: u32 = 100;
 
 /// The largest header list of a request, in bytes, as HTTP/2 counts them. A hundred of them may be
 /// held at once; browsers send a few thousand bytes.
-const MAX_HEADER_LIST: u32 = 128 * 1024;
+const MAX_HEADER_LIST: u32 = 64 * 1024;
 
 /// The largest frame that is taken, in bytes: the least that can be said (RFC 9113 §6.5.2).
 const MAX_FRAME: u32 = 16 * 1024;
@@ -118,6 +118,8 @@ async fn answer(
     let patience = daemon.config().options.head_timeout;
     let (visitor, response) = match daemon.places.take(&request, patience).await {
         Some(place) => {
+            let place = Arc::new(place);
+            hold(&place);
             let visitor = visitor.in_stream(place);
             let client = Client { interims: None, visitor: visitor.clone() };
             (visitor, proxy::handle(daemon, client, request).await)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tracing::{error, warn};
 
@@ -51,6 +51,10 @@ pub async fn accept(daemon: Arc<Daemon>, listener: TcpListener, places: Arc<Sema
         };
         match accepted {
             Ok((stream, peer)) => {
+                if !is_served(&daemon, &stream, peer) {
+                    daemon.access.strangers.refuse(&daemon.tasks, stream, peer);
+                    continue;
+                }
                 daemon.tasks.spawn(connection::serve(Arc::clone(&daemon), stream, peer, place));
             }
             Err(error) if is_the_clients(&error) => {}
@@ -60,6 +64,15 @@ pub async fn accept(daemon: Arc<Daemon>, listener: TcpListener, places: Arc<Sema
             }
         }
     }
+}
+
+/// Whether the client may use the proxy, by its address. Asked again with each request, as the
+/// configuration may change meanwhile.
+fn is_served(daemon: &Daemon, stream: &TcpStream, peer: SocketAddr) -> bool {
+    // Without an address of ours the client has left already.
+    stream
+        .local_addr()
+        .is_ok_and(|ours| daemon.access.serves(&daemon.config(), peer.ip(), ours.ip()))
 }
 
 /// Whether the client alone is the cause: it left before it was accepted.

@@ -1,5 +1,9 @@
-//! How many requests of HTTP/2 are under way at once, on all connections together. One connection
-//! is one client among `max-connections`, and brings up to a hundred of them.
+//! How many requests of HTTP/2 are under way at once, on all connections together: one of them
+//! costs as much as a connection of HTTP/1.1, so there are as many places as there are for those.
+//! Each may hold a piece of a kept body, 128 KiB, and what its client has not taken yet.
+//!
+//! Tunnels and other protocols are counted apart, and do not wait, as requests run inside them:
+//! those must not wait for each other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,14 +11,6 @@ use std::time::Duration;
 use hyper::{Method, Request};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-
-/// How many are answered at once; one more waits. Each may hold a piece of a kept body and what
-/// its client has not taken yet: about 200 KiB.
-const MAX_REQUESTS: usize = 1024;
-
-/// How many tunnels and other protocols there are at once; one more is refused. They are counted
-/// apart, as requests run inside them: those must not wait for each other.
-const MAX_TUNNELS: usize = 1024;
 
 /// The places.
 #[derive(Debug)]
@@ -32,14 +28,14 @@ impl Place {
     pub const NONE: &str = "too many requests are under way";
 }
 
-impl Default for Places {
-    fn default() -> Self {
-        let places = |count| Arc::new(Semaphore::new(count));
-        Self { requests: places(MAX_REQUESTS), tunnels: places(MAX_TUNNELS) }
-    }
-}
-
 impl Places {
+    /// So many for requests, and so many for tunnels.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        let places = || Arc::new(Semaphore::new(count));
+        Self { requests: places(), tunnels: places() }
+    }
+
     /// Takes the place for `request`, waiting at most `patience`; `None` when there is none.
     pub async fn take<B>(&self, request: &Request<B>, patience: Duration) -> Option<Place> {
         if request.method() == Method::CONNECT {
@@ -56,12 +52,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requests_wait_for_a_place_and_tunnels_do_not() {
-        let (places, patience) = (Places::default(), Duration::from_secs(5));
+        let (places, patience) = (Places::new(3), Duration::from_secs(5));
         let (get, connect) = (Request::get("/").body(()).unwrap(), Request::connect("h:1"));
         let connect = connect.body(()).unwrap();
-        for (request, most) in [(&get, MAX_REQUESTS), (&connect, MAX_TUNNELS)] {
+        for request in [&get, &connect] {
             let mut taken = Vec::new();
-            for _ in 0..most {
+            for _ in 0..3 {
                 taken.push(places.take(request, patience).await.unwrap());
             }
             assert!(places.take(request, patience).await.is_none());

@@ -11,16 +11,18 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
-use wwwoffle_config::{Config, Durability};
+use wwwoffle_config::Durability;
 use wwwoffle_spool::{Options, Recovery, Spool};
 
 use super::control::{self, ControlSocket};
 use super::listener;
+use crate::access::names;
 use crate::clock;
 use crate::daemon::{Daemon, Parts};
 use crate::error_chain::error_chain;
 use crate::exit::ExitStatus;
 use crate::fetch;
+use crate::live::{self, Live};
 use crate::mode::Mode;
 use crate::store::Store;
 use crate::tls::ca::{Authority, RENEW_BEFORE};
@@ -44,8 +46,8 @@ pub struct Refusal {
 /// What the daemon is started with.
 #[derive(Debug)]
 pub struct Start {
-    /// The configuration.
-    pub config: Config,
+    /// The configuration, and where it is read again.
+    pub live: Live,
     /// The directory of the spool.
     pub spool: PathBuf,
     /// Where to listen; the first is the one named in links.
@@ -61,13 +63,13 @@ pub struct Start {
 ///
 /// [`Refusal`] when it cannot start.
 pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
-    crate::log::start(start.config.options.log_level);
+    crate::log::start(start.live.config().options.log_level);
     listener::raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| refuse(ExitStatus::Failed, format!("no threads can be had: {error}")))?;
-    let (store, mode) = open(&start.spool, start.config.startup.durability)?;
+    let (store, mode) = open(&start.spool, start.live.config().startup.durability)?;
     let mode = start.mode.unwrap_or(mode);
     let spool = store.spool().clone();
     let ran = runtime.block_on(serve(start, store, mode, ready));
@@ -119,15 +121,18 @@ async fn serve(
     mode: Mode,
     ready: impl FnOnce(&str),
 ) -> Result<(), Refusal> {
-    let Start { config, spool, listen, .. } = start;
+    let Start { live, spool, listen, .. } = start;
+    live.config()
+        .may_listen(&listen)
+        .map_err(|nobody_said| refuse(ExitStatus::BadConfig, nobody_said.to_string()))?;
     let (listeners, listening) = bind_all(&listen)?;
     let socket = control::bind(&spool).map_err(|error| {
         let message = format!("the control socket in {} cannot be made: {error}", spool.display());
         refuse(ExitStatus::BadSpool, message)
     })?;
-    let places = Arc::new(Semaphore::new(config.startup.max_connections.get()));
-    let authority = authority(&spool)?;
-    let parts = Parts { config, store, authority, mode, listening, templates: Vec::new() };
+    let places = Arc::new(Semaphore::new(live.config().startup.max_connections.get()));
+    let authority = authority(&spool, live.config().https.name_constraints.as_slice())?;
+    let parts = Parts { live, store, authority, mode, listening, templates: Vec::new() };
     let daemon =
         Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
     if start.mode.is_some()
@@ -153,9 +158,9 @@ async fn serve(
 }
 
 /// Our certificate authority; the first start makes it.
-fn authority(spool: &Path) -> Result<Authority, Refusal> {
+fn authority(spool: &Path, domains: &[String]) -> Result<Authority, Refusal> {
     let now = clock::now();
-    let authority = files::load_or_make(spool, now).map_err(|error| {
+    let authority = files::load_or_make(spool, now, domains).map_err(|error| {
         let remedy = match error {
             BadFile::Damaged { .. } => {
                 "; put back a copy, or make a new one with `wwwoffle ca renew`, which browsers have \
@@ -165,6 +170,14 @@ fn authority(spool: &Path) -> Result<Authority, Refusal> {
         };
         refuse(ExitStatus::BadSpool, format!("{}{remedy}", error_chain(&error)))
     })?;
+    if !authority.is_limited_to(domains) {
+        warn!(
+            authority = ?authority.domains(),
+            configured = ?domains,
+            "the certificate authority is not limited as name-constraints says; \
+             `wwwoffle ca renew` makes one that is"
+        );
+    }
     let ends = authority.valid_until();
     if now >= ends {
         error!(
@@ -193,7 +206,9 @@ fn start_tasks(
     }
     daemon.tasks.spawn(control::accept(Arc::clone(daemon), socket));
     daemon.tasks.spawn(fetch::work(Arc::clone(daemon)));
+    daemon.tasks.spawn(names::keep(Arc::clone(daemon)));
     daemon.tasks.spawn(tell_failures(Arc::clone(daemon)));
+    daemon.tasks.spawn(live::watch(Arc::clone(daemon)));
 }
 
 /// Says in the log which pages the disk refused after they had been served: under the durability
@@ -272,13 +287,17 @@ impl Signals {
 }
 
 /// Waits for a signal or a command; returns which.
-async fn wait_for_the_end(daemon: &Daemon, mut signals: Signals) -> &'static str {
+async fn wait_for_the_end(daemon: &Arc<Daemon>, mut signals: Signals) -> &'static str {
     loop {
         tokio::select! {
             _received = signals.terminate.recv() => return "SIGTERM",
             _received = signals.interrupt.recv() => return "SIGINT",
-            // A terminal that goes away must not take the daemon with it.
-            _received = signals.hang_up.recv() => info!("SIGHUP is received and means nothing"),
+            // A terminal that goes away says so too, and must not take the daemon with it.
+            _received = signals.hang_up.recv() => {
+                info!("SIGHUP: the configuration is read again");
+                // What is wrong with it is in the log.
+                let _in_force_or_not = daemon.reload().await;
+            }
             () = daemon.tasks.stopping() => return "told to",
         }
     }

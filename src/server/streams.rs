@@ -5,10 +5,14 @@
 //! future waits for as long as its client leaves the stream's window shut, and no write to the
 //! socket is tried meanwhile. So the body that is sent ([`Paced`]) tells when a piece of it was
 //! taken and when the next is asked for; a stream that has asked for none for too long is ended.
+//!
+//! A stream that has become a tunnel is written to by a future that hyper gives us too, and that
+//! waits in the same way. Whoever moves the bytes has a clock; once it has given the tunnel up, and
+//! so its place, this future gets the same time again for the rest.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -16,10 +20,11 @@ use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use hyper::rt::Executor;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::debug;
 
 use super::connection::Visitor;
+use super::places::Place;
 use super::tasks::Tasks;
 use crate::proxy::body::Body;
 use crate::upstream::BoxError;
@@ -90,16 +95,42 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        let (active, pace) = (Active::enter(&self.shared), Arc::<Pace>::default());
-        let patience = self.patience;
+        let (active, patience) = (Active::enter(&self.shared), self.patience);
+        // What a stream becomes is begun by the stream's own future.
+        let outer = PACE.try_with(|pace| pace.place().clone()).ok();
         self.tasks.spawn(async move {
             // Dropping the future of a stream resets it.
-            tokio::select! {
-                () = PACE.scope(Arc::clone(&pace), stream) => {}
-                () = pace.stalled(patience) => debug!("the client does not read a stream"),
+            if let Some(place) = outer {
+                tokio::select! {
+                    () = stream => {}
+                    () = given_up(&place, patience) => debug!("the client does not read a tunnel"),
+                }
+            } else {
+                let pace = Arc::<Pace>::default();
+                tokio::select! {
+                    () = PACE.scope(Arc::clone(&pace), stream) => {}
+                    () = pace.stalled(patience) => debug!("the client does not read a stream"),
+                }
             }
             drop(active);
         });
+    }
+}
+
+/// Remembers the place of the request whose stream is polled now.
+pub(super) fn hold(place: &Arc<Place>) {
+    // There is always a stream, since every answer is made in the future of one.
+    let _held = PACE.try_with(|pace| *pace.place() = Arc::downgrade(place));
+}
+
+/// Resolves when nobody has had `place` for at least `patience`.
+async fn given_up(place: &Weak<Place>, patience: Duration) {
+    loop {
+        let was_free = place.strong_count() == 0;
+        sleep(patience).await;
+        if was_free {
+            return;
+        }
     }
 }
 
@@ -153,9 +184,14 @@ impl Drop for Asked {
 struct Pace {
     waiting_since: Mutex<Option<Instant>>,
     given: Notify,
+    place: Mutex<Weak<Place>>,
 }
 
 impl Pace {
+    fn place(&self) -> MutexGuard<'_, Weak<Place>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn set(&self, since: Option<Instant>) {
         *self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner) = since;
     }

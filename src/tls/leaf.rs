@@ -27,8 +27,9 @@ use crate::tls_provider::provider;
 /// How many hosts have their certificate in memory at once; the one unused for longest goes.
 pub const MAX_LEAVES: usize = 256;
 
-/// How long a certificate is good for, from its making; with the time it is dated back, 90 days.
-const VALID_FOR: Duration = Duration::from_secs(89 * 24 * 60 * 60);
+/// How long a certificate is good for, from its making; with the time it is dated back, 90 days. Its
+/// last second counts (RFC 5280 §4.1.2.5).
+const VALID_FOR: Duration = Duration::from_secs(89 * 24 * 60 * 60 - 1);
 
 /// After this time a host gets a new certificate, however often it is used.
 const REMADE_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
@@ -152,10 +153,15 @@ impl Leaves {
         if now < authority.valid_from() || now >= authority.valid_until() {
             return Err(BadAuthority::NotNow);
         }
+        if !authority.permits(host) {
+            return Err(BadAuthority::Outside(host.to_owned()));
+        }
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
-        if host.len() <= MAX_COMMON_NAME {
-            params.distinguished_name.push(DnType::CommonName, host);
+        // Spelled like the name that is verified: a linter takes any other for another host.
+        let common = bare(host);
+        if common.len() <= MAX_COMMON_NAME {
+            params.distinguished_name.push(DnType::CommonName, common);
         }
         params.subject_alt_names = vec![name(host)?];
         params.is_ca = IsCa::ExplicitNoCa;
@@ -169,6 +175,12 @@ impl Leaves {
         params.serial_number = Some(serial()?);
         Ok(authority.sign(&params, &self.key)?.der().clone())
     }
+}
+
+/// The host without the brackets of an address and the dot that ends an absolute name.
+fn bare(host: &str) -> &str {
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    address.unwrap_or_else(|| host.trim_end_matches('.'))
 }
 
 /// How to speak TLS with a client that asks for a host we are not: it is told so (`access_denied`),
@@ -188,17 +200,16 @@ pub fn refusing() -> Result<Arc<ServerConfig>, BadAuthority> {
 
 /// The host as certificates name it (RFC 5280 §4.2.1.6).
 fn name(host: &str) -> Result<SanType, BadAuthority> {
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    if let Ok(address) = bare.parse::<IpAddr>() {
+    let name = bare(host);
+    if let Ok(address) = name.parse::<IpAddr>() {
         return Ok(SanType::IpAddress(address));
     }
-    let is_name = !host.is_empty()
-        && host
+    let is_name = !name.is_empty()
+        && name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
-    let name = host.trim_end_matches('.');
     match name.try_into() {
-        Ok(text) if is_name && !name.is_empty() => Ok(SanType::DnsName(text)),
+        Ok(text) if is_name => Ok(SanType::DnsName(text)),
         _ => Err(BadAuthority::Name(host.to_owned())),
     }
 }
@@ -259,7 +270,7 @@ mod tests {
             let der = leaves.mint("h.example", now).unwrap();
             let (_, leaf) = X509Certificate::from_der(&der).unwrap();
             let (from, end) = (leaf.validity().not_before, leaf.validity().not_after);
-            assert!(end.timestamp() - from.timestamp() <= 90 * 24 * 60 * 60);
+            assert!(end.timestamp() - from.timestamp() < 90 * 24 * 60 * 60, "both ends count");
             let seconds = |time| i64::try_from(clock::unix_seconds(time)).unwrap();
             assert!(end.timestamp() <= seconds(until));
             assert!(from.timestamp() >= seconds(leaves.authority.valid_from()));

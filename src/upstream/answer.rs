@@ -1,21 +1,21 @@
 //! An answer on its way in: its head, its body as a stream, and the connection behind it.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use hyper::client::conn::http1::SendRequest;
 use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
 use hyper::{HeaderMap, Response, StatusCode};
-use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep};
 
+use super::h1::Link;
+use super::multiplexed::Slot;
 use super::pool::Permit;
-use super::{BoxError, Failure, Origin, RequestBody, Upstream};
+use super::streamed::Frames;
+use super::{Failure, Origin, Upstream};
 
 /// A final answer: status and fields as the origin sent them, and the body to come.
 pub type Answer = Response<AnswerBody>;
@@ -25,25 +25,20 @@ pub type Answer = Response<AnswerBody>;
 pub(super) struct Lease {
     upstream: Arc<Upstream>,
     origin: Origin,
-    sender: SendRequest<RequestBody>,
+    link: Link,
     permit: Permit,
 }
 
 impl Lease {
-    pub(super) fn new(
-        upstream: Arc<Upstream>,
-        origin: Origin,
-        sender: SendRequest<RequestBody>,
-        permit: Permit,
-    ) -> Self {
-        Self { upstream, origin, sender, permit }
+    pub(super) fn new(upstream: Arc<Upstream>, origin: Origin, link: Link, permit: Permit) -> Self {
+        Self { upstream, origin, link, permit }
     }
 
     fn give_back(self) {
-        let Self { upstream, origin, sender, permit } = self;
+        let Self { upstream, origin, link, permit } = self;
         let tasks = upstream.tasks.clone();
         tasks.spawn(async move {
-            upstream.pool.give_back(&origin, sender, || upstream.keeps_connections()).await;
+            upstream.pool.give_back(&origin, link, || upstream.keeps_connections()).await;
             drop(permit);
         });
     }
@@ -51,11 +46,11 @@ impl Lease {
 
 /// The body of an answer. It fails when it stops moving, is cut short or is malformed.
 ///
-/// Dropped before its end, it takes its connection down with it: the rest of the body is nobody's.
+/// Dropped before its end, it takes its connection down with it, or its stream of one that is
+/// shared: the rest of the body is nobody's.
 #[derive(Debug)]
 pub struct AnswerBody {
-    incoming: Incoming,
-    lease: Option<Lease>,
+    source: Source,
     stall: Pin<Box<Sleep>>,
     /// Whether the origin is waited for, and so the clock runs. While nobody asks for the next
     /// piece, because the client is slow, the origin is not to blame.
@@ -63,24 +58,70 @@ pub struct AnswerBody {
     patience: Duration,
 }
 
-impl AnswerBody {
-    pub(super) fn new(incoming: Incoming, lease: Lease, patience: Duration) -> Self {
-        Self::with(incoming, Some(lease), patience)
+#[derive(Debug)]
+enum Source {
+    Http1(Incoming, Option<Lease>),
+    Http2(Frames, Option<Slot>),
+}
+
+impl Source {
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        match self {
+            Self::Http1(incoming, _) => {
+                let frame = ready!(Pin::new(incoming).poll_frame(cx));
+                Poll::Ready(frame.map(|frame| frame.map_err(Failure::from_exchange)))
+            }
+            Self::Http2(frames, slot) => {
+                let frame = ready!(Pin::new(frames).poll_frame(cx));
+                let failure = |error| match slot {
+                    Some(slot) => slot.failure(error),
+                    None => Failure::BreaksHttp2(error),
+                };
+                Poll::Ready(frame.map(|frame| frame.map_err(failure)))
+            }
+        }
     }
 
-    fn with(incoming: Incoming, lease: Option<Lease>, patience: Duration) -> Self {
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Http1(incoming, _) => incoming.is_end_stream(),
+            Self::Http2(frames, _) => frames.is_end_stream(),
+        }
+    }
+
+    /// The last byte has come: others may have the connection.
+    fn give_back(&mut self) {
+        match self {
+            Self::Http1(_, lease) => lease.take().map(Lease::give_back),
+            Self::Http2(_, slot) => slot.take().map(Slot::let_go),
+        };
+    }
+
+    /// Nothing more is wanted of the exchange.
+    fn give_up(&mut self) {
+        match self {
+            Self::Http1(_, lease) => *lease = None,
+            Self::Http2(_, slot) => *slot = None,
+        }
+    }
+}
+
+impl AnswerBody {
+    pub(super) fn over_http1(incoming: Incoming, lease: Lease, patience: Duration) -> Self {
+        Self::with(Source::Http1(incoming, Some(lease)), patience)
+    }
+
+    pub(super) fn over_http2(frames: Frames, slot: Slot, patience: Duration) -> Self {
+        Self::with(Source::Http2(frames, Some(slot)), patience)
+    }
+
+    fn with(source: Source, patience: Duration) -> Self {
         let stall = Box::pin(tokio::time::sleep(patience));
-        let mut body = Self { incoming, lease, stall, waiting: false, patience };
-        if body.incoming.is_end_stream() {
-            body.ended();
+        let mut body = Self { source, stall, waiting: false, patience };
+        if body.is_end_stream() {
+            body.source.give_back();
         }
         body
-    }
-
-    fn ended(&mut self) {
-        if let Some(lease) = self.lease.take() {
-            lease.give_back();
-        }
     }
 }
 
@@ -92,16 +133,15 @@ impl Body for AnswerBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) {
+        if let Poll::Ready(frame) = self.source.poll_frame(cx) {
             self.waiting = false;
-            let is_last = frame.as_ref().is_none_or(|frame| {
-                frame.as_ref().is_ok_and(|frame| frame.is_trailers() || self.is_end_stream())
-            });
-            // Whoever has the last frame need not ask whether there is one more.
-            if is_last {
-                self.ended();
+            match &frame {
+                Some(Err(_)) => self.source.give_up(),
+                // Whoever has the last frame need not ask whether there is one more.
+                Some(Ok(frame)) if !frame.is_trailers() && !self.is_end_stream() => {}
+                Some(Ok(_)) | None => self.source.give_back(),
             }
-            return Poll::Ready(frame.map(|frame| frame.map_err(Failure::from_exchange)));
+            return Poll::Ready(frame);
         }
         if !self.waiting {
             self.waiting = true;
@@ -109,16 +149,19 @@ impl Body for AnswerBody {
             self.stall.as_mut().reset(limit);
         }
         ready!(self.stall.as_mut().poll(cx));
-        self.lease = None;
+        self.source.give_up();
         Poll::Ready(Some(Err(Failure::Stalled)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        self.source.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        match &self.source {
+            Source::Http1(incoming, _) => incoming.size_hint(),
+            Source::Http2(frames, _) => frames.size_hint(),
+        }
     }
 }
 
@@ -158,88 +201,6 @@ pub(super) fn say_length_once(fields: &mut HeaderMap) {
     }
 }
 
-/// How many interim answers are taken before the final one.
-const MAX_INTERIMS: usize = 64;
-
-/// What goes on in an exchange: when something last moved, and how many interim answers came.
-#[derive(Clone, Debug)]
-pub(super) struct Activity(Arc<Moves>);
-
-#[derive(Debug)]
-struct Moves {
-    last: Mutex<Instant>,
-    interims: AtomicUsize,
-    flooded: Notify,
-}
-
-impl Activity {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Moves {
-            last: Mutex::new(Instant::now()),
-            interims: AtomicUsize::new(0),
-            flooded: Notify::new(),
-        }))
-    }
-
-    pub(super) fn touch(&self) {
-        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-    }
-
-    pub(super) fn last(&self) -> Instant {
-        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Counts an interim answer; `false` when there have been too many.
-    pub(super) fn interim(&self) -> bool {
-        self.touch();
-        let within = self.0.interims.fetch_add(1, Ordering::Relaxed) < MAX_INTERIMS;
-        if !within {
-            self.0.flooded.notify_one();
-        }
-        within
-    }
-
-    /// Resolves when there have been too many interim answers.
-    pub(super) async fn flooded(&self) {
-        self.0.flooded.notified().await;
-    }
-}
-
-/// A client's request body that tells when it moves.
-#[derive(Debug)]
-pub(super) struct Watched {
-    incoming: Incoming,
-    activity: Activity,
-}
-
-impl Watched {
-    pub(super) fn new(incoming: Incoming, activity: Activity) -> Self {
-        Self { incoming, activity }
-    }
-}
-
-impl Body for Watched {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = ready!(Pin::new(&mut self.incoming).poll_frame(cx));
-        self.activity.touch();
-        Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,7 +228,7 @@ mod tests {
         let request = sender.send_request(Request::new(Empty::new()));
         let (answer, ()) = tokio::join!(request, answer);
         let answer = answer.unwrap();
-        let mut body = AnswerBody::with(answer.into_body(), None, PATIENCE);
+        let mut body = AnswerBody::with(Source::Http1(answer.into_body(), None), PATIENCE);
         assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "ab");
         (body, origin, sender)
     }

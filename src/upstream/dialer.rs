@@ -13,7 +13,8 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use super::{Failure, Origin};
+use super::adjustable::Adjustable;
+use super::{Failure, Origin, Scheme};
 use crate::mode::ModeSwitch;
 
 /// How long one address may take before the next one is tried beside it (RFC 8305 §5 proposes
@@ -31,8 +32,8 @@ const MAX_LOOKUPS: usize = 64;
 #[derive(Debug)]
 pub struct Dialer {
     mode: ModeSwitch,
-    dns_timeout: Duration,
-    connect_timeout: Duration,
+    dns_timeout: Adjustable<Duration>,
+    connect_timeout: Adjustable<Duration>,
     refused: AtomicU64,
     lookups: Arc<Semaphore>,
 }
@@ -43,7 +44,15 @@ impl Dialer {
     #[must_use]
     pub fn new(mode: ModeSwitch, dns_timeout: Duration, connect_timeout: Duration) -> Self {
         let (refused, lookups) = (AtomicU64::new(0), Arc::new(Semaphore::new(MAX_LOOKUPS)));
+        let (dns_timeout, connect_timeout) =
+            (Adjustable::new(dns_timeout), Adjustable::new(connect_timeout));
         Self { mode, dns_timeout, connect_timeout, refused, lookups }
+    }
+
+    /// Waits so long from here on.
+    pub(super) fn set_timeouts(&self, dns_timeout: Duration, connect_timeout: Duration) {
+        self.dns_timeout.set(dns_timeout);
+        self.connect_timeout.set(connect_timeout);
     }
 
     /// How many connections were refused because the mode was offline.
@@ -60,7 +69,30 @@ impl Dialer {
     /// [`Failure::Offline`] without any look-up or socket in offline mode, else what the name
     /// server or the network said.
     pub async fn dial(&self, origin: &Origin) -> Result<TcpStream, Failure> {
-        self.while_allowed(self.dial_now(origin)).await
+        let addresses = self.addresses(origin).await?;
+        self.connect(origin, addresses).await
+    }
+
+    /// Looks up where `origin` is, for [`Self::connect`].
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] without any look-up in offline mode, else what the name server said.
+    pub(super) async fn addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
+        self.while_allowed(self.look_up(origin)).await
+    }
+
+    /// Connects to one of the `addresses` of `origin`.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] without any socket in offline mode, else what the network said.
+    pub(super) async fn connect(
+        &self,
+        origin: &Origin,
+        addresses: Vec<SocketAddr>,
+    ) -> Result<TcpStream, Failure> {
+        self.while_allowed(self.connect_now(origin, addresses)).await
     }
 
     /// Does what takes time on the way to an origin, until the mode goes offline: then it is dropped
@@ -100,9 +132,26 @@ impl Dialer {
         Err(Failure::Offline)
     }
 
-    async fn dial_now(&self, origin: &Origin) -> Result<TcpStream, Failure> {
-        let addresses = self.look_up(origin).await?;
-        let stream = match timeout(self.connect_timeout, connect_any(addresses)).await {
+    /// The addresses of a machine, for who is allowed in.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] without any look-up in offline mode, else what the name server said.
+    pub async fn addresses_of(&self, name: &str) -> Result<Vec<IpAddr>, Failure> {
+        let origin = Origin { scheme: Scheme::Http, host: name.to_owned(), port: 0 };
+        let found = self.addresses(&origin).await?;
+        let mut addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        Ok(addresses)
+    }
+
+    async fn connect_now(
+        &self,
+        origin: &Origin,
+        addresses: Vec<SocketAddr>,
+    ) -> Result<TcpStream, Failure> {
+        let stream = match timeout(self.connect_timeout.get(), connect_any(addresses)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(source)) if source.kind() == io::ErrorKind::ConnectionRefused => {
                 return Err(Failure::Refused { authority: origin.to_string(), source });
@@ -124,8 +173,12 @@ impl Dialer {
         if let Ok(address) = host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address, origin.port)]);
         }
+        #[cfg(test)]
+        if let Some(address) = tests::known(&host) {
+            return Ok(vec![SocketAddr::new(address, origin.port)]);
+        }
         let (lookups, port) = (Arc::clone(&self.lookups), origin.port);
-        let found = timeout(self.dns_timeout, async move {
+        let found = timeout(self.dns_timeout.get(), async move {
             let turn = lookups.acquire_owned().await.map_err(io::Error::other)?;
             spawn_blocking(move || {
                 // getaddrinfo follows a changed resolv.conf, which a resolver of our own would not.
@@ -173,6 +226,14 @@ mod tests {
     use super::*;
     use crate::mode::Mode;
     use crate::upstream::Scheme;
+
+    /// Where the names of tests lead, which no name server knows (RFC 6761 §6.2).
+    pub(super) fn known(host: &str) -> Option<IpAddr> {
+        match host.strip_suffix(".test")? {
+            "elsewhere" => Some(IpAddr::from([127, 0, 0, 2])),
+            _ => Some(IpAddr::from([127, 0, 0, 1])),
+        }
+    }
 
     fn dialer(mode: Mode) -> Dialer {
         let patience = Duration::from_secs(10);

@@ -1,12 +1,15 @@
 //! What can go wrong between us and an origin, and whether trying again may help.
 
 use std::io;
+use std::sync::Arc;
 
 use hyper::StatusCode;
 
 use crate::error_chain::error_chain;
 
-use super::tls_error::{CertificateFault, Handshake, TlsFault, alert_in};
+use super::BoxError;
+use super::refused::RefusedCertificate;
+use super::tls_error::{TlsFault, alert_in};
 
 /// A request that got no usable answer from its origin.
 #[derive(Debug, thiserror::Error)]
@@ -57,12 +60,16 @@ pub enum Failure {
         authority: String,
     },
     /// The origin cannot prove who it is. Nothing was sent to it.
-    #[error("the certificate of {authority} is refused: {fault}")]
+    #[error(
+        "the certificate of {authority} is refused: {}{}",
+        refused.fault,
+        if refused.differs { "; and it is not the one that is allowed there" } else { "" }
+    )]
     Certificate {
         /// Host and port.
         authority: String,
-        /// What is wrong with it.
-        fault: CertificateFault,
+        /// What it showed, and what is wrong with it.
+        refused: Arc<RefusedCertificate>,
     },
     /// No TLS connection came about, or the origin ended it by an alert.
     #[error("there is no TLS connection to {authority}")]
@@ -96,13 +103,26 @@ pub enum Failure {
     Wrong(&'static str),
     /// The connection ended before the answer did.
     #[error("the connection ended before the answer did")]
-    CutShort(#[source] hyper::Error),
+    CutShort(#[source] BoxError),
+    /// An exchange, or the connection under it, was ended by the origin, which said why.
+    #[error("the origin ended the exchange")]
+    GivenUp(#[source] h2::Error),
+    /// What came breaks the rules of HTTP/2, a length that its body does not have among them, or is
+    /// beyond our limits.
+    #[error("the answer breaks the rules of HTTP/2")]
+    BreaksHttp2(#[source] h2::Error),
+    /// The origin answers nothing any more, not even whether it is there.
+    #[error("the origin has fallen silent")]
+    Silent,
+    /// The origin has said, each time it was asked, that it has not looked at the request.
+    #[error("the origin turned the request down without looking at it")]
+    Unprocessed,
     /// A new connection was closed before a byte of the request was sent.
     #[error("the connection was closed as soon as it stood")]
     ClosedAtOnce,
     /// The client's own request body broke off or was bad.
     #[error("the request's body ended early")]
-    RequestBody(#[source] hyper::Error),
+    RequestBody(#[source] BoxError),
     /// Everybody who wanted the answer has left.
     #[error("nobody waits for the answer any more")]
     Abandoned,
@@ -121,19 +141,11 @@ impl Failure {
         if error.is_parse() || error.is_parse_too_large() {
             Failure::Malformed(error)
         } else if error.is_user() || error.is_body_write_aborted() {
-            Failure::RequestBody(error)
+            Failure::RequestBody(error.into())
         } else if let Some(alert) = alert_in(&error) {
             Failure::Alert(TlsFault::Alert(alert))
         } else {
-            Failure::CutShort(error)
-        }
-    }
-
-    /// Turns the account of a failed TLS handshake with `authority` into ours.
-    pub(super) fn from_handshake(authority: String, error: io::Error) -> Self {
-        match Handshake::of(error) {
-            Handshake::Certificate(fault) => Failure::Certificate { authority, fault },
-            Handshake::Tls(fault) => Failure::Tls { authority, fault },
+            Failure::CutShort(error.into())
         }
     }
 
@@ -151,7 +163,8 @@ impl Failure {
         )
     }
 
-    /// Whether not a byte of the request has left: it can be sent again whatever it does there.
+    /// Whether not a byte of the request has left, or the origin says that it has looked at none: it
+    /// can be sent again whatever it does there.
     #[must_use]
     pub fn is_before_sending(&self) -> bool {
         matches!(
@@ -167,6 +180,7 @@ impl Failure {
                 | Failure::Tls { .. }
                 | Failure::Busy { .. }
                 | Failure::ClosedAtOnce
+                | Failure::Unprocessed
         )
     }
 
@@ -179,8 +193,9 @@ impl Failure {
             | Failure::ConnectTimeout { .. }
             | Failure::HandshakeTimeout { .. }
             | Failure::HeadTimeout
+            | Failure::Silent
             | Failure::Stalled => StatusCode::GATEWAY_TIMEOUT,
-            Failure::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Busy { .. } | Failure::Unprocessed => StatusCode::SERVICE_UNAVAILABLE,
             Failure::Ours => StatusCode::INTERNAL_SERVER_ERROR,
             Failure::RequestBody(_) | Failure::Unsendable(_) => StatusCode::BAD_REQUEST,
             Failure::Abandoned
@@ -193,6 +208,8 @@ impl Failure {
             | Failure::Malformed(_)
             | Failure::Wrong(_)
             | Failure::ClosedAtOnce
+            | Failure::GivenUp(_)
+            | Failure::BreaksHttp2(_)
             | Failure::CutShort(_) => StatusCode::BAD_GATEWAY,
         }
     }

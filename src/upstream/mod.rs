@@ -1,22 +1,36 @@
 //! Whom we fetch from: one request out, one answer back.
 //!
 //! ```text
-//! Upstream::send ── Pool ── kept-alive connection, at most so many to an origin
-//!                    └───── Dialer ── the only outward connect, refused in offline mode
-//!                            └─── Tls, for https: the origin's certificate is verified
+//! Upstream::send ── Registry ── what each https origin speaks, and its connection of HTTP/2
+//!                    ├───────── Pool ── kept-alive connections of HTTP/1.1, so many to an origin
+//!                    └───────── Dialer ── the only outward connect, refused in offline mode
+//!                                └─── Tls, for https: the origin's certificate is verified
 //! ```
 //!
-//! A request that was given to a kept-alive connection which the origin had just closed is sent
-//! once more on a new one, if it is safe (RFC 9110 §9.2.1) and has no body; nothing else is ever
-//! sent twice.
+//! A request that was given to a connection in use which the origin had just closed is sent once
+//! more on a new one, if it is safe (RFC 9110 §9.2.1) and has no body. One of which the origin says
+//! that it has not looked at it (RFC 9113 §8.7), or that it has come by the wrong connection
+//! (RFC 9110 §15.5.20) or protocol (RFC 9113 §7), is sent again whatever it asks. Nothing else is
+//! ever sent twice.
 
+mod activity;
+mod adjustable;
 mod answer;
 mod dialer;
 mod error;
+mod h1;
+mod message;
+mod multiplexed;
+mod overheard;
 mod pool;
+mod refused;
+mod registry;
 mod secured;
+mod step;
+mod streamed;
 mod tls;
 mod tls_error;
+mod verify;
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,25 +38,23 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper::client::conn::http1::SendRequest;
-use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING, UPGRADE};
-use hyper::{HeaderMap, Request, Response, StatusCode, ext};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use rustls::AlertDescription;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout};
+use hyper::{HeaderMap, Request, StatusCode};
+use hyper_util::rt::TokioTimer;
+use tokio::sync::mpsc;
 use tracing::debug;
+use wwwoffle_config::Options;
 
-use answer::Lease;
+use adjustable::Adjustable;
 pub use answer::{Answer, AnswerBody};
 pub use dialer::Dialer;
 pub use error::Failure;
-use pool::{Permit, Pool};
+use message::Message;
+use pool::Pool;
+pub use refused::{RefusedCertificate, RefusedCertificates};
+use registry::{Registry, Route};
 pub use secured::Secured;
+use step::{Step, Tries};
 pub use tls::Tls;
 pub use tls_error::{CertificateFault, TlsFault};
 
@@ -57,8 +69,8 @@ const MAX_ANSWER_FIELDS: usize = 256;
 /// How often idle connections are looked through.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
-/// How long a connection that is ending may take to say why.
-const ALERT_WITHIN: Duration = Duration::from_secs(1);
+/// How many connections a request is given to that all send it back unread.
+const MAX_TRIES: usize = 4;
 
 /// What is told of itself by any error of a body we send.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -131,14 +143,28 @@ pub struct Limits {
     pub per_origin: usize,
 }
 
+impl Limits {
+    /// What the options say.
+    #[must_use]
+    pub fn of(options: &Options) -> Self {
+        Self {
+            head_timeout: options.head_timeout,
+            socket_timeout: options.socket_timeout,
+            idle_timeout: options.idle_timeout,
+            per_origin: options.connections_per_host.get(),
+        }
+    }
+}
+
 /// Sends requests to origins. One per daemon.
 #[derive(Debug)]
 pub struct Upstream {
     dialer: Dialer,
     tls: Tls,
     pool: Pool,
+    registry: Registry,
     tasks: Tasks,
-    limits: Limits,
+    limits: Adjustable<Limits>,
 }
 
 impl Upstream {
@@ -146,10 +172,22 @@ impl Upstream {
     #[must_use]
     pub fn new(dialer: Dialer, tls: Tls, tasks: Tasks, limits: Limits) -> Arc<Self> {
         let pool = Pool::new(limits.per_origin, limits.idle_timeout);
-        let upstream = Arc::new(Self { dialer, tls, pool, tasks, limits });
+        let registry = Registry::new(limits.idle_timeout);
+        let limits = Adjustable::new(limits);
+        let upstream = Arc::new(Self { dialer, tls, pool, registry, tasks, limits });
         let sweeper = Arc::clone(&upstream);
         upstream.tasks.spawn(async move { sweeper.sweep_until_stop().await });
         upstream
+    }
+
+    /// Waits so long, and has so many connections, from here on. What is under way goes on as it
+    /// began.
+    pub fn set_limits(&self, limits: Limits, dns_timeout: Duration, connect_timeout: Duration) {
+        self.limits.set(limits);
+        self.pool.set_limits(limits.per_origin, limits.idle_timeout);
+        self.registry.set_idle_timeout(limits.idle_timeout);
+        self.dialer.set_timeouts(dns_timeout, connect_timeout);
+        self.tls.set_patience(connect_timeout);
     }
 
     /// The dialer, for tunnels and for its count of refusals.
@@ -158,9 +196,16 @@ impl Upstream {
         &self.dialer
     }
 
+    /// The certificates that were refused of late.
+    #[must_use]
+    pub fn refused(&self) -> &RefusedCertificates {
+        self.tls.refused()
+    }
+
     /// Closes the connections nobody uses: the mode went offline.
     pub fn close_idle(&self) {
         self.pool.close_idle();
+        self.registry.close_idle();
     }
 
     /// Whether a connection that nobody uses is worth keeping. Once it is not, [`Self::close_idle`]
@@ -185,201 +230,42 @@ impl Upstream {
         body: Outbound,
         interim: Option<mpsc::Sender<Interim>>,
     ) -> Result<Answer, Failure> {
-        let permit = self.pool.permit(origin, self.limits.head_timeout).await?;
-        // The wait may have been long, and a connection of before is a socket outward too.
-        self.dialer.allow()?;
-        let repeatable = head.method().is_safe() && matches!(body, Outbound::Empty);
-        let copy = repeatable.then(|| head.clone());
-        let activity = answer::Activity::new();
-        let request = prepare(head, body, &activity, interim.clone());
-
-        let Some(mut sender) = self.pool.take(origin) else {
-            let (sender, answer) = self.exchange_anew(origin, request, &activity).await?;
-            return Ok(self.wrap(origin, sender, permit, answer));
-        };
-        let refusal = match self.exchange(&mut sender, request, &activity).await {
-            Ok(answer) => return Ok(self.wrap(origin, sender, permit, answer)),
-            Err(refusal) => refusal,
-        };
-        let request = match (refusal, copy) {
-            (Refusal::Unsent(request, _), _) => *request,
-            (Refusal::Failed(error @ (Failure::CutShort(_) | Failure::Alert(_))), Some(head)) => {
-                debug!(%origin, error = error.chain(), "a kept-alive connection had ended; trying a new one");
-                prepare(head, Outbound::Empty, &activity, interim)
-            }
-            (Refusal::Failed(failure), _) => return Err(failure),
-        };
-        let (sender, answer) = self.exchange_anew(origin, request, &activity).await?;
-        Ok(self.wrap(origin, sender, permit, answer))
-    }
-
-    /// One exchange on a connection of its own.
-    async fn exchange_anew(
-        &self,
-        origin: &Origin,
-        request: Request<RequestBody>,
-        activity: &answer::Activity,
-    ) -> Result<(SendRequest<RequestBody>, Response<Incoming>), Failure> {
-        let Greeted { mut sender, alert } = self.connect(origin).await?;
-        match self.exchange(&mut sender, request, activity).await {
-            Ok(answer) => Ok((sender, answer)),
-            Err(Refusal::Failed(failure)) => Err(failure),
-            Err(Refusal::Unsent(_, told)) => {
-                // The connection tells whoever has come to it meanwhile, else its own task.
-                let told = match told {
-                    Some(told) => Some(told),
-                    None => timeout(ALERT_WITHIN, alert).await.ok().and_then(Result::ok),
-                };
-                Err(told
-                    .map_or(Failure::ClosedAtOnce, |alert| Failure::Alert(TlsFault::Alert(alert))))
-            }
-        }
-    }
-
-    async fn connect(&self, origin: &Origin) -> Result<Greeted, Failure> {
-        let stream = self.dialer.dial(origin).await?;
-        match origin.scheme {
-            Scheme::Http => self.greet(stream).await,
-            Scheme::Https => {
-                let stream = self.dialer.while_allowed(self.tls.wrap(stream, origin)).await?;
-                self.greet(stream).await
-            }
-        }
-    }
-
-    /// Begins HTTP/1.1 on a connection, and runs it in a task of its own.
-    async fn greet<S>(&self, stream: S) -> Result<Greeted, Failure>
-    where
-        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
-        let (sender, connection) = http1::Builder::new()
-            .title_case_headers(true)
-            .max_headers(MAX_ANSWER_FIELDS)
-            .max_header_size(MAX_ANSWER_HEAD)
-            .handshake::<TokioIo<S>, RequestBody>(TokioIo::new(stream))
-            .await
-            .map_err(Failure::from_exchange)?;
-        let (tell, alert) = oneshot::channel();
-        self.tasks.spawn(async move {
-            if let Err(error) = connection.with_upgrades().await {
-                // Whoever used the connection has been told; this is the idle end of it.
-                debug!(%error, "connection to an origin ended");
-                // Not wanted unless the connection ended before its first request.
-                let _unheard = tls_error::alert_in(&error).map(|alert| tell.send(alert));
-            }
-        });
-        Ok(Greeted { sender, alert })
-    }
-
-    async fn exchange(
-        &self,
-        sender: &mut SendRequest<RequestBody>,
-        request: Request<RequestBody>,
-        activity: &answer::Activity,
-    ) -> Result<Response<Incoming>, Refusal> {
-        activity.touch();
-        let may_switch = request.headers().contains_key(UPGRADE);
-        let mut answer = std::pin::pin!(sender.try_send_request(request));
+        let mut message = Message::new(head, body, interim);
+        let mut tries = Tries::default();
         loop {
-            let limit = activity.last() + self.limits.head_timeout;
-            let answered = tokio::select! {
-                biased;
-                // Dropping the exchange ends its connection.
-                () = activity.flooded() => {
-                    return Err(Refusal::Failed(Failure::Wrong("it never gets beyond interim answers")));
+            tries.count += 1;
+            let step = match self.route(origin, message.may_switch()).await? {
+                Route::Shared(shared) => self.share(origin, &shared, &mut message, &tries).await,
+                Route::Dial(offer, turn) => {
+                    self.use_or_dial(origin, offer, turn, &mut message, &tries).await
                 }
-                answered = tokio::time::timeout_at(limit, &mut answer) => answered,
             };
-            match answered {
-                Ok(Ok(mut answer)) => {
-                    answer::check(&answer, may_switch).map_err(Refusal::Failed)?;
-                    answer::say_length_once(answer.headers_mut());
-                    return Ok(answer);
+            match step? {
+                Step::Answered(answer) => return Ok(answer),
+                Step::Again(failure) if tries.count >= MAX_TRIES || !message.is_whole() => {
+                    return Err(failure);
                 }
-                Ok(Err(mut error)) => {
-                    return Err(match error.take_message() {
-                        Some(request) => {
-                            Refusal::Unsent(Box::new(request), tls_error::alert_in(error.error()))
-                        }
-                        None => Refusal::Failed(Failure::from_exchange(error.into_error())),
-                    });
+                Step::Again(failure) => debug!(%origin, error = failure.chain(), "sent again"),
+                Step::Harmless(failure) => {
+                    debug!(%origin, error = failure.chain(), "a connection in use had ended; trying a new one");
+                    tries.is_repeated = true;
                 }
-                Err(_) if activity.last() + self.limits.head_timeout > Instant::now() => {}
-                Err(_) => return Err(Refusal::Failed(Failure::HeadTimeout)),
             }
         }
-    }
-
-    fn wrap(
-        self: &Arc<Self>,
-        origin: &Origin,
-        sender: SendRequest<RequestBody>,
-        permit: Permit,
-        answer: Response<Incoming>,
-    ) -> Answer {
-        let lease = Lease::new(Arc::clone(self), origin.clone(), sender, permit);
-        answer.map(|body| AnswerBody::new(body, lease, self.limits.socket_timeout))
     }
 
     async fn sweep_until_stop(&self) {
         let mut tick = tokio::time::interval(SWEEP_EVERY);
         loop {
             tokio::select! {
-                () = self.tasks.stopping() => break self.pool.close_idle(),
-                _ = tick.tick() => self.pool.sweep(),
+                () = self.tasks.stopping() => break self.close_idle(),
+                _ = tick.tick() => {
+                    self.pool.sweep();
+                    self.registry.sweep();
+                }
             }
         }
     }
-}
-
-/// Why an exchange gave no answer.
-enum Refusal {
-    /// Not a byte was written: the request comes back, with the alert that ended its connection.
-    Unsent(Box<Request<RequestBody>>, Option<AlertDescription>),
-    Failed(Failure),
-}
-
-/// A connection that has just begun.
-struct Greeted {
-    sender: SendRequest<RequestBody>,
-    /// The TLS alert it ended with, if it did: an origin of TLS 1.3 refuses a client when the
-    /// handshake is over for the client, and that may be before the request is given to it.
-    alert: oneshot::Receiver<AlertDescription>,
-}
-
-fn prepare(
-    head: Request<()>,
-    body: Outbound,
-    activity: &answer::Activity,
-    interim: Option<mpsc::Sender<Interim>>,
-) -> Request<RequestBody> {
-    let streams = matches!(body, Outbound::Stream(_));
-    let body = match body {
-        Outbound::Empty => Empty::new().map_err(|never| match never {}).boxed_unsync(),
-        Outbound::Whole(bytes) => Full::new(bytes).map_err(|never| match never {}).boxed_unsync(),
-        Outbound::Stream(incoming) => {
-            answer::Watched::new(incoming, activity.clone()).boxed_unsync()
-        }
-    };
-    let mut request = head.map(|()| body);
-    if streams && !request.headers().contains_key(CONTENT_LENGTH) {
-        // hyper leaves the body of a GET out unless it is told how to frame it.
-        request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
-    }
-    let activity = activity.clone();
-    ext::on_informational(&mut request, move |answer| {
-        if !activity.interim() {
-            return;
-        }
-        // hyper's server answers `100-continue` itself, as soon as the body is read.
-        if let Some(interim) = &interim
-            && answer.status() != StatusCode::CONTINUE
-        {
-            // A full channel means a client that does not read: an interim answer may be left out.
-            let _full = interim.try_send((answer.status(), answer.headers().clone()));
-        }
-    });
-    request
 }
 
 /// A timer for hyper's own deadlines.
@@ -389,12 +275,19 @@ pub fn timer() -> TokioTimer {
 }
 
 #[cfg(test)]
+mod scene;
+#[cfg(test)]
+mod tests_http2;
+
+#[cfg(test)]
 mod tests {
+    use super::tls::Offer;
     use super::*;
     use crate::mode::{Mode, ModeSwitch};
     use std::pin::pin;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
+    use tokio::time::timeout;
 
     #[tokio::test]
     async fn a_handshake_ends_when_the_mode_goes_offline() {
@@ -412,7 +305,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let origin = Origin { scheme: Scheme::Https, host: "127.0.0.1".to_owned(), port };
-        let mut connecting = pin!(upstream.connect(&origin));
+        let mut connecting = pin!(upstream.connect(&origin, Offer::Either, None));
         let silent = async {
             let (mut silent, _) = listener.accept().await.unwrap();
             silent.read_u8().await.unwrap();

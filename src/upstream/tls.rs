@@ -1,12 +1,16 @@
 //! TLS towards origins: TLS 1.2 and 1.3, the origin's certificate always verified.
 //!
 //! There is one configuration for all origins, so that sessions are resumed wherever a host was
-//! visited before; a session is only ever offered to the name it was made for.
+//! visited before; a session is only ever offered to the name it was made for. An origin at which a
+//! certificate is allowed by its fingerprint has a configuration of its own, and no sessions: each
+//! connection shows the certificate, so that taking it off the list holds from the next one on.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore};
@@ -16,17 +20,39 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tracing::{debug, info, warn};
 
-use super::tls_error::TlsFault;
+use wwwoffle_config::Config;
+
+use super::adjustable::Adjustable;
+use super::refused::RefusedCertificates;
+use super::tls_error::{Handshake, TlsFault};
+use super::verify::{Pins, Verifier};
 use super::{Failure, Origin};
 use crate::tls_provider::provider;
 
-/// The protocol spoken inside, as origins are told (RFC 7301).
+/// HTTP/1.1 as origins are offered it (RFC 7301 §6).
 const HTTP_1_1: &[u8] = b"http/1.1";
+
+/// HTTP/2 as origins are offered it (RFC 9113 §3.1).
+pub(super) const HTTP_2: &[u8] = b"h2";
+
+/// What an origin is offered to speak inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// HTTP/1.1 alone: for what HTTP/2 cannot do, and for origins that refuse it.
+    Http1,
+    /// HTTP/2, or HTTP/1.1 where it is not spoken.
+    Either,
+}
 
 /// Makes TLS connections out of plain ones.
 pub struct Tls {
-    connector: TlsConnector,
-    patience: Duration,
+    either: Arc<ClientConfig>,
+    http1: Arc<ClientConfig>,
+    authorities: Arc<WebPkiServerVerifier>,
+    /// The configuration in force, with the certificates that are allowed one by one.
+    in_force: Arc<ArcSwap<Config>>,
+    refused: RefusedCertificates,
+    patience: Adjustable<Duration>,
 }
 
 impl std::fmt::Debug for Tls {
@@ -49,16 +75,56 @@ impl Tls {
         }
         let mut roots = roots(found.certs);
         roots.extend(extra.iter().cloned());
+        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
+            .build()
+            .map_err(|error| rustls::Error::General(error.to_string()))?;
+        let verifier = Verifier { authorities: Arc::clone(&authorities), allowed: Pins::new() };
         let mut config = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13, &TLS12])?
-            .with_root_certificates(roots)
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
         config.alpn_protocols = vec![HTTP_1_1.to_vec()];
-        Ok(Self { connector: TlsConnector::from(Arc::new(config)), patience })
+        // Both take sessions from one store: it does not matter what was spoken in them.
+        let mut either = config.clone();
+        either.alpn_protocols.insert(0, HTTP_2.to_vec());
+        let [either, http1] = [either, config].map(Arc::new);
+        let in_force = Arc::new(ArcSwap::from_pointee(Config::default()));
+        let refused = RefusedCertificates::default();
+        Ok(Self {
+            either,
+            http1,
+            authorities,
+            in_force,
+            refused,
+            patience: Adjustable::new(patience),
+        })
     }
 
-    /// Shakes hands with `origin`, and gives the connection once its certificate is verified.
-    /// Dropping the future closes the connection.
+    /// Waits so long for a handshake from here on.
+    pub(super) fn set_patience(&self, patience: Duration) {
+        self.patience.set(patience);
+    }
+
+    /// Takes what is allowed one by one from the configuration that is `in_force` at the time.
+    #[must_use]
+    pub fn following(self, in_force: Arc<ArcSwap<Config>>) -> Self {
+        Self { in_force, ..self }
+    }
+
+    /// What origins showed of late that was refused.
+    pub(super) fn refused(&self) -> &RefusedCertificates {
+        &self.refused
+    }
+
+    /// The fingerprints that are allowed at `origin` now.
+    pub(super) fn allowed(&self, origin: &Origin) -> Pins {
+        let config = self.in_force.load();
+        config.https.allowed_certificates.at(&origin.host, origin.port).copied().collect()
+    }
+
+    /// Shakes hands with `origin`, and gives the connection once its certificate is verified, or is
+    /// one of those `allowed` there. Dropping the future closes the connection.
     ///
     /// # Errors
     ///
@@ -67,22 +133,52 @@ impl Tls {
         &self,
         stream: TcpStream,
         origin: &Origin,
+        offer: Offer,
+        allowed: &Pins,
     ) -> Result<TlsStream<TcpStream>, Failure> {
         let authority = || origin.to_string();
         let Some(name) = server_name(&origin.host) else {
             return Err(Failure::Tls { authority: authority(), fault: TlsFault::NoName });
         };
-        match timeout(self.patience, self.connector.connect(name, stream)).await {
-            Ok(Ok(stream)) => Ok(stream),
-            Ok(Err(error)) => Err(Failure::from_handshake(authority(), error)),
-            Err(_) => Err(Failure::HandshakeTimeout { authority: authority() }),
+        let connector = TlsConnector::from(self.config_for(offer, allowed));
+        let error = match timeout(self.patience.get(), connector.connect(name, stream)).await {
+            Ok(Ok(stream)) => {
+                self.refused.remove(origin);
+                return Ok(stream);
+            }
+            Ok(Err(error)) => error,
+            Err(_) => return Err(Failure::HandshakeTimeout { authority: authority() }),
+        };
+        Err(match Handshake::of(error, !allowed.is_empty()) {
+            Handshake::Certificate(refused) => {
+                let refused = Arc::new(refused);
+                self.refused.add(origin, Arc::clone(&refused));
+                Failure::Certificate { authority: authority(), refused }
+            }
+            Handshake::Tls(fault) => Failure::Tls { authority: authority(), fault },
+        })
+    }
+
+    fn config_for(&self, offer: Offer, allowed: &Pins) -> Arc<ClientConfig> {
+        let shared = match offer {
+            Offer::Http1 => &self.http1,
+            Offer::Either => &self.either,
+        };
+        if allowed.is_empty() {
+            return Arc::clone(shared);
         }
+        let verifier =
+            Verifier { authorities: Arc::clone(&self.authorities), allowed: allowed.clone() };
+        let mut config = ClientConfig::clone(shared);
+        config.dangerous().set_certificate_verifier(Arc::new(verifier));
+        config.resumption = Resumption::disabled();
+        Arc::new(config)
     }
 }
 
 /// The name an origin's certificate has to be for. A name is sent along (SNI), an address is not
 /// (RFC 6066 §3).
-fn server_name(host: &str) -> Option<ServerName<'static>> {
+pub(super) fn server_name(host: &str) -> Option<ServerName<'static>> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse::<IpAddr>() {
         return Some(ServerName::from(address));

@@ -7,6 +7,11 @@ use jiff::Timestamp;
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error};
 
+use super::refused::RefusedCertificate;
+use super::verify::Unverified;
+use crate::api::Chain;
+use crate::certificates::{self, ChainEnd};
+
 /// How many of a certificate's names are told.
 const MAX_NAMES: usize = 8;
 
@@ -29,10 +34,19 @@ pub enum CertificateFault {
         /// How many it has besides.
         more: usize,
     },
-    /// Nobody we trust has signed it, or it was not sent with all that leads there.
+    /// Nobody but its owner has signed it.
+    SelfSigned,
+    /// What was sent leads to this authority, which is not trusted.
+    UntrustedAuthority(String),
+    /// This issuer is not trusted, and its certificate was not sent.
+    MissingIssuer(String),
+    /// Nobody we trust has signed it, in another way.
     UnknownIssuer,
-    /// It is that of an authority, not of a site: most such are made and signed by their owner.
-    OfAuthority,
+    /// It is that of an authority, not of a site.
+    OfAuthority {
+        /// Nobody but its owner has signed it, as most such.
+        is_self_signed: bool,
+    },
     /// Its authority has taken it back.
     Revoked,
     /// Anything else.
@@ -61,7 +75,7 @@ impl CertificateFault {
             CertificateError::Other(other)
                 if matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity)) =>
             {
-                Self::OfAuthority
+                Self::OfAuthority { is_self_signed: false }
             }
             CertificateError::BadSignature => Self::Other("its signature is wrong".to_owned()),
             CertificateError::BadEncoding => Self::Other("it cannot be read".to_owned()),
@@ -69,6 +83,21 @@ impl CertificateFault {
                 Self::Other("it is not for servers".to_owned())
             }
             other => Self::Other(other.to_string()),
+        }
+    }
+
+    /// The same, more exactly where the chain tells more.
+    fn with(self, chain: &Chain) -> Self {
+        match (self, certificates::end_of(chain)) {
+            (Self::UnknownIssuer, Some(ChainEnd::SelfSigned)) => Self::SelfSigned,
+            (Self::UnknownIssuer, Some(ChainEnd::Authority(name))) => {
+                Self::UntrustedAuthority(name)
+            }
+            (Self::UnknownIssuer, Some(ChainEnd::Missing(name))) => Self::MissingIssuer(name),
+            (Self::OfAuthority { .. }, Some(ChainEnd::SelfSigned)) => {
+                Self::OfAuthority { is_self_signed: true }
+            }
+            (fault, _) => fault,
         }
     }
 }
@@ -90,15 +119,28 @@ impl fmt::Display for CertificateFault {
                 }
                 if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
             }
+            Self::SelfSigned => {
+                write!(f, "it is self-signed: nobody but its owner has signed it")
+            }
+            Self::UntrustedAuthority(name) => {
+                write!(f, "it leads to the authority {name:?}, which is not trusted here")
+            }
+            Self::MissingIssuer(name) => write!(
+                f,
+                "its chain ends with a certificate signed by {name:?}, which is not trusted here \
+                 and whose own certificate was not sent"
+            ),
             Self::UnknownIssuer => {
                 write!(
                     f,
                     "none of the trusted authorities has signed it, directly or through others"
                 )
             }
-            Self::OfAuthority => {
-                write!(f, "it is the certificate of an authority, not that of a site")
-            }
+            Self::OfAuthority { is_self_signed } => write!(
+                f,
+                "it is {}the certificate of an authority, not that of a site",
+                if *is_self_signed { "self-signed, and " } else { "" }
+            ),
             Self::Revoked => write!(f, "its authority has revoked it"),
             Self::Other(what) => write!(f, "{what}"),
         }
@@ -131,23 +173,25 @@ pub enum TlsFault {
 /// What a failed handshake came to.
 #[derive(Debug)]
 pub(super) enum Handshake {
-    Certificate(CertificateFault),
+    Certificate(RefusedCertificate),
     Tls(TlsFault),
 }
 
 impl Handshake {
-    pub(super) fn of(error: io::Error) -> Self {
+    /// `differs` says that another certificate is allowed there.
+    pub(super) fn of(error: io::Error, differs: bool) -> Self {
         match inner(&error) {
-            Some(inside) => Self::told_by(inside),
+            Some(inside) => Self::told_by(inside, differs),
             None => Self::Tls(TlsFault::CutShort(error)),
         }
     }
 
-    fn told_by(error: &Error) -> Self {
+    fn told_by(error: &Error, differs: bool) -> Self {
         match error {
-            Error::InvalidCertificate(error) => Self::Certificate(CertificateFault::of(error)),
+            Error::InvalidCertificate(error) => Self::Certificate(refused(error, differs)),
             Error::NoCertificatesPresented => {
-                Self::Certificate(CertificateFault::Other("the origin shows none".to_owned()))
+                let fault = CertificateFault::Other("the origin shows none".to_owned());
+                Self::Certificate(refused_without(fault, differs))
             }
             Error::AlertReceived(alert) => Self::Tls(TlsFault::Alert(*alert)),
             Error::InvalidMessage(_) => Self::Tls(TlsFault::NotTls),
@@ -157,6 +201,27 @@ impl Handshake {
             other => Self::Tls(TlsFault::Broken(other.to_string())),
         }
     }
+}
+
+/// What is told of a certificate that was refused.
+fn refused(error: &CertificateError, differs: bool) -> RefusedCertificate {
+    let unverified = match error {
+        CertificateError::Other(other) => other.0.downcast_ref::<Unverified>(),
+        _ => None,
+    };
+    let Some(unverified) = unverified else {
+        // The signature of the handshake, that is, whose maker has not the certificate's key.
+        return refused_without(CertificateFault::of(error), differs);
+    };
+    let chain = certificates::chain(&unverified.chain);
+    let fault = CertificateFault::of(&unverified.error).with(&chain);
+    let own = unverified.chain.first().map(|own| certificates::sha256(own));
+    RefusedCertificate { fault, sha256: own, chain, differs }
+}
+
+/// The same where there is no certificate that could be told of.
+fn refused_without(fault: CertificateFault, differs: bool) -> RefusedCertificate {
+    RefusedCertificate { fault, sha256: None, chain: Chain::default(), differs }
 }
 
 /// The alert that ended a connection, if one did: in TLS 1.3 an origin judges the client's part of
@@ -185,7 +250,9 @@ fn told(alert: AlertDescription) -> String {
         }
         AlertDescription::UnrecognisedName => "it has no site of this name".to_owned(),
         AlertDescription::ProtocolVersion => "it takes no version of TLS that we speak".to_owned(),
-        AlertDescription::NoApplicationProtocol => "it does not speak HTTP/1.1".to_owned(),
+        AlertDescription::NoApplicationProtocol => {
+            "it speaks no version of HTTP that we do".to_owned()
+        }
         alert => format!("{alert:?}"),
     }
 }
@@ -210,10 +277,11 @@ mod tests {
     use rustls::{InvalidMessage, PeerIncompatible};
 
     use super::*;
+    use crate::api::Certificate;
 
     fn shown(error: Error) -> String {
-        match Handshake::of(io::Error::new(io::ErrorKind::InvalidData, error)) {
-            Handshake::Certificate(fault) => format!("certificate: {fault}"),
+        match Handshake::of(io::Error::new(io::ErrorKind::InvalidData, error), false) {
+            Handshake::Certificate(refused) => format!("certificate: {}", refused.fault),
             Handshake::Tls(fault) => format!("tls: {fault}"),
         }
     }
@@ -274,6 +342,50 @@ mod tests {
             ),
         ] {
             assert_eq!(shown(error), format!("tls: {want}"));
+        }
+    }
+
+    #[test]
+    fn where_a_chain_ends_is_told_with_it() {
+        let chain = |pairs: &[(&str, &str)]| {
+            let one = |&(subject, issuer): &(&str, &str)| Certificate {
+                subject: subject.to_owned(),
+                issuer: issuer.to_owned(),
+                ..Certificate::default()
+            };
+            Chain { certificates: pairs.iter().map(one).collect(), left_out: 0 }
+        };
+        let of_authority = || CertificateFault::OfAuthority { is_self_signed: false };
+        for (fault, pairs, want) in [
+            (
+                CertificateFault::UnknownIssuer,
+                &[("a", "a")][..],
+                "it is self-signed: nobody but its owner has signed it",
+            ),
+            (
+                CertificateFault::UnknownIssuer,
+                &[("a", "b"), ("b", "b")],
+                "it leads to the authority \"b\", which is not trusted here",
+            ),
+            (
+                CertificateFault::UnknownIssuer,
+                &[("a", "<b>\n")],
+                "its chain ends with a certificate signed by \"<b>\\n\", which is not trusted here and \
+                 whose own certificate was not sent",
+            ),
+            (
+                of_authority(),
+                &[("a", "a")],
+                "it is self-signed, and the certificate of an authority, not that of a site",
+            ),
+            (
+                of_authority(),
+                &[("a", "b")],
+                "it is the certificate of an authority, not that of a site",
+            ),
+            (CertificateFault::Revoked, &[("a", "a")], "its authority has revoked it"),
+        ] {
+            assert_eq!(fault.with(&chain(pairs)).to_string(), want);
         }
     }
 

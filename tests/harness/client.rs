@@ -1,11 +1,13 @@
 //! A browser's end of a connection: sends bytes, reads answers, waits for nothing without a limit.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use socket2::{Domain, Socket, Type};
 
 use super::PATIENCE;
 use super::wire::{Broken, Fields, Framing, Reader};
@@ -72,6 +74,21 @@ impl Client {
     pub(crate) fn connect(to: SocketAddr) -> Self {
         let stream = TcpStream::connect_timeout(&to, PATIENCE)
             .unwrap_or_else(|error| panic!("nothing answers at {to}: {error}"));
+        Self::over(stream)
+    }
+
+    /// Connects to a port from another address of this machine.
+    #[track_caller]
+    pub(crate) fn connect_from(from: IpAddr, to: SocketAddr) -> Self {
+        let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::new(from, 0).into()).unwrap();
+        socket
+            .connect_timeout(&to.into(), PATIENCE)
+            .unwrap_or_else(|error| panic!("nothing answers at {to}: {error}"));
+        Self::over(socket.into())
+    }
+
+    fn over(stream: TcpStream) -> Self {
         stream.set_nodelay(true).unwrap();
         let me = Self {
             writer: Box::new(stream.try_clone().unwrap()),
@@ -260,8 +277,19 @@ impl Client {
         name: &str,
         tls: Tls<'_>,
     ) -> std::io::Result<Self> {
+        Self::connect_tls_with(proxy, target, name, tls, "")
+    }
+
+    /// The same with more field lines in the CONNECT.
+    pub(crate) fn connect_tls_with(
+        proxy: SocketAddr,
+        target: &str,
+        name: &str,
+        tls: Tls<'_>,
+        fields: &str,
+    ) -> std::io::Result<Self> {
         let mut plain = Self::connect(proxy);
-        plain.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
+        plain.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{fields}\r\n"));
         let head = plain.head().ok().flatten().expect("an answer to CONNECT");
         assert_eq!(head.status, 200, "CONNECT {target}");
         Self::secured(plain.into_tcp(), name, tls)

@@ -53,6 +53,8 @@ pub(crate) struct Daemon {
     /// The line it said when it was ready.
     pub(crate) ready: String,
     log: Arc<Mutex<String>>,
+    variables: Vec<(&'static str, String)>,
+    umask: Option<&'static str>,
 }
 
 impl Daemon {
@@ -81,7 +83,25 @@ impl Daemon {
             path
         });
         let (spool, log) = (home.path().join("spool"), Arc::default());
-        Self { home, spool, config, child: None, addr: None, ready: String::new(), log }
+        let (ready, variables) = (String::new(), Vec::new());
+        Self { home, spool, config, child: None, addr: None, ready, log, variables, umask: None }
+    }
+
+    /// Runs with this in its environment from the next start on.
+    pub(crate) fn with_variable(mut self, name: &'static str, value: &str) -> Self {
+        self.variables.push((name, value.to_owned()));
+        self
+    }
+
+    /// Runs with this umask from the next start on.
+    pub(crate) fn with_umask(mut self, umask: &'static str) -> Self {
+        self.umask = Some(umask);
+        self
+    }
+
+    /// The configuration file it was given.
+    pub(crate) fn config_file(&self) -> &Path {
+        self.config.as_deref().unwrap()
     }
 
     /// Uses another directory as the spool from the next start on.
@@ -102,12 +122,23 @@ impl Daemon {
 
     /// The binary without any option.
     pub(crate) fn bare_command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_wwwoffle"));
+        let program = env!("CARGO_BIN_EXE_wwwoffle");
+        let mut command = match self.umask {
+            Some(umask) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\""), program]);
+                shell
+            }
+            None => Command::new(program),
+        };
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"] {
             command.env_remove(name);
         }
         command.env("HOME", self.home.path()).env("XDG_DATA_HOME", self.home.path().join("data"));
-        command.env("XDG_CONFIG_HOME", self.home.path().join("config"));
+        command
+            .env("XDG_CONFIG_HOME", self.home.path().join("config"))
+            .env_remove("XDG_STATE_HOME");
         command.current_dir(self.home.path()).stdin(Stdio::null());
         command
     }
@@ -115,8 +146,14 @@ impl Daemon {
     /// Starts the daemon and waits until it says that it is ready.
     #[track_caller]
     pub(crate) fn up(&mut self) {
+        self.up_at("127.0.0.1:0");
+    }
+
+    /// The same, listening there.
+    #[track_caller]
+    pub(crate) fn up_at(&mut self, listen: &str) {
         assert!(self.child.is_none(), "it runs already");
-        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = self.command(&["serve", "--listen", listen]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let log = Arc::clone(&self.log);
@@ -208,7 +245,8 @@ impl Daemon {
         self.home.path()
     }
 
-    fn pid(&self) -> String {
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> String {
         self.child.as_ref().expect("it runs").id().to_string()
     }
 

@@ -3,12 +3,18 @@
 pub(crate) mod client;
 pub(crate) mod daemon;
 pub(crate) mod faults;
+pub(crate) mod firefox;
 pub(crate) mod form;
+pub(crate) mod forward;
 pub(crate) mod frames;
 pub(crate) mod http2;
+pub(crate) mod http2_front;
 pub(crate) mod origin;
+pub(crate) mod secure;
 pub(crate) mod site;
 pub(crate) mod tls;
+pub(crate) mod tools;
+pub(crate) mod websocket;
 pub(crate) mod wire;
 
 use std::path::{Path, PathBuf};
@@ -17,8 +23,11 @@ use std::time::{Duration, Instant};
 
 pub(crate) use client::{Client, Response, Tls};
 pub(crate) use daemon::Daemon;
+pub(crate) use firefox::Firefox;
+pub(crate) use forward::Forward;
 pub(crate) use origin::{After, Answer, Origin};
-pub(crate) use tls::{Authority, Identity, Manners, TlsOrigin};
+pub(crate) use secure::{Stage, Trust};
+pub(crate) use tls::{Authority, Identity, Manners, Speaks, TlsOrigin};
 
 /// The longest any single wait of a test may take before it counts as a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

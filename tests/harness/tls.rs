@@ -11,12 +11,14 @@ use rcgen::{
     date_time_ymd,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, SupportedProtocolVersion, version};
 use tokio::io::{AsyncWriteExt, copy, copy_bidirectional, split};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use wwwoffle::tls_provider::provider;
 
+use super::http2_front::{self, Streams};
 use super::{Daemon, Origin};
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
@@ -60,26 +62,44 @@ impl Authority {
         Self { issuer: CertifiedIssuer::self_signed(params, key).unwrap() }
     }
 
+    /// Its certificate in PEM.
+    pub(crate) fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
     /// Its certificate as a file in `directory`.
     pub(crate) fn write(&self, directory: &Path) -> PathBuf {
         let path = directory.join("authority.pem");
-        std::fs::write(&path, self.issuer.pem()).unwrap();
+        std::fs::write(&path, self.pem()).unwrap();
         path
     }
 
     /// A daemon that trusts it, with more configuration after that.
     #[track_caller]
     pub(crate) fn daemon(&self, config: &str) -> Daemon {
-        let text = format!("[https]\nextra-ca = [\"authority.pem\"]\n{config}");
-        let mut daemon = Daemon::prepare(Some(&text));
-        self.write(daemon.home());
+        let mut daemon = self.place(config);
         daemon.up();
+        daemon
+    }
+
+    /// The place for such a daemon, with nothing started yet.
+    pub(crate) fn place(&self, config: &str) -> Daemon {
+        let text = format!("[https]\nextra-ca = [\"authority.pem\"]\n{config}");
+        let daemon = Daemon::prepare(Some(&text));
+        self.write(daemon.home());
         daemon
     }
 
     /// A good certificate for these names and addresses.
     pub(crate) fn identity(&self, names: &[&str]) -> Identity {
         self.sign(&params(names))
+    }
+
+    /// The same, sent with the authority's own.
+    pub(crate) fn identity_with_root(&self, names: &[&str]) -> Identity {
+        let mut identity = self.identity(names);
+        identity.chain.push(self.issuer.der().clone());
+        identity
     }
 
     /// One whose time is over.
@@ -120,6 +140,22 @@ impl Authority {
 }
 
 impl Identity {
+    /// The SHA-256 of the first certificate, in hex.
+    pub(crate) fn sha256(&self) -> String {
+        hex::encode(wwwoffle::certificates::sha256(&self.chain[0]))
+    }
+
+    /// The same once more.
+    pub(crate) fn again(&self) -> Self {
+        self.shown_by(self)
+    }
+
+    /// The certificates of this one with the key of `other`, who does not have its own.
+    pub(crate) fn shown_by(&self, other: &Self) -> Self {
+        let key = KeyPair::try_from(other.key.serialize_der()).unwrap();
+        Self { chain: self.chain.clone(), key }
+    }
+
     /// A certificate that nobody but its owner has signed; as that of an authority, or not.
     pub(crate) fn self_signed(names: &[&str], of_authority: bool) -> Self {
         let mut params = params(names);
@@ -141,6 +177,17 @@ pub(crate) struct Manners {
     pub(crate) old: bool,
     /// Wants a certificate of its clients, and takes none.
     pub(crate) wants_client: bool,
+    pub(crate) speaks: Speaks,
+}
+
+/// What is spoken inside, to those that offer it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    #[default]
+    Http1,
+    Http2,
+    /// HTTP/2, with so many streams on one connection.
+    FewStreams(u32),
 }
 
 /// The name (SNI) and the protocol (ALPN) of a handshake.
@@ -158,6 +205,7 @@ pub(crate) struct TlsOrigin {
     pub(crate) origin: Origin,
     pub(crate) addr: SocketAddr,
     seen: Arc<Seen>,
+    pub(crate) streams: Arc<Streams>,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -167,6 +215,15 @@ impl TlsOrigin {
     }
 
     pub(crate) fn with_manners(identity: Identity, manners: Manners) -> Self {
+        Self::listening(identity, manners, SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    /// At an address where another was before.
+    pub(crate) fn at(identity: Identity, addr: SocketAddr) -> Self {
+        Self::listening(identity, Manners::default(), addr)
+    }
+
+    fn listening(identity: Identity, manners: Manners, addr: SocketAddr) -> Self {
         let versions: &[&SupportedProtocolVersion] =
             if manners.old { &[&version::TLS12] } else { &[&version::TLS13, &version::TLS12] };
         let config = ServerConfig::builder_with_provider(provider());
@@ -183,24 +240,32 @@ impl TlsOrigin {
             config.with_no_client_auth()
         };
         let key = PrivateKeyDer::try_from(identity.key.serialize_der()).unwrap();
-        let mut config = config.with_single_cert(identity.chain, key).unwrap();
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        // Not `with_single_cert`, which refuses a key that is another certificate's.
+        let key = provider().key_provider.load_private_key(key).unwrap();
+        let certified = CertifiedKey::new(identity.chain, key);
+        let mut config = config.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        if manners.speaks != Speaks::Http1 {
+            config.alpn_protocols.insert(0, b"h2".to_vec());
+        }
         let (origin, seen) = (Origin::start(), Arc::new(Seen::default()));
+        let streams = Arc::new(Streams::default());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .unwrap();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let listener = runtime.block_on(TcpListener::bind(addr)).unwrap();
         let addr = listener.local_addr().unwrap();
         let front = Front {
             acceptor: TlsAcceptor::from(Arc::new(config)),
             to: origin.addr,
             seen: Arc::clone(&seen),
-            hangs_up: manners.hangs_up,
+            manners,
+            streams: Arc::clone(&streams),
         };
         runtime.spawn(Arc::new(front).accept(listener));
-        Self { origin, addr, seen, runtime: Some(runtime) }
+        Self { origin, addr, seen, streams, runtime: Some(runtime) }
     }
 
     /// The URL of a path here, by address.
@@ -247,7 +312,8 @@ struct Front {
     acceptor: TlsAcceptor,
     to: SocketAddr,
     seen: Arc<Seen>,
-    hangs_up: bool,
+    manners: Manners,
+    streams: Arc<Streams>,
 }
 
 impl Front {
@@ -273,10 +339,20 @@ impl Front {
         let (_, session) = inside.get_ref();
         let name = session.server_name().map(str::to_owned);
         let protocol = session.alpn_protocol().map(<[u8]>::to_vec);
+        let speaks_http2 = protocol.as_deref() == Some(b"h2");
         self.seen.named.lock().unwrap().push((name, protocol));
         self.seen.handshakes.fetch_add(1, Ordering::SeqCst);
+        if speaks_http2 {
+            let streams = Arc::clone(&self.streams);
+            let max_streams = match self.manners.speaks {
+                Speaks::FewStreams(max) => Some(max),
+                Speaks::Http1 | Speaks::Http2 => None,
+            };
+            let served = http2_front::serve(inside, self.to, max_streams, streams);
+            return served.await.map_err(io::Error::other);
+        }
         let mut plain = TcpStream::connect(self.to).await?;
-        if !self.hangs_up {
+        if !self.manners.hangs_up {
             copy_bidirectional(&mut inside, &mut plain).await?;
             return Ok(());
         }

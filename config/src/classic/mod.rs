@@ -177,7 +177,7 @@ impl Import {
 
     /// Puts what is set into our form, or says what is left out and why.
     fn item(&mut self, section: &'static str, item: &Item) -> Result<(), (String, String)> {
-        let (section, put) = placed(section, item)?;
+        let (section, put) = self.instead(placed(section, item)?);
         if let Some(because) = self.is_dead(section, &put).or_else(|| fault(section, &put)) {
             return Err((item.text.clone(), because));
         }
@@ -190,6 +190,18 @@ impl Import {
             _ => self.sheet.put(section, above, put),
         }
         Ok(())
+    }
+
+    /// What 2.9 may not tunnel it refuses, unless it answers for it.
+    fn instead(&self, placed: (&'static str, Put)) -> (&'static str, Put) {
+        match placed {
+            ("https", Put::Member { key: "tunnel", value })
+                if value.contains('!') && !self.sheet.intercepts() =>
+            {
+                ("https", Put::Member { key: "refuse", value: value.replacen('!', "", 1) })
+            }
+            placed => placed,
+        }
     }
 
     /// Why a line would never be reached, if so; otherwise notes what it settles.
@@ -301,7 +313,7 @@ fn placed(section: &'static str, item: &Item) -> Result<(&'static str, Put), (St
         None => free(section, item).ok_or_else(|| refuse("2.9 has no such option")),
         // Taken by whoever puts the addresses together.
         Some(To::Listen(_)) => Err(refuse("it is no line of its own")),
-        Some(To::Gone(because)) => Err(refuse(because)),
+        Some(To::Gone(because)) => Err(refuse(&as_reason(because))),
         Some(To::Secret(because)) => {
             let shown = given.map_or_else(|| "…".to_owned(), |_| format!("{} = …", item.key));
             Err((shown, because.to_owned()))
@@ -381,6 +393,18 @@ fn fault(section: &'static str, put: &Put) -> Option<String> {
     sheet.put(section, Vec::new(), put.clone());
     let faults = Config::parse(&sheet.into_text(&[], &[]), Path::new("")).err()?;
     faults.as_slice().first().map(Fault::message)
+}
+
+/// A sentence as it follows a colon.
+fn as_reason(sentence: &str) -> String {
+    let sentence = sentence.trim_end_matches('.');
+    let mut letters = sentence.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            first.to_lowercase().chain(sentence.chars().skip(1)).collect()
+        }
+        _ => sentence.to_owned(),
+    }
 }
 
 fn name_of(file: &Path) -> String {

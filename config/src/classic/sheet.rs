@@ -70,6 +70,16 @@ impl Sheet {
         draft.is_some_and(|draft| !draft.entries.is_empty())
     }
 
+    /// Whether it says that HTTPS is answered and kept.
+    pub(super) fn intercepts(&self) -> bool {
+        let draft = self.drafts.iter().find(|draft| draft.name == "https");
+        draft.is_some_and(|draft| {
+            draft.entries.iter().any(|entry| {
+                matches!(&entry.put, Put::Option { key: "intercept", value } if value == "true")
+            })
+        })
+    }
+
     /// The text, with `heading` above it and `ending` below.
     pub(super) fn into_text(mut self, heading: &[String], ending: &[String]) -> String {
         let mut text = String::new();

@@ -1,6 +1,8 @@
 //! How the daemon runs, and what holds for every request.
 
 use crate::{
+    access::ClientHosts,
+    password::{ControlPassword, Users},
     value::{Durability, HostNames, Listen, LogLevel, LogTo, SpoolDir},
     values::{
         amounts::Permissions,
@@ -19,8 +21,10 @@ section! {
         "spool-dir" => spool_dir: SpoolDir = r#""""#, Restart;
         /// When a finished page is made safe against a power cut: each at once, a batch within a second, or none.
         "durability" => durability: Durability = r#""batch""#, Restart;
-        /// How many connections of browsers are served at once; one more waits to be accepted.
+        /// How many connections of browsers are served at once; one more waits to be accepted. So many requests of HTTP/2 are answered at once, too, on all connections together.
         "max-connections" => max_connections: NonZeroUsize = "10000", Restart;
+        /// The control password: whoever changes something, on a page or through the API, has to know it; "" asks for none. `wwwoffle passwd` makes the line. The socket in the spool needs none.
+        "password" => password: ControlPassword = r#""""#, Live;
         /// The user that the daemon becomes once it listens, when it was started by root.
         "run-uid" => run_uid: Account = r#""""#, Restart;
         /// The group that the daemon becomes a member of once it listens, when it was started by root; "" is that of the user.
@@ -49,7 +53,7 @@ section! {
         "head-timeout" => head_timeout: Duration = r#""1m""#, Live;
         /// How long a connection is kept open without a request on it; a browser that begins one has this long for its head.
         "idle-timeout" => idle_timeout: Duration = r#""1m""#, Live;
-        /// How many connections to one origin are open at once.
+        /// How many connections to one origin are open at once; over HTTP/2 one is enough for all requests.
         "connections-per-host" => connections_per_host: NonZeroUsize = "16", Live;
         /// Whether a download goes on to its end when the browser that asked for it leaves.
         "finish-downloads" => finish_downloads: bool = "true", Live;
@@ -81,5 +85,21 @@ section! {
     "local-net" => LocalNet {
         /// Hosts that are asked in every mode, and of which nothing is kept.
         "hosts" => hosts: HostList = "[]", Live;
+    }
+}
+
+section! {
+    /// Which machines may use this proxy. It may listen for others only when this section or the next says who.
+    "allowed-connect-hosts" => AllowedHosts {
+        /// The clients that are served, besides this machine; the first match decides, and no match is a refusal. Without any it is whoever knows a password of [allowed-connect-users], or this machine alone.
+        "hosts" => hosts: ClientHosts = "[]", Live;
+    }
+}
+
+section! {
+    /// Who may use this proxy.
+    "allowed-connect-users" => AllowedUsers {
+        /// The users that are served, each with a password, from whatever machine, also this one; without any nobody is asked. `wwwoffle passwd USER` makes the entries.
+        "users" => users: Users = "[]", Live;
     }
 }

@@ -131,6 +131,10 @@ with `from` is one that begins with `to`, the rest as it was; the first that fit
 of `from` can be `*` for any; then that of `to` can be `*` for the same.";
     const EXPECTED: &'static str = "an array of aliases, such as [{ from = \"http://old.example/\", to = \"http://new.example/\" }]";
 
+    fn json() -> String {
+        r#"{"type": "array", "items": {"type": "object"}}"#.to_owned()
+    }
+
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let expected = "pairs of URLs, such as { from = \"http://old.example/\", to = \

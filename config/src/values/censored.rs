@@ -8,7 +8,7 @@ use crate::{
     source::{Given, Source},
     value::Value,
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 /// Fields without which a message cannot be sent or is another one.
 const KEPT: &[&str] = &[
@@ -47,7 +47,7 @@ pub enum Censor {
 struct Fields(BTreeMap<String, Censor>);
 
 /// What becomes of fields, for each field by rules of its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct CensoredFields {
     all: Ruled<Fields>,
     /// By name, in lower case.
@@ -69,6 +69,13 @@ impl CensoredFields {
     }
 }
 
+/// As it is written; what holds for each field follows from that.
+impl fmt::Debug for CensoredFields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.all.fmt(f)
+    }
+}
+
 impl Value for Fields {
     const KIND: &'static str = "fields";
     const MEANING: &'static str = "\
@@ -76,6 +83,10 @@ A table of names of fields, each with `true` to remove it, `false` to leave it, 
 where it is there: `{ Cookie = true, User-Agent = \"Mozilla/5.0\" }`. For each field alone the first rule
 that names it decides. Fields without which a message cannot be sent, such as `Host`, stay.";
     const EXPECTED: &'static str = "a table of fields, such as { Cookie = true, From = \"me\" }";
+
+    fn json() -> String {
+        r#"{"type": "object", "additionalProperties": {"type": ["string", "boolean"]}}"#.to_owned()
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let Some(table) = given.value.as_inline_table() else {
@@ -127,6 +138,10 @@ impl Field for CensoredFields {
     const MEANING: &'static str = <Fields as Value>::MEANING;
     const IS_SECRET: bool = false;
     const RULES: bool = true;
+
+    fn json() -> String {
+        <Fields as Value>::json()
+    }
 
     fn take(
         source: &mut Source<'_>,

@@ -8,7 +8,7 @@ use crate::{
     place::Place,
     source::{Given, Source, shortened},
     spec::parse_host,
-    value::{Value, elements},
+    value::{STRINGS_AND_FILES, Value, elements},
     wildcard::{Shape, Wildcard},
 };
 use std::{collections::HashMap, fmt, net::IpAddr, str::FromStr, sync::Arc};
@@ -155,7 +155,7 @@ fn address(host: &str) -> Option<IpAddr> {
 }
 
 /// A list of patterns for hosts, of which the first that matches decides.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct HostList {
     listed: Vec<(HostSpec, Place)>,
     /// The first that is exactly a host.
@@ -221,6 +221,9 @@ impl HostList {
                     return source.refuse(given, expected, &because.to_string());
                 }
             },
+            Element::Hosts(..) => {
+                return source.refuse(given, expected, "a hosts file is for lists of URLs");
+            }
             Element::List(file, text) => {
                 for (line, entry) in entries(&text) {
                     match entry.parse() {
@@ -237,6 +240,13 @@ impl HostList {
     }
 }
 
+/// As it is written, without the index.
+impl fmt::Debug for HostList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(|(spec, _)| spec.to_string())).finish()
+    }
+}
+
 impl Value for HostList {
     const KIND: &'static str = "host patterns";
     const MEANING: &'static str = "\
@@ -246,6 +256,10 @@ for anything (`\"*.lan\"`), addresses (`\"192.168.1.1\"`, `\"fe80::1\"`) and net
 \"list.txt\" }` stands for the patterns in that file, one to a line, with `#` before comments. A network
 means addresses alone: no name is looked up for it.";
     const EXPECTED: &'static str = "an array of hosts, such as [\"*.lan\", \"192.168.0.0/16\"]";
+
+    fn json() -> String {
+        STRINGS_AND_FILES.to_owned()
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let mut list = Self::default();

@@ -2,7 +2,7 @@
 
 use crate::{
     source::{Given, Source},
-    value::{Value, elements},
+    value::{STRINGS, Value, elements},
 };
 use std::collections::BTreeMap;
 
@@ -75,6 +75,10 @@ An array of media types without parameters; `*` after the slash is any of that k
 \"application/zip\"]`.";
     const EXPECTED: &'static str = "an array of media types, such as [\"image/*\", \"text/css\"]";
 
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
+
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let read = one.value.as_str().and_then(|text| media_type(text, true));
@@ -107,6 +111,10 @@ impl Value for Extensions {
 An array of ends of file names, each with its dot: `[\".gz\", \".tar.xz\"]`. Upper and lower case are alike.";
     const EXPECTED: &'static str = "an array of ends of file names, such as [\".gz\", \".png\"]";
 
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
+
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let read = one.value.as_str().and_then(extension);
@@ -136,6 +144,10 @@ A table of ends of file names, each with its dot, and their media types: `{ \".h
 \"image/svg+xml\" }`. The longest end that fits decides.";
     const EXPECTED: &'static str =
         "a table of ends and media types, such as { \".html\" = \"text/html\" }";
+
+    fn json() -> String {
+        r#"{"type": "object", "additionalProperties": {"type": "string"}}"#.to_owned()
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let Some(table) = given.value.as_inline_table() else {

@@ -74,6 +74,10 @@ no port at all.";
     const EXPECTED: &'static str =
         "an array of ports from 1 to 65535 and ranges of them, such as [\"443\", \"1024-65535\"]";
 
+    fn json() -> String {
+        r#"{"type": "array", "items": {"type": ["string", "integer"]}}"#.to_owned()
+    }
+
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let ports = elements(given, source, Self::EXPECTED, |one, source| {
             let range = match one.value {

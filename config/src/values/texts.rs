@@ -146,7 +146,7 @@ impl fmt::Debug for Secret {
 }
 
 impl Value for Secret {
-    const KIND: &'static str = "password";
+    const KIND: &'static str = "secret";
     const MEANING: &'static str = "A password, which is never shown or logged, or `\"\"` for none.";
     const EXPECTED: &'static str = "a password, or \"\" for none";
     const IS_SECRET: bool = true;

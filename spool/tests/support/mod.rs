@@ -21,6 +21,9 @@ use wwwoffle_spool::{
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
+/// An account of a connection.
+pub const CONNECTION: &[u8] = b"tls-version: TLSv1.3\r\ncertificate: MIIB\r\n";
+
 /// The request of every entry.
 pub const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: www.example.org\r\n\r\n";
 
@@ -43,7 +46,7 @@ pub fn head(status: u16) -> Vec<u8> {
 
 pub fn entry(head: &[u8]) -> NewEntry {
     let when = Timestamp::from_second(1_700_000_000).unwrap();
-    NewEntry { when, head: head.to_vec(), request: REQUEST.to_vec() }
+    NewEntry { when, head: head.to_vec(), request: REQUEST.to_vec(), connection: None }
 }
 
 /// The body, if it is what its digest says.
@@ -67,7 +70,8 @@ pub fn body(entry: &Entry) -> Option<Vec<u8>> {
 
 /// Stores an entry.
 pub fn store(spool: &Spool, url: &str, body: &[u8]) -> wwwoffle_spool::Result<()> {
-    let mut writer = spool.begin(&place(url), entry(&head(200)))?;
+    let new = NewEntry { connection: Some(CONNECTION.to_vec()), ..entry(&head(200)) };
+    let mut writer = spool.begin(&place(url), new)?;
     writer.write(body)?;
     writer.finish(None).map(|_| ())
 }

@@ -22,6 +22,7 @@ fn store(spool: &Spool, url: &str, body: &[u8]) {
         when: time(),
         head: b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n".to_vec(),
         request: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+        connection: None,
     };
     let mut writer = spool.begin(&place(url), new).unwrap();
     writer.write(body).unwrap();
@@ -47,8 +48,13 @@ fn large() -> Vec<u8> {
 /// Runs a command line on `spool`, and gives what it wrote as bytes.
 fn on(spool: &Path, line: &[&str]) -> (ExitStatus, Vec<u8>, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut terminal =
-        Terminal { stdin: &mut &b""[..], stdout: &mut out, stderr: &mut err, live: false };
+    let mut terminal = Terminal {
+        stdin: &mut &b""[..],
+        stdout: &mut out,
+        stderr: &mut err,
+        live: false,
+        typed: false,
+    };
     let spool = spool.to_str().unwrap();
     let args =
         ["wwwoffle", "--spool", spool].into_iter().chain(line.iter().copied()).map(Into::into);

@@ -8,8 +8,9 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use wwwoffle_spool::{Error, List, Spool};
 
+use super::super::info::{self, NoInfo};
 use super::{Fault, push_line};
-use crate::api::{EntryItem, What};
+use crate::api::{EntryItem, Info, What};
 use crate::daemon::Daemon;
 use crate::pages::form::Form;
 use crate::proxy::body::{self, Body};
@@ -21,11 +22,7 @@ const ENTRIES_AT_ONCE: usize = 100;
 /// Begins a list of what the argument `what` names, or of all entries. The walk goes on as the
 /// client reads, and ends when it leaves.
 pub(super) async fn list(daemon: &Arc<Daemon>, arguments: Option<&str>) -> Result<Body, Fault> {
-    let form = Form::parse(
-        Some("application/x-www-form-urlencoded"),
-        arguments.unwrap_or_default().as_bytes(),
-    )
-    .map_err(|error| Fault::bad(error.to_string()))?;
+    let form = read(arguments)?;
     let what = match form.value("what") {
         None | Some("") => What::ALL,
         Some(text) => What::parse(text).map_err(|error| Fault::bad(error.to_string()))?,
@@ -39,6 +36,23 @@ pub(super) async fn list(daemon: &Arc<Daemon>, arguments: Option<&str>) -> Resul
             Ok(walk(Arc::clone(daemon), list))
         }
     }
+}
+
+/// What is known of the URL in the argument `url`.
+pub(super) async fn info(daemon: &Daemon, arguments: Option<&str>) -> Result<Info, Fault> {
+    let form = read(arguments)?;
+    let url = form.value("url").filter(|url| !url.is_empty());
+    let url = url.ok_or_else(|| Fault::bad("expected the argument url".to_owned()))?;
+    info::of(daemon, url).await.map_err(|error| match error {
+        NoInfo::Url(error) => Fault::url(url, &error),
+        NoInfo::Spool(error) => Fault::from(error),
+    })
+}
+
+fn read(arguments: Option<&str>) -> Result<Form, Fault> {
+    let arguments = arguments.unwrap_or_default().as_bytes();
+    Form::parse(Some("application/x-www-form-urlencoded"), arguments)
+        .map_err(|error| Fault::bad(error.to_string()))
 }
 
 fn walk(daemon: Arc<Daemon>, list: List) -> Body {

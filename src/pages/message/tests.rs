@@ -1,16 +1,25 @@
-use super::{BadCertificate, Kept, Message, NoTls, OriginFailure, Phase, page};
+use super::{BadCertificate, Denied, Kept, Message, NoTls, OriginFailure, Phase, page};
+use crate::api::Chain;
 use crate::pages::{
+    certificates::{self, ShownCertificate},
     guard::Refusal,
     testing::{assert_harmless, hostile, shell, templates, time},
 };
 
-fn all(text: &str) -> Vec<(u16, Message<'_>)> {
+fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
     let failed = |failure| Message::OriginFailed { url: text, failure, kept: None };
     let kept = Some(Kept { url: text, stored: time() });
-    let certificate = |fault| failed(OriginFailure::Certificate { fault, detail: text });
+    let shown = ShownCertificate { site: text, chain, may_be_allowed: true, now: time() };
+    let certificate = |fault| failed(OriginFailure::Certificate { fault, detail: text, shown });
     vec![
         (400, Message::BadRequest { detail: text }),
         (403, Message::Forbidden(Refusal::WrongToken)),
+        (403, Message::Denied(Denied::Machine)),
+        (407, Message::Denied(Denied::ProxyLogin)),
+        (401, Message::Denied(Denied::Login)),
+        (401, Message::Denied(Denied::Control)),
+        (429, Message::Denied(Denied::TooOften { seconds: 7 })),
+        (503, Message::Denied(Denied::Busy)),
         (404, Message::NotFound { path: text }),
         (405, Message::MethodNotAllowed { method: text }),
         (502, failed(OriginFailure::UnknownHost)),
@@ -27,6 +36,8 @@ fn all(text: &str) -> Vec<(u16, Message<'_>)> {
         (502, certificate(BadCertificate::Expired)),
         (502, certificate(BadCertificate::NotYetValid)),
         (502, certificate(BadCertificate::WrongName)),
+        (502, certificate(BadCertificate::SelfSigned)),
+        (502, certificate(BadCertificate::MissingIssuer)),
         (502, certificate(BadCertificate::UnknownIssuer)),
         (502, certificate(BadCertificate::Revoked)),
         (502, certificate(BadCertificate::Unusable)),
@@ -48,7 +59,7 @@ fn all(text: &str) -> Vec<(u16, Message<'_>)> {
 
 #[test]
 fn each_says_what_happened_and_what_one_can_do() {
-    for (status, message) in all("http://a.example/") {
+    for (status, message) in all("http://a.example/", &Chain::default()) {
         let page = page(&templates(), &shell(), &message);
         assert_eq!((page.status, message.status()), (status, status), "{message:?}");
         assert!(page.body.contains(&format!("<h1>{}</h1>", message.title())), "{message:?}");
@@ -72,9 +83,31 @@ fn a_kept_copy_is_offered() {
 }
 
 #[test]
+fn a_bad_certificate_is_shown_with_its_chain_and_the_clock() {
+    let chain = certificates::tests::chain("CN=a.example");
+    for (fault, may_be_allowed) in
+        [(BadCertificate::Expired, true), (BadCertificate::Revoked, false)]
+    {
+        let site = "a.example:8443";
+        let shown = ShownCertificate { site, chain: &chain, may_be_allowed, now: time() };
+        let failure = OriginFailure::Certificate { fault, detail: "it expired", shown };
+        let message =
+            Message::OriginFailed { url: "https://a.example:8443/p?q", failure, kept: None };
+        let body = page(&templates(), &shell(), &message).body.replace("&#x2f;", "/");
+        assert_eq!(body.contains("The clock of this machine says"), fault.is_about_time());
+        let way = "href=\"http://localhost:8080/certificate?site=a.example:8443&amp;url=\
+                   https://a.example:8443/p%3Fq\"";
+        assert_eq!(body.contains(way), may_be_allowed, "{body}");
+        assert!(body.contains("<bdi>CN=a.example</bdi>") && body.contains("AB:AB:"), "{body}");
+        assert!(!body.contains("token"), "{body}");
+    }
+}
+
+#[test]
 fn hostile_values_are_text() {
     for hostile in &hostile() {
-        for (_, message) in all(hostile) {
+        let chain = certificates::tests::chain(hostile);
+        for (_, message) in all(hostile, &chain) {
             assert_harmless(&page(&templates(), &shell(), &message));
         }
     }

@@ -11,6 +11,10 @@ pub enum BadCertificate {
     NotYetValid,
     /// It is for other hosts.
     WrongName,
+    /// Nobody but its owner has signed it.
+    SelfSigned,
+    /// What signed it was not sent, and is not trusted.
+    MissingIssuer,
     /// No authority that is trusted has signed it.
     UnknownIssuer,
     /// Its authority has taken it back.
@@ -31,10 +35,18 @@ pub enum NoTls {
 const AGAIN: &str = "Try again later.";
 const CLOCK: &str = "See whether the date and time of this machine are right.";
 const OWNER: &str = "Tell the owner of the site: only they can mend it.";
+const OWN_AUTHORITY: &str = "If it is a host of your own or of your organisation, get the certificate of its authority in a \
+     way you trust, and name the file under [https] extra-ca in the configuration of the proxy.";
+const NOBODY: &str = "Nobody who is trusted vouches for the host";
 const NETWORK: &str = "If many sites fail like this, something on the way, such as the sign-in page of \
                        a network, may be answering in their place: open any http address to see it.";
 
 impl BadCertificate {
+    /// Whether this machine's clock may be what is wrong.
+    pub(super) const fn is_about_time(self) -> bool {
+        matches!(self, Self::Expired | Self::NotYetValid)
+    }
+
     pub(super) const fn words(self) -> Words {
         let (title, happened, advice): (_, _, &[&str]) = match self {
             Self::Expired => (
@@ -59,18 +71,28 @@ impl BadCertificate {
                     OWNER,
                 ],
             ),
-            Self::UnknownIssuer => (
-                "Nobody who is trusted vouches for the host",
-                "The certificate that the host shows is not signed by an authority that this \
-                 machine trusts: the host made it itself, its authority is not known here, or it \
-                 does not send the certificates in between. Nothing was sent to it.",
+            Self::SelfSigned => (
+                NOBODY,
+                "The host has signed its certificate itself, as routers, printers and home servers \
+                 do: anybody could make one like it. Nothing was sent to it.",
+                &[OWN_AUTHORITY, NETWORK, OWNER],
+            ),
+            Self::MissingIssuer => (
+                NOBODY,
+                "The host does not send the certificate of the authority that signed its own, and \
+                 this machine does not know that authority: either the host leaves out what it \
+                 should send, or its authority is not trusted here. Nothing was sent to it.",
                 &[
-                    "If it is a host of your own or of your organisation, get the certificate of its \
-                     authority in a way you trust, and name the file under [https] extra-ca in the \
-                     configuration of the proxy.",
+                    "Tell the owner of the site that its chain of certificates may be incomplete.",
+                    OWN_AUTHORITY,
                     NETWORK,
-                    OWNER,
                 ],
+            ),
+            Self::UnknownIssuer => (
+                NOBODY,
+                "The certificate that the host shows is not signed by an authority that this \
+                 machine trusts. Nothing was sent to it.",
+                &[OWN_AUTHORITY, NETWORK, OWNER],
             ),
             Self::Revoked => (
                 "The certificate of the host is revoked",

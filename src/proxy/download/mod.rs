@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, VARY};
-use hyper::{HeaderMap, Request, StatusCode};
+use hyper::{HeaderMap, Request, StatusCode, Version};
 use tokio::sync::{mpsc, watch};
 use wwwoffle_spool::Place;
 use wwwoffle_url::Key;
@@ -66,6 +66,8 @@ pub enum Headed {
 pub struct AnswerHead {
     /// Its status.
     pub status: StatusCode,
+    /// The version of HTTP that it came by.
+    pub version: Version,
     /// Its fields.
     pub fields: HeaderMap,
     /// The length of its body in bytes, if the origin told.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::header::CONTENT_LENGTH;
+use hyper::http::response::Parts as AnswerParts;
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tracing::{debug, warn};
@@ -14,12 +15,13 @@ use wwwoffle_url::Key;
 
 use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome, Watch};
 use crate::clock;
+use crate::connection;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::head;
 use crate::proxy::keep::may_keep;
-use crate::upstream::{Answer, AnswerBody, Failure, Outbound};
+use crate::upstream::{Answer, AnswerBody, Failure, Outbound, Secured};
 
 /// How much is gathered before it is written, in bytes. What has come is never held back for more.
 const STRETCH: usize = 128 * 1024;
@@ -81,7 +83,9 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
     let mut record = head::of_request(&recorded);
     record.extend_from_slice(body.as_deref().unwrap_or_default());
     let kept_head = head::of_answer(status, answer.headers());
-    let (writer, tail) = match daemon.store.begin(&place, when, kept_head, record).await {
+    let secured = answer.extensions().get::<Arc<Secured>>();
+    let account = secured.map(|secured| connection::account(secured));
+    let (writer, tail) = match daemon.store.begin(&place, when, kept_head, record, account).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
@@ -107,7 +111,8 @@ fn split(answer: Answer) -> (AnswerHead, AnswerBody) {
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.parse().ok());
-    (AnswerHead { status: parts.status, fields: parts.headers, length }, body)
+    let AnswerParts { status, version, headers: fields, .. } = parts;
+    (AnswerHead { status, version, fields, length }, body)
 }
 
 /// Moves the body to the spool and to its readers until it ends.

@@ -7,6 +7,7 @@ use wwwoffle_url::LocalHost;
 use super::*;
 use crate::clock;
 use crate::daemon::Parts;
+use crate::live::Live;
 use crate::store::Store;
 use crate::tls::ca::Authority;
 
@@ -18,16 +19,15 @@ fn place(url: &str) -> Place {
 
 fn daemon(root: &tempfile::TempDir, mode: Mode) -> Arc<Daemon> {
     let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
-    let (config, store) = (Config::default(), Store::new(spool));
+    let (live, store) = (Live::without_file(Config::default()), Store::new(spool));
     let listening = vec!["127.0.0.1:8080".parse().unwrap()];
     let authority = Authority::make("m", clock::now()).unwrap();
-    Daemon::build(Parts { config, store, authority, mode, listening, templates: Vec::new() })
-        .unwrap()
+    Daemon::build(Parts { live, store, authority, mode, listening, templates: Vec::new() }).unwrap()
 }
 
 fn keep(daemon: &Daemon, url: &str, head: &str) {
     let (head, request) = (head.as_bytes().to_vec(), b"GET /p HTTP/1.1\r\n\r\n".to_vec());
-    let new = NewEntry { when: Timestamp::UNIX_EPOCH, head, request };
+    let new = NewEntry { when: Timestamp::UNIX_EPOCH, head, request, connection: None };
     let mut writer = daemon.store.spool().begin(&place(url), new).unwrap();
     writer.write(b"body").unwrap();
     writer.finish(None).unwrap();

@@ -1,0 +1,218 @@
+//! What HTTPS costs: hits inside intercepted connections against plain ones, and handshakes.
+//!
+//! ```text
+//! cargo bench --bench https              the table, in the form of docs/performance.md
+//! cargo bench --bench https -- 10        ten seconds for each row instead of three
+//! ```
+//!
+//! The daemon is the real one, with one page kept, offline; the clients are threads here, so they
+//! share the machine with it. Requests per second are what both achieve together; the time of the
+//! processor is that of the daemon alone, and what to compare between machines is the ratio.
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    clippy::format_collect,
+    clippy::format_push_string,
+    reason = "a benchmark fails by panicking, and uses a part of what the tests stand on"
+)]
+
+#[path = "../tests/harness/mod.rs"]
+mod harness;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use harness::{Answer, Daemon, Stage};
+
+/// Connections at once.
+const CLIENTS: usize = 8;
+
+/// Bytes of the pages: one like many, and one that is data.
+const SIZES: [usize; 2] = [10 * 1024, 1024 * 1024];
+
+/// A connection, whatever is spoken on it.
+trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
+
+/// Asks for `target`, and reads the answer to its end.
+fn get(stream: &mut dyn Stream, target: &str, host: &str, buffer: &mut Vec<u8>) {
+    let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    buffer.resize(256 * 1024, 0);
+    let (mut filled, end) = (0, b"\r\n\r\n");
+    let head = loop {
+        let read = stream.read(&mut buffer[filled..]).unwrap();
+        assert!(read > 0, "the connection ended");
+        filled += read;
+        if let Some(at) = buffer[..filled].windows(end.len()).position(|window| window == end) {
+            break at + end.len();
+        }
+    };
+    let text = String::from_utf8_lossy(&buffer[..head]).to_ascii_lowercase();
+    assert!(text.starts_with("http/1.1 200 ") && text.contains("hit"), "{text}");
+    let length = text.split("content-length: ").nth(1).expect("a length").lines().next().unwrap();
+    let mut left = length.trim().parse::<usize>().unwrap() + head - filled;
+    while left > 0 {
+        let read = stream.read(buffer).unwrap();
+        assert!(read > 0, "the body ended");
+        left -= read;
+    }
+}
+
+fn open(proxy: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(proxy).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+/// CONNECT, and a whole handshake inside.
+fn secure(
+    proxy: SocketAddr,
+    target: &str,
+    config: &Arc<ClientConfig>,
+) -> StreamOwned<ClientConnection, TcpStream> {
+    let mut stream = open(proxy);
+    write!(stream, "CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n").unwrap();
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    assert!(head.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&head));
+    let name = target.rsplit_once(':').unwrap().0.to_owned().try_into().unwrap();
+    let connection = ClientConnection::new(Arc::clone(config), name).unwrap();
+    let mut stream = StreamOwned::new(connection, stream);
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock).unwrap();
+    }
+    stream
+}
+
+/// Time that the daemon has had of all processors.
+fn processor_time(daemon: &Daemon) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", daemon.pid())).unwrap();
+    // Its name is in brackets and may hold anything; `utime` is the 12th field after it.
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let ticks = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    // A hundred a second, on every Linux that Rust knows.
+    Duration::from_millis(ticks * 10)
+}
+
+/// What was measured of one way to ask.
+struct Figures {
+    per_second: f64,
+    /// Of the daemon's processor time, in microseconds.
+    each: f64,
+}
+
+/// Lets all clients do what `begin` gives them, for so long.
+fn measure<W: FnMut()>(
+    daemon: &Daemon,
+    how_long: Duration,
+    begin: impl Fn(usize) -> W + Sync,
+) -> Figures {
+    let done = AtomicU64::new(0);
+    let (used, from) = (processor_time(daemon), Instant::now());
+    std::thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (begin, done) = (&begin, &done);
+            scope.spawn(move || {
+                let mut work = begin(client);
+                while from.elapsed() < how_long {
+                    work();
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let (took, used) = (from.elapsed(), processor_time(daemon).saturating_sub(used));
+    let done = done.load(Ordering::Relaxed) as f64;
+    Figures { per_second: done / took.as_secs_f64(), each: used.as_secs_f64() * 1e6 / done }
+}
+
+fn row(name: &str, figures: &Figures, plain: &Figures) {
+    println!(
+        "| {name} | {:.0} | {:.2} | {:.0} µs | {:.2} |",
+        figures.per_second,
+        figures.per_second / plain.per_second,
+        figures.each,
+        figures.each / plain.each
+    );
+}
+
+fn client_config(stage: &Stage) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    roots.add(stage.trust.der.clone().into()).unwrap();
+    let provider = wwwoffle::tls_provider::provider();
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Arc::new(config)
+}
+
+fn main() {
+    let seconds = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(3);
+    let how_long = Duration::from_secs(seconds);
+    let stage = Stage::set();
+    let (proxy, host) = (stage.daemon.addr(), stage.host());
+    let (plain, config) = (stage.site.origin.url(""), client_config(&stage));
+    for size in SIZES {
+        let path = format!("/{size}");
+        stage.site.origin.say(&path, Answer::html("x".repeat(size)));
+        stage.daemon.get(&format!("{plain}{path}"));
+        stage.daemon.get(&stage.site.url(&path));
+    }
+    stage.daemon.settle();
+    stage.daemon.ok(&["offline"]);
+    println!("| {CLIENTS} clients | a second | ratio | processor, each | ratio |");
+    println!("|---|--:|--:|--:|--:|");
+    for size in SIZES {
+        let kib = size / 1024;
+        let (path, url) = (format!("/{size}"), format!("{plain}/{size}"));
+        let base = measure(&stage.daemon, how_long, |_| {
+            let (mut stream, mut buffer) = (open(proxy), Vec::new());
+            let (url, host) = (&url, &host);
+            move || get(&mut stream, url, host, &mut buffer)
+        });
+        row(&format!("plain hits, {kib} KiB"), &base, &base);
+        let inside = measure(&stage.daemon, how_long, |_| {
+            let (mut stream, mut buffer) = (secure(proxy, &host, &config), Vec::new());
+            let (path, host) = (&path, &host);
+            move || get(&mut stream, path, host, &mut buffer)
+        });
+        row(&format!("intercepted hits, {kib} KiB"), &inside, &base);
+    }
+    let (path, url) = (format!("/{}", SIZES[0]), format!("{plain}/{}", SIZES[0]));
+    let base = measure(&stage.daemon, how_long, |_| {
+        || get(&mut open(proxy), &url, &host, &mut Vec::new())
+    });
+    row("plain connection and a hit", &base, &base);
+    let again = measure(&stage.daemon, how_long, |_| {
+        || get(&mut secure(proxy, &host, &config), &path, &host, &mut Vec::new())
+    });
+    row("handshake and a hit", &again, &base);
+    let number = AtomicU64::new(0);
+    let new = measure(&stage.daemon, how_long, |_| {
+        || {
+            let number = number.fetch_add(1, Ordering::Relaxed);
+            drop(secure(proxy, &format!("h{number}.example:443"), &config));
+        }
+    });
+    row("handshake with a host never seen", &new, &base);
+}

@@ -1,0 +1,130 @@
+//! What a new text of a configuration changes.
+
+use crate::schema::{Effect, OptionInfo, SECTIONS, Section};
+use toml_edit::{Document, Item, TableLike, Value as Toml};
+
+/// The key of a section's rules.
+const RULES: &str = "for";
+
+/// An option that has another value than before, or other rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionChange {
+    /// Its section.
+    pub section: &'static str,
+    /// Its name; `for` stands for the rules of the section.
+    pub key: &'static str,
+    /// When the new value comes into force.
+    pub effect: Effect,
+}
+
+/// The options that `old` and `new` give different values, both being texts without a fault. How a
+/// value is written, and whether a default is written at all, makes no difference. What a list in a
+/// file of its own says is not looked at.
+#[must_use]
+pub fn changes(old: &str, new: &str) -> Vec<OptionChange> {
+    let (Ok(old), Ok(new)) = (Document::parse(old), Document::parse(new)) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for section in SECTIONS {
+        let of = |document: &Document<&str>, key: &str, default: &str| {
+            let table = document.get(section.name).and_then(Item::as_table_like);
+            meaning(table.and_then(|table| table.get(key)), default)
+        };
+        for OptionInfo { key, default, effect, .. } in section.options {
+            if of(&old, key, default) != of(&new, key, default) {
+                found.push(OptionChange { section: section.name, key, effect: *effect });
+            }
+        }
+        if of(&old, RULES, "[]") != of(&new, RULES, "[]") {
+            found.push(rules_of(section));
+        }
+    }
+    found
+}
+
+fn rules_of(section: &'static Section) -> OptionChange {
+    OptionChange { section: section.name, key: RULES, effect: Effect::Live }
+}
+
+/// What an item says, however it is written.
+fn meaning(item: Option<&Item>, default: &str) -> String {
+    let mut told = String::new();
+    match item {
+        None | Some(Item::None) => {
+            if let Ok(value) = default.parse() {
+                tell(&value, &mut told);
+            }
+        }
+        Some(Item::Value(value)) => tell(value, &mut told),
+        Some(Item::Table(table)) => tell_table(table, &mut told),
+        Some(Item::ArrayOfTables(tables)) => {
+            told.push('[');
+            for table in tables {
+                tell_table(table, &mut told);
+                told.push(',');
+            }
+            told.push(']');
+        }
+    }
+    told
+}
+
+fn tell(value: &Toml, told: &mut String) {
+    match value {
+        Toml::String(text) => told.extend(["\"", &text.value().escape_debug().to_string(), "\""]),
+        Toml::Array(array) => {
+            told.push('[');
+            for element in array {
+                tell(element, told);
+                told.push(',');
+            }
+            told.push(']');
+        }
+        Toml::InlineTable(table) => tell_table(table, told),
+        Toml::Integer(number) => *told += &number.value().to_string(),
+        Toml::Boolean(is) => *told += &is.value().to_string(),
+        Toml::Float(_) | Toml::Datetime(_) => {
+            *told += &value.clone().decorated("", "").to_string();
+        }
+    }
+}
+
+fn tell_table(table: &dyn TableLike, told: &mut String) {
+    told.push('{');
+    for (key, item) in table.iter() {
+        told.extend([key, "=", &meaning(Some(item), ""), ","]);
+    }
+    told.push('}');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changes;
+
+    #[test]
+    fn what_means_the_same_is_no_change() {
+        for (old, new, want) in [
+            ("", "[options]\n", ""),
+            ("", "[options]\nlog-level = \"info\"", ""),
+            ("", "[options]\nlog-level = 'debug'", "options.log-level"),
+            ("options.log-level = 'warn'", "", "options.log-level"),
+            ("[tunnel]\nports = [443]", "[tunnel]\n# c\nports = [\n 443, # c\n]", ""),
+            ("[tunnel]\nports = [443]", "[tunnel]\nports = [\"443\"]", "tunnel.ports"),
+            ("[https]\nrefuse = [{file='a'}]", "[https]\nrefuse = [ { file = \"a\" } ]", ""),
+            (
+                "[options]\ndns-timeout = '1s'",
+                "[startup]\nmax-connections = 1",
+                "startup.max-connections options.dns-timeout",
+            ),
+            ("[https]", "[[https.for]]\nurl = []", "https.for"),
+            ("[[https.for]]\nurl=[ ]", "[[https.for]]\nurl = []", ""),
+        ] {
+            let got: Vec<_> = changes(old, new)
+                .iter()
+                .map(|change| format!("{}.{}", change.section, change.key))
+                .collect();
+            assert_eq!(got.join(" "), want, "{old} -> {new}");
+        }
+    }
+}

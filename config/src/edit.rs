@@ -1,0 +1,307 @@
+//! Changes of a configuration's text, one at a time, that leave every other byte as it was.
+//!
+//! An edit replaces one stretch of the text. Where that stretch is follows from the text as TOML
+//! reads it; nothing is printed anew, so comments, order, blank lines, line ends and a byte order
+//! mark stay. A comment inside what is taken away stays too, on a line of its own.
+//!
+//! Whether the new text is a configuration is for [`Config::parse`] to say.
+//!
+//! ```
+//! use wwwoffle_config::edit::{Edit, apply};
+//!
+//! let text = "[options]\n# How long to wait.\n#connect-timeout = \"30s\"\n\n[startup]\n";
+//! let edit = Edit::Set {
+//!     section: "options".into(),
+//!     key: "connect-timeout".into(),
+//!     value: "5s".into(),
+//! };
+//! let edited = apply(text, &edit)?;
+//! assert_eq!(
+//!     edited.text,
+//!     "[options]\n# How long to wait.\n#connect-timeout = \"30s\"\nconnect-timeout = \"5s\"\n\n[startup]\n"
+//! );
+//! # Ok::<(), wwwoffle_config::edit::EditError>(())
+//! ```
+
+mod array;
+mod entry;
+mod given;
+mod layout;
+mod overview;
+mod rule;
+
+use crate::{nearest::nearest, schema::SECTIONS};
+use std::ops::Range;
+
+use self::entry::Target;
+pub use self::overview::{OptionState, Overview, RuleState, is_secret, overview, without_secrets};
+
+/// One change of a configuration.
+///
+/// A value is written as in the file (`"30s"`, `true`, `["443"]`). What is not TOML is taken as a
+/// text: `30s` is `"30s"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// Gives an option a value.
+    Set {
+        /// The section, without brackets.
+        section: String,
+        /// The option in it.
+        key: String,
+        /// The value.
+        value: String,
+    },
+    /// Lets an option have its default again.
+    Unset {
+        /// The section, without brackets.
+        section: String,
+        /// The option in it.
+        key: String,
+    },
+    /// Adds an element to an option that is an array. One that is not set begins with its default.
+    Add {
+        /// The section, without brackets.
+        section: String,
+        /// The option in it.
+        key: String,
+        /// The element.
+        item: String,
+        /// In front of which element, counted from 0; without it, or beyond the last, at the end.
+        before: Option<usize>,
+    },
+    /// Removes an element from an option that is an array.
+    Remove {
+        /// The section, without brackets.
+        section: String,
+        /// The option in it.
+        key: String,
+        /// The element.
+        item: String,
+    },
+    /// Adds a rule, `[[section.for]]`.
+    AddRule {
+        /// The section whose options it sets.
+        section: String,
+        /// What it says.
+        rule: Rule,
+        /// In front of which rule of the section, counted from 0; without it, or beyond the last, at
+        /// the end.
+        before: Option<usize>,
+    },
+    /// Removes a rule.
+    RemoveRule {
+        /// The section.
+        section: String,
+        /// Which of its rules, counted from 0.
+        index: usize,
+        /// The URL-SPECIFICATIONs that the rule is known to have.
+        urls: Vec<String>,
+    },
+    /// Puts a rule in the place of another. What is the same in both stays as it is written.
+    ReplaceRule {
+        /// The section.
+        section: String,
+        /// Which of its rules, counted from 0.
+        index: usize,
+        /// The URL-SPECIFICATIONs that the rule is known to have.
+        urls: Vec<String>,
+        /// What it shall say.
+        rule: Rule,
+    },
+}
+
+/// What a rule says: for these URLs, these values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// URL-SPECIFICATIONs, in order.
+    pub urls: Vec<String>,
+    /// Options and their values, in order.
+    pub options: Vec<(String, String)>,
+}
+
+/// A text after an edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    /// The whole text.
+    pub text: String,
+    /// The line of the change, counted from 1: where the value is now, or was.
+    pub line: usize,
+    /// The value before, as it was written; `None` for one that was not set. Of a password nothing
+    /// is told.
+    pub was: Option<String>,
+    /// The value now, as it is written; `None` for one that is not set.
+    pub now: Option<String>,
+}
+
+/// Why a text was not edited.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// It is not TOML.
+    #[error("the configuration is not TOML: {0}")]
+    NotToml(String),
+    /// There is no such section.
+    #[error("there is no section [{found}]{}", or_rather(*.nearest))]
+    UnknownSection {
+        /// The name given.
+        found: String,
+        /// What may be meant.
+        nearest: Option<&'static str>,
+    },
+    /// The section has no such option.
+    #[error("[{section}] has no option {found:?}{}", or_rather(*.nearest))]
+    UnknownOption {
+        /// The section.
+        section: String,
+        /// The name given.
+        found: String,
+        /// What may be meant.
+        nearest: Option<&'static str>,
+    },
+    /// A name that could not be written as one.
+    #[error("expected a name of letters, digits, \"-\" and \"_\", not {0:?}")]
+    BadName(String),
+    /// Only an array has elements.
+    #[error("{0:?} is not an array: set it as a whole")]
+    NotAnArray(String),
+    /// The array has no such element.
+    #[error("{option:?} has no element {item}; it is {found}")]
+    NoItem {
+        /// The option.
+        option: String,
+        /// The element asked for.
+        item: String,
+        /// The array.
+        found: String,
+    },
+    /// The section has no rule of that number.
+    #[error("[{section}] has {count} rules, and none of the number {index} (the first is 0)")]
+    NoRule {
+        /// The section.
+        section: String,
+        /// The number given.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The rule of that number is for other URLs than those given.
+    #[error(
+        "rule {index} of [{section}] is for {found:?}, not for {expected:?}: the file has changed"
+    )]
+    OtherRule {
+        /// The section.
+        section: String,
+        /// The number given.
+        index: usize,
+        /// The URLs that were expected.
+        expected: Vec<String>,
+        /// The URLs it has.
+        found: Vec<String>,
+    },
+    /// The text is written in a way that is not edited.
+    #[error("{0} is written in a way that only a person can edit: change it in the file")]
+    ByHand(String),
+}
+
+fn or_rather(nearest: Option<&'static str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; the nearest is {name:?}"))
+}
+
+/// Edits `text`.
+///
+/// # Errors
+///
+/// [`EditError`], and nothing has changed.
+pub fn apply(text: &str, edit: &Edit) -> Result<Edited, EditError> {
+    let edited = carry_out(text, edit);
+    if !overview::is_of_secret(edit) {
+        return edited;
+    }
+    match edited {
+        Ok(edited) => Ok(Edited {
+            was: edited.was.map(|_| overview::HIDDEN.to_owned()),
+            now: edited.now.map(|_| overview::HIDDEN.to_owned()),
+            ..edited
+        }),
+        Err(EditError::NoItem { option, item, .. }) => {
+            Err(EditError::NoItem { option, item, found: overview::HIDDEN.to_owned() })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn carry_out(text: &str, edit: &Edit) -> Result<Edited, EditError> {
+    match edit {
+        Edit::Set { section, key, value } => {
+            known(section, key)?;
+            entry::set(text, &Target::Section(section), key, &given::value(section, key, value))
+        }
+        Edit::Unset { section, key } => {
+            let unset = entry::unset(text, &Target::Section(section), key)?;
+            // What is not in the text and is nothing that could be may be a slip.
+            if unset.was.is_none() {
+                known(section, key)?;
+            }
+            Ok(unset)
+        }
+        Edit::Add { section, key, item, before } => {
+            let default = known(section, key)?;
+            array::add(text, section, key, &given::item(section, key, item), *before, default)
+        }
+        Edit::Remove { section, key, item } => {
+            let default = known(section, key)?;
+            array::remove(text, section, key, &given::item(section, key, item), default)
+        }
+        Edit::AddRule { section, rule, before } => rule::add(text, section, rule, *before),
+        Edit::RemoveRule { section, index, urls } => rule::remove(text, section, *index, urls),
+        Edit::ReplaceRule { section, index, urls, rule } => {
+            rule::replace(text, section, *index, urls, rule)
+        }
+    }
+}
+
+/// The default of an option that there is.
+fn known(section: &str, key: &str) -> Result<&'static str, EditError> {
+    let options = known_section(section)?;
+    let known = options.iter().find(|option| option.key == key);
+    known.map(|option| option.default).ok_or_else(|| EditError::UnknownOption {
+        section: section.to_owned(),
+        found: key.to_owned(),
+        nearest: nearest(key, options.iter().map(|option| option.key)),
+    })
+}
+
+fn known_section(section: &str) -> Result<&'static [crate::schema::OptionInfo], EditError> {
+    let known = SECTIONS.iter().find(|known| known.name == section);
+    known.map(|known| known.options).ok_or_else(|| EditError::UnknownSection {
+        found: section.to_owned(),
+        nearest: nearest(section, SECTIONS.iter().map(|known| known.name)),
+    })
+}
+
+/// A name that can be written without quotes.
+fn bare(name: &str) -> Result<(), EditError> {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if !name.is_empty() && name.bytes().all(is_bare) {
+        return Ok(());
+    }
+    Err(EditError::BadName(name.to_owned()))
+}
+
+/// What is done to a text: this stretch becomes that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Splice {
+    at: Range<usize>,
+    with: String,
+}
+
+impl Splice {
+    fn insert(at: usize, with: String) -> Self {
+        Self { at: at..at, with }
+    }
+
+    fn apply(&self, text: &str) -> String {
+        let before = text.get(..self.at.start).unwrap_or_default();
+        let after = text.get(self.at.end..).unwrap_or_default();
+        [before, &self.with, after].concat()
+    }
+}

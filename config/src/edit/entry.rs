@@ -1,0 +1,256 @@
+//! Options of a section, or of one of its rules: set and unset.
+
+use super::layout::{
+    self, Layout, comment_lines, indent, is_blank, line_end, line_number, line_start,
+};
+use super::{EditError, Edited, Splice, bare, known_section};
+use std::ops::Range;
+use toml_edit::{Array, Item, Table, TableLike};
+
+/// Whose options they are.
+pub(super) enum Target<'a> {
+    /// Those of a section.
+    Section(&'a str),
+    /// Those of a rule of the section, counted from 0.
+    Rule(&'a str, usize),
+}
+
+/// An option as it stands in the text.
+pub(super) struct Entry<'a> {
+    pub(super) item: &'a Item,
+    /// The value.
+    pub(super) value: Range<usize>,
+    /// The name in front of it, without a section's that may be before that.
+    key: Range<usize>,
+}
+
+/// How a section is written.
+enum Home<'a> {
+    /// Below a header, which ends there.
+    Headed(&'a Table, usize),
+    /// As `section.key = value`.
+    Dotted(&'a Table),
+    /// As `section = { … }`.
+    Inline(&'a dyn TableLike, Range<usize>),
+    /// Nowhere.
+    Missing,
+}
+
+impl<'a> Home<'a> {
+    fn of(layout: &'a Layout<'_>, target: &Target<'_>) -> Result<Self, EditError> {
+        let (Target::Section(name) | Target::Rule(name, _)) = target;
+        let Some(section) = layout.root().get(name) else { return Ok(Self::Missing) };
+        if let Target::Rule(_, index) = target {
+            let rules = section.get("for").and_then(Item::as_array_of_tables);
+            let rule = rules.and_then(|rules| rules.get(*index));
+            let found = rule.and_then(|rule| Some(Self::Headed(rule, rule.span()?.end)));
+            return found.ok_or_else(|| EditError::ByHand(format!("[[{name}.for]]")));
+        }
+        match (section, section.span()) {
+            (Item::Table(table), _) if table.is_dotted() => Ok(Self::Dotted(table)),
+            (Item::Table(table), _) if table.is_implicit() => Ok(Self::Missing),
+            (Item::Table(table), Some(span)) => Ok(Self::Headed(table, span.end)),
+            (Item::Value(value), Some(span)) if value.is_inline_table() => {
+                let table = section.as_table_like();
+                table.map(|table| Self::Inline(table, span)).ok_or_else(|| by_hand(name))
+            }
+            _ => Err(by_hand(name)),
+        }
+    }
+
+    fn table(&self) -> Option<&'a dyn TableLike> {
+        match self {
+            Self::Headed(table, _) | Self::Dotted(table) => Some(*table),
+            Self::Inline(table, _) => Some(*table),
+            Self::Missing => None,
+        }
+    }
+
+    fn entry(&self, key: &str) -> Result<Option<Entry<'a>>, EditError> {
+        let found = self.table().and_then(|table| Some((table.key(key)?, table.get(key)?)));
+        let Some((name, item)) = found.filter(|(_, item)| !item.is_none()) else {
+            return Ok(None);
+        };
+        match (name.span(), item.span()) {
+            (Some(key), Some(value)) if item.is_value() => Ok(Some(Entry { item, value, key })),
+            _ => Err(by_hand(key)),
+        }
+    }
+}
+
+fn by_hand(name: &str) -> EditError {
+    EditError::ByHand(format!("{name:?}"))
+}
+
+/// An option that is an array, if it is set.
+pub(super) fn array<'a>(
+    layout: &'a Layout<'_>,
+    section: &str,
+    key: &str,
+) -> Result<Option<(&'a Array, Range<usize>)>, EditError> {
+    let entry = Home::of(layout, &Target::Section(section))?.entry(key)?;
+    let Some(entry) = entry else { return Ok(None) };
+    let array = entry.item.as_array().ok_or_else(|| EditError::NotAnArray(key.to_owned()))?;
+    Ok(Some((array, entry.value)))
+}
+
+/// Gives an option the value `value`, which is TOML.
+pub(super) fn set(
+    text: &str,
+    target: &Target<'_>,
+    key: &str,
+    value: &str,
+) -> Result<Edited, EditError> {
+    bare(key)?;
+    let layout = Layout::of(text)?;
+    let home = Home::of(&layout, target)?;
+    let entry = home.entry(key)?;
+    let splice = match &entry {
+        Some(entry) => replaced(text, entry, value, layout.newline()),
+        None => inserted(&layout, &home, target, key, value)?,
+    };
+    let was = entry.and_then(|entry| text.get(entry.value).map(str::to_owned));
+    finished(&splice.apply(text), was, target, key, value)
+}
+
+/// The value of an option that is set becomes another one.
+fn replaced(text: &str, entry: &Entry<'_>, value: &str, newline: &str) -> Splice {
+    let old = text.get(entry.value.clone()).unwrap_or_default();
+    let start = line_start(text, entry.key.start);
+    let kept = comment_lines(old, indent(text, start), newline);
+    if kept.is_empty() {
+        return Splice { at: entry.value.clone(), with: value.to_owned() };
+    }
+    let name = text.get(start..entry.value.start).unwrap_or_default();
+    Splice { at: start..entry.value.end, with: format!("{kept}{name}{value}") }
+}
+
+/// An option that is not set gets a line: where it stands commented out, or at the end.
+fn inserted(
+    layout: &Layout<'_>,
+    home: &Home<'_>,
+    target: &Target<'_>,
+    key: &str,
+    value: &str,
+) -> Result<Splice, EditError> {
+    let (Target::Section(section) | Target::Rule(section, _)) = target;
+    let (text, newline) = (layout.text, layout.newline());
+    let line = |indent: &str, name: &str| format!("{indent}{name} = {value}{newline}");
+    Ok(match home {
+        Home::Headed(table, header) => {
+            let end = layout.end_of(*header);
+            let commented = layout.after_commented(key, line_end(text, *header)..end);
+            let at = commented.filter(|at| !is_inside(*table, *at)).unwrap_or(end);
+            let indent = first_indent(text, *table).unwrap_or_else(|| indent(text, *header));
+            layout.lines_at(at, &line(indent, key))
+        }
+        Home::Dotted(table) => {
+            let last = last_value(*table).ok_or_else(|| by_hand(section))?;
+            let at = line_end(text, last);
+            let name = format!("{section}.{key}");
+            layout.lines_at(at, &line("", &name))
+        }
+        Home::Inline(table, span) => match last_value(*table) {
+            Some(last) => Splice::insert(last, format!(", {key} = {value}")),
+            None => Splice { at: span.clone(), with: format!("{{ {key} = {value} }}") },
+        },
+        Home::Missing => {
+            known_section(section)?;
+            appended(layout, &format!("[{section}]{newline}{}", line("", key)))
+        }
+    })
+}
+
+/// Lines at the end of the text, with a blank line before them.
+pub(super) fn appended(layout: &Layout<'_>, lines: &str) -> Splice {
+    let (text, newline) = (layout.text, layout.newline());
+    let last = text.get(line_start(text, text.len().saturating_sub(1))..).unwrap_or_default();
+    let gap = if layout::is_without_text(text) || (is_blank(last) && last.ends_with('\n')) {
+        String::new()
+    } else if text.ends_with('\n') {
+        newline.to_owned()
+    } else {
+        newline.repeat(2)
+    };
+    Splice::insert(text.len(), gap + lines)
+}
+
+/// Whether a place is in the middle of a value.
+fn is_inside(table: &dyn TableLike, at: usize) -> bool {
+    let spans = table.iter().filter_map(|(_, item)| item.as_value()?.span());
+    spans.into_iter().any(|span| span.start < at && at < span.end)
+}
+
+/// The white space before the first option.
+fn first_indent<'a>(text: &'a str, table: &dyn TableLike) -> Option<&'a str> {
+    let (first, _) = table.iter().find(|(_, item)| item.is_value())?;
+    Some(indent(text, table.key(first)?.span()?.start))
+}
+
+/// Where the last value ends.
+fn last_value(table: &dyn TableLike) -> Option<usize> {
+    table.iter().filter_map(|(_, item)| Some(item.span()?.end)).max()
+}
+
+/// Takes an option away, and lets its comments stay.
+pub(super) fn unset(text: &str, target: &Target<'_>, key: &str) -> Result<Edited, EditError> {
+    let layout = Layout::of(text)?;
+    let home = Home::of(&layout, target)?;
+    let Some(entry) = home.entry(key)? else {
+        return Ok(Edited { text: text.to_owned(), line: 1, was: None, now: None });
+    };
+    let was = text.get(entry.value.clone()).map(str::to_owned);
+    let splice = if let Home::Inline(table, span) = &home {
+        out_of_inline(text, *table, &entry, span)
+    } else {
+        let lines = line_start(text, entry.key.start)..line_end(text, entry.value.end);
+        let commented = entry.value.start..lines.end;
+        layout.without_lines(lines, commented)
+    };
+    let line = line_number(text, entry.key.start);
+    let edited = Edited { text: splice.apply(text), line, was, now: None };
+    let layout = Layout::of(&edited.text).map_err(|_| by_hand(key))?;
+    match Home::of(&layout, target)?.entry(key)? {
+        None => {}
+        Some(_) => return Err(by_hand(key)),
+    }
+    Ok(edited)
+}
+
+/// `key = value` of an inline table, and the comma that parted it from another.
+fn out_of_inline(
+    text: &str,
+    table: &dyn TableLike,
+    entry: &Entry<'_>,
+    span: &Range<usize>,
+) -> Splice {
+    let ends = table.iter().filter_map(|(_, item)| Some(item.span()?.end));
+    let before = ends.filter(|end| *end <= entry.key.start).max();
+    let comma = layout::comma(text, entry.value.end, span.end);
+    let at = match (before, comma) {
+        (Some(before), _) => before..entry.value.end,
+        (None, Some(comma)) => {
+            let after = text.get(comma + 1..).unwrap_or_default();
+            let spaces = after.len() - after.trim_start_matches([' ', '\t']).len();
+            entry.key.start..comma + 1 + spaces
+        }
+        (None, None) => entry.key.start..entry.value.end,
+    };
+    Splice { at, with: String::new() }
+}
+
+/// The new text, if it says then what it should.
+fn finished(
+    new: &str,
+    was: Option<String>,
+    target: &Target<'_>,
+    key: &str,
+    value: &str,
+) -> Result<Edited, EditError> {
+    let layout = Layout::of(new).map_err(|_| by_hand(key))?;
+    let entry = Home::of(&layout, target)?.entry(key)?.ok_or_else(|| by_hand(key))?;
+    let now = new.get(entry.value.clone()).filter(|now| *now == value);
+    let now = Some(now.ok_or_else(|| by_hand(key))?.to_owned());
+    let line = line_number(new, entry.key.start);
+    Ok(Edited { text: new.to_owned(), line, was, now })
+}

@@ -1,0 +1,72 @@
+//! A value as a person types it becomes one as the file writes it.
+
+use crate::schema::Config;
+use std::path::Path;
+use toml_edit::Value as Toml;
+
+/// The value of an option.
+pub(super) fn value(section: &str, key: &str, typed: &str) -> String {
+    read(typed, |value| format!("[{section}]\n{key} = {value}\n"))
+}
+
+/// An element of an option that is an array.
+pub(super) fn item(section: &str, key: &str, typed: &str) -> String {
+    read(typed, |item| format!("[{section}]\n{key} = [{item}]\n"))
+}
+
+/// The value of an option in a rule.
+pub(super) fn of_rule(section: &str, key: &str, typed: &str) -> String {
+    let url = "url = [\"*://*/*\"]";
+    read(typed, |value| format!("[[{section}.for]]\n{url}\n{key} = {value}\n"))
+}
+
+/// `text` in quotes.
+pub(super) fn quoted(text: &str) -> String {
+    Toml::from(text).to_string()
+}
+
+/// `typed` as it is if it is TOML, else as a text. A word that is both, `443` for example, is what
+/// its option takes.
+fn read(typed: &str, whole: impl Fn(&str) -> String) -> String {
+    let typed = typed.trim();
+    let Ok(value) = typed.parse::<Toml>() else {
+        return quoted(typed);
+    };
+    let plain = value.decorated("", "").to_string();
+    let is_word = !plain.starts_with(['"', '\'', '[', '{']);
+    let fits = |value: &str| Config::parse(&whole(value), Path::new("")).is_ok();
+    if is_word && !fits(&plain) && fits(&quoted(typed)) { quoted(typed) } else { plain }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{item, value};
+
+    #[test]
+    fn what_is_typed_becomes_toml() {
+        for (section, key, typed, want) in [
+            ("options", "connect-timeout", "30s", r#""30s""#),
+            ("options", "connect-timeout", r#""30s""#, r#""30s""#),
+            ("options", "connect-timeout", " '30s' ", "'30s'"),
+            ("options", "connect-timeout", "30", "30"),
+            ("options", "finish-downloads", "false", "false"),
+            ("options", "finish-downloads", "no", r#""no""#),
+            ("options", "connections-per-host", "8", "8"),
+            ("startup", "spool-dir", "/a \"b\"", r#"'/a "b"'"#),
+            ("startup", "spool-dir", "", r#""""#),
+            ("tunnel", "ports", "[443, \"1-2\"]", "[443, \"1-2\"]"),
+        ] {
+            assert_eq!(value(section, key, typed), want, "{key} {typed}");
+        }
+        for (section, key, typed, want) in [
+            ("tunnel", "ports", "443", "443"),
+            ("tunnel", "ports", "1-2", r#""1-2""#),
+            ("local-host", "names", "proxy.lan", r#""proxy.lan""#),
+            ("local-host", "names", "::1", r#""::1""#),
+            ("https", "refuse", "*://a.test/*", r#""*://a.test/*""#),
+            ("https", "refuse", "{ file = \"a\" }", "{ file = \"a\" }"),
+        ] {
+            assert_eq!(item(section, key, typed), want, "{key} {typed}");
+        }
+    }
+}

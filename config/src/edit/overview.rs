@@ -1,0 +1,139 @@
+//! What a text sets, and where.
+
+use super::layout::{Layout, line_number};
+use super::rule::rules_of;
+use super::{Edit, EditError, Rule, known_section};
+use crate::schema::{OptionInfo, SECTIONS};
+use toml_edit::Item;
+
+/// Types of which nothing is shown: a hash is as good as a password to whoever has time.
+const SECRET: &[&str] = &["password", "users"];
+
+/// What is shown in place of a secret.
+pub(super) const HIDDEN: &str = "\"(hidden)\"";
+
+/// Every option, and every rule that is set.
+#[derive(Clone, Debug)]
+pub struct Overview {
+    /// In the order of the documents.
+    pub options: Vec<OptionState>,
+    /// By section, in the order of the text.
+    pub rules: Vec<RuleState>,
+}
+
+/// An option, and its value if it has one.
+#[derive(Clone, Debug)]
+pub struct OptionState {
+    /// Its section.
+    pub section: &'static str,
+    /// What is known of it.
+    pub option: &'static OptionInfo,
+    /// As the text has it, if that sets it; of a secret only that it is set.
+    pub value: Option<String>,
+    /// Where, counted from 1.
+    pub line: Option<usize>,
+}
+
+/// A rule, and where it is.
+#[derive(Clone, Debug)]
+pub struct RuleState {
+    /// Its section.
+    pub section: &'static str,
+    /// Its number, counted from 0.
+    pub index: usize,
+    /// The line of its header.
+    pub line: usize,
+    /// What it says.
+    pub rule: Rule,
+}
+
+/// Whether the value of an option is shown to nobody.
+#[must_use]
+pub fn is_secret(option: &OptionInfo) -> bool {
+    SECRET.contains(&option.kind)
+}
+
+/// Whether an edit is of such an option.
+pub(super) fn is_of_secret(edit: &Edit) -> bool {
+    let (Edit::Set { section, key, .. }
+    | Edit::Unset { section, key }
+    | Edit::Add { section, key, .. }
+    | Edit::Remove { section, key, .. }) = edit
+    else {
+        return false;
+    };
+    let options = known_section(section).unwrap_or_default();
+    options.iter().any(|option| option.key == key && is_secret(option))
+}
+
+/// Tells what a text sets, also when some of it is faulty.
+///
+/// # Errors
+///
+/// [`EditError::NotToml`].
+pub fn overview(text: &str) -> Result<Overview, EditError> {
+    let layout = Layout::of(text)?;
+    let mut told = Overview { options: Vec::new(), rules: Vec::new() };
+    for section in SECTIONS {
+        let table = layout.root().get(section.name).and_then(Item::as_table_like);
+        for option in section.options {
+            let span = table.and_then(|table| table.get(option.key)?.as_value()?.span());
+            let value = span.clone().and_then(|span| text.get(span).map(str::to_owned));
+            told.options.push(OptionState {
+                section: section.name,
+                option,
+                value: value.map(|value| if is_secret(option) { HIDDEN.to_owned() } else { value }),
+                line: span.map(|span| line_number(text, span.start)),
+            });
+        }
+        let rules = rules_of(&layout, section.name).unwrap_or_default();
+        told.rules.extend((0..).zip(rules).map(|(index, (start, rule))| RuleState {
+            section: section.name,
+            index,
+            line: line_number(text, start),
+            rule,
+        }));
+    }
+    Ok(told)
+}
+
+/// A text in which no secret can be read, to be shown. What is not TOML is not shown at all.
+#[must_use]
+pub fn without_secrets(text: &str) -> String {
+    let Ok(layout) = Layout::of(text) else { return String::new() };
+    let mut spans = Vec::new();
+    for section in SECTIONS {
+        let table = layout.root().get(section.name).and_then(Item::as_table_like);
+        let secrets = section.options.iter().filter(|option| is_secret(option));
+        spans.extend(secrets.filter_map(|option| table?.get(option.key)?.span()));
+    }
+    spans.sort_unstable_by_key(|span| std::cmp::Reverse(span.start));
+    let mut shown = text.to_owned();
+    for span in spans {
+        shown.replace_range(span, HIDDEN);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{overview, without_secrets};
+
+    #[test]
+    fn what_is_set_is_told_with_its_line() {
+        let text =
+            "[options]\n# c\nlog-level = 'warn' # d\n\n[[https.for]]\nurl = 'u'\nrefuse = [1,\n2]";
+        let told = overview(text).unwrap();
+        let set: Vec<_> = told.options.iter().filter(|option| option.value.is_some()).collect();
+        assert_eq!(set.len(), 1);
+        assert_eq!((set[0].option.key, set[0].line), ("log-level", Some(3)));
+        assert_eq!(set[0].value.as_deref(), Some("'warn'"));
+        let [rule] = told.rules.as_slice() else { panic!("there is one rule") };
+        assert_eq!((rule.section, rule.index, rule.line), ("https", 0, 5));
+        assert_eq!(rule.rule.urls, ["u"]);
+        assert_eq!(rule.rule.options, [("refuse".to_owned(), "[1,\n2]".to_owned())]);
+        assert_eq!(without_secrets(text), text);
+        assert!(overview("[").is_err());
+        assert_eq!(without_secrets("["), "");
+    }
+}

@@ -1,0 +1,493 @@
+//! The configuration's file as it is changed, and the versions of it before.
+//!
+//! ```text
+//! wwwoffle.conf                                      the file, or what it is a link to
+//! wwwoffle.conf.versions/                            locked by whoever changes the file
+//!     000007-20261120T140512Z.conf                   what it was, and when that ended
+//!     new                                            the text being written
+//! ```
+//!
+//! The directory lies beside the file: whoever may put a new file in the place of the old one may
+//! write there too, also where nothing but `/etc` is writable. It is for its owner alone, since a
+//! configuration can hold passwords.
+//!
+//! # What always holds
+//!
+//! 1. The file is a whole text without a fault, the old or the new one, whatever happens when.
+//! 2. One writer at a time reads, changes and replaces it, so that no edit of another is lost.
+//! 3. What a change replaces is a version first, on the disk.
+#![expect(clippy::disallowed_methods, reason = "this is the part that replaces the file")]
+
+use super::{FileError, MAX_CONFIG, read};
+use crate::{
+    changes::{OptionChange, changes},
+    edit::{self, Edit, EditError, Edited},
+    error::Faults,
+    lookup::{Lookup, SYSTEM_FILE},
+    schema::Config,
+};
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+use sha2::{Digest, Sha256};
+use std::{
+    fmt, fs,
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
+    path::{Path, PathBuf},
+    str::FromStr,
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+/// How many versions before the one in force are kept.
+pub const VERSIONS: usize = 10;
+
+/// How long another writer is waited for. Each has it for the time of a few syncs.
+const LOCK_WITHIN: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether the other writer is done.
+const LOCK_POLL: Duration = Duration::from_millis(5);
+
+/// What is put behind the name of the file for the directory of its versions.
+const DIRECTORY: &str = ".versions";
+
+/// The text being written, in that directory.
+const NEW: &str = "new";
+
+/// How a version's date is written in its name.
+const DATE: &str = "%Y%m%dT%H%M%SZ";
+
+/// What tells one text of a configuration from every other: its SHA-256. Shown in hex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp([u8; 32]);
+
+/// What is no [`Stamp`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a stamp of 64 hex digits")]
+pub struct NotAStamp;
+
+impl Stamp {
+    /// That of `text`. A file that is not there counts as an empty one.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self(Sha256::digest(text.as_bytes()).into())
+    }
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for Stamp {
+    type Err = NotAStamp;
+
+    fn from_str(text: &str) -> Result<Self, NotAStamp> {
+        let mut bytes = [0; 32];
+        if text.len() != 2 * bytes.len() || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(NotAStamp);
+        }
+        for (number, byte) in bytes.iter_mut().enumerate() {
+            let digits = text.get(2 * number..2 * number + 2).ok_or(NotAStamp)?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| NotAStamp)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// The file of a configuration, which may not be there yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigFile {
+    path: PathBuf,
+    /// Whether its absence is no fault, and the first edit makes it.
+    may_be_made: bool,
+}
+
+/// A configuration as its file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigText {
+    /// The whole text; empty without a file.
+    pub text: String,
+    /// What tells it from others.
+    pub stamp: Stamp,
+    /// Whether there is a file.
+    pub exists: bool,
+}
+
+/// A text of before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The name of it; later ones have higher numbers.
+    pub number: u64,
+    /// When another text took its place, to the second.
+    pub until: SystemTime,
+    file: PathBuf,
+}
+
+/// A change that was made.
+#[derive(Debug)]
+pub struct Changed {
+    /// The text as it is now.
+    pub text: ConfigText,
+    /// What the text says.
+    pub config: Config,
+    /// What was done, if it was an edit.
+    pub edited: Option<Edited>,
+    /// The options that mean something else now.
+    pub options: Vec<OptionChange>,
+    /// Whether there was anything to change.
+    pub is_new: bool,
+}
+
+/// Why the file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// It is not what the change was meant for: someone else has changed it meanwhile.
+    #[error("the configuration has changed meanwhile: look at it as it is now, and try again")]
+    Conflict {
+        /// The text as it is.
+        current: String,
+        /// The text that was to take its place; `None` when none can be made of it any more.
+        wanted: Option<String>,
+    },
+    /// The edit does not fit the text.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// The new text is faulty.
+    #[error("the configuration would be faulty, so it stays as it was:\n{0}")]
+    Faults(Faults),
+    /// There is no such version.
+    #[error("there is no {}", version(*.0))]
+    NoVersion(Option<u64>),
+    /// Another writer does not come to an end.
+    #[error("{} is being changed by another program: try again", .0.display())]
+    Locked(PathBuf),
+    /// The file cannot be read.
+    #[error("{}: {error}", .file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: String,
+    },
+    /// The disk refused.
+    #[error("{} cannot be {what}", .path.display())]
+    Disk {
+        /// What was to be done.
+        what: &'static str,
+        /// With which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn version(number: Option<u64>) -> String {
+    number.map_or_else(|| "version before this one".into(), |number| format!("version {number}"))
+}
+
+/// Turns what the system said into a [`ChangeError`].
+fn disk(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ChangeError {
+    let path = path.to_owned();
+    move |source| ChangeError::Disk { what, path, source }
+}
+
+impl ConfigFile {
+    /// The file that `lookup` finds, or the one that is made by the first edit if there is none.
+    #[must_use]
+    pub fn of(lookup: &Lookup) -> Self {
+        match lookup {
+            Lookup::Named(path) => Self { path: path.clone(), may_be_made: false },
+            Lookup::FirstOf(candidates) => {
+                let there = |path: &&PathBuf| fs::symlink_metadata(path).is_ok();
+                let path = candidates.iter().find(there).or_else(|| candidates.first());
+                Self { path: path.cloned().unwrap_or_default(), may_be_made: true }
+            }
+        }
+    }
+
+    /// Where it is, or will be.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The text as it is now.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Unreadable`].
+    pub fn read(&self) -> Result<ConfigText, ChangeError> {
+        self.text().map_err(|error| self.unreadable(&error))
+    }
+
+    pub(super) fn text(&self) -> Result<ConfigText, FileError> {
+        let (text, exists) = match read(&self.path, MAX_CONFIG) {
+            Ok(text) => (text, true),
+            Err(error) if error.is_absent() && self.may_be_made => (String::new(), false),
+            Err(error) => return Err(error),
+        };
+        Ok(ConfigText { stamp: Stamp::of(&text), text, exists })
+    }
+
+    fn unreadable(&self, error: &FileError) -> ChangeError {
+        ChangeError::Unreadable { file: self.path.clone(), error: error.to_string() }
+    }
+
+    /// Edits the file. With `expected` only if it is still that text.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`], and the file is as it was.
+    pub fn edit(
+        &self,
+        edit: &Edit,
+        expected: Option<Stamp>,
+        now: SystemTime,
+    ) -> Result<Changed, ChangeError> {
+        self.change(expected, now, |current| {
+            let edited = edit::apply(current, edit)?;
+            Ok((edited.text.clone(), Some(edited)))
+        })
+    }
+
+    /// Puts a whole text in the place of the one that `expected` tells.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`], and the file is as it was.
+    pub fn replace(
+        &self,
+        expected: Stamp,
+        text: &str,
+        now: SystemTime,
+    ) -> Result<Changed, ChangeError> {
+        self.change(Some(expected), now, |_| Ok((text.to_owned(), None)))
+    }
+
+    /// Puts back a version: this one, or the last that differs. What is replaced becomes a version
+    /// itself, so undoing twice is to have done nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`], and the file is as it was.
+    pub fn undo(
+        &self,
+        number: Option<u64>,
+        expected: Option<Stamp>,
+        now: SystemTime,
+    ) -> Result<Changed, ChangeError> {
+        self.change(expected, now, |current| {
+            for version in self.versions()?.iter().rev() {
+                let is_meant = number.is_none_or(|number| version.number == number);
+                if !is_meant {
+                    continue;
+                }
+                let text = version.text()?;
+                if number.is_some() || text != current {
+                    return Ok((text, None));
+                }
+            }
+            Err(ChangeError::NoVersion(number))
+        })
+    }
+
+    /// The versions before the one in force, the oldest first, at most [`VERSIONS`].
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails. Without any version there is none, which is no error.
+    pub fn versions(&self) -> Result<Vec<Version>, ChangeError> {
+        match fs::canonicalize(&self.path) {
+            Ok(real) => versions(&directory(&real)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(disk("found", &self.path)(error)),
+        }
+    }
+
+    /// Reads, lets `make` say what shall be instead, and puts that in its place, all while no one
+    /// else does.
+    fn change(
+        &self,
+        expected: Option<Stamp>,
+        now: SystemTime,
+        make: impl FnOnce(&str) -> Result<(String, Option<Edited>), ChangeError>,
+    ) -> Result<Changed, ChangeError> {
+        let real = self.real()?;
+        let directory = directory(&real);
+        let _locked = lock(&real, &directory)?;
+        let old = self.read()?;
+        let outcome = make(&old.text);
+        if expected.is_some_and(|expected| expected != old.stamp) {
+            let wanted = outcome.ok().map(|(text, _)| text);
+            return Err(ChangeError::Conflict { current: old.text, wanted });
+        }
+        let (text, edited) = outcome?;
+        if u64::try_from(text.len()).is_ok_and(|length| length > MAX_CONFIG) {
+            return Err(self.unreadable(&FileError::TooLarge { limit: MAX_CONFIG }));
+        }
+        let config = Config::parse(&text, &self.path).map_err(ChangeError::Faults)?;
+        let new = ConfigText { stamp: Stamp::of(&text), text, exists: true };
+        if new.text == old.text && old.exists {
+            return Ok(Changed { text: new, config, edited, options: Vec::new(), is_new: false });
+        }
+        if old.exists {
+            keep(&directory, &old.text, now)?;
+        }
+        let written = write(&real, &directory, &new.text, old.exists)?;
+        // An editor takes no lock. It may have saved while the disk was busy with our text.
+        let still = self.read()?;
+        if still.stamp != old.stamp {
+            return Err(ChangeError::Conflict { current: still.text, wanted: Some(new.text) });
+        }
+        rename(&written, &real)?;
+        let options = changes(&old.text, &new.text);
+        Ok(Changed { text: new, config, edited, options, is_new: true })
+    }
+
+    /// The file itself, where the path is a link. Its directory is made if need be.
+    fn real(&self) -> Result<PathBuf, ChangeError> {
+        match fs::canonicalize(&self.path) {
+            Ok(real) => return Ok(real),
+            Err(error) if error.kind() != io::ErrorKind::NotFound || !self.may_be_made => {
+                return Err(disk("found", &self.path)(error));
+            }
+            Err(_) => {}
+        }
+        // A link that leads nowhere is not to be taken for a file of its own.
+        if let Ok(target) = fs::read_link(&self.path) {
+            let error = io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("it is a link to {}, which is not there", target.display()),
+            );
+            return Err(disk("found", &self.path)(error));
+        }
+        let (Some(parent), Some(name)) = (self.path.parent(), self.path.file_name()) else {
+            return Err(disk("made", &self.path)(io::ErrorKind::InvalidFilename.into()));
+        };
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
+        made.map_err(disk("made", parent))?;
+        let parent = fs::canonicalize(parent).map_err(disk("found", parent))?;
+        Ok(parent.join(name))
+    }
+}
+
+impl Version {
+    /// The whole text.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read; it may be too old to be kept by now.
+    pub fn text(&self) -> Result<String, ChangeError> {
+        read(&self.file, MAX_CONFIG).map_err(|error| ChangeError::Unreadable {
+            file: self.file.clone(),
+            error: error.to_string(),
+        })
+    }
+
+    /// What a file of the directory is, if it is a version.
+    fn of(file: PathBuf) -> Option<Self> {
+        let (number, date) = file.file_name()?.to_str()?.strip_suffix(".conf")?.split_once('-')?;
+        let until = DateTime::strptime(DATE, date).ok()?.to_zoned(TimeZone::UTC).ok()?;
+        Some(Self { number: number.parse().ok()?, until: until.timestamp().into(), file })
+    }
+}
+
+/// Where the versions of the file at `real` are.
+fn directory(real: &Path) -> PathBuf {
+    let mut path = real.as_os_str().to_owned();
+    path.push(DIRECTORY);
+    path.into()
+}
+
+/// Waits until nobody else changes the file, and keeps others from it until it is dropped. The
+/// system lets go of it when the process ends, however that happens.
+fn lock(real: &Path, directory: &Path) -> Result<fs::File, ChangeError> {
+    match fs::DirBuilder::new().mode(0o700).create(directory) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(disk("made", directory)(error)),
+    }
+    let locked = fs::File::open(directory).map_err(disk("opened", directory))?;
+    let begun = Instant::now();
+    loop {
+        match locked.try_lock() {
+            Ok(()) => return Ok(locked),
+            Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_WITHIN => {
+                thread::sleep(LOCK_POLL);
+            }
+            Err(fs::TryLockError::WouldBlock) => return Err(ChangeError::Locked(real.to_owned())),
+            Err(fs::TryLockError::Error(error)) => return Err(disk("locked", directory)(error)),
+        }
+    }
+}
+
+fn versions(directory: &Path) -> Result<Vec<Version>, ChangeError> {
+    let list = match fs::read_dir(directory) {
+        Ok(list) => list,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(disk("read", directory)(error)),
+    };
+    let mut found = Vec::new();
+    for file in list {
+        let file = file.map_err(disk("read", directory))?;
+        found.extend(Version::of(file.path()));
+    }
+    found.sort_by_key(|version| version.number);
+    Ok(found)
+}
+
+/// Keeps a text as the last version, and forgets the oldest.
+fn keep(directory: &Path, text: &str, now: SystemTime) -> Result<(), ChangeError> {
+    let kept = versions(directory)?;
+    let number = kept.last().map_or(1, |last| last.number.saturating_add(1));
+    let date = Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH).strftime(DATE);
+    let version = directory.join(format!("{number:06}-{date}.conf"));
+    let new = directory.join(NEW);
+    create(&new, text).and_then(|file| file.sync_all()).map_err(disk("written", &new))?;
+    rename(&new, &version)?;
+    for old in kept.iter().rev().skip(VERSIONS - 1) {
+        fs::remove_file(&old.file).map_err(disk("removed", &old.file))?;
+    }
+    Ok(())
+}
+
+/// Writes the new text aside, for the same people as the old one.
+fn write(real: &Path, directory: &Path, text: &str, exists: bool) -> Result<PathBuf, ChangeError> {
+    let path = directory.join(NEW);
+    let file = create(&path, text).map_err(disk("written", &path))?;
+    let mode = if exists {
+        let old = fs::metadata(real).map_err(disk("read", real))?;
+        let own = file.metadata().map_err(disk("read", &path))?;
+        if (old.uid(), old.gid()) != (own.uid(), own.gid()) {
+            fchown(&file, Some(old.uid()), Some(old.gid()))
+                .map_err(disk("given to its owner", &path))?;
+        }
+        old.permissions()
+    } else if real == Path::new(SYSTEM_FILE) {
+        fs::Permissions::from_mode(0o644)
+    } else {
+        fs::Permissions::from_mode(0o600)
+    };
+    file.set_permissions(mode).and_then(|()| file.sync_all()).map_err(disk("written", &path))?;
+    Ok(path)
+}
+
+/// A file of ours alone, with `text` in it. One that a writer before left behind is removed.
+fn create(path: &Path, text: &str) -> io::Result<fs::File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    Ok(file)
+}
+
+/// Gives a file its name for good: also after a power cut.
+fn rename(from: &Path, to: &Path) -> Result<(), ChangeError> {
+    fs::rename(from, to).map_err(disk("replaced", to))?;
+    let directory = to.parent().unwrap_or(Path::new("/"));
+    let synced = fs::File::open(directory).and_then(|directory| directory.sync_all());
+    synced.map_err(disk("synced", directory))
+}

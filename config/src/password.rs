@@ -1,0 +1,367 @@
+//! Passwords, as hashes: the file never holds one that could be read.
+
+use crate::{
+    source::{Given, Source},
+    value::{STRINGS, Value, elements},
+};
+use argon2::{
+    Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version,
+    password_hash::phc,
+};
+use std::{fmt, sync::Arc};
+
+/// The memory that a hash of ours takes, in KiB, and how often it is gone through: the first choice
+/// of the OWASP Password Storage Cheat Sheet among those of its strength with the least memory, as
+/// several may be checked at once on a small machine.
+const MEMORY: u32 = 19 * 1024;
+const PASSES: u32 = 2;
+
+/// The most that a hash of another program may take: memory in KiB, passes and lanes.
+const MAX_MEMORY: u32 = 256 * 1024;
+const MAX_PASSES: u32 = 16;
+const MAX_LANES: u32 = 16;
+
+/// The least: below, a hash is guessed too fast (RFC 9106 §4 has no such choice).
+const MIN_MEMORY: u32 = 7 * 1024;
+
+/// Bytes of the shortest salt and hash that are taken (RFC 9106 §3.1 recommends 16 of a salt).
+const MIN_SALT: usize = 16;
+const MIN_OUTPUT: usize = 16;
+
+/// Bytes of the longest user name and of the longest password.
+const MAX_USER: usize = 256;
+const MAX_PASSWORD: usize = 1024;
+
+/// The argon2id hash of a password, in the PHC string format. It is not shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordHash(Box<str>);
+
+/// A user name or a password that cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadPassword {
+    /// There is none.
+    #[error("an empty password is none")]
+    Empty,
+    /// It is too long.
+    #[error("the password is longer than {MAX_PASSWORD} bytes")]
+    TooLong,
+    /// It has control characters, which no login window sends.
+    #[error("the password has control characters")]
+    Control,
+    /// The name cannot be sent in a login (RFC 7617 §2).
+    #[error(
+        "a user name has at least one character, at most {MAX_USER} bytes, no \":\" and no control characters"
+    )]
+    User,
+    /// The system has no random numbers to give.
+    #[error("the system has no random numbers to give")]
+    NoRandomness,
+}
+
+impl PasswordHash {
+    /// Hashes a password, with a salt of its own. Takes some time and memory, on purpose.
+    ///
+    /// # Errors
+    ///
+    /// [`BadPassword`] when it is none that can be sent.
+    #[expect(clippy::missing_panics_doc, reason = "the parameters are constants")]
+    pub fn make(password: &str) -> Result<Self, BadPassword> {
+        if password.is_empty() {
+            return Err(BadPassword::Empty);
+        }
+        if password.len() > MAX_PASSWORD {
+            return Err(BadPassword::TooLong);
+        }
+        if password.chars().any(char::is_control) {
+            return Err(BadPassword::Control);
+        }
+        let params = Params::new(MEMORY, PASSES, 1, None).expect("they are within the bounds");
+        let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        let hash: phc::PasswordHash =
+            argon.hash_password(password.as_bytes()).map_err(|_| BadPassword::NoRandomness)?;
+        Ok(Self(hash.to_string().into()))
+    }
+
+    /// Reads a hash of this or another program.
+    ///
+    /// # Errors
+    ///
+    /// Says why it is none, or none that is taken.
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        const NO_HASH: &str = "it is no argon2id hash; `wwwoffle passwd` makes one";
+        if !text.starts_with("$argon2id$") {
+            return Err("a password itself is not kept in the file, only its hash: `wwwoffle \
+                        passwd` asks for it and makes the line");
+        }
+        let hash = phc::PasswordHash::new(text).map_err(|_| NO_HASH)?;
+        let params = Params::try_from(&hash).map_err(|_| NO_HASH)?;
+        let salt = hash.salt.ok_or(NO_HASH)?;
+        let output = hash.hash.ok_or(NO_HASH)?;
+        if hash.version != Some(Version::V0x13.into()) || params.m_cost() < MIN_MEMORY {
+            return Err("it is a weak hash; `wwwoffle passwd` makes a better one");
+        }
+        if salt.as_ref().len() < MIN_SALT || output.as_bytes().len() < MIN_OUTPUT {
+            return Err("its salt or hash is short; `wwwoffle passwd` makes a better one");
+        }
+        if params.m_cost() > MAX_MEMORY
+            || params.t_cost() > MAX_PASSES
+            || params.p_cost() > MAX_LANES
+        {
+            return Err("to check it takes too much memory or time; `wwwoffle passwd` makes one \
+                        that does not");
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// Whether `password` is the one. Takes some time and memory, and compares in constant time.
+    #[must_use]
+    pub fn verify(&self, password: &[u8]) -> bool {
+        password.len() <= MAX_PASSWORD
+            && phc::PasswordHash::new(&self.0)
+                .is_ok_and(|hash| Argon2::default().verify_password(password, &hash).is_ok())
+    }
+
+    /// The hash as the file has it: to write it there, and to be a part of keys. Not to be shown.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PasswordHash(…)")
+    }
+}
+
+/// The password of whoever commands, if there is one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ControlPassword(Option<PasswordHash>);
+
+impl ControlPassword {
+    /// Its hash.
+    #[must_use]
+    pub fn hash(&self) -> Option<&PasswordHash> {
+        self.0.as_ref()
+    }
+}
+
+impl Value for ControlPassword {
+    const KIND: &'static str = "password";
+    const MEANING: &'static str = "\
+The argon2id hash of a password, `\"$argon2id$…\"`, as `wwwoffle passwd` prints it, or `\"\"` for none.
+It is not shown: neither in faults nor by any page or command.";
+    const EXPECTED: &'static str = "the argon2id hash of a password, or \"\" for none";
+    const IS_SECRET: bool = true;
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        match given.value.as_str() {
+            Some("") => Some(Self(None)),
+            Some(text) => match PasswordHash::parse(text) {
+                Ok(hash) => Some(Self(Some(hash))),
+                Err(because) => source.refuse_secret(given, Self::EXPECTED, because),
+            },
+            None => source.refuse_secret(given, Self::EXPECTED, ""),
+        }
+    }
+}
+
+/// Someone who may use the proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Their name.
+    pub name: Arc<str>,
+    /// The hash of their password.
+    pub hash: PasswordHash,
+}
+
+impl User {
+    /// A user with a new hash of a password.
+    ///
+    /// # Errors
+    ///
+    /// [`BadPassword`] when name or password are none that can be sent.
+    pub fn make(name: &str, password: &str) -> Result<Self, BadPassword> {
+        if !is_user_name(name) {
+            return Err(BadPassword::User);
+        }
+        Ok(Self { name: name.into(), hash: PasswordHash::make(password)? })
+    }
+
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let (name, hash) =
+            text.split_once(':').ok_or("it is no user and hash with \":\" between")?;
+        if !is_user_name(name) {
+            return Err("it begins with no user name");
+        }
+        Ok(Self { name: name.into(), hash: PasswordHash::parse(hash)? })
+    }
+}
+
+/// Whether a name can be sent in a login (RFC 7617 §2).
+fn is_user_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= MAX_USER
+        && !name.chars().any(|character| character == ':' || character.is_control())
+}
+
+/// As the file writes it.
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.name, self.hash.as_str())
+    }
+}
+
+/// Those who may use the proxy; without any nobody is asked who they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Users(Vec<User>);
+
+impl Users {
+    /// Whether nobody is asked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The user of this name.
+    #[must_use]
+    pub fn named(&self, name: &[u8]) -> Option<&User> {
+        self.0.iter().find(|user| user.name.as_bytes() == name)
+    }
+
+    /// All of them, in the order of the file.
+    #[must_use]
+    pub fn as_slice(&self) -> &[User] {
+        &self.0
+    }
+}
+
+impl Value for Users {
+    const KIND: &'static str = "users";
+    const MEANING: &'static str = "\
+An array of users, each with the argon2id hash of a password: `\"ada:$argon2id$…\"`, as `wwwoffle passwd
+ada` prints it. A name has no `:` and is there once. It is not shown: neither in faults nor by any
+page or command.";
+    const EXPECTED: &'static str = "an array of users, each \"NAME:$argon2id$…\"";
+    const IS_SECRET: bool = true;
+
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        if !given.value.is_array() {
+            return source.refuse_secret(given, Self::EXPECTED, "");
+        }
+        let mut users: Vec<User> = Vec::new();
+        let mut fine = true;
+        elements(given, source, Self::EXPECTED, |one, source| {
+            let expected = "users, each \"NAME:$argon2id$…\"";
+            match one.value.as_str().map_or(Err(""), User::parse) {
+                Ok(user) if users.iter().any(|known| known.name == user.name) => {
+                    fine = false;
+                    source.refuse_secret::<()>(one, expected, "the name is there twice")
+                }
+                Ok(user) => {
+                    users.push(user);
+                    Some(())
+                }
+                Err(because) => source.refuse_secret(one, expected, because),
+            }
+        })?;
+        fine.then_some(Self(users))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::{BadPassword, PasswordHash, User};
+    use crate::Config;
+    use std::path::Path;
+
+    /// Of the password `secret`, by another program (the `argon2` command), and cheap.
+    pub(crate) const HASH: &str = "$argon2id$v=19$m=7168,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$\
+                                   AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+    #[test]
+    fn what_is_made_is_read_and_knows_its_password() {
+        let hash = PasswordHash::make("pässword").unwrap();
+        let read = PasswordHash::parse(hash.as_str()).unwrap();
+        assert!(hash.as_str().starts_with("$argon2id$v=19$m=19456,t=2,p=1$"));
+        assert!(read.verify("pässword".as_bytes()));
+        for wrong in ["", "password", "pässwor", "pässword "] {
+            assert!(!read.verify(wrong.as_bytes()), "{wrong}");
+        }
+        assert_ne!(PasswordHash::make("pässword").unwrap(), hash, "each has a salt of its own");
+        let user = User::make("ada", "x").unwrap();
+        assert_eq!(User::parse(&user.to_string()).unwrap(), user);
+    }
+
+    #[test]
+    fn what_no_browser_can_send_is_refused() {
+        for (name, password, want) in [
+            ("ada", "", BadPassword::Empty),
+            ("ada", "a\nb", BadPassword::Control),
+            ("ada", &"x".repeat(1025), BadPassword::TooLong),
+            ("", "x", BadPassword::User),
+            ("a:b", "x", BadPassword::User),
+            ("a\tb", "x", BadPassword::User),
+            (&"x".repeat(257), "x", BadPassword::User),
+        ] {
+            assert_eq!(User::make(name, password), Err(want), "{name} {password}");
+        }
+    }
+
+    #[test]
+    fn hashes_that_are_weak_or_dear_are_refused() {
+        let salt = "c2FsdHNhbHRzYWx0c2FsdA";
+        let out = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+        let of = |params: &str| format!("$argon2id$v=19${params}${salt}${out}");
+        for (text, want) in [
+            (of("m=19456,t=2,p=1"), true),
+            (of("m=262144,t=16,p=4"), true),
+            (of("m=7167,t=2,p=1"), false),
+            (of("m=262145,t=2,p=1"), false),
+            (of("m=4194304,t=2,p=1"), false),
+            (of("m=19456,t=17,p=1"), false),
+            (of("m=19456,t=2,p=17"), false),
+            (of("m=99999999999,t=2,p=1"), false),
+            (HASH.to_owned(), true),
+            (HASH.replace("argon2id", "argon2i"), false),
+            (HASH.replace("v=19", "v=16"), false),
+            (HASH.replace(salt, "c2FsdHNhbHQ"), false),
+            (HASH.replace(out, "AAAAAAAAAAAAAAAA"), false),
+            (format!("$argon2id$v=19$m=19456,t=2,p=1${salt}"), false),
+            ("secret".to_owned(), false),
+            ("$argon2id$".to_owned(), false),
+        ] {
+            assert_eq!(PasswordHash::parse(&text).is_ok(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_password_is_shown() {
+        let file = Path::new("test.conf");
+        let config = Config::parse(
+            &format!(
+                "[startup]\npassword = \"{HASH}\"\n[allowed-connect-users]\nusers = [\"ada:{HASH}\"]"
+            ),
+            file,
+        )
+        .unwrap();
+        assert!(!format!("{config:?}").contains("argon2id"));
+        for text in [
+            "[startup]\npassword = \"hunter2\"",
+            "[startup]\npassword = [\"hunter2\"]",
+            "[startup]\npassword = \"hunter2",
+            "[startup]\npassword = \"$argon2id$hunter2\"",
+            "[allowed-connect-users]\nusers = [\"ada:hunter2\", \"hunter2\", 7]",
+            "[allowed-connect-users]\nusers = \"ada:hunter2\"",
+            "[allowed-connect-users]\nusers = [\"ada:hunter2\"",
+        ] {
+            let told = Config::parse(text, file).unwrap_err().to_string();
+            assert!(!told.contains("hunter2"), "{told}");
+            assert!(told.starts_with("test.conf:2: ") || told.contains("a line with"), "{told}");
+        }
+    }
+}

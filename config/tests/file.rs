@@ -1,0 +1,183 @@
+//! The file of a configuration: edited, replaced, undone, and what is refused.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "the tests make and look at the files"
+)]
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+use tempfile::TempDir;
+use wwwoffle_config::edit::Edit;
+use wwwoffle_config::{ChangeError, ConfigFile, Lookup, Stamp, VERSIONS, load};
+
+fn now() -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_763_644_799)
+}
+
+fn set(key: &str, value: &str) -> Edit {
+    Edit::Set { section: "options".into(), key: key.into(), value: value.into() }
+}
+
+/// A directory with this configuration in it.
+fn file(text: &str) -> (TempDir, PathBuf, ConfigFile) {
+    let root = TempDir::new().unwrap();
+    let path = root.path().join("w.conf");
+    fs::write(&path, text).unwrap();
+    let file = ConfigFile::of(&Lookup::Named(path.clone()));
+    (root, path, file)
+}
+
+#[test]
+fn an_edit_is_written_and_undone_and_done_again() {
+    let before = "# mine\n[options]\nlog-level = \"info\"\n";
+    let after = "# mine\n[options]\nlog-level = \"warn\"\n";
+    let (_root, path, file) = file(before);
+    let changed = file.edit(&set("log-level", "warn"), None, now()).unwrap();
+    assert_eq!((changed.text.text.as_str(), changed.is_new), (after, true));
+    assert_eq!(fs::read_to_string(&path).unwrap(), after);
+    assert_eq!(changed.config.options.log_level.as_str(), "warn");
+    let versions = file.versions().unwrap();
+    assert_eq!((versions.len(), versions[0].number, versions[0].until), (1, 1, now()));
+    assert_eq!(versions[0].text().unwrap(), before);
+    for want in [before, after, before] {
+        assert_eq!(file.undo(None, None, now()).unwrap().text.text, want);
+        assert_eq!(fs::read_to_string(&path).unwrap(), want);
+    }
+    assert_eq!(file.undo(Some(2), None, now()).unwrap().text.text, after);
+    let error = file.undo(Some(77), None, now()).unwrap_err();
+    assert_eq!(error.to_string(), "there is no version 77");
+}
+
+#[test]
+fn what_changes_nothing_writes_nothing() {
+    let (_root, path, file) = file("[options]\nlog-level = \"info\"\n");
+    let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+    let before = inode(&path);
+    assert!(!file.edit(&set("log-level", "info"), None, now()).unwrap().is_new);
+    assert_eq!(inode(&path), before);
+    assert!(file.versions().unwrap().is_empty());
+    let error = file.undo(None, None, now()).unwrap_err();
+    assert_eq!(error.to_string(), "there is no version before this one");
+}
+
+#[test]
+fn a_faulty_text_is_refused_with_all_its_faults() {
+    let (_root, path, file) = file("[options]\n");
+    let stamp = file.read().unwrap().stamp;
+    let text = "[options]\nlog-level = 1\ndns-timeout = 1\n";
+    let Err(ChangeError::Faults(faults)) = file.replace(stamp, text, now()) else {
+        panic!("it is refused");
+    };
+    assert_eq!(faults.as_slice().len(), 2);
+    let error = file.edit(&set("dns-timeout", "soon"), None, now()).unwrap_err();
+    assert!(error.to_string().contains("takes a time"), "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "[options]\n");
+    assert!(file.versions().unwrap().is_empty());
+}
+
+#[test]
+fn a_change_for_another_text_is_told_both() {
+    let (_root, path, file) = file("[options]\n");
+    let stamp = file.read().unwrap().stamp;
+    fs::write(&path, "[options]\n# mine\n").unwrap();
+    let conflicts = [
+        file.edit(&set("dns-timeout", "5s"), Some(stamp), now()),
+        file.replace(stamp, "[options]\n# mine\ndns-timeout = \"5s\"\n", now()),
+    ];
+    for conflict in conflicts {
+        let Err(ChangeError::Conflict { current, wanted }) = conflict else {
+            panic!("it is refused: {conflict:?}");
+        };
+        assert_eq!(current, "[options]\n# mine\n");
+        assert_eq!(wanted.unwrap(), "[options]\n# mine\ndns-timeout = \"5s\"\n");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "[options]\n# mine\n");
+}
+
+#[test]
+fn the_last_versions_are_kept() {
+    let (_root, _path, file) = file("");
+    for number in 1..=VERSIONS + 5 {
+        file.edit(&set("connections-per-host", &number.to_string()), None, now()).unwrap();
+    }
+    let numbers: Vec<_> = file.versions().unwrap().iter().map(|version| version.number).collect();
+    assert_eq!(numbers, (6..=15).collect::<Vec<_>>());
+}
+
+#[test]
+fn rights_stay_and_a_link_stays_a_link() {
+    let (root, path, _) = file("[options]\n");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let link = root.path().join("deep").join("link.conf");
+    fs::create_dir(link.parent().unwrap()).unwrap();
+    symlink("../w.conf", &link).unwrap();
+    let file = ConfigFile::of(&Lookup::Named(link.clone()));
+    file.edit(&set("dns-timeout", "5s"), None, now()).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(&path).unwrap().contains("5s"));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    let kept = root.path().join("w.conf.versions");
+    assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(file.versions().unwrap().len(), 1);
+}
+
+#[test]
+fn the_first_edit_makes_the_file_of_this_user() {
+    let root = TempDir::new().unwrap();
+    let path = root.path().join("config/wwwoffle/wwwoffle.conf");
+    let lookup = Lookup::FirstOf(vec![path.clone(), root.path().join("etc.conf")]);
+    let file = ConfigFile::of(&lookup);
+    let none = file.read().unwrap();
+    assert_eq!((none.text.as_str(), none.exists, none.stamp), ("", false, Stamp::of("")));
+    file.edit(&set("dns-timeout", "5s"), Some(none.stamp), now()).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "[options]\ndns-timeout = \"5s\"\n");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(file.versions().unwrap().is_empty());
+    // One that is there comes before one that could be made.
+    fs::remove_file(&path).unwrap();
+    fs::write(root.path().join("etc.conf"), "").unwrap();
+    assert_eq!(ConfigFile::of(&lookup).path(), root.path().join("etc.conf"));
+}
+
+#[test]
+fn what_cannot_be_replaced_says_so() {
+    let root = TempDir::new().unwrap();
+    let named = ConfigFile::of(&Lookup::Named(root.path().join("none.conf")));
+    let error = named.edit(&set("dns-timeout", "5s"), None, now()).unwrap_err();
+    assert!(matches!(error, ChangeError::Disk { what: "found", .. }), "{error:?}");
+    let link = root.path().join("link.conf");
+    symlink("nowhere", &link).unwrap();
+    let error = ConfigFile::of(&Lookup::FirstOf(vec![link]));
+    let error = error.edit(&set("dns-timeout", "5s"), None, now()).unwrap_err();
+    assert!(matches!(error, ChangeError::Disk { what: "found", .. }), "{error:?}");
+}
+
+#[test]
+fn every_file_with_a_say_is_watched_also_one_that_is_missing() {
+    let (root, path, _) = file("[https]\nrefuse = [{ file = \"list.txt\" }]\n");
+    let list = root.path().join("list.txt");
+    let lookup = Lookup::Named(path.clone());
+    let (refused, watch) = load(&lookup);
+    assert!(refused.is_err());
+    assert_eq!(watch.files().collect::<Vec<_>>(), [list.as_path(), path.as_path()]);
+    assert_eq!(watch.again(), watch);
+    fs::write(&list, "*://a.test/*\n").unwrap();
+    assert_ne!(watch.again(), watch);
+    let (loaded, watch) = load(&lookup);
+    assert_eq!(loaded.unwrap().config.https.refuse.iter().count(), 1);
+    assert_eq!(watch.again(), watch);
+}
+
+#[test]
+fn a_stamp_is_hex() {
+    let stamp = Stamp::of("a");
+    assert_eq!(stamp.to_string().parse(), Ok(stamp));
+    for text in ["", "é", &"g".repeat(64), &"0".repeat(63), &"+".repeat(64)] {
+        assert!(text.parse::<Stamp>().is_err(), "{text}");
+    }
+}

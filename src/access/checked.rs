@@ -1,0 +1,126 @@
+//! What checks of passwords have come to, so that not each request pays for one.
+//!
+//! The key is a keyed hash of the stored hash and the password that was sent: nothing here tells a
+//! password, and what is remembered of a user ends with a new password in the file.
+
+use std::collections::{HashSet, VecDeque};
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use wwwoffle_config::PasswordHash;
+
+/// How many right and how many wrong passwords are remembered, each.
+const MAX_REMEMBERED: usize = 1024;
+
+/// Bytes of the secret: one block of SHA-256, which HMAC takes as it is (RFC 2104 §3).
+const SECRET_BYTES: usize = 64;
+
+/// A password and the hash that it was, or is to be, compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key([u8; 32]);
+
+/// Makes keys that mean nothing outside this daemon.
+pub(super) struct Keys([u8; SECRET_BYTES]);
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys(…)")
+    }
+}
+
+impl Keys {
+    pub(super) fn new() -> Result<Self, getrandom::Error> {
+        let mut secret = [0; SECRET_BYTES];
+        getrandom::fill(&mut secret)?;
+        Ok(Self(secret))
+    }
+
+    pub(super) fn key(&self, hash: &PasswordHash, password: &[u8]) -> Key {
+        let mut mac = Hmac::<Sha256>::new(&self.0.into());
+        // A hash has no zero byte: no two pairs are the same bytes.
+        mac.update(hash.as_str().as_bytes());
+        mac.update(&[0]);
+        mac.update(password);
+        Key(mac.finalize().into_bytes().into())
+    }
+}
+
+/// What is remembered. Wrong passwords cannot push right ones out.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    right: Latest,
+    wrong: Latest,
+}
+
+impl Checked {
+    /// Whether the password is the one, if that is known.
+    pub(super) fn is_right(&self, key: Key) -> Option<bool> {
+        if self.right.has(key) { Some(true) } else { self.wrong.has(key).then_some(false) }
+    }
+
+    pub(super) fn remember(&mut self, key: Key, is_right: bool) {
+        if is_right { self.right.add(key) } else { self.wrong.add(key) }
+    }
+}
+
+/// The latest keys.
+#[derive(Debug, Default)]
+struct Latest {
+    keys: HashSet<Key>,
+    order: VecDeque<Key>,
+}
+
+impl Latest {
+    fn has(&self, key: Key) -> bool {
+        self.keys.contains(&key)
+    }
+
+    fn add(&mut self, key: Key) {
+        if self.keys.insert(key) {
+            self.order.push_back(key);
+        }
+        if self.order.len() > MAX_REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.keys.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_of_one_hash_one_password_and_one_daemon() {
+        let (one, other) = (Keys::new().unwrap(), Keys::new().unwrap());
+        let (hash, again) =
+            (PasswordHash::make("secret").unwrap(), PasswordHash::make("secret").unwrap());
+        let key = one.key(&hash, b"secret");
+        assert_eq!(one.key(&hash, b"secret"), key);
+        assert_ne!(one.key(&hash, b"Secret"), key);
+        assert_ne!(one.key(&again, b"secret"), key);
+        assert_ne!(other.key(&hash, b"secret"), key);
+        assert_eq!(format!("{one:?}"), "Keys(…)");
+    }
+
+    #[test]
+    fn wrong_passwords_push_out_no_right_one() {
+        let mut checked = Checked::default();
+        let key = |number: u32| {
+            let mut bytes = [0; 32];
+            bytes[..4].copy_from_slice(&number.to_le_bytes());
+            Key(bytes)
+        };
+        checked.remember(key(0), true);
+        for number in 1..5_000 {
+            checked.remember(key(number), false);
+        }
+        assert_eq!(checked.is_right(key(0)), Some(true));
+        assert_eq!(checked.is_right(key(1)), None);
+        assert_eq!(checked.is_right(key(4_999)), Some(false));
+        assert_eq!(checked.wrong.order.len(), MAX_REMEMBERED);
+        assert_eq!(checked.wrong.keys.len(), MAX_REMEMBERED);
+    }
+}

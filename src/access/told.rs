@@ -1,0 +1,46 @@
+//! Lines of the log that a client could cause without end.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often the log tells of the same thing.
+const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// Counts what happens, for one line a minute.
+#[derive(Debug, Default)]
+pub(super) struct Told(Mutex<Count>);
+
+#[derive(Debug, Default)]
+struct Count {
+    last: Option<Instant>,
+    since: u64,
+}
+
+impl Told {
+    /// Counts one more. Gives the number of those since the last line, when it is time for one.
+    pub(super) fn count(&self, now: Instant) -> Option<u64> {
+        let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        count.since += 1;
+        let is_time =
+            count.last.is_none_or(|last| now.saturating_duration_since(last) >= TELL_EVERY);
+        is_time.then(|| {
+            count.last = Some(now);
+            std::mem::take(&mut count.since)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_tells_of_many_in_one_line() {
+        let (told, now) = (Told::default(), Instant::now());
+        assert_eq!(told.count(now), Some(1));
+        for _ in 0..1000 {
+            assert_eq!(told.count(now + Duration::from_secs(59)), None);
+        }
+        assert_eq!(told.count(now + Duration::from_secs(60)), Some(1001));
+    }
+}

@@ -1,0 +1,155 @@
+//! How often a client has guessed, and how long it has to wait for that.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+/// How many wrong passwords a client may send before it has to wait.
+const FREE: u32 = 5;
+
+/// How long it waits after the first one too many; each further one doubles that.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// The longest it waits: so that a person who is mistaken, or sits behind the same address as one
+/// who guesses, is not shut out.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// After how long without a wrong password all is forgotten.
+const FORGET_AFTER: Duration = Duration::from_secs(15 * 60);
+
+/// How many clients are counted; beyond, those that have waited longest are forgotten.
+const MAX_CLIENTS: usize = 4096;
+
+/// The wrong passwords of each client.
+#[derive(Debug, Default)]
+pub(super) struct Tries(HashMap<IpAddr, Guesses>);
+
+#[derive(Clone, Copy, Debug)]
+struct Guesses {
+    count: u32,
+    last: Instant,
+}
+
+impl Guesses {
+    /// How long the client still has to wait.
+    fn wait(self, now: Instant) -> Duration {
+        let Some(more) = self.count.checked_sub(FREE) else { return Duration::ZERO };
+        let wait = FIRST_WAIT.saturating_mul(1 << more.min(16)).min(LONGEST_WAIT);
+        wait.saturating_sub(now.saturating_duration_since(self.last))
+    }
+}
+
+impl Tries {
+    /// Counts an attempt as wrong before it is checked: so many at once are not more than as many
+    /// one after the other. Gives the time to wait instead, if the client has to.
+    pub(super) fn begin(&mut self, client: IpAddr, now: Instant) -> Result<(), Duration> {
+        let client = network(client);
+        if !self.0.contains_key(&client) && self.0.len() >= MAX_CLIENTS {
+            self.make_room(now);
+        }
+        let guesses = self.0.entry(client).or_insert(Guesses { count: 0, last: now });
+        if now.saturating_duration_since(guesses.last) > FORGET_AFTER {
+            guesses.count = 0;
+        }
+        match guesses.wait(now) {
+            Duration::ZERO => {
+                *guesses = Guesses { count: guesses.count.saturating_add(1), last: now };
+                Ok(())
+            }
+            wait => Err(wait),
+        }
+    }
+
+    /// Takes back an attempt that was right. What was wrong before it stays so: else whoever has a
+    /// password could guess another one's without end.
+    pub(super) fn was_right(&mut self, client: IpAddr) {
+        let client = network(client);
+        if let Some(guesses) = self.0.get_mut(&client) {
+            guesses.count = guesses.count.saturating_sub(1);
+            if guesses.count == 0 {
+                self.0.remove(&client);
+            }
+        }
+    }
+
+    fn make_room(&mut self, now: Instant) {
+        self.0.retain(|_, guesses| now.saturating_duration_since(guesses.last) <= FORGET_AFTER);
+        while self.0.len() >= MAX_CLIENTS {
+            let oldest = self.0.iter().min_by_key(|(_, guesses)| guesses.last);
+            let Some(oldest) = oldest.map(|(client, _)| *client) else { return };
+            self.0.remove(&oldest);
+        }
+    }
+}
+
+/// What one client can choose its address from: with IPv6 that is 64 bits.
+fn network(client: IpAddr) -> IpAddr {
+    match client.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_sixth_wrong_password_and_each_after_it_waits() {
+        let (mut tries, mut now) = (Tries::default(), Instant::now());
+        for _ in 0..5 {
+            assert_eq!(tries.begin(ip("10.0.0.1"), now), Ok(()));
+        }
+        for wait in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
+            assert_eq!(tries.begin(ip("10.0.0.1"), now), Err(Duration::from_secs(wait)));
+            assert_eq!(tries.begin(ip("10.0.0.2"), now), Ok(()), "another client");
+            tries.was_right(ip("10.0.0.2"));
+            now += Duration::from_secs(wait);
+            assert_eq!(tries.begin(ip("10.0.0.1"), now), Ok(()));
+        }
+        now += FORGET_AFTER + Duration::from_secs(1);
+        for _ in 0..5 {
+            assert_eq!(tries.begin(ip("10.0.0.1"), now), Ok(()));
+        }
+        assert!(tries.begin(ip("10.0.0.1"), now).is_err());
+    }
+
+    #[test]
+    fn a_right_password_forgives_only_itself() {
+        let (mut tries, now) = (Tries::default(), Instant::now());
+        for _ in 0..20 {
+            assert_eq!(tries.begin(ip("::1"), now), Ok(()));
+            tries.was_right(ip("::1"));
+        }
+        assert!(tries.0.is_empty());
+        for _ in 0..5 {
+            assert_eq!(tries.begin(ip("::1"), now), Ok(()));
+        }
+        assert!(tries.begin(ip("::1"), now).is_err());
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_client() {
+        let (mut tries, now) = (Tries::default(), Instant::now());
+        for host in 1..=5 {
+            assert_eq!(tries.begin(ip(&format!("2001:db8::{host}")), now), Ok(()));
+        }
+        assert!(tries.begin(ip("2001:db8::ffff:6"), now).is_err());
+        assert_eq!(tries.begin(ip("2001:db8:0:1::1"), now), Ok(()));
+    }
+
+    #[test]
+    fn clients_without_number_take_no_memory_without_bound() {
+        let (mut tries, now) = (Tries::default(), Instant::now());
+        for host in 0..10_000_u32 {
+            let at = now + Duration::from_millis(host.into());
+            tries.begin(IpAddr::V4(host.into()), at).unwrap();
+        }
+        assert_eq!(tries.0.len(), MAX_CLIENTS);
+        assert!(tries.0.contains_key(&IpAddr::V4(9_999.into())));
+    }
+}

@@ -1,0 +1,323 @@
+//! `wwwoffle config`: the configuration looked at and changed, through the daemon if one runs, else
+//! in its file.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use wwwoffle_config::edit::without_secrets;
+use wwwoffle_config::{ChangeError, Changed, Config, ConfigFile, Lookup};
+
+use super::args::{ConfigVerb, RuleOptions};
+use super::control::Control;
+use super::failure::Failure;
+use super::files::print_json;
+use super::settings::refused;
+use super::{Settings, Terminal};
+use crate::api::{
+    ConfigChange, ConfigEdit, ConfigError, ConfigOption, ConfigState, ConfigUndo, ConfigVersions,
+};
+use crate::clock;
+use crate::exit::ExitStatus;
+use crate::pages::shown;
+
+/// Does what the verb says.
+pub(crate) fn run(
+    verb: ConfigVerb,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let at = Place::of(settings);
+    match verb {
+        ConfigVerb::Path => {
+            // A daemon may have been started with another one.
+            let own = || at.file().path().display().to_string();
+            let path = at.state().map_or_else(|_| own(), |state| state.file);
+            writeln!(terminal.stdout, "{path}")?;
+        }
+        ConfigVerb::Show => {
+            let text = at.file().read().map_err(|error| not_changed(&error))?.text;
+            terminal.stdout.write_all(without_secrets(&text).as_bytes())?;
+        }
+        ConfigVerb::Check { file } => return check(file, settings, terminal),
+        ConfigVerb::Get { json, option } => return get(&at.state()?, option, json, terminal),
+        ConfigVerb::Versions => {
+            for version in at.versions()?.versions {
+                writeln!(terminal.stdout, "{:>6}  until {:.0}", version.version, version.until)?;
+            }
+        }
+        ConfigVerb::Reload => {
+            let change: ConfigChange =
+                at.control()?.post("/api/config/reload", &serde_json::json!({}))?;
+            tell_effect(&change, terminal)?;
+        }
+        ConfigVerb::Undo { version } => tell_effect(&at.undo(version)?, terminal)?,
+        verb => {
+            let edit = edit_of(verb)?;
+            let (name, change) = (name_of(&edit), at.edit(edit)?);
+            tell(&name, &change, terminal)?;
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Who changes the configuration.
+struct Place {
+    /// A daemon that may run.
+    daemon: Option<Control>,
+    lookup: Lookup,
+}
+
+impl Place {
+    /// A faulty configuration does not tell where the spool is, and can be mended in its file.
+    fn of(settings: &Settings<'_>) -> Self {
+        Self { daemon: settings.control().ok(), lookup: settings.lookup() }
+    }
+
+    fn file(&self) -> ConfigFile {
+        ConfigFile::of(&self.lookup)
+    }
+
+    fn control(&self) -> Result<&Control, Failure> {
+        self.daemon.as_ref().ok_or_else(|| {
+            Failure::plain("the configuration does not tell where the spool is: give --spool DIR")
+        })
+    }
+
+    /// What the daemon answers, if one runs.
+    fn ask<T>(
+        &self,
+        ask: impl FnOnce(&Control) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        match self.daemon.as_ref().map(ask) {
+            None | Some(Err(Failure::Said(ExitStatus::NoDaemon, _))) => Ok(None),
+            Some(answer) => answer.map(Some),
+        }
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Failure> {
+        self.ask(|control| control.get(path))
+    }
+
+    fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<Option<T>, Failure> {
+        self.ask(|control| control.post(path, body))
+    }
+
+    fn state(&self) -> Result<ConfigState, Failure> {
+        if let Some(state) = self.get("/api/config")? {
+            return Ok(state);
+        }
+        let file = self.file();
+        let text = file.read().map_err(|error| not_changed(&error))?;
+        ConfigState::of(&file, &text).map_err(|error| not_changed(&error.into()))
+    }
+
+    fn versions(&self) -> Result<ConfigVersions, Failure> {
+        if let Some(versions) = self.get("/api/config/versions")? {
+            return Ok(versions);
+        }
+        let versions = self.file().versions().map_err(|error| not_changed(&error))?;
+        Ok(ConfigVersions::of(&versions))
+    }
+
+    fn edit(&self, edit: ConfigEdit) -> Result<ConfigChange, Failure> {
+        if let Some(change) = self.post("/api/config", &edit)? {
+            return Ok(change);
+        }
+        let file = self.file();
+        changed(&file, file.edit(&edit.into(), None, clock::now()))
+    }
+
+    fn undo(&self, version: Option<u64>) -> Result<ConfigChange, Failure> {
+        if let Some(change) = self.post("/api/config/undo", &ConfigUndo { version })? {
+            return Ok(change);
+        }
+        let file = self.file();
+        changed(&file, file.undo(version, None, clock::now()))
+    }
+}
+
+/// A change of the file, in the words of the daemon. Nothing has to be started again.
+fn changed(
+    file: &ConfigFile,
+    outcome: Result<Changed, ChangeError>,
+) -> Result<ConfigChange, Failure> {
+    let changed = outcome.map_err(|error| not_changed(&error))?;
+    Ok(ConfigChange::of(file, &changed.text, changed.edited, &changed.options, &[]))
+}
+
+fn not_changed(error: &ChangeError) -> Failure {
+    said(&ConfigError::of(error))
+}
+
+/// Why a configuration was not changed, with all that would be wrong with it.
+pub(super) fn said(error: &ConfigError) -> Failure {
+    let status = if error.faults.is_empty() { ExitStatus::Failed } else { ExitStatus::BadConfig };
+    let mut message = shown::line(&error.error);
+    for fault in &error.faults {
+        message.push('\n');
+        message.push_str(&shown::line(&fault.error));
+    }
+    Failure::Said(status, message)
+}
+
+fn check(
+    file: Option<PathBuf>,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let lookup = file.map_or_else(|| settings.lookup(), Lookup::Named);
+    let (config, found) = Config::find(&lookup).map_err(|faults| refused(&faults))?;
+    match found.as_deref().map(Path::display) {
+        Some(file) => writeln!(terminal.stdout, "{file}: no fault")?,
+        None => writeln!(terminal.stdout, "there is no configuration, so the defaults hold")?,
+    }
+    for (section, key, place) in config.without_effect() {
+        writeln!(terminal.stdout, "{place}: [{section}] {key:?} has no effect yet")?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn get(
+    state: &ConfigState,
+    option: Option<String>,
+    json: bool,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let out = &mut *terminal.stdout;
+    if json {
+        print_json(state, out)?;
+        return Ok(ExitStatus::Done);
+    }
+    let value = |option: &ConfigOption| option.value.clone().unwrap_or(option.default.clone());
+    if let Some(wanted) = option {
+        let (section, key) = split(&wanted)?;
+        let known =
+            state.options.iter().find(|option| option.section == section && option.key == key);
+        let Some(option) = known else {
+            return Err(Failure::plain(format_args!(
+                "there is no option {:?}: `wwwoffle config get` lists all",
+                shown::text(&wanted)
+            )));
+        };
+        writeln!(out, "{}", value(option))?;
+        return Ok(ExitStatus::Done);
+    }
+    for option in &state.options {
+        let place = option.line.map(|line| format!("{}:{line}", state.file));
+        let place = place.as_deref().unwrap_or("default");
+        writeln!(out, "{}.{} = {}  # {place}", option.section, option.key, value(option))?;
+    }
+    for rule in &state.rules {
+        writeln!(out, "{}.for[{}]  # {}:{}", rule.section, rule.index, state.file, rule.line)?;
+        writeln!(out, "  url = {:?}", rule.url)?;
+        for (key, value) in &rule.options {
+            writeln!(out, "  {key} = {value}")?;
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// `section.key` as its two parts.
+fn split(option: &str) -> Result<(String, String), Failure> {
+    match option.split_once('.') {
+        Some((section, key)) => Ok((section.to_owned(), key.to_owned())),
+        None => Err(Failure::Said(
+            ExitStatus::Usage,
+            format!(
+                "expected SECTION.KEY, such as options.log-level, not {:?}",
+                shown::text(option)
+            ),
+        )),
+    }
+}
+
+fn edit_of(verb: ConfigVerb) -> Result<ConfigEdit, Failure> {
+    Ok(match verb {
+        ConfigVerb::Set { option, value } => {
+            let (section, key) = split(&option)?;
+            ConfigEdit::Set { section, key, value }
+        }
+        ConfigVerb::Unset { option } => {
+            let (section, key) = split(&option)?;
+            ConfigEdit::Unset { section, key }
+        }
+        ConfigVerb::Add { before, option, item } => {
+            let (section, key) = split(&option)?;
+            ConfigEdit::Add { section, key, item, before }
+        }
+        ConfigVerb::Remove { option, item } => {
+            let (section, key) = split(&option)?;
+            ConfigEdit::Remove { section, key, item }
+        }
+        ConfigVerb::AddRule { section, before, rule } => {
+            let RuleOptions { url, options } = rule;
+            ConfigEdit::AddRule { section, url, options: pairs(&options)?, before }
+        }
+        ConfigVerb::RemoveRule { section, index, url } => {
+            ConfigEdit::RemoveRule { section, index, url }
+        }
+        verb => return Err(Failure::plain(format_args!("{verb:?} is no edit"))),
+    })
+}
+
+fn pairs(options: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let pair = |option: &String| match option.split_once('=') {
+        Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        None => Err(Failure::Said(
+            ExitStatus::Usage,
+            format!("expected KEY=VALUE, not {:?}", shown::text(option)),
+        )),
+    };
+    options.iter().map(pair).collect()
+}
+
+fn name_of(edit: &ConfigEdit) -> String {
+    match edit {
+        ConfigEdit::Set { section, key, .. }
+        | ConfigEdit::Unset { section, key }
+        | ConfigEdit::Add { section, key, .. }
+        | ConfigEdit::Remove { section, key, .. } => format!("{section}.{key}"),
+        ConfigEdit::AddRule { section, .. }
+        | ConfigEdit::RemoveRule { section, .. }
+        | ConfigEdit::ReplaceRule { section, .. } => format!("{section}.for"),
+    }
+}
+
+/// Says what became of an edit.
+fn tell(name: &str, change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    let out = &mut *terminal.stdout;
+    let place = change.line.map_or_else(String::new, |line| format!("{}:{line}: ", change.file));
+    match (&change.was, &change.now) {
+        (was, now) if was == now => writeln!(out, "{place}{name} is as before")?,
+        (None, Some(now)) => writeln!(out, "{place}{name} = {}", now.trim_end())?,
+        (Some(was), Some(now)) => {
+            writeln!(out, "{place}{name} = {} (was {})", now.trim_end(), was.trim_end())?;
+        }
+        (_, None) => writeln!(out, "{place}{name} is no longer set")?,
+    }
+    tell_restart(change, terminal)
+}
+
+/// Says what a change of the whole text means.
+fn tell_effect(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    let out = &mut *terminal.stdout;
+    if change.changed.is_empty() {
+        writeln!(out, "{}: every option is as before", change.file)?;
+    } else {
+        writeln!(out, "{}: changed: {}", change.file, change.changed.join(", "))?;
+    }
+    tell_restart(change, terminal)
+}
+
+fn tell_restart(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    if !change.restart.is_empty() {
+        let options = change.restart.join(", ");
+        writeln!(terminal.stdout, "the daemon has to be started again for: {options}")?;
+    }
+    Ok(())
+}

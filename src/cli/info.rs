@@ -1,0 +1,105 @@
+//! `wwwoffle info`: what is known of one URL, without its body.
+
+use std::io::Write;
+
+use super::{
+    Terminal,
+    failure::Failure,
+    files::{place, print_json, reader, spool_failed},
+    settings::Settings,
+};
+use crate::{
+    api::{Certificate, Connection, Field, Info, KeptInfo},
+    exit::ExitStatus,
+    info,
+    pages::shown,
+};
+use wwwoffle_spool::Lookup;
+
+/// Prints what is known of `url`, as `GET /api/info` does with `json`.
+pub(crate) fn print(
+    url: &str,
+    json: bool,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let place = place(url, &settings.local_host()?).map_err(Failure::plain)?;
+    let entry = match reader(settings)?.entry(&place).map_err(|error| spool_failed(&error))? {
+        Lookup::Found(entry) => Some(entry),
+        Lookup::Missing => None,
+        Lookup::SetAside(damage) => {
+            return Err(Failure::plain(format_args!(
+                "{damage}: `wwwoffle get --refresh URL` fetches it again"
+            )));
+        }
+    };
+    let told = info::of(&place, entry.as_ref());
+    if json {
+        print_json(&told, terminal.stdout)?;
+    } else {
+        print_info(&told, terminal.stdout)?;
+    }
+    Ok(if told.kept.is_some() { ExitStatus::Done } else { ExitStatus::Failed })
+}
+
+fn print_info(told: &Info, out: &mut dyn Write) -> Result<(), Failure> {
+    writeln!(out, "url         {}", shown::line(&told.url))?;
+    writeln!(out, "key         {}", told.key)?;
+    match &told.kept {
+        Some(kept) => print_kept(told, kept, out),
+        None => Ok(writeln!(out, "nothing of it is kept")?),
+    }
+}
+
+fn print_kept(told: &Info, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), Failure> {
+    writeln!(out, "status      {}", kept.status)?;
+    writeln!(out, "received    {}", kept.received)?;
+    writeln!(out, "stored      {}", kept.stored)?;
+    writeln!(out, "type        {}", shown::line(kept.content_type.as_deref().unwrap_or("-")))?;
+    writeln!(out, "bytes       {}", kept.bytes)?;
+    writeln!(out, "sha256      {}", kept.sha256)?;
+    match &kept.connection {
+        Some(connection) => print_connection(connection, out)?,
+        None if told.url.starts_with("https:") => writeln!(out, "connection  not known")?,
+        None => writeln!(out, "connection  not secured")?,
+    }
+    print_fields("response", &kept.response, out)?;
+    print_fields("request", &kept.request, out)
+}
+
+fn print_connection(connection: &Connection, out: &mut dyn Write) -> Result<(), Failure> {
+    let pinned = if connection.by_fingerprint { ", allowed by its fingerprint" } else { "" };
+    let (version, suite) = (shown::line(&connection.version), shown::line(&connection.suite));
+    writeln!(out, "connection  {version}, {suite}{pinned}")?;
+    for certificate in &connection.chain.certificates {
+        print_certificate(certificate, out)?;
+    }
+    if connection.chain.left_out > 0 {
+        writeln!(out, "            and {} more", connection.chain.left_out)?;
+    }
+    Ok(())
+}
+
+fn print_certificate(certificate: &Certificate, out: &mut dyn Write) -> Result<(), Failure> {
+    let time = |time: Option<jiff::Timestamp>| time.map_or("?".to_owned(), |time| time.to_string());
+    writeln!(out, "certificate {}", shown::line(&certificate.subject))?;
+    writeln!(out, "            signed by {}", shown::line(&certificate.issuer))?;
+    writeln!(out, "            {} to {}", time(certificate.from), time(certificate.until))?;
+    writeln!(out, "            sha256 {}", shown::line(&certificate.sha256))?;
+    if !certificate.names.is_empty() {
+        let more = match certificate.more_names {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        writeln!(out, "            for {}{more}", shown::line(&certificate.names.join(", ")))?;
+    }
+    Ok(())
+}
+
+fn print_fields(what: &str, fields: &[Field], out: &mut dyn Write) -> Result<(), Failure> {
+    for field in fields {
+        let value = field.value.as_deref().map_or("(not shown)".to_owned(), shown::line);
+        writeln!(out, "{what:<11} {}: {value}", shown::line(&field.name))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! `wwwoffle passwd`: a password becomes the line for the configuration.
+
+use std::io::{self, BufRead as _, Read as _};
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use wwwoffle_config::{PasswordHash, User};
+
+use super::{Terminal, failure::Failure};
+use crate::exit::ExitStatus;
+
+/// Bytes of the longest line that is read as a password.
+const MAX_LINE: u64 = 4096;
+
+/// Asks for a password, twice without showing it when a person types it, and prints the line that
+/// stands for it.
+pub(crate) fn passwd(
+    user: Option<&str>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let password = ask(user, terminal)?;
+    let bad = |error| Failure::Said(ExitStatus::Usage, format!("no line is made: {error}"));
+    let (line, place) = if let Some(name) = user {
+        let user = User::make(name, &password).map_err(bad)?;
+        (format!("users = [\"{}\"]", escaped(&user.to_string())), "[allowed-connect-users]")
+    } else {
+        let hash = PasswordHash::make(&password).map_err(bad)?;
+        (format!("password = \"{}\"", hash.as_str()), "[startup]")
+    };
+    writeln!(terminal.stdout, "{line}")?;
+    terminal.stdout.flush()?;
+    let more = if user.is_some() { "; further users are further entries of the array" } else { "" };
+    writeln!(terminal.stderr, "wwwoffle: this line goes under {place} in the configuration{more}")?;
+    Ok(ExitStatus::Done)
+}
+
+/// As TOML writes it between quotes: names have no control characters.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+fn ask(user: Option<&str>, terminal: &mut Terminal<'_>) -> Result<String, Failure> {
+    if !terminal.typed {
+        return line(terminal);
+    }
+    let whose = user.map_or("control password".to_owned(), |user| format!("password of {user:?}"));
+    let _silence = Silence::begin()?;
+    let password = asked(&format!("new {whose}: "), terminal)?;
+    if asked("the same again: ", terminal)? == password {
+        Ok(password)
+    } else {
+        Err(Failure::plain("the two passwords differ, so no line is made: try again"))
+    }
+}
+
+fn asked(prompt: &str, terminal: &mut Terminal<'_>) -> Result<String, Failure> {
+    write!(terminal.stderr, "{prompt}")?;
+    terminal.stderr.flush()?;
+    let line = line(terminal)?;
+    // The one that was typed is not shown either.
+    writeln!(terminal.stderr)?;
+    Ok(line)
+}
+
+fn line(terminal: &mut Terminal<'_>) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    (&mut *terminal.stdin).take(MAX_LINE).read_until(b'\n', &mut bytes).map_err(|error| {
+        Failure::caused(ExitStatus::Failed, "the password cannot be read", &error)
+    })?;
+    let mut text = String::from_utf8(bytes)
+        .map_err(|_| Failure::Said(ExitStatus::Usage, "the password is not UTF-8".to_owned()))?;
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    Ok(text)
+}
+
+/// A terminal that does not show what is typed, for as long as this lives.
+struct Silence(Termios);
+
+impl Silence {
+    fn begin() -> Result<Self, Failure> {
+        let cannot = |error: rustix::io::Errno| {
+            Failure::caused(ExitStatus::Failed, "the terminal cannot be made silent", &error)
+        };
+        let before = tcgetattr(io::stdin()).map_err(cannot)?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO);
+        // What was typed before the question is no answer to it.
+        tcsetattr(io::stdin(), OptionalActions::Flush, &silent).map_err(cannot)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        // A terminal that is gone shows nothing anyway.
+        let _restored = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use wwwoffle_config::Config;
+
+    use super::super::tests::wwwoffle;
+    use crate::exit::ExitStatus;
+
+    #[test]
+    fn a_line_becomes_a_line_of_the_configuration() {
+        for (arguments, stdin, section) in [
+            (&["passwd"][..], "sésame\n", "[startup]"),
+            (&["passwd"], "sésame", "[startup]"),
+            (&["passwd", "ada"], "sésame\r\nmore\n", "[allowed-connect-users]"),
+            (&["passwd", "a\"b\\c"], "sésame\n", "[allowed-connect-users]"),
+        ] {
+            let ran = wwwoffle(arguments, stdin, Path::new("/nowhere"));
+            assert_eq!(ran.status, ExitStatus::Done, "{ran:?}");
+            assert!(ran.err.contains(section), "{ran:?}");
+            assert_eq!(ran.out.lines().count(), 1, "{ran:?}");
+            let text = format!("{section}\n{}", ran.out);
+            let config = Config::parse(&text, Path::new("w.conf")).unwrap();
+            let hash = match arguments.get(1) {
+                None => config.startup.password.hash().unwrap(),
+                Some(name) => &config.allowed_users.users.named(name.as_bytes()).unwrap().hash,
+            };
+            assert!(hash.verify("sésame".as_bytes()), "{ran:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_password_makes_no_line() {
+        for (arguments, stdin) in [
+            (&["passwd"][..], ""),
+            (&["passwd"], "\n"),
+            (&["passwd"], "a\tb\n"),
+            (&["passwd", "a:b"], "x\n"),
+            (&["passwd", ""], "x\n"),
+        ] {
+            let ran = wwwoffle(arguments, stdin, Path::new("/nowhere"));
+            assert_eq!((ran.status, ran.out.as_str()), (ExitStatus::Usage, ""), "{ran:?}");
+        }
+        let long = "x".repeat(5000);
+        let ran = wwwoffle(&["passwd"], &long, Path::new("/nowhere"));
+        assert!(ran.err.contains("longer than 1024 bytes"), "{ran:?}");
+    }
+}

@@ -1,0 +1,94 @@
+//! What is known of one URL, for the page, the API and the command line.
+
+use hyper::HeaderMap;
+use hyper::header::{CONTENT_TYPE, HeaderName, SET_COOKIE};
+use wwwoffle_spool::{Entry, Place};
+
+use crate::api::{Field, Info, KeptInfo};
+use crate::connection;
+use crate::pages::shown;
+use crate::proxy::head::{self, SECRET};
+
+/// The fields of an answer whose values are not told.
+const SECRET_ANSWERS: [HeaderName; 2] = [SET_COOKIE, HeaderName::from_static("set-cookie2")];
+
+/// What is known of the URL of `place`, of which `entry` is kept.
+#[must_use]
+pub fn of(place: &Place, entry: Option<&Entry>) -> Info {
+    Info { url: place.url().to_owned(), key: place.key().to_string(), kept: entry.map(kept) }
+}
+
+fn kept(entry: &Entry) -> KeptInfo {
+    // What the spool took for a head and has kept whole is told as far as it can be read.
+    let response = head::read_answer(entry.head()).map(|(_, fields)| fields).unwrap_or_default();
+    let request = head::read_request(entry.request(), b"").ok();
+    let content_type = response.get(CONTENT_TYPE).map(|value| text(value.as_bytes()));
+    KeptInfo {
+        status: entry.status(),
+        received: entry.when(),
+        stored: entry.stored(),
+        bytes: entry.body_len(),
+        sha256: hex::encode(entry.digest()),
+        content_type,
+        response: fields(&response),
+        method: request.as_ref().map_or_else(String::new, |request| request.method.to_string()),
+        request: request.map(|request| fields(&request.headers)).unwrap_or_default(),
+        connection: entry.connection().map(connection::read),
+    }
+}
+
+fn fields(map: &HeaderMap) -> Vec<Field> {
+    let is_open = |name: &HeaderName| !SECRET.contains(name) && !SECRET_ANSWERS.contains(name);
+    let field = |(name, value): (&HeaderName, &hyper::header::HeaderValue)| Field {
+        name: name.as_str().to_owned(),
+        value: is_open(name).then(|| text(value.as_bytes())),
+    };
+    map.iter().map(field).collect()
+}
+
+fn text(value: &[u8]) -> String {
+    shown::whole(&String::from_utf8_lossy(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use wwwoffle_spool::{NewEntry, Options, Spool, Timestamp};
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    use super::*;
+
+    #[test]
+    fn an_entry_is_told_without_its_secrets() {
+        let root = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
+        let url = CanonicalUrl::parse("https://me:hunter2@a.example/p", &LocalHost::default());
+        let place = Place::of(&url.unwrap());
+        assert_eq!(of(&place, None).kept, None);
+        let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: id=hunter2\r\n\
+                     Location: https://me:hunter2@b.example/\xff\r\n\r\n";
+        let new = NewEntry {
+            when: Timestamp::UNIX_EPOCH,
+            head: head.to_vec(),
+            request: b"GET /p HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\nbody".to_vec(),
+            connection: Some(b"tls-version: TLSv1.3\r\n".to_vec()),
+        };
+        let mut writer = spool.begin(&place, new).unwrap();
+        writer.write(b"body").unwrap();
+        writer.finish(None).unwrap();
+        let entry = spool.entry(&place).unwrap().found().unwrap();
+        let info = of(&place, Some(&entry));
+        let told = serde_json::to_string(&info).unwrap();
+        assert!(!told.contains("hunter2"), "{told}");
+        let kept = info.kept.unwrap();
+        assert_eq!((kept.status, kept.bytes, &*kept.method), (200, 4, "GET"));
+        assert_eq!(kept.content_type.as_deref(), Some("text/html"));
+        assert_eq!(kept.connection.unwrap().version, "TLSv1.3");
+        let value = |fields: &[Field], name: &str| {
+            fields.iter().find(|field| field.name == name).map(|field| field.value.clone())
+        };
+        assert_eq!(value(&kept.response, "set-cookie"), Some(None));
+        let location = Some(Some("https://b.example/\u{fffd}".to_owned()));
+        assert_eq!(value(&kept.response, "location"), location);
+        assert_eq!(value(&kept.request, "accept"), Some(Some("*/*".to_owned())));
+    }
+}

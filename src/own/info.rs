@@ -1,0 +1,50 @@
+//! What is known of one URL, as a page and as JSON.
+
+use hyper::Response;
+use wwwoffle_spool::{Error, Place};
+use wwwoffle_url::{CanonicalUrl, ParseError, url_decode_form_args};
+
+use super::caller::Caller;
+use crate::api::Info;
+use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
+use crate::pages::info;
+use crate::pages::message::Message;
+use crate::proxy::body::Body;
+
+/// Why nothing can be told.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoInfo {
+    /// It is no URL.
+    #[error("no URL")]
+    Url(#[from] ParseError),
+    /// The spool failed.
+    #[error("the spool failed")]
+    Spool(#[from] Error),
+}
+
+/// What is known of a URL.
+pub(super) async fn of(daemon: &Daemon, url: &str) -> Result<Info, NoInfo> {
+    let place = Place::of(&CanonicalUrl::parse(url, &daemon.local)?);
+    let kept = daemon.store.kept(&place).await?;
+    Ok(crate::info::of(&place, kept.as_ref().map(|kept| &kept.entry)))
+}
+
+/// Shows the page about the URL that is the whole of the arguments, or the value of `url` in them.
+pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let daemon = &caller.daemon;
+    let url = arguments.unwrap_or_default();
+    let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
+    let url = String::from_utf8_lossy(&url);
+    if url.trim().is_empty() {
+        let detail = "expected a URL, as in /info/?https://www.example.org/";
+        return caller.message(&Message::BadRequest { detail });
+    }
+    match of(daemon, url.trim()).await {
+        Ok(told) => caller.page(info::page(&daemon.templates, &caller.shell, &told)),
+        Err(NoInfo::Spool(error)) => caller.spool_failed(&error),
+        Err(error @ NoInfo::Url(_)) => {
+            caller.message(&Message::BadRequest { detail: &error_chain(&error) })
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What goes on in an exchange, from the request to the head of its answer.
+
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use super::{BoxError, Failure};
+
+/// How many interim answers are taken before the final one.
+const MAX_INTERIMS: usize = 64;
+
+/// When something last moved, and how many interim answers came.
+#[derive(Clone, Debug)]
+pub(super) struct Activity(Arc<Moves>);
+
+#[derive(Debug)]
+struct Moves {
+    last: Mutex<Instant>,
+    interims: AtomicUsize,
+    flooded: Notify,
+}
+
+impl Activity {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Moves {
+            last: Mutex::new(Instant::now()),
+            interims: AtomicUsize::new(0),
+            flooded: Notify::new(),
+        }))
+    }
+
+    pub(super) fn touch(&self) {
+        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn last(&self) -> Instant {
+        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an interim answer; `false` when there have been too many.
+    pub(super) fn interim(&self) -> bool {
+        self.touch();
+        let within = self.0.interims.fetch_add(1, Ordering::Relaxed) < MAX_INTERIMS;
+        if !within {
+            self.0.flooded.notify_one();
+        }
+        within
+    }
+
+    /// Waits for the head of an answer, for as long as something moves every `patience`.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::HeadTimeout`], or [`Failure::Wrong`] when nothing but interim answers comes.
+    pub(super) async fn watch<T>(
+        &self,
+        patience: Duration,
+        head: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        self.touch();
+        let mut head = pin!(head);
+        loop {
+            let limit = self.last() + patience;
+            let answered = tokio::select! {
+                biased;
+                // Dropping the exchange ends it.
+                () = self.0.flooded.notified() => {
+                    return Err(Failure::Wrong("it never gets beyond interim answers"));
+                }
+                answered = timeout_at(limit, &mut head) => answered,
+            };
+            match answered {
+                Ok(answered) => return Ok(answered),
+                Err(_) if self.last() + patience > Instant::now() => {}
+                Err(_) => return Err(Failure::HeadTimeout),
+            }
+        }
+    }
+}
+
+/// A client's request body that tells when it moves.
+#[derive(Debug)]
+pub(super) struct Watched {
+    incoming: Incoming,
+    activity: Activity,
+}
+
+impl Watched {
+    pub(super) fn new(incoming: Incoming, activity: Activity) -> Self {
+        Self { incoming, activity }
+    }
+}
+
+impl Body for Watched {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = ready!(Pin::new(&mut self.incoming).poll_frame(cx));
+        self.activity.touch();
+        Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}

@@ -1,0 +1,206 @@
+//! A request on its way out, written for whichever protocol is spoken.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, HOST, HeaderName, HeaderValue, TE,
+    TRANSFER_ENCODING, UPGRADE,
+};
+use hyper::http::uri::Scheme as UriScheme;
+use hyper::{HeaderMap, Method, Request, StatusCode, Uri, ext};
+use tokio::sync::mpsc;
+
+use super::activity::{Activity, Watched};
+use super::{Failure, Interim, Origin, Outbound, RequestBody};
+
+/// The fields that HTTP/2 has no use for and forbids (RFC 9113 §8.2.2), apart from `TE`; `Host` is
+/// the pseudo-field `:authority` there (§8.3.1).
+const ONLY_HTTP1: [HeaderName; 7] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    HeaderName::from_static("http2-settings"),
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HOST,
+];
+
+/// A request that more than one connection may be given before one answers it.
+#[derive(Debug)]
+pub(super) struct Message {
+    head: Request<()>,
+    body: Content,
+    activity: Activity,
+    interim: Option<mpsc::Sender<Interim>>,
+}
+
+#[derive(Debug)]
+enum Content {
+    Empty,
+    Whole(Bytes),
+    /// It can be read once; `None` while a connection has it.
+    Stream(Option<RequestBody>),
+}
+
+/// Whom interim answers go to.
+#[derive(Clone, Debug)]
+pub(super) struct Listener {
+    activity: Activity,
+    interim: Option<mpsc::Sender<Interim>>,
+}
+
+impl Listener {
+    /// Passes an interim answer on; `false` when there have been too many.
+    pub(super) fn hear(&self, status: StatusCode, fields: &HeaderMap) -> bool {
+        if !self.activity.interim() {
+            return false;
+        }
+        // hyper's server answers `100-continue` itself, as soon as the body is read.
+        if let Some(interim) = &self.interim
+            && status != StatusCode::CONTINUE
+        {
+            // A full channel means a client that does not read: an interim answer may be left out.
+            let _full = interim.try_send((status, fields.clone()));
+        }
+        true
+    }
+}
+
+impl Message {
+    pub(super) fn new(
+        head: Request<()>,
+        body: Outbound,
+        interim: Option<mpsc::Sender<Interim>>,
+    ) -> Self {
+        let activity = Activity::new();
+        let body = match body {
+            Outbound::Empty => Content::Empty,
+            Outbound::Whole(bytes) => Content::Whole(bytes),
+            Outbound::Stream(incoming) => {
+                Content::Stream(Some(Watched::new(incoming, activity.clone()).boxed_unsync()))
+            }
+        };
+        Self { head, body, activity, interim }
+    }
+
+    pub(super) fn activity(&self) -> &Activity {
+        &self.activity
+    }
+
+    pub(super) fn listener(&self) -> Listener {
+        Listener { activity: self.activity.clone(), interim: self.interim.clone() }
+    }
+
+    /// Whether the answer may change the protocol, which HTTP/2 knows nothing of.
+    pub(super) fn may_switch(&self) -> bool {
+        self.head.headers().contains_key(UPGRADE)
+    }
+
+    /// Whether it does no harm to send it twice (RFC 9110 §9.2.1).
+    pub(super) fn is_harmless(&self) -> bool {
+        self.head.method().is_safe() && matches!(self.body, Content::Empty)
+    }
+
+    /// Whether all of it is still here to be sent.
+    pub(super) fn is_whole(&self) -> bool {
+        !matches!(self.body, Content::Stream(None))
+    }
+
+    /// The request for a connection of HTTP/1.1.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Unprocessed`] when its body is gone: an earlier connection has had it.
+    pub(super) fn for_http1(&mut self) -> Result<Request<RequestBody>, Failure> {
+        let body = self.lend()?;
+        let streams = matches!(self.body, Content::Stream(_));
+        let mut request = self.head.clone().map(|()| body);
+        if streams && !request.headers().contains_key(CONTENT_LENGTH) {
+            // hyper leaves the body of a GET out unless it is told how to frame it.
+            request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
+        let listener = self.listener();
+        ext::on_informational(&mut request, move |answer| {
+            listener.hear(answer.status(), answer.headers());
+        });
+        Ok(request)
+    }
+
+    /// The request for a connection of HTTP/2 (RFC 9113 §8.3.1).
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Unsendable`] when its target cannot be written so, [`Failure::Unprocessed`] when
+    /// its body is gone.
+    pub(super) fn for_http2(
+        &mut self,
+        origin: &Origin,
+    ) -> Result<(Request<()>, RequestBody), Failure> {
+        let mut head = self.head.clone();
+        let authority = match head.headers().get(HOST) {
+            Some(host) => host.as_bytes().to_vec(),
+            None => origin.to_string().into_bytes(),
+        };
+        let path = head.uri().path_and_query().map_or("/", |path| path.as_str());
+        *head.uri_mut() = Uri::builder()
+            .scheme(UriScheme::HTTPS)
+            .authority(&*authority)
+            .path_and_query(path)
+            .build()
+            .map_err(|_| Failure::Unsendable("its host or path has no form in HTTP/2"))?;
+        *head.version_mut() = hyper::Version::HTTP_2;
+        let says_empty = matches!(*head.method(), Method::POST | Method::PUT | Method::PATCH);
+        self.convert_fields(head.headers_mut(), says_empty);
+        let body = self.lend()?;
+        Ok((head, body))
+    }
+
+    fn convert_fields(&self, fields: &mut HeaderMap, says_empty: bool) {
+        let wants_trailers = fields.get_all(TE).iter().any(|value| {
+            value.to_str().is_ok_and(|value| value.to_ascii_lowercase().contains("trailers"))
+        });
+        for name in &ONLY_HTTP1 {
+            fields.remove(name);
+        }
+        fields.remove(TE);
+        if wants_trailers {
+            fields.insert(TE, HeaderValue::from_static("trailers"));
+        }
+        match &self.body {
+            Content::Empty if says_empty => {
+                fields.insert(CONTENT_LENGTH, HeaderValue::from(0));
+            }
+            Content::Empty => {
+                fields.remove(CONTENT_LENGTH);
+            }
+            Content::Whole(bytes) => {
+                fields.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
+            }
+            Content::Stream(_) => {}
+        }
+        // RFC 7541 §7.1: several people's requests are compressed in one context here, and one who
+        // can guess must not learn from the size of his own what another one's secret is.
+        for name in [COOKIE, AUTHORIZATION] {
+            if let hyper::header::Entry::Occupied(mut field) = fields.entry(name) {
+                field.iter_mut().for_each(|value| value.set_sensitive(true));
+            }
+        }
+    }
+
+    fn lend(&mut self) -> Result<RequestBody, Failure> {
+        match &mut self.body {
+            Content::Empty => Ok(Empty::new().map_err(|never| match never {}).boxed_unsync()),
+            Content::Whole(bytes) => {
+                Ok(Full::new(bytes.clone()).map_err(|never| match never {}).boxed_unsync())
+            }
+            Content::Stream(body) => body.take().ok_or(Failure::Unprocessed),
+        }
+    }
+
+    /// Takes the body back of which nothing was read.
+    pub(super) fn take_back(&mut self, body: RequestBody) {
+        if let Content::Stream(place) = &mut self.body {
+            *place = Some(body);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! A connection that remembers the TLS alert it ended with: HTTP/2 passes errors on as text.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use rustls::AlertDescription;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::tls_error::alert_in;
+
+/// A stream of bytes, and where its alert goes.
+#[derive(Debug)]
+pub(super) struct Overheard<S> {
+    stream: S,
+    alert: Arc<OnceLock<AlertDescription>>,
+}
+
+impl<S> Overheard<S> {
+    pub(super) fn new(stream: S, alert: Arc<OnceLock<AlertDescription>>) -> Self {
+        Self { stream, alert }
+    }
+
+    fn hear<T>(&self, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if let Poll::Ready(Err(error)) = &done
+            && let Some(alert) = alert_in(error)
+        {
+            // The first is the cause.
+            let _later = self.alert.set(alert);
+        }
+        done
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Overheard<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let done = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        self.hear(done)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Overheard<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let done = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.hear(done)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let done = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
+        self.hear(done)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let done = Pin::new(&mut self.stream).poll_flush(cx);
+        self.hear(done)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let done = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.hear(done)
+    }
+}

@@ -1,0 +1,209 @@
+//! One try to get an answer: which connection it goes on, and what came of it.
+
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::{Response, StatusCode};
+
+use super::answer::{Answer, AnswerBody, Lease};
+use super::h1::{self, Greeted, Link};
+use super::message::Message;
+use super::multiplexed::{self, Shared};
+use super::pool::Permit;
+use super::registry::{Route, Turn};
+use super::tls::{HTTP_2, Offer};
+use super::{Failure, Origin, Scheme, Secured, Upstream};
+
+/// A connection that stands.
+pub(super) enum Connected {
+    Http1(Greeted),
+    Http2(Shared),
+}
+
+/// What one try to get an answer came to.
+#[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
+pub(super) enum Step {
+    Answered(Answer),
+    /// Nothing was done with the request: it may go on another connection, if all of it is here.
+    Again(Failure),
+    /// The connection had ended, and it does no harm to send the request on a new one.
+    Harmless(Failure),
+}
+
+/// What a request has been through.
+#[derive(Debug, Default)]
+pub(super) struct Tries {
+    pub(super) count: usize,
+    /// Whether a connection in use had ended under it.
+    pub(super) is_repeated: bool,
+}
+
+impl Tries {
+    /// What follows from a failure on a connection, which may have ended long before the request
+    /// came to it if it was `in_use`.
+    fn after_use(
+        &self,
+        failure: Failure,
+        in_use: bool,
+        message: &Message,
+    ) -> Result<Step, Failure> {
+        let has_ended =
+            matches!(failure, Failure::CutShort(_) | Failure::Alert(_) | Failure::Silent);
+        if has_ended && in_use && !self.is_repeated && message.is_harmless() {
+            Ok(Step::Harmless(failure))
+        } else {
+            Err(failure)
+        }
+    }
+}
+
+impl Upstream {
+    pub(super) async fn route(
+        &self,
+        origin: &Origin,
+        may_switch: bool,
+    ) -> Result<Route<'_>, Failure> {
+        if origin.scheme == Scheme::Http || may_switch {
+            return Ok(Route::Dial(Offer::Http1, None));
+        }
+        self.registry.route(origin, self.limits.get().head_timeout).await
+    }
+
+    /// One exchange on a connection of HTTP/2 that stands.
+    pub(super) async fn share(
+        &self,
+        origin: &Origin,
+        shared: &Shared,
+        message: &mut Message,
+        tries: &Tries,
+    ) -> Result<Step, Failure> {
+        let Self { dialer, tasks, limits, .. } = self;
+        let failure = match shared.exchange(origin, message, dialer, tasks, &limits.get()).await {
+            Ok((answer, _))
+                if answer.status() == StatusCode::MISDIRECTED_REQUEST
+                    && shared.origin() != origin
+                    && message.is_whole() =>
+            {
+                self.registry.keep_alone(origin);
+                return Ok(Step::Again(Failure::Unprocessed));
+            }
+            Ok((mut answer, slot)) => {
+                answer.extensions_mut().insert(Arc::clone(shared.secured()));
+                let patience = self.limits.get().socket_timeout;
+                let answer = answer.map(|frames| AnswerBody::over_http2(frames, slot, patience));
+                return Ok(Step::Answered(answer));
+            }
+            Err(multiplexed::Refusal::Unsent) => return Ok(Step::Again(shared.why_unsent())),
+            Err(multiplexed::Refusal::Unprocessed) => {
+                return Ok(Step::Again(Failure::Unprocessed));
+            }
+            Err(multiplexed::Refusal::NeedsHttp1) => {
+                self.registry.refuses_http2(origin);
+                return Ok(Step::Again(Failure::Unprocessed));
+            }
+            Err(multiplexed::Refusal::Failed(failure)) => failure,
+        };
+        tries.after_use(failure, shared.has_answered(), message)
+    }
+
+    /// One exchange on a connection of HTTP/1.1 that was kept alive, or on a new connection.
+    pub(super) async fn use_or_dial(
+        self: &Arc<Self>,
+        origin: &Origin,
+        offer: Offer,
+        turn: Option<Turn<'_>>,
+        message: &mut Message,
+        tries: &Tries,
+    ) -> Result<Step, Failure> {
+        let patience = self.limits.get().head_timeout;
+        let permit = self.pool.permit(origin, patience).await?;
+        // The wait may have been long, and a connection of before is a socket outward too.
+        self.dialer.allow()?;
+        // Whoever has the turn finds out what the origin speaks.
+        if turn.is_none()
+            && !tries.is_repeated
+            && let Some(mut link) = self.pool.take(origin)
+        {
+            return match link.exchange(message, patience).await {
+                Ok(answer) => Ok(self.answered(origin, link, permit, answer)),
+                Err(h1::Refusal::Unsent(_)) => Ok(Step::Harmless(Failure::ClosedAtOnce)),
+                Err(h1::Refusal::Failed(failure)) => tries.after_use(failure, true, message),
+            };
+        }
+        match self.connect(origin, offer, turn).await? {
+            Connected::Http1(greeted) => {
+                let (link, answer) = greeted.exchange(message, patience).await?;
+                Ok(self.answered(origin, link, permit, answer))
+            }
+            Connected::Http2(shared) => {
+                drop(permit);
+                match self.share(origin, &shared, message, tries).await? {
+                    // The connection has just been made.
+                    Step::Again(failure @ (Failure::ClosedAtOnce | Failure::Alert(_))) => {
+                        Err(failure)
+                    }
+                    step => Ok(step),
+                }
+            }
+        }
+    }
+
+    pub(super) async fn connect(
+        &self,
+        origin: &Origin,
+        offer: Offer,
+        turn: Option<Turn<'_>>,
+    ) -> Result<Connected, Failure> {
+        let connected = self.connect_now(origin, offer, turn.is_some()).await;
+        match (&connected, turn) {
+            (Ok(Connected::Http1(_)), Some(turn)) => turn.found_http1(),
+            (Err(_), Some(turn)) => turn.failed(),
+            (Ok(Connected::Http2(_)), _) | (_, None) => {}
+        }
+        connected
+    }
+
+    async fn connect_now(
+        &self,
+        origin: &Origin,
+        offer: Offer,
+        may_coalesce: bool,
+    ) -> Result<Connected, Failure> {
+        let is_wanted = || self.keeps_connections();
+        let addresses = self.dialer.addresses(origin).await?;
+        if may_coalesce && let Some(shared) = self.registry.coalesce(origin, &addresses) {
+            return Ok(Connected::Http2(self.registry.share(origin, shared, is_wanted)));
+        }
+        let stream = self.dialer.connect(origin, addresses).await?;
+        if origin.scheme == Scheme::Http {
+            return Greeted::begin(stream, None, &self.tasks).await.map(Connected::Http1);
+        }
+        let peer = stream.peer_addr();
+        let allowed = self.tls.allowed(origin);
+        let wrap = self.tls.wrap(stream, origin, offer, &allowed);
+        let stream = self.dialer.while_allowed(wrap).await?;
+        let session = stream.get_ref().1;
+        let secured = Secured::of(session).map(|secured| Arc::new(secured.where_allowed(&allowed)));
+        let speaks_http2 = session.alpn_protocol() == Some(HTTP_2);
+        let (true, Ok(peer), Some(secured)) = (speaks_http2, peer, secured.clone()) else {
+            return Greeted::begin(stream, secured, &self.tasks).await.map(Connected::Http1);
+        };
+        let shared = Shared::begin(stream, origin.clone(), peer, secured, &self.tasks).await?;
+        Ok(Connected::Http2(self.registry.share(origin, shared, is_wanted)))
+    }
+
+    fn answered(
+        self: &Arc<Self>,
+        origin: &Origin,
+        link: Link,
+        permit: Permit,
+        mut answer: Response<Incoming>,
+    ) -> Step {
+        if let Some(secured) = &link.secured {
+            answer.extensions_mut().insert(Arc::clone(secured));
+        }
+        let lease = Lease::new(Arc::clone(self), origin.clone(), link, permit);
+        let patience = self.limits.get().socket_timeout;
+        Step::Answered(answer.map(|body| AnswerBody::over_http1(body, lease, patience)))
+    }
+}

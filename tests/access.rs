@@ -1,0 +1,467 @@
+//! Who may use the proxy, and who may command it: by address, by password, and not at all.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::process::Command;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use crate::harness::client::{Client, Response, Tls, request};
+use crate::harness::daemon::{self, AS_PERSON, run};
+use crate::harness::form::{Form, form, forms};
+use crate::harness::http2::Http2;
+use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually};
+
+/// The machine that is another one in these tests: its address is on the loopback, too.
+const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+
+const PASSWORD: &str = "sésame, öffne dich";
+const CONTROL: &str = "only me";
+
+/// A line of a configuration that `wwwoffle passwd` makes.
+#[track_caller]
+fn passwd(arguments: &[&str], password: &str) -> String {
+    let place = Daemon::prepare(None);
+    let mut command = place.bare_command();
+    command.arg("passwd").args(arguments);
+    let ran = run(command, Some(format!("{password}\n").as_bytes()));
+    assert_eq!(ran.status, 0, "{ran:?}");
+    ran.out
+}
+
+fn users() -> String {
+    format!("[allowed-connect-users]\n{}", passwd(&["ada"], PASSWORD))
+}
+
+fn control() -> String {
+    format!("[startup]\n{}", passwd(&[], CONTROL))
+}
+
+/// A field with a login, with its line end.
+fn login(field: &str, user: &str, password: &str) -> String {
+    format!("{field}: Basic {}\r\n", BASE64_STANDARD.encode(format!("{user}:{password}")))
+}
+
+fn proxy_login() -> String {
+    login("Proxy-Authorization", "ada", PASSWORD)
+}
+
+fn control_login() -> String {
+    login("Authorization", "whoever", CONTROL)
+}
+
+/// Asks for one of the daemon's own pages as from a server.
+#[track_caller]
+fn page(daemon: &Daemon, method: &str, path: &str, fields: &str) -> Response {
+    let mut client = daemon.client();
+    client.send(format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", daemon.addr()));
+    client.receive(method).whole()
+}
+
+#[track_caller]
+fn connect(client: &mut Client, target: &str, fields: &str) -> Response {
+    client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{fields}\r\n"));
+    let (interim, head) = client.final_head().unwrap();
+    let (status, fields) = (head.status, head.fields.clone());
+    let (body, trailers) = (Vec::new(), head.fields.clone());
+    Response { head, status, fields, body, trailers, interim, whole: Ok(()) }
+}
+
+#[test]
+fn without_its_password_a_user_gets_nothing_and_with_it_everything() {
+    let (daemon, origin) = (Daemon::configured(&users()), Origin::start());
+    let url = origin.url("/secret");
+    origin.say("/secret", Answer::html("for ada"));
+    let mut client = daemon.client();
+    for wrong in [
+        String::new(),
+        login("Proxy-Authorization", "ada", "sesame"),
+        login("Proxy-Authorization", "bob", PASSWORD),
+        login("Proxy-Authorization", "", ""),
+        login("Authorization", "ada", PASSWORD),
+        "Proxy-Authorization: Bearer abc\r\n".to_owned(),
+        proxy_login() + &proxy_login(),
+    ] {
+        let refused = client.get_with(&url, &format!("{AS_PERSON}{wrong}")).whole();
+        assert_eq!(refused.status, 407, "{wrong}");
+        let asked = "Basic realm=\"wwwoffle\", charset=\"UTF-8\"";
+        assert_eq!(refused.field("Proxy-Authenticate"), asked);
+        assert!(refused.shown().contains("user and password"), "{}", refused.shown());
+    }
+    assert_eq!(origin.count("/secret"), 0, "nothing went out");
+    // The connection is as good as before.
+    assert_eq!(client.get_with(&url, &proxy_login()).text(), "for ada");
+    let part = client.get_with(&url, "Sec-Fetch-Dest: image\r\n");
+    assert_eq!((part.status, part.body.len()), (407, 0));
+}
+
+#[test]
+fn a_login_to_the_proxy_goes_no_further() {
+    let (daemon, origin) = (Daemon::configured(&users()), Origin::start());
+    daemon.client().get_with(&origin.url("/a"), &proxy_login()).whole();
+    let post = format!("{}Content-Length: 1\r\n", proxy_login());
+    daemon.ok(&["offline"]);
+    let mut client = daemon.client();
+    client.send(request("POST", &origin.url("/form"), &format!("{AS_PERSON}{post}")) + "x");
+    let asked = client.receive("POST").whole();
+    let confirm = form(&asked.text(), "/refresh-request/");
+    let undone = daemon.submit(&confirm);
+    assert_eq!(undone.status, 401, "its own pages ask for a user, too");
+    let fields = format!("Origin: null\r\n{}", login("Authorization", "ada", PASSWORD));
+    assert_eq!(daemon.submit_as(&confirm, &fields).status, 303);
+    daemon.client().get_with(&origin.url("/b"), &format!("{AS_PERSON}{}", proxy_login()));
+    assert_eq!(daemon.queue().len(), 2);
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    let secret = BASE64_STANDARD.encode(format!("ada:{PASSWORD}"));
+    for path in ["/a", "/b", "/form"] {
+        for asked in origin.asked(path) {
+            assert!(!asked.head.contains(&secret), "{}", asked.head);
+            assert!(!asked.head.to_lowercase().contains("proxy-auth"), "{}", asked.head);
+        }
+    }
+    daemon.settle();
+    for file in crate::harness::files(daemon.spool()) {
+        let bytes = std::fs::read(&file).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(&secret) && !text.contains(PASSWORD), "{}", file.display());
+    }
+    assert!(!daemon.log().contains(&secret) && !daemon.log().contains(PASSWORD));
+}
+
+#[test]
+fn connect_needs_the_password_and_what_is_inside_does_not() {
+    let daemon = Daemon::configured(&users());
+    daemon.ok(&["offline"]);
+    let der = daemon::output(daemon.command(&["ca", "export", "--der"]), None, LIMIT).stdout;
+    for wrong in [String::new(), login("Proxy-Authorization", "ada", "x")] {
+        let refused = connect(&mut daemon.client(), "h.example:443", &wrong);
+        assert_eq!(refused.status, 407, "{wrong}");
+        assert!(refused.field("Proxy-Authenticate").starts_with("Basic "), "{:?}", refused.fields);
+    }
+    let fields = proxy_login();
+    let tls = Tls { authority: &der, alpn: &[b"http/1.1"] };
+    let mut inside =
+        Client::connect_tls_with(daemon.addr(), "h.example:443", "h.example", tls, &fields)
+            .unwrap();
+    assert_eq!(inside.get_path("h.example", "/one", AS_PERSON).status, 504);
+    assert_eq!(inside.get_path("h.example", "/two", AS_PERSON).status, 504);
+    assert_eq!(daemon.queued(), ["https://h.example/one", "https://h.example/two"]);
+}
+
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+
+#[test]
+fn what_is_sent_inside_a_connection_does_not_reach_the_origin() {
+    let authority = Authority::new();
+    let origin = TlsOrigin::start(authority.identity(&["127.0.0.1"]));
+    let daemon = authority.daemon(&users());
+    let der = daemon::output(daemon.command(&["ca", "export", "--der"]), None, LIMIT).stdout;
+    origin.origin.say("/x", Answer::html("x"));
+    let tls = Tls { authority: &der, alpn: &[b"http/1.1"] };
+    let target = origin.addr.to_string();
+    let mut inside =
+        Client::connect_tls_with(daemon.addr(), &target, "127.0.0.1", tls, &proxy_login()).unwrap();
+    assert_eq!(inside.get_path(&target, "/x", &proxy_login()).whole().status, 200);
+    assert_eq!(origin.origin.count("/x"), 1);
+    for asked in origin.origin.asked("/x") {
+        assert!(!asked.head.to_lowercase().contains("proxy-auth"), "{}", asked.head);
+    }
+}
+
+#[test]
+fn curl_logs_in_to_the_proxy() {
+    let (daemon, origin) = (Daemon::configured(&users()), Origin::start());
+    origin.say("/c", Answer::html("for curl"));
+    for (user, want) in [(format!("ada:{PASSWORD}"), "200"), ("ada:x".to_owned(), "407")] {
+        for flag in ["--proxy-basic", "--proxy-anyauth"] {
+            let mut curl = Command::new("curl");
+            curl.args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "--noproxy", "", flag]);
+            curl.arg("--proxy").arg(format!("http://{}", daemon.addr()));
+            let ran = run(
+                {
+                    curl.args(["--proxy-user", &user, &origin.url("/c")]);
+                    curl
+                },
+                None,
+            );
+            assert_eq!(ran.out, want, "{flag} {user} {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn its_own_pages_are_for_users_and_what_sets_a_browser_up_for_everyone() {
+    let daemon = Daemon::configured(&users());
+    for path in ["/proxy.pac", "/wpad.dat", "/ca.pem", "/ca.crt", "/style.css"] {
+        assert_eq!(page(&daemon, "GET", path, "").status, 200, "{path}");
+    }
+    let user = login("Authorization", "ada", PASSWORD);
+    for path in ["/", "/queue/", "/ca", "/api/status", "/api/entries"] {
+        let refused = page(&daemon, "GET", path, "");
+        assert_eq!(refused.status, 401, "{path}");
+        assert!(refused.field("WWW-Authenticate").starts_with("Basic realm=\"wwwoffle\""));
+        assert_eq!(page(&daemon, "GET", path, &user).status, 200, "{path}");
+        // Through the proxy it is the proxy that asks, and either answer will do.
+        let mut client = daemon.client();
+        assert_eq!(client.get(&daemon.own(path)).status, 407, "{path}");
+        assert_eq!(client.get_with(&daemon.own(path), &proxy_login()).status, 200, "{path}");
+        assert_eq!(client.get_with(&daemon.own(path), &user).status, 200, "{path}");
+    }
+    assert_eq!(daemon.status()["mode"], "online", "the socket asks nobody");
+}
+
+#[test]
+fn the_control_password_keeps_everything_shut_that_changes_something() {
+    let (daemon, origin) = (Daemon::configured(&control()), Origin::start());
+    daemon.ok(&["offline"]);
+    daemon.browse(&origin.url("/wanted"));
+    let token = form(&page(&daemon, "GET", "/", "").text(), "/control/online");
+    let token = token.value("token").unwrap().to_owned();
+    let key = daemon.queue()[0]["key"].as_str().unwrap().to_owned();
+    let host = daemon.addr().to_string();
+    let form_type = "Content-Type: application/x-www-form-urlencoded\r\n";
+    let forms = ["online", "autodial", "fetch", "retry", "delete/req", "delete/req-all"]
+        .map(|act| (format!("/control/{act}"), format!("token={token}&key={key}"), form_type));
+    let json = "Content-Type: application/json\r\n";
+    let all = "{\"all\":true}";
+    let calls = [
+        ("mode", "{\"mode\":\"online\"}"),
+        ("queue/retry", all),
+        ("queue/delete", all),
+        ("get", "{\"urls\":[\"http://127.0.0.1:1/\"]}"),
+        ("fetch", "{}"),
+        ("entries/delete", "{\"urls\":[\"http://127.0.0.1:1/\"]}"),
+        ("flush", "{}"),
+        ("stop", "{}"),
+        ("config", "{}"),
+    ]
+    .map(|(call, body)| (format!("/api/{call}"), body.to_owned(), json));
+    let ours = format!("Origin: http://{host}\r\nSec-Fetch-Site: same-origin\r\n");
+    let forged = "Origin: http://evil.example\r\nSec-Fetch-Site: cross-site\r\n".to_owned();
+    let password = control_login();
+    let wrong = login("Authorization", "whoever", "guess");
+    for (path, body, kind) in forms.iter().chain(&calls) {
+        let send = |method: &str, host: &str, fields: &str| {
+            let length = body.len();
+            let mut client = daemon.client();
+            client.send(format!(
+                "{method} {path} HTTP/1.1\r\nHost: {host}\r\nX-Wwwoffle-Token: {token}\r\n{kind}\
+                 Content-Length: {length}\r\n{fields}\r\n{body}"
+            ));
+            client.receive(method).whole()
+        };
+        for (method, host, fields, want) in [
+            ("POST", &*host, &ours, &[401][..]),
+            ("POST", &host, &String::new(), &[401]),
+            ("POST", &host, &forged, &[401, 403]),
+            ("PUT", &host, &ours, &[401]),
+            ("DELETE", &host, &ours, &[401]),
+            ("POST", &host, &format!("{ours}{wrong}"), &[401]),
+            ("POST", &host, &format!("{forged}{password}"), &[403, 404]),
+            ("GET", &host, &format!("{ours}{password}"), &[404, 405]),
+            ("GET", &host, &ours, &[404, 405]),
+            // Not ours: a request to be passed on, which offline goes nowhere.
+            ("POST", "evil.example", &format!("{ours}{password}"), &[504]),
+        ] {
+            let response = send(method, host, fields);
+            assert!(
+                want.contains(&response.status),
+                "{method} {path} {host} {fields} {response:?}"
+            );
+            assert!(
+                response.status != 401
+                    || response.field("WWW-Authenticate").starts_with("Basic realm=\"control\""),
+                "{:?}",
+                response.fields
+            );
+        }
+    }
+    assert_eq!(daemon.status()["mode"], "offline");
+    assert_eq!(daemon.queue().len(), 1, "nothing was changed");
+    // With it all works, and the command line needs none.
+    let online = form(&page(&daemon, "GET", "/", "").text(), "/control/online");
+    assert_eq!(daemon.submit_as(&online, &format!("{ours}{password}")).status, 303);
+    assert_eq!(daemon.status()["mode"], "online");
+    daemon.ok(&["offline"]);
+}
+
+#[test]
+fn the_button_of_a_message_page_needs_no_control_password() {
+    let (daemon, origin) = (Daemon::configured(&control()), Origin::start());
+    daemon.ok(&["offline"]);
+    let told = daemon.browse(&origin.url("/oops"));
+    let undo = form(&told.text(), "/control/delete/");
+    let from_there = format!("Origin: http://{}\r\nSec-Fetch-Site: cross-site\r\n", origin.addr);
+    let guessed = daemon.submit_as(&undo.clone().with("token", "guessed"), &from_there);
+    assert_eq!((guessed.status, daemon.queue().len()), (403, 1));
+    assert_eq!(daemon.submit_as(&undo, &from_there).status, 200);
+    assert!(daemon.queue().is_empty());
+}
+
+#[test]
+fn with_users_too_the_button_is_for_a_user_and_the_queue_for_control() {
+    let config = format!("{}{}", control(), users());
+    let (daemon, origin) = (Daemon::configured(&config), Origin::start());
+    daemon.ok(&["offline"]);
+    let url = origin.url("/oops");
+    let fields = format!("{AS_PERSON}{}", proxy_login());
+    let undo = form(&daemon.client().get_with(&url, &fields).text(), "/control/delete/");
+    let user = login("Authorization", "ada", PASSWORD);
+    let page = page(&daemon, "GET", "/queue/", &user).text();
+    let ours = format!("Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n", daemon.addr());
+    let is_delete = |form: &Form| form.action.ends_with("/control/delete/req");
+    let delete = forms(&page).into_iter().find(is_delete).unwrap();
+    for (form, login, status, realm, left) in [
+        (&delete, "", 401, "wwwoffle", 1),
+        (&delete, &*user, 401, "control", 1),
+        (&undo, "", 401, "wwwoffle", 1),
+        (&undo, &user, 200, "", 0),
+        (&delete, &control_login(), 303, "", 0),
+    ] {
+        let answer = daemon.submit_as(form, &format!("{ours}{login}"));
+        assert_eq!((answer.status, daemon.queue().len()), (status, left), "{form:?} {login}");
+        assert!(answer.field("WWW-Authenticate").contains(realm), "{:?}", answer.fields);
+    }
+}
+
+#[test]
+fn only_machines_that_are_named_are_served() {
+    let config = "[allowed-connect-hosts]\nhosts = [\"!127.0.0.3\", \"127.0.0.0/29\"]\n";
+    let (daemon, origin) = (Daemon::configured(config), Origin::start());
+    origin.say("/m", Answer::html("served"));
+    let from = |last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
+    for (last, want) in [(1, 200), (2, 200), (3, 403), (7, 200), (8, 403), (200, 403)] {
+        for url in [origin.url("/m"), daemon.own("/")] {
+            let mut client = Client::connect_from(from(last), daemon.addr());
+            let got = client.get(&url).whole();
+            assert_eq!(got.status, want, "127.0.0.{last} {url}");
+        }
+    }
+    assert_eq!(origin.count("/m"), 3);
+    assert!(daemon.log().contains("may not use the proxy"), "{}", daemon.log());
+}
+
+#[test]
+fn a_name_is_looked_up_the_way_that_nobody_can_forge() {
+    let config = "[allowed-connect-hosts]\nhosts = [\"localhost\", \"no-such-name.invalid\"]\n";
+    let daemon = Daemon::configured(config);
+    assert_eq!(daemon.page("/").status, 200);
+    let refused = Client::connect_from(OTHER, daemon.addr()).get(&daemon.own("/"));
+    assert_eq!(refused.status, 403);
+    eventually("the names are looked up", || daemon.log().contains("no-such-name.invalid"));
+}
+
+#[test]
+fn guesses_come_to_an_end_and_the_user_does_not_notice() {
+    let (daemon, origin) = (Daemon::configured(&users()), Origin::start());
+    origin.say("/g", Answer::html("mine"));
+    let url = origin.url("/g");
+    let mut user = Client::connect_from(OTHER, daemon.addr());
+    assert_eq!(user.get_with(&url, &proxy_login()).status, 200);
+    let mut guesser = Client::connect_from(OTHER, daemon.addr());
+    let statuses: Vec<_> = (0..40)
+        .map(|guess| {
+            let guess = login("Proxy-Authorization", "ada", &guess.to_string());
+            guesser.get_with(&url, &guess).whole().status
+        })
+        .collect();
+    assert_eq!(statuses[..5], [407; 5]);
+    let looked_at = statuses.iter().filter(|status| **status == 407).count();
+    let sent_away = statuses.iter().filter(|status| **status == 429).count();
+    assert_eq!(looked_at + sent_away, 40, "{statuses:?}");
+    assert!(sent_away >= 20, "{statuses:?}");
+    // Known as right, so it is taken from the same machine while others wait.
+    assert_eq!(user.get_with(&url, &proxy_login()).status, 200);
+    // Another machine is another matter.
+    assert_eq!(daemon.client().get_with(&url, &proxy_login()).status, 200);
+}
+
+#[test]
+fn a_listener_for_others_needs_someone_to_say_who() {
+    let told = |config: &str, arguments: &[&str]| {
+        let place = Daemon::prepare(Some(config));
+        let ran = place.run(arguments);
+        assert_eq!(ran.status, 64, "{config} {ran:?}");
+        for remedy in ["allowed-connect-hosts", "allowed-connect-users", "127.0.0.1"] {
+            assert!(ran.err.contains(remedy), "{}", ran.err);
+        }
+    };
+    told("", &["serve", "--listen", "0.0.0.0:0"]);
+    told("", &["serve", "--listen", "127.0.0.1:0", "--listen", "[::]:0"]);
+    told("[startup]\nlisten = [\"192.0.2.1:8080\"]", &["serve"]);
+    let (config, all) = (users(), SocketAddr::from(([0, 0, 0, 0], 0)));
+    assert!(all.ip().is_unspecified());
+    let mut daemon = Daemon::prepare(Some(&config));
+    daemon.up_at(&all.to_string());
+    let port = daemon.addr().port();
+    let mut client = Client::connect_from(OTHER, SocketAddr::from(([127, 0, 0, 1], port)));
+    assert_eq!(client.get("http://192.0.2.1/").status, 407, "with users anyone may ask");
+}
+
+#[test]
+fn a_password_in_the_file_is_refused_with_the_remedy_and_not_shown() {
+    for config in [
+        "[startup]\npassword = \"hunter2\"\n",
+        "[allowed-connect-users]\nusers = [\"ada:hunter2\"]\n",
+    ] {
+        let ran = Daemon::prepare(Some(config)).run(&["serve"]);
+        assert_eq!(ran.status, 64, "{ran:?}");
+        assert!(ran.err.contains("wwwoffle passwd") && !ran.err.contains("hunter2"), "{ran:?}");
+    }
+}
+
+#[test]
+fn over_tls_and_http_2_the_same_is_asked_for() {
+    let config = format!("{}{}", control(), users());
+    let (daemon, origin) = (Daemon::configured(&config), Origin::start());
+    origin.say("/h2", Answer::html("for ada"));
+    let trust = daemon.page("/ca.crt").body;
+    let own = format!("localhost:{}", daemon.addr().port());
+    let client = Http2::over(TcpStream::connect(daemon.addr()).unwrap(), &own, &trust);
+    let with = |name: &str, user: &str, password: &str| {
+        let field = login(name, user, password);
+        field.trim_end().split_once(": ").map(|(_, value)| value.to_owned()).unwrap()
+    };
+    let proxy = with("Proxy-Authorization", "ada", PASSWORD);
+    let ask = |field: Option<&str>| {
+        let mut request = hyper::Request::get(origin.url("/h2"));
+        if let Some(field) = field {
+            request = request.header("proxy-authorization", field);
+        }
+        client.exchange(request.body(()).unwrap(), None).unwrap()
+    };
+    let refused = ask(None);
+    assert_eq!(refused.status, 407);
+    assert!(refused.field("proxy-authenticate").starts_with("Basic realm=\"wwwoffle\""));
+    assert_eq!(ask(Some(&proxy)).text(), "for ada");
+    for asked in origin.asked("/h2") {
+        assert!(!asked.head.to_lowercase().contains("proxy-auth"), "{}", asked.head);
+    }
+    let connect = |field: Option<&str>| {
+        let mut request = hyper::Request::connect("h.example:25");
+        if let Some(field) = field {
+            request = request.header("proxy-authorization", field);
+        }
+        client.exchange(request.body(()).unwrap(), None).unwrap().status
+    };
+    assert_eq!((connect(None), connect(Some(&proxy))), (407, 403), "that port is blocked");
+    // Its own pages are those of a server here.
+    assert_eq!(client.get("/queue/", &[]).status, 401);
+    let user = with("Authorization", "ada", PASSWORD);
+    assert_eq!(client.get("/queue/", &[("authorization", &user)]).status, 200);
+    let commands = with("Authorization", "", CONTROL);
+    assert_eq!(client.get("/queue/", &[("authorization", &commands)]).status, 200);
+    let mode = |field: &str| {
+        let page = client.get("/", &[("authorization", &user)]).text();
+        let token = form(&page, "/control/offline").value("token").unwrap().to_owned();
+        let fields = [
+            ("authorization", field),
+            ("x-wwwoffle-token", &token),
+            ("content-type", "application/json"),
+        ];
+        client.ask("POST", "/api/mode", &fields, Some(b"{\"mode\":\"offline\"}")).status
+    };
+    assert_eq!((mode(&user), mode(&commands)), (401, 200));
+    assert_eq!(daemon.status()["mode"], "offline");
+}

@@ -1,0 +1,162 @@
+//! Browsers on HTTPS sites through the proxy: with all parts online, and the same offline.
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::browser::{FURNISHED, browser, dom_trusting, dom_with, furnish, look};
+use crate::harness::websocket;
+use crate::harness::{Answer, Firefox, Speaks, Stage, heavy};
+
+/// How long a browser may take to start and say what it has to.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// How a browser comes to trust our authority.
+#[derive(Debug)]
+enum Browser {
+    /// Chromium, told of one key on its command line.
+    ByKey(PathBuf),
+    /// Chromium, whose user's database of certificates has the authority.
+    ByDatabase(PathBuf),
+    /// Firefox, whose profile has it.
+    Firefox,
+}
+
+/// Those that are here, and what the site they visit speaks.
+fn browsers() -> Vec<(Browser, Speaks)> {
+    let mut all = Vec::new();
+    if let Some(program) = browser() {
+        all.push((Browser::ByKey(program.clone()), Speaks::Http1));
+        all.push((Browser::ByDatabase(program), Speaks::Http2));
+    }
+    if Firefox::is_here() {
+        all.extend([(Browser::Firefox, Speaks::Http1), (Browser::Firefox, Speaks::Http2)]);
+    }
+    all
+}
+
+impl Browser {
+    /// What a page has become once all of `texts` are in it, in a profile of its own: nothing is there
+    /// from the visit before.
+    #[track_caller]
+    fn shown(&self, stage: &Stage, url: &str, texts: &[&str]) -> String {
+        let dom = match self {
+            Self::ByKey(program) => {
+                let shown = stage.daemon.ok(&["ca", "show"]);
+                let key = shown.lines().find_map(|line| line.strip_prefix("public key")).unwrap();
+                let option = format!("--ignore-certificate-errors-spki-list={}", key.trim());
+                dom_with(program, &stage.daemon, &[option], url)
+            }
+            Self::ByDatabase(program) => dom_trusting(program, &stage.daemon, &stage.trust, url),
+            Self::Firefox => {
+                let mut firefox = Firefox::start(&stage.daemon, Some(&stage.trust));
+                firefox.open(url).unwrap();
+                return firefox.until(texts);
+            }
+        };
+        for text in texts {
+            assert!(dom.contains(text), "{text:?} in {self:?}:\n{dom}");
+        }
+        dom
+    }
+
+    /// Looks at a page, until what this gives is dropped.
+    #[track_caller]
+    fn looking(&self, stage: &Stage, url: &str) -> Box<dyn Any> {
+        match self {
+            Self::ByKey(program) | Self::ByDatabase(program) => {
+                Box::new(look(program, &stage.daemon, &stage.trust, url))
+            }
+            Self::Firefox => {
+                let mut firefox = Firefox::start(&stage.daemon, Some(&stage.trust));
+                firefox.open(url).unwrap();
+                Box::new(firefox)
+            }
+        }
+    }
+
+    /// What it shows when it has not been told to trust anybody.
+    fn without_trust(&self, stage: &Stage, url: &str) -> String {
+        match self {
+            Self::ByKey(program) | Self::ByDatabase(program) => {
+                dom_with(program, &stage.daemon, &[], url)
+            }
+            Self::Firefox => {
+                let mut firefox = Firefox::start(&stage.daemon, None);
+                let said = firefox.open(url).unwrap_err();
+                assert!(said.contains("insecure certificate"), "{said}");
+                firefox.html()
+            }
+        }
+    }
+}
+
+#[test]
+fn browsers_show_a_secure_page_online_and_offline() {
+    let _alone = heavy();
+    for (browser, speaks) in browsers() {
+        let mut stage = Stage::speaking(speaks);
+        furnish(&stage.site.origin);
+        let url = stage.site.url("/shop/");
+        let online = browser.shown(&stage, &url, &FURNISHED);
+        let spoken = if speaks == Speaks::Http1 { &b"http/1.1"[..] } else { b"h2" };
+        assert_eq!(stage.site.named()[0].1.as_deref(), Some(spoken), "{browser:?}");
+        stage.go_offline();
+        assert_eq!(browser.shown(&stage, &url, &FURNISHED), online, "{browser:?} offline");
+        if speaks == Speaks::Http1 {
+            // From here on it is the same again, whatever the site spoke.
+            continue;
+        }
+        let missing = stage.site.url("/missing/");
+        browser.shown(&stage, &missing, &["/missing/", "queue/"]);
+        assert_eq!(stage.daemon.queued_by_browser(), [missing], "{browser:?}");
+        // Without that trust a browser gets no further than its own warning, and is remembered.
+        let untrusting = browser.without_trust(&stage, &url);
+        assert!(!untrusting.contains("script ran"), "{browser:?}: {untrusting}");
+        let said = stage.daemon.log().contains("does not take our certificate");
+        assert!(said, "{browser:?} is remembered");
+    }
+}
+
+#[test]
+fn browsers_talk_by_websocket() {
+    let _alone = heavy();
+    // Where Chromium's trust is from makes no difference here.
+    for (browser, speaks) in browsers() {
+        if matches!(browser, Browser::ByKey(_)) {
+            continue;
+        }
+        let stage = Stage::speaking(speaks);
+        let page = "<!DOCTYPE html><title>Chat</title><script>\
+            const chat = new WebSocket('wss://' + location.host + '/chat'), said = [];\
+            chat.binaryType = 'arraybuffer';\
+            const big = 'x'.repeat(100000);\
+            chat.onopen = () => { chat.send('ahoy'); chat.send(new Uint8Array([1, 2, 255]));\
+                chat.send(big) };\
+            chat.onmessage = event => { const data = event.data;\
+                said.push(data === big ? 'big' : typeof data == 'string' ? data :\
+                    [...new Uint8Array(data)].join());\
+                if (said.length == 3) chat.close(1000, 'enough') };\
+            chat.onclose = event => fetch('/say', { method: 'POST', body:\
+                said.join(' ') + ' end ' + event.code + ' ' + event.wasClean });\
+            </script>";
+        let origin = &stage.site.origin;
+        origin.say("/", Answer::html(page));
+        origin.on("/chat", websocket::echo);
+        let (say, said) = mpsc::channel();
+        origin.on("/say", move |exchange| {
+            let _ = say.send(String::from_utf8_lossy(exchange.body()?).into_owned());
+            exchange.answer(&Answer::new(204, "", ""))
+        });
+        let looking = browser.looking(&stage, &stage.site.url("/"));
+        let said = said.recv_timeout(LIMIT).unwrap_or_else(|_| panic!("{browser:?} says nothing"));
+        assert_eq!(said, "ahoy 1,2,255 big end 1000 true", "{browser:?}");
+        drop(looking);
+        let asked = origin.asked("/chat");
+        assert_eq!(asked.len(), 1, "{browser:?}");
+        let via = asked[0].fields.get("Via").unwrap();
+        assert!(via.starts_with("2.0 "), "{browser:?} used its connection of HTTP/2: {via}");
+        assert!(!stage.daemon.ok(&["ls"]).contains("/chat"), "{browser:?}: nothing of it is kept");
+    }
+}

@@ -1,0 +1,339 @@
+//! HTTP/2 towards origins: kept, served and counted like HTTP/1.1, over one connection.
+
+use crate::harness::http2_front::CAME_OVER;
+use crate::harness::wire::Framing;
+use crate::harness::{
+    After, Answer, Authority, Daemon, Manners, Speaks, TlsOrigin, eventually, heavy, site,
+};
+
+const HTTP2: Manners =
+    Manners { speaks: Speaks::Http2, hangs_up: false, old: false, wants_client: false };
+
+fn start() -> (Daemon, TlsOrigin) {
+    start_with(HTTP2, "")
+}
+
+fn start_with(manners: Manners, config: &str) -> (Daemon, TlsOrigin) {
+    let authority = Authority::new();
+    let identity = authority.identity(&["localhost", "127.0.0.1"]);
+    let origin = TlsOrigin::with_manners(identity, manners);
+    (authority.daemon(config), origin)
+}
+
+#[test]
+fn many_pages_come_over_one_connection_and_are_there_offline() {
+    let (daemon, mut origin) = start();
+    let paths: Vec<String> = (0..40).map(|number| format!("/page/{number}.html")).collect();
+    let urls: Vec<String> = paths.iter().map(|path| origin.url_at("localhost", path)).collect();
+    // All at once: one dials, the others wait for it.
+    std::thread::scope(|scope| {
+        for url in &urls {
+            scope.spawn(|| assert_eq!(daemon.get(url).status, 200));
+        }
+    });
+    daemon.settle();
+    assert_eq!(origin.handshakes(), 1);
+    assert_eq!(origin.named(), [(Some("localhost".to_owned()), Some(b"h2".to_vec()))]);
+    let host = format!("localhost:{}", origin.addr.port());
+    for seen in origin.origin.seen() {
+        assert_eq!(seen.fields.get(CAME_OVER), Some("h2"));
+        assert_eq!(seen.fields.all("Host"), [&host]);
+        assert!(!seen.fields.has("Connection"));
+    }
+    origin.stop();
+    daemon.ok(&["offline"]);
+    for (url, path) in urls.iter().zip(&paths) {
+        let page = daemon.get(url);
+        assert!(page.body == site::answer(path).unwrap().body, "{path}");
+        assert!(page.field("Cache-Status").contains("hit"), "{:?}", page.fields);
+    }
+}
+
+#[test]
+fn an_origin_without_http2_is_asked_over_http1() {
+    let (daemon, origin) = start_with(Manners::default(), "");
+    std::thread::scope(|scope| {
+        for number in 0..12 {
+            let url = origin.url(&format!("/page/{number}.html"));
+            scope.spawn(|| assert_eq!(daemon.get(&{ url }).status, 200));
+        }
+    });
+    assert!(origin.named().iter().all(|(_, protocol)| protocol.as_deref() == Some(b"http/1.1")));
+}
+
+#[test]
+fn both_versions_are_kept_alike() {
+    let authority = Authority::new();
+    let daemon = authority.daemon("");
+    let kept = [HTTP2, Manners::default()].map(|manners| {
+        let origin = TlsOrigin::with_manners(authority.identity(&["127.0.0.1"]), manners);
+        let answer = Answer::html("alike").field("X-Some-Thing", "1");
+        origin.origin.say("/p", answer);
+        origin.origin.say("/odd", Answer::html("odd").with_status(299));
+        origin.origin.say("/sum", Answer::html("sum").trailer("X-Sum", "3"));
+        ["/p", "/odd", "/sum"].map(|path| {
+            let url = origin.url(path);
+            let got = daemon.get(&url);
+            daemon.settle();
+            let via = if manners.speaks == Speaks::Http2 { "2.0 " } else { "1.1 " };
+            assert!(got.field("Via").starts_with(via), "{:?}", got.fields);
+            let kept = daemon.ok(&["cat", "--headers", &url]);
+            let lines = kept.lines().filter(|line| !line.starts_with("Date: "));
+            lines.collect::<Vec<_>>().join("\n")
+        })
+    });
+    assert_eq!(kept[0], kept[1]);
+}
+
+#[test]
+fn forms_pass_whole() {
+    let (daemon, origin) = start();
+    origin.origin.on("/form", |exchange| {
+        let body = exchange.body()?.to_vec();
+        exchange.answer(&Answer::new(200, "application/octet-stream", body))
+    });
+    let body = site::noise(1, 5 * 1024 * 1024);
+    for chunked in [false, true] {
+        let mut client = daemon.client();
+        let framing = if chunked {
+            "Transfer-Encoding: chunked".to_owned()
+        } else {
+            format!("Content-Length: {}", body.len())
+        };
+        client.send(format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\n{framing}\r\n\r\n",
+            origin.url("/form"),
+            origin.addr
+        ));
+        if chunked {
+            client.send(format!("{:x}\r\n", body.len()));
+        }
+        client.send(&body);
+        if chunked {
+            client.send("\r\n0\r\n\r\n");
+        }
+        let answer = client.receive("POST").whole();
+        assert_eq!(answer.status, 200);
+        assert!(answer.body == body, "{chunked}");
+    }
+    assert_eq!(origin.handshakes(), 1);
+}
+
+#[test]
+fn interim_answers_pass() {
+    let (daemon, origin) = start();
+    origin.origin.on("/hints", |exchange| {
+        exchange.send("HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n")?;
+        exchange.answer(&Answer::html("hinted"))
+    });
+    let mut client = daemon.client();
+    client.ask(&origin.url("/hints"), "");
+    let (interims, head) = client.final_head().unwrap();
+    assert_eq!(head.status, 200);
+    assert_eq!(interims.len(), 1, "{interims:?}");
+    assert_eq!(interims[0].status, 103);
+    assert_eq!(interims[0].fields.get("Link"), Some("</a.css>; rel=preload"));
+}
+
+#[test]
+fn an_answer_cut_short_is_never_kept_whole() {
+    let (daemon, origin) = start();
+    origin.origin.on("/short", |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it")?;
+        Ok(After::Close)
+    });
+    origin.origin.on("/chunks", |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")?;
+        Ok(After::Close)
+    });
+    for path in ["/short", "/chunks"] {
+        let mut client = daemon.client();
+        client.ask(&origin.url(path), "");
+        // A reset that comes together with the head takes the head with it: then it is a page of ours.
+        match client.try_receive("GET") {
+            Ok(answer) => {
+                assert!(answer.status == 502 || answer.whole.is_err(), "{path}: {answer:?}");
+            }
+            Err(error) => drop(error),
+        }
+        daemon.settle();
+        assert!(!daemon.ok(&["ls"]).contains(&origin.url(path)), "{path}");
+    }
+    // The connection is none the worse.
+    assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
+    assert_eq!(origin.handshakes(), 1);
+}
+
+#[test]
+fn an_upgrade_goes_over_http1_beside_it() {
+    let (daemon, origin) = start();
+    assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
+    origin.origin.on("/upgrade", |exchange| {
+        exchange.send("HTTP/1.1 101 Said\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n")?;
+        let said = exchange
+            .reader
+            .exactly(5)
+            .map_err(|broken| std::io::Error::other(format!("{broken:?}")))?;
+        exchange.send(said)?;
+        Ok(After::Close)
+    });
+    let mut client = daemon.client();
+    client.ask(&origin.url("/upgrade"), "Connection: upgrade\r\nUpgrade: echo\r\n");
+    let (_, head) = client.final_head().unwrap();
+    assert_eq!(head.status, 101);
+    client.send("hello");
+    assert_eq!(client.reader.exactly(5).unwrap(), b"hello");
+    let protocols: Vec<_> = origin.named().into_iter().filter_map(|(_, named)| named).collect();
+    assert_eq!(protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
+}
+
+#[test]
+fn no_more_streams_than_the_origin_takes() {
+    let (daemon, origin) = start_with(Manners { speaks: Speaks::FewStreams(3), ..HTTP2 }, "");
+    std::thread::scope(|scope| {
+        for number in 0..30 {
+            let url = origin.url(&format!("/page/{number}.html"));
+            scope.spawn(|| assert_eq!(daemon.get(&{ url }).status, 200));
+        }
+    });
+    assert!(origin.streams.most_at_once() <= 3, "{}", origin.streams.most_at_once());
+    assert_eq!(origin.handshakes(), 1);
+}
+
+#[test]
+fn two_hundred_of_the_queue_are_fetched_over_one_connection() {
+    let config = "[fetch-options]\nat-once = 50\nper-host = 50\n";
+    let (daemon, origin) = start_with(HTTP2, config);
+    daemon.ok(&["offline"]);
+    let urls: Vec<String> =
+        (0..200).map(|number| origin.url(&format!("/page/{number}.html"))).collect();
+    for url in &urls {
+        daemon.browse(url);
+    }
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    assert!(daemon.queue().is_empty(), "{:?}", daemon.queue());
+    assert_eq!(origin.handshakes(), 1);
+    assert_eq!(origin.origin.seen().len(), 200);
+}
+
+#[test]
+fn going_offline_closes_the_connection_and_nothing_goes_out() {
+    let (daemon, origin) = start();
+    assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
+    daemon.settle();
+    let files = daemon.open_files();
+    daemon.ok(&["offline"]);
+    eventually("the connection is closed", || daemon.open_files() < files);
+    let asked = origin.origin.seen().len();
+    assert_eq!(daemon.get(&origin.url("/page/3.html")).status, 504);
+    assert_eq!((origin.origin.seen().len(), origin.handshakes()), (asked, 1));
+    daemon.ok(&["online"]);
+    assert_eq!(daemon.get(&origin.url("/page/3.html")).status, 200);
+    assert_eq!(origin.handshakes(), 2);
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_connection_that_nobody_uses() {
+    let (mut daemon, origin) = start();
+    assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
+    let began = std::time::Instant::now();
+    assert!(daemon.down().success());
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[test]
+fn an_origin_that_wants_a_certificate_is_told_of() {
+    let (daemon, origin) =
+        start_with(Manners { wants_client: true, ..HTTP2 }, "[fetch-options]\nattempts = 1\n");
+    let page = daemon.browse(&origin.url("/p"));
+    assert_eq!(page.status, 502);
+    assert!(page.text().contains("it wants a certificate of the client"), "{}", page.text());
+}
+
+/// Bytes of the bodies whose memory is measured.
+const LARGE: u64 = 64 << 20;
+
+/// The most memory the daemon may ever have had meanwhile, in KiB.
+const MEMORY: u64 = 60 * 1024;
+
+#[test]
+fn large_bodies_pass_both_ways_in_little_memory() {
+    let _alone = heavy();
+    let (daemon, origin) = start();
+    let mut check = site::Check::new();
+    let mut client = daemon.client();
+    client.ask(&origin.url(&format!("/big/{LARGE}")), "");
+    let answer = client.try_stream("GET", |piece| check.take(piece)).unwrap();
+    assert!(answer.whole.is_ok(), "{:?}", answer.whole);
+    assert_eq!((check.seen, check.wrong), (LARGE, None));
+
+    origin.origin.on("/take", |exchange| {
+        let framing = exchange.seen.fields.framing(Framing::Length(0));
+        let mut length = 0;
+        let read = exchange.reader.body(framing, |piece| length += piece.len());
+        read.map_err(|broken| std::io::Error::other(format!("{broken:?}")))?;
+        let said = format!("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{length:8}");
+        exchange.send(said)?;
+        Ok(After::Keep)
+    });
+    let mut client = daemon.client();
+    client.send(format!(
+        "PUT {} HTTP/1.1\r\nHost: {}\r\nContent-Length: {LARGE}\r\n\r\n",
+        origin.url("/take"),
+        origin.addr
+    ));
+    let piece = site::noise(7, 1 << 20);
+    for _ in 0..LARGE >> 20 {
+        client.send(&piece);
+    }
+    assert_eq!(client.receive("PUT").whole().text(), LARGE.to_string());
+    assert_eq!(origin.handshakes(), 1);
+    let memory = daemon.peak_kib();
+    eprintln!("{LARGE} bytes each way over HTTP/2: {memory} KiB at most");
+    assert!(memory < MEMORY, "{memory} KiB");
+}
+
+#[test]
+fn a_client_that_stops_reading_stops_no_other() {
+    let _alone = heavy();
+    let (daemon, origin) = start();
+    // Parts of a page are passed and not kept, so these go at the client's pace.
+    let stuck: Vec<_> = (0..8)
+        .map(|_| {
+            let mut client = daemon.client();
+            client.ask(&origin.url(&format!("/big/{LARGE}")), "Range: bytes=0-\r\n");
+            client
+        })
+        .collect();
+    eventually("all are under way", || origin.origin.active() == stuck.len());
+    for number in 0..20 {
+        let path = format!("/page/{number}.html");
+        let page = daemon.get(&origin.url(&path));
+        assert!(page.body == site::answer(&path).unwrap().body, "{path}");
+    }
+    assert!(daemon.peak_kib() < MEMORY, "{} KiB", daemon.peak_kib());
+    drop(stuck);
+    eventually("what nobody reads is given up", || origin.origin.active() == 0);
+    assert_eq!(origin.handshakes(), 1);
+}
+
+#[test]
+fn a_form_whose_sender_left_is_given_up() {
+    let (daemon, origin) = start();
+    origin.origin.on("/form", |exchange| {
+        exchange.body()?;
+        exchange.answer(&Answer::html("whole"))
+    });
+    let mut client = daemon.client();
+    client.send(format!(
+        "PUT {} HTTP/1.1\r\nHost: {}\r\nContent-Length: 100\r\n\r\nhalf of it",
+        origin.url("/form"),
+        origin.addr
+    ));
+    eventually("it is under way", || origin.origin.active() == 1);
+    drop(client);
+    eventually("it is given up", || origin.origin.active() == 0);
+    assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
+    assert_eq!(origin.handshakes(), 1);
+}

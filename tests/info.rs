@@ -1,0 +1,145 @@
+//! What is known of a kept page: the page `/info/`, the API and the command line.
+
+use crate::harness::form::encode;
+use crate::harness::{Answer, Authority, Daemon, Identity, Origin, TlsOrigin};
+
+/// The page about a URL, as text.
+fn about(daemon: &Daemon, url: &str) -> String {
+    let page = daemon.page(&format!("/info/?{}", encode(url)));
+    assert_eq!(page.status, 200, "{}", page.text());
+    page.shown()
+}
+
+#[track_caller]
+fn has(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word:?} is said:\n{text}");
+    }
+}
+
+#[test]
+fn a_kept_page_is_told_with_its_certificates_also_offline() {
+    let authority = Authority::new();
+    let identity = authority.identity_with_root(&["127.0.0.1", "www.example.org"]);
+    let sha256 = identity.sha256();
+    let colons = wwwoffle::certificates::with_colons(&sha256);
+    let origin = TlsOrigin::start(identity);
+    let answer = Answer::html("<p>kept</p>")
+        .field("Set-Cookie", "id=hunter2")
+        .field("X-Odd", "<script>alert(1)</script>");
+    origin.origin.say("/p", answer);
+    let url = origin.url("/p");
+    let daemon = authority.daemon("");
+    let mut client = daemon.client();
+    client.get_with(&url, "Cookie: a=hunter2\r\nX-Mine: yes\r\n");
+    daemon.settle();
+    let words: &[&str] = &[
+        "What is kept",
+        "text/html",
+        "TLSv1.3",
+        "TLS_AES_",
+        &colons,
+        "127.0.0.1",
+        "www.example.org",
+        "CN=Root of a test",
+        "x-odd",
+        "<script>alert(1)</script>",
+        "x-mine",
+        "set-cookie",
+        "not shown",
+    ];
+    for mode in ["online", "offline"] {
+        daemon.ok(&[mode]);
+        let text = about(&daemon, &url);
+        has(&text, words);
+        assert!(!text.contains("hunter2"), "{text}");
+        let raw = daemon.page(&format!("/info/?{}", encode(&url))).text();
+        assert!(!raw.contains("<script"), "{raw}");
+        assert_eq!(daemon.page(&format!("/info/?url={}", encode(&url))).shown(), text);
+
+        let told = daemon.api("GET", &format!("/api/info?url={}", encode(&url)), "");
+        assert_eq!(told.status, 200);
+        let told: serde_json::Value = serde_json::from_str(&told.text()).unwrap();
+        let kept = &told["kept"];
+        assert_eq!((&told["url"], &kept["status"]), (&url.as_str().into(), &200.into()));
+        let connection = &kept["connection"];
+        assert_eq!(connection["version"], "TLSv1.3");
+        assert_eq!(connection["by_fingerprint"], false);
+        let chain = connection["chain"]["certificates"].as_array().unwrap();
+        assert_eq!(chain.len(), 2);
+        assert_eq!(chain[0]["sha256"], sha256.as_str());
+        assert_eq!(chain[1]["subject"], "CN=Root of a test");
+
+        let json = daemon.ok(&["info", "--json", &url]);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), told);
+        let plain = daemon.ok(&["info", &url]);
+        has(&plain, &["status      200", &sha256, "signed by CN=Root of a test", "(not shown)"]);
+        assert!(!plain.contains("hunter2"), "{plain}");
+    }
+    assert_eq!(origin.origin.count("/p"), 1, "it is only looked at");
+}
+
+#[test]
+fn a_page_that_came_in_clear_or_is_not_kept_is_told_as_such() {
+    let (origin, daemon) = (Origin::start(), Daemon::start());
+    let (kept, missing) = (origin.url("/page/1.html"), origin.url("/missing"));
+    daemon.get(&kept);
+    daemon.settle();
+    has(&about(&daemon, &kept), &["Plain HTTP", "What is kept"]);
+    has(&about(&daemon, &missing), &["Nothing of it is kept"]);
+    let told = daemon.run(&["info", &missing]);
+    assert_eq!(told.status, 1, "{told:?}");
+    assert!(told.out.contains("nothing of it is kept"), "{told:?}");
+    assert!(origin.count("/missing") == 0 && daemon.queue().is_empty());
+    for (path, status) in [
+        ("/info/", 400),
+        ("/info/?http://a:99999/", 400),
+        ("/api/info", 400),
+        ("/api/info?url=", 400),
+    ] {
+        assert_eq!(daemon.page(path).status, status, "{path}");
+    }
+    // Nothing is told under a foreign name.
+    let mut client = daemon.client();
+    client.send("GET /info/?http://a.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    assert_ne!(client.receive("GET").status, 200);
+    let mut client = daemon.client();
+    client.send(
+        "POST /info/?http://a.example/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+    );
+    assert_ne!(client.receive("POST").status, 200);
+}
+
+#[test]
+fn a_revalidated_page_keeps_what_was_recorded() {
+    let authority = Authority::new();
+    let identity = authority.identity(&["127.0.0.1"]);
+    let sha256 = identity.sha256();
+    let origin = TlsOrigin::start(identity);
+    let answer = Answer::html("x").field("Cache-Control", "no-cache").field("ETag", "\"1\"");
+    origin.origin.say("/p", answer);
+    let url = origin.url("/p");
+    let daemon = authority.daemon("");
+    daemon.get(&url);
+    daemon.settle();
+    let before = daemon.ok(&["info", "--json", &url]);
+    assert!(before.contains(&sha256), "{before}");
+    daemon.get(&url);
+    daemon.settle();
+    assert_eq!(daemon.ok(&["info", "--json", &url]), before);
+}
+
+#[test]
+fn a_page_over_an_allowed_certificate_says_so() {
+    let identity = Identity::self_signed(&["127.0.0.1"], false);
+    let sha256 = identity.sha256();
+    let origin = TlsOrigin::start(identity);
+    let host = origin.addr;
+    let daemon = Daemon::configured(&format!(
+        "[https]\nallowed-certificates = [{{ host = \"{host}\", sha256 = \"{sha256}\" }}]\n"
+    ));
+    let url = origin.url("/page/1.html");
+    daemon.get(&url);
+    daemon.settle();
+    has(&about(&daemon, &url), &["allowed by its fingerprint", "itself"]);
+}
