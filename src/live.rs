@@ -25,6 +25,7 @@ use wwwoffle_config::{
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::log;
+use crate::upstream::Limits;
 
 /// How often it is looked whether a file has changed. A change counts once nothing has changed any
 /// more from one look to the next: an editor may be in the middle of writing.
@@ -234,6 +235,12 @@ impl Daemon {
         if is_new("options", "log-level") {
             log::set_level(self.config().options.log_level);
         }
+        let config = self.config();
+        let options = &config.options;
+        let (dns_timeout, connect_timeout) = (options.dns_timeout, options.connect_timeout);
+        self.upstream.set_limits(Limits::of(options), dns_timeout, connect_timeout);
+        // More may be fetched at once than before.
+        self.fetcher.nudge();
         if !applied.options.is_empty() {
             info!(options = %Names(&applied.options), "the configuration has changed");
         }

@@ -1,6 +1,7 @@
 //! The configuration changed while the daemon runs, and without one.
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -170,6 +171,17 @@ fn the_log_follows_at_once() {
         daemon.get("http://b.test/");
         daemon.log().contains("DEBUG")
     });
+}
+
+#[test]
+fn waiting_for_origins_follows_at_once() {
+    // It takes connections and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let daemon = Daemon::configured(TEXT);
+    // At first it would wait for a minute, longer than the client here does.
+    daemon.ok(&["config", "set", "options.head-timeout", "100ms"]);
+    let answer = daemon.get(&format!("http://{}/", silent.local_addr().unwrap()));
+    assert_eq!(answer.status, 504, "{}", answer.text());
 }
 
 #[test]

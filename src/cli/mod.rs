@@ -3,6 +3,7 @@
 
 mod args;
 mod authority;
+mod browse;
 mod config;
 mod control;
 pub mod environment;
@@ -12,8 +13,10 @@ mod files;
 mod info;
 mod list;
 mod passwd;
+mod programs;
 mod progress;
 mod settings;
+mod trust;
 mod url;
 mod verbs;
 
