@@ -47,9 +47,9 @@ const EXAMPLE_INTRODUCTION: &str = r#"# The configuration of wwwoffle: every opt
 #
 # An option with "rules" can differ from URL to URL. A rule stands after its section:
 #
-#     [[offline-options.for]]
+#     [[proxy.for]]
 #     url = ["*://*.example.org/*", "!*://news.example.org/*"]
-#     confirm-requests = true
+#     proxy = "proxy.example.org:3128"
 #
 # Written from config/src/schema.rs by `UPDATE=1 cargo test -p wwwoffle-config`.
 "#;
