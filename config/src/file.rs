@@ -14,7 +14,8 @@ use crate::{
 };
 use std::{
     fmt, fs,
-    io::{self, Read},
+    io::{self, Read, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -87,13 +88,31 @@ fn from_either(bytes: Vec<u8>) -> String {
         .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect())
 }
 
-/// Why a file gave no text.
+/// Writes a file that is not there yet, for its owner alone.
+#[expect(clippy::disallowed_methods, reason = "this is the one file that makes any")]
+pub(crate) fn write_new(file: &Path, text: &str) -> Result<(), FileError> {
+    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let mut made = made.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => FileError::Exists,
+        _ => FileError::Unwritable(error),
+    })?;
+    let written = made.write_all(text.as_bytes()).and_then(|()| made.sync_all());
+    written.map_err(|error| {
+        // A part of a configuration is none.
+        let _removed = fs::remove_file(file);
+        FileError::Unwritable(error)
+    })
+}
+
+/// Why a file gave no text, or took none.
 #[derive(Debug)]
 pub(crate) enum FileError {
     Io(io::Error),
     NotRegular,
     TooLarge { limit: u64 },
     NotText { line: usize },
+    Exists,
+    Unwritable(io::Error),
 }
 
 impl FileError {
@@ -111,6 +130,8 @@ impl fmt::Display for FileError {
             Self::Io(error) => write!(f, "cannot be read: {error}"),
             Self::NotRegular => write!(f, "not a regular file"),
             Self::TooLarge { limit } => write!(f, "larger than {limit} bytes, the most allowed"),
+            Self::Exists => write!(f, "is there already"),
+            Self::Unwritable(error) => write!(f, "cannot be written: {error}"),
             Self::NotText { line } => write!(f, "not UTF-8, first in line {line}"),
         }
     }

@@ -11,7 +11,7 @@ mod values;
 
 use crate::{
     error::{Fault, Faults, Kind},
-    file::{read_classic, read_classic_list},
+    file::{read_classic, read_classic_list, write_new},
     schema::Config,
     spec::UrlSpec,
 };
@@ -109,6 +109,17 @@ impl Imported {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Writes it to `file`, which must not be there yet. It is for its owner alone, as it may have
+    /// the password of another proxy in it.
+    ///
+    /// # Errors
+    ///
+    /// When it is there, or cannot be written.
+    pub fn save(&self, file: &Path) -> Result<(), Faults> {
+        write_new(file, &self.text)
+            .map_err(|error| Fault::new(&file.into(), None, Kind::File(error)).into())
     }
 
     /// What is not in it, in the order of the file.
