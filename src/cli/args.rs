@@ -161,6 +161,21 @@ pub(crate) enum ConfigVerb {
         #[arg(value_name = "SECTION.KEY")]
         option: Option<String>,
     },
+    /// Tell what every option is for a URL, with the file and line that say so.
+    Explain {
+        /// The URL, in any spelling; nothing is asked of it.
+        #[arg(value_name = "URL")]
+        url: String,
+    },
+    /// Write a configuration of WWWOFFLE 2.9 anew; what has no counterpart is told, and kept as a comment.
+    Import {
+        /// Where to write it: a file that is not there yet. Without it, to standard output.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// The old file; the files that its sections name are looked for beside it.
+        #[arg(value_name = "OLD.conf")]
+        file: PathBuf,
+    },
     /// Give an option a value.
     Set {
         /// Which option, such as options.log-level.
@@ -376,6 +391,7 @@ mod tests {
             "rm http://a/",
             "hash http://a/ b",
             "url --localhost a,b --http-port 1 --https-port 2 --localnet *.lan,!www.lan",
+            "config explain http://a/",
             "config get",
             "config get --json",
             "config get options.log-level",

@@ -13,11 +13,12 @@ use rustix::{
 
 use super::{
     Terminal,
-    args::Verb,
+    args::{ConfigVerb, Verb},
     authority, browse, config,
     control::{Control, misunderstood},
+    explain,
     failure::Failure,
-    files, info, list, passwd,
+    files, import, info, list, passwd,
     progress::Progress,
     settings::Settings,
     url,
@@ -58,6 +59,12 @@ pub(crate) fn run(
         Verb::Status { json } => status(&settings.control()?, json, terminal),
         Verb::Queue { json } => queue(&settings.control()?, json, terminal),
         Verb::Rm { urls } => remove(&settings.control()?, urls, terminal),
+        Verb::Config { verb: ConfigVerb::Explain { url } } => {
+            explain::run(&url, settings, terminal)
+        }
+        Verb::Config { verb: ConfigVerb::Import { output, file } } => {
+            import::run(&file, output.as_deref(), terminal)
+        }
         Verb::Config { verb } => config::run(verb, settings, terminal),
         Verb::Ca { verb } => authority::run(verb, settings, terminal),
         Verb::Browse(typed) => browse::run(&typed, settings, terminal),
