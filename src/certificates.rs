@@ -249,7 +249,7 @@ mod tests {
             usize::try_from(state >> 33).unwrap() % bound.max(1)
         };
         let mut bytes = der.to_vec();
-        for _ in 0..1 + below(4) {
+        for _ in 0..=below(4) {
             let at = below(bytes.len());
             if bytes.is_empty() {
                 break;
