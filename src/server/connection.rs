@@ -28,7 +28,7 @@ use crate::tls::leaf::HTTP_2;
 const MAX_REQUEST_HEAD: usize = 1024 * 1024 + 64 * 1024;
 
 /// The most fields a request may have.
-const MAX_REQUEST_FIELDS: usize = 256;
+pub(super) const MAX_REQUEST_FIELDS: usize = 256;
 
 /// Whose connection it is, and what it is for.
 #[derive(Clone, Debug)]
