@@ -1,7 +1,7 @@
 //! Certificates of origins that are allowed one by one, whatever else speaks against them.
 
 use crate::{
-    reader::{Given, Source},
+    source::{Given, Source},
     value::{Value, elements},
 };
 use toml_edit::InlineTable;
@@ -119,6 +119,10 @@ An array of tables `{ host = \"old.example:8443\", sha256 = \"64 hex digits\" }`
 that is not 443, and the SHA-256 fingerprint of the one certificate that is accepted there, with colons or
 without.";
     const EXPECTED: &'static str = "an array of hosts with fingerprints, such as [{ host = \"old.example\", sha256 = \"64 hex digits\" }]";
+
+    fn json() -> String {
+        r#"{"type": "array", "items": {"type": "object"}}"#.to_owned()
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         elements(given, source, Self::EXPECTED, read_one).map(Self)

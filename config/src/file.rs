@@ -66,6 +66,11 @@ pub(crate) fn read_list(file: &Path) -> Result<String, FileError> {
     read(file, MAX_LIST)
 }
 
+/// Reads a file that a section includes.
+pub(crate) fn read_included(file: &Path) -> Result<String, FileError> {
+    read(file, MAX_CONFIG)
+}
+
 /// Why a file gave no text.
 #[derive(Debug)]
 pub(crate) enum FileError {

@@ -137,6 +137,12 @@ pub(crate) enum ConfigVerb {
         #[arg(value_name = "SECTION.KEY")]
         option: Option<String>,
     },
+    /// Tell what every option is for a URL, with the file and line that say so.
+    Explain {
+        /// The URL, in any spelling; nothing is asked of it.
+        #[arg(value_name = "URL")]
+        url: String,
+    },
     /// Give an option a value.
     Set {
         /// Which option, such as options.log-level.
@@ -314,6 +320,7 @@ mod tests {
             "rm http://a/",
             "hash http://a/ b",
             "url --localhost a,b --http-port 1 --https-port 2 --localnet *.lan,!www.lan",
+            "config explain http://a/",
             "config get",
             "config get --json",
             "config get options.log-level",

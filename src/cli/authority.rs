@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(renewed.status, ExitStatus::Done, "{}", renewed.err);
         assert!(renewed.err.contains("next start"), "{}", renewed.err);
         assert_ne!(run(&["export"]).out, made.pem());
-        for ran in [shown, renewed, run(&["export"])] {
+        for ran in [&shown, &renewed, &run(&["export"])] {
             assert!(!ran.out.contains("PRIVATE") && !ran.err.contains("PRIVATE"));
         }
     }

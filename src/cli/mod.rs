@@ -6,6 +6,7 @@ mod authority;
 mod config;
 mod control;
 pub mod environment;
+mod explain;
 mod failure;
 mod files;
 mod info;

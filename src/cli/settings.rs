@@ -56,7 +56,8 @@ impl Settings<'_> {
         Ok(config.local_host.names.at(port, None))
     }
 
-    fn config(&self) -> Result<Config, Failure> {
+    /// The configuration, whole.
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
         let found = Config::find(&self.lookup());
         found.map(|(config, _)| config).map_err(|faults| refused(&faults))
     }

@@ -13,9 +13,10 @@ use rustix::{
 
 use super::{
     Terminal,
-    args::Verb,
+    args::{ConfigVerb, Verb},
     authority, config,
     control::{Control, misunderstood},
+    explain,
     failure::Failure,
     files, info, list, passwd,
     progress::Progress,
@@ -58,6 +59,9 @@ pub(crate) fn run(
         Verb::Status { json } => status(&settings.control()?, json, terminal),
         Verb::Queue { json } => queue(&settings.control()?, json, terminal),
         Verb::Rm { urls } => remove(&settings.control()?, urls, terminal),
+        Verb::Config { verb: ConfigVerb::Explain { url } } => {
+            explain::run(&url, settings, terminal)
+        }
         Verb::Config { verb } => config::run(verb, settings, terminal),
         Verb::Ca { verb } => authority::run(verb, settings, terminal),
         Verb::Stop => stop(&settings.control()?, terminal),
