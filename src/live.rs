@@ -215,7 +215,8 @@ impl Daemon {
         drop(state);
         let versions = file.versions()?.into_iter().map(|version| {
             // One that is gone by now changes nothing.
-            let changed = version.text().map_or_else(|_| Vec::new(), |old| changes(&text.text, &old));
+            let changed =
+                version.text().map_or_else(|_| Vec::new(), |old| changes(&text.text, &old));
             (version, changed)
         });
         let versions = versions.collect();

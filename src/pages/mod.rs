@@ -12,6 +12,7 @@
 
 pub mod authority;
 pub mod certificates;
+pub mod configuration;
 pub mod confirm;
 pub mod form;
 pub mod guard;
