@@ -18,7 +18,9 @@
 )]
 
 mod access;
+mod authority;
 mod bad;
+mod browse;
 mod browser;
 mod certificates;
 mod cli;

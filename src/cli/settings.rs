@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use wwwoffle_config::{Config, Environment, Faults, Loaded, Lookup, load};
 use wwwoffle_url::LocalHost;
 
-use super::{ServeOptions, args::Serve, control::Control, failure::Failure};
+use super::{ServeOptions, args::Serve, control::Control, failure::Failure, programs};
 use crate::exit::ExitStatus;
 use crate::live::Live;
 
@@ -47,6 +47,29 @@ impl Settings<'_> {
             Some(spool) => Ok(spool.clone()),
             None => self.spool_of(&self.config()?),
         }
+    }
+
+    /// The domains that a new authority is limited to.
+    pub(crate) fn name_constraints(&self) -> Result<Vec<String>, Failure> {
+        Ok(self.config()?.https.name_constraints.as_slice().to_vec())
+    }
+
+    /// A command of this program as it is typed, for the same configuration and spool.
+    pub(crate) fn command(&self, verb: &str) -> String {
+        let mut line = String::from("wwwoffle");
+        for (option, value) in [("--config", &self.config_file), ("--spool", &self.spool)] {
+            if let Some(value) = value {
+                line = format!("{line} {option} {}", programs::quoted(&value.to_string_lossy()));
+            }
+        }
+        format!("{line} {verb}")
+    }
+
+    /// Where the program called `name` is, as a shell finds it.
+    pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
+        let path = self.environment.path.clone().unwrap_or_default();
+        let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        programs::find(name, directories.iter().map(PathBuf::as_path))
     }
 
     /// The names and ports of the proxy, which are part of what a canonical URL is.

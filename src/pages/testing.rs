@@ -63,7 +63,7 @@ const KNOWN: &[&str] = &[
     "html", "head", "title", "style", "body", "header", "nav", "span", "b", "a", "bdi", "main",
     "h1", "h2", "p", "ul", "ol", "li", "dl", "dt", "dd", "form", "button", "section", "div",
     "time", "code", "progress", "footer", "label", "select", "option", "textarea", "fieldset",
-    "legend",
+    "legend", "svg", "path",
 ];
 /// Attributes our pages use, likewise.
 const ATTRIBUTES: &[&str] = &[
@@ -93,6 +93,9 @@ const ATTRIBUTES: &[&str] = &[
     "autocomplete",
     "spellcheck",
     "inputmode",
+    "viewBox",
+    "fill",
+    "d",
 ];
 
 /// Reads the page tag by tag as a browser would, and fails when it is not well formed or when a

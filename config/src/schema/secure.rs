@@ -2,6 +2,7 @@
 
 use crate::{
     certificates::AllowedCertificates,
+    domains::Domains,
     specset::UrlSpecSet,
     values::{authorities::ExtraAuthorities, ports::PortRanges},
 };
@@ -29,5 +30,7 @@ section! {
         "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
         /// Certificates of origins that are accepted though something is wrong with them, one by one.
         "allowed-certificates" => allowed_certificates: AllowedCertificates = "[]", Live;
+        /// What our certificate authority is limited to when it is made or renewed: it is good for these domains and nothing else, and all other HTTPS passes unread.
+        "name-constraints" => name_constraints: Domains = "[]", Restart;
     }
 }
