@@ -74,6 +74,21 @@ pub struct Done {
     pub applied: Applied,
 }
 
+/// The file, and how it differs from what is in force.
+#[derive(Debug)]
+pub struct Standing {
+    /// The text as the file has it now.
+    pub text: ConfigText,
+    /// The text in force.
+    pub in_force: String,
+    /// What is wrong with the file, which is why it is not in force.
+    pub faults: Option<Faults>,
+    /// Options that differ from what the daemon started with, and are read only then.
+    pub restart: Vec<OptionChange>,
+    /// The versions before, the oldest first, with what putting each back would change.
+    pub versions: Vec<(Version, Vec<OptionChange>)>,
+}
+
 /// A change of the file, as [`Daemon::change_config`] makes it.
 #[derive(Clone, Debug)]
 pub enum Change {
@@ -177,6 +192,35 @@ impl Daemon {
     pub async fn config_versions(self: &Arc<Self>) -> Result<Vec<Version>, ChangeError> {
         let file = self.live.file();
         blocking(move || file.versions()).await
+    }
+
+    /// The file, and how it differs from what is in force.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub async fn config_standing(self: &Arc<Self>) -> Result<Standing, ChangeError> {
+        let daemon = Arc::clone(self);
+        blocking(move || daemon.standing_now()).await
+    }
+
+    fn standing_now(&self) -> Result<Standing, ChangeError> {
+        let state = self.live.state();
+        let file = self.live.file();
+        let text = file.read()?;
+        let faults = Config::parse(&text.text, file.path()).err();
+        let mut restart = changes(&state.first, &state.text);
+        restart.retain(|change| change.effect == Effect::Restart);
+        let in_force = state.text.clone();
+        drop(state);
+        let versions = file.versions()?.into_iter().map(|version| {
+            // One that is gone by now changes nothing.
+            let changed =
+                version.text().map_or_else(|_| Vec::new(), |old| changes(&text.text, &old));
+            (version, changed)
+        });
+        let versions = versions.collect();
+        Ok(Standing { text, in_force, faults, restart, versions })
     }
 
     fn reload_now(&self) -> Result<Applied, Faults> {

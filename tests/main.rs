@@ -25,6 +25,7 @@ mod browser;
 mod certificates;
 mod cli;
 mod config;
+mod configuration;
 mod connections;
 mod crash;
 mod disk;
