@@ -104,12 +104,7 @@ impl Daemon {
         let options = &config.options;
         let dialer = Dialer::new(mode.clone(), options.dns_timeout, options.connect_timeout);
         let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
-        let limits = Limits {
-            head_timeout: options.head_timeout,
-            socket_timeout: options.socket_timeout,
-            idle_timeout: options.idle_timeout,
-            per_origin: options.connections_per_host.get(),
-        };
+        let limits = Limits::of(options);
         let (templates, faults) = Templates::new(templates);
         for fault in faults {
             warn!(%fault, "a template of yours is not used");

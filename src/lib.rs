@@ -19,6 +19,7 @@ pub mod own;
 pub mod pages;
 pub mod proxy;
 pub mod server;
+pub mod small_file;
 pub mod store;
 pub mod tls;
 pub mod tls_provider;

@@ -25,6 +25,7 @@ use wwwoffle_config::{
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::log;
+use crate::upstream::Limits;
 
 /// How often it is looked whether a file has changed. A change counts once nothing has changed any
 /// more from one look to the next: an editor may be in the middle of writing.
@@ -71,6 +72,21 @@ pub struct Done {
     pub edited: Option<Edited>,
     /// What it changed.
     pub applied: Applied,
+}
+
+/// The file, and how it differs from what is in force.
+#[derive(Debug)]
+pub struct Standing {
+    /// The text as the file has it now.
+    pub text: ConfigText,
+    /// The text in force.
+    pub in_force: String,
+    /// What is wrong with the file, which is why it is not in force.
+    pub faults: Option<Faults>,
+    /// Options that differ from what the daemon started with, and are read only then.
+    pub restart: Vec<OptionChange>,
+    /// The versions before, the oldest first, with what putting each back would change.
+    pub versions: Vec<(Version, Vec<OptionChange>)>,
 }
 
 /// A change of the file, as [`Daemon::change_config`] makes it.
@@ -178,6 +194,35 @@ impl Daemon {
         blocking(move || file.versions()).await
     }
 
+    /// The file, and how it differs from what is in force.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub async fn config_standing(self: &Arc<Self>) -> Result<Standing, ChangeError> {
+        let daemon = Arc::clone(self);
+        blocking(move || daemon.standing_now()).await
+    }
+
+    fn standing_now(&self) -> Result<Standing, ChangeError> {
+        let state = self.live.state();
+        let file = self.live.file();
+        let text = file.read()?;
+        let faults = Config::parse(&text.text, file.path()).err();
+        let mut restart = changes(&state.first, &state.text);
+        restart.retain(|change| change.effect == Effect::Restart);
+        let in_force = state.text.clone();
+        drop(state);
+        let versions = file.versions()?.into_iter().map(|version| {
+            // One that is gone by now changes nothing.
+            let changed =
+                version.text().map_or_else(|_| Vec::new(), |old| changes(&text.text, &old));
+            (version, changed)
+        });
+        let versions = versions.collect();
+        Ok(Standing { text, in_force, faults, restart, versions })
+    }
+
     fn reload_now(&self) -> Result<Applied, Faults> {
         let mut state = self.live.state();
         let (loaded, watch) = load(&self.live.lookup);
@@ -234,6 +279,12 @@ impl Daemon {
         if is_new("options", "log-level") {
             log::set_level(self.config().options.log_level);
         }
+        let config = self.config();
+        let options = &config.options;
+        let (dns_timeout, connect_timeout) = (options.dns_timeout, options.connect_timeout);
+        self.upstream.set_limits(Limits::of(options), dns_timeout, connect_timeout);
+        // More may be fetched at once than before.
+        self.fetcher.nudge();
         if !applied.options.is_empty() {
             info!(options = %Names(&applied.options), "the configuration has changed");
         }

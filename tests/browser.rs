@@ -118,13 +118,30 @@ pub(crate) fn dom_trusting(program: &Path, daemon: &Daemon, trust: &Trust, url: 
     String::from_utf8(chromium.open(&["--dump-dom".into()], url)).unwrap()
 }
 
+/// What a page has become for a person with this home directory.
+pub(crate) fn dom_at_home(program: &Path, daemon: &Daemon, home: &Path, url: &str) -> String {
+    let mut chromium = Chromium::new(program, daemon);
+    chromium.command.env("HOME", home);
+    String::from_utf8(chromium.open(&["--dump-dom".into()], url)).unwrap()
+}
+
 /// A screenshot; its width and height are in the file's own head.
 fn picture(program: &Path, daemon: &Daemon, url: &str, name: &str, size: (u32, u32)) -> Vec<u8> {
+    picture_with(program, daemon, &[], url, name, size)
+}
+
+/// A screenshot of a browser with more options.
+pub(crate) fn picture_with(
+    program: &Path,
+    daemon: &Daemon,
+    options: &[String],
+    url: &str,
+    name: &str,
+    size: (u32, u32),
+) -> Vec<u8> {
     let file = pictures().join(name);
-    let options = [
-        format!("--screenshot={}", file.display()),
-        format!("--window-size={},{}", size.0, size.1),
-    ];
+    let size = format!("--window-size={},{}", size.0, size.1);
+    let options = [&[format!("--screenshot={}", file.display()), size], options].concat();
     Chromium::new(program, daemon).open(&options, url);
     let bytes = std::fs::read(&file).unwrap();
     assert!(bytes.starts_with(b"\x89PNG"), "{name} is a picture");

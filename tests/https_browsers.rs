@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::browser::{FURNISHED, browser, dom_trusting, dom_with, furnish, look};
 use crate::harness::websocket;
-use crate::harness::{Answer, Firefox, Stage, heavy};
+use crate::harness::{Answer, Firefox, Speaks, Stage, heavy};
 
 /// How long a browser may take to start and say what it has to.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -23,14 +23,15 @@ enum Browser {
     Firefox,
 }
 
-/// Those that are here.
-fn browsers() -> Vec<Browser> {
+/// Those that are here, and what the site they visit speaks.
+fn browsers() -> Vec<(Browser, Speaks)> {
     let mut all = Vec::new();
     if let Some(program) = browser() {
-        all.extend([Browser::ByKey(program.clone()), Browser::ByDatabase(program)]);
+        all.push((Browser::ByKey(program.clone()), Speaks::Http1));
+        all.push((Browser::ByDatabase(program), Speaks::Http2));
     }
     if Firefox::is_here() {
-        all.push(Browser::Firefox);
+        all.extend([(Browser::Firefox, Speaks::Http1), (Browser::Firefox, Speaks::Http2)]);
     }
     all
 }
@@ -94,15 +95,17 @@ impl Browser {
 #[test]
 fn browsers_show_a_secure_page_online_and_offline() {
     let _alone = heavy();
-    for browser in browsers() {
-        let mut stage = Stage::set();
+    for (browser, speaks) in browsers() {
+        let mut stage = Stage::speaking(speaks);
         furnish(&stage.site.origin);
         let url = stage.site.url("/shop/");
         let online = browser.shown(&stage, &url, &FURNISHED);
+        let spoken = if speaks == Speaks::Http1 { &b"http/1.1"[..] } else { b"h2" };
+        assert_eq!(stage.site.named()[0].1.as_deref(), Some(spoken), "{browser:?}");
         stage.go_offline();
         assert_eq!(browser.shown(&stage, &url, &FURNISHED), online, "{browser:?} offline");
-        if matches!(browser, Browser::ByKey(_)) {
-            // From here on both are one.
+        if speaks == Speaks::Http1 {
+            // From here on it is the same again, whatever the site spoke.
             continue;
         }
         let missing = stage.site.url("/missing/");
@@ -120,8 +123,11 @@ fn browsers_show_a_secure_page_online_and_offline() {
 fn browsers_talk_by_websocket() {
     let _alone = heavy();
     // Where Chromium's trust is from makes no difference here.
-    for browser in browsers().into_iter().skip_while(|one| matches!(one, Browser::ByKey(_))) {
-        let stage = Stage::set();
+    for (browser, speaks) in browsers() {
+        if matches!(browser, Browser::ByKey(_)) {
+            continue;
+        }
+        let stage = Stage::speaking(speaks);
         let page = "<!DOCTYPE html><title>Chat</title><script>\
             const chat = new WebSocket('wss://' + location.host + '/chat'), said = [];\
             chat.binaryType = 'arraybuffer';\

@@ -9,10 +9,16 @@ use sha2::{Digest, Sha256};
 use crate::harness::daemon::run;
 use crate::harness::secure::script;
 use crate::harness::tools::{plain, python_with, tool};
-use crate::harness::{Answer, Daemon, Forward, Stage, Trust, heavy, site};
+use crate::harness::{Answer, Daemon, Forward, Speaks, Stage, Trust, heavy, site};
 
 /// What a client that offers HTTP/2 first is answered in.
 const BEST: &str = "2";
+
+/// Bytes of the download whose memory is measured.
+const LARGE: u64 = 200 * 1024 * 1024;
+
+/// What the sites speak.
+const ORIGINS: [Speaks; 2] = [Speaks::Http1, Speaks::Http2];
 
 /// The most memory that the daemon may ever have had, in KiB.
 const MEMORY: u64 = 40 * 1024;
@@ -85,8 +91,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 #[test]
 fn pages_are_kept_and_there_offline_for_every_client() {
     let kinds = [Kind::Curl, Kind::Curl8("1.1"), Kind::Curl8("2"), Kind::Python];
-    for kind in kinds {
-        let mut stage = Stage::set();
+    for (kind, speaks) in kinds.into_iter().flat_map(|kind| ORIGINS.map(|speaks| (kind, speaks))) {
+        let mut stage = Stage::speaking(speaks);
         let text = "<!DOCTYPE html><title>Secure</title><p>kept over TLS";
         stage.site.origin.say("/text", Answer::html(text).chunked());
         stage.site.origin.say("/end", Answer::html(text).until_close());
@@ -103,7 +109,7 @@ fn pages_are_kept_and_there_offline_for_every_client() {
                     paths.iter().map(|path| stage.site.url_at(host, path)).collect();
                 let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
                 let Some(got) = kind.digests(&stage, &urls) else { break };
-                assert_eq!(got, want, "{kind:?} {mode} {host}");
+                assert_eq!(got, want, "{kind:?} {speaks:?} {mode} {host}");
             }
             stage.go_offline();
         }
@@ -161,28 +167,29 @@ fn what_openssl_asks_for_is_what_it_gets() {
 #[test]
 fn a_large_download_passes_in_little_memory() {
     let _alone = heavy();
-    let stage = Stage::set();
-    let length = 200 * 1024 * 1024;
-    let path = format!("/big/{length}");
-    let before = stage.daemon.peak_kib();
-    for mode in ["online", "offline"] {
-        stage.daemon.ok(&[mode]);
-        let (file, proxy) = (stage.daemon.home().join("download"), stage.proxy());
-        let mut curl = plain(Command::new("curl"));
-        curl.args(["-sS", "--fail", "--noproxy", "", "-x", &proxy, "--cacert", stage.trust.file()]);
-        curl.arg("-o").arg(&file).arg(stage.site.url(&path));
-        let ran = run(curl, None);
-        assert_eq!(ran.status, 0, "{mode}: {ran:?}");
-        let (mut check, mut bytes) = (site::Check::new(), vec![0; 1 << 16]);
-        let mut file = std::fs::File::open(&file).unwrap();
-        while let read @ 1.. = file.read(&mut bytes).unwrap() {
-            check.take(&bytes[..read]);
+    for (speaks, option) in ORIGINS.into_iter().zip(["--http1.1", "--http2"]) {
+        let stage = Stage::speaking(speaks);
+        let path = format!("/big/{LARGE}");
+        let before = stage.daemon.peak_kib();
+        for mode in ["online", "offline"] {
+            stage.daemon.ok(&[mode]);
+            let (file, proxy) = (stage.daemon.home().join("download"), stage.proxy());
+            let mut curl = plain(Command::new("curl"));
+            curl.args(["-sS", "--fail", "--noproxy", "", "-x", &proxy, option, "--cacert"]);
+            curl.arg(stage.trust.file()).arg("-o").arg(&file).arg(stage.site.url(&path));
+            let ran = run(curl, None);
+            assert_eq!(ran.status, 0, "{option} {mode}: {ran:?}");
+            let (mut check, mut bytes) = (site::Check::new(), vec![0; 1 << 16]);
+            let mut file = std::fs::File::open(&file).unwrap();
+            while let read @ 1.. = file.read(&mut bytes).unwrap() {
+                check.take(&bytes[..read]);
+            }
+            assert_eq!((check.seen, check.wrong), (LARGE, None), "{option} {mode}");
+            let peak = stage.daemon.peak_kib();
+            eprintln!("200 MiB {option} {mode}: {peak} KiB at most, {before} KiB before");
+            assert!(peak < MEMORY, "{option} {mode}: {peak} KiB");
+            stage.daemon.settle();
         }
-        assert_eq!((check.seen, check.wrong), (length, None), "{mode}");
-        let peak = stage.daemon.peak_kib();
-        eprintln!("200 MiB by https {mode}: {peak} KiB at most, {before} KiB before");
-        assert!(peak < MEMORY, "{mode}: {peak} KiB");
-        stage.daemon.settle();
+        assert_eq!(stage.site.origin.count(&path), 1, "{option}");
     }
-    assert_eq!(stage.site.origin.count(&path), 1);
 }

@@ -18,11 +18,14 @@
 )]
 
 mod access;
+mod authority;
 mod bad;
+mod browse;
 mod browser;
 mod certificates;
 mod cli;
 mod config;
+mod configuration;
 mod connections;
 mod crash;
 mod disk;

@@ -440,3 +440,23 @@ fn the_queue_takes_no_answer_from_a_client() {
         daemon.api("POST", "/api/queue/delete", "{\"all\":true}");
     }
 }
+
+#[test]
+fn a_wish_for_https_passes_and_makes_no_second_entry() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let answer = Answer::html("plain").field("Vary", "Upgrade-Insecure-Requests");
+    origin.say("/wish", answer.field("Strict-Transport-Security", "max-age=60"));
+    let url = origin.url("/wish");
+    let wish = "Upgrade-Insecure-Requests: 1\r\n";
+    let response = daemon.client().get_with(&url, wish).whole();
+    assert_eq!((response.status, response.text().as_str()), (200, "plain"));
+    assert_eq!(origin.asked("/wish")[0].fields.get("Upgrade-Insecure-Requests"), Some("1"));
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for fields in [wish, ""] {
+        assert_eq!(daemon.client().get_with(&url, fields).whole().text(), "plain", "{fields:?}");
+    }
+    assert_eq!(daemon.ok(&["ls"]).lines().count(), 1);
+    // Our own pages ask for nothing of the kind.
+    assert!(!daemon.page("/").fields.has("Strict-Transport-Security"));
+}

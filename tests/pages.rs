@@ -197,6 +197,10 @@ fn the_api_on_the_port_asks_for_the_token() {
     assert_eq!(value, serde_json::json!({"mode": "offline", "was": "online"}));
     let status = daemon.page("/api/status");
     assert_eq!((status.status, status.field("Content-Type")), (200, "application/json"));
+    let schema = daemon.page("/api/config/schema");
+    assert_eq!((schema.status, schema.field("Content-Type")), (200, "application/json"));
+    let schema: serde_json::Value = serde_json::from_slice(&schema.body).unwrap();
+    assert!(schema["properties"]["dont-get"]["properties"]["urls"].is_object());
 }
 
 #[test]

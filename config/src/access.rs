@@ -5,9 +5,9 @@
 //! for which somebody has to ask beforehand ([`Names`]), and a name with a `*` is no use at all.
 
 use crate::{
-    reader::{Given, Source},
     schema::Config,
-    value::{Value, elements},
+    source::{Given, Source},
+    value::{STRINGS, Value, elements},
     wildcard::Wildcard,
 };
 use ipnet::IpNet;
@@ -125,6 +125,10 @@ decides. A name stands for the addresses that it was last looked up to have, whi
 minute and not while offline; so it cannot have a `*` or `!`. Addresses are safer.";
     const EXPECTED: &'static str =
         "an array of addresses, networks and names, such as [\"192.168.0.0/16\", \"fd00::/8\"]";
+
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let entries = elements(given, source, Self::EXPECTED, |one, source| {

@@ -1,12 +1,15 @@
-//! What the schema says, told to people: `docs/options.md` and `wwwoffle.conf.example`.
+//! What the schema says, told to people: `docs/options.md`, `docs/guide/from-2.9.md` and
+//! `wwwoffle.conf.example`.
 
-use crate::schema::{Effect, OptionInfo, SECTIONS, Section};
+use crate::{
+    former::{FORMER, Former, Now},
+    schema::{Effect, OptionInfo, SECTIONS, Section},
+};
 
 /// Column at which comments of the example are wrapped.
 const WIDTH: usize = 100;
 
-const OPTIONS_INTRODUCTION: &str = "\
-# Options
+const OPTIONS_INTRODUCTION: &str = r#"# Options
 
 <!-- Written from config/src/schema.rs by `UPDATE=1 cargo test -p wwwoffle-config`. -->
 
@@ -15,18 +18,76 @@ the one that `$WWWOFFLE_CONFIG` names, else `wwwoffle/wwwoffle.conf` in the XDG 
 directory (`$XDG_CONFIG_HOME`, or `~/.config`), else `/etc/wwwoffle/wwwoffle.conf`. Without any file
 every option has its default. `wwwoffle.conf.example` holds every option, to copy and change.
 
-The daemon reads the file when it starts, and again when it or a list that it names has changed, on
+An option that rules may set can differ from URL to URL. A rule stands after its section and says for which
+URLs it holds, as a URL-SPECIFICATION or an array of them, in which the first that matches decides. For
+each option the first rule that holds for a URL and sets it decides; where none does, it is what the section
+itself says:
+
+```toml
+[offline-options]
+confirm-requests = true
+
+[[offline-options.for]]
+url = ["*://*.example.org/*", "!*://news.example.org/*"]
+confirm-requests = false
+```
+
+`include = "more.toml"` in a section, or an array of such names, takes further options and rules of that section
+from files, which hold them as the section would, without its header. What the section itself sets comes
+first, and so do its rules. A file is found from the directory of the one that names it, and can include more.
+
+The daemon reads the file when it starts, and again when it or a file that it names has changed, on
 SIGHUP, and when it is told to. It uses a file only when nothing in it is wrong. Otherwise every fault
 is told, each with its line: at the start the daemon ends with exit status 64, later the configuration
 before stays in force. What is read only when the daemon starts says so below.
-";
+"#;
 
-const EXAMPLE_INTRODUCTION: &str = "\
-# The configuration of wwwoffle: every option, its default commented out. Copy this to
+const EXAMPLE_INTRODUCTION: &str = r#"# The configuration of wwwoffle: every option, its default commented out. Copy this to
 # ~/.config/wwwoffle/wwwoffle.conf and change what you need. docs/options.md says more on each type.
 #
+# An option with "rules" can differ from URL to URL. A rule stands after its section:
+#
+#     [[proxy.for]]
+#     url = ["*://*.example.org/*", "!*://news.example.org/*"]
+#     proxy = "proxy.example.org:3128"
+#
 # Written from config/src/schema.rs by `UPDATE=1 cargo test -p wwwoffle-config`.
-";
+"#;
+
+const FORMER_INTRODUCTION: &str = r#"# From WWWOFFLE 2.9
+
+<!-- Written from config/src/former.rs by `UPDATE=1 cargo test -p wwwoffle-config`. -->
+
+`wwwoffle config import OLD.conf --output wwwoffle.conf` writes an old file anew, with its comments and with the
+files of sections that it names. It tells each line that has no counterpart, with the reason, and leaves it in the
+new file as a comment. Passwords do not come along: `wwwoffle passwd` makes new ones.
+
+The configuration is TOML now. Sections have the names they had, in small letters with dashes, and so have most
+options. What differs in general:
+
+- A value has quotes and a unit: `socket-timeout = "2m"`. In ages, months are `mo` and minutes `min`; sizes say
+  `kB`, `MB` or `GiB`.
+- `none` is `""`, `yes` is `true`, and an age of -1 is `"never"`.
+- `<URL-SPECIFICATION> option = value` is a rule, which stands after its section:
+
+  ```toml
+  [[online-options.for]]
+  url = "*://*.news.example/*"
+  request-changed = "1h"
+  ```
+
+  As before, the first that matches decides. A rule can have several URL-SPECIFICATIONs and set several options.
+- A list is an array: `urls = ["*://ads.example/*", { file = "more.txt" }]`. `!` and `~` are what they were.
+- `http://www.example.org:8000` without a slash means every page there; 2.9 took it for the name of a host.
+- `[file]` in place of a section is `include = "file.toml"` in it.
+- The options for requests online differ from HTTP's own rules only where they are set: by default a page is asked for
+  again when it is stale by those rules.
+
+| section | option | now |
+|---|---|---|
+"#;
+
+pub use crate::json::json_schema;
 
 /// The reference of all options, in Markdown.
 #[must_use]
@@ -41,6 +102,26 @@ pub fn options_markdown() -> String {
         }
     }
     format!("{OPTIONS_INTRODUCTION}{sections}\n## Types\n{types}")
+}
+
+/// The page "From WWWOFFLE 2.9": what has become of each option, in Markdown.
+#[must_use]
+pub fn former_markdown() -> String {
+    let row = |former: &Former| {
+        let key = if former.key.is_empty() { "(entries)" } else { former.key };
+        let link =
+            |section: &str, key: &str| format!("[`[{section}]`](../options.md#{section}) `{key}`");
+        let now = match former.now {
+            Now::Is { section, key } => link(section, key),
+            Now::Gone { reason, instead: None } => format!("— {reason}"),
+            Now::Gone { reason, instead: Some((section, key)) } => {
+                format!("{} — {reason}", link(section, key))
+            }
+        };
+        format!("| {} | {key} | {now} |\n", former.section)
+    };
+    let rows: String = FORMER.iter().map(row).collect();
+    format!("{FORMER_INTRODUCTION}{rows}")
 }
 
 fn type_markdown(option: &OptionInfo) -> String {
@@ -61,9 +142,11 @@ fn option_markdown(option: &OptionInfo) -> String {
     let effect = match option.effect {
         Effect::Restart => "\n- Read only when the daemon starts",
         Effect::Live => "",
+        Effect::Later => "\n- Read and checked; has no effect yet",
     };
+    let rules = if option.rules { "\n- Rules may set it" } else { "" };
     format!(
-        "\n### {}\n\n{sentence}\n\n- Type: [{kind}](#type-{anchor})\n- Default: `{default}`{effect}\n",
+        "\n### {}\n\n{sentence}\n\n- Type: [{kind}](#type-{anchor})\n- Default: `{default}`{rules}{effect}\n",
         option.key
     )
 }
@@ -81,7 +164,9 @@ fn section_example(section: &Section) -> String {
 }
 
 fn option_example(option: &OptionInfo) -> String {
-    let told = format!("{} ({})", option.sentence.trim(), option.kind);
+    let rules = if option.rules { "; rules" } else { "" };
+    let later = if option.effect == Effect::Later { "; no effect yet" } else { "" };
+    let told = format!("{} ({}{rules}{later})", option.sentence.trim(), option.kind);
     format!("\n{}#{} = {}\n", comment(&told), option.key, option.default)
 }
 

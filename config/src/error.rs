@@ -1,6 +1,8 @@
 //! What is wrong with a configuration, and where.
 
-use crate::{access::NobodySaid, file::FileError, spec::ParseSpecError};
+use crate::{
+    access::NobodySaid, file::FileError, spec::ParseSpecError, values::hosts::ParseHostSpecError,
+};
 use std::{error, fmt, path::Path, sync::Arc};
 
 /// Faults told of one configuration. More would only scroll the first ones away.
@@ -39,6 +41,14 @@ pub(crate) enum Kind {
     NotAValue { option: &'static str, kind: &'static str },
     BadValue { option: &'static str, expected: &'static str, found: String, because: String },
     BadLine { found: String, because: ParseSpecError },
+    BadHostsLine { found: String },
+    BadHost { found: String, because: ParseHostSpecError },
+    BadInclude { found: String, because: String },
+    NotRules { section: &'static str },
+    NotInRule { section: &'static str, option: &'static str },
+    EmptyRule { section: &'static str },
+    RuleWithoutUrl,
+    RuleForNothing,
     Open(NobodySaid),
 }
 
@@ -96,6 +106,13 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// What is wrong, without the place.
+    pub(crate) fn message(&self) -> String {
+        self.kind.to_string()
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.file.display())?;
@@ -141,6 +158,30 @@ impl fmt::Display for Kind {
             Self::Open(nobody_said) => write!(f, "{nobody_said}"),
             Self::BadLine { found, because } => {
                 write!(f, "takes one URL-SPECIFICATION to a line, not {found:?}: {because}")
+            }
+            Self::BadHostsLine { found } => {
+                write!(f, "takes an address and names to a line, not {found:?}")
+            }
+            Self::BadHost { found, because } => {
+                write!(f, "takes one host to a line, not {found:?}: {because}")
+            }
+            Self::BadInclude { found, because } => {
+                write!(f, "{found:?} cannot be included: {because}")
+            }
+            Self::NotRules { section } => {
+                write!(f, "\"for\" is a list of rules: write [[{section}.for]] before each")
+            }
+            Self::NotInRule { section, option } => {
+                write!(f, "{option:?} is the same for all URLs: set it in [{section}]")
+            }
+            Self::EmptyRule { section } => {
+                write!(f, "a rule sets at least one option of [{section}]")
+            }
+            Self::RuleWithoutUrl => {
+                write!(f, "a rule says for which URLs it holds: url = \"*://*.example.org/*\"")
+            }
+            Self::RuleForNothing => {
+                write!(f, "a rule of \"!\" alone holds for no URL; add what it excepts from")
             }
         }
     }

@@ -36,46 +36,76 @@
 //! ```
 
 mod access;
-mod authorities;
 mod certificates;
 mod changes;
+mod classic;
 pub mod describe;
+mod domains;
 pub mod edit;
 mod error;
+mod explain;
+mod field;
 mod file;
+mod former;
+mod index;
+mod json;
+mod list;
 mod lookup;
 mod nearest;
 mod noise;
+mod origin;
+mod parts;
 mod passed;
 mod password;
-mod ports;
+mod place;
 mod reader;
-mod rules;
+mod rule;
 pub mod schema;
 mod shipped;
+mod source;
 mod spec;
+mod specset;
+mod text;
 mod value;
+mod values;
 mod wildcard;
 
 pub use access::{ClientHosts, Names, NobodySaid};
-pub use authorities::ExtraAuthorities;
 pub use certificates::{AllowedCertificate, AllowedCertificates};
 pub use changes::{OptionChange, changes};
+pub use classic::{Imported, LeftOut};
+pub use domains::Domains;
 pub use edit::EditError;
 pub use error::{Fault, Faults};
+pub use explain::Explained;
 pub use file::{
     ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Stamp, VERSIONS, Version,
     Watch, load,
 };
+pub use former::{FORMER, Former, Now};
 pub use lookup::{Environment, Lookup, NoDirectory};
 pub use noise::Noise;
+pub use parts::UrlParts;
 pub use passed::Passed;
 pub use password::{BadPassword, ControlPassword, PasswordHash, User, Users};
-pub use ports::{PortRange, PortRanges};
-pub use rules::{Listed, Place, UrlSpecSet};
+pub use place::Place;
+pub use rule::Ruled;
 pub use schema::{
-    AllowedHosts, AllowedUsers, Config, FetchOptions, Https, LocalNames, OfflineOptions, Options,
-    Startup, Tunnel,
+    Alias, AllowedHosts, AllowedUsers, CensorHeader, Config, DontCache, DontCompress, DontGet,
+    FetchOptions, Https, IndexOptions, LocalNames, LocalNet, MimeTypes, ModifyHtml, OfflineOptions,
+    OnlineOptions, Options, Proxy, Purge, Startup, Tunnel,
 };
 pub use spec::{ParseSpecError, UrlSpec};
-pub use value::{Durability, HostNames, Listen, LogLevel, SpoolDir};
+pub use specset::{Listed, UrlSpecSet};
+pub use value::{Durability, HostNames, Listen, LogLevel, LogTo, SpoolDir};
+pub use values::{
+    aliases::{Alias as UrlAlias, Aliases},
+    amounts::{Age, AgeLimit, AskAgain, Percent, Permissions, Size, SizeLimit},
+    authorities::ExtraAuthorities,
+    censored::{Censor, CensoredFields},
+    hosts::{HostList, HostSpec, ParseHostSpecError},
+    media::{Extensions, MediaType, MediaTypes, TypesByExtension},
+    parent::{ParentProxy, Replacement},
+    ports::{PortRange, PortRanges},
+    texts::{Account, Markup, Program, Secret, UserName},
+};

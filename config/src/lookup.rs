@@ -2,6 +2,7 @@
 //!
 //! The environment comes as a value: the program reads it once, and tests make their own.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The directory of ours in each of the places that are shared with other programs.
@@ -23,8 +24,13 @@ pub struct Environment {
     pub xdg_config_home: Option<PathBuf>,
     /// `XDG_DATA_HOME`: data of this user; `.local/share` in the home directory if unset.
     pub xdg_data_home: Option<PathBuf>,
+    /// `XDG_STATE_HOME`: what programs remember for this user; `.local/state` in the home directory
+    /// if unset.
+    pub xdg_state_home: Option<PathBuf>,
     /// `HOME`: the home directory.
     pub home: Option<PathBuf>,
+    /// `PATH`: where programs are looked for.
+    pub path: Option<OsString>,
 }
 
 /// Which file is the configuration.
@@ -84,6 +90,25 @@ impl Environment {
             .map(|base| base.join(OUR_DIRECTORY))
             .ok_or(NoDirectory)
     }
+
+    /// Where we remember what is neither configuration nor data, such as the profile of a browser.
+    #[must_use]
+    pub fn state_directory(&self) -> Option<PathBuf> {
+        base(self.xdg_state_home.as_ref(), self, ".local/state")
+            .map(|base| base.join(OUR_DIRECTORY))
+    }
+
+    /// The data of this user.
+    #[must_use]
+    pub fn data_home(&self) -> Option<PathBuf> {
+        base(self.xdg_data_home.as_ref(), self, ".local/share")
+    }
+
+    /// The home directory.
+    #[must_use]
+    pub fn home_directory(&self) -> Option<&Path> {
+        set(self.home.as_ref()).filter(|home| home.is_absolute())
+    }
 }
 
 /// A base directory of the XDG specification: the variable, or its default in the home directory.
@@ -110,6 +135,7 @@ mod tests {
             xdg_config_home: set(config_home),
             xdg_data_home: set(data_home),
             home: set(home),
+            ..Environment::default()
         }
     }
 
@@ -150,5 +176,17 @@ mod tests {
             let got = environment("-", "-", data_home, home).default_spool();
             assert_eq!(got, want.map(PathBuf::from), "{data_home} {home}");
         }
+    }
+
+    #[test]
+    fn the_other_directories_of_a_user_follow_the_home_directory() {
+        let mut environment = environment("-", "-", "-", "/h");
+        assert_eq!(environment.state_directory(), Some("/h/.local/state/wwwoffle".into()));
+        assert_eq!(environment.data_home(), Some("/h/.local/share".into()));
+        assert_eq!(environment.home_directory(), Some(Path::new("/h")));
+        environment.xdg_state_home = Some("/s".into());
+        assert_eq!(environment.state_directory(), Some("/s/wwwoffle".into()));
+        environment.home = Some("relative".into());
+        assert_eq!((environment.data_home(), environment.home_directory()), (None, None));
     }
 }

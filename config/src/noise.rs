@@ -4,7 +4,7 @@
 //! the line is back, so it is neither queued nor listed.
 
 use crate::spec::UrlSpec;
-use crate::{rules::UrlSpecSet, schema::OfflineOptions, shipped::Shipped};
+use crate::{schema::OfflineOptions, shipped::Shipped, specset::UrlSpecSet};
 use wwwoffle_url::CanonicalUrl;
 
 /// The shipped list.
@@ -35,14 +35,14 @@ impl Noise {
     /// ```
     #[must_use]
     pub fn matches(&self, url: &CanonicalUrl) -> Option<&UrlSpec> {
-        self.0.matches(url).map(crate::rules::Listed::spec)
+        self.0.matches(url).map(crate::specset::Listed::spec)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::SHIPPED;
-    use crate::{Config, rules::UrlSpecSet};
+    use crate::{Config, specset::UrlSpecSet};
     use std::{collections::HashSet, path::Path};
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 

@@ -4,7 +4,7 @@
 //! but their maker's own.
 
 use crate::spec::UrlSpec;
-use crate::{rules::UrlSpecSet, schema::Https, shipped::Shipped};
+use crate::{schema::Https, shipped::Shipped, specset::UrlSpecSet};
 use wwwoffle_url::CanonicalUrl;
 
 /// The shipped list.
@@ -36,14 +36,14 @@ impl Passed {
     /// ```
     #[must_use]
     pub fn matches(&self, site: &CanonicalUrl) -> Option<&UrlSpec> {
-        self.0.matches(site).map(crate::rules::Listed::spec)
+        self.0.matches(site).map(crate::specset::Listed::spec)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::SHIPPED;
-    use crate::{Config, rules::UrlSpecSet};
+    use crate::{Config, specset::UrlSpecSet};
     use std::{collections::HashSet, path::Path};
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 

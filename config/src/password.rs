@@ -1,8 +1,8 @@
 //! Passwords, as hashes: the file never holds one that could be read.
 
 use crate::{
-    reader::{Given, Source},
-    value::{Value, elements},
+    source::{Given, Source},
+    value::{STRINGS, Value, elements},
 };
 use argon2::{
     Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version,
@@ -244,6 +244,10 @@ ada` prints it. A name has no `:` and is there once. It is not shown: neither in
 page or command.";
     const EXPECTED: &'static str = "an array of users, each \"NAME:$argon2id$…\"";
     const IS_SECRET: bool = true;
+
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         if !given.value.is_array() {

@@ -1,22 +1,13 @@
 //! Every option, declared once.
 //!
-//! To add one, add its lines here, and run `UPDATE=1 cargo test -p wwwoffle-config` to write
-//! `docs/options.md` and `wwwoffle.conf.example` anew. A new type of value is an implementation of
-//! `Value` in the `value` module.
+//! To add one, add its lines to its section in a module below, and run `UPDATE=1 cargo test -p
+//! wwwoffle-config` to write `docs/options.md` and `wwwoffle.conf.example` anew. A type that rules may
+//! set is a [`Ruled`](crate::Ruled). A new type of value is an implementation of `Value`.
 
 use crate::{
-    access::ClientHosts,
-    authorities::ExtraAuthorities,
-    certificates::AllowedCertificates,
-    noise::Noise,
-    passed::Passed,
-    password::{ControlPassword, Users},
-    ports::PortRanges,
-    reader::Source,
-    rules::UrlSpecSet,
-    value::{Durability, HostNames, Listen, LogLevel, SpoolDir, Value},
+    explain::Explained, noise::Noise, origin::Origins, parts::UrlParts, passed::Passed,
+    source::Source,
 };
-use std::{num::NonZeroUsize, time::Duration};
 
 /// A group of options, `[name]` in the file.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +31,12 @@ pub struct OptionInfo {
     pub is_secret: bool,
     /// How a value of that type is written.
     pub meaning: &'static str,
+    /// What a JSON schema says of its type.
+    pub json: fn() -> String,
     /// Its default, as the file would write it.
     pub default: &'static str,
+    /// Whether rules may set it for some URLs.
+    pub rules: bool,
     /// When a new value comes into force.
     pub effect: Effect,
     /// What it does.
@@ -55,170 +50,186 @@ pub enum Effect {
     Restart,
     /// With the first request after the file is read again.
     Live,
+    /// In a later version: it is read and checked, and changes nothing yet.
+    Later,
 }
 
-/// From one table: the types of the sections, [`Config`], [`SECTIONS`] and the taking of each option
-/// from the text.
-macro_rules! schema {
-    ($(
+/// What every section has.
+pub(crate) trait Part: Sized {
+    /// Its name and options.
+    const SECTION: Section;
+    /// Takes each option from the text, or its default. What is wrong is told to `source`.
+    fn take(source: &mut Source<'_>) -> Self;
+    /// Adds what each option is for a URL.
+    fn explain(&self, url: &UrlParts<'_>, origins: &Origins, told: &mut Vec<Explained>);
+}
+
+/// From one table: the type of a section, what is known of its options, and the taking of each.
+macro_rules! section {
+    (
         $(#[doc = $section_doc:literal])+
-        $section:literal => $field:ident: $Section:ident {
+        $section:literal => $Section:ident {
             $(
                 $(#[doc = $doc:literal])+
                 $key:literal => $name:ident: $Type:ty = $default:literal, $effect:ident;
             )+
         }
-    )+) => {
-        /// The whole configuration: what the file gives, and the defaults for the rest.
+    ) => {
+        $(#[doc = $section_doc])+
         #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct Config {
-            $( $(#[doc = $section_doc])+ pub $field: $Section, )+
-            /// Follows from the offline options; made once, because every miss asks it.
-            pub(crate) noise: Noise,
-            /// Follows from the options of HTTPS; every CONNECT asks it.
-            pub(crate) passed: Passed,
+        pub struct $Section {
+            $( $(#[doc = $doc])+ pub $name: $Type, )+
         }
 
-        $(
-            $(#[doc = $section_doc])+
-            #[derive(Clone, Debug, PartialEq, Eq)]
-            pub struct $Section {
-                $( $(#[doc = $doc])+ pub $name: $Type, )+
-            }
-        )+
-
-        /// Every section with every option.
-        pub const SECTIONS: &[Section] = &[$(
-            Section {
+        impl crate::schema::Part for $Section {
+            const SECTION: crate::schema::Section = crate::schema::Section {
                 name: $section,
                 sentence: concat!($($section_doc),+),
                 options: &[$(
-                    OptionInfo {
+                    crate::schema::OptionInfo {
                         key: $key,
-                        kind: <$Type as Value>::KIND,
-                        is_secret: <$Type as Value>::IS_SECRET,
-                        meaning: <$Type as Value>::MEANING,
+                        kind: <$Type as crate::field::Field>::KIND,
+                        is_secret: <$Type as crate::field::Field>::IS_SECRET,
+                        meaning: <$Type as crate::field::Field>::MEANING,
+                        json: <$Type as crate::field::Field>::json,
                         default: $default,
-                        effect: Effect::$effect,
+                        rules: <$Type as crate::field::Field>::RULES,
+                        effect: crate::schema::Effect::$effect,
                         sentence: concat!($($doc),+),
                     },
                 )+],
-            },
-        )+];
+            };
 
-        impl Config {
-            /// Takes each option from the text, or its default. What is wrong is told to `source`.
-            pub(crate) fn take(source: &mut Source<'_>) -> Self {
+            fn take(source: &mut crate::source::Source<'_>) -> Self {
+                use crate::field::Field;
+                source.begin(&Self::SECTION);
+                Self { $( $name: Field::take(source, $section, $key, $default), )+ }
+            }
+
+            fn explain(
+                &self,
+                url: &crate::parts::UrlParts<'_>,
+                origins: &crate::origin::Origins,
+                told: &mut Vec<crate::explain::Explained>,
+            ) {
+                use crate::{explain::Explained, field::Field};
+                let mut options = Self::SECTION.options.iter();
                 $(
-                    let $field = $Section {
-                        $( $name: source.option($section, $key, $default), )+
-                    };
+                    let found = Field::found(&self.$name, url);
+                    told.extend(options.next().map(|option| {
+                        Explained::of($section, option, found, origins)
+                    }));
                 )+
-                let mut config =
-                    Self { $( $field, )+ noise: Noise::default(), passed: Passed::default() };
-                config.noise = Noise::of(&config.offline_options);
-                config.passed = Passed::of(&config.https);
-                config
             }
         }
     };
 }
 
-schema! {
-    /// How the daemon starts: where it listens and where it keeps what it stores.
-    "startup" => startup: Startup {
-        /// The addresses and ports that browsers connect to.
-        "listen" => listen: Listen = r#"["127.0.0.1:8080"]"#, Restart;
-        /// The directory of the spool, where everything is kept; "" is wwwoffle in the XDG data directory.
-        "spool-dir" => spool_dir: SpoolDir = r#""""#, Restart;
-        /// When a finished page is made safe against a power cut: each at once, a batch within a second, or none.
-        "durability" => durability: Durability = r#""batch""#, Restart;
-        /// How many connections of browsers are served at once; one more waits to be accepted. So many requests of HTTP/2 are answered at once, too, on all connections together.
-        "max-connections" => max_connections: NonZeroUsize = "10000", Restart;
-        /// The control password: whoever changes something, on a page or through the API, has to know it; "" asks for none. `wwwoffle passwd` makes the line. The socket in the spool needs none.
-        "password" => password: ControlPassword = r#""""#, Live;
-    }
+mod daemon;
+mod fetching;
+mod html;
+mod lists;
+mod requests;
+mod secure;
 
-    /// What holds for every request.
-    "options" => options: Options {
-        /// How much is logged: this level and those before it.
-        "log-level" => log_level: LogLevel = r#""info""#, Live;
-        /// How long to wait for an origin to accept a connection.
-        "connect-timeout" => connect_timeout: Duration = r#""30s""#, Live;
-        /// How long to wait for the address of a host.
-        "dns-timeout" => dns_timeout: Duration = r#""1m""#, Live;
-        /// How long a transfer may stand still, no byte moving, before it is given up.
-        "socket-timeout" => socket_timeout: Duration = r#""2m""#, Live;
-        /// How long an origin may take to begin its answer, after the last byte of the request.
-        "head-timeout" => head_timeout: Duration = r#""1m""#, Live;
-        /// How long a connection is kept open without a request on it; a browser that begins one has this long for its head.
-        "idle-timeout" => idle_timeout: Duration = r#""1m""#, Live;
-        /// How many connections to one origin are open at once; over HTTP/2 one is enough for all requests.
-        "connections-per-host" => connections_per_host: NonZeroUsize = "16", Live;
-        /// Whether a download goes on to its end when the browser that asked for it leaves.
-        "finish-downloads" => finish_downloads: bool = "true", Live;
-    }
+pub use daemon::{AllowedHosts, AllowedUsers, LocalNames, LocalNet, Options, Startup};
+pub use fetching::{FetchOptions, IndexOptions, MimeTypes, Purge};
+pub use html::ModifyHtml;
+pub use lists::{Alias, CensorHeader, DontCache, DontCompress, DontGet, Proxy};
+pub use requests::{OfflineOptions, OnlineOptions};
+pub use secure::{Https, Tunnel};
 
-    /// The names of this proxy itself, under which its own pages are reached.
-    "local-host" => local_host: LocalNames {
-        /// Names and addresses that mean this proxy; the first is used in links.
-        "names" => names: HostNames = r#"["localhost", "127.0.0.1", "::1"]"#, Restart;
-    }
+/// From the list of sections: [`Config`] and [`SECTIONS`].
+macro_rules! config {
+    ($( $(#[doc = $doc:literal])+ $field:ident: $Section:ident, )+) => {
+        /// The whole configuration: what the file gives, and the defaults for the rest.
+        #[derive(Clone, Debug)]
+        pub struct Config {
+            $( $(#[doc = $doc])+ pub $field: $Section, )+
+            pub(crate) origins: Origins,
+            /// Follows from the offline options; made once, because every miss asks it.
+            noise: Noise,
+            /// Follows from the options of HTTPS; every CONNECT asks it.
+            passed: Passed,
+        }
 
-    /// Which machines may use this proxy. It may listen for others only when this section or the next says who.
-    "allowed-connect-hosts" => allowed_hosts: AllowedHosts {
-        /// The clients that are served, besides this machine; the first match decides, and no match is a refusal. Without any it is whoever knows a password of [allowed-connect-users], or this machine alone.
-        "hosts" => hosts: ClientHosts = "[]", Live;
-    }
+        /// Every section with every option.
+        pub const SECTIONS: &[Section] = &[$( <$Section as Part>::SECTION, )+];
 
-    /// Who may use this proxy.
-    "allowed-connect-users" => allowed_users: AllowedUsers {
-        /// The users that are served, each with a password, from whatever machine, also this one; without any nobody is asked. `wwwoffle passwd USER` makes the entries.
-        "users" => users: Users = "[]", Live;
-    }
+        impl Config {
+            /// Takes each option from the text, or its default. What is wrong is told to `source`.
+            pub(crate) fn take(source: &mut Source<'_>) -> Self {
+                let mut config = Self {
+                    $( $field: $Section::take(source), )+
+                    origins: std::mem::take(&mut source.origins),
+                    noise: Noise::default(),
+                    passed: Passed::default(),
+                };
+                config.noise = Noise::of(&config.offline_options);
+                config.passed = Passed::of(&config.https);
+                config
+            }
 
-    /// Connections that a browser opens through the proxy with CONNECT.
-    "tunnel" => tunnel: Tunnel {
-        /// The ports that may be connected to; a request for any other is refused.
-        "ports" => ports: PortRanges = r#"["443", "1024-65535"]"#, Live;
-    }
+            pub(crate) fn explain_all(&self, url: &UrlParts<'_>, told: &mut Vec<Explained>) {
+                $( self.$field.explain(url, &self.origins, told); )+
+            }
+        }
 
-    /// HTTPS: what is read and kept, with a certificate of ours, and what passes unread.
-    "https" => https: Https {
-        /// Whether HTTPS is answered by this proxy and kept; a browser has to trust its certificate authority for that. Otherwise all of it passes through tunnels.
-        "intercept" => intercept: bool = "true", Live;
-        /// HTTPS that passes through a tunnel, unread and not kept, added to the shipped list, and with ! excepted from it; patterns are compared with https://HOST:PORT/ alone.
-        "tunnel" => tunnel: UrlSpecSet = "[]", Live;
-        /// Whether the shipped list of such hosts is used: payment, health, updates of systems, programs with keys of their own.
-        "shipped-tunnel" => shipped_tunnel: bool = "true", Live;
-        /// HTTPS that is refused; patterns are compared with https://HOST:PORT/ alone.
-        "refuse" => refuse: UrlSpecSet = "[]", Live;
-        /// Authorities that origins may have their certificates from, besides those that the system trusts.
-        "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
-        /// Certificates of origins that are accepted though something is wrong with them, one by one.
-        "allowed-certificates" => allowed_certificates: AllowedCertificates = "[]", Live;
-    }
-
-    /// Fetching what was asked for offline, once the line is back.
-    "fetch-options" => fetch_options: FetchOptions {
-        /// How many requests to one host are under way at once.
-        "per-host" => per_host: NonZeroUsize = "6", Live;
-        /// How many requests are under way at once, over all hosts.
-        "at-once" => at_once: NonZeroUsize = "32", Live;
-        /// How often a request is tried before it counts as failed.
-        "attempts" => attempts: NonZeroUsize = "5", Live;
-        /// How long to wait before the second attempt; each further wait is longer.
-        "retry-delay" => retry_delay: Duration = r#""2s""#, Live;
-    }
-
-    /// What happens to requests while offline.
-    "offline-options" => offline_options: OfflineOptions {
-        /// URLs that browsers ask for of their own accord, added to the shipped list: neither queued nor listed, and with ! excepted from it.
-        "noise" => noise: UrlSpecSet = "[]", Live;
-        /// Whether the shipped list of such URLs is used.
-        "shipped-noise" => shipped_noise: bool = "true", Live;
-    }
+        /// As the values are, wherever they were written.
+        impl PartialEq for Config {
+            fn eq(&self, other: &Self) -> bool {
+                $( self.$field == other.$field )&&+
+            }
+        }
+    };
 }
+
+config! {
+    /// How the daemon starts.
+    startup: Startup,
+    /// What holds for every request.
+    options: Options,
+    /// The names of this proxy itself.
+    local_host: LocalNames,
+    /// The machines nearby.
+    local_net: LocalNet,
+    /// Which machines may use this proxy.
+    allowed_hosts: AllowedHosts,
+    /// Who may use this proxy.
+    allowed_users: AllowedUsers,
+    /// Connections opened with CONNECT.
+    tunnel: Tunnel,
+    /// What is read and kept of HTTPS.
+    https: Https,
+    /// What happens to requests while online.
+    online_options: OnlineOptions,
+    /// What happens to requests while offline.
+    offline_options: OfflineOptions,
+    /// What is fetched, and how.
+    fetch_options: FetchOptions,
+    /// What is never got.
+    dont_get: DontGet,
+    /// What is never kept.
+    dont_cache: DontCache,
+    /// What is compressed already.
+    dont_compress: DontCompress,
+    /// What is removed or replaced in requests and answers.
+    censor_header: CensorHeader,
+    /// The proxy behind this one.
+    proxy: Proxy,
+    /// URLs that have become others.
+    alias: Alias,
+    /// What is listed.
+    index_options: IndexOptions,
+    /// What is changed in pages.
+    modify_html: ModifyHtml,
+    /// The types of files.
+    mime_types: MimeTypes,
+    /// How long what is kept stays.
+    purge: Purge,
+}
+
+impl Eq for Config {}
 
 impl Config {
     /// What browsers and systems ask for of their own accord, as the offline options have it. It

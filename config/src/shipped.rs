@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::rules::UrlSpecSet;
+use crate::specset::UrlSpecSet;
 
 /// A list of URL-SPECIFICATIONs that is compiled in.
 pub(crate) struct Shipped {

@@ -1,7 +1,10 @@
 //! The URL-SPECIFICATION: a pattern for URLs, as WWWOFFLE 2.9 has it.
 
-use crate::wildcard::{self, Shape, Wildcard};
-use std::{cell::OnceCell, fmt, str::FromStr};
+use crate::{
+    parts::UrlParts,
+    wildcard::{self, Wildcard},
+};
+use std::{fmt, str::FromStr};
 use wwwoffle_url::{CanonicalUrl, LocalHost, canonicalise_host};
 
 /// Longest URL-SPECIFICATION, in bytes.
@@ -156,7 +159,7 @@ impl UrlSpec {
     /// Whether `url` is as the pattern says, apart from its `!`.
     #[must_use]
     pub fn matches(&self, url: &CanonicalUrl) -> bool {
-        self.matches_parts(&Parts::of(url))
+        self.matches_parts(&UrlParts::of(url))
     }
 
     /// Whether it begins with `!`: in a list, a URL that it matches is not meant.
@@ -165,11 +168,24 @@ impl UrlSpec {
         self.negated
     }
 
-    pub(crate) fn host_shape(&self) -> Shape<'_> {
-        self.host.shape()
+    pub(crate) fn host_pattern(&self) -> &str {
+        self.host.as_str()
     }
 
-    pub(crate) fn matches_parts(&self, url: &Parts<'_>) -> bool {
+    /// Text that is in path or arguments of each URL that it matches, in upper or lower case.
+    pub(crate) fn required(&self) -> impl Iterator<Item = &str> {
+        // Without what the star of a beginning `/*/` stands for, all the pieces are required still.
+        let path = self.path.iter();
+        let arguments = match &self.arguments {
+            ArgumentsSpec::Like(pattern) => Some(pattern),
+            ArgumentsSpec::Any | ArgumentsSpec::Absent => None,
+        };
+        path.chain(arguments).flat_map(|pattern| pattern.written.as_str().split('*'))
+    }
+
+    /// The same for a URL already taken apart.
+    #[must_use]
+    pub fn matches_parts(&self, url: &UrlParts<'_>) -> bool {
         self.protocol.as_deref().is_none_or(|protocol| protocol == url.protocol)
             && self.port_matches(url)
             && self.host.matches(url.host)
@@ -177,7 +193,7 @@ impl UrlSpec {
             && self.arguments_match(url)
     }
 
-    fn port_matches(&self, url: &Parts<'_>) -> bool {
+    fn port_matches(&self, url: &UrlParts<'_>) -> bool {
         match self.port {
             PortSpec::Any => true,
             PortSpec::Default => url.explicit_port.is_none(),
@@ -185,7 +201,7 @@ impl UrlSpec {
         }
     }
 
-    fn arguments_match(&self, url: &Parts<'_>) -> bool {
+    fn arguments_match(&self, url: &UrlParts<'_>) -> bool {
         match &self.arguments {
             ArgumentsSpec::Any => true,
             ArgumentsSpec::Absent => url.arguments.is_none(),
@@ -223,58 +239,24 @@ impl fmt::Display for UrlSpec {
     }
 }
 
-/// What of a URL a pattern is compared with.
-#[derive(Clone, Debug)]
-pub(crate) struct Parts<'a> {
-    pub(crate) protocol: &'a str,
-    pub(crate) host: &'a str,
-    /// The port connected to, if that is known.
-    pub(crate) port: Option<u16>,
-    /// The port as the URL gives it, which is only so when it is not the protocol's own.
-    pub(crate) explicit_port: Option<u16>,
-    pub(crate) path: &'a str,
-    pub(crate) arguments: Option<&'a str>,
-    /// Path and arguments in lower case, made when first asked for.
-    folded: OnceCell<(String, Option<String>)>,
-}
-
-impl<'a> Parts<'a> {
-    pub(crate) fn of(url: &'a CanonicalUrl) -> Self {
-        Self {
-            protocol: url.protocol(),
-            host: url.host(),
-            port: url.port_or_default(),
-            explicit_port: url.port(),
-            path: url.path(),
-            arguments: url.arguments(),
-            folded: OnceCell::new(),
-        }
-    }
-
-    fn folded(&self) -> &(String, Option<String>) {
-        let fold = || (self.path.to_ascii_lowercase(), self.arguments.map(str::to_ascii_lowercase));
-        self.folded.get_or_init(fold)
-    }
-}
-
 impl Pattern {
     fn new(text: &str, ignore_case: bool) -> Self {
         let folded = ignore_case.then(|| Wildcard::new(&text.to_ascii_lowercase()));
         Self { written: Wildcard::new(text), folded }
     }
 
-    fn matches_path(&self, url: &Parts<'_>) -> bool {
+    fn matches_path(&self, url: &UrlParts<'_>) -> bool {
         let (pattern, path) = match &self.folded {
-            Some(folded) => (folded, url.folded().0.as_str()),
+            Some(folded) => (folded, url.folded().0),
             None => (&self.written, url.path),
         };
         let rest = pattern.as_str().strip_prefix("/*").filter(|rest| rest.starts_with('/'));
         pattern.matches(path) || rest.is_some_and(|rest| wildcard::matches(rest, path))
     }
 
-    fn matches_arguments(&self, url: &Parts<'_>) -> bool {
+    fn matches_arguments(&self, url: &UrlParts<'_>) -> bool {
         let (pattern, arguments) = match &self.folded {
-            Some(folded) => (folded, url.folded().1.as_deref()),
+            Some(folded) => (folded, url.folded().1),
             None => (&self.written, url.arguments),
         };
         arguments.is_some_and(|arguments| pattern.matches(arguments))
@@ -328,7 +310,7 @@ fn split_port(authority: &str) -> Result<(&str, PortSpec), ParseSpecError> {
     number.map(|number| (host, PortSpec::Exactly(number))).ok_or(ParseSpecError::Port)
 }
 
-fn parse_host(text: &str) -> Result<Wildcard, ParseSpecError> {
+pub(crate) fn parse_host(text: &str) -> Result<Wildcard, ParseSpecError> {
     if text.is_empty() {
         return Err(ParseSpecError::NoHost);
     }

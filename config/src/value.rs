@@ -1,8 +1,10 @@
 //! The types of values: how each is written, and what it becomes.
 
 use crate::{
+    explain::Found,
     lookup::{Environment, NoDirectory},
-    reader::{Given, Source},
+    parts::UrlParts,
+    source::{Given, Source},
 };
 use std::{
     net::SocketAddr,
@@ -19,6 +21,14 @@ const MAX_COUNT: usize = 1_000_000;
 /// Longest time, in milliseconds: 52 weeks. Added to any date of this age, it overflows no clock.
 const MAX_TIME_MS: u64 = 52 * 7 * 24 * 60 * 60 * 1_000;
 
+/// What a JSON schema says of text, and of an array of it.
+const STRING: &str = r#"{"type": "string"}"#;
+pub(crate) const STRINGS: &str = r#"{"type": "array", "items": {"type": "string"}}"#;
+
+/// What a JSON schema says of a list whose entries may be files of their own.
+pub(crate) const STRINGS_AND_FILES: &str =
+    r#"{"type": "array", "items": {"type": ["string", "object"]}}"#;
+
 /// A type that an option may have.
 pub(crate) trait Value: Sized {
     /// Its name, under which `docs/options.md` explains it.
@@ -29,8 +39,16 @@ pub(crate) trait Value: Sized {
     const EXPECTED: &'static str;
     /// Whether a value is shown to nobody, not even in a fault.
     const IS_SECRET: bool = false;
+    /// What a JSON schema says of it. What more the reader checks is not in it.
+    fn json() -> String {
+        STRING.to_owned()
+    }
     /// Reads a value, or tells `source` why not.
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self>;
+    /// What of it decides about a URL, for types that are lists of what holds for some URLs.
+    fn found(&self, _: &UrlParts<'_>) -> Option<Found> {
+        None
+    }
 }
 
 /// Reads each element of an array. All are read, so that all their faults are told.
@@ -53,6 +71,10 @@ impl Value for bool {
     const MEANING: &'static str = "`true` or `false`.";
     const EXPECTED: &'static str = "true or false";
 
+    fn json() -> String {
+        r#"{"type": "boolean"}"#.to_owned()
+    }
+
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         given.value.as_bool().or_else(|| source.refuse(given, Self::EXPECTED, ""))
     }
@@ -62,6 +84,10 @@ impl Value for NonZeroUsize {
     const KIND: &'static str = "count";
     const MEANING: &'static str = "A whole number from 1 to 1000000.";
     const EXPECTED: &'static str = "a number from 1 to 1000000";
+
+    fn json() -> String {
+        format!(r#"{{"type": "integer", "minimum": 1, "maximum": {MAX_COUNT}}}"#)
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let number = given.value.as_integer().and_then(|number| usize::try_from(number).ok());
@@ -78,6 +104,10 @@ impl Value for Duration {
 A whole number above zero and its unit, in quotes: `ms` (milliseconds), `s` (seconds), `m` (minutes),
 `h` (hours), `d` (days) or `w` (weeks), as in `\"30s\"`. At most 52 weeks.";
     const EXPECTED: &'static str = "a time, such as \"30s\" or \"2m\"";
+
+    fn json() -> String {
+        r#"{"type": "string", "pattern": "^ *[0-9]+ *(ms|s|m|h|d|w)$"}"#.to_owned()
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let Some(text) = given.value.as_str() else {
@@ -143,6 +173,10 @@ An array of addresses with a port, at least one; an IPv6 address is in brackets:
 `\"[::1]:8080\"`. Port 0 is a free port that the system chooses.";
     const EXPECTED: &'static str =
         "an array of addresses with ports, such as [\"127.0.0.1:8080\", \"[::1]:8080\"]";
+
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let addresses = elements(given, source, Self::EXPECTED, |one, source| {
@@ -215,6 +249,10 @@ impl Value for HostNames {
     const MEANING: &'static str = "An array of names and addresses without a port, at least one.";
     const EXPECTED: &'static str = "an array of host names and addresses, such as [\"localhost\"]";
 
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
+
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let names = elements(given, source, Self::EXPECTED, |one, source| {
             let is_name = |name: &&str| LocalHost::new(&[name], 80, None).is_ok();
@@ -251,6 +289,10 @@ macro_rules! words {
             const KIND: &'static str = $kind;
             const MEANING: &'static str = $meaning;
             const EXPECTED: &'static str = $expected;
+
+            fn json() -> String {
+                format!(r#"{{"enum": {:?}}}"#, [$($word),+])
+            }
 
             fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
                 match given.value.as_str() {
@@ -293,6 +335,20 @@ request).",
     Debug = "debug",
     /// The phases of each request.
     Trace = "trace",
+}
+
+words! {
+    /// Where the log goes.
+    LogTo, "log",
+    "`\"stderr\"`: standard error. `\"syslog\"`: the log of the system. `\"journal\"`: the journal of systemd,
+with each field of an event apart.",
+    "\"stderr\", \"syslog\" or \"journal\"":
+    /// To standard error.
+    Stderr = "stderr",
+    /// To the log of the system.
+    Syslog = "syslog",
+    /// To the journal of systemd.
+    Journal = "journal",
 }
 
 #[cfg(test)]

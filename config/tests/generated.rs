@@ -1,7 +1,7 @@
 //! The documents that follow from the schema are what the schema says.
 
 use std::path::{Path, PathBuf};
-use wwwoffle_config::{Config, describe, schema::SECTIONS};
+use wwwoffle_config::{Config, FORMER, Former, Now, describe, schema::SECTIONS};
 
 /// With `UPDATE` set the document is written; otherwise it has to be there already, word for word.
 #[expect(clippy::disallowed_methods, reason = "these documents are not of the program's own files")]
@@ -26,6 +26,31 @@ fn the_reference_of_options_is_as_the_schema_says() {
 }
 
 #[test]
+fn the_page_for_users_of_the_former_version_is_as_the_table_says() {
+    is_as_written("docs/guide/from-2.9.md", &describe::former_markdown());
+}
+
+#[test]
+fn former_options_have_become_what_there_is() {
+    for former in FORMER {
+        let name = format!("[{}] {}", former.section, former.key);
+        let (section, key) = match former.now {
+            Now::Is { section, key } => (section, key),
+            Now::Gone { reason, instead } => {
+                assert!(reason.ends_with('.'), "{name}");
+                let Some(instead) = instead else { continue };
+                instead
+            }
+        };
+        let known = SECTIONS.iter().find(|known| known.name == section);
+        let known = known.unwrap_or_else(|| panic!("{name} is in [{section}]"));
+        assert!(known.options.iter().any(|option| option.key == key), "{name} is {key}");
+        let found = Former::find(&former.section.to_uppercase(), former.key).expect(&name);
+        assert_eq!((found.section, found.key), (former.section, former.key));
+    }
+}
+
+#[test]
 fn the_example_is_as_the_schema_says() {
     is_as_written("wwwoffle.conf.example", &describe::example());
 }
@@ -46,6 +71,26 @@ fn the_example_is_the_default_with_and_without_its_comments() {
 }
 
 #[test]
+fn the_schema_for_programs_has_every_option() {
+    let schema: serde_json::Value = serde_json::from_str(&describe::json_schema()).unwrap();
+    let typed = |option: &serde_json::Value| {
+        option["type"].is_string() || option["type"].is_array() || option["enum"].is_array()
+    };
+    for section in SECTIONS {
+        let properties = &schema["properties"][section.name]["properties"];
+        for option in section.options {
+            let name = format!("[{}] {}", section.name, option.key);
+            let told = &properties[option.key];
+            assert!(typed(told), "{name}");
+            assert_eq!(told["description"], option.sentence.trim(), "{name}");
+            assert_eq!(told["x-rules"], option.rules, "{name}");
+            let of_rule = &properties["for"]["items"]["properties"][option.key];
+            assert_eq!(typed(of_rule), option.rules, "{name}");
+        }
+    }
+}
+
+#[test]
 fn sentences_are_sentences_and_names_are_names() {
     for section in SECTIONS {
         assert!(section.sentence.ends_with('.'), "{}", section.name);
@@ -53,7 +98,9 @@ fn sentences_are_sentences_and_names_are_names() {
             let name = format!("[{}] {}", section.name, option.key);
             assert!(option.sentence.ends_with('.') && option.meaning.ends_with('.'), "{name}");
             assert!(
-                option.key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'),
+                option.key.bytes().all(|byte| {
+                    byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'
+                }),
                 "{name}"
             );
         }

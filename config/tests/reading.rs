@@ -2,7 +2,9 @@
 #![expect(clippy::disallowed_methods, reason = "the tests write the files that are read")]
 
 use std::{fs, path::Path, time::Duration};
-use wwwoffle_config::{Config, Durability, Environment, LogLevel, Lookup, UrlSpec};
+use wwwoffle_config::{
+    Config, Durability, Environment, Listed, LogLevel, Lookup, UrlParts, UrlSpec,
+};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 fn parse(text: &str) -> Result<Config, String> {
@@ -198,4 +200,168 @@ fn the_first_file_that_is_there_is_taken() {
     assert!(found(&both).is_err(), "what is there and is no file was meant to be used");
     assert_eq!(found(&Lookup::Named(at("b"))).unwrap(), Some(at("b")));
     assert!(found(&Lookup::Named(at("c"))).is_err(), "what is named has to be there");
+}
+
+#[test]
+fn a_section_takes_options_from_files_after_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let write = |name: &str, text: &str| fs::write(at(name), text).unwrap();
+    write(
+        "wwwoffle.conf",
+        "[dont-get]\ninclude = [\"a.toml\", \"sub/b.toml\"]\nget-recursive = false\n\
+         [[dont-get.for]]\nurl = \"*://own.test/*\"\nreplacement = \"/own\"\n\
+         [options]\nsocket-timeout = \"5m\"\n",
+    );
+    write(
+        "a.toml",
+        "get-recursive = true\nlocation-error = true\n\
+         [[for]]\nurl = \"*://*.test/*\"\nreplacement = \"/a\"\n",
+    );
+    fs::create_dir(at("sub")).unwrap();
+    write("sub/b.toml", "include = \"c.toml\"\nurls = [{ file = \"list.txt\" }]\n");
+    write("sub/c.toml", "replacement = \"/c\"\n");
+    write("sub/list.txt", "*://ads.test/*\n");
+    let config = Config::load(&at("wwwoffle.conf")).unwrap();
+    assert!(!config.dont_get.get_recursive.plain(), "what the section says itself comes first");
+    assert!(config.dont_get.location_error.plain());
+    for (url, replacement) in
+        [("http://own.test/", "/own"), ("http://other.test/", "/a"), ("http://a.example/", "/c")]
+    {
+        let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+        let got = config.dont_get.replacement.of(&UrlParts::of(&url));
+        assert_eq!(got.url(), Some(replacement), "{url}");
+    }
+    let origin = |key| config.origin_of("dont-get", key).map(ToString::to_string);
+    assert_eq!(origin("replacement"), Some(format!("{}:1", at("sub/c.toml").display())));
+    let url = CanonicalUrl::parse("http://ads.test/", &LocalHost::default()).unwrap();
+    let listed = config.dont_get.urls.matches(&url).unwrap();
+    assert_eq!(listed.place().to_string(), format!("{}:1", at("sub/list.txt").display()));
+}
+
+#[test]
+fn faults_of_included_files_are_told_with_all_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let write = |name: &str, text: &str| fs::write(at(name), text).unwrap();
+    write(
+        "w.conf",
+        "[dont-get]\ninclude = [\"a\", \"none\", 3, \"bad\", \"loop\"]\nurl = 1\n\
+         [dont-cache]\ninclude = \"deep0\"\n[purge.include]\na = 1\n",
+    );
+    write("a", "get-recursiv = true\n[[for]]\nurl = 1\nlocation-error = 2\n[dont-get]\n");
+    write("bad", "\nurls = [\n");
+    write("loop", "include = \"loop2\"\n");
+    write("loop2", "include = \"loop\"\n");
+    for depth in 0..9 {
+        write(&format!("deep{depth}"), &format!("include = \"deep{}\"\n", depth + 1));
+    }
+    write("deep9", "");
+    let told = Config::load(&at("w.conf")).unwrap_err().to_string();
+    let want = [
+        "w.conf:2: \"include\" takes the name of a file or an array of names, such as \"more.toml\", not 3",
+        "w.conf:2: \"none\" cannot be included: DIR/none: there is no such file",
+        "w.conf:3: [dont-get] has no option \"url\"; the nearest is \"urls\"",
+        "w.conf:6: \"include\" takes a value (file names), not a section of its own",
+        "a:1: [dont-get] has no option \"get-recursiv\"; the nearest is \"get-recursive\"",
+        "a:3: \"url\" takes a URL-SPECIFICATION or an array of them, such as \"*://*.example.org/*\", not 1",
+        "a:4: \"location-error\" takes true or false, not 2",
+        "a:5: [dont-get] has no option \"dont-get\"",
+        "bad:2: \"urls = [\" is not TOML: unclosed array, expected `]`",
+        "deep7:1: \"deep8\" cannot be included: files are included more than 8 deep",
+        "loop2:1: \"loop\" cannot be included: it would include itself",
+    ];
+    let want: Vec<String> = want
+        .iter()
+        .map(|line| {
+            format!("{}/{line}", dir.path().display())
+                .replace("DIR", &dir.path().display().to_string())
+        })
+        .collect();
+    assert_eq!(told.lines().collect::<Vec<_>>(), want);
+}
+
+#[test]
+fn what_has_no_effect_yet_is_known_when_it_is_set() {
+    let text = "[purge]\nmax-size = \"1 GB\"\n[[purge.for]]\nurl = \"*://a.test/*\"\nage = \"never\"\n\
+                [dont-get]\nlocation-error = true\n";
+    let told = parse(text).unwrap().without_effect();
+    let told: Vec<_> =
+        told.iter().map(|(section, key, place)| format!("{section} {key} {place}")).collect();
+    assert_eq!(told, ["purge age test.conf:5", "purge max-size test.conf:2"]);
+}
+
+#[test]
+fn the_first_rule_that_holds_and_sets_the_option_decides() {
+    let text = r#"
+        [offline-options]
+        confirm-requests = true
+        [[offline-options.for]]
+        url = ["!*://www.a.test/keep/*", "*://*.a.test/*"]
+        dont-request = true
+        [[offline-options.for]]
+        url = "*://*.test/*"
+        confirm-requests = false
+        [[offline-options.for]]
+        url = ["*://www.a.test/*", "http://b.test:81"]
+        dont-request = false
+        confirm-requests = true
+        [[offline-options.for]]
+        url = "*://*/*/secret/*"
+        dont-request = true
+    "#;
+    let config = parse(text).unwrap();
+    for (url, dont_request, confirm) in [
+        ("http://www.a.test/", (true, Some(5)), (false, Some(8))),
+        ("http://www.a.test/keep/x", (false, Some(11)), (false, Some(8))),
+        ("http://b.test:81/", (false, Some(11)), (false, Some(8))),
+        ("http://b.test/", (false, None), (false, Some(8))),
+        ("http://b.test/x/secret/y", (true, Some(15)), (false, Some(8))),
+        ("http://b.example/secret/", (true, Some(15)), (true, None)),
+    ] {
+        let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+        let parts = UrlParts::of(&url);
+        let line = |(value, listed): (&bool, Option<&Listed>)| {
+            (*value, listed.map(|listed| listed.place().line()))
+        };
+        assert_eq!(
+            line(config.offline_options.dont_request.decided(&parts)),
+            dont_request,
+            "{url}"
+        );
+        assert_eq!(line(config.offline_options.confirm_requests.decided(&parts)), confirm, "{url}");
+    }
+}
+
+#[test]
+fn hosts_files_are_lists_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, hosts) = (dir.path().join("w.conf"), dir.path().join("hosts"));
+    fs::write(&file, "[dont-get]\nurls = [\"!*://ads.test/ok\", { hosts = \"hosts\" }]\n").unwrap();
+    let text = "# ads\n127.0.0.1 localhost localhost.localdomain\n::1 ip6-localhost\n\n\
+                0.0.0.0 0.0.0.0\n0.0.0.0 ads.test www.ads.test # both\n:: Track.test\n";
+    fs::write(&hosts, text).unwrap();
+    let config = Config::load(&file).unwrap();
+    for (url, line) in [
+        ("http://ads.test/x", Some(6)),
+        ("https://www.ads.test:8443/", Some(6)),
+        ("http://track.test/", Some(7)),
+        ("http://ads.test/ok", None),
+        ("http://sub.ads.test/", None),
+        ("http://localhost.localdomain/", None),
+        ("http://0.0.0.0/", None),
+    ] {
+        let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+        let listed = config.dont_get.urls.matches(&url);
+        assert_eq!(listed.map(|listed| listed.place().line()), line, "{url}");
+    }
+    fs::write(&hosts, "0.0.0.0 a.test\nads.test\n0.0.0.0 b%.test\n").unwrap();
+    let told = Config::load(&file).unwrap_err().to_string();
+    let want = format!(
+        "{0}:2: takes an address and names to a line, not \"ads.test\"\n{0}:3: takes one \
+         URL-SPECIFICATION to a line, not \"b%.test\": its host is not one; beyond ASCII it may have \
+         a \"*.\" in front and no other \"*\"",
+        hosts.display()
+    );
+    assert_eq!(told, want);
 }

@@ -134,6 +134,11 @@ const SPEC: &str =
     r"!?~?(\*|http)://[ab*]{1,3}(\.[ab*]{1,2})?(:(81|80)?)?((/[abA*]{0,2}){1,3})?(\?[ab=*]{0,3})?";
 const URL: &str = r"https?://[ab]{1,3}(\.[ab]{1,2})?(:81)?(/[abA]{0,2}){1,3}(\?[ab=]{0,3})?";
 
+/// Long enough for the index to tell them apart by what they require, and few enough to match.
+const LONGER_SPEC: &str =
+    r"!?~?\*://(\*|a\.test|\*\.test|\*test|a\*|a\*test)(/[abA*]{0,6}){0,2}(\?[ab*]{0,6})?";
+const LONGER_URL: &str = r"http://(a|b|ab)\.test(/[abA]{0,9}){1,2}(\?[ab]{0,9})?";
+
 proptest! {
     #[test]
     fn a_pattern_agrees_with_the_naive_one(spec in SPEC, text in URL) {
@@ -145,6 +150,18 @@ proptest! {
 
     #[test]
     fn a_list_agrees_with_trying_each(specs in prop::collection::vec(SPEC, 0..12), text in URL) {
+        let url = url(&text);
+        let set = set(&specs);
+        let want = specs.iter().position(|spec| naive(spec, &url));
+        let want = want.map(|number| UrlSpec::parse(&specs[number]).unwrap());
+        prop_assert_eq!(set.decide(&url).map(|listed| listed.spec().clone()), want);
+    }
+
+    #[test]
+    fn a_long_list_agrees_with_trying_each(
+        specs in prop::collection::vec(LONGER_SPEC, 0..80),
+        text in LONGER_URL,
+    ) {
         let url = url(&text);
         let set = set(&specs);
         let want = specs.iter().position(|spec| naive(spec, &url));

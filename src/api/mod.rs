@@ -16,5 +16,5 @@ pub use listing::{UnknownWhat, What};
 pub use types::{
     ApiError, Deleted, DeletedUrls, Download, EntriesToDelete, EntryItem, Event, FetchRequest,
     Flushed, GetRequest, ItemKind, ItemState, Mode, ModeChange, ModeRequest, Queue, QueueCounts,
-    QueueItem, QueueTarget, Retried, Started, Status, Stopping,
+    QueueItem, QueueTarget, Rejection, Retried, Started, Status, Stopping,
 };

@@ -28,6 +28,21 @@ pub struct Status {
     pub connections: u64,
     /// Connections outward that the offline mode refused since the start.
     pub outward_refused: u64,
+    /// Clients that did not take our certificate for a host within the last hour, by host; the
+    /// first hundred.
+    #[serde(default)]
+    pub rejections: Vec<Rejection>,
+}
+
+/// A client whose connections to a host pass unread, because it does not take our certificate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejection {
+    /// The host.
+    pub host: String,
+    /// The address of the client.
+    pub client: String,
+    /// Until when.
+    pub until: Timestamp,
 }
 
 /// The outgoing queue in numbers.

@@ -1,6 +1,6 @@
 //! What was typed, validated and no more: what it means is for the verbs.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -113,6 +113,11 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: AuthorityVerb,
     },
+    /// Browse through the proxy with a browser that is set up for it and trusts its certificates.
+    ///
+    /// The browser has a profile of its own, which is kept; nothing of the system or of your other
+    /// profiles is changed. If no daemon runs on the spool, one runs until the browser is closed.
+    Browse(Browse),
     /// Make the line of the configuration for a password, which is asked for or read from standard
     /// input: that of a user of the proxy, or without a user the control password.
     Passwd {
@@ -122,6 +127,25 @@ pub(crate) enum Verb {
     },
     /// Stop the daemon, and wait until it has stopped.
     Stop,
+}
+
+/// How to browse.
+#[derive(Debug, Args)]
+pub(crate) struct Browse {
+    /// chromium, chrome, brave, edge, vivaldi or firefox, or the path of one; without it the first
+    /// of these that is installed.
+    #[arg(long, value_name = "NAME|PATH")]
+    pub(crate) browser: Option<PathBuf>,
+    /// The directory of its profile; without it one in the directory for state of this user,
+    /// `~/.local/state/wwwoffle/browse`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) profile: Option<PathBuf>,
+    /// The page to open; without it that of wwwoffle itself.
+    #[arg(value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// What else the browser is told, after `--`.
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// What to do with the configuration. A value is written as in the file; what is not TOML is taken
@@ -136,6 +160,21 @@ pub(crate) enum ConfigVerb {
         /// Which option; without it all.
         #[arg(value_name = "SECTION.KEY")]
         option: Option<String>,
+    },
+    /// Tell what every option is for a URL, with the file and line that say so.
+    Explain {
+        /// The URL, in any spelling; nothing is asked of it.
+        #[arg(value_name = "URL")]
+        url: String,
+    },
+    /// Write a configuration of WWWOFFLE 2.9 anew; what has no counterpart is told, and kept as a comment.
+    Import {
+        /// Where to write it: a file that is not there yet. Without it, to standard output.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// The old file; the files that its sections name are looked for beside it.
+        #[arg(value_name = "OLD.conf")]
+        file: PathBuf,
     },
     /// Give an option a value.
     Set {
@@ -225,7 +264,7 @@ pub(crate) struct RuleOptions {
 }
 
 /// What to do with the certificate authority.
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum AuthorityVerb {
     /// Show its name, fingerprint and dates.
     Show,
@@ -235,8 +274,46 @@ pub(crate) enum AuthorityVerb {
         #[arg(long)]
         der: bool,
     },
+    /// Have the system or the browsers of this user trust it.
+    Install(Install),
+    /// Take it out of the system and of the browsers of this user, and those before it too.
+    Uninstall(Uninstall),
     /// Make a new one, and keep the old one beside it.
     Renew,
+}
+
+/// Where the authority is to be trusted.
+#[derive(Debug, Args)]
+pub(crate) struct Install {
+    /// In the browsers of this user, Chromium and every profile of Firefox, in place of the system.
+    #[arg(long)]
+    pub(crate) user: bool,
+    #[command(flatten)]
+    pub(crate) what: Trusted,
+}
+
+/// What is to be trusted no more.
+#[derive(Debug, Args)]
+pub(crate) struct Uninstall {
+    /// Every authority that wwwoffle has made for any spool, to judge by their names.
+    #[arg(long, conflicts_with = "certificate")]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) what: Trusted,
+}
+
+/// What is common to both.
+#[derive(Debug, Args)]
+pub(crate) struct Trusted {
+    /// Print the commands that would do it, and do nothing.
+    #[arg(long, visible_alias = "dry-run")]
+    pub(crate) print: bool,
+    /// The certificate in PEM, in place of that in the spool: for a spool of another user.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// The directory that holds the system, for images and tests.
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    pub(crate) root: PathBuf,
 }
 
 /// How to run the daemon.
@@ -314,6 +391,7 @@ mod tests {
             "rm http://a/",
             "hash http://a/ b",
             "url --localhost a,b --http-port 1 --https-port 2 --localnet *.lan,!www.lan",
+            "config explain http://a/",
             "config get",
             "config get --json",
             "config get options.log-level",
@@ -334,7 +412,15 @@ mod tests {
             "config show",
             "ca show",
             "ca export --der",
+            "ca install",
+            "ca install --user --print",
+            "ca install --dry-run --certificate ca.pem",
+            "ca uninstall",
+            "ca uninstall --all --print",
             "ca renew",
+            "browse",
+            "browse --browser firefox --profile p http://a/ -- --headless x",
+            "browse -- --no-sandbox",
             "passwd",
             "passwd ada",
             "stop",
@@ -363,6 +449,7 @@ mod tests {
             "config remove-rule https *://a/*",
             "ca",
             "ca show --der",
+            "ca uninstall --all --certificate x",
             "passwd ada secret",
             "url --http-port 99999",
             "online --spool",

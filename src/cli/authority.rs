@@ -1,10 +1,14 @@
 //! `wwwoffle ca`: the certificate authority of the spool, whether a daemon runs or not.
 
-use super::{Terminal, args::AuthorityVerb, failure::Failure, settings::Settings};
+use std::io;
+use std::path::Path;
+
+use super::{Terminal, args::AuthorityVerb, failure::Failure, settings::Settings, trust};
 use crate::clock;
+use crate::error_chain::error_chain;
 use crate::exit::ExitStatus;
-use crate::tls::ca::Authority;
-use crate::tls::files;
+use crate::tls::ca::{Authority, RENEW_BEFORE};
+use crate::tls::files::{self, BadFile};
 
 /// Does what the verb says.
 pub(crate) fn run(
@@ -22,22 +26,42 @@ pub(crate) fn run(
             terminal.stdout.write_all(load(settings)?.der())?;
             Ok(ExitStatus::Done)
         }
+        AuthorityVerb::Install(typed) => trust::install(&typed, settings, terminal),
+        AuthorityVerb::Uninstall(typed) => trust::uninstall(&typed, settings, terminal),
         AuthorityVerb::Renew => renew(settings, terminal),
     }
 }
 
-fn load(settings: &Settings<'_>) -> Result<Authority, Failure> {
-    match files::load(&settings.spool()?) {
+/// The authority of the spool.
+pub(super) fn load(settings: &Settings<'_>) -> Result<Authority, Failure> {
+    let spool = settings.spool()?;
+    match files::load(&spool) {
         Ok(Some(authority)) => Ok(authority),
-        Ok(None) => Err(none_yet()),
-        Err(error) => {
-            Err(Failure::caused(ExitStatus::BadSpool, "no certificate authority", &error))
-        }
+        Ok(None) => Err(none_yet(&spool)),
+        Err(error) => Err(unreadable(&error)),
     }
 }
 
-fn none_yet() -> Failure {
-    Failure::plain("there is no certificate authority yet: the first `wwwoffle serve` makes it")
+/// There is nothing in the spool to be shown or trusted.
+pub(super) fn none_yet(spool: &Path) -> Failure {
+    Failure::plain(format_args!(
+        "there is no certificate authority in the spool {} yet: the first `wwwoffle serve` makes \
+         it, and --spool DIR names another spool, such as that of the user who runs the daemon",
+        spool.display()
+    ))
+}
+
+/// The certificate lies beside its key, which is nobody else's to read.
+pub(super) fn unreadable(error: &BadFile) -> Failure {
+    let remedy = match error {
+        BadFile::Disk { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            "; it belongs to another user: run this as that user, or save the certificate from \
+             the page /ca of the daemon and name it: `wwwoffle ca install --certificate FILE`"
+        }
+        _ => "",
+    };
+    let why = error_chain(error);
+    Failure::Said(ExitStatus::BadSpool, format!("no certificate authority: {why}{remedy}"))
 }
 
 fn show(
@@ -51,7 +75,23 @@ fn show(
     writeln!(out, "public key   {}", authority.spki_hash())?;
     writeln!(out, "valid from   {}", clock::rfc3339(authority.valid_from()))?;
     writeln!(out, "valid until  {}", clock::rfc3339(authority.valid_until()))?;
+    if !authority.domains().is_empty() {
+        writeln!(out, "only for     {}", authority.domains().join(", "))?;
+    }
+    if settings.name_constraints().is_ok_and(|wanted| !authority.is_limited_to(&wanted)) {
+        writeln!(out, "renewal      would limit it as name-constraints says: `wwwoffle ca renew`")?;
+    }
     writeln!(out, "file         {}", files::path(&spool).display())?;
+    let places = trust::places(authority, settings);
+    if places.is_empty() {
+        writeln!(out, "trusted by   nobody on this machine: see `wwwoffle ca install --help`")?;
+    }
+    for place in places {
+        writeln!(out, "trusted by   {place}")?;
+    }
+    if clock::now() + RENEW_BEFORE >= authority.valid_until() {
+        writeln!(out, "renewal      is due: `wwwoffle ca renew`")?;
+    }
     Ok(ExitStatus::Done)
 }
 
@@ -59,11 +99,16 @@ fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitSta
     let spool = settings.spool()?;
     // A directory that was never a spool must not become half of one.
     if !files::exists(&spool) {
-        return Err(none_yet());
+        return Err(none_yet(&spool));
     }
-    let new = files::renew(&spool, clock::now()).map_err(|error| {
-        Failure::caused(ExitStatus::BadSpool, "the certificate authority is not renewed", &error)
-    })?;
+    let new =
+        files::renew(&spool, clock::now(), &settings.name_constraints()?).map_err(|error| {
+            Failure::caused(
+                ExitStatus::BadSpool,
+                "the certificate authority is not renewed",
+                &error,
+            )
+        })?;
     show(&new, settings, terminal)?;
     writeln!(
         terminal.stderr,
@@ -95,7 +140,7 @@ mod tests {
             assert_eq!(ran.status, ExitStatus::Failed, "{line:?}");
             assert!(ran.err.contains("the first `wwwoffle serve` makes it"), "{}", ran.err);
         }
-        let made = files::load_or_make(spool.path(), clock::now()).unwrap();
+        let made = files::load_or_make(spool.path(), clock::now(), &[]).unwrap();
         let shown = run(&["show"]);
         assert_eq!((shown.status, shown.err.as_str()), (ExitStatus::Done, ""));
         for want in [made.name(), &made.fingerprint(), &made.spki_hash(), "authority.pem"] {
@@ -106,7 +151,7 @@ mod tests {
         assert_eq!(renewed.status, ExitStatus::Done, "{}", renewed.err);
         assert!(renewed.err.contains("next start"), "{}", renewed.err);
         assert_ne!(run(&["export"]).out, made.pem());
-        for ran in [shown, renewed, run(&["export"])] {
+        for ran in [&shown, &renewed, &run(&["export"])] {
             assert!(!ran.out.contains("PRIVATE") && !ran.err.contains("PRIVATE"));
         }
     }

@@ -171,10 +171,13 @@ fn check(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
     let lookup = file.map_or_else(|| settings.lookup(), Lookup::Named);
-    let (_, found) = Config::find(&lookup).map_err(|faults| refused(&faults))?;
+    let (config, found) = Config::find(&lookup).map_err(|faults| refused(&faults))?;
     match found.as_deref().map(Path::display) {
         Some(file) => writeln!(terminal.stdout, "{file}: no fault")?,
         None => writeln!(terminal.stdout, "there is no configuration, so the defaults hold")?,
+    }
+    for (section, key, place) in config.without_effect() {
+        writeln!(terminal.stdout, "{place}: [{section}] {key:?} has no effect yet")?;
     }
     Ok(ExitStatus::Done)
 }

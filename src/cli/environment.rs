@@ -13,6 +13,8 @@ pub fn read() -> Environment {
         wwwoffle_config: variable("WWWOFFLE_CONFIG").map(Into::into),
         xdg_config_home: variable("XDG_CONFIG_HOME").map(Into::into),
         xdg_data_home: variable("XDG_DATA_HOME").map(Into::into),
+        xdg_state_home: variable("XDG_STATE_HOME").map(Into::into),
         home: variable("HOME").map(Into::into),
+        path: variable("PATH"),
     }
 }

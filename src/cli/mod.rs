@@ -3,16 +3,21 @@
 
 mod args;
 mod authority;
+mod browse;
 mod config;
 mod control;
 pub mod environment;
+mod explain;
 mod failure;
 mod files;
+mod import;
 mod info;
 mod list;
 mod passwd;
+mod programs;
 mod progress;
 mod settings;
+mod trust;
 mod url;
 mod verbs;
 

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use wwwoffle_config::{Config, Environment, Faults, Loaded, Lookup, load};
 use wwwoffle_url::LocalHost;
 
-use super::{ServeOptions, args::Serve, control::Control, failure::Failure};
+use super::{ServeOptions, args::Serve, control::Control, failure::Failure, programs};
 use crate::exit::ExitStatus;
 use crate::live::Live;
 
@@ -49,6 +49,29 @@ impl Settings<'_> {
         }
     }
 
+    /// The domains that a new authority is limited to.
+    pub(crate) fn name_constraints(&self) -> Result<Vec<String>, Failure> {
+        Ok(self.config()?.https.name_constraints.as_slice().to_vec())
+    }
+
+    /// A command of this program as it is typed, for the same configuration and spool.
+    pub(crate) fn command(&self, verb: &str) -> String {
+        let mut line = String::from("wwwoffle");
+        for (option, value) in [("--config", &self.config_file), ("--spool", &self.spool)] {
+            if let Some(value) = value {
+                line = format!("{line} {option} {}", programs::quoted(&value.to_string_lossy()));
+            }
+        }
+        format!("{line} {verb}")
+    }
+
+    /// Where the program called `name` is, as a shell finds it.
+    pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
+        let path = self.environment.path.clone().unwrap_or_default();
+        let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        programs::find(name, directories.iter().map(PathBuf::as_path))
+    }
+
     /// The names and ports of the proxy, which are part of what a canonical URL is.
     pub(crate) fn local_host(&self) -> Result<LocalHost, Failure> {
         let config = self.config()?;
@@ -56,7 +79,8 @@ impl Settings<'_> {
         Ok(config.local_host.names.at(port, None))
     }
 
-    fn config(&self) -> Result<Config, Failure> {
+    /// The configuration, whole.
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
         let found = Config::find(&self.lookup());
         found.map(|(config, _)| config).map_err(|faults| refused(&faults))
     }

@@ -13,11 +13,12 @@ use rustix::{
 
 use super::{
     Terminal,
-    args::Verb,
-    authority, config,
+    args::{ConfigVerb, Verb},
+    authority, browse, config,
     control::{Control, misunderstood},
+    explain,
     failure::Failure,
-    files, info, list, passwd,
+    files, import, info, list, passwd,
     progress::Progress,
     settings::Settings,
     url,
@@ -58,8 +59,15 @@ pub(crate) fn run(
         Verb::Status { json } => status(&settings.control()?, json, terminal),
         Verb::Queue { json } => queue(&settings.control()?, json, terminal),
         Verb::Rm { urls } => remove(&settings.control()?, urls, terminal),
+        Verb::Config { verb: ConfigVerb::Explain { url } } => {
+            explain::run(&url, settings, terminal)
+        }
+        Verb::Config { verb: ConfigVerb::Import { output, file } } => {
+            import::run(&file, output.as_deref(), terminal)
+        }
         Verb::Config { verb } => config::run(verb, settings, terminal),
         Verb::Ca { verb } => authority::run(verb, settings, terminal),
+        Verb::Browse(typed) => browse::run(&typed, settings, terminal),
         Verb::Stop => stop(&settings.control()?, terminal),
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
         Verb::Cat { headers, url } => files::cat(&url, headers, settings, terminal),
@@ -149,6 +157,10 @@ fn status(
         let total = download.total.map(|total| format!(" of {}", shown::bytes(total)));
         let url = shown::line(&download.url);
         writeln!(out, "download     {received}{} {url}", total.unwrap_or_default())?;
+    }
+    for one in &status.rejections {
+        let (host, client) = (shown::line(&one.host), shown::line(&one.client));
+        writeln!(out, "not kept     {host}: {client} does not take our certificate")?;
     }
     writeln!(out, "listening    {}", status.listen.join(", "))?;
     writeln!(out, "connections  {}", status.connections)?;

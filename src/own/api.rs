@@ -52,6 +52,7 @@ enum Call {
     Status,
     Queue,
     Entries,
+    Schema,
     Info,
     Mode,
     Retry,
@@ -73,6 +74,7 @@ impl Call {
             "status" => Self::Status,
             "queue" => Self::Queue,
             "entries" => Self::Entries,
+            "config/schema" => Self::Schema,
             "info" => Self::Info,
             "mode" => Self::Mode,
             "queue/retry" => Self::Retry,
@@ -93,9 +95,12 @@ impl Call {
     /// The methods it takes.
     fn allowed(self) -> &'static str {
         match self {
-            Self::Status | Self::Queue | Self::Entries | Self::Info | Self::ConfigVersions => {
-                "GET, HEAD"
-            }
+            Self::Status
+            | Self::Queue
+            | Self::Entries
+            | Self::Schema
+            | Self::Info
+            | Self::ConfigVersions => "GET, HEAD",
             Self::Config => "GET, HEAD, POST",
             _ => "POST",
         }
@@ -164,6 +169,7 @@ async fn carry_out(
         Call::Status => json(caller, &status::status(daemon, caller.mode())),
         Call::Queue => json(caller, &Queue { queue: status::queue(daemon) }),
         Call::Entries => lines(caller, entries::list(daemon, arguments).await?),
+        Call::Schema => schema(caller),
         Call::Info => json(caller, &entries::info(daemon, arguments).await?),
         Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
         Call::Retry => json(caller, &retry(caller, call_body.read().await?).await?),
@@ -319,6 +325,12 @@ fn json(caller: &Caller, value: &impl Serialize) -> Response<Body> {
             caller.other(StatusCode::INTERNAL_SERVER_ERROR, None, body::empty())
         }
     }
+}
+
+/// Every option, for programs that help to edit the configuration.
+fn schema(caller: &Caller) -> Response<Body> {
+    let schema = wwwoffle_config::describe::json_schema();
+    caller.other(StatusCode::OK, Some(JSON), body::whole(schema.into_bytes()))
 }
 
 fn lines(caller: &Caller, lines: Body) -> Response<Body> {

@@ -1,5 +1,6 @@
 //! Our own pages, which change nothing.
 
+use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue};
 use hyper::{Response, StatusCode};
 use jiff::Timestamp;
 
@@ -9,8 +10,9 @@ use super::info;
 use super::status;
 use crate::clock;
 use crate::pages::authority::{self, Trust};
-use crate::pages::{pac, queue, style, welcome};
+use crate::pages::{LocalOrigin, pac, queue, style, welcome};
 use crate::proxy::body::{self, Body};
+use crate::tls::ca::RENEW_BEFORE;
 
 /// The type by which browsers and phones know that an authority is to be imported.
 const CERTIFICATE: &str = "application/x-x509-ca-cert";
@@ -30,6 +32,8 @@ pub(super) enum Local {
     AuthorityPem,
     /// Its certificate in DER.
     AuthorityDer,
+    /// What comes only to a browser that trusts it.
+    AuthorityTest,
     /// A certificate that was refused, and how to allow it.
     Certificate,
     /// What is known of one URL.
@@ -54,6 +58,7 @@ impl Local {
             "/ca" | "/ca/" => Self::Authority,
             "/ca.pem" => Self::AuthorityPem,
             "/ca.crt" => Self::AuthorityDer,
+            authority::TEST => Self::AuthorityTest,
             "/certificate" => Self::Certificate,
             "/info" | "/info/" => Self::Info,
             "/style.css" => Self::Style,
@@ -92,6 +97,7 @@ pub(super) async fn answer(
             let der = body::whole(daemon.faces.authority.der().to_vec());
             caller.other(StatusCode::OK, Some(CERTIFICATE), der)
         }
+        Local::AuthorityTest => caller.page(authority::test()),
         Local::Certificate => certificate::show(caller, arguments),
         Local::Info => info::show(caller, arguments).await,
         Local::Style => caller.page(style(&daemon.templates)),
@@ -109,14 +115,54 @@ pub(super) async fn answer(
 }
 
 fn trust(caller: &Caller) -> Response<Body> {
-    let daemon = &caller.daemon;
-    let authority = &daemon.faces.authority;
+    let (daemon, shell) = (&caller.daemon, &caller.shell);
+    let config = daemon.config();
+    let (authority, used) = (&daemon.faces.authority, &shell.origin);
+    let secure = secured(used).unwrap_or_else(|| used.clone());
+    let timestamp = |time| Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
+    let names = config.local_host.names.as_slice();
+    let phone = authority::for_phones(used, names, &daemon.listening);
     let trust = Trust {
         name: authority.name(),
         fingerprint: &authority.fingerprint(),
-        until: Timestamp::try_from(authority.valid_until()).unwrap_or(Timestamp::UNIX_EPOCH),
-        intercept: daemon.config().https.intercept,
-        rejected: &daemon.faces.rejections.hosts(clock::now()),
+        from: timestamp(authority.valid_from()),
+        until: timestamp(authority.valid_until()),
+        ends_soon: clock::now() + RENEW_BEFORE >= authority.valid_until(),
+        intercept: config.https.intercept,
+        secure: &secure,
+        phone: phone.as_deref(),
+        rejected: &status::rejections(daemon),
     };
-    caller.page(authority::page(&daemon.templates, &caller.shell, &trust))
+    let mut response = caller.page(authority::page(&daemon.templates, shell, &trust));
+    // This page alone loads something: its test.
+    if let Ok(policy) = HeaderValue::from_str(&shell.policy(&format!(" {secure}"))) {
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    response
+}
+
+/// Where we are over TLS: on the same port.
+fn secured(used: &LocalOrigin) -> Option<LocalOrigin> {
+    let host_port = used.host_port();
+    let has_port = host_port.len() > used.host().len();
+    let port = if has_port || used.as_str().starts_with("https:") { "" } else { ":80" };
+    LocalOrigin::parse("https", &format!("{host_port}{port}")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tls_is_on_the_same_port() {
+        for (scheme, used, want) in [
+            ("http", "localhost:8080", "https://localhost:8080"),
+            ("http", "[::1]:8080", "https://[::1]:8080"),
+            ("http", "ship", "https://ship:80"),
+            ("https", "ship", "https://ship"),
+        ] {
+            let used = LocalOrigin::parse(scheme, used).unwrap();
+            assert_eq!(secured(&used).unwrap().as_str(), want);
+        }
+    }
 }

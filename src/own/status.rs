@@ -2,10 +2,14 @@
 
 use wwwoffle_spool::{OutgoingSummary, RequestKind, RequestState};
 
-use crate::api::{Download, ItemKind, ItemState, QueueCounts, QueueItem, Status};
+use crate::api::{Download, ItemKind, ItemState, QueueCounts, QueueItem, Rejection, Status};
+use crate::clock;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
 use crate::store::timestamp;
+
+/// The most rejections that are told.
+const MAX_REJECTIONS: usize = 100;
 
 /// The daemon as a whole.
 pub(super) fn status(daemon: &Daemon, mode: Mode) -> Status {
@@ -20,7 +24,19 @@ pub(super) fn status(daemon: &Daemon, mode: Mode) -> Status {
         downloads: downloads(daemon),
         connections: u64::try_from(daemon.connections()).unwrap_or(u64::MAX),
         outward_refused: daemon.upstream.dialer().refused(),
+        rejections: rejections(daemon),
     }
+}
+
+/// Who does not take our certificates.
+pub(super) fn rejections(daemon: &Daemon) -> Vec<Rejection> {
+    let list = daemon.faces.rejections.list(clock::now()).into_iter().take(MAX_REJECTIONS);
+    list.map(|one| Rejection {
+        host: one.host,
+        client: one.client.to_string(),
+        until: timestamp(one.until),
+    })
+    .collect()
 }
 
 /// The outgoing queue, oldest first.

@@ -12,6 +12,8 @@
 
 pub mod authority;
 pub mod certificates;
+pub mod code;
+pub mod configuration;
 pub mod confirm;
 pub mod form;
 pub mod guard;
@@ -62,6 +64,17 @@ pub struct Shell {
 }
 
 impl Shell {
+    /// The policy of a page: it loads and runs nothing, and forms go to us. `styles` is empty, or a
+    /// space and an origin from which it may have styles.
+    #[must_use]
+    pub fn policy(&self, styles: &str) -> String {
+        format!(
+            "default-src 'none'; style-src 'unsafe-inline'{styles}; img-src data:; base-uri 'none'; \
+             form-action {}; frame-ancestors 'none'",
+            self.origin
+        )
+    }
+
     /// The fields every page is sent with, besides `Content-Type` and `Content-Length`.
     ///
     /// Pages load nothing and run nothing, forms go to our own address only, and nobody may show
@@ -69,14 +82,7 @@ impl Shell {
     #[must_use]
     pub fn header_fields(&self) -> [(&'static str, String); 5] {
         [
-            (
-                "content-security-policy",
-                format!(
-                    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
-                     form-action {}; frame-ancestors 'none'",
-                    self.origin
-                ),
-            ),
+            ("content-security-policy", self.policy("")),
             ("x-content-type-options", "nosniff".to_owned()),
             ("x-frame-options", "DENY".to_owned()),
             // Not "no-referrer", under which a browser says "Origin: null" even of our own forms.

@@ -62,7 +62,8 @@ const VOID: &[&str] = &["meta", "link", "input", "br"];
 const KNOWN: &[&str] = &[
     "html", "head", "title", "style", "body", "header", "nav", "span", "b", "a", "bdi", "main",
     "h1", "h2", "p", "ul", "ol", "li", "dl", "dt", "dd", "form", "button", "section", "div",
-    "time", "code", "progress", "footer",
+    "time", "code", "progress", "footer", "label", "select", "option", "textarea", "fieldset",
+    "legend", "svg", "path",
 ];
 /// Attributes our pages use, likewise.
 const ATTRIBUTES: &[&str] = &[
@@ -82,6 +83,19 @@ const ATTRIBUTES: &[&str] = &[
     "value",
     "datetime",
     "max",
+    "id",
+    "for",
+    "role",
+    "rows",
+    "placeholder",
+    "selected",
+    "checked",
+    "autocomplete",
+    "spellcheck",
+    "inputmode",
+    "viewBox",
+    "fill",
+    "d",
 ];
 
 /// Reads the page tag by tag as a browser would, and fails when it is not well formed or when a

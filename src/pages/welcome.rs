@@ -22,6 +22,8 @@ struct View<'a> {
     downloads: Vec<DownloadView>,
     more_downloads: usize,
     proxy: &'a str,
+    /// Hosts whose certificates some client does not take.
+    rejected: usize,
 }
 
 #[derive(Serialize)]
@@ -60,8 +62,15 @@ pub fn page(templates: &Templates, shell: &Shell, status: &Status, token: &str) 
         downloads: status.downloads.iter().take(SHOWN_DOWNLOADS).map(download).collect(),
         more_downloads: status.downloads.len().saturating_sub(SHOWN_DOWNLOADS),
         proxy: shell.origin.host_port(),
+        rejected: rejected(status),
     };
     templates.page("welcome.html", 200, shell, &view)
+}
+
+fn rejected(status: &Status) -> usize {
+    let mut hosts: Vec<&str> = status.rejections.iter().map(|one| one.host.as_str()).collect();
+    hosts.dedup();
+    hosts.len()
 }
 
 fn download(download: &Download) -> DownloadView {
@@ -81,7 +90,7 @@ fn download(download: &Download) -> DownloadView {
 mod tests {
     use super::page;
     use crate::{
-        api::{Download, Mode, QueueCounts, Status},
+        api::{Download, Mode, QueueCounts, Rejection, Status},
         pages::testing::{assert_harmless, hostile, shell, templates, time},
     };
 
@@ -97,6 +106,7 @@ mod tests {
             downloads: vec![],
             connections: 0,
             outward_refused: 0,
+            rejections: vec![],
         }
     }
 
@@ -122,6 +132,19 @@ mod tests {
             assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
             assert_eq!(body.contains("/control/fetch"), mode != Mode::Offline);
         }
+    }
+
+    #[test]
+    fn who_does_not_take_our_certificate_is_told_of() {
+        let mut status = status(Mode::Online);
+        assert!(!page(&templates(), &shell(), &status, "t").body.contains("not kept"));
+        for host in ["a.example", "a.example", "b.example"] {
+            let (host, client) = (host.to_owned(), "10.0.0.1".to_owned());
+            status.rejections.push(Rejection { host, client, until: time() });
+        }
+        let page = page(&templates(), &shell(), &status, "t");
+        assert_harmless(&page);
+        assert!(page.body.contains("2 hosts pass unread and are not kept"), "{}", page.body);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A request as the proxy sees it: who wants what, and what the origin will be sent.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use base64::Engine;
@@ -11,6 +12,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
+use wwwoffle_config::Config;
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
@@ -47,6 +49,8 @@ pub struct Ask {
     pub trailers: bool,
     /// The mode it began under.
     pub mode: Mode,
+    /// The configuration it began under.
+    pub config: Arc<Config>,
     /// When it came.
     pub now: SystemTime,
     /// What the decision is made from.
@@ -67,6 +71,7 @@ impl Ask {
         now: SystemTime,
     ) -> Self {
         let Parts { method, version, headers: mut fields, extensions, .. } = request;
+        let config = daemon.config();
         let upgrade = has_member(&fields, &CONNECTION, "upgrade")
             .then(|| fields.get(UPGRADE).cloned())
             .flatten();
@@ -86,9 +91,22 @@ impl Ask {
             reload: is_reload(&fields),
             only_if_cached: has_directive(&fields, "only-if-cached"),
             partial: fields.contains_key(RANGE) || upgrade.is_some(),
-            noise: daemon.config().noise().matches(&resource.url).is_some(),
+            noise: config.noise().matches(&resource.url).is_some(),
         };
-        Self { resource, place, method, fields, version, upgrade, trailers, mode, now, asked, post }
+        Self {
+            resource,
+            place,
+            method,
+            fields,
+            version,
+            upgrade,
+            trailers,
+            mode,
+            config,
+            now,
+            asked,
+            post,
+        }
     }
 
     /// The request as its origin gets it: the client's own spelling, our hop in `Via`.

@@ -83,8 +83,8 @@ impl Intercepted {
         };
         let Ok(site) = site else { return Course::Close };
         let mode = self.daemon.mode.now();
-        let rejected = tunnel::has_rejected(&self.daemon, mode, self.visitor.peer, &site);
-        match plan(&self.daemon.config(), &site, rejected) {
+        let cannot = tunnel::cannot_answer(&self.daemon, mode, self.visitor.peer, &site);
+        match plan(&self.daemon.config(), &site, cannot) {
             Plan::Intercept => {}
             Plan::Ourselves | Plan::Tunnel(_) => return Course::PassOn,
             Plan::Refuse => return Course::Close,

@@ -80,14 +80,16 @@ pub enum Why {
     Off,
     /// It is on the list of those that do.
     Listed,
+    /// Our authority is limited to other domains.
+    Outside,
     /// This client has rejected our certificate for this host.
     Rejected,
 }
 
-/// Chooses what becomes of a connection to `site`; `rejected` tells whether this client has lately
-/// rejected our certificate for it.
+/// Chooses what becomes of a connection to `site`; `cannot` tells why we cannot answer this client in
+/// its place, if so.
 #[must_use]
-pub fn plan(config: &Config, site: &Site, rejected: bool) -> Plan {
+pub fn plan(config: &Config, site: &Site, cannot: Option<Why>) -> Plan {
     if config.https.refuse.matches(site.url()).is_some() {
         Plan::Refuse
     } else if site.url().is_local() {
@@ -96,8 +98,8 @@ pub fn plan(config: &Config, site: &Site, rejected: bool) -> Plan {
         Plan::Tunnel(Why::Off)
     } else if config.passed().matches(site.url()).is_some() {
         Plan::Tunnel(Why::Listed)
-    } else if rejected {
-        Plan::Tunnel(Why::Rejected)
+    } else if let Some(why) = cannot {
+        Plan::Tunnel(why)
     } else {
         Plan::Intercept
     }
@@ -140,22 +142,23 @@ mod tests {
         let own = "[https]\ntunnel = [\"*://t.example/*\", \"!*://paypal.com/*\"]\n\
                    refuse = [\"*://r.example/*\", \"https://p.example:8443/*\"]";
         let off = "[https]\nintercept = false\nrefuse = [\"*://r.example/*\"]";
-        for (text, host, port, rejected, want) in [
-            ("", "www.example.org", 443, false, Plan::Intercept),
-            ("", "www.example.org", 9443, false, Plan::Intercept),
-            ("", "www.example.org", 443, true, Plan::Tunnel(Why::Rejected)),
-            ("", "PayPal.com", 443, true, Plan::Tunnel(Why::Listed)),
-            ("", "localhost", 8080, false, Plan::Ourselves),
-            (own, "t.example", 443, false, Plan::Tunnel(Why::Listed)),
-            (own, "paypal.com", 443, false, Plan::Intercept),
-            (own, "r.example", 443, true, Plan::Refuse),
-            (own, "p.example", 8443, false, Plan::Refuse),
-            (own, "p.example", 443, false, Plan::Intercept),
-            (off, "www.example.org", 443, false, Plan::Tunnel(Why::Off)),
-            (off, "r.example", 443, false, Plan::Refuse),
+        for (text, host, port, cannot, want) in [
+            ("", "www.example.org", 443, None, Plan::Intercept),
+            ("", "www.example.org", 9443, None, Plan::Intercept),
+            ("", "www.example.org", 443, Some(Why::Rejected), Plan::Tunnel(Why::Rejected)),
+            ("", "www.example.org", 443, Some(Why::Outside), Plan::Tunnel(Why::Outside)),
+            ("", "PayPal.com", 443, Some(Why::Rejected), Plan::Tunnel(Why::Listed)),
+            ("", "localhost", 8080, None, Plan::Ourselves),
+            (own, "t.example", 443, None, Plan::Tunnel(Why::Listed)),
+            (own, "paypal.com", 443, None, Plan::Intercept),
+            (own, "r.example", 443, Some(Why::Rejected), Plan::Refuse),
+            (own, "p.example", 8443, None, Plan::Refuse),
+            (own, "p.example", 443, None, Plan::Intercept),
+            (off, "www.example.org", 443, None, Plan::Tunnel(Why::Off)),
+            (off, "r.example", 443, None, Plan::Refuse),
         ] {
             let config = Config::parse(text, Path::new("w.conf")).unwrap();
-            assert_eq!(plan(&config, &site(host, port), rejected), want, "{text} {host}:{port}");
+            assert_eq!(plan(&config, &site(host, port), cannot), want, "{text} {host}:{port}");
         }
     }
 }

@@ -118,7 +118,7 @@ impl Turn<'_> {
             head,
             body: self.ask.post.clone(),
             kept: self.kept.map(|kept| kept.status),
-            unattended: self.daemon.config().options.finish_downloads,
+            unattended: self.ask.config.options.finish_downloads,
             interim,
         }
     }

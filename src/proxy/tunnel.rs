@@ -15,7 +15,7 @@ use super::Client;
 use super::body::{self, Body};
 use super::intercept::Intercepted;
 use super::reply;
-use super::site::{Plan, Site, plan};
+use super::site::{Plan, Site, Why, plan};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
@@ -35,7 +35,8 @@ pub(super) async fn open(
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let host_port = origin.to_string();
-    let is_open = daemon.config().tunnel.ports.contains(origin.port);
+    let config = daemon.config();
+    let is_open = config.tunnel.ports.contains(origin.port);
     let blocked = || reply::message(daemon, mode, &Message::PortBlocked { host_port: &host_port });
     let site = match Site::of(&origin.host, origin.port, &daemon.local) {
         Ok(site) => site,
@@ -46,7 +47,7 @@ pub(super) async fn open(
         }
     };
     let visitor = client.visitor.clone();
-    let plan = plan(&daemon.config(), &site, has_rejected(daemon, mode, visitor.peer, &site));
+    let plan = plan(&config, &site, cannot_answer(daemon, mode, visitor.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
     match plan {
         Plan::Ourselves if visitor.nested => {
@@ -86,9 +87,25 @@ pub(super) async fn open(
     Response::new(body::empty())
 }
 
+/// Why we cannot answer a client in place of `site`, if so.
+pub(super) fn cannot_answer(
+    daemon: &Daemon,
+    mode: Mode,
+    client: SocketAddr,
+    site: &Site,
+) -> Option<Why> {
+    if !daemon.faces.authority.permits(site.host()) {
+        Some(Why::Outside)
+    } else if has_rejected(daemon, mode, client, site) {
+        Some(Why::Rejected)
+    } else {
+        None
+    }
+}
+
 /// Whether the client has lately rejected our certificate for `site`, and so gets a tunnel. Offline
 /// there is none to get: then ours is offered again, and a browser that trusts us by now has its page.
-pub(super) fn has_rejected(daemon: &Daemon, mode: Mode, client: SocketAddr, site: &Site) -> bool {
+fn has_rejected(daemon: &Daemon, mode: Mode, client: SocketAddr, site: &Site) -> bool {
     mode.may_dial() && daemon.faces.rejections.has(client.ip(), site.host(), clock::now())
 }
 

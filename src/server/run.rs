@@ -131,7 +131,7 @@ async fn serve(
         refuse(ExitStatus::BadSpool, message)
     })?;
     let places = Arc::new(Semaphore::new(live.config().startup.max_connections.get()));
-    let authority = authority(&spool)?;
+    let authority = authority(&spool, live.config().https.name_constraints.as_slice())?;
     let parts = Parts { live, store, authority, mode, listening, templates: Vec::new() };
     let daemon =
         Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
@@ -158,9 +158,9 @@ async fn serve(
 }
 
 /// Our certificate authority; the first start makes it.
-fn authority(spool: &Path) -> Result<Authority, Refusal> {
+fn authority(spool: &Path, domains: &[String]) -> Result<Authority, Refusal> {
     let now = clock::now();
-    let authority = files::load_or_make(spool, now).map_err(|error| {
+    let authority = files::load_or_make(spool, now, domains).map_err(|error| {
         let remedy = match error {
             BadFile::Damaged { .. } => {
                 "; put back a copy, or make a new one with `wwwoffle ca renew`, which browsers have \
@@ -170,6 +170,14 @@ fn authority(spool: &Path) -> Result<Authority, Refusal> {
         };
         refuse(ExitStatus::BadSpool, format!("{}{remedy}", error_chain(&error)))
     })?;
+    if !authority.is_limited_to(domains) {
+        warn!(
+            authority = ?authority.domains(),
+            configured = ?domains,
+            "the certificate authority is not limited as name-constraints says; \
+             `wwwoffle ca renew` makes one that is"
+        );
+    }
     let ends = authority.valid_until();
     if now >= ends {
         error!(

@@ -10,14 +10,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber,
+    BasicConstraints, Certificate, CertificateParams, CidrSubnet, DistinguishedName, DnType,
+    GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose, NameConstraints,
+    PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber,
 };
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 
 /// How long an authority is good for, from the day it is made.
@@ -28,6 +30,9 @@ pub(super) const BACKDATED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long before its end the authority should be renewed.
 pub const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// How the names of all our authorities begin.
+pub const NAME_BEGINS: &str = "wwwoffle CA on ";
 
 /// The longest name of a machine that goes into the authority's own; RFC 5280 (`ub-common-name`)
 /// allows 64 characters for all of it.
@@ -54,6 +59,9 @@ pub enum BadAuthority {
     /// It is not good any more, or not yet.
     #[error("the certificate authority is not valid at this time")]
     NotNow,
+    /// The authority is limited to other domains.
+    #[error("the certificate authority is not for the host {0:?}")]
+    Outside(String),
     /// The host cannot be named in a certificate.
     #[error("no certificate can name the host {0:?}")]
     Name(String),
@@ -81,6 +89,8 @@ pub struct Authority {
     name: String,
     valid_from: SystemTime,
     valid_until: SystemTime,
+    /// What it is good for; all names if empty.
+    domains: Vec<String>,
 }
 
 /// Its name and nothing of its key.
@@ -97,6 +107,20 @@ impl Authority {
     ///
     /// [`BadAuthority`] when the system has no randomness.
     pub fn make(machine: &str, now: SystemTime) -> Result<Self, BadAuthority> {
+        Self::make_for(machine, now, &[])
+    }
+
+    /// Makes a new one that is good for these `domains` and what is below them alone, if there are any
+    /// (RFC 5280 §4.2.1.10), and for the name of this machine to itself.
+    ///
+    /// # Errors
+    ///
+    /// [`BadAuthority`] when the system has no randomness, or a domain is none.
+    pub fn make_for(
+        machine: &str,
+        now: SystemTime,
+        domains: &[String],
+    ) -> Result<Self, BadAuthority> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
@@ -106,6 +130,7 @@ impl Authority {
         params.not_before = OffsetDateTime::from(now - BACKDATED);
         params.not_after = OffsetDateTime::from(now + VALID_FOR);
         params.serial_number = Some(serial()?);
+        params.name_constraints = constraints(domains);
         let certificate = params.self_signed(&key)?.der().clone();
         Self::of(certificate, key)
     }
@@ -126,7 +151,7 @@ impl Authority {
     }
 
     fn of(certificate: CertificateDer<'static>, key: KeyPair) -> Result<Self, BadAuthority> {
-        let (name, valid_from, valid_until) = {
+        let (name, valid_from, valid_until, domains) = {
             let (rest, x509) = X509Certificate::from_der(&certificate)
                 .map_err(|_| BadAuthority::NotAnAuthority)?;
             if !rest.is_empty() || !x509.is_ca() {
@@ -138,11 +163,12 @@ impl Authority {
             let name = x509.subject().iter_common_name().next();
             let name = name.and_then(|name| name.as_str().ok()).unwrap_or_default().to_owned();
             let validity = x509.validity();
-            (name, at(validity.not_before.timestamp()), at(validity.not_after.timestamp()))
+            let (from, until) = (validity.not_before.timestamp(), validity.not_after.timestamp());
+            (name, at(from), at(until), permitted(&x509)?)
         };
         let issuer = Issuer::from_ca_cert_der(&certificate, key)
             .map_err(|_| BadAuthority::NotAnAuthority)?;
-        Ok(Self { certificate, issuer, name, valid_from, valid_until })
+        Ok(Self { certificate, issuer, name, valid_from, valid_until, domains })
     }
 
     /// Key and certificate in PEM, for the file that only its owner may read.
@@ -154,18 +180,7 @@ impl Authority {
     /// The certificate in PEM, for clients.
     #[must_use]
     pub fn pem(&self) -> String {
-        use base64::Engine;
-        // RFC 7468 §2: lines of 64 characters.
-        const LINE: usize = 64;
-        let encoded = base64::prelude::BASE64_STANDARD.encode(&self.certificate);
-        let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
-        for (count, character) in encoded.chars().enumerate() {
-            if count > 0 && count % LINE == 0 {
-                text.push('\n');
-            }
-            text.push(character);
-        }
-        text + "\n-----END CERTIFICATE-----\n"
+        pem(&self.certificate)
     }
 
     /// The certificate in DER, for clients.
@@ -178,6 +193,32 @@ impl Authority {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The domains that it is limited to; none if it is good for all names.
+    #[must_use]
+    pub fn domains(&self) -> &[String] {
+        &self.domains
+    }
+
+    /// Whether it is limited to just these domains, in whatever order.
+    #[must_use]
+    pub fn is_limited_to(&self, domains: &[String]) -> bool {
+        let others = |one: &&String| *one != THIS_MACHINE;
+        self.domains.is_empty() == domains.is_empty()
+            && domains.iter().filter(others).all(|one| self.domains.contains(one))
+            && self.domains.iter().filter(others).all(|one| domains.contains(one))
+    }
+
+    /// Whether it is good for `host`: a name, or an address, which is good for an unlimited one only.
+    #[must_use]
+    pub fn permits(&self, host: &str) -> bool {
+        let host = host.trim_end_matches('.');
+        let is_below = |domain: &String| {
+            host.strip_suffix(domain.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        self.domains.is_empty() || self.domains.iter().any(is_below)
     }
 
     /// When it was made, less the day it is dated back.
@@ -219,6 +260,58 @@ impl Authority {
     }
 }
 
+/// The name by which a machine calls itself: our own pages are there.
+const THIS_MACHINE: &str = "localhost";
+
+fn constraints(domains: &[String]) -> Option<NameConstraints> {
+    if domains.is_empty() {
+        return None;
+    }
+    let mut all: Vec<&str> = domains.iter().map(String::as_str).collect();
+    if !all.contains(&THIS_MACHINE) {
+        all.push(THIS_MACHINE);
+    }
+    Some(NameConstraints {
+        permitted_subtrees: all
+            .iter()
+            .map(|&domain| GeneralSubtree::DnsName(domain.to_owned()))
+            .collect(),
+        // A limit for names says nothing of addresses: those are left out by themselves.
+        excluded_subtrees: vec![
+            GeneralSubtree::IpAddress(CidrSubnet::V4([0; 4], [0; 4])),
+            GeneralSubtree::IpAddress(CidrSubnet::V6([0; 16], [0; 16])),
+        ],
+    })
+}
+
+/// The domains that a certificate is limited to.
+fn permitted(x509: &X509Certificate<'_>) -> Result<Vec<String>, BadAuthority> {
+    let found = x509.name_constraints().map_err(|_| BadAuthority::NotAnAuthority)?;
+    let subtrees = found.and_then(|found| found.value.permitted_subtrees.as_ref());
+    let domain = |subtree: &x509_parser::extensions::GeneralSubtree<'_>| match &subtree.base {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        _ => None,
+    };
+    Ok(subtrees.map_or_else(Vec::new, |subtrees| subtrees.iter().filter_map(domain).collect()))
+}
+
+/// A certificate in PEM.
+#[must_use]
+pub fn pem(certificate: &CertificateDer<'_>) -> String {
+    use base64::Engine;
+    // RFC 7468 §2: lines of 64 characters.
+    const LINE: usize = 64;
+    let encoded = base64::prelude::BASE64_STANDARD.encode(certificate);
+    let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
+    for (count, character) in encoded.chars().enumerate() {
+        if count > 0 && count % LINE == 0 {
+            text.push('\n');
+        }
+        text.push(character);
+    }
+    text + "\n-----END CERTIFICATE-----\n"
+}
+
 /// `wwwoffle CA on ship, 2026-11-20`.
 fn name(machine: &str, now: SystemTime) -> String {
     let machine: String = machine
@@ -227,7 +320,7 @@ fn name(machine: &str, now: SystemTime) -> String {
         .take(MAX_MACHINE)
         .collect();
     let machine = if machine.is_empty() { "this machine" } else { &machine };
-    format!("wwwoffle CA on {machine}, {}", day(now))
+    format!("{NAME_BEGINS}{machine}, {}", day(now))
 }
 
 /// The day of a time in UTC, `2026-11-20`.
@@ -277,6 +370,35 @@ mod tests {
         let good_for = authority.valid_until().duration_since(authority.valid_from()).unwrap();
         assert_eq!(good_for, VALID_FOR + BACKDATED);
         assert!(authority.valid_from() <= now - BACKDATED);
+    }
+
+    #[test]
+    fn a_limited_one_permits_its_domains_and_this_machine() {
+        let domains = ["example.org".to_owned(), "test".to_owned()];
+        let made = Authority::make_for("m", clock::now(), &domains).unwrap();
+        let limited = Authority::parse(&made.secret_text()).unwrap();
+        assert_eq!(limited.domains(), ["example.org", "test", "localhost"]);
+        let all = Authority::make("m", clock::now()).unwrap();
+        assert!(all.domains().is_empty());
+        let others = ["example.org".to_owned()];
+        assert!(limited.is_limited_to(&domains) && !limited.is_limited_to(&others));
+        assert!(all.is_limited_to(&[]) && !all.is_limited_to(&others));
+        assert!(!limited.is_limited_to(&[]));
+        for (host, want) in [
+            ("example.org", true),
+            ("www.example.org", true),
+            ("www.example.org.", true),
+            ("a.test", true),
+            ("localhost", true),
+            ("notexample.org", false),
+            ("example.org.evil.example", false),
+            ("org", false),
+            ("127.0.0.1", false),
+            ("[::1]", false),
+        ] {
+            assert_eq!(limited.permits(host), want, "{host}");
+            assert!(all.permits(host), "{host}");
+        }
     }
 
     #[test]

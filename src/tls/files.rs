@@ -9,10 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::Mode;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use sha2::{Digest, Sha256};
 use tracing::warn;
-use wwwoffle_spool::fs::{Disk, Opened, SystemDisk};
+use wwwoffle_spool::fs::{Disk, SystemDisk};
 
 use super::ca::{self, Authority, BadAuthority};
+use crate::small_file;
 
 /// The directory below the spool.
 const DIRECTORY: &str = "ca";
@@ -20,8 +24,8 @@ const DIRECTORY: &str = "ca";
 /// The authority in use.
 const FILE: &str = "authority.pem";
 
-/// The longest such file that is read, in bytes; ours have about a thousand.
-const MAX_FILE: u64 = 64 * 1024;
+/// How much of a hash is in the name of one that is kept: two of one day have different names.
+const MARK: usize = 8;
 
 /// An authority that cannot be had from the disk.
 #[derive(Debug, thiserror::Error)]
@@ -78,65 +82,78 @@ pub fn load(spool: &Path) -> Result<Option<Authority>, BadFile> {
     }
 }
 
-/// Loads the authority of the spool at `spool`, or makes its first one.
+/// The certificates of the authority of the spool and of all that were kept when it was renewed. A
+/// damaged file is left out: who trusts what it was cannot be said any more.
+///
+/// # Errors
+///
+/// [`BadFile`] when one cannot be read.
+pub fn certificates(spool: &Path) -> Result<Vec<CertificateDer<'static>>, BadFile> {
+    let directory = spool.join(DIRECTORY);
+    let mut found = Vec::new();
+    for name in small_file::names(&directory) {
+        let is_one = name == FILE
+            || name.strip_suffix(".pem").is_some_and(|stem| stem.starts_with("authority-"));
+        if is_one && let Some(text) = read(&directory.join(name))? {
+            found.extend(CertificateDer::from_pem_slice(text.as_bytes()));
+        }
+    }
+    Ok(found)
+}
+
+/// Loads the authority of the spool at `spool`, or makes its first one, limited to
+/// these `domains` if there are any.
 ///
 /// # Errors
 ///
 /// [`BadFile`] when it is damaged, or the disk fails.
-pub fn load_or_make(spool: &Path, now: SystemTime) -> Result<Authority, BadFile> {
+pub fn load_or_make(
+    spool: &Path,
+    now: SystemTime,
+    domains: &[String],
+) -> Result<Authority, BadFile> {
     if let Some(authority) = load(spool)? {
         return Ok(authority);
     }
-    make(spool, now)
+    make(spool, now, domains)
 }
 
 /// Makes a new authority in place of the one in use, which stays beside it under its date.
-/// A damaged one stays beside it as well.
+/// A damaged one stays beside it as well. The new one is limited to `domains` if there are any.
 ///
 /// # Errors
 ///
 /// [`BadFile`] when the disk fails; then the one before is still in use.
-pub fn renew(spool: &Path, now: SystemTime) -> Result<Authority, BadFile> {
+pub fn renew(spool: &Path, now: SystemTime, domains: &[String]) -> Result<Authority, BadFile> {
     let path = path(spool);
     if let Some(text) = read(&path)? {
-        let dated = match Authority::parse(&text) {
-            Ok(old) => {
-                let mark: String = old.fingerprint().replace(':', "").chars().take(8).collect();
-                format!("authority-{}-{mark}.pem", ca::day(old.valid_from() + ca::BACKDATED))
-            }
-            Err(_) => format!("authority-damaged-{}.pem", ca::day(now)),
+        let dated = if let Ok(old) = Authority::parse(&text) {
+            let mark: String = old.fingerprint().replace(':', "").chars().take(MARK).collect();
+            format!("authority-{}-{mark}.pem", ca::day(old.valid_from() + ca::BACKDATED))
+        } else {
+            // By what it holds: a second damaged one of the same day is kept as well.
+            let mark: String = hex::encode(Sha256::digest(&text)).chars().take(MARK).collect();
+            format!("authority-damaged-{}-{mark}.pem", ca::day(now))
         };
         write(spool, &dated, &text)?;
     }
-    make(spool, now)
+    make(spool, now, domains)
 }
 
-fn make(spool: &Path, now: SystemTime) -> Result<Authority, BadFile> {
+fn make(spool: &Path, now: SystemTime, domains: &[String]) -> Result<Authority, BadFile> {
     let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let authority = Authority::make(&machine, now).map_err(BadFile::Making)?;
+    let authority = Authority::make_for(&machine, now, domains).map_err(BadFile::Making)?;
     write(spool, FILE, &authority.secret_text())?;
     Ok(authority)
 }
 
 fn read(path: &Path) -> Result<Option<String>, BadFile> {
-    let failed = |source| BadFile::Disk { doing: "read", path: path.to_owned(), source };
-    let (file, length) = match SystemDisk.open(path) {
-        Ok(Opened::File(file, length)) => (file, length),
-        Ok(Opened::NotAFile) => return Err(failed(io::Error::other("it is not a plain file"))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
-    let mut bytes = vec![0; usize::try_from(length.min(MAX_FILE)).unwrap_or_default()];
-    let mut filled = 0;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        let offset = u64::try_from(filled).unwrap_or_default();
-        match file.read_at(rest, offset).map_err(failed)? {
-            0 => break,
-            read => filled += read,
-        }
-    }
-    bytes.truncate(filled);
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    let bytes = small_file::read(path).map_err(|source| BadFile::Disk {
+        doing: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// Writes a file of the directory aside, then gives it its name.
@@ -201,8 +218,8 @@ mod tests {
     fn it_is_made_once_for_the_owner_alone_and_loaded_afterwards() {
         let spool = tempfile::tempdir().unwrap();
         assert!(load(spool.path()).unwrap().is_none());
-        let made = load_or_make(spool.path(), clock::now()).unwrap();
-        let loaded = load_or_make(spool.path(), clock::now()).unwrap();
+        let made = load_or_make(spool.path(), clock::now(), &[]).unwrap();
+        let loaded = load_or_make(spool.path(), clock::now(), &[]).unwrap();
         assert_eq!(made.der(), loaded.der());
         assert_eq!(mode(&path(spool.path())), 0o600);
         assert_eq!(mode(&spool.path().join("ca")), 0o700);
@@ -211,7 +228,7 @@ mod tests {
     #[test]
     fn a_key_that_others_could_read_is_closed_to_them() {
         let spool = tempfile::tempdir().unwrap();
-        load_or_make(spool.path(), clock::now()).unwrap();
+        load_or_make(spool.path(), clock::now(), &[]).unwrap();
         let path = path(spool.path());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert!(load(spool.path()).unwrap().is_some());
@@ -221,22 +238,42 @@ mod tests {
     #[test]
     fn a_damaged_one_is_told_and_stays() {
         let spool = tempfile::tempdir().unwrap();
-        load_or_make(spool.path(), clock::now()).unwrap();
+        load_or_make(spool.path(), clock::now(), &[]).unwrap();
         let path = path(spool.path());
         std::fs::write(&path, "rubbish").unwrap();
-        let error = load_or_make(spool.path(), clock::now()).unwrap_err();
+        let error = load_or_make(spool.path(), clock::now(), &[]).unwrap_err();
         assert_eq!(error.to_string(), format!("{} is damaged", path.display()));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "rubbish");
-        renew(spool.path(), clock::now()).unwrap();
+        renew(spool.path(), clock::now(), &[]).unwrap();
         assert!(load(spool.path()).unwrap().is_some());
         assert_eq!(std::fs::read_dir(spool.path().join("ca")).unwrap().count(), 2);
     }
 
     #[test]
+    fn two_damaged_ones_of_a_day_are_both_kept() {
+        let spool = tempfile::tempdir().unwrap();
+        let made = load_or_make(spool.path(), clock::now(), &[]).unwrap();
+        for rubbish in ["one", "two"] {
+            std::fs::write(path(spool.path()), rubbish).unwrap();
+            renew(spool.path(), clock::now(), &[]).unwrap();
+        }
+        let texts = std::fs::read_dir(spool.path().join("ca")).unwrap();
+        let texts = texts.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
+        let texts: Vec<String> = texts.collect();
+        assert_eq!(texts.len(), 3);
+        for rubbish in ["one", "two"] {
+            assert!(texts.iter().any(|text| text == rubbish), "{rubbish}");
+        }
+        let last = load(spool.path()).unwrap().unwrap();
+        assert_eq!(certificates(spool.path()).unwrap(), [last.der().clone()]);
+        assert_ne!(made.der(), last.der());
+    }
+
+    #[test]
     fn a_renewal_keeps_the_old_one_beside_it() {
         let spool = tempfile::tempdir().unwrap();
-        let old = load_or_make(spool.path(), clock::now()).unwrap();
-        let new = renew(spool.path(), clock::now()).unwrap();
+        let old = load_or_make(spool.path(), clock::now(), &[]).unwrap();
+        let new = renew(spool.path(), clock::now(), &[]).unwrap();
         assert_ne!(old.der(), new.der());
         assert_eq!(load(spool.path()).unwrap().unwrap().der(), new.der());
         let kept: Vec<String> = std::fs::read_dir(spool.path().join("ca"))
@@ -250,5 +287,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(Authority::parse(&text).unwrap().der(), old.der());
         assert_eq!(mode(&path), 0o600);
+        let all = certificates(spool.path()).unwrap();
+        assert!(all.len() == 2 && all.contains(old.der()) && all.contains(new.der()));
     }
 }

@@ -153,6 +153,9 @@ impl Leaves {
         if now < authority.valid_from() || now >= authority.valid_until() {
             return Err(BadAuthority::NotNow);
         }
+        if !authority.permits(host) {
+            return Err(BadAuthority::Outside(host.to_owned()));
+        }
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
         // Spelled like the name that is verified: a linter takes any other for another host.

@@ -20,6 +20,17 @@ const MAX_REMEMBERED: usize = 4096;
 #[derive(Debug, Default)]
 pub struct Rejections(Mutex<HashMap<(IpAddr, String), SystemTime>>);
 
+/// A client that did not take our certificate for a host.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rejection {
+    /// The host.
+    pub host: String,
+    /// Who it was.
+    pub client: IpAddr,
+    /// Until when its connections to that host pass unread.
+    pub until: SystemTime,
+}
+
 impl Rejections {
     /// Remembers that `client` did not take our certificate for `host`.
     pub fn remember(&self, client: IpAddr, host: &str, now: SystemTime) {
@@ -41,15 +52,20 @@ impl Rejections {
         self.lock().get(&who).is_some_and(|since| is_recent(*since, now))
     }
 
-    /// The hosts that somebody has rejected our certificate for lately, sorted.
+    /// The rejections of the last hour, by host and client.
     #[must_use]
-    pub fn hosts(&self, now: SystemTime) -> Vec<String> {
+    pub fn list(&self, now: SystemTime) -> Vec<Rejection> {
         let all = self.lock();
         let recent = all.iter().filter(|(_, since)| is_recent(**since, now));
-        let mut hosts: Vec<String> = recent.map(|((_, host), _)| host.clone()).collect();
-        hosts.sort();
-        hosts.dedup();
-        hosts
+        let mut list: Vec<Rejection> = recent
+            .map(|((client, host), since)| Rejection {
+                host: host.clone(),
+                client: *client,
+                until: *since + REMEMBERED_FOR,
+            })
+            .collect();
+        list.sort();
+        list
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<(IpAddr, String), SystemTime>> {
@@ -104,10 +120,18 @@ mod tests {
         assert!(all.has("::ffff:10.0.0.1".parse().unwrap(), "h.example", now));
         assert!(!all.has(two, "h.example", now));
         assert!(!all.has(one, "i.example", now));
-        assert_eq!(all.hosts(now), ["h.example"]);
+        let until = now + REMEMBERED_FOR;
+        let of = |client, host: &str| Rejection { host: host.to_owned(), client, until };
+        assert_eq!(all.list(now), [of(one, "h.example")]);
         assert!(!all.has(one, "h.example", now + REMEMBERED_FOR));
         assert!(!all.has(one, "h.example", now - Duration::from_secs(1)));
-        assert!(all.hosts(now + REMEMBERED_FOR).is_empty());
+        assert!(all.list(now + REMEMBERED_FOR).is_empty());
+        all.remember(two, "h.example", now);
+        all.remember(two, "a.example", now);
+        assert_eq!(
+            all.list(now),
+            [of(two, "a.example"), of(one, "h.example"), of(two, "h.example")]
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use super::adjustable::Adjustable;
 use super::{Failure, Origin, Scheme};
 use crate::mode::ModeSwitch;
 
@@ -31,8 +32,8 @@ const MAX_LOOKUPS: usize = 64;
 #[derive(Debug)]
 pub struct Dialer {
     mode: ModeSwitch,
-    dns_timeout: Duration,
-    connect_timeout: Duration,
+    dns_timeout: Adjustable<Duration>,
+    connect_timeout: Adjustable<Duration>,
     refused: AtomicU64,
     lookups: Arc<Semaphore>,
 }
@@ -43,7 +44,15 @@ impl Dialer {
     #[must_use]
     pub fn new(mode: ModeSwitch, dns_timeout: Duration, connect_timeout: Duration) -> Self {
         let (refused, lookups) = (AtomicU64::new(0), Arc::new(Semaphore::new(MAX_LOOKUPS)));
+        let (dns_timeout, connect_timeout) =
+            (Adjustable::new(dns_timeout), Adjustable::new(connect_timeout));
         Self { mode, dns_timeout, connect_timeout, refused, lookups }
+    }
+
+    /// Waits so long from here on.
+    pub(super) fn set_timeouts(&self, dns_timeout: Duration, connect_timeout: Duration) {
+        self.dns_timeout.set(dns_timeout);
+        self.connect_timeout.set(connect_timeout);
     }
 
     /// How many connections were refused because the mode was offline.
@@ -142,7 +151,7 @@ impl Dialer {
         origin: &Origin,
         addresses: Vec<SocketAddr>,
     ) -> Result<TcpStream, Failure> {
-        let stream = match timeout(self.connect_timeout, connect_any(addresses)).await {
+        let stream = match timeout(self.connect_timeout.get(), connect_any(addresses)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(source)) if source.kind() == io::ErrorKind::ConnectionRefused => {
                 return Err(Failure::Refused { authority: origin.to_string(), source });
@@ -169,7 +178,7 @@ impl Dialer {
             return Ok(vec![SocketAddr::new(address, origin.port)]);
         }
         let (lookups, port) = (Arc::clone(&self.lookups), origin.port);
-        let found = timeout(self.dns_timeout, async move {
+        let found = timeout(self.dns_timeout.get(), async move {
             let turn = lookups.acquire_owned().await.map_err(io::Error::other)?;
             spawn_blocking(move || {
                 // getaddrinfo follows a changed resolv.conf, which a resolver of our own would not.

@@ -14,6 +14,7 @@
 //! ever sent twice.
 
 mod activity;
+mod adjustable;
 mod answer;
 mod dialer;
 mod error;
@@ -44,7 +45,9 @@ use hyper::{HeaderMap, Request, StatusCode};
 use hyper_util::rt::TokioTimer;
 use tokio::sync::mpsc;
 use tracing::debug;
+use wwwoffle_config::Options;
 
+use adjustable::Adjustable;
 pub use answer::{Answer, AnswerBody};
 pub use dialer::Dialer;
 pub use error::Failure;
@@ -142,6 +145,19 @@ pub struct Limits {
     pub per_origin: usize,
 }
 
+impl Limits {
+    /// What the options say.
+    #[must_use]
+    pub fn of(options: &Options) -> Self {
+        Self {
+            head_timeout: options.head_timeout,
+            socket_timeout: options.socket_timeout,
+            idle_timeout: options.idle_timeout,
+            per_origin: options.connections_per_host.get(),
+        }
+    }
+}
+
 /// Sends requests to origins. One per daemon.
 #[derive(Debug)]
 pub struct Upstream {
@@ -150,7 +166,7 @@ pub struct Upstream {
     pool: Pool,
     registry: Registry,
     tasks: Tasks,
-    limits: Limits,
+    limits: Adjustable<Limits>,
 }
 
 impl Upstream {
@@ -159,10 +175,21 @@ impl Upstream {
     pub fn new(dialer: Dialer, tls: Tls, tasks: Tasks, limits: Limits) -> Arc<Self> {
         let pool = Pool::new(limits.per_origin, limits.idle_timeout);
         let registry = Registry::new(limits.idle_timeout);
+        let limits = Adjustable::new(limits);
         let upstream = Arc::new(Self { dialer, tls, pool, registry, tasks, limits });
         let sweeper = Arc::clone(&upstream);
         upstream.tasks.spawn(async move { sweeper.sweep_until_stop().await });
         upstream
+    }
+
+    /// Waits so long, and has so many connections, from here on. What is under way goes on as it
+    /// began.
+    pub fn set_limits(&self, limits: Limits, dns_timeout: Duration, connect_timeout: Duration) {
+        self.limits.set(limits);
+        self.pool.set_limits(limits.per_origin, limits.idle_timeout);
+        self.registry.set_idle_timeout(limits.idle_timeout);
+        self.dialer.set_timeouts(dns_timeout, connect_timeout);
+        self.tls.set_patience(connect_timeout);
     }
 
     /// The dialer, for tunnels and for its count of refusals.

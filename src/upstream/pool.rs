@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::adjustable::Adjustable;
 use super::h1::Link;
 use super::{Failure, Origin};
 
@@ -17,8 +18,8 @@ const READY_WITHIN: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Pool {
     origins: Mutex<HashMap<Origin, OriginPool>>,
-    per_origin: usize,
-    idle_timeout: Duration,
+    per_origin: Adjustable<usize>,
+    idle_timeout: Adjustable<Duration>,
 }
 
 #[derive(Debug)]
@@ -41,7 +42,24 @@ pub(super) struct Permit {
 
 impl Pool {
     pub(super) fn new(per_origin: usize, idle_timeout: Duration) -> Self {
+        let (per_origin, idle_timeout) =
+            (Adjustable::new(per_origin), Adjustable::new(idle_timeout));
         Self { origins: Mutex::new(HashMap::new()), per_origin, idle_timeout }
+    }
+
+    /// Allows so many connections to each origin from here on, and keeps them so long. Those in use
+    /// now are not counted against the new number.
+    pub(super) fn set_limits(&self, per_origin: usize, idle_timeout: Duration) {
+        self.idle_timeout.set(idle_timeout);
+        let mut origins = self.lock();
+        if self.per_origin.get() == per_origin {
+            return;
+        }
+        self.per_origin.set(per_origin);
+        for pool in origins.values_mut() {
+            pool.permits = Arc::new(Semaphore::new(per_origin));
+            pool.idle.truncate(per_origin);
+        }
     }
 
     /// Waits for the right to use one connection to `origin`, at most `patience`.
@@ -62,7 +80,7 @@ impl Pool {
         let mut origins = self.lock();
         let pool = origins.get_mut(origin)?;
         while let Some(idle) = pool.idle.pop() {
-            if idle.link.sender.is_ready() && idle.since.elapsed() < self.idle_timeout {
+            if idle.link.sender.is_ready() && idle.since.elapsed() < self.idle_timeout.get() {
                 return Some(idle.link);
             }
         }
@@ -85,14 +103,14 @@ impl Pool {
             return;
         }
         let pool = self.of(&mut origins, origin);
-        if pool.idle.len() < self.per_origin {
+        if pool.idle.len() < self.per_origin.get() {
             pool.idle.push(Idle { link, since: Instant::now() });
         }
     }
 
     /// Closes what has been idle for too long, and forgets origins nobody uses.
     pub(super) fn sweep(&self) {
-        let (keep, mut origins) = (self.idle_timeout, self.lock());
+        let (keep, mut origins) = (self.idle_timeout.get(), self.lock());
         origins.retain(|_, pool| {
             pool.idle.retain(|idle| !idle.link.sender.is_closed() && idle.since.elapsed() < keep);
             // A permit in use holds a second reference to the semaphore.
@@ -113,7 +131,7 @@ impl Pool {
         origin: &Origin,
     ) -> &'pools mut OriginPool {
         origins.entry(origin.clone()).or_insert_with(|| OriginPool {
-            permits: Arc::new(Semaphore::new(self.per_origin)),
+            permits: Arc::new(Semaphore::new(self.per_origin.get())),
             idle: Vec::new(),
         })
     }

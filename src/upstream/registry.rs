@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::debug;
 
+use super::adjustable::Adjustable;
 use super::multiplexed::Shared;
 use super::tls::{Offer, server_name};
 use super::{Failure, Origin};
@@ -28,7 +29,7 @@ const REFUSES_FOR: Duration = Duration::from_secs(60 * 60);
 #[derive(Debug)]
 pub(super) struct Registry {
     origins: Mutex<HashMap<Origin, Entry>>,
-    idle_timeout: Duration,
+    idle_timeout: Adjustable<Duration>,
 }
 
 #[derive(Debug)]
@@ -97,7 +98,11 @@ impl Drop for Turn<'_> {
 
 impl Registry {
     pub(super) fn new(idle_timeout: Duration) -> Self {
-        Self { origins: Mutex::new(HashMap::new()), idle_timeout }
+        Self { origins: Mutex::new(HashMap::new()), idle_timeout: Adjustable::new(idle_timeout) }
+    }
+
+    pub(super) fn set_idle_timeout(&self, idle_timeout: Duration) {
+        self.idle_timeout.set(idle_timeout);
     }
 
     /// The way to `origin`. Waits, at most `patience`, for whoever is finding it just now.
@@ -194,7 +199,7 @@ impl Registry {
     pub(super) fn sweep(&self) {
         for entry in self.lock().values_mut() {
             entry.shared.take_if(|shared| {
-                let is_old = shared.idle_for().is_some_and(|idle| idle >= self.idle_timeout);
+                let is_old = shared.idle_for().is_some_and(|idle| idle >= self.idle_timeout.get());
                 is_old || !shared.is_usable()
             });
         }

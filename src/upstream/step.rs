@@ -66,7 +66,7 @@ impl Upstream {
         if origin.scheme == Scheme::Http || may_switch {
             return Ok(Route::Dial(Offer::Http1, None));
         }
-        self.registry.route(origin, self.limits.head_timeout).await
+        self.registry.route(origin, self.limits.get().head_timeout).await
     }
 
     /// One exchange on a connection of HTTP/2 that stands.
@@ -78,7 +78,7 @@ impl Upstream {
         tries: &Tries,
     ) -> Result<Step, Failure> {
         let Self { dialer, tasks, limits, .. } = self;
-        let failure = match shared.exchange(origin, message, dialer, tasks, limits).await {
+        let failure = match shared.exchange(origin, message, dialer, tasks, &limits.get()).await {
             Ok((answer, _))
                 if answer.status() == StatusCode::MISDIRECTED_REQUEST
                     && shared.origin() != origin
@@ -89,7 +89,7 @@ impl Upstream {
             }
             Ok((mut answer, slot)) => {
                 answer.extensions_mut().insert(Arc::clone(shared.secured()));
-                let patience = self.limits.socket_timeout;
+                let patience = self.limits.get().socket_timeout;
                 let answer = answer.map(|frames| AnswerBody::over_http2(frames, slot, patience));
                 return Ok(Step::Answered(answer));
             }
@@ -115,7 +115,7 @@ impl Upstream {
         message: &mut Message,
         tries: &Tries,
     ) -> Result<Step, Failure> {
-        let patience = self.limits.head_timeout;
+        let patience = self.limits.get().head_timeout;
         let permit = self.pool.permit(origin, patience).await?;
         // The wait may have been long, and a connection of before is a socket outward too.
         self.dialer.allow()?;
@@ -203,7 +203,7 @@ impl Upstream {
             answer.extensions_mut().insert(Arc::clone(secured));
         }
         let lease = Lease::new(Arc::clone(self), origin.clone(), link, permit);
-        let patience = self.limits.socket_timeout;
+        let patience = self.limits.get().socket_timeout;
         Step::Answered(answer.map(|body| AnswerBody::over_http1(body, lease, patience)))
     }
 }

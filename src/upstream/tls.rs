@@ -22,6 +22,7 @@ use tracing::{debug, info, warn};
 
 use wwwoffle_config::Config;
 
+use super::adjustable::Adjustable;
 use super::refused::RefusedCertificates;
 use super::tls_error::{Handshake, TlsFault};
 use super::verify::{Pins, Verifier};
@@ -51,7 +52,7 @@ pub struct Tls {
     /// The configuration in force, with the certificates that are allowed one by one.
     in_force: Arc<ArcSwap<Config>>,
     refused: RefusedCertificates,
-    patience: Duration,
+    patience: Adjustable<Duration>,
 }
 
 impl std::fmt::Debug for Tls {
@@ -90,7 +91,19 @@ impl Tls {
         let [either, http1] = [either, config].map(Arc::new);
         let in_force = Arc::new(ArcSwap::from_pointee(Config::default()));
         let refused = RefusedCertificates::default();
-        Ok(Self { either, http1, authorities, in_force, refused, patience })
+        Ok(Self {
+            either,
+            http1,
+            authorities,
+            in_force,
+            refused,
+            patience: Adjustable::new(patience),
+        })
+    }
+
+    /// Waits so long for a handshake from here on.
+    pub(super) fn set_patience(&self, patience: Duration) {
+        self.patience.set(patience);
     }
 
     /// Takes what is allowed one by one from the configuration that is `in_force` at the time.
@@ -128,7 +141,7 @@ impl Tls {
             return Err(Failure::Tls { authority: authority(), fault: TlsFault::NoName });
         };
         let connector = TlsConnector::from(self.config_for(offer, allowed));
-        let error = match timeout(self.patience, connector.connect(name, stream)).await {
+        let error = match timeout(self.patience.get(), connector.connect(name, stream)).await {
             Ok(Ok(stream)) => {
                 self.refused.remove(origin);
                 return Ok(stream);

@@ -136,7 +136,9 @@ impl Daemon {
             command.env_remove(name);
         }
         command.env("HOME", self.home.path()).env("XDG_DATA_HOME", self.home.path().join("data"));
-        command.env("XDG_CONFIG_HOME", self.home.path().join("config"));
+        command
+            .env("XDG_CONFIG_HOME", self.home.path().join("config"))
+            .env_remove("XDG_STATE_HOME");
         command.current_dir(self.home.path()).stdin(Stdio::null());
         command
     }

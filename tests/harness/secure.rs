@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Authority, Client, Daemon, Tls, TlsOrigin, daemon};
+use super::{Authority, Client, Daemon, Manners, Speaks, Tls, TlsOrigin, daemon};
 
 /// The authority of a daemon, as clients are given it.
 pub(crate) struct Trust {
@@ -40,17 +40,18 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
+    /// One whose site speaks HTTP/1.1.
     #[track_caller]
     pub(crate) fn set() -> Self {
-        Self::configured("")
+        Self::speaking(Speaks::Http1)
     }
 
-    /// The same with more configuration, which begins inside `[https]`.
     #[track_caller]
-    pub(crate) fn configured(config: &str) -> Self {
+    pub(crate) fn speaking(speaks: Speaks) -> Self {
         let authority = Authority::new();
-        let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
-        let daemon = authority.daemon(config);
+        let identity = authority.identity(&["localhost", "127.0.0.1"]);
+        let site = TlsOrigin::with_manners(identity, Manners { speaks, ..Manners::default() });
+        let daemon = authority.daemon("");
         let trust = Trust::of(&daemon);
         Self { daemon, site, trust }
     }

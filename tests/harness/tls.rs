@@ -62,10 +62,15 @@ impl Authority {
         Self { issuer: CertifiedIssuer::self_signed(params, key).unwrap() }
     }
 
+    /// Its certificate in PEM.
+    pub(crate) fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
     /// Its certificate as a file in `directory`.
     pub(crate) fn write(&self, directory: &Path) -> PathBuf {
         let path = directory.join("authority.pem");
-        std::fs::write(&path, self.issuer.pem()).unwrap();
+        std::fs::write(&path, self.pem()).unwrap();
         path
     }
 

@@ -1,9 +1,9 @@
 //! Rules, `[[section.for]]`: added, removed, replaced.
 
 use super::entry::{self, Target};
-use super::given::{of_rule, quoted};
-use super::layout::{Layout, line_number, line_start};
-use super::{EditError, Edited, Rule, Splice, bare, known_section};
+use super::given::of_rule;
+use super::layout::{Layout, comments, line_number, line_start};
+use super::{EditError, Edited, Rule, bare, known_section, quoted, secret};
 use toml_edit::{Item, Table};
 
 /// The key of a rule's URL-SPECIFICATIONs.
@@ -51,13 +51,12 @@ pub(super) fn remove(
     let (start, end) = found(&layout, section, index, urls)?;
     let lines = line_start(text, start)..layout.end_of(end);
     let was = text.get(lines.clone()).unwrap_or_default().to_owned();
-    let splice = layout.without_lines(lines.clone(), lines.clone());
-    let before = line_start(text, splice.at.start.saturating_sub(1));
-    let gap = text.get(before..splice.at.start).unwrap_or_default();
-    // The blank line that parts a rule from what is before goes with it.
-    let is_parted = splice.with.is_empty() && gap.ends_with('\n') && gap.trim().is_empty();
-    let from = if is_parted { before } else { splice.at.start };
-    let splice = Splice { at: from..splice.at.end, with: splice.with };
+    // The blank line that parts a rule from what is before goes with it, unless comments stay there.
+    let before = line_start(text, lines.start.saturating_sub(1));
+    let gap = text.get(before..lines.start).unwrap_or_default();
+    let is_parted = gap.ends_with('\n') && gap.trim().is_empty() && comments(&was).is_empty();
+    let from = if is_parted { before } else { lines.start };
+    let splice = layout.without_lines(from..lines.end, lines);
     let line = line_number(text, start);
     let new = splice.apply(text);
     Layout::of(&new).map_err(|_| EditError::ByHand(format!("[[{section}.for]]")))?;
@@ -85,6 +84,10 @@ pub(super) fn replace(
         }
     }
     for (key, value) in &rule.options {
+        // What was shown of a secret is no new value.
+        if secret::is_shown_of(key, value) {
+            continue;
+        }
         text = entry::set(&text, &target, key, &of_rule(section, key, value))?.text;
     }
     let layout = Layout::of(&text)?;

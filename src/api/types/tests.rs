@@ -29,13 +29,19 @@ fn status() {
             downloads: vec![Download { url: "http://a/".into(), bytes: 1, total: None }],
             connections: 4,
             outward_refused: 5,
+            rejections: vec![Rejection {
+                host: "h.example".into(),
+                client: "10.0.0.1".into(),
+                until: time(),
+            }],
         },
         concat!(
             r#"{"version":"0.1.0","mode":"autodial","pid":7,"spool":"/s","#,
             r#""listen":["127.0.0.1:8080"],"since":"2026-11-20T12:00:00Z","#,
             r#""queue":{"waiting":1,"failed":2,"active":3},"#,
             r#""downloads":[{"url":"http://a/","bytes":1,"total":null}],"#,
-            r#""connections":4,"outward_refused":5}"#
+            r#""connections":4,"outward_refused":5,"#,
+            r#""rejections":[{"host":"h.example","client":"10.0.0.1","until":"2026-11-20T12:00:00Z"}]}"#
         ),
     );
 }

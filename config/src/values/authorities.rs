@@ -2,8 +2,8 @@
 
 use crate::{
     file::read_list,
-    reader::{Given, Source},
-    value::{Value, elements},
+    source::{Given, Source},
+    value::{STRINGS, Value, elements},
 };
 use rustls_pki_types::{CertificateDer, TrustAnchor, pem, pem::PemObject};
 use std::path::{Path, PathBuf};
@@ -86,6 +86,10 @@ impl Value for ExtraAuthorities {
 An array of files in PEM form (`-----BEGIN CERTIFICATE-----`), each with one certificate of an authority
 or several. A file is found from the directory of the configuration. What else is in it is passed over.";
     const EXPECTED: &'static str = "an array of PEM files, such as [\"my-ca.pem\"]";
+
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let mut authorities = Self::default();

@@ -1,7 +1,7 @@
 //! Sets of ports.
 
 use crate::{
-    reader::{Given, Source},
+    source::{Given, Source},
     value::{Value, elements},
 };
 use std::{fmt, ops::RangeInclusive};
@@ -73,6 +73,10 @@ An array of ports from 1 to 65535 and of ranges with both their ends: `[\"443\",
 no port at all.";
     const EXPECTED: &'static str =
         "an array of ports from 1 to 65535 and ranges of them, such as [\"443\", \"1024-65535\"]";
+
+    fn json() -> String {
+        r#"{"type": "array", "items": {"type": ["string", "integer"]}}"#.to_owned()
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let ports = elements(given, source, Self::EXPECTED, |one, source| {

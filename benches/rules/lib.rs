@@ -1,0 +1,1 @@
+//! Nothing here: the benchmark is in `lists.rs`.

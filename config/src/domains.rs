@@ -1,0 +1,76 @@
+//! Domains, each with all that is below it.
+
+use std::net::IpAddr;
+
+use wwwoffle_url::canonicalise_host;
+
+use crate::{
+    source::{Given, Source},
+    value::{STRINGS, Value, elements},
+};
+
+/// Some domains. Without any, nothing is limited to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Domains(Vec<String>);
+
+impl Domains {
+    /// The domains, as certificates name them: in ASCII and lower case.
+    #[must_use]
+    pub fn as_slice(&self) -> &[String] {
+        &self.0
+    }
+}
+
+/// Reads one domain: a host name without port or wildcard, that is no address.
+fn domain(text: &str) -> Option<String> {
+    let plain = !text.is_empty() && !text.contains(['*', ':', '/', '[']);
+    let host = canonicalise_host(text.as_bytes()).ok().filter(|_| plain)?;
+    let name = host.trim_end_matches('.');
+    (!name.is_empty() && name.parse::<IpAddr>().is_err()).then(|| name.to_owned())
+}
+
+impl Value for Domains {
+    const KIND: &'static str = "domains";
+    const MEANING: &'static str =
+        "An array of domains; each stands for itself and all names below it.";
+    const EXPECTED: &'static str = "an array of domains, such as [\"example.org\"]";
+
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        elements(given, source, Self::EXPECTED, |one, source| {
+            let expected = "domains without port, wildcard or address, such as \"example.org\"";
+            one.value.as_str().and_then(domain).or_else(|| source.refuse(one, expected, ""))
+        })
+        .map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::domain;
+
+    #[test]
+    fn a_domain_is_a_name_and_nothing_else() {
+        for (text, want) in [
+            ("Example.ORG", Some("example.org")),
+            ("example.org.", Some("example.org")),
+            ("bücher.example", Some("xn--bcher-kva.example")),
+            ("org", Some("org")),
+            ("", None),
+            (".", None),
+            ("*.example.org", None),
+            ("example.org:443", None),
+            ("127.0.0.1", None),
+            ("0x7f.1", None),
+            ("::1", None),
+            ("[::1]", None),
+            ("http://a/", None),
+            ("a b", None),
+        ] {
+            assert_eq!(domain(text).as_deref(), want, "{text:?}");
+        }
+    }
+}

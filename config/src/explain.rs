@@ -1,0 +1,110 @@
+//! Which value every option has for a URL, and where that was written.
+
+use crate::{
+    origin::Origins,
+    parts::UrlParts,
+    place::Place,
+    schema::{Config, Effect, OptionInfo, SECTIONS},
+    specset::Listed,
+};
+use wwwoffle_url::CanonicalUrl;
+
+/// What one option is for a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// The section of the option.
+    pub section: &'static str,
+    /// The option.
+    pub key: &'static str,
+    /// Its value, as a file writes it, shortened to a line.
+    pub value: String,
+    /// Where the value is written; `None` is the default.
+    pub place: Option<Place>,
+    /// The specification by which it is the value for this URL, if one decided.
+    pub rule: Option<Listed>,
+}
+
+/// A value that depends on the URL.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) value: String,
+    pub(crate) place: Option<Place>,
+    pub(crate) rule: Option<Listed>,
+}
+
+impl Explained {
+    pub(crate) fn of(
+        section: &'static str,
+        option: &OptionInfo,
+        found: Option<Found>,
+        origins: &Origins,
+    ) -> Self {
+        let found = found.unwrap_or_else(|| match origins.of(section, option.key) {
+            Some(origin) => Found {
+                value: origin.shown.to_string(),
+                place: Some(origin.place.clone()),
+                rule: None,
+            },
+            None => Found { value: option.default.to_owned(), place: None, rule: None },
+        });
+        let Found { value, place, rule } = found;
+        Self { section, key: option.key, value, place, rule }
+    }
+}
+
+impl Config {
+    /// Every option in force for `url`, in the order of the documents.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use wwwoffle_config::Config;
+    /// use wwwoffle_url::{CanonicalUrl, LocalHost};
+    ///
+    /// let text = "[dont-get]\nurls = [\n  \"*://ads.example/*\",\n]\n";
+    /// let config = Config::parse(text, Path::new("wwwoffle.conf"))?;
+    /// let url = CanonicalUrl::parse("http://ads.example/banner", &LocalHost::default())?;
+    /// let told = config.explain(&url);
+    /// let urls = told.iter().find(|told| (told.section, told.key) == ("dont-get", "urls")).unwrap();
+    /// assert_eq!(urls.rule.as_ref().unwrap().place().to_string(), "wwwoffle.conf:3");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn explain(&self, url: &CanonicalUrl) -> Vec<Explained> {
+        let mut told = Vec::new();
+        self.explain_all(&UrlParts::of(url), &mut told);
+        told
+    }
+
+    /// The options that are set somewhere and have no effect yet: section, option, and where one of
+    /// its values is set.
+    #[must_use]
+    pub fn without_effect(&self) -> Vec<(&'static str, &'static str, Place)> {
+        let later = SECTIONS.iter().flat_map(|section| {
+            let later = section.options.iter().filter(|option| option.effect == Effect::Later);
+            later.map(|option| (section.name, option.key))
+        });
+        let set = later.filter_map(|(section, key)| {
+            let place = self.origin_of(section, key).or_else(|| self.origins.in_rule(section, key));
+            Some((section, key, place?.clone()))
+        });
+        set.collect()
+    }
+
+    /// The value of an option as it is set, outside of rules, shortened to a line, and where that is;
+    /// `None` when it has its default, or is no option.
+    #[must_use]
+    pub fn setting_of(&self, section: &str, key: &str) -> Option<(&str, &Place)> {
+        let known = SECTIONS.iter().find(|known| known.name == section)?;
+        let key = known.options.iter().find(|option| option.key == key)?.key;
+        let origin = self.origins.of(known.name, key)?;
+        Some((&*origin.shown, &origin.place))
+    }
+
+    /// Where an option is set, outside of rules; `None` when it has its default, or is no option.
+    #[must_use]
+    pub fn origin_of(&self, section: &str, key: &str) -> Option<&Place> {
+        let option = SECTIONS.iter().find(|known| known.name == section)?;
+        let key = option.options.iter().find(|known| known.key == key)?.key;
+        self.origins.of(option.name, key).map(|origin| &origin.place)
+    }
+}

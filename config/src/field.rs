@@ -1,0 +1,80 @@
+//! What the schema can have as an option: a value, or one that rules apply to.
+
+use crate::{
+    explain::Found,
+    parts::UrlParts,
+    rule::{self, Ruled},
+    source::Source,
+    value::Value,
+};
+
+/// The type of an option.
+pub(crate) trait Field: Sized {
+    /// See [`Value::KIND`].
+    const KIND: &'static str;
+    /// See [`Value::MEANING`].
+    const MEANING: &'static str;
+    /// See [`Value::IS_SECRET`].
+    const IS_SECRET: bool;
+    /// Whether rules may set it.
+    const RULES: bool;
+    /// See [`Value::json`].
+    fn json() -> String;
+    /// Takes the option from the text, or its default.
+    fn take(
+        source: &mut Source<'_>,
+        section: &'static str,
+        key: &'static str,
+        default: &'static str,
+    ) -> Self;
+    /// What decides about a URL, if something does.
+    fn found(&self, url: &UrlParts<'_>) -> Option<Found>;
+}
+
+impl<T: Value> Field for T {
+    const KIND: &'static str = T::KIND;
+    const MEANING: &'static str = T::MEANING;
+    const IS_SECRET: bool = T::IS_SECRET;
+    const RULES: bool = false;
+
+    fn json() -> String {
+        T::json()
+    }
+
+    fn take(
+        source: &mut Source<'_>,
+        section: &'static str,
+        key: &'static str,
+        default: &'static str,
+    ) -> Self {
+        source.option(section, key, default)
+    }
+
+    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
+        Value::found(self, url)
+    }
+}
+
+impl<T: Value> Field for Ruled<T> {
+    const KIND: &'static str = T::KIND;
+    const MEANING: &'static str = T::MEANING;
+    const IS_SECRET: bool = T::IS_SECRET;
+    const RULES: bool = true;
+
+    fn json() -> String {
+        T::json()
+    }
+
+    fn take(
+        source: &mut Source<'_>,
+        section: &'static str,
+        key: &'static str,
+        default: &'static str,
+    ) -> Self {
+        rule::take(source, section, key, default)
+    }
+
+    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
+        Self::found(self, url)
+    }
+}

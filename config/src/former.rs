@@ -1,0 +1,321 @@
+//! The options of WWWOFFLE 2.9, and what has become of each.
+
+/// An option of WWWOFFLE 2.9.
+#[derive(Clone, Copy, Debug)]
+pub struct Former {
+    /// Its section there.
+    pub section: &'static str,
+    /// Its name there; "" for the entries of a section that is a list.
+    pub key: &'static str,
+    /// What it is now.
+    pub now: Now,
+}
+
+/// What has become of an option.
+#[derive(Clone, Copy, Debug)]
+pub enum Now {
+    /// It is this option.
+    Is {
+        /// The section.
+        section: &'static str,
+        /// The option.
+        key: &'static str,
+    },
+    /// There is no such option.
+    Gone {
+        /// Why.
+        reason: &'static str,
+        /// Section and option that do what it did, if any do.
+        instead: Option<(&'static str, &'static str)>,
+    },
+}
+
+impl Former {
+    /// The option of 2.9 with this section and name.
+    #[must_use]
+    pub fn find(section: &str, key: &str) -> Option<&'static Self> {
+        FORMER.iter().find(|former| {
+            former.section.eq_ignore_ascii_case(section) && former.key.eq_ignore_ascii_case(key)
+        })
+    }
+}
+
+const fn is(
+    (section, key): (&'static str, &'static str),
+    (now, now_key): (&'static str, &'static str),
+) -> Former {
+    Former { section, key, now: Now::Is { section: now, key: now_key } }
+}
+
+const fn gone(
+    section: &'static str,
+    key: &'static str,
+    reason: &'static str,
+    instead: Option<(&'static str, &'static str)>,
+) -> Former {
+    Former { section, key, now: Now::Gone { reason, instead } }
+}
+
+/// All options of WWWOFFLE 2.9, in its order.
+pub const FORMER: &[Former] = &[
+    is(("StartUp", "spool-dir"), ("startup", "spool-dir")),
+    is(("StartUp", "run-uid"), ("startup", "run-uid")),
+    is(("StartUp", "run-gid"), ("startup", "run-gid")),
+    gone(
+        "StartUp",
+        "bind-ipv4",
+        "One list of addresses with ports says where the proxy listens.",
+        Some(("startup", "listen")),
+    ),
+    gone(
+        "StartUp",
+        "bind-ipv6",
+        "One list of addresses with ports says where the proxy listens.",
+        Some(("startup", "listen")),
+    ),
+    gone(
+        "StartUp",
+        "http-port",
+        "One list of addresses with ports says where the proxy listens.",
+        Some(("startup", "listen")),
+    ),
+    gone(
+        "StartUp",
+        "https-port",
+        "One list of addresses with ports says where the proxy listens.",
+        Some(("startup", "listen")),
+    ),
+    gone(
+        "StartUp",
+        "wwwoffle-port",
+        "Commands go over a socket in the spool, which only its owner can open.",
+        None,
+    ),
+    gone(
+        "StartUp",
+        "use-syslog",
+        "The log goes to standard error, the log of the system or the journal.",
+        Some(("startup", "log-to")),
+    ),
+    gone(
+        "StartUp",
+        "password",
+        "The password is kept as a hash, which `wwwoffle passwd` makes.",
+        Some(("startup", "password")),
+    ),
+    gone(
+        "StartUp",
+        "max-servers",
+        "Nothing is a process of its own; connections are counted.",
+        Some(("startup", "max-connections")),
+    ),
+    gone(
+        "StartUp",
+        "max-fetch-servers",
+        "Nothing is a process of its own; requests under way are counted.",
+        Some(("fetch-options", "at-once")),
+    ),
+    is(("Options", "log-level"), ("options", "log-level")),
+    is(("Options", "socket-timeout"), ("options", "socket-timeout")),
+    is(("Options", "dns-timeout"), ("options", "dns-timeout")),
+    is(("Options", "connect-timeout"), ("options", "connect-timeout")),
+    is(("Options", "run-online"), ("options", "run-online")),
+    is(("Options", "run-offline"), ("options", "run-offline")),
+    is(("Options", "run-autodial"), ("options", "run-autodial")),
+    is(("Options", "run-fetch"), ("options", "run-fetch")),
+    is(("Options", "dir-perm"), ("startup", "dir-perm")),
+    is(("Options", "file-perm"), ("startup", "file-perm")),
+    gone(
+        "Options",
+        "connect-retry",
+        "Every address of a host is tried, and what is fetched is tried again by itself.",
+        Some(("fetch-options", "attempts")),
+    ),
+    gone("Options", "lock-files", "One download is shared by all who ask for it.", None),
+    gone(
+        "Options",
+        "reply-compressed-data",
+        "A body reaches the browser in the coding that the origin gave it.",
+        None,
+    ),
+    gone(
+        "Options",
+        "reply-chunked-data",
+        "Chunks are part of HTTP/1.1, and are used where they are needed.",
+        None,
+    ),
+    gone(
+        "Options",
+        "exec-cgi",
+        "No program is run for a page: a proxy is no place for them.",
+        None,
+    ),
+    is(("OnlineOptions", "pragma-no-cache"), ("online-options", "pragma-no-cache")),
+    is(("OnlineOptions", "cache-control-no-cache"), ("online-options", "cache-control-no-cache")),
+    is(("OnlineOptions", "cache-control-max-age-0"), ("online-options", "cache-control-max-age-0")),
+    is(("OnlineOptions", "cookies-force-refresh"), ("online-options", "cookies-force-refresh")),
+    is(("OnlineOptions", "request-changed"), ("online-options", "request-changed")),
+    is(("OnlineOptions", "request-changed-once"), ("online-options", "request-changed-once")),
+    is(("OnlineOptions", "request-expired"), ("online-options", "request-expired")),
+    is(("OnlineOptions", "request-no-cache"), ("online-options", "request-no-cache")),
+    is(("OnlineOptions", "request-redirection"), ("online-options", "request-redirection")),
+    is(("OnlineOptions", "request-conditional"), ("online-options", "request-conditional")),
+    is(("OnlineOptions", "validate-with-etag"), ("online-options", "validate-with-etag")),
+    is(("OnlineOptions", "intr-download-keep"), ("online-options", "intr-download-keep")),
+    is(("OnlineOptions", "intr-download-size"), ("online-options", "intr-download-size")),
+    is(("OnlineOptions", "intr-download-percent"), ("online-options", "intr-download-percent")),
+    is(("OnlineOptions", "timeout-download-keep"), ("online-options", "timeout-download-keep")),
+    is(("OnlineOptions", "keep-cache-if-not-found"), ("online-options", "keep-cache-if-not-found")),
+    is(("OnlineOptions", "request-compressed-data"), ("online-options", "request-compressed-data")),
+    gone(
+        "OnlineOptions",
+        "try-without-password",
+        "What comes for a user and a password is kept for them alone.",
+        None,
+    ),
+    gone(
+        "OnlineOptions",
+        "request-chunked-data",
+        "Chunks are part of HTTP/1.1: every origin may send them.",
+        None,
+    ),
+    is(("OfflineOptions", "pragma-no-cache"), ("offline-options", "pragma-no-cache")),
+    is(("OfflineOptions", "cache-control-no-cache"), ("offline-options", "cache-control-no-cache")),
+    is(
+        ("OfflineOptions", "cache-control-max-age-0"),
+        ("offline-options", "cache-control-max-age-0"),
+    ),
+    is(("OfflineOptions", "confirm-requests"), ("offline-options", "confirm-requests")),
+    is(("OfflineOptions", "dont-request"), ("offline-options", "dont-request")),
+    gone(
+        "SSLOptions",
+        "quick-key-gen",
+        "Keys are made at once, with the random numbers of the system.",
+        None,
+    ),
+    gone(
+        "SSLOptions",
+        "expiration-time",
+        "Certificates live as long as browsers accept them, and are made anew by themselves.",
+        None,
+    ),
+    gone(
+        "SSLOptions",
+        "enable-caching",
+        "HTTPS is kept like any other page by default.",
+        Some(("https", "intercept")),
+    ),
+    gone(
+        "SSLOptions",
+        "allow-tunnel",
+        "What passes unread is named by URL-SPECIFICATIONs.",
+        Some(("https", "tunnel")),
+    ),
+    gone(
+        "SSLOptions",
+        "disallow-tunnel",
+        "What is refused is named by URL-SPECIFICATIONs.",
+        Some(("https", "refuse")),
+    ),
+    gone(
+        "SSLOptions",
+        "allow-cache",
+        "All HTTPS is kept that does not pass unread; ! in that list excepts from it.",
+        Some(("https", "tunnel")),
+    ),
+    gone(
+        "SSLOptions",
+        "disallow-cache",
+        "What is not kept passes unread.",
+        Some(("https", "tunnel")),
+    ),
+    is(("FetchOptions", "stylesheets"), ("fetch-options", "stylesheets")),
+    is(("FetchOptions", "images"), ("fetch-options", "images")),
+    is(("FetchOptions", "frames"), ("fetch-options", "frames")),
+    is(("FetchOptions", "iframes"), ("fetch-options", "iframes")),
+    is(("FetchOptions", "scripts"), ("fetch-options", "scripts")),
+    is(("FetchOptions", "objects"), ("fetch-options", "objects")),
+    is(("FetchOptions", "webbug-images"), ("fetch-options", "webbug-images")),
+    is(("FetchOptions", "icon-images"), ("fetch-options", "icon-images")),
+    is(("FetchOptions", "only-same-host-images"), ("fetch-options", "only-same-host-images")),
+    is(("IndexOptions", "create-history-indexes"), ("index-options", "create-history-indexes")),
+    is(("IndexOptions", "cycle-indexes-daily"), ("index-options", "cycle-indexes-daily")),
+    is(("IndexOptions", "list-outgoing"), ("index-options", "list-outgoing")),
+    is(("IndexOptions", "list-latest"), ("index-options", "list-latest")),
+    is(("IndexOptions", "list-monitor"), ("index-options", "list-monitor")),
+    is(("IndexOptions", "list-host"), ("index-options", "list-host")),
+    is(("IndexOptions", "list-any"), ("index-options", "list-any")),
+    is(("ModifyHTML", "enable-modify-html"), ("modify-html", "enable-modify-html")),
+    is(("ModifyHTML", "add-cache-info"), ("modify-html", "add-cache-info")),
+    is(("ModifyHTML", "anchor-cached-begin"), ("modify-html", "anchor-cached-begin")),
+    is(("ModifyHTML", "anchor-cached-end"), ("modify-html", "anchor-cached-end")),
+    is(("ModifyHTML", "anchor-requested-begin"), ("modify-html", "anchor-requested-begin")),
+    is(("ModifyHTML", "anchor-requested-end"), ("modify-html", "anchor-requested-end")),
+    is(("ModifyHTML", "anchor-not-cached-begin"), ("modify-html", "anchor-not-cached-begin")),
+    is(("ModifyHTML", "anchor-not-cached-end"), ("modify-html", "anchor-not-cached-end")),
+    is(("ModifyHTML", "disable-script"), ("modify-html", "disable-script")),
+    is(("ModifyHTML", "disable-applet"), ("modify-html", "disable-applet")),
+    is(("ModifyHTML", "disable-style"), ("modify-html", "disable-style")),
+    is(("ModifyHTML", "disable-blink"), ("modify-html", "disable-blink")),
+    is(("ModifyHTML", "disable-marquee"), ("modify-html", "disable-marquee")),
+    is(("ModifyHTML", "disable-flash"), ("modify-html", "disable-flash")),
+    is(("ModifyHTML", "disable-iframe"), ("modify-html", "disable-iframe")),
+    is(("ModifyHTML", "disable-meta-refresh"), ("modify-html", "disable-meta-refresh")),
+    is(("ModifyHTML", "disable-meta-refresh-self"), ("modify-html", "disable-meta-refresh-self")),
+    is(("ModifyHTML", "disable-meta-set-cookie"), ("modify-html", "disable-meta-set-cookie")),
+    is(("ModifyHTML", "disable-dontget-links"), ("modify-html", "disable-dontget-links")),
+    is(("ModifyHTML", "disable-dontget-iframes"), ("modify-html", "disable-dontget-iframes")),
+    is(("ModifyHTML", "replace-dontget-images"), ("modify-html", "replace-dontget-images")),
+    is(("ModifyHTML", "replacement-dontget-image"), ("modify-html", "replacement-dontget-image")),
+    is(("ModifyHTML", "replace-webbug-images"), ("modify-html", "replace-webbug-images")),
+    is(("ModifyHTML", "replacement-webbug-image"), ("modify-html", "replacement-webbug-image")),
+    is(("ModifyHTML", "demoronise-ms-chars"), ("modify-html", "demoronise-ms-chars")),
+    is(("ModifyHTML", "fix-mixed-cyrillic"), ("modify-html", "fix-mixed-cyrillic")),
+    is(("ModifyHTML", "disable-animated-gif"), ("modify-html", "disable-animated-gif")),
+    is(("LocalHost", ""), ("local-host", "names")),
+    is(("LocalNet", ""), ("local-net", "hosts")),
+    is(("AllowedConnectHosts", ""), ("allowed-connect-hosts", "hosts")),
+    gone(
+        "AllowedConnectUsers",
+        "",
+        "Passwords are kept as hashes, which `wwwoffle passwd` makes.",
+        Some(("allowed-connect-users", "users")),
+    ),
+    is(("DontCache", ""), ("dont-cache", "urls")),
+    is(("DontGet", ""), ("dont-get", "urls")),
+    is(("DontGet", "replacement"), ("dont-get", "replacement")),
+    is(("DontGet", "get-recursive"), ("dont-get", "get-recursive")),
+    is(("DontGet", "location-error"), ("dont-get", "location-error")),
+    is(("DontCompress", "mime-type"), ("dont-compress", "mime-type")),
+    is(("DontCompress", "file-ext"), ("dont-compress", "file-ext")),
+    is(("CensorHeader", ""), ("censor-header", "headers")),
+    is(("CensorHeader", "referer-self"), ("censor-header", "referer-self")),
+    is(("CensorHeader", "referer-self-dir"), ("censor-header", "referer-self-dir")),
+    is(("CensorHeader", "referer-from"), ("censor-header", "referer-from")),
+    is(("CensorHeader", "force-user-agent"), ("censor-header", "force-user-agent")),
+    gone(
+        "CensorHeader",
+        "pass-url-unchanged",
+        "An origin is always asked with the browser's own spelling.",
+        None,
+    ),
+    gone("FTPOptions", "anon-username", "There is no FTP: browsers have given it up.", None),
+    gone("FTPOptions", "anon-password", "There is no FTP: browsers have given it up.", None),
+    gone("FTPOptions", "auth-username", "There is no FTP: browsers have given it up.", None),
+    gone("FTPOptions", "auth-password", "There is no FTP: browsers have given it up.", None),
+    is(("MIMETypes", ""), ("mime-types", "types")),
+    is(("MIMETypes", "default"), ("mime-types", "default")),
+    is(("Proxy", "proxy"), ("proxy", "proxy")),
+    is(("Proxy", "ssl"), ("proxy", "ssl")),
+    is(("Proxy", "auth-username"), ("proxy", "auth-username")),
+    is(("Proxy", "auth-password"), ("proxy", "auth-password")),
+    is(("Alias", ""), ("alias", "urls")),
+    is(("Purge", "use-mtime"), ("purge", "use-mtime")),
+    is(("Purge", "age"), ("purge", "age")),
+    is(("Purge", "compress-age"), ("purge", "compress-age")),
+    is(("Purge", "max-size"), ("purge", "max-size")),
+    is(("Purge", "min-free"), ("purge", "min-free")),
+    is(("Purge", "del-dontget"), ("purge", "del-dontget")),
+    is(("Purge", "del-dontcache"), ("purge", "del-dontcache")),
+    gone("Purge", "use-url", "A rule is always compared with the whole URL.", None),
+];

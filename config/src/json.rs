@@ -1,0 +1,68 @@
+//! The schema of the configuration in the words of JSON Schema (draft 2020-12), for programs.
+
+use crate::schema::{Effect, OptionInfo, SECTIONS, Section};
+
+/// What a JSON schema says of `include`, and of the URLs of a rule.
+const ONE_OR_MORE: &str = r#"{"type": ["string", "array"], "items": {"type": "string"}}"#;
+const URL: &str = r#"{"type": ["string", "array"], "items": {"type": ["string", "object"]}}"#;
+
+/// The configuration as a JSON schema. A file that it finds fault with is faulty, and of one that it
+/// does not the reader checks more.
+#[must_use]
+pub fn json_schema() -> String {
+    let sections = joined(SECTIONS.iter().map(section));
+    format!(
+        "{{\n\"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n\
+         \"title\": \"The configuration of wwwoffle\",\n\"type\": \"object\",\n\
+         \"additionalProperties\": false,\n\"properties\": {{\n{sections}\n}}\n}}\n"
+    )
+}
+
+fn section(section: &Section) -> String {
+    let options = section.options.iter().map(|known| option(known, true));
+    let ruled = section.options.iter().filter(|known| known.rules);
+    let ruled: Vec<String> = ruled.map(|known| option(known, false)).collect();
+    let of_rules = (!ruled.is_empty()).then(|| {
+        let ruled = joined(ruled.into_iter());
+        format!(
+            "\"for\": {{\"type\": \"array\", \"items\": {{\"type\": \"object\", \"required\": [\"url\"], \
+             \"additionalProperties\": false, \"properties\": {{\"url\": {URL},\n{ruled}}}}}}}"
+        )
+    });
+    let include = format!("\"include\": {ONE_OR_MORE}");
+    let properties = joined(options.chain([include]).chain(of_rules));
+    format!(
+        "\"{}\": {{\"type\": \"object\", \"description\": {:?}, \"additionalProperties\": false, \
+         \"properties\": {{\n{properties}\n}}}}",
+        section.name,
+        section.sentence.trim()
+    )
+}
+
+/// An option; its default is that of the section, and not of a rule.
+fn option(option: &OptionInfo, with_default: bool) -> String {
+    let json = (option.json)();
+    let kind = json.strip_prefix('{').and_then(|json| json.strip_suffix('}')).unwrap_or_default();
+    let default = if with_default && !option.is_secret {
+        format!(", \"default\": {}", option.default)
+    } else {
+        String::new()
+    };
+    let effect = match option.effect {
+        Effect::Restart => "restart",
+        Effect::Live => "live",
+        Effect::Later => "later",
+    };
+    format!(
+        "\"{}\": {{{kind}, \"description\": {:?}, \"x-kind\": {:?}, \"x-effect\": \"{effect}\", \
+         \"x-rules\": {}{default}}}",
+        option.key,
+        option.sentence.trim(),
+        option.kind,
+        option.rules
+    )
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join(",\n")
+}

@@ -1,0 +1,148 @@
+//! How a list of URL-SPECIFICATIONs is written.
+
+use crate::{
+    explain::Found,
+    file::read_list,
+    parts::UrlParts,
+    source::{Given, Source},
+    spec::UrlSpec,
+    specset::UrlSpecSet,
+    value::{STRINGS_AND_FILES, Value, elements},
+};
+use std::{path::Path, sync::Arc};
+use toml_edit::Value as Toml;
+
+/// How a list and the specifications in it are written.
+const MEANING: &str = "\
+An array of patterns for URLs, of which the first that matches decides. An entry `{ file = \"list.txt\" }`
+stands for the patterns in that file, one to a line; a `#` that begins a line or follows a space begins
+a comment. An entry `{ hosts = \"hosts.txt\" }` stands for every page of the hosts in a file of the form of
+`/etc/hosts`. A file is found from the directory of the one that names it. A pattern has these parts:
+
+```text
+[!][~]PROTOCOL://HOST[:PORT][/PATH][?ARGUMENTS]
+```
+
+| part | what it matches |
+|---|---|
+| `!` | in front: what this pattern matches is not meant |
+| `~` | in front: path and arguments in upper and lower case alike |
+| `PROTOCOL` | this protocol; `*` is any |
+| `HOST` | this host; a `*` in it stands for anything |
+| `:PORT` | this port; `:` alone is the protocol's own port; without it, any port |
+| `/PATH` | this path; a `*` in it stands for anything, `/` included; without it, or as `/*`, any path |
+| `?ARGUMENTS` | arguments like these, with `*` for anything; `?` alone is no arguments; without it, any or none |
+
+A path that begins with `/*/` matches without what its star stands for as well: `*://*/*/ads/*` is
+`/ads/x` and `/a/b/ads/x`. Some patterns:
+
+| pattern | what it means |
+|---|---|
+| `*://*.example.org/*` | every page of every host below `example.org`, but not of `example.org` |
+| `http://www.example.org:/*` | every page there, on port 80 |
+| `*://*/*.gif?` | paths that end in `.gif`, without arguments |
+| `~*://*/*/banner*` | paths with a part that begins with `banner`, `Banner` … |
+| `!*://www.example.org/` | not the first page there |
+
+What a pattern is compared with is the canonical URL: host in lower case, escapes in upper case.";
+
+impl Value for UrlSpecSet {
+    const KIND: &'static str = "URL-SPECIFICATIONs";
+    const MEANING: &'static str = MEANING;
+    const EXPECTED: &'static str = "an array of URL-SPECIFICATIONs, such as [\"*://*.example.org/*\", { file = \"list.txt\" }]";
+
+    fn json() -> String {
+        STRINGS_AND_FILES.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let mut set = Self::default();
+        elements(given, source, Self::EXPECTED, |one, source| set.read_one(one, source))?;
+        Some(set)
+    }
+
+    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
+        let listed = self.decide_parts(url)?;
+        Some(Found {
+            value: format!("{:?}", listed.spec().to_string()),
+            place: Some(listed.place().clone()),
+            rule: Some(listed.clone()),
+        })
+    }
+}
+
+impl UrlSpecSet {
+    /// Reads an element of the array: a specification, or the file of a list.
+    pub(crate) fn read_one(&mut self, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
+        let expected = "URL-SPECIFICATIONs, such as \"*://*.example.org/*\", and lists of them, \
+                        { file = \"list.txt\" }";
+        match element(given, source, expected)? {
+            Element::Entry(text) => match UrlSpec::parse(text) {
+                Ok(spec) => self.add(spec, source.place(given.value)),
+                Err(because) => return source.refuse(given, expected, &because.to_string()),
+            },
+            Element::List(file, text) => {
+                self.add_lines(&text, &file, |line, kind| source.refuse_line(&file, line, kind));
+            }
+            Element::Hosts(file, text) => {
+                self.add_hosts(&text, &file, |line, kind| source.refuse_line(&file, line, kind));
+            }
+        }
+        Some(())
+    }
+}
+
+/// What an element of a list is.
+pub(crate) enum Element<'a> {
+    /// An entry.
+    Entry(&'a str),
+    /// The file of a list, with its text.
+    List(Arc<Path>, String),
+    /// A hosts file, with its text.
+    Hosts(Arc<Path>, String),
+}
+
+/// Reads an element of an array: text, or `{ file = "list.txt" }`.
+pub(crate) fn element<'a>(
+    given: &Given<'a>,
+    source: &mut Source<'_>,
+    expected: &'static str,
+) -> Option<Element<'a>> {
+    if let Some(text) = given.value.as_str() {
+        return Some(Element::Entry(text));
+    }
+    let named = list_name(given.value, "file").map(|name| (name, false));
+    let named = named.or_else(|| Some((list_name(given.value, "hosts")?, true)));
+    let Some((name, is_hosts)) = named else {
+        return source.refuse(given, expected, "");
+    };
+    let path: Arc<Path> = source.file().parent().unwrap_or(Path::new("")).join(name).into();
+    match read_list(&path) {
+        Ok(text) if is_hosts => Some(Element::Hosts(path, text)),
+        Ok(text) => Some(Element::List(path, text)),
+        Err(error) => source.refuse(given, expected, &format!("{}: {error}", path.display())),
+    }
+}
+
+/// The entries of a list, one to a line, with the numbers of the lines. A comment is from a `#` on
+/// that begins a line or follows a space.
+pub(crate) fn entries(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    // Editors of some systems begin a file with a mark that is no text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = (1..).zip(text.lines());
+    lines
+        .map(|(line, text)| (line, without_comment(text).trim()))
+        .filter(|(_, entry)| !entry.is_empty())
+}
+
+fn without_comment(line: &str) -> &str {
+    let before = line.match_indices('#').filter_map(|(at, _)| line.get(..at));
+    let mut begins = before.filter(|text| text.is_empty() || text.ends_with(char::is_whitespace));
+    begins.next().unwrap_or(line)
+}
+
+/// The name in `{ file = "name" }`, where `key` is `file`.
+fn list_name<'a>(value: &'a Toml, key: &str) -> Option<&'a str> {
+    let table = value.as_inline_table().filter(|table| table.len() == 1)?;
+    table.get(key)?.as_str().filter(|name| !name.is_empty())
+}

@@ -1,0 +1,227 @@
+//! Rules: what an option is for some URLs.
+
+use crate::{
+    error::Kind,
+    explain::Found,
+    origin::Origin,
+    parts::UrlParts,
+    place::Place,
+    source::{Given, Source, first_span},
+    specset::{Listed, UrlSpecSet},
+    value::{Value, elements},
+};
+use std::{fmt, sync::Arc};
+use toml_edit::{TableLike, Value as Toml};
+
+/// The key under which a section has its rules.
+pub(crate) const FOR: &str = "for";
+
+/// The key of a rule that says for which URLs it holds.
+pub(crate) const URL: &str = "url";
+
+const URL_EXPECTED: &str =
+    "a URL-SPECIFICATION or an array of them, such as \"*://*.example.org/*\"";
+
+/// An option that may differ from URL to URL: the value of the first rule that holds for a URL and
+/// sets the option, else the value in the section itself.
+///
+/// ```
+/// use std::path::Path;
+/// use wwwoffle_config::{Config, UrlParts};
+/// use wwwoffle_url::{CanonicalUrl, LocalHost};
+///
+/// let text = r#"
+///     [[offline-options.for]]
+///     url = ["!*://*.example.org/news/*", "*://*.example.org/*"]
+///     dont-request = true
+/// "#;
+/// let config = Config::parse(text, Path::new("wwwoffle.conf"))?;
+/// for (url, want) in [
+///     ("http://www.example.org/", true),
+///     ("http://www.example.org/news/", false),
+///     ("http://www.example.com/", false),
+/// ] {
+///     let url = CanonicalUrl::parse(url, &LocalHost::default())?;
+///     assert_eq!(*config.offline_options.dont_request.of(&UrlParts::of(&url)), want);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Ruled<T> {
+    plain: T,
+    /// Shared by the options of a section.
+    specs: Arc<RuleSpecs>,
+    /// By the number of the rule, ascending; rules that do not set the option are not here.
+    set: Vec<(usize, T, Origin)>,
+}
+
+impl<T> Ruled<T> {
+    /// What holds for a URL.
+    #[must_use]
+    pub fn of(&self, url: &UrlParts<'_>) -> &T {
+        self.rule(url).map_or(&self.plain, |(_, value, _)| value)
+    }
+
+    /// What holds for a URL, and the specification of the rule that decided, if one did.
+    #[must_use]
+    pub fn decided(&self, url: &UrlParts<'_>) -> (&T, Option<&Listed>) {
+        self.rule(url).map_or((&self.plain, None), |(listed, value, _)| (value, Some(listed)))
+    }
+
+    /// What holds where no rule does.
+    #[must_use]
+    pub fn plain(&self) -> &T {
+        &self.plain
+    }
+
+    /// Each value that a rule sets, with the place it is set.
+    pub fn rules(&self) -> impl Iterator<Item = (&T, &Place)> {
+        self.set.iter().map(|(_, value, origin)| (value, &origin.place))
+    }
+
+    /// The rules as they set a part of the value. `of` says what a value has of it; where neither a
+    /// rule nor the plain value has it, it is `otherwise`.
+    pub(crate) fn narrowed<P>(&self, of: impl Fn(&T) -> Option<P>, otherwise: P) -> Ruled<P> {
+        let part = |(number, value, origin): &(usize, T, Origin)| {
+            Some((*number, of(value)?, origin.clone()))
+        };
+        Ruled {
+            plain: of(&self.plain).unwrap_or(otherwise),
+            specs: Arc::clone(&self.specs),
+            set: self.set.iter().filter_map(part).collect(),
+        }
+    }
+
+    fn rule(&self, url: &UrlParts<'_>) -> Option<(&Listed, &T, &Origin)> {
+        if self.set.is_empty() {
+            return None;
+        }
+        let sets = |rule| self.set.binary_search_by_key(&rule, |(number, ..)| *number).ok();
+        let (listed, at) = self.specs.first(url, sets)?;
+        self.set.get(at).map(|(_, value, origin)| (listed, value, origin))
+    }
+
+    /// The rule that decides about a URL, for [`Config::explain`](crate::Config::explain).
+    pub(crate) fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
+        let (listed, _, origin) = self.rule(url)?;
+        Some(Found {
+            value: origin.shown.to_string(),
+            place: Some(origin.place.clone()),
+            rule: Some(listed.clone()),
+        })
+    }
+}
+
+/// The value alone where there are no rules.
+impl<T: fmt::Debug> fmt::Debug for Ruled<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.set.is_empty() {
+            return self.plain.fmt(f);
+        }
+        let mut rules = f.debug_struct("Ruled");
+        rules.field("plain", &self.plain).field("set", &self.set).finish_non_exhaustive()
+    }
+}
+
+/// Takes a ruled option from the section that `source` has begun.
+pub(crate) fn take<T: Value>(
+    source: &mut Source<'_>,
+    section: &'static str,
+    key: &'static str,
+    default: &'static str,
+) -> Ruled<T> {
+    let plain = source.option(section, key, default);
+    let texts = source.rules().texts.clone();
+    let mut set = Vec::new();
+    for (number, rule) in texts.into_iter().enumerate() {
+        if let Some((value, origin)) = source.in_rule(rule, key) {
+            source.origins.add_rule(section, key, &origin.place);
+            set.push((number, value, origin));
+        }
+    }
+    Ruled { plain, specs: Arc::clone(&source.rules().specs), set }
+}
+
+/// The specifications of all rules of a section, in one list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RuleSpecs {
+    specs: UrlSpecSet,
+    /// How many specifications there are up to the end of each rule.
+    ends: Vec<usize>,
+}
+
+impl RuleSpecs {
+    /// The first rule that holds for `url` and that `sets` has something for.
+    ///
+    /// In a rule the first specification that matches decides, and when that has a `!`, or the rule
+    /// sets nothing, the next rule is asked.
+    pub(crate) fn first<S>(
+        &self,
+        url: &UrlParts<'_>,
+        sets: impl Fn(usize) -> Option<S>,
+    ) -> Option<(&Listed, S)> {
+        let mut begin = 0;
+        for number in self.specs.candidates(url) {
+            if number < begin {
+                continue;
+            }
+            let Some(listed) = self.specs.get(number) else { continue };
+            if !listed.spec().matches_parts(url) {
+                continue;
+            }
+            let rule = self.ends.partition_point(|end| *end <= number);
+            match sets(rule).filter(|_| !listed.spec().negated()) {
+                Some(set) => return Some((listed, set)),
+                None => begin = self.ends.get(rule).copied().unwrap_or(begin),
+            }
+        }
+        None
+    }
+}
+
+/// A rule as it is written.
+#[derive(Clone, Copy)]
+pub(crate) struct RuleText<'a> {
+    /// The number of its text.
+    pub(crate) at: usize,
+    pub(crate) table: &'a dyn TableLike,
+}
+
+/// The rules of one section, in order.
+#[derive(Default)]
+pub(crate) struct SectionRules<'a> {
+    pub(crate) specs: Arc<RuleSpecs>,
+    pub(crate) texts: Vec<RuleText<'a>>,
+}
+
+impl<'a> SectionRules<'a> {
+    /// Adds a rule, or tells `source` what is wrong with its URLs.
+    pub(crate) fn add(&mut self, at: usize, table: &'a dyn TableLike, source: &mut Source<'_>) {
+        let read = if let Some(value) = table.get(URL).and_then(toml_edit::Item::as_value) {
+            urls(value, source)
+        } else {
+            source.add(first_span(table), Kind::RuleWithoutUrl);
+            UrlSpecSet::default()
+        };
+        let specs = Arc::make_mut(&mut self.specs);
+        specs.specs.add_all(&read);
+        specs.ends.push(specs.specs.len());
+        // Also with faulty URLs, so that the faults of its values are told too.
+        self.texts.push(RuleText { at, table });
+    }
+}
+
+/// The specifications of a rule, as far as they are ones.
+fn urls(value: &Toml, source: &mut Source<'_>) -> UrlSpecSet {
+    let given = Given { option: URL, value };
+    let mut set = UrlSpecSet::default();
+    let sound = if value.is_str() {
+        set.read_one(&given, source).is_some()
+    } else {
+        elements(&given, source, URL_EXPECTED, |one, source| set.read_one(one, source)).is_some()
+    };
+    if sound && set.iter().all(|listed| listed.spec().negated()) {
+        source.add(value.span(), Kind::RuleForNothing);
+    }
+    set
+}

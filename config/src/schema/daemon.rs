@@ -1,0 +1,105 @@
+//! How the daemon runs, and what holds for every request.
+
+use crate::{
+    access::ClientHosts,
+    password::{ControlPassword, Users},
+    value::{Durability, HostNames, Listen, LogLevel, LogTo, SpoolDir},
+    values::{
+        amounts::Permissions,
+        hosts::HostList,
+        texts::{Account, Program},
+    },
+};
+use std::{num::NonZeroUsize, time::Duration};
+
+section! {
+    /// How the daemon starts: where it listens and where it keeps what it stores.
+    "startup" => Startup {
+        /// The addresses and ports that browsers connect to.
+        "listen" => listen: Listen = r#"["127.0.0.1:8080"]"#, Restart;
+        /// The directory of the spool, where everything is kept; "" is wwwoffle in the XDG data directory.
+        "spool-dir" => spool_dir: SpoolDir = r#""""#, Restart;
+        /// When a finished page is made safe against a power cut: each at once, a batch within a second, or none.
+        "durability" => durability: Durability = r#""batch""#, Restart;
+        /// How many connections of browsers are served at once; one more waits to be accepted. So many requests of HTTP/2 are answered at once, too, on all connections together.
+        "max-connections" => max_connections: NonZeroUsize = "10000", Restart;
+        /// The control password: whoever changes something, on a page or through the API, has to know it; "" asks for none. `wwwoffle passwd` makes the line. The socket in the spool needs none.
+        "password" => password: ControlPassword = r#""""#, Live;
+        /// The user that the daemon becomes once it listens, when it was started by root.
+        "run-uid" => run_uid: Account = r#""""#, Restart;
+        /// The group that the daemon becomes a member of once it listens, when it was started by root; "" is that of the user.
+        "run-gid" => run_gid: Account = r#""""#, Restart;
+        /// Where the log goes.
+        "log-to" => log_to: LogTo = r#""stderr""#, Restart;
+        /// Who may enter the directories of the spool.
+        "dir-perm" => dir_perm: Permissions = r#""0700""#, Restart;
+        /// Who may read and write the files of the spool; keys are for their owner alone in any case.
+        "file-perm" => file_perm: Permissions = r#""0600""#, Restart;
+    }
+}
+
+section! {
+    /// What holds for every request.
+    "options" => Options {
+        /// How much is logged: this level and those before it.
+        "log-level" => log_level: LogLevel = r#""info""#, Live;
+        /// How long to wait for an origin to accept a connection.
+        "connect-timeout" => connect_timeout: Duration = r#""30s""#, Live;
+        /// How long to wait for the address of a host.
+        "dns-timeout" => dns_timeout: Duration = r#""1m""#, Live;
+        /// How long a transfer may stand still, no byte moving, before it is given up.
+        "socket-timeout" => socket_timeout: Duration = r#""2m""#, Live;
+        /// How long an origin may take to begin its answer, after the last byte of the request.
+        "head-timeout" => head_timeout: Duration = r#""1m""#, Live;
+        /// How long a connection is kept open without a request on it; a browser that begins one has this long for its head.
+        "idle-timeout" => idle_timeout: Duration = r#""1m""#, Live;
+        /// How many connections to one origin are open at once; over HTTP/2 one is enough for all requests.
+        "connections-per-host" => connections_per_host: NonZeroUsize = "16", Live;
+        /// Whether a download goes on to its end when the browser that asked for it leaves.
+        "finish-downloads" => finish_downloads: bool = "true", Live;
+        /// Run on going online, with the word online as its argument.
+        "run-online" => run_online: Program = r#""""#, Live;
+        /// Run on going offline, with the word offline as its argument.
+        "run-offline" => run_offline: Program = r#""""#, Live;
+        /// Run on changing to autodial, with the word autodial as its argument.
+        "run-autodial" => run_autodial: Program = r#""""#, Live;
+        /// Run when fetching begins and when it ends, with the words fetch and start, or fetch and stop, as its arguments.
+        "run-fetch" => run_fetch: Program = r#""""#, Live;
+        /// Run when the configuration in force has changed, with the word changed as its argument.
+        "run-changed" => run_changed: Program = r#""""#, Live;
+        /// How long such a program may run before it is ended.
+        "run-timeout" => run_timeout: Duration = r#""1m""#, Live;
+    }
+}
+
+section! {
+    /// The names of this proxy itself, under which its own pages are reached.
+    "local-host" => LocalNames {
+        /// Names and addresses that mean this proxy; the first is used in links.
+        "names" => names: HostNames = r#"["localhost", "127.0.0.1", "::1"]"#, Restart;
+    }
+}
+
+section! {
+    /// The machines nearby, which are reached without a line.
+    "local-net" => LocalNet {
+        /// Hosts that are asked in every mode, and of which nothing is kept.
+        "hosts" => hosts: HostList = "[]", Live;
+    }
+}
+
+section! {
+    /// Which machines may use this proxy. It may listen for others only when this section or the next says who.
+    "allowed-connect-hosts" => AllowedHosts {
+        /// The clients that are served, besides this machine; the first match decides, and no match is a refusal. Without any it is whoever knows a password of [allowed-connect-users], or this machine alone.
+        "hosts" => hosts: ClientHosts = "[]", Live;
+    }
+}
+
+section! {
+    /// Who may use this proxy.
+    "allowed-connect-users" => AllowedUsers {
+        /// The users that are served, each with a password, from whatever machine, also this one; without any nobody is asked. `wwwoffle passwd USER` makes the entries.
+        "users" => users: Users = "[]", Live;
+    }
+}

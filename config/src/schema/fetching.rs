@@ -1,0 +1,92 @@
+//! What is fetched of a page, what is listed, and how long it is kept.
+
+use crate::{
+    rule::Ruled,
+    values::{
+        amounts::{AgeLimit, SizeLimit},
+        media::{MediaType, TypesByExtension},
+    },
+};
+use std::{num::NonZeroUsize, time::Duration};
+
+section! {
+    /// Fetching what was asked for offline, once the line is back.
+    "fetch-options" => FetchOptions {
+        /// How many requests to one host are under way at once.
+        "per-host" => per_host: NonZeroUsize = "6", Live;
+        /// How many requests are under way at once, over all hosts.
+        "at-once" => at_once: NonZeroUsize = "32", Live;
+        /// How often a request is tried before it counts as failed.
+        "attempts" => attempts: NonZeroUsize = "5", Live;
+        /// How long to wait before the second attempt; each further wait is longer.
+        "retry-delay" => retry_delay: Duration = r#""2s""#, Live;
+        /// Whether style sheets are fetched with a page.
+        "stylesheets" => stylesheets: Ruled<bool> = "true", Later;
+        /// Whether images are fetched with a page.
+        "images" => images: Ruled<bool> = "true", Later;
+        /// Whether images of a single pixel, which only count readers, are fetched too.
+        "webbug-images" => webbug_images: Ruled<bool> = "false", Later;
+        /// Whether the icons of a page are fetched with it.
+        "icon-images" => icon_images: Ruled<bool> = "true", Later;
+        /// Whether images are fetched only from the host of the page.
+        "only-same-host-images" => only_same_host_images: Ruled<bool> = "false", Later;
+        /// Whether frames are fetched with a page.
+        "frames" => frames: Ruled<bool> = "true", Later;
+        /// Whether inline frames are fetched with a page.
+        "iframes" => iframes: Ruled<bool> = "true", Later;
+        /// Whether scripts are fetched with a page.
+        "scripts" => scripts: Ruled<bool> = "true", Later;
+        /// Whether objects are fetched with a page.
+        "objects" => objects: Ruled<bool> = "false", Later;
+    }
+}
+
+section! {
+    /// The lists of what is kept, queued and monitored.
+    "index-options" => IndexOptions {
+        /// Whether there are lists of what was fetched in the last times online.
+        "create-history-indexes" => create_history_indexes: bool = "true", Later;
+        /// Whether these lists are begun anew each day, and not each time online.
+        "cycle-indexes-daily" => cycle_indexes_daily: bool = "false", Later;
+        /// Whether requests for these URLs are in the list of the queue.
+        "list-outgoing" => list_outgoing: Ruled<bool> = "true", Later;
+        /// Whether these URLs are in the lists of the last times online.
+        "list-latest" => list_latest: Ruled<bool> = "true", Later;
+        /// Whether these URLs are in the list of what is monitored.
+        "list-monitor" => list_monitor: Ruled<bool> = "true", Later;
+        /// Whether these URLs are in the lists of their hosts.
+        "list-host" => list_host: Ruled<bool> = "true", Later;
+        /// Whether these URLs are in any list.
+        "list-any" => list_any: Ruled<bool> = "true", Later;
+    }
+}
+
+section! {
+    /// The types of files that come without one.
+    "mime-types" => MimeTypes {
+        /// The type of a file whose name says nothing.
+        "default" => default: MediaType = r#""text/plain""#, Later;
+        /// The types by the ends of names, besides those that are known.
+        "types" => types: TypesByExtension = "{}", Later;
+    }
+}
+
+section! {
+    /// How long what is kept stays.
+    "purge" => Purge {
+        /// Whether the age of a page counts from the time it was stored, and not from its last use.
+        "use-mtime" => use_mtime: bool = "false", Later;
+        /// The age at which a page is removed.
+        "age" => age: Ruled<AgeLimit> = r#""4w""#, Later;
+        /// The age at which the body of a page is compressed.
+        "compress-age" => compress_age: Ruled<AgeLimit> = r#""never""#, Later;
+        /// How much may be kept; above that, ages are scaled down until it fits.
+        "max-size" => max_size: SizeLimit = r#""none""#, Later;
+        /// How much of the disk stays free; below that, ages are scaled down until it is.
+        "min-free" => min_free: SizeLimit = r#""none""#, Later;
+        /// Whether URLs that are never got are removed.
+        "del-dontget" => del_dontget: bool = "true", Later;
+        /// Whether URLs that are never kept are removed.
+        "del-dontcache" => del_dontcache: bool = "true", Later;
+    }
+}

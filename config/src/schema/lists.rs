@@ -1,0 +1,83 @@
+//! What is not got, not kept or not sent.
+
+use crate::{
+    rule::Ruled,
+    specset::UrlSpecSet,
+    values::{
+        aliases::Aliases,
+        censored::CensoredFields,
+        media::{Extensions, MediaTypes},
+        parent::{ParentProxy, Replacement},
+        texts::{Secret, UserName},
+    },
+};
+
+section! {
+    /// URLs that are never got.
+    "dont-get" => DontGet {
+        /// The URLs.
+        "urls" => urls: UrlSpecSet = "[]", Live;
+        /// What is served in their place.
+        "replacement" => replacement: Ruled<Replacement> = r#""""#, Live;
+        /// Whether pages here may be got because other pages refer to them; false leaves them to browsers alone.
+        "get-recursive" => get_recursive: Ruled<bool> = "true", Live;
+        /// Whether a redirection to a URL that is not got is answered as a page that is not there.
+        "location-error" => location_error: Ruled<bool> = "false", Live;
+    }
+}
+
+section! {
+    /// URLs that are passed through and never kept.
+    "dont-cache" => DontCache {
+        /// The URLs.
+        "urls" => urls: UrlSpecSet = "[]", Live;
+    }
+}
+
+section! {
+    /// What is compressed already, and is not compressed again.
+    "dont-compress" => DontCompress {
+        /// Bodies of these types are not compressed.
+        "mime-type" => mime_type: MediaTypes = r#"["image/*", "video/*", "audio/*", "font/woff", "font/woff2", "application/pdf", "application/zip", "application/gzip", "application/zstd"]"#, Later;
+        /// Of paths that end so, origins are not asked for compressed bodies.
+        "file-ext" => file_ext: Extensions = r#"[".gz", ".bz2", ".xz", ".zst", ".tgz", ".zip", ".7z"]"#, Live;
+    }
+}
+
+section! {
+    /// What is removed from requests and answers, or replaced in them.
+    "censor-header" => CensorHeader {
+        /// The fields of requests and answers that are removed or replaced.
+        "headers" => headers: CensoredFields = "{}", Live;
+        /// Whether the Referer of a request is the URL that is asked for.
+        "referer-self" => referer_self: Ruled<bool> = "false", Live;
+        /// Whether the Referer of a request is the directory of the URL that is asked for.
+        "referer-self-dir" => referer_self_dir: Ruled<bool> = "false", Live;
+        /// Whether requests that a page here refers to go without Referer; the rule is found by the URL of that page.
+        "referer-from" => referer_from: Ruled<bool> = "false", Live;
+        /// Whether a request without User-Agent gets that of wwwoffle.
+        "force-user-agent" => force_user_agent: Ruled<bool> = "false", Live;
+    }
+}
+
+section! {
+    /// A proxy between this one and the origins.
+    "proxy" => Proxy {
+        /// The proxy that requests over HTTP go through.
+        "proxy" => proxy: Ruled<ParentProxy> = r#""""#, Live;
+        /// The proxy that opens the connections for HTTPS (CONNECT).
+        "ssl" => ssl: Ruled<ParentProxy> = r#""""#, Live;
+        /// The user that this proxy is to the other; the rule is found by the URL that is asked for.
+        "auth-username" => auth_username: Ruled<UserName> = r#""""#, Live;
+        /// The password of that user.
+        "auth-password" => auth_password: Ruled<Secret> = r#""""#, Live;
+    }
+}
+
+section! {
+    /// URLs that have become others.
+    "alias" => Alias {
+        /// The URLs and what they have become; browsers are sent there.
+        "urls" => urls: Aliases = "[]", Live;
+    }
+}

@@ -1,0 +1,67 @@
+//! What happens to requests, online and offline.
+
+use crate::{
+    rule::Ruled,
+    specset::UrlSpecSet,
+    values::amounts::{AskAgain, Percent, Size},
+};
+
+section! {
+    /// What happens to requests while online. By default all is as HTTP's own rules (RFC 9111) have it; what is set here differs from them on purpose.
+    "online-options" => OnlineOptions {
+        /// Whether Pragma: no-cache in a request is heeded.
+        "pragma-no-cache" => pragma_no_cache: Ruled<bool> = "true", Live;
+        /// Whether Cache-Control: no-cache in a request is heeded.
+        "cache-control-no-cache" => cache_control_no_cache: Ruled<bool> = "true", Live;
+        /// Whether Cache-Control: max-age=0 in a request is heeded.
+        "cache-control-max-age-0" => cache_control_max_age_0: Ruled<bool> = "true", Live;
+        /// Whether a request with a cookie is always sent on.
+        "cookies-force-refresh" => cookies_force_refresh: Ruled<bool> = "false", Live;
+        /// At which age a kept page is asked for again.
+        "request-changed" => request_changed: Ruled<AskAgain> = r#""standard""#, Later;
+        /// Whether a kept page is asked for again at most once while online.
+        "request-changed-once" => request_changed_once: Ruled<bool> = "false", Later;
+        /// Whether a kept page is asked for again when its own dates say that it has expired.
+        "request-expired" => request_expired: Ruled<bool> = "true", Later;
+        /// Whether a kept page that says no-cache is asked for again.
+        "request-no-cache" => request_no_cache: Ruled<bool> = "true", Later;
+        /// Whether a kept redirection that is not permanent is asked for again.
+        "request-redirection" => request_redirection: Ruled<bool> = "true", Later;
+        /// Whether an origin is asked only for what has changed (If-Modified-Since, If-None-Match).
+        "request-conditional" => request_conditional: Ruled<bool> = "true", Later;
+        /// Whether that goes by the tag (`ETag`) of the kept page too.
+        "validate-with-etag" => validate_with_etag: Ruled<bool> = "true", Later;
+        /// Whether the part of a page that came before its browser left is kept.
+        "intr-download-keep" => intr_download_keep: Ruled<bool> = "false", Later;
+        /// A page that is smaller than this is fetched to its end when its browser leaves.
+        "intr-download-size" => intr_download_size: Ruled<Size> = r#""1 kB""#, Later;
+        /// A page of which more than this is there is fetched to its end when its browser leaves.
+        "intr-download-percent" => intr_download_percent: Ruled<Percent> = r#""80%""#, Later;
+        /// Whether the part of a page that came before its origin fell silent is kept.
+        "timeout-download-keep" => timeout_download_keep: Ruled<bool> = "false", Later;
+        /// Whether a good page stays when its origin now answers with an error or a redirection.
+        "keep-cache-if-not-found" => keep_cache_if_not_found: Ruled<bool> = "false", Later;
+        /// Whether origins may send compressed bodies.
+        "request-compressed-data" => request_compressed_data: Ruled<bool> = "true", Live;
+    }
+}
+
+section! {
+    /// What happens to requests while offline.
+    "offline-options" => OfflineOptions {
+        /// URLs that browsers ask for of their own accord, added to the shipped list: neither queued nor listed, and with ! excepted from it.
+        "noise" => noise: UrlSpecSet = "[]", Live;
+        /// Whether the shipped list of such URLs is used.
+        "shipped-noise" => shipped_noise: bool = "true", Live;
+        /// Whether a request with Pragma: no-cache for a page that is kept is queued.
+        "pragma-no-cache" => pragma_no_cache: Ruled<bool> = "true", Live;
+        /// Whether a request with Cache-Control: no-cache for a page that is kept is queued.
+        "cache-control-no-cache" => cache_control_no_cache: Ruled<bool> = "true", Live;
+        /// Whether a request with Cache-Control: max-age=0 for a page that is kept is queued.
+        "cache-control-max-age-0" => cache_control_max_age_0: Ruled<bool> = "true", Live;
+        /// Whether a page asks before a request is queued.
+        "confirm-requests" => confirm_requests: Ruled<bool> = "false", Live;
+        /// Whether requests for what is not kept are refused and not queued.
+        "dont-request" => dont_request: Ruled<bool> = "false", Live;
+    }
+}

@@ -1,0 +1,36 @@
+//! HTTPS, and the tunnels that it passes through otherwise.
+
+use crate::{
+    certificates::AllowedCertificates,
+    domains::Domains,
+    specset::UrlSpecSet,
+    values::{authorities::ExtraAuthorities, ports::PortRanges},
+};
+
+section! {
+    /// Connections that a browser opens through the proxy with CONNECT.
+    "tunnel" => Tunnel {
+        /// The ports that may be connected to; a request for any other is refused.
+        "ports" => ports: PortRanges = r#"["443", "1024-65535"]"#, Live;
+    }
+}
+
+section! {
+    /// HTTPS: what is read and kept, with a certificate of ours, and what passes unread.
+    "https" => Https {
+        /// Whether HTTPS is answered by this proxy and kept; a browser has to trust its certificate authority for that. Otherwise all of it passes through tunnels.
+        "intercept" => intercept: bool = "true", Live;
+        /// HTTPS that passes through a tunnel, unread and not kept, added to the shipped list, and with ! excepted from it; patterns are compared with https://HOST:PORT/ alone.
+        "tunnel" => tunnel: UrlSpecSet = "[]", Live;
+        /// Whether the shipped list of such hosts is used: payment, health, updates of systems, programs with keys of their own.
+        "shipped-tunnel" => shipped_tunnel: bool = "true", Live;
+        /// HTTPS that is refused; patterns are compared with https://HOST:PORT/ alone.
+        "refuse" => refuse: UrlSpecSet = "[]", Live;
+        /// Authorities that origins may have their certificates from, besides those that the system trusts.
+        "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart;
+        /// Certificates of origins that are accepted though something is wrong with them, one by one.
+        "allowed-certificates" => allowed_certificates: AllowedCertificates = "[]", Live;
+        /// What our certificate authority is limited to when it is made or renewed: it is good for these domains and nothing else, and all other HTTPS passes unread.
+        "name-constraints" => name_constraints: Domains = "[]", Restart;
+    }
+}

@@ -1,0 +1,189 @@
+//! Lists of URL-SPECIFICATIONs, in which the first that matches decides.
+
+use crate::{
+    error::Kind, index::Index, list::entries, parts::UrlParts, place::Place, source::shortened,
+    spec::UrlSpec,
+};
+use std::{fmt, net::IpAddr, path::Path, sync::Arc};
+use wwwoffle_url::CanonicalUrl;
+
+/// One specification of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    spec: UrlSpec,
+    place: Place,
+}
+
+impl Listed {
+    /// The pattern.
+    #[must_use]
+    pub fn spec(&self) -> &UrlSpec {
+        &self.spec
+    }
+
+    /// Where it was written.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+}
+
+/// A list of specifications, in the order they were written.
+///
+/// The first that matches a URL decides: the URL is meant, or with a `!` is not. One that none
+/// matches is not meant. What a match costs depends on how many specifications share what the URL has,
+/// not on how many there are.
+#[derive(Clone, Default)]
+pub struct UrlSpecSet {
+    listed: Vec<Listed>,
+    index: Index,
+}
+
+impl UrlSpecSet {
+    /// The specification that decides about `url`, whether it negates or not.
+    #[must_use]
+    pub fn decide(&self, url: &CanonicalUrl) -> Option<&Listed> {
+        self.decide_parts(&UrlParts::of(url))
+    }
+
+    /// The specification by which `url` is meant, if it is.
+    #[must_use]
+    pub fn matches(&self, url: &CanonicalUrl) -> Option<&Listed> {
+        self.decide(url).filter(|listed| !listed.spec.negated())
+    }
+
+    /// The same for a URL already taken apart.
+    #[must_use]
+    pub fn matches_parts(&self, url: &UrlParts<'_>) -> Option<&Listed> {
+        self.decide_parts(url).filter(|listed| !listed.spec.negated())
+    }
+
+    /// Whether there is no specification in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    /// How many specifications there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.listed.len()
+    }
+
+    pub(crate) fn get(&self, number: usize) -> Option<&Listed> {
+        self.listed.get(number)
+    }
+
+    /// The numbers of the specifications that could match, in order.
+    pub(crate) fn candidates(&self, url: &UrlParts<'_>) -> Vec<usize> {
+        let mut all = Vec::new();
+        self.index.candidates(url, |number| {
+            all.push(number);
+            true
+        });
+        all.sort_unstable();
+        all
+    }
+
+    /// Every specification, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Listed> {
+        self.listed.iter()
+    }
+
+    /// Reads a list, one specification to a line. What is wrong with a line is told to `fault`, with
+    /// its number.
+    pub(crate) fn add_lines(
+        &mut self,
+        text: &str,
+        file: &Arc<Path>,
+        mut fault: impl FnMut(usize, Kind),
+    ) {
+        for (line, spec) in entries(text) {
+            match UrlSpec::parse(spec) {
+                Ok(spec) => self.add(spec, Place { file: Arc::clone(file), line }),
+                Err(because) => {
+                    let found = shortened(spec).into_owned();
+                    fault(line, Kind::BadLine { found, because });
+                }
+            }
+        }
+    }
+
+    /// Reads a file of the form of `/etc/hosts`: an address and names to a line. Every page of each name
+    /// is meant. Names of this machine and its networks, which such files begin with, are not.
+    pub(crate) fn add_hosts(
+        &mut self,
+        text: &str,
+        file: &Arc<Path>,
+        mut fault: impl FnMut(usize, Kind),
+    ) {
+        for (line, entry) in entries(text) {
+            let mut words = entry.split_whitespace();
+            let address = words.next().and_then(|word| word.parse::<IpAddr>().ok());
+            let names: Vec<&str> = words.collect();
+            if address.is_none() || names.is_empty() {
+                fault(line, Kind::BadHostsLine { found: shortened(entry).into_owned() });
+                continue;
+            }
+            let is_address = |name: &str| name.parse::<IpAddr>().is_ok();
+            let own = |name: &str| !name.contains('.') || name.starts_with("localhost.");
+            for name in names.into_iter().filter(|name| !own(name) && !is_address(name)) {
+                match UrlSpec::parse(&format!("*://{name}/*")) {
+                    Ok(spec) => self.add(spec, Place { file: Arc::clone(file), line }),
+                    Err(because) => {
+                        let found = shortened(name).into_owned();
+                        fault(line, Kind::BadLine { found, because });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the specifications of `other` after those already there.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        for listed in &other.listed {
+            self.add(listed.spec.clone(), listed.place.clone());
+        }
+    }
+
+    pub(crate) fn add(&mut self, spec: UrlSpec, place: Place) {
+        self.index.add(self.listed.len(), &spec);
+        self.listed.push(Listed { spec, place });
+    }
+
+    /// The specification that decides about a URL already taken apart.
+    #[must_use]
+    pub fn decide_parts(&self, url: &UrlParts<'_>) -> Option<&Listed> {
+        let mut decided: Option<(usize, &Listed)> = None;
+        self.index.candidates(url, |number| {
+            if decided.is_some_and(|(best, _)| best <= number) {
+                return false;
+            }
+            let listed = self.listed.get(number);
+            match listed.filter(|listed| listed.spec.matches_parts(url)) {
+                Some(listed) => {
+                    decided = Some((number, listed));
+                    false
+                }
+                None => true,
+            }
+        });
+        decided.map(|(_, listed)| listed)
+    }
+}
+
+/// As they are written; the index follows from that.
+impl PartialEq for UrlSpecSet {
+    fn eq(&self, other: &Self) -> bool {
+        self.listed == other.listed
+    }
+}
+
+impl Eq for UrlSpecSet {}
+
+/// What was written, without the index.
+impl fmt::Debug for UrlSpecSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.listed.iter().map(|listed| listed.spec.to_string())).finish()
+    }
+}

@@ -1,0 +1,229 @@
+//! The texts of a configuration: the file itself, and the files that its sections include.
+
+use crate::{
+    error::{Collected, Fault, Faults, Kind},
+    file::read_included,
+    schema::SECTIONS,
+    source::quoted,
+};
+use std::{ops::Range, path::Path, sync::Arc};
+use toml_edit::{Document, TableLike, TomlError, Value as Toml};
+
+/// How deep files may include files.
+const MAX_DEPTH: usize = 8;
+
+/// How many files all sections together may include.
+const MAX_INCLUDED: usize = 100;
+
+/// How much of a line that is not TOML is shown, in characters.
+const MAX_SHOWN_LINE: usize = 120;
+
+/// The key of a section that names further files with options of that section.
+pub(crate) const INCLUDE: &str = "include";
+
+/// What `include` takes.
+const INCLUDE_EXPECTED: &str = "the name of a file or an array of names, such as \"more.toml\"";
+
+/// One text, read as TOML.
+#[derive(Debug)]
+pub(crate) struct Text {
+    pub(crate) file: Arc<Path>,
+    document: Document<String>,
+    lines: Lines,
+    /// The section whose options it has; `None` for the configuration itself, which has them all.
+    section: Option<&'static str>,
+}
+
+impl Text {
+    fn parse(text: &str, file: &Arc<Path>, section: Option<&'static str>) -> Result<Self, Fault> {
+        let lines = Lines::of(text);
+        match Document::parse(text.to_owned()) {
+            Ok(document) => Ok(Self { file: Arc::clone(file), document, lines, section }),
+            Err(error) => Err(not_toml(file, text, &error)),
+        }
+    }
+
+    /// Everything in it.
+    pub(crate) fn root(&self) -> &toml_edit::Table {
+        self.document.as_table()
+    }
+
+    /// The section it is a part of, if it is not the configuration itself.
+    pub(crate) fn section(&self) -> Option<&'static str> {
+        self.section
+    }
+
+    /// The options it has of a section.
+    pub(crate) fn table(&self, section: &str) -> Option<&dyn TableLike> {
+        match self.section {
+            None => self.root().get(section)?.as_table_like(),
+            Some(own) if own == section => Some(self.root()),
+            Some(_) => None,
+        }
+    }
+
+    /// The line of the byte at `offset`, counted from 1.
+    pub(crate) fn line(&self, offset: usize) -> usize {
+        self.lines.number(offset)
+    }
+
+    /// The text at `span`.
+    pub(crate) fn at(&self, span: Range<usize>) -> &str {
+        self.document.raw().get(span).unwrap_or_default()
+    }
+}
+
+/// Where the lines of a text end. Counted once: a list can have a value on each of its lines.
+#[derive(Debug)]
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        Self(text.match_indices('\n').map(|(end, _)| end).collect())
+    }
+
+    fn number(&self, offset: usize) -> usize {
+        1 + self.0.partition_point(|end| *end < offset)
+    }
+}
+
+fn not_toml(file: &Arc<Path>, text: &str, error: &TomlError) -> Fault {
+    let line = error.span().map(|span| Lines::of(text).number(span.start));
+    let message = error.message().trim().replace('\n', ", ");
+    let found = line.and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
+    let found = if holds_secret(found) {
+        "a line with a password".to_owned()
+    } else {
+        found.trim().chars().take(MAX_SHOWN_LINE).collect()
+    };
+    Fault::new(file, line, Kind::NotToml { message, found })
+}
+
+/// Whether a line that is not TOML may hold a password, or the hash of one.
+fn holds_secret(line: &str) -> bool {
+    line.contains("password") || line.contains("users") || line.contains("$argon2")
+}
+
+/// An `include` that is to be followed.
+struct Wanted {
+    name: String,
+    line: Option<usize>,
+}
+
+/// All texts, the configuration itself first, each before those that it includes.
+pub(crate) struct Texts {
+    all: Vec<Text>,
+}
+
+impl Texts {
+    /// Reads `text`, which is that of `file`, and the files that its sections include.
+    ///
+    /// # Errors
+    ///
+    /// When `text` itself is not TOML. What is wrong with an included file is told to `collected`, and
+    /// the rest is read without it.
+    pub(crate) fn read(
+        text: &str,
+        file: &Arc<Path>,
+        collected: &mut Collected,
+    ) -> Result<Self, Faults> {
+        let main = Text::parse(text, file, None)?;
+        let mut texts = Self { all: vec![main] };
+        for section in SECTIONS {
+            texts.include_all(section.name, &mut vec![0], collected);
+        }
+        Ok(texts)
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Text] {
+        &self.all
+    }
+
+    /// Follows what the last text of `chain` includes for `section`.
+    fn include_all(
+        &mut self,
+        section: &'static str,
+        chain: &mut Vec<usize>,
+        collected: &mut Collected,
+    ) {
+        let Some(text) = chain.last().and_then(|at| self.all.get(*at)) else { return };
+        let from = Arc::clone(&text.file);
+        for wanted in wanted(text, section, collected) {
+            match self.include(&wanted.name, &from, section, chain) {
+                Ok(at) => {
+                    chain.push(at);
+                    self.include_all(section, chain, collected);
+                    chain.pop();
+                }
+                Err(Refused::There(fault)) => collected.add(*fault),
+                Err(Refused::Here(because)) => {
+                    let kind = Kind::BadInclude { found: wanted.name, because };
+                    collected.add(Fault::new(&from, wanted.line, kind));
+                }
+            }
+        }
+    }
+
+    /// Reads one file, and says its number.
+    fn include(
+        &mut self,
+        name: &str,
+        from: &Path,
+        section: &'static str,
+        chain: &[usize],
+    ) -> Result<usize, Refused> {
+        let file: Arc<Path> = from.parent().unwrap_or(Path::new("")).join(name).into();
+        let including = chain.iter().filter_map(|at| self.all.get(*at));
+        if including.clone().any(|text| text.file == file) {
+            return Err(Refused::Here("it would include itself".to_owned()));
+        }
+        if chain.len() > MAX_DEPTH {
+            return Err(Refused::Here(format!("files are included more than {MAX_DEPTH} deep")));
+        }
+        if self.all.len() > MAX_INCLUDED {
+            return Err(Refused::Here(format!("more than {MAX_INCLUDED} files are included")));
+        }
+        let text = read_included(&file)
+            .map_err(|error| Refused::Here(format!("{}: {error}", file.display())))?;
+        let text = Text::parse(&text, &file, Some(section))
+            .map_err(|fault| Refused::There(Box::new(fault)))?;
+        self.all.push(text);
+        Ok(self.all.len() - 1)
+    }
+}
+
+/// Why an included file is not used.
+enum Refused {
+    /// For what is told where it was included.
+    Here(String),
+    /// For a fault in the file.
+    There(Box<Fault>),
+}
+
+/// The files that `text` includes for `section`.
+fn wanted(text: &Text, section: &'static str, collected: &mut Collected) -> Vec<Wanted> {
+    let item = text.table(section).and_then(|table| table.get(INCLUDE));
+    let Some(value) = item.and_then(toml_edit::Item::as_value) else { return Vec::new() };
+    let elements: Vec<&Toml> = match value {
+        Toml::Array(array) => array.iter().collect(),
+        one => vec![one],
+    };
+    let mut names = Vec::new();
+    for element in elements {
+        let line = element.span().map(|span| text.line(span.start));
+        match element.as_str().filter(|name| !name.is_empty()) {
+            Some(name) => names.push(Wanted { name: name.to_owned(), line }),
+            None => collected.add(Fault::new(
+                &text.file,
+                line,
+                Kind::BadValue {
+                    option: INCLUDE,
+                    expected: INCLUDE_EXPECTED,
+                    found: quoted(text, element),
+                    because: String::new(),
+                },
+            )),
+        }
+    }
+    names
+}

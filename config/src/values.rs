@@ -1,0 +1,12 @@
+//! The types of values beyond the plain ones of [`crate::value`]: how each is written, and what it
+//! becomes.
+
+pub(crate) mod aliases;
+pub(crate) mod amounts;
+pub(crate) mod authorities;
+pub(crate) mod censored;
+pub(crate) mod hosts;
+pub(crate) mod media;
+pub(crate) mod parent;
+pub(crate) mod ports;
+pub(crate) mod texts;

@@ -1,0 +1,204 @@
+//! Aliases: URLs that have moved, and what they are now.
+
+use crate::{
+    explain::Found,
+    parts::UrlParts,
+    place::Place,
+    source::{Given, Source},
+    value::{Value, elements},
+};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+/// One alias: the beginning of URLs, and what takes its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// `None` is any protocol.
+    protocol: Option<String>,
+    host: String,
+    /// As a canonical URL has it: `None` is the protocol's own.
+    port: Option<u16>,
+    path: String,
+    to: String,
+    written: String,
+    place: Place,
+}
+
+impl Alias {
+    /// What `url` becomes, if this alias is one for it.
+    fn apply(&self, url: &UrlParts<'_>) -> Option<String> {
+        let fits = self.protocol.as_deref().is_none_or(|protocol| protocol == url.protocol)
+            && self.host == url.host
+            && self.port == url.explicit_port;
+        let rest = url.path.strip_prefix(self.path.as_str()).filter(|_| fits)?;
+        let to = match self.to.strip_prefix('*') {
+            Some(to) => format!("{}{to}{rest}", url.protocol),
+            None => format!("{}{rest}", self.to),
+        };
+        Some(match url.arguments {
+            Some(arguments) => format!("{to}?{arguments}"),
+            None => to,
+        })
+    }
+
+    /// Where it is written.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+}
+
+/// Aliases in order: the first that fits a URL is used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aliases(Vec<Alias>);
+
+impl Aliases {
+    /// What a URL becomes, and by which alias.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use wwwoffle_config::{Config, UrlParts};
+    /// use wwwoffle_url::{CanonicalUrl, LocalHost};
+    ///
+    /// let text = r#"
+    ///     [alias]
+    ///     urls = [{ from = "*://old.example/docs/", to = "https://new.example/" }]
+    /// "#;
+    /// let config = Config::parse(text, Path::new("wwwoffle.conf"))?;
+    /// let url = CanonicalUrl::parse("http://old.example/docs/a.html?b", &LocalHost::default())?;
+    /// let (to, _) = config.alias.urls.apply(&UrlParts::of(&url)).unwrap();
+    /// assert_eq!(to, "https://new.example/a.html?b");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn apply(&self, url: &UrlParts<'_>) -> Option<(String, &Alias)> {
+        self.0.iter().find_map(|alias| Some((alias.apply(url)?, alias)))
+    }
+
+    /// Every alias, in order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Alias] {
+        &self.0
+    }
+}
+
+/// The beginning of URLs, in the spelling of canonical ones.
+struct Beginning {
+    protocol: Option<String>,
+    url: CanonicalUrl,
+}
+
+fn beginning(text: &str) -> Option<Beginning> {
+    let (protocol, rest) = text.split_once("://")?;
+    let any = protocol == "*";
+    let url = if any { format!("http://{rest}") } else { text.to_owned() };
+    let url = CanonicalUrl::parse(&url, &LocalHost::default()).ok()?;
+    let plain = !rest.contains(['*', '?', '#', '@']) && !rest.starts_with('/');
+    plain.then(|| Beginning { protocol: (!any).then(|| url.protocol().to_owned()), url })
+}
+
+fn alias(from: &str, to: &str, place: Place) -> Result<Alias, &'static str> {
+    const PLAIN: &str =
+        "each is a URL without user and arguments, and only its protocol can be \"*\"";
+    let begins = beginning(from).ok_or(PLAIN)?;
+    let becomes = beginning(to).ok_or(PLAIN)?;
+    if becomes.protocol.is_none() && begins.protocol.is_some() {
+        return Err("\"to\" has any protocol only if \"from\" has");
+    }
+    let becoming = match &becomes.protocol {
+        Some(_) => becomes.url.as_str().to_owned(),
+        None => format!("*://{}{}", becomes.url.host_port(), becomes.url.path()),
+    };
+    let alias = Alias {
+        protocol: begins.protocol,
+        host: begins.url.host().to_owned(),
+        port: begins.url.port(),
+        path: begins.url.path().to_owned(),
+        to: becoming,
+        written: format!("{{ from = {from:?}, to = {to:?} }}"),
+        place,
+    };
+    if alias.apply(&UrlParts::of(&becomes.url)).is_some() {
+        return Err("what it becomes would be changed again, without end");
+    }
+    Ok(alias)
+}
+
+impl Value for Aliases {
+    const KIND: &'static str = "aliases";
+    const MEANING: &'static str = "\
+An array of pairs: `{ from = \"http://old.example/docs/\", to = \"https://new.example/\" }`. A URL that begins
+with `from` is one that begins with `to`, the rest as it was; the first that fits is used. The protocol
+of `from` can be `*` for any; then that of `to` can be `*` for the same.";
+    const EXPECTED: &'static str = "an array of aliases, such as [{ from = \"http://old.example/\", to = \"http://new.example/\" }]";
+
+    fn json() -> String {
+        r#"{"type": "array", "items": {"type": "object"}}"#.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let read = elements(given, source, Self::EXPECTED, |one, source| {
+            let expected = "pairs of URLs, such as { from = \"http://old.example/\", to = \
+                            \"http://new.example/\" }";
+            let table = one.value.as_inline_table().filter(|table| table.len() == 2);
+            let text = |key: &str| table.and_then(|table| table.get(key)?.as_str());
+            let (Some(from), Some(to)) = (text("from"), text("to")) else {
+                return source.refuse(one, expected, "");
+            };
+            match alias(from, to, source.place(one.value)) {
+                Ok(alias) => Some(alias),
+                Err(because) => source.refuse(one, expected, because),
+            }
+        })?;
+        Some(Self(read))
+    }
+
+    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
+        let (_, alias) = self.apply(url)?;
+        let (value, place) = (alias.written.clone(), Some(alias.place.clone()));
+        Some(Found { value, place, rule: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, UrlParts};
+    use std::path::Path;
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    #[test]
+    fn urls_become_what_the_table_says() {
+        for (from, to, url, want) in [
+            ("http://a.test", "http://b.test/", "http://a.test/x?y", Some("http://b.test/x?y")),
+            ("http://a.test/", "http://b.test/", "https://a.test/x", None),
+            ("*://a.test/", "https://b.test/", "http://a.test/x", Some("https://b.test/x")),
+            ("*://a.test/", "*://b.test/c/", "https://a.test/x", Some("https://b.test/c/x")),
+            ("http://a.test/", "http://b.test/", "http://a.test:81/x", None),
+            ("http://a.test:81/", "http://b.test/", "http://a.test:81/", Some("http://b.test/")),
+            ("http://A.test:80/p", "http://b.test/q", "http://a.test/px", Some("http://b.test/qx")),
+            ("http://a.test/p/", "http://b.test/", "http://a.test/q/p/", None),
+        ] {
+            let text = format!("[alias]\nurls = [{{ from = {from:?}, to = {to:?} }}]");
+            let config = Config::parse(&text, Path::new("test.conf")).unwrap();
+            let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+            let got = config.alias.urls.apply(&UrlParts::of(&url)).map(|(to, _)| to);
+            assert_eq!(got.as_deref(), want, "{from} {url}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_alias_is_refused() {
+        for (from, to) in [
+            ("a.test", "http://b.test/"),
+            ("http://*.test/", "http://b.test/"),
+            ("http://a.test/?x", "http://b.test/"),
+            ("http://me@a.test/", "http://b.test/"),
+            ("http:///x", "http://b.test/"),
+            ("http://a.test/", "*://b.test/"),
+            ("http://a.test/", "http://a.test/b/"),
+            ("*://a.test/", "https://a.test/"),
+        ] {
+            let text = format!("[alias]\nurls = [{{ from = {from:?}, to = {to:?} }}]");
+            assert!(Config::parse(&text, Path::new("test.conf")).is_err(), "{from} {to}");
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Ages, sizes, shares and permissions.
+
+use crate::{
+    source::{Given, Source},
+    value::Value,
+};
+use std::time::Duration;
+use toml_edit::Value as Toml;
+
+/// Longest age, in days: a hundred years. Taken from any date, it overflows no clock.
+const MAX_AGE_DAYS: u64 = 36_500;
+
+const HOUR: u64 = 60 * 60;
+const DAY: u64 = 24 * HOUR;
+
+/// How old something is or may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Age(Duration);
+
+impl Age {
+    /// As a span of time.
+    #[must_use]
+    pub fn as_duration(self) -> Duration {
+        self.0
+    }
+}
+
+/// An age, or none that is ever reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgeLimit {
+    /// This age.
+    At(Age),
+    /// However old it is.
+    Never,
+}
+
+/// When a page that is kept is asked for again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskAgain {
+    /// When HTTP's own rules (RFC 9111) call it stale.
+    Standard,
+    /// Not because of its age.
+    Never,
+    /// When it is older than this, whatever its head says.
+    OlderThan(Age),
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(u64);
+
+impl Size {
+    /// In bytes.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        self.0
+    }
+}
+
+/// A size, or none that is a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeLimit {
+    /// This size.
+    At(Size),
+    /// Any size.
+    None,
+}
+
+/// A share of a whole, from 0 to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Percent(u8);
+
+impl Percent {
+    /// The number before the sign.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        self.0
+    }
+}
+
+/// Who may read, write and enter, as the system counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permissions(u32);
+
+impl Permissions {
+    /// The bits.
+    #[must_use]
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+/// A whole number and what follows it, with or without a space between.
+fn number_and_unit(text: &str) -> Result<(u64, &str), &'static str> {
+    let text = text.trim();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    if number.is_empty() {
+        return Err("it has to begin with a whole number");
+    }
+    // What overflows is above every limit in any case.
+    Ok((number.parse().unwrap_or(u64::MAX), unit.trim_start()))
+}
+
+fn age(text: &str) -> Result<Age, &'static str> {
+    let (number, unit) = number_and_unit(text)?;
+    let unit = match unit {
+        "min" => 60,
+        "h" => HOUR,
+        "d" => DAY,
+        "w" => 7 * DAY,
+        "mo" => 30 * DAY,
+        "y" => 365 * DAY,
+        "" => return Err("the unit is missing"),
+        "m" => return Err("\"m\" could be minutes or months; they are min and mo"),
+        _ => return Err("units are min, h, d, w, mo and y"),
+    };
+    match number.checked_mul(unit) {
+        Some(seconds) if seconds <= MAX_AGE_DAYS * DAY => Ok(Age(Duration::from_secs(seconds))),
+        _ => Err("it has to be at most 100y"),
+    }
+}
+
+fn size(text: &str) -> Result<Size, &'static str> {
+    let (number, unit) = number_and_unit(text)?;
+    let unit: u64 = match unit {
+        "B" => 1,
+        "kB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        "TiB" => 1 << 40,
+        "" => return Err("the unit is missing"),
+        _ => return Err("units are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB"),
+    };
+    let bytes = number.checked_mul(unit).filter(|bytes| i64::try_from(*bytes).is_ok());
+    bytes.map(Size).ok_or("it has to be at most 8388607 TiB")
+}
+
+fn percent(text: &str) -> Result<Percent, &'static str> {
+    let (number, unit) = number_and_unit(text)?;
+    match (u8::try_from(number).ok().filter(|number| *number <= 100), unit) {
+        (_, "") => Err("the % is missing"),
+        (Some(number), "%") => Ok(Percent(number)),
+        (None, "%") => Err("it has to be at most 100%"),
+        _ => Err("its unit is %"),
+    }
+}
+
+fn permissions(text: &str) -> Result<Permissions, &'static str> {
+    let octal = !text.is_empty() && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
+    let bits = octal.then(|| u32::from_str_radix(text, 8).ok()).flatten();
+    match bits {
+        Some(bits) if bits > 0o777 => Err("it has to be at most \"0777\""),
+        Some(bits) if bits & 0o600 != 0o600 => Err("the owner has to be able to read and write"),
+        Some(bits) => Ok(Permissions(bits)),
+        None => Err("it has to be of octal digits"),
+    }
+}
+
+/// Reads a value from its text.
+fn from_text<T>(
+    given: &Given<'_>,
+    source: &mut Source<'_>,
+    expected: &'static str,
+    read: impl FnOnce(&str) -> Result<T, &'static str>,
+) -> Option<T> {
+    let Some(text) = given.value.as_str() else {
+        let is_number = matches!(given.value, Toml::Integer(_) | Toml::Float(_));
+        let because = if is_number { "it has to be in quotes, with its unit" } else { "" };
+        return source.refuse(given, expected, because);
+    };
+    match read(text) {
+        Ok(value) => Some(value),
+        Err(because) => source.refuse(given, expected, because),
+    }
+}
+
+macro_rules! from_text {
+    ($Type:ty, $read:expr, $kind:literal, $meaning:literal, $expected:literal) => {
+        impl Value for $Type {
+            const KIND: &'static str = $kind;
+            const MEANING: &'static str = $meaning;
+            const EXPECTED: &'static str = $expected;
+
+            fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+                from_text(given, source, Self::EXPECTED, $read)
+            }
+        }
+    };
+}
+
+from_text!(
+    AgeLimit,
+    |text| if text == "never" { Ok(Self::Never) } else { age(text).map(Self::At) },
+    "age",
+    "\
+A whole number and its unit, in quotes: `min` (minutes), `h` (hours), `d` (days), `w` (weeks), `mo`
+(months, of 30 days) or `y` (years, of 365 days), as in `\"4w\"`, at most 100 years; or `\"never\"`. `m` is
+no unit of ages: elsewhere it could be minutes or months.",
+    "an age, such as \"2w\" or \"6mo\", or \"never\""
+);
+
+from_text!(
+    AskAgain,
+    |text| match text {
+        "standard" => Ok(Self::Standard),
+        "never" => Ok(Self::Never),
+        text => age(text).map(Self::OlderThan),
+    },
+    "age that matters",
+    "\
+`\"standard\"`: as HTTP's own rules (RFC 9111) have it. An age, as in `\"10min\"`, `\"2h\"` or `\"1mo\"`: at that
+age, whatever those rules say. `\"never\"`: at no age.",
+    "an age, such as \"10min\" or \"2h\", \"standard\" or \"never\""
+);
+
+from_text!(
+    Size,
+    size,
+    "size",
+    "\
+A whole number and its unit, in quotes: `B`, `kB`, `MB`, `GB`, `TB` (a thousand times each), `KiB`, `MiB`,
+`GiB` or `TiB` (1024 times each), as in `\"10 MB\"`.",
+    "a size, such as \"10 MB\" or \"64 KiB\""
+);
+
+from_text!(
+    SizeLimit,
+    |text| if text == "none" { Ok(Self::None) } else { size(text).map(Self::At) },
+    "size limit",
+    "A size, as in `\"20 GB\"`, or `\"none\"`.",
+    "a size, such as \"20 GB\", or \"none\""
+);
+
+from_text!(
+    Percent,
+    percent,
+    "share",
+    "A whole number from 0 to 100 and `%`, in quotes, as in `\"80%\"`.",
+    "a share, such as \"80%\""
+);
+
+from_text!(
+    Permissions,
+    permissions,
+    "permissions",
+    "\
+Octal digits in quotes, as `chmod` takes them, at most `\"0777\"`. The owner can always read and write.",
+    "permissions, such as \"0600\""
+);
+
+#[cfg(test)]
+mod tests {
+    use super::{age, percent, permissions, size};
+
+    #[test]
+    fn ages_are_read() {
+        for (text, want) in [
+            ("10min", Ok(600)),
+            ("2 h", Ok(7_200)),
+            ("0d", Ok(0)),
+            ("2w", Ok(14 * 86_400)),
+            ("1mo", Ok(30 * 86_400)),
+            ("100y", Ok(36_500 * 86_400)),
+            ("101y", Err("it has to be at most 100y")),
+            ("99999999999999999999y", Err("it has to be at most 100y")),
+            ("2m", Err("\"m\" could be minutes or months; they are min and mo")),
+            ("2", Err("the unit is missing")),
+            ("2M", Err("units are min, h, d, w, mo and y")),
+            ("-1d", Err("it has to begin with a whole number")),
+        ] {
+            assert_eq!(age(text).map(|age| age.as_duration().as_secs()), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_read() {
+        for (text, want) in [
+            ("0B", Ok(0)),
+            ("10 MB", Ok(10_000_000)),
+            ("64 KiB", Ok(65_536)),
+            ("2GiB", Ok(2_147_483_648)),
+            ("8388607 TiB", Ok(9_223_370_937_343_148_032)),
+            ("8388608 TiB", Err("it has to be at most 8388607 TiB")),
+            ("99999999999999999999 B", Err("it has to be at most 8388607 TiB")),
+            ("10", Err("the unit is missing")),
+            ("10 mb", Err("units are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB")),
+            ("1.5 GB", Err("units are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB")),
+        ] {
+            assert_eq!(size(text).map(super::Size::bytes), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_and_permissions_are_read() {
+        for (text, want) in [
+            ("80%", Ok(80)),
+            ("0 %", Ok(0)),
+            ("100%", Ok(100)),
+            ("101%", Err("it has to be at most 100%")),
+            ("80", Err("the % is missing")),
+            ("80p", Err("its unit is %")),
+        ] {
+            assert_eq!(percent(text).map(super::Percent::number), want, "{text}");
+        }
+        for (text, want) in [
+            ("0600", Ok(0o600)),
+            ("755", Ok(0o755)),
+            ("1777", Err("it has to be at most \"0777\"")),
+            ("0444", Err("the owner has to be able to read and write")),
+            ("0x1ff", Err("it has to be of octal digits")),
+            ("", Err("it has to be of octal digits")),
+        ] {
+            assert_eq!(permissions(text).map(super::Permissions::bits), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Fields of requests and answers that are removed or replaced.
+
+use crate::{
+    explain::Found,
+    field::Field,
+    parts::UrlParts,
+    rule::{self, Ruled},
+    source::{Given, Source},
+    value::Value,
+};
+use std::{collections::BTreeMap, fmt};
+
+/// Fields without which a message cannot be sent or is another one.
+const KEPT: &[&str] = &[
+    "authorization",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "host",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Longest name and longest value of a field, in bytes.
+const MAX_NAME: usize = 256;
+const MAX_VALUE: usize = 8 << 10;
+
+/// What becomes of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Censor {
+    /// It stays as it is.
+    Leave,
+    /// It is removed.
+    Remove,
+    /// It has this value, if it is there.
+    Replace(String),
+}
+
+/// What becomes of which fields, by their names in lower case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Fields(BTreeMap<String, Censor>);
+
+/// What becomes of fields, for each field by rules of its own.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct CensoredFields {
+    all: Ruled<Fields>,
+    /// By name, in lower case.
+    each: BTreeMap<String, Ruled<Censor>>,
+}
+
+impl CensoredFields {
+    /// The fields of messages about a URL that are removed or replaced: name in lower case, and what
+    /// becomes of it.
+    pub fn of<'a>(&'a self, url: &'a UrlParts<'_>) -> impl Iterator<Item = (&'a str, &'a Censor)> {
+        let each = self.each.iter().map(|(name, ruled)| (name.as_str(), ruled.of(url)));
+        each.filter(|(_, censor)| **censor != Censor::Leave)
+    }
+
+    /// Whether nothing is ever removed or replaced.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.each.is_empty()
+    }
+}
+
+/// As it is written; what holds for each field follows from that.
+impl fmt::Debug for CensoredFields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.all.fmt(f)
+    }
+}
+
+impl Value for Fields {
+    const KIND: &'static str = "fields";
+    const MEANING: &'static str = "\
+A table of names of fields, each with `true` to remove it, `false` to leave it, or the value it gets
+where it is there: `{ Cookie = true, User-Agent = \"Mozilla/5.0\" }`. For each field alone the first rule
+that names it decides. Fields without which a message cannot be sent, such as `Host`, stay.";
+    const EXPECTED: &'static str = "a table of fields, such as { Cookie = true, From = \"me\" }";
+
+    fn json() -> String {
+        r#"{"type": "object", "additionalProperties": {"type": ["string", "boolean"]}}"#.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let Some(table) = given.value.as_inline_table() else {
+            return source.refuse(given, Self::EXPECTED, "");
+        };
+        let mut fields = BTreeMap::new();
+        let mut sound = true;
+        for (name, value) in table {
+            let one = Given { option: given.option, value };
+            let read = match censor(name, value) {
+                Ok(read) => Some(read),
+                Err(because) => {
+                    source.refuse(&one, Self::EXPECTED, &format!("{name:?}: {because}"))
+                }
+            };
+            sound &= read.is_some();
+            fields.extend(read.map(|read| (name.to_ascii_lowercase(), read)));
+        }
+        sound.then_some(Self(fields))
+    }
+}
+
+fn censor(name: &str, value: &toml_edit::Value) -> Result<Censor, &'static str> {
+    // RFC 9110 §5.6.2.
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_token) {
+        return Err("not the name of a field");
+    }
+    if KEPT.contains(&name.to_ascii_lowercase().as_str()) {
+        return Err("no message can be sent without it, or it would be another one");
+    }
+    match (value.as_bool(), value.as_str()) {
+        (Some(true), _) => Ok(Censor::Remove),
+        (Some(false), _) => Ok(Censor::Leave),
+        (None, Some(text)) if is_field_value(text) => Ok(Censor::Replace(text.to_owned())),
+        _ => Err("it takes true, false or text of visible characters"),
+    }
+}
+
+/// Visible characters, and single spaces between them (RFC 9110 §5.5, without what is obsolete).
+fn is_field_value(text: &str) -> bool {
+    text.len() <= MAX_VALUE
+        && text.trim() == text
+        && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+}
+
+impl Field for CensoredFields {
+    const KIND: &'static str = <Fields as Value>::KIND;
+    const MEANING: &'static str = <Fields as Value>::MEANING;
+    const IS_SECRET: bool = false;
+    const RULES: bool = true;
+
+    fn json() -> String {
+        <Fields as Value>::json()
+    }
+
+    fn take(
+        source: &mut Source<'_>,
+        section: &'static str,
+        key: &'static str,
+        default: &'static str,
+    ) -> Self {
+        let all = rule::take::<Fields>(source, section, key, default);
+        let maps = all.rules().map(|(fields, _)| fields).chain([all.plain()]);
+        let names: Vec<String> = maps.flat_map(|fields| fields.0.keys().cloned()).collect();
+        let each = names.into_iter().map(|name| {
+            let ruled = all.narrowed(|fields| fields.0.get(&name).cloned(), Censor::Leave);
+            (name, ruled)
+        });
+        Self { each: each.collect(), all }
+    }
+
+    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
+        let quoted = |(name, censor): (&str, &Censor)| match censor {
+            Censor::Leave => format!("{name:?} = false"),
+            Censor::Remove => format!("{name:?} = true"),
+            Censor::Replace(text) => format!("{name:?} = {text:?}"),
+        };
+        let decided = self.all.found(url)?;
+        let fields: Vec<String> = self.of(url).map(quoted).collect();
+        Some(Found { value: format!("{{ {} }}", fields.join(", ")), ..decided })
+    }
+}

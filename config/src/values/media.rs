@@ -1,0 +1,174 @@
+//! Media types, and the ends of file names that go with them.
+
+use crate::{
+    source::{Given, Source},
+    value::{STRINGS, Value, elements},
+};
+use std::collections::BTreeMap;
+
+/// Longest media type or end of a name, in bytes.
+const MAX_NAME: usize = 127;
+
+/// A media type: `text/html`, without parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MediaType(String);
+
+impl MediaType {
+    /// In lower case.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// `type/subtype` in lower case, with `*` for the subtype where that is `any`.
+fn media_type(text: &str, any: bool) -> Option<String> {
+    // RFC 6838 §4.2.
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))
+    };
+    let (kind, subtype) = text.split_once('/').filter(|_| text.len() <= MAX_NAME)?;
+    let right = is_name(kind) && (is_name(subtype) || any && subtype == "*");
+    right.then(|| text.to_ascii_lowercase())
+}
+
+/// The end of a file name: `.gz`, in lower case.
+fn extension(text: &str) -> Option<String> {
+    let is_end = text.len() <= MAX_NAME
+        && text.strip_prefix('.').is_some_and(|rest| !rest.is_empty())
+        && !text.contains(|c: char| c == '/' || c == '*' || c.is_whitespace() || c.is_control());
+    is_end.then(|| text.to_ascii_lowercase())
+}
+
+impl Value for MediaType {
+    const KIND: &'static str = "media type";
+    const MEANING: &'static str = "A media type without parameters, as in `\"text/plain\"`.";
+    const EXPECTED: &'static str = "a media type, such as \"text/plain\"";
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let read = given.value.as_str().and_then(|text| media_type(text, false));
+        read.map(Self).or_else(|| source.refuse(given, Self::EXPECTED, ""))
+    }
+}
+
+/// Some media types.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MediaTypes(Vec<String>);
+
+impl MediaTypes {
+    /// Whether a media type, with or without parameters, is one of these.
+    #[must_use]
+    pub fn contains(&self, media_type: &str) -> bool {
+        let bare = media_type.split(';').next().unwrap_or_default().trim();
+        self.0.iter().any(|known| match known.strip_suffix('*') {
+            Some(kind) => bare.get(..kind.len()).is_some_and(|own| own.eq_ignore_ascii_case(kind)),
+            None => bare.eq_ignore_ascii_case(known),
+        })
+    }
+}
+
+impl Value for MediaTypes {
+    const KIND: &'static str = "media types";
+    const MEANING: &'static str = "\
+An array of media types without parameters; `*` after the slash is any of that kind: `[\"image/*\",
+\"application/zip\"]`.";
+    const EXPECTED: &'static str = "an array of media types, such as [\"image/*\", \"text/css\"]";
+
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let read = elements(given, source, Self::EXPECTED, |one, source| {
+            let read = one.value.as_str().and_then(|text| media_type(text, true));
+            read.or_else(|| source.refuse(one, "media types, such as \"image/*\"", ""))
+        })?;
+        Some(Self(read))
+    }
+}
+
+/// Some ends of file names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extensions(Vec<String>);
+
+impl Extensions {
+    /// Whether a path ends in one of these, in upper or lower case.
+    #[must_use]
+    pub fn end(&self, path: &str) -> bool {
+        self.0.iter().any(|known| ends_with(path, known))
+    }
+}
+
+fn ends_with(path: &str, end: &str) -> bool {
+    let from = path.len().checked_sub(end.len());
+    from.and_then(|from| path.get(from..)).is_some_and(|own| own.eq_ignore_ascii_case(end))
+}
+
+impl Value for Extensions {
+    const KIND: &'static str = "file name ends";
+    const MEANING: &'static str = "\
+An array of ends of file names, each with its dot: `[\".gz\", \".tar.xz\"]`. Upper and lower case are alike.";
+    const EXPECTED: &'static str = "an array of ends of file names, such as [\".gz\", \".png\"]";
+
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let read = elements(given, source, Self::EXPECTED, |one, source| {
+            let read = one.value.as_str().and_then(extension);
+            read.or_else(|| source.refuse(one, "ends of file names, such as \".gz\"", ""))
+        })?;
+        Some(Self(read))
+    }
+}
+
+/// The media type that goes with each of some ends of file names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TypesByExtension(BTreeMap<String, MediaType>);
+
+impl TypesByExtension {
+    /// The type of a file by its path: the longest end that fits decides.
+    #[must_use]
+    pub fn of(&self, path: &str) -> Option<&MediaType> {
+        let fitting = self.0.iter().filter(|(end, _)| ends_with(path, end));
+        fitting.max_by_key(|(end, _)| end.len()).map(|(_, media_type)| media_type)
+    }
+}
+
+impl Value for TypesByExtension {
+    const KIND: &'static str = "types by file name";
+    const MEANING: &'static str = "\
+A table of ends of file names, each with its dot, and their media types: `{ \".html\" = \"text/html\", \".svg\" =
+\"image/svg+xml\" }`. The longest end that fits decides.";
+    const EXPECTED: &'static str =
+        "a table of ends and media types, such as { \".html\" = \"text/html\" }";
+
+    fn json() -> String {
+        r#"{"type": "object", "additionalProperties": {"type": "string"}}"#.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let Some(table) = given.value.as_inline_table() else {
+            return source.refuse(given, Self::EXPECTED, "");
+        };
+        let mut types = BTreeMap::new();
+        let mut sound = true;
+        for (end, value) in table {
+            let one = Given { option: given.option, value };
+            match (extension(end), MediaType::read(&one, source)) {
+                (Some(end), Some(media_type)) => {
+                    types.insert(end, media_type);
+                }
+                (None, _) => {
+                    let because = format!("{end:?} is no end of a file name, such as \".html\"");
+                    source.refuse::<()>(given, Self::EXPECTED, &because);
+                    sound = false;
+                }
+                (_, None) => sound = false,
+            }
+        }
+        sound.then_some(Self(types))
+    }
+}

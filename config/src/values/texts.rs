@@ -1,0 +1,163 @@
+//! Values that are text with a meaning of its own.
+
+use crate::{
+    source::{Given, Source},
+    value::Value,
+};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+/// Longest text, in bytes.
+const MAX_TEXT: usize = 64 << 10;
+
+/// Text that goes into a page, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Markup(String);
+
+impl Markup {
+    /// As given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Value for Markup {
+    const KIND: &'static str = "markup";
+    const MEANING: &'static str = "HTML, or `\"\"` for nothing.";
+    const EXPECTED: &'static str = "HTML, or \"\" for nothing";
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        match given.value.as_str() {
+            Some(text) if text.len() <= MAX_TEXT => Some(Self(text.to_owned())),
+            _ => source.refuse(given, Self::EXPECTED, ""),
+        }
+    }
+}
+
+/// A program to be run, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program(Option<PathBuf>);
+
+impl Program {
+    /// Its path, which is absolute.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.0.as_deref()
+    }
+}
+
+impl Value for Program {
+    const KIND: &'static str = "program";
+    const MEANING: &'static str = "The absolute path of a program, or `\"\"` for none.";
+    const EXPECTED: &'static str = "the absolute path of a program, or \"\" for none";
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        match given.value.as_str() {
+            Some("") => Some(Self(None)),
+            Some(text) if Path::new(text).is_absolute() && !text.contains('\0') => {
+                Some(Self(Some(text.into())))
+            }
+            _ => source.refuse(given, Self::EXPECTED, ""),
+        }
+    }
+}
+
+/// The name or number of a user or group of the system, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account(Option<String>);
+
+impl Account {
+    /// The name, or the digits of the number.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl Value for Account {
+    const KIND: &'static str = "account";
+    const MEANING: &'static str = "\
+The name or the number of a user or group of the system, in quotes, or `\"\"` for none.";
+    const EXPECTED: &'static str = "a user or group, such as \"proxy\" or \"13\", or \"\" for none";
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let is_name = |name: &str| {
+            name.len() <= 256
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        };
+        match given.value.as_str() {
+            Some("") => Some(Self(None)),
+            Some(name) if is_name(name) && !name.starts_with('-') => {
+                Some(Self(Some(name.to_owned())))
+            }
+            _ => source.refuse(given, Self::EXPECTED, ""),
+        }
+    }
+}
+
+/// The name of a user elsewhere, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserName(Option<String>);
+
+impl UserName {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl Value for UserName {
+    const KIND: &'static str = "user name";
+    const MEANING: &'static str = "A name without a colon, or `\"\"` for none.";
+    const EXPECTED: &'static str = "a name without a colon, or \"\" for none";
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        // A colon ends the name (RFC 7617 §2).
+        let is_name =
+            |name: &&str| name.len() <= 256 && !name.contains(|c: char| c == ':' || c.is_control());
+        match given.value.as_str().filter(is_name) {
+            Some("") => Some(Self(None)),
+            Some(name) => Some(Self(Some(name.to_owned()))),
+            None => source.refuse(given, Self::EXPECTED, ""),
+        }
+    }
+}
+
+/// A password for elsewhere, which nothing shows; or none.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(Option<String>);
+
+impl Secret {
+    /// What it is. Not to be shown, logged or stored.
+    #[must_use]
+    pub fn reveal(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Secret(…)" } else { "Secret(none)" })
+    }
+}
+
+impl Value for Secret {
+    const KIND: &'static str = "secret";
+    const MEANING: &'static str = "A password, which is never shown or logged, or `\"\"` for none.";
+    const EXPECTED: &'static str = "a password, or \"\" for none";
+    const IS_SECRET: bool = true;
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let is_password =
+            |text: &&str| text.len() <= 256 && !text.contains(|c: char| c.is_control());
+        match given.value.as_str().filter(is_password) {
+            Some("") => Some(Self(None)),
+            Some(text) => Some(Self(Some(text.to_owned()))),
+            None => source.refuse_secret(given, Self::EXPECTED, ""),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Which browser is started, and what it is told: pure, from what is known.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// What browsers have in common with one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    /// Told of the proxy and of our key by its command line.
+    Chromium,
+    /// Told by files in its profile.
+    Firefox,
+}
+
+/// The browsers that are known: what people call one, its family, and the names of its program.
+const KNOWN: [(&str, Family, &[&str]); 6] = [
+    ("chromium", Family::Chromium, &["chromium", "chromium-browser"]),
+    ("chrome", Family::Chromium, &["google-chrome", "google-chrome-stable", "chrome"]),
+    ("brave", Family::Chromium, &["brave-browser", "brave"]),
+    ("edge", Family::Chromium, &["microsoft-edge", "microsoft-edge-stable"]),
+    ("vivaldi", Family::Chromium, &["vivaldi", "vivaldi-stable"]),
+    ("firefox", Family::Firefox, &["firefox", "firefox-esr", "librewolf"]),
+];
+
+/// A browser to be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Browser {
+    /// Its program.
+    pub(super) program: PathBuf,
+    /// How it is told.
+    pub(super) family: Family,
+    /// What people call it, which is also the name of its profile.
+    pub(super) name: String,
+}
+
+/// Chooses the browser: the one that was named, by name or path, or the first that is there. `find`
+/// looks for a program as a shell does.
+///
+/// # Errors
+///
+/// What is missing, in words.
+pub(super) fn choose(
+    named: Option<&Path>,
+    find: impl Fn(&str) -> Option<PathBuf>,
+) -> Result<Browser, String> {
+    let Some(named) = named else {
+        let first = KNOWN.iter().find_map(|(name, family, programs)| {
+            let program = programs.iter().find_map(|program| find(program))?;
+            Some(Browser { program, family: *family, name: (*name).to_owned() })
+        });
+        return first.ok_or_else(|| {
+            format!(
+                "no browser is found: install one of {}, or name it with --browser PATH",
+                names()
+            )
+        });
+    };
+    let text = named.to_string_lossy();
+    if text.contains('/') {
+        let name = named.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        return Ok(Browser { program: named.to_owned(), family: family(&name), name });
+    }
+    let programs = KNOWN.iter().find(|(name, ..)| *name == text);
+    let programs = programs.map_or_else(|| vec![&*text], |(_, _, programs)| programs.to_vec());
+    match programs.iter().find_map(|program| find(program)) {
+        Some(program) => {
+            let family = family(&program.to_string_lossy());
+            Ok(Browser { program, family, name: text.into_owned() })
+        }
+        None => Err(format!(
+            "the browser {text:?} is not found: expected one of {}, or a path",
+            names()
+        )),
+    }
+}
+
+fn names() -> String {
+    KNOWN.map(|(name, ..)| name).join(", ")
+}
+
+/// By the name of its program, whatever directory it is in.
+fn family(program: &str) -> Family {
+    let name = program.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    if ["firefox", "librewolf"].iter().any(|kind| name.contains(kind)) {
+        Family::Firefox
+    } else {
+        Family::Chromium
+    }
+}
+
+/// What a browser is to be started with.
+#[derive(Debug)]
+pub(super) struct Session<'a> {
+    /// Where the proxy listens.
+    pub(super) proxy: SocketAddr,
+    /// The directory of its profile.
+    pub(super) profile: &'a Path,
+    /// The SHA-256 of our authority's public key, in base64.
+    pub(super) key: &'a str,
+    /// What the user adds.
+    pub(super) more: &'a [OsString],
+    /// The page to be opened.
+    pub(super) url: &'a str,
+}
+
+impl Session<'_> {
+    /// The command line, without the program.
+    pub(super) fn arguments(&self, family: Family) -> Vec<OsString> {
+        let mut line: Vec<OsString> = match family {
+            Family::Chromium => self.chromium(),
+            Family::Firefox => {
+                vec!["--no-remote".into(), "--profile".into(), self.profile.into()]
+            }
+        };
+        line.extend(self.more.iter().cloned());
+        line.push(self.url.into());
+        line
+    }
+
+    fn chromium(&self) -> Vec<OsString> {
+        let mut profile = OsString::from("--user-data-dir=");
+        profile.push(self.profile);
+        vec![
+            profile,
+            format!("--proxy-server=http://{}", self.proxy).into(),
+            // Without this the sites of this machine go past the proxy.
+            "--proxy-bypass-list=<-loopback>".into(),
+            // Every chain that has a certificate with this key is taken: ours are sent with that of
+            // the authority, so its key is enough. Chromium wants a profile of its own for it.
+            format!("--ignore-certificate-errors-spki-list={}", self.key).into(),
+            // QUIC goes round every proxy.
+            "--disable-quic".into(),
+            // A page asked for by http is another page to us than the one by https.
+            "--disable-features=HttpsUpgrades".into(),
+            "--no-first-run".into(),
+            "--no-default-browser-check".into(),
+        ]
+    }
+
+    /// `user.js` of a profile of Firefox.
+    pub(super) fn firefox_settings(&self) -> String {
+        let (host, port) = (self.proxy.ip(), self.proxy.port());
+        let mut text = String::from("// Written by wwwoffle at each start.\n");
+        let values = [
+            ("network.proxy.type", "1".to_owned()),
+            ("network.proxy.http", format!("\"{host}\"")),
+            ("network.proxy.http_port", port.to_string()),
+            ("network.proxy.ssl", format!("\"{host}\"")),
+            ("network.proxy.ssl_port", port.to_string()),
+            ("network.proxy.no_proxies_on", "\"\"".to_owned()),
+            // The sites of this machine too, and nothing past the proxy when it does not answer.
+            ("network.proxy.allow_hijacking_localhost", "true".to_owned()),
+            ("network.proxy.failover_direct", "false".to_owned()),
+            ("network.http.http3.enable", "false".to_owned()),
+            // Names are asked for by the proxy; 5 is "off by choice".
+            ("network.trr.mode", "5".to_owned()),
+            ("dom.security.https_first", "false".to_owned()),
+            ("dom.security.https_first_schemeless", "false".to_owned()),
+            // Neither first-run pages nor questions.
+            ("browser.aboutwelcome.enabled", "false".to_owned()),
+            ("browser.startup.homepage_override.mstone", "\"ignore\"".to_owned()),
+            ("browser.shell.checkDefaultBrowser", "false".to_owned()),
+            ("datareporting.policy.dataSubmissionEnabled", "false".to_owned()),
+            ("network.captive-portal-service.enabled", "false".to_owned()),
+            ("network.connectivity-service.enabled", "false".to_owned()),
+        ];
+        for (name, value) in values {
+            text = format!("{text}user_pref(\"{name}\", {value});\n");
+        }
+        text
+    }
+}
+
+/// Where the browser finds the proxy, by the addresses it listens on: on this machine, if it does.
+pub(super) fn proxy(listening: &[String]) -> Option<SocketAddr> {
+    let all: Vec<SocketAddr> = listening.iter().filter_map(|text| text.parse().ok()).collect();
+    let mut best = *all.iter().find(|one| one.ip().is_loopback()).or(all.first())?;
+    if best.ip().is_unspecified() {
+        best.set_ip(if best.is_ipv4() {
+            std::net::Ipv4Addr::LOCALHOST.into()
+        } else {
+            std::net::Ipv6Addr::LOCALHOST.into()
+        });
+    }
+    Some(best)
+}
+
+/// The page to be opened, with its protocol; our own first page if none was typed.
+///
+/// It never begins as an option does: Chromium takes the spaces off its arguments before it looks for
+/// options among them, and some of those name programs to be run.
+pub(super) fn address(typed: Option<&str>, proxy: SocketAddr) -> String {
+    let Some(url) = typed.map(str::trim) else { return format!("http://{proxy}/") };
+    let protocol = url.split_once("://").map(|(protocol, _)| protocol);
+    let has_protocol = protocol.is_some_and(|protocol| {
+        let is_of_one = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+        protocol.starts_with(|first: char| first.is_ascii_alphabetic())
+            && protocol.bytes().all(is_of_one)
+    });
+    if has_protocol || url.starts_with("about:") { url.to_owned() } else { format!("http://{url}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_browser_is_the_one_that_is_named_or_there() {
+        let has = |names: &'static [&'static str]| {
+            move |name: &str| names.contains(&name).then(|| PathBuf::from(format!("/bin/{name}")))
+        };
+        for (named, there, want) in [
+            (None, &["firefox", "google-chrome"][..], Ok(("/bin/google-chrome", "chrome"))),
+            (None, &["firefox-esr"], Ok(("/bin/firefox-esr", "firefox"))),
+            (None, &[], Err("no browser is found")),
+            (Some("firefox"), &["chromium", "firefox-esr"], Ok(("/bin/firefox-esr", "firefox"))),
+            (Some("chrome"), &["chromium"], Err("the browser \"chrome\" is not found")),
+            (
+                Some("google-chrome"),
+                &["google-chrome"],
+                Ok(("/bin/google-chrome", "google-chrome")),
+            ),
+            (Some("/opt/x/firefox"), &[], Ok(("/opt/x/firefox", "firefox"))),
+            (Some("./mine"), &[], Ok(("./mine", "mine"))),
+        ] {
+            match (choose(named.map(Path::new), has(there)), want) {
+                (Ok(got), Ok((program, name))) => {
+                    assert_eq!(
+                        (got.program.as_path(), got.name.as_str()),
+                        (Path::new(program), name)
+                    );
+                    let fox = program.contains("firefox");
+                    assert_eq!(got.family == Family::Firefox, fox, "{program}");
+                }
+                (Err(got), Err(want)) => assert!(got.starts_with(want), "{got}"),
+                (got, want) => panic!("{named:?}: {got:?}, not {want:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_proxy_is_reached_on_this_machine() {
+        for (listening, want) in [
+            (&["127.0.0.1:8080"][..], Some("127.0.0.1:8080")),
+            (&["10.0.0.1:1", "[::1]:2"], Some("[::1]:2")),
+            (&["0.0.0.0:3"], Some("127.0.0.1:3")),
+            (&["[::]:4"], Some("[::1]:4")),
+            (&["10.0.0.1:1"], Some("10.0.0.1:1")),
+            (&["rubbish"], None),
+        ] {
+            let listening: Vec<String> = listening.iter().map(|&text| text.to_owned()).collect();
+            assert_eq!(proxy(&listening).map(|one| one.to_string()).as_deref(), want);
+        }
+    }
+
+    #[test]
+    fn what_is_told_names_the_proxy_and_the_key() {
+        let proxy: SocketAddr = "127.0.0.1:8080".parse().unwrap();
+        let more = ["--headless".into()];
+        let (profile, url) = (Path::new("/p"), address(Some("a.example"), proxy));
+        let session = Session { proxy, profile, key: "KEY=", more: &more, url: &url };
+        let line = session.arguments(Family::Chromium);
+        for want in ["--user-data-dir=/p", "--proxy-server=http://127.0.0.1:8080", "--disable-quic"]
+        {
+            assert!(line.contains(&want.into()), "{want} in {line:?}");
+        }
+        assert!(line.contains(&"--ignore-certificate-errors-spki-list=KEY=".into()));
+        assert_eq!(line[line.len() - 2..], ["--headless", "http://a.example"]);
+        let line = session.arguments(Family::Firefox);
+        assert_eq!(line, ["--no-remote", "--profile", "/p", "--headless", "http://a.example"]);
+        let settings = session.firefox_settings();
+        assert!(settings.contains("user_pref(\"network.proxy.ssl\", \"127.0.0.1\");\n"));
+        assert!(settings.contains("user_pref(\"network.proxy.ssl_port\", 8080);\n"));
+        assert_eq!(address(None, proxy), "http://127.0.0.1:8080/");
+        assert_eq!(address(Some("https://a/"), proxy), "https://a/");
+        assert_eq!(address(Some("about:config"), proxy), "about:config");
+        for (typed, want) in [
+            (" --gpu-launcher=/tmp/x ://", "http://--gpu-launcher=/tmp/x ://"),
+            ("-P=x://y", "http://-P=x://y"),
+            ("\t\u{a0}https://a/ ", "https://a/"),
+            ("a.example/?to=http://b", "http://a.example/?to=http://b"),
+            ("://", "http://://"),
+        ] {
+            assert_eq!(address(Some(typed), proxy), want);
+        }
+    }
+}

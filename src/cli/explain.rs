@@ -1,0 +1,87 @@
+//! `wwwoffle config explain`: what every option is for a URL, and where that is written.
+
+use wwwoffle_config::Explained;
+use wwwoffle_url::CanonicalUrl;
+
+use super::{Terminal, failure::Failure, settings::Settings};
+use crate::exit::ExitStatus;
+use crate::pages::shown;
+
+/// Prints a line for each option: its value for `url`, and the place of that value.
+pub(crate) fn run(
+    url: &str,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let parsed = CanonicalUrl::parse(url, &settings.local_host()?)
+        .map_err(|error| Failure::plain(format_args!("{}: {error}", shown::line(url))))?;
+    for explained in settings.config()?.explain(&parsed) {
+        writeln!(terminal.stdout, "{}", line(&explained))?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn line(explained: &Explained) -> String {
+    let Explained { section, key, value, place, rule } = explained;
+    let place = place.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string);
+    // A list is decided by one of its specifications, which is the value told.
+    let rule = rule.as_ref().map(|rule| (rule.spec().to_string(), rule.place()));
+    match rule.filter(|(spec, _)| format!("{spec:?}") != *value) {
+        Some((spec, at)) => format!("{section}.{key} = {value}  # {place}, for {spec:?} {at}"),
+        None => format!("{section}.{key} = {value}  # {place}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::cli::tests::wwwoffle;
+    use crate::exit::ExitStatus;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test writes the file that is read")]
+    fn every_option_is_told_with_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("w.conf");
+        let text = "\
+[options]
+socket-timeout = \"5m\"
+
+[dont-get]
+urls = [
+  \"!*://ads.test/about\",
+  \"*://ads.test/*\",
+]
+
+[[offline-options.for]]
+url = \"*://*.test/*\"
+dont-request = true
+";
+        std::fs::write(&file, text).unwrap();
+        let config = file.to_str().unwrap();
+        let ran = wwwoffle(
+            &["--config", config, "config", "explain", "HTTP://ads.test/x"],
+            "",
+            Path::new("/nowhere"),
+        );
+        assert_eq!((ran.status, ran.err.as_str()), (ExitStatus::Done, ""));
+        for want in [
+            format!("options.socket-timeout = \"5m\"  # {config}:2\n"),
+            format!("dont-get.urls = \"*://ads.test/*\"  # {config}:7\n"),
+            format!(
+                "offline-options.dont-request = true  # {config}:12, for \"*://*.test/*\" \
+                 {config}:11\n"
+            ),
+            "options.dns-timeout = \"1m\"  # default\n".to_owned(),
+        ] {
+            assert!(ran.out.contains(&want), "{want} in {}", ran.out);
+        }
+        let ran = wwwoffle(
+            &["--config", config, "config", "explain", "http://a.test:99999/"],
+            "",
+            Path::new("/nowhere"),
+        );
+        assert_eq!(ran.status, ExitStatus::Failed, "{}", ran.out);
+    }
+}

@@ -1,0 +1,142 @@
+//! Other programs: where they are, and running one to its end.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Access, FileType};
+
+/// How long a program may take that only changes a store; asking for a password is part of it.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// How often it is looked whether it has ended.
+const POLL: Duration = Duration::from_millis(10);
+
+/// The most that is taken of what a program writes, in bytes.
+const MAX_OUTPUT: u64 = 1024 * 1024;
+
+/// What a program did.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// Whether it says that it succeeded.
+    pub(crate) success: bool,
+    /// What it wrote on standard output.
+    pub(crate) out: String,
+    /// The last line it wrote on standard error, or how it ended.
+    pub(crate) why: String,
+}
+
+/// The first program called `name` in `directories`.
+pub(crate) fn find<'a>(
+    name: &str,
+    directories: impl IntoIterator<Item = &'a Path>,
+) -> Option<PathBuf> {
+    directories
+        .into_iter()
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(name))
+        .find(|path| is_program(path))
+}
+
+/// Whether there is a file that this user may run.
+pub(crate) fn is_program(path: &Path) -> bool {
+    rustix::fs::stat(path)
+        .is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::RegularFile)
+        && rustix::fs::access(path, Access::EXEC_OK).is_ok()
+}
+
+/// Runs a program to its end with `input` on its standard input.
+///
+/// # Errors
+///
+/// When it cannot be started, or takes longer than [`LIMIT`]: then it is ended.
+pub(crate) fn run<S: AsRef<OsStr>>(
+    program: &Path,
+    arguments: &[S],
+    input: &str,
+) -> io::Result<Ran> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (out, err) = (thread::spawn(|| read(stdout)), thread::spawn(|| read(stderr)));
+    if let Some(mut stdin) = child.stdin.take() {
+        // What is written is shorter than a pipe is deep; who does not read it has no use for it.
+        let _unread = stdin.write_all(input.as_bytes());
+    }
+    let status = wait(&mut child)?;
+    let err = err.join().unwrap_or_default();
+    let said = err.lines().rev().find(|line| !line.trim().is_empty());
+    Ok(Ran {
+        success: status.success(),
+        out: out.join().unwrap_or_default(),
+        why: said.map_or_else(|| status.to_string(), |line| line.trim().to_owned()),
+    })
+}
+
+fn wait(child: &mut Child) -> io::Result<std::process::ExitStatus> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if begun.elapsed() > LIMIT {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it did not end in time"));
+        }
+        thread::sleep(POLL);
+    }
+}
+
+fn read(from: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(mut from) = from {
+        // As far as it came. The rest is read too, so that the program can end.
+        let _broken = from.by_ref().take(MAX_OUTPUT).read_to_end(&mut bytes);
+        let _broken = io::copy(&mut from, &mut io::sink());
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// `text` as a shell takes it for one word.
+pub(crate) fn quoted(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,=+@%".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_run_and_told_of() {
+        let shell = find("sh", ["relative", "/nowhere", "/bin"].map(Path::new)).unwrap();
+        assert_eq!(shell, Path::new("/bin/sh"));
+        assert_eq!(find("sh", ["/nowhere"].map(Path::new)), None);
+        assert!(!is_program(Path::new("/etc/passwd")) && !is_program(Path::new("/bin")));
+        let ran = run(&shell, &["-c", "cat; echo one >&2; echo two >&2; exit 3"], "in").unwrap();
+        assert_eq!((ran.success, ran.out.as_str(), ran.why.as_str()), (false, "in", "two"));
+        let ran = run(&shell, &["-c", "exit 4"], "nobody reads it").unwrap();
+        assert_eq!(ran.why, "exit status: 4");
+        assert!(run(Path::new("/nowhere/x"), &[""], "").is_err());
+    }
+
+    #[test]
+    fn a_word_is_one_word_to_a_shell() {
+        for word in ["", "a b", "$HOME", "it's", "plain/x.crt", "a\nb", ";x", "~"] {
+            let script = format!("printf %s {}", quoted(word));
+            assert_eq!(run(Path::new("/bin/sh"), &["-c", &script], "").unwrap().out, word);
+        }
+        assert_eq!(quoted("/a/b-c.crt"), "/a/b-c.crt");
+    }
+}

@@ -1,0 +1,136 @@
+//! The certificate to be trusted, and which of those found somewhere are ours.
+
+use std::path::Path;
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use sha2::{Digest, Sha256};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer;
+
+use crate::small_file;
+use crate::tls::ca::{NAME_BEGINS, pem};
+
+/// Hex digits of a fingerprint that tell two of ours apart in the name of a file.
+pub(super) const MARK: usize = 16;
+
+/// A certificate of an authority that some wwwoffle has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Certificate {
+    der: CertificateDer<'static>,
+    name: String,
+}
+
+impl Certificate {
+    /// Takes a certificate, if it is one of ours.
+    pub(super) fn of(der: CertificateDer<'static>) -> Option<Self> {
+        let name = {
+            let (rest, x509) = X509Certificate::from_der(&der).ok()?;
+            let name = x509.subject().iter_common_name().next()?.as_str().ok()?.to_owned();
+            (rest.is_empty() && x509.is_ca() && name.starts_with(NAME_BEGINS)).then_some(name)?
+        };
+        Some(Self { der, name })
+    }
+
+    /// Its name, the one in lists of authorities.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// In PEM.
+    pub(super) fn pem(&self) -> String {
+        pem(&self.der)
+    }
+
+    /// The SHA-256 of it, in hex.
+    pub(super) fn fingerprint(&self) -> String {
+        fingerprint(&self.der)
+    }
+
+    /// The beginning of its fingerprint.
+    pub(super) fn mark(&self) -> String {
+        self.fingerprint().chars().take(MARK).collect()
+    }
+
+    /// The name of its file in a store of the system, less what comes after the dot.
+    pub(super) fn file_stem(&self) -> String {
+        format!("wwwoffle-{}", self.mark())
+    }
+
+    /// The name of its entry in a database of a browser.
+    pub(super) fn nickname(&self) -> String {
+        format!("{} ({})", self.name, self.mark())
+    }
+}
+
+/// Which certificates are to be taken out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ours {
+    /// Those with one of these fingerprints.
+    These(Vec<String>),
+    /// Those that any wwwoffle has made, to judge by their names.
+    All,
+}
+
+impl Ours {
+    /// Whether this is one of them.
+    pub(super) fn has(&self, der: &CertificateDer<'_>) -> bool {
+        match self {
+            Self::These(fingerprints) => fingerprints.contains(&fingerprint(der)),
+            Self::All => Certificate::of(der.clone().into_owned()).is_some(),
+        }
+    }
+
+    /// Whether a file holds certificates, and all of them are among these.
+    pub(super) fn has_all_of(&self, text: &[u8]) -> bool {
+        let all: Vec<_> = CertificateDer::pem_slice_iter(text).collect();
+        !all.is_empty() && all.iter().all(|der| der.as_ref().is_ok_and(|der| self.has(der)))
+    }
+
+    /// Whether one of the certificates in `text` is among these.
+    pub(super) fn has_any_of(&self, text: &[u8]) -> bool {
+        CertificateDer::pem_slice_iter(text).flatten().any(|der| self.has(&der))
+    }
+
+    /// Whether the file at `path` holds nothing but certificates among these.
+    pub(super) fn has_file(&self, path: &Path) -> bool {
+        small_file::read(path).ok().flatten().is_some_and(|text| self.has_all_of(&text))
+    }
+}
+
+fn fingerprint(der: &CertificateDer<'_>) -> String {
+    hex::encode(Sha256::digest(der))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use crate::tls::ca::Authority;
+
+    #[test]
+    fn ours_are_known_by_fingerprint_or_all_by_name() {
+        let made = || Authority::make("m", clock::now()).unwrap();
+        let (one, two) = (made(), made());
+        let known = Certificate::of(one.der().clone()).unwrap();
+        assert_eq!(known.name(), one.name());
+        assert_eq!(known.pem(), one.pem());
+        assert_eq!(known.file_stem(), format!("wwwoffle-{}", known.mark()));
+        assert_eq!(one.fingerprint().replace(':', "").to_lowercase(), known.fingerprint());
+        let ours = Ours::These(vec![known.fingerprint()]);
+        let both = format!("{}{}", one.pem(), two.pem());
+        for (text, these, all) in [
+            (one.pem(), true, true),
+            (two.pem(), false, true),
+            (both, false, true),
+            (String::new(), false, false),
+            ("rubbish".to_owned(), false, false),
+            (one.pem().replace("MI", "!!"), false, false),
+        ] {
+            assert_eq!(ours.has_all_of(text.as_bytes()), these, "{text}");
+            assert_eq!(Ours::All.has_all_of(text.as_bytes()), all, "{text}");
+        }
+        let foreign = rcgen::generate_simple_self_signed(vec!["wwwoffle CA on x".to_owned()]);
+        assert!(!Ours::All.has(foreign.unwrap().cert.der()));
+    }
+}

@@ -1,0 +1,253 @@
+//! The databases of browsers: Chromium has one for a user, Firefox one for each profile.
+//!
+//! They are NSS databases, changed by `certutil` of the same project. An entry of ours is called by
+//! the name of the authority and its fingerprint: two authorities of one day have one name, and NSS
+//! gives all certificates of a name when asked for one.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::certificate::{Certificate, MARK, Ours};
+use super::plan::{Call, Plan, Step};
+use crate::cli::programs;
+use crate::small_file;
+
+/// The tool, and how to have it.
+pub(super) const TOOL: &str = "certutil";
+
+/// How to get the tool.
+pub(in crate::cli) const REMEDY: &str = "certutil is missing: install libnss3-tools (Debian), nss-tools \
+     (Fedora), nss (Arch) or mozilla-nss-tools (openSUSE)";
+
+/// Chromium and its relatives: where their database is in the home directory.
+const CHROMIUM: [&str; 8] = [
+    ".pki/nssdb",
+    "snap/chromium/current/.pki/nssdb",
+    "snap/brave/current/.pki/nssdb",
+    ".var/app/org.chromium.Chromium/.pki/nssdb",
+    ".var/app/com.google.Chrome/.pki/nssdb",
+    ".var/app/com.brave.Browser/.pki/nssdb",
+    ".var/app/com.microsoft.Edge/.pki/nssdb",
+    ".var/app/com.vivaldi.Vivaldi/.pki/nssdb",
+];
+
+/// Firefox: where its list of profiles is in the home directory.
+const FIREFOX: [&str; 6] = [
+    ".mozilla/firefox",
+    ".config/mozilla/firefox",
+    "snap/firefox/common/.mozilla/firefox",
+    "snap/firefox/common/.config/mozilla/firefox",
+    ".var/app/org.mozilla.firefox/.mozilla/firefox",
+    ".var/app/org.mozilla.firefox/config/mozilla/firefox",
+];
+
+/// The most profiles that one list may name.
+const MAX_PROFILES: usize = 64;
+
+/// The most entries of ours that are looked at in one database.
+const MAX_ENTRIES: usize = 64;
+
+/// A database, which may have to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Database {
+    /// Which browser reads it.
+    pub(super) browser: &'static str,
+    /// Its directory.
+    pub(super) path: PathBuf,
+    /// Whether it is there.
+    pub(super) exists: bool,
+}
+
+/// The databases of this user. That of Chromium is among them, to be made, if there is none and
+/// `has_chromium`.
+pub(super) fn databases(home: &Path, data_home: &Path, has_chromium: bool) -> Vec<Database> {
+    let at = |browser, path: PathBuf| {
+        let exists = small_file::read(&path.join("cert9.db")).is_ok_and(|found| found.is_some());
+        Database { browser, path, exists }
+    };
+    let chromium = CHROMIUM.map(|below| home.join(below)).into_iter();
+    let chromium = chromium.chain([data_home.join("pki/nssdb")]);
+    let mut found: Vec<Database> =
+        chromium.map(|path| at("Chromium", path)).filter(|database| database.exists).collect();
+    let (own, shared) = (home.join(".pki/nssdb"), data_home.join("pki/nssdb"));
+    if has_chromium && !found.iter().any(|one| one.path == own || one.path == shared) {
+        found.insert(0, Database { browser: "Chromium", path: own, exists: false });
+    }
+    let profiles = FIREFOX.iter().flat_map(|below| profiles_of(&home.join(below)));
+    found.extend(profiles.map(|path| at("Firefox", path)));
+    found
+}
+
+fn profiles_of(directory: &Path) -> Vec<PathBuf> {
+    let list = small_file::read(&directory.join("profiles.ini")).ok().flatten();
+    let list = list.unwrap_or_default();
+    let mut paths = profiles(&String::from_utf8_lossy(&list), directory);
+    paths.retain(|path| small_file::is_directory(path));
+    paths
+}
+
+/// Reads the directories of profiles out of `profiles.ini`, in its order.
+fn profiles(text: &str, directory: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    let (mut in_profile, mut path, mut relative) = (false, None, true);
+    // The end of the text ends a section as the next one does.
+    for line in text.lines().chain(["["]) {
+        let line = line.trim();
+        if line.starts_with('[') {
+            if let Some(path) = path.take().filter(|_| in_profile)
+                && found.len() < MAX_PROFILES
+            {
+                found.push(if relative { directory.join(path) } else { PathBuf::from(path) });
+            }
+            (in_profile, relative) = (line.starts_with("[Profile"), true);
+        } else if let Some(value) = line.strip_prefix("Path=") {
+            path = Some(value);
+        } else if let Some(value) = line.strip_prefix("IsRelative=") {
+            relative = value != "0";
+        }
+    }
+    found.dedup();
+    found
+}
+
+impl Database {
+    /// What people call it.
+    pub(super) fn name(&self) -> String {
+        format!("{} ({})", self.browser, self.path.display())
+    }
+
+    /// How `certificate` gets into it.
+    pub(super) fn install(&self, tool: &Path, certificate: &Certificate) -> Plan {
+        let nickname = certificate.nickname();
+        if self.nicknames(tool).contains(&nickname) {
+            return Plan::Nothing;
+        }
+        let mut steps = Vec::new();
+        if !self.exists {
+            steps.push(Step::Directory(self.path.clone()));
+            steps.push(self.call(tool, &["-N", "--empty-password"], false));
+        }
+        // Trusted to name web sites and for nothing else.
+        steps.push(self.call(tool, &["-A", "-a", "-t", "C,,", "-n", &nickname], true));
+        Plan::Do(steps)
+    }
+
+    /// How all of `ours` get out of it.
+    pub(super) fn uninstall(&self, tool: &Path, ours: &Ours) -> Plan {
+        let entries = self.entries(tool, ours);
+        if entries.is_empty() {
+            return Plan::Nothing;
+        }
+        let steps = entries.iter().map(|name| self.call(tool, &["-D", "-n", name], false));
+        Plan::Do(steps.collect())
+    }
+
+    /// The names of the entries that hold one of `ours`.
+    pub(super) fn entries(&self, tool: &Path, ours: &Ours) -> Vec<String> {
+        let mut names = self.nicknames(tool);
+        names.retain(|name| name.starts_with("wwwoffle"));
+        names.truncate(MAX_ENTRIES);
+        names.retain(|name| {
+            let line = self.line(&["-L", "-a", "-n", name]);
+            programs::run(tool, &line, "").is_ok_and(|ran| is_ours(name, &ran.out, ours))
+        });
+        names
+    }
+
+    fn nicknames(&self, tool: &Path) -> Vec<String> {
+        if !self.exists {
+            return Vec::new();
+        }
+        programs::run(tool, &self.line(&["-L"]), "").map_or(Vec::new(), |ran| nicknames(&ran.out))
+    }
+
+    fn call(&self, tool: &Path, words: &[&str], reads_certificate: bool) -> Step {
+        let (program, arguments) = (tool.to_owned(), self.line(words));
+        Step::Run(Call { program, arguments, reads_certificate })
+    }
+
+    fn line(&self, words: &[&str]) -> Vec<OsString> {
+        let mut place = OsString::from("sql:");
+        place.push(&self.path);
+        [OsString::from("-d"), place].into_iter().chain(words.iter().map(Into::into)).collect()
+    }
+}
+
+/// Reads the names out of what `certutil -L` writes: a name, spaces, three sets of trust.
+fn nicknames(list: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let (name, trust) = line.trim_end().rsplit_once(char::is_whitespace)?;
+        let is_trust = trust.matches(',').count() == 2
+            && trust.bytes().all(|byte| byte == b',' || byte.is_ascii_alphabetic());
+        // The heading has words in place of trust.
+        (is_trust && trust != "SSL,S/MIME,JAR/XPI").then(|| name.trim_end().to_owned())
+    };
+    list.lines().filter_map(name).collect()
+}
+
+/// Whether the entry called `nickname` is one of `ours`; `pems` are all certificates of its subject.
+fn is_ours(nickname: &str, pems: &str, ours: &Ours) -> bool {
+    let mark = nickname.strip_suffix(')').and_then(|name| name.rsplit_once('('));
+    match (mark, ours) {
+        (Some((_, mark)), Ours::These(fingerprints)) if mark.len() == MARK => {
+            let marked = fingerprints.iter().filter(|fingerprint| fingerprint.starts_with(mark));
+            Ours::These(marked.cloned().collect()).has_any_of(pems.as_bytes())
+        }
+        _ => ours.has_all_of(pems.as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use crate::tls::ca::Authority;
+
+    #[test]
+    fn profiles_are_read_as_firefox_writes_them() {
+        let text = "[Install4F96D1932A9F858E]\nDefault=x.default\nLocked=1\n\n\
+            [Profile1]\nName=default\nIsRelative=1\nPath=x.default\nDefault=1\n\n\
+            [Profile0]\r\nName=two\r\nPath=/data/two\r\nIsRelative=0\r\n\n\
+            [General]\nPath=no\n\n[Profile2]\nName=none\n[Profile3]\nPath=Profiles/last";
+        let want = ["/f/x.default", "/data/two", "/f/Profiles/last"].map(PathBuf::from);
+        assert_eq!(profiles(text, Path::new("/f")), want);
+        for text in ["", "\0\0", "[", "[Profile", "Path=x", "[Profile0]\nPath"] {
+            assert!(profiles(text, Path::new("/f")).is_empty(), "{text:?}");
+        }
+        let many: Vec<String> = (0..1_000).map(|n| format!("[Profile{n}]\nPath=p{n}")).collect();
+        assert_eq!(profiles(&many.join("\n"), Path::new("/f")).len(), MAX_PROFILES);
+    }
+
+    #[test]
+    fn names_are_read_out_of_the_list() {
+        let list = "\nCertificate Nickname                   Trust Attributes\n   \
+            SSL,S/MIME,JAR/XPI\n\nwwwoffle CA on x, 2026-11-20 (ab)        C,,  \n\
+            My own                                   CT,C,C\nplain      ,,   \n\n";
+        assert_eq!(
+            nicknames(list),
+            ["wwwoffle CA on x, 2026-11-20 (ab)", "My own", "plain"].map(str::to_owned)
+        );
+    }
+
+    #[test]
+    fn an_entry_is_ours_by_its_mark_or_by_all_it_holds() {
+        let made = || Authority::make("m", clock::now()).unwrap();
+        let (one, two) = (made(), made());
+        let of = |authority: &Authority| Certificate::of(authority.der().clone()).unwrap();
+        let these = Ours::These(vec![of(&one).fingerprint()]);
+        let both = format!("{}{}", one.pem(), two.pem());
+        for (nickname, pems, want) in [
+            (of(&one).nickname(), &both, true),
+            (of(&two).nickname(), &both, false),
+            (one.name().to_owned(), &one.pem(), true),
+            (one.name().to_owned(), &both, false),
+            ("wwwoffle".to_owned(), &one.pem(), true),
+            ("wwwoffle ()".to_owned(), &both, false),
+            (of(&one).nickname(), &two.pem(), false),
+        ] {
+            assert_eq!(is_ours(&nickname, pems, &these), want, "{nickname}");
+            assert!(is_ours(&nickname, pems, &Ours::All), "{nickname}");
+        }
+        assert!(!is_ours("wwwoffle", "rubbish", &Ours::All));
+    }
+}

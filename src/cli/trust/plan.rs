@@ -1,0 +1,92 @@
+//! What is to be done in one place, as a value: it is carried out, or shown as commands.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::cli::programs::quoted;
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Make a directory for this user, and those above it.
+    Directory(PathBuf),
+    /// Write the certificate to a file that everyone may read.
+    Write(PathBuf),
+    /// Remove a file.
+    Remove(PathBuf),
+    /// Run a program.
+    Run(Call),
+}
+
+/// A program to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    /// Which.
+    pub(super) program: PathBuf,
+    /// With what.
+    pub(super) arguments: Vec<OsString>,
+    /// Whether it reads the certificate from its standard input.
+    pub(super) reads_certificate: bool,
+}
+
+/// What is to be done in one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// All is as it is to be.
+    Nothing,
+    /// These, in this order.
+    Do(Vec<Step>),
+    /// We cannot: why, and the commands for whoever can.
+    Tell {
+        /// Why.
+        why: String,
+        /// What to type.
+        commands: Vec<String>,
+    },
+}
+
+impl Step {
+    /// The step as a command for a shell. `export` is the command that prints the certificate;
+    /// `sudo` is put before what only the administrator may do.
+    pub(super) fn command(&self, export: &str, sudo: &str) -> String {
+        match self {
+            Self::Directory(path) => format!("mkdir -p {}", shown(path)),
+            Self::Write(path) => format!("{export} | {sudo}tee {} >/dev/null", shown(path)),
+            Self::Remove(path) => format!("{sudo}rm {}", shown(path)),
+            Self::Run(call) => {
+                let program = shown(&call.program);
+                let words = call.arguments.iter().map(|word| quoted(&word.to_string_lossy()));
+                let line = words.fold(program, |line, word| format!("{line} {word}"));
+                let from =
+                    if call.reads_certificate { format!("{export} | ") } else { String::new() };
+                format!("{from}{sudo}{line}")
+            }
+        }
+    }
+}
+
+fn shown(path: &std::path::Path) -> String {
+    quoted(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_can_be_typed() {
+        let call = |reads_certificate| {
+            let arguments = ["-n", "a b"].map(OsString::from).to_vec();
+            Step::Run(Call { program: "/bin/x".into(), arguments, reads_certificate })
+        };
+        for (step, want) in [
+            (Step::Directory("/h/a b".into()), "mkdir -p '/h/a b'"),
+            (Step::Write("/s/x.crt".into()), "export | sudo tee /s/x.crt >/dev/null"),
+            (Step::Remove("/s/x.crt".into()), "sudo rm /s/x.crt"),
+            (call(false), "sudo /bin/x -n 'a b'"),
+            (call(true), "export | sudo /bin/x -n 'a b'"),
+        ] {
+            assert_eq!(step.command("export", "sudo "), want);
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The store of the system, from which most programs take whom they trust.
+//!
+//! Each kind is a directory for files of the administrator, and a tool that makes of them what
+//! programs read. Ours is one file there, called after its fingerprint.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+
+use super::certificate::{Certificate, Ours};
+use super::plan::{Call, Plan, Step};
+use crate::cli::programs;
+use crate::small_file;
+
+/// A kind of store.
+#[derive(Debug, PartialEq, Eq)]
+struct Kind {
+    /// Whose it is.
+    system: &'static str,
+    /// The directory of the administrator's files, below the root.
+    directory: &'static str,
+    /// The tool to be run after a change.
+    tool: &'static str,
+    /// What the names of its files end with.
+    ending: &'static str,
+}
+
+/// The kinds that are known. Some directories are there on several systems; the tool decides.
+const KINDS: [Kind; 4] = [
+    Kind {
+        system: "Debian",
+        directory: "usr/local/share/ca-certificates",
+        tool: "update-ca-certificates",
+        ending: "crt",
+    },
+    Kind {
+        system: "openSUSE",
+        directory: "etc/pki/trust/anchors",
+        tool: "update-ca-certificates",
+        ending: "pem",
+    },
+    Kind {
+        system: "Fedora",
+        directory: "etc/pki/ca-trust/source/anchors",
+        tool: "update-ca-trust",
+        ending: "pem",
+    },
+    Kind {
+        system: "Arch",
+        directory: "etc/ca-certificates/trust-source/anchors",
+        tool: "update-ca-trust",
+        ending: "crt",
+    },
+];
+
+/// Where tools of the administrator are, below the root.
+const TOOLS: [&str; 4] = ["usr/sbin", "usr/bin", "sbin", "bin"];
+
+/// The keychain of macOS.
+const KEYCHAIN: &str = "/Library/Keychains/System.keychain";
+
+/// What has been found out about the system.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct System {
+    store: Option<Store>,
+    macos: bool,
+}
+
+/// The store that was found.
+#[derive(Debug, PartialEq, Eq)]
+struct Store {
+    kind: &'static Kind,
+    directory: PathBuf,
+    tool: PathBuf,
+    /// Whether we may change it.
+    writable: bool,
+    /// Its files whose names begin as ours do.
+    files: Vec<PathBuf>,
+}
+
+impl System {
+    /// Looks at the system below `root`, which is `/` but in tests.
+    pub(super) fn look(root: &Path) -> Self {
+        let tools: Vec<PathBuf> = TOOLS.iter().map(|directory| root.join(directory)).collect();
+        let store = KINDS.iter().find_map(|kind| {
+            let directory = root.join(kind.directory);
+            let tool = programs::find(kind.tool, tools.iter().map(PathBuf::as_path))?;
+            if !small_file::is_directory(&directory) {
+                return None;
+            }
+            let names = small_file::names(&directory).into_iter();
+            let files = names.filter(|name| name.starts_with("wwwoffle"));
+            Some(Store {
+                kind,
+                writable: rustix::fs::access(&directory, Access::WRITE_OK).is_ok(),
+                files: files.map(|name| directory.join(name)).collect(),
+                directory,
+                tool,
+            })
+        });
+        Self { store, macos: cfg!(target_os = "macos") }
+    }
+
+    /// What people call it.
+    pub(super) fn name(&self) -> String {
+        match &self.store {
+            Some(store) => format!("system ({})", store.directory.display()),
+            None => "system".to_owned(),
+        }
+    }
+
+    /// The file that has one of `ours`, if any.
+    pub(super) fn file_of(&self, ours: &Ours) -> Option<&Path> {
+        let store = self.store.as_ref()?;
+        store.files.iter().map(PathBuf::as_path).find(|path| ours.has_file(path))
+    }
+
+    /// How `certificate` gets into it.
+    pub(super) fn install(&self, certificate: &Certificate, export: &str) -> Plan {
+        let Some(store) = &self.store else {
+            let commands = vec![
+                format!("{export} > wwwoffle-ca.pem"),
+                format!(
+                    "sudo security add-trusted-cert -d -r trustRoot -k {KEYCHAIN} wwwoffle-ca.pem"
+                ),
+            ];
+            return self.elsewhere(commands);
+        };
+        let ours = Ours::These(vec![certificate.fingerprint()]);
+        if self.file_of(&ours).is_some() {
+            return Plan::Nothing;
+        }
+        let name = format!("{}.{}", certificate.file_stem(), store.kind.ending);
+        store.change(vec![Step::Write(store.directory.join(name))], export)
+    }
+
+    /// How all of `ours` get out of it.
+    pub(super) fn uninstall(&self, ours: &Ours) -> Plan {
+        let Some(store) = &self.store else {
+            let Ours::These(fingerprints) = ours else { return Plan::Nothing };
+            let command = |hash: &String| {
+                format!("sudo security delete-certificate -t -Z {} {KEYCHAIN}", hash.to_uppercase())
+            };
+            return if self.macos {
+                self.elsewhere(fingerprints.iter().map(command).collect())
+            } else {
+                Plan::Nothing
+            };
+        };
+        let theirs = store.files.iter().filter(|path| ours.has_file(path));
+        let steps: Vec<Step> = theirs.cloned().map(Step::Remove).collect();
+        if steps.is_empty() { Plan::Nothing } else { store.change(steps, "") }
+    }
+
+    fn elsewhere(&self, commands: Vec<String>) -> Plan {
+        if self.macos {
+            let why = "a command for the administrator of this Mac".to_owned();
+            return Plan::Tell { why, commands };
+        }
+        Plan::Tell {
+            why: "where this system keeps whom it trusts is not known: the certificate that \
+                  `wwwoffle ca export` prints has to be imported by hand"
+                .to_owned(),
+            commands: Vec::new(),
+        }
+    }
+}
+
+impl Store {
+    fn change(&self, mut steps: Vec<Step>, export: &str) -> Plan {
+        steps.push(Step::Run(Call {
+            program: self.tool.clone(),
+            arguments: Vec::new(),
+            reads_certificate: false,
+        }));
+        if self.writable {
+            return Plan::Do(steps);
+        }
+        Plan::Tell {
+            why: "only the administrator may change it".to_owned(),
+            commands: steps.iter().map(|step| step.command(export, "sudo ")).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test lays a system out")]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use crate::tls::ca::Authority;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn certificate() -> Certificate {
+        Certificate::of(Authority::make("m", clock::now()).unwrap().der().clone()).unwrap()
+    }
+
+    fn store(kind: &'static Kind, writable: bool) -> Store {
+        let (directory, tool) = (PathBuf::from("/store"), PathBuf::from("/sbin/update"));
+        Store { kind, directory, tool, writable, files: Vec::new() }
+    }
+
+    #[test]
+    fn what_is_done_follows_from_the_system() {
+        let certificate = certificate();
+        let stem = certificate.file_stem();
+        for kind in &KINDS {
+            let path = PathBuf::from(format!("/store/{stem}.{}", kind.ending));
+            let system = System { store: Some(store(kind, true)), macos: false };
+            let call = Call {
+                program: "/sbin/update".into(),
+                arguments: Vec::new(),
+                reads_certificate: false,
+            };
+            let want = Plan::Do(vec![Step::Write(path.clone()), Step::Run(call)]);
+            assert_eq!(system.install(&certificate, "export"), want, "{}", kind.system);
+            let system = System { store: Some(store(kind, false)), macos: false };
+            let Plan::Tell { why, commands } = system.install(&certificate, "export") else {
+                panic!("{} cannot be written", kind.system)
+            };
+            assert!(why.contains("administrator"));
+            let write = format!("export | sudo tee {} >/dev/null", path.display());
+            assert_eq!(commands, [write.as_str(), "sudo /sbin/update"]);
+            assert_eq!(system.uninstall(&Ours::All), Plan::Nothing);
+        }
+        let mac = System { store: None, macos: true };
+        let Plan::Tell { commands, .. } = mac.install(&certificate, "export") else { panic!() };
+        assert!(commands[1].starts_with("sudo security add-trusted-cert"), "{commands:?}");
+        let ours = Ours::These(vec!["ab".to_owned()]);
+        let Plan::Tell { commands, .. } = mac.uninstall(&ours) else { panic!() };
+        assert!(commands[0].contains("-Z AB "), "{commands:?}");
+        let unknown = System { store: None, macos: false };
+        let Plan::Tell { why, commands } = unknown.install(&certificate, "x") else { panic!() };
+        assert!(why.contains("by hand") && commands.is_empty());
+        assert_eq!(unknown.uninstall(&ours), Plan::Nothing);
+    }
+
+    #[test]
+    fn systems_are_told_apart_by_directory_and_tool() {
+        for kind in &KINDS {
+            let root = tempfile::tempdir().unwrap();
+            assert_eq!(System::look(root.path()).store, None);
+            std::fs::create_dir_all(root.path().join(kind.directory)).unwrap();
+            assert_eq!(System::look(root.path()).store, None, "without its tool");
+            let sbin = root.path().join("usr/sbin");
+            std::fs::create_dir_all(&sbin).unwrap();
+            let tool = sbin.join(kind.tool);
+            std::fs::write(&tool, "#!/bin/sh\n").unwrap();
+            std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let found = System::look(root.path()).store.unwrap();
+            assert_eq!((found.kind, found.tool), (kind, tool));
+        }
+    }
+
+    #[test]
+    fn only_files_with_certificates_of_ours_are_removed() {
+        let (ours, other) = (certificate(), certificate());
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: String| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let mut store = store(&KINDS[0], true);
+        let by_hand = file("wwwoffle.crt", ours.pem());
+        let known = file("wwwoffle-1.crt", ours.pem());
+        let others = file("wwwoffle-2.crt", other.pem());
+        let mixed = file("wwwoffle-3.crt", format!("{}{}", ours.pem(), other.pem()));
+        let notes = file("wwwoffle-notes.txt", "keep me".to_owned());
+        store.files = vec![by_hand.clone(), known.clone(), others.clone(), mixed.clone(), notes];
+        let system = System { store: Some(store), macos: false };
+        assert_eq!(system.install(&ours, "x"), Plan::Nothing, "it is there already");
+        let removed = |plan| match plan {
+            Plan::Do(steps) => steps
+                .into_iter()
+                .filter_map(|step| match step {
+                    Step::Remove(path) => Some(path),
+                    _ => None,
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        let these = Ours::These(vec![ours.fingerprint()]);
+        assert_eq!(removed(system.uninstall(&these)), [by_hand.clone(), known.clone()]);
+        assert_eq!(removed(system.uninstall(&Ours::All)), [by_hand, known, others, mixed]);
+    }
+}

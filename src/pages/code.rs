@@ -1,0 +1,62 @@
+//! A QR code, for an address that is to be opened on a phone.
+
+use qrcode::{Color, EcLevel, QrCode};
+use serde::Serialize;
+
+/// The empty border that a reader needs around it, in modules (ISO/IEC 18004).
+const QUIET: usize = 4;
+
+/// The longest text; a longer one would be too fine for a phone held before a screen.
+const LONGEST: usize = 300;
+
+/// The squares of a code, as the template draws them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Code {
+    /// The text in it.
+    pub text: String,
+    /// Its width and height with the border, in modules.
+    pub size: usize,
+    /// The dark modules, as the data of an SVG path.
+    pub path: String,
+}
+
+impl Code {
+    /// Makes the code of `text`; `None` for one that is too long.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        if text.len() > LONGEST {
+            return None;
+        }
+        let code = QrCode::with_error_correction_level(text, EcLevel::M).ok()?;
+        let width = code.width();
+        let colors = code.to_colors();
+        let mut path = String::new();
+        for (y, row) in colors.chunks(width).enumerate() {
+            let mut x = 0;
+            // One stroke for neighbours: seams between squares confuse readers.
+            for run in row.chunk_by(|one, next| one == next) {
+                if run.first() == Some(&Color::Dark) {
+                    let (left, top, length) = (x + QUIET, y + QUIET, run.len());
+                    path = format!("{path}M{left} {top}h{length}v1h-{length}z");
+                }
+                x += run.len();
+            }
+        }
+        Some(Self { text: text.to_owned(), size: width + 2 * QUIET, path })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_has_its_border_and_its_marks() {
+        let code = Code::of("http://192.168.1.2:8080/ca.crt").unwrap();
+        // Version 3 has 29 modules; a finding mark begins in the corner.
+        assert_eq!(code.size, 29 + 2 * QUIET);
+        assert!(code.path.starts_with("M4 4h7v1h-7z"), "{}", code.path);
+        assert_eq!(Code::of(&"x".repeat(LONGEST + 1)), None);
+        assert!(Code::of(&"x".repeat(LONGEST)).unwrap().path.len() < 40_000);
+    }
+}

@@ -1,0 +1,139 @@
+//! Small files that are not the spool's: certificates in the stores of other programs, their lists
+//! of profiles, settings written for them.
+
+use std::io;
+use std::path::Path;
+
+use rustix::fs::Mode;
+use wwwoffle_spool::fs::{Disk, Opened, SystemDisk};
+
+/// The longest such file that is read, in bytes; what is beyond is not looked at.
+pub const MAX_FILE: u64 = 1024 * 1024;
+
+/// Reads a plain file, at most [`MAX_FILE`] of it. `None`: there is none.
+///
+/// # Errors
+///
+/// Those of the system; and when it is no plain file. A symbolic link is none.
+pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let (file, length) = match SystemDisk.open(path) {
+        Ok(Opened::File(file, length)) => (file, length),
+        Ok(Opened::NotAFile) => return Err(io::Error::other("it is not a plain file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = vec![0; usize::try_from(length.min(MAX_FILE)).unwrap_or_default()];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, u64::try_from(filled).unwrap_or_default())? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    bytes.truncate(filled);
+    Ok(Some(bytes))
+}
+
+/// Who may read a file that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Everyone; its owner alone may write it.
+    All,
+    /// Its owner alone.
+    Owner,
+}
+
+/// Writes a file aside, then gives it its name.
+///
+/// # Errors
+///
+/// Those of the system; then what had the name is as it was.
+pub fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".new");
+    let aside = Path::new(&aside);
+    match SystemDisk.remove_file(aside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = SystemDisk.create(aside)?;
+    file.write_all_at(bytes, 0)?;
+    file.sync()?;
+    if readers == Readers::All {
+        rustix::fs::chmod(aside, Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH)?;
+    }
+    SystemDisk.rename(aside, path)
+}
+
+/// Removes a file.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn remove(path: &Path) -> io::Result<()> {
+    SystemDisk.remove_file(path)
+}
+
+/// Makes a directory that its owner alone may enter, and those above it that are missing.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn create_directories(path: &Path) -> io::Result<()> {
+    match SystemDisk.create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let Some(parent) = path.parent() else { return Err(error) };
+            create_directories(parent)?;
+            SystemDisk.create_dir(path)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_directory(path) => Ok(()),
+        done => done,
+    }
+}
+
+/// Whether there is a directory, be it behind a symbolic link.
+#[must_use]
+pub fn is_directory(path: &Path) -> bool {
+    rustix::fs::stat(path).is_ok_and(|about| {
+        rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::Directory
+    })
+}
+
+/// The names in a directory, sorted; none when it cannot be read.
+#[must_use]
+pub fn names(directory: &Path) -> Vec<String> {
+    let names = SystemDisk.read_dir(directory).into_iter().flatten();
+    let mut names: Vec<String> = names.filter_map(|name| name.ok()?.into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_file_is_written_whole_for_whom_it_is_meant() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("a/b/c");
+        create_directories(&directory).unwrap();
+        create_directories(&directory).unwrap();
+        for (name, readers, mode) in [("all", Readers::All, 0o644), ("own", Readers::Owner, 0o600)]
+        {
+            let path = directory.join(name);
+            assert_eq!(read(&path).unwrap(), None);
+            for text in ["longer", "short"] {
+                write(&path, text.as_bytes(), readers).unwrap();
+                assert_eq!(read(&path).unwrap().unwrap(), text.as_bytes());
+            }
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        }
+        assert_eq!(names(&directory), ["all", "own"]);
+        remove(&directory.join("own")).unwrap();
+        symlink(directory.join("all"), directory.join("link")).unwrap();
+        assert!(read(&directory.join("link")).is_err());
+        assert!(create_directories(&directory.join("all")).is_err());
+        assert!(names(&directory.join("none")).is_empty());
+    }
+}

@@ -1,0 +1,99 @@
+//! `wwwoffle browse`: one command to a browser whose HTTPS pages are kept.
+
+use crate::authority::program;
+use crate::browser::{browser, furnish};
+use crate::harness::{Authority, Daemon, TlsOrigin, heavy};
+
+/// What a browser needs to run without a screen, and as root.
+const UNSEEN: [&str; 6] = [
+    "--",
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--virtual-time-budget=10000",
+];
+
+const CONFIG: &str = "[startup]\nlisten = [\"127.0.0.1:0\"]\n[https]\n\
+    extra-ca = [\"authority.pem\"]\n";
+
+#[test]
+fn chromium_is_told_all_and_a_daemon_runs_as_long() {
+    let Some(program) = browser() else { return };
+    let _alone = heavy();
+    let authority = Authority::new();
+    let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
+    furnish(&site.origin);
+    let mut daemon = Daemon::prepare(Some(CONFIG));
+    authority.write(daemon.home());
+    let url = site.url("/shop/");
+    let line = ["browse", "--browser", program.to_str().unwrap(), &url];
+    let line = [&line[..], &UNSEEN, &["--dump-dom"]].concat();
+    for own in [true, false] {
+        let shown = daemon.run(&line);
+        assert_eq!(shown.status, 0, "{shown:?}");
+        assert!(shown.out.contains("script ran"), "{shown:?}");
+        assert_eq!(shown.err.contains("until the browser is closed"), own, "{shown:?}");
+        assert!(daemon.ok(&["ls", "https"]).contains(&url));
+        assert_eq!(daemon.run(&["status"]).status, if own { 69 } else { 0 });
+        if own {
+            daemon.up();
+        }
+    }
+    let profile = daemon.home().join(".local/state/wwwoffle/browse");
+    assert_eq!(std::fs::read_dir(profile).unwrap().count(), 1, "one profile, which is kept");
+    assert!(!daemon.home().join(".pki/nssdb/cert9.db").exists(), "nothing else is changed");
+}
+
+#[test]
+fn firefox_is_told_all_by_its_profile() {
+    let (Some(firefox), Some(_)) = (program("firefox-esr"), program("certutil")) else { return };
+    let _alone = heavy();
+    let authority = Authority::new();
+    let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
+    furnish(&site.origin);
+    let daemon = authority.daemon("");
+    let (profile, picture) = (daemon.home().join("profile"), daemon.home().join("shop.png"));
+    let url = site.url("/shop/");
+    for _ in 0..2 {
+        let shown = daemon.run(&[
+            "browse",
+            "--browser",
+            firefox.to_str().unwrap(),
+            "--profile",
+            profile.to_str().unwrap(),
+            &url,
+            "--",
+            "--headless",
+            "--screenshot",
+            picture.to_str().unwrap(),
+        ]);
+        assert_eq!(shown.status, 0, "{shown:?}");
+    }
+    assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+    daemon.settle();
+    let kept = daemon.ok(&["ls", "https"]);
+    for part in ["/shop/", "/shop/more.js", "/shop/data.json"] {
+        assert!(kept.contains(&site.url(part)), "{part} in {kept}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    let mut daemon = Daemon::prepare(Some("[startup]\nlisten = [\"127.0.0.1:0\"]\n"));
+    let none = daemon.run(&["browse", "--browser", "lynx-of-nobody"]);
+    assert!(none.status == 1 && none.err.contains("or a path"), "{none:?}");
+    assert_eq!(daemon.run(&["status"]).status, 69, "no daemon was left running");
+    // The browser's own failure is told, and a daemon that was only for it stops.
+    let fails = daemon.run(&["browse", "--browser", "/bin/false"]);
+    assert!(
+        fails.status == 1 && fails.err.contains("false ended with exit status: 1"),
+        "{fails:?}"
+    );
+    assert_eq!(daemon.run(&["status"]).status, 69);
+    daemon.up();
+    assert_eq!(daemon.run(&["browse", "--browser", "/bin/true"]).status, 0);
+    let gone = daemon.run(&["browse", "--browser", "/nowhere/chromium"]);
+    assert!(gone.status == 1 && gone.err.contains("cannot be started"), "{gone:?}");
+    assert_eq!(daemon.run(&["status"]).status, 0, "a daemon that ran before runs on");
+}
