@@ -108,7 +108,8 @@ struct View<'a> {
     other_file: bool,
     in_force: Option<String>,
     lines: &'a [Line],
-    is_list: bool,
+    /// How many entries an array that is set has.
+    entries: Option<usize>,
     control: ControlView,
     faults: FaultsOf,
     elements: Vec<Element>,
@@ -201,7 +202,8 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'
         other_file: matches!(&told.setting.place, Some((_, Some(_)))),
         in_force: told.in_force.map(short),
         lines: told.lines,
-        is_list: control == Control::List && told.setting.place.is_some(),
+        entries: (control == Control::List && current.is_some())
+            .then_some(elements.len() + more_elements),
         control: ControlView::new(&control, &typed),
         faults: FaultsOf {
             set: faults(Act::Set),
@@ -283,12 +285,13 @@ fn shown_elements(value: &str) -> (Vec<Element>, usize) {
 
 /// A value in full, unless it is too long for a page.
 fn limited(value: &str) -> String {
-    if value.len() > LONGEST_VALUE { short(value) } else { fit(value) }
+    let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.len() > LONGEST_VALUE { short(&line) } else { shown::whole(&line) }
 }
 
 /// A URL or URL-SPECIFICATION for a form.
 fn fit_url(url: &str) -> String {
-    let line = shown::line(url);
+    let line = shown::whole(url);
     if line.len() > LONGEST_VALUE { String::new() } else { line }
 }
 

@@ -16,6 +16,8 @@ use wwwoffle_config::OptionChange;
 use wwwoffle_config::schema::{Effect, OptionInfo, Section};
 use wwwoffle_url::url_encode_form_args;
 
+use super::shown;
+
 /// Where all of them are.
 pub const PREFIX: &str = "/configuration/";
 
@@ -29,7 +31,8 @@ pub fn path_of(names: &[&str], url: Option<&str>) -> String {
     path.push_str(&names.join("/"));
     if let Some(url) = url {
         path.push('?');
-        path.push_str(&url_encode_form_args(url.as_bytes()));
+        // A password in it is for nobody to see, not even in the address of a page.
+        path.push_str(&url_encode_form_args(shown::whole(url).as_bytes()));
     }
     path
 }
@@ -83,7 +86,7 @@ pub struct Item {
 /// A value of the file in a list: one line, of bounded length.
 fn short(value: &str) -> String {
     let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = super::shown::text(&line);
+    let line = shown::text(&line);
     if line.chars().nth(SHOWN_VALUE).is_none() {
         return line;
     }
