@@ -179,7 +179,9 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'
     let list = option.kind == "URL-SPECIFICATIONs";
     let spec = told.url.map(fit_url).unwrap_or_default();
     let add = match of_act(Act::Add) {
-        Some(refused) if !option.is_secret => fit(&refused.value),
+        Some(refused) if !option.is_secret && refused.value.len() <= LONGEST_LIST => {
+            fit(&refused.value)
+        }
         _ if list => spec.clone(),
         _ => String::new(),
     };
@@ -295,7 +297,11 @@ fn fit_url(url: &str) -> String {
     if line.len() > LONGEST_VALUE { String::new() } else { line }
 }
 
+/// The URLs of a rule for a form, unless they are too long for a page.
 fn fit_lines(urls: &str) -> String {
+    if urls.len() > LONGEST_LIST {
+        return String::new();
+    }
     urls.lines().map(shown::line).collect::<Vec<_>>().join("\n")
 }
 
