@@ -32,6 +32,7 @@ mod disk;
 mod harness;
 mod http2;
 mod http2_hostile;
+mod http2_strict;
 mod https;
 mod https_bad;
 mod https_browsers;
