@@ -85,8 +85,8 @@ pub struct Standing {
     pub faults: Option<Faults>,
     /// Options that differ from what the daemon started with, and are read only then.
     pub restart: Vec<OptionChange>,
-    /// The versions before, the oldest first, with what putting each back would change.
-    pub versions: Vec<(Version, Vec<OptionChange>)>,
+    /// The versions before, the oldest first.
+    pub versions: Vec<Version>,
 }
 
 /// A change of the file, as [`Daemon::change_config`] makes it.
@@ -208,18 +208,13 @@ impl Daemon {
         let state = self.live.state();
         let file = self.live.file();
         let text = file.read()?;
-        let faults = Config::parse(&text.text, file.path()).err();
-        let mut restart = changes(&state.first, &state.text);
-        restart.retain(|change| change.effect == Effect::Restart);
         let in_force = state.text.clone();
+        let is_in_doubt = text.text != in_force || state.faults.is_some();
+        let mut restart = changes(&state.first, &in_force);
+        restart.retain(|change| change.effect == Effect::Restart);
         drop(state);
-        let versions = file.versions()?.into_iter().map(|version| {
-            // One that is gone by now changes nothing.
-            let changed =
-                version.text().map_or_else(|_| Vec::new(), |old| changes(&text.text, &old));
-            (version, changed)
-        });
-        let versions = versions.collect();
+        let faults = is_in_doubt.then(|| Config::parse(&text.text, file.path()).err()).flatten();
+        let versions = file.versions()?;
         Ok(Standing { text, in_force, faults, restart, versions })
     }
 

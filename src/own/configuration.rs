@@ -259,11 +259,19 @@ async fn index(
 ) -> Result<Page, ChangeError> {
     let daemon = &caller.daemon;
     let seen = Seen::of(caller).await?;
-    let versions: Vec<_> = seen
-        .standing
-        .versions
+    let (versions, text) = (seen.standing.versions.clone(), seen.standing.text.text.clone());
+    let versions = blocking(move || {
+        let versions = versions.into_iter().map(|version| {
+            // One that is gone by now changes nothing.
+            let old = version.text().unwrap_or_else(|_| text.clone());
+            (version.number, until(&version), changes(&text, &old))
+        });
+        versions.collect::<Vec<_>>()
+    })
+    .await;
+    let versions: Vec<_> = versions
         .iter()
-        .map(|(version, changes)| (version.number, until(version), changes.as_slice()))
+        .map(|(number, until, changes)| (*number, *until, changes.as_slice()))
         .collect();
     let mut set = Vec::new();
     for section in SECTIONS {
@@ -304,7 +312,7 @@ async fn last_change(caller: &Caller, was_so: bool) -> Result<Page, ChangeError>
     let seen = Seen::of(caller).await?;
     let last = seen.standing.versions.last();
     let old = match last {
-        Some((version, _)) => {
+        Some(version) => {
             let version = version.clone();
             Some(blocking(move || version.text()).await?)
         }
@@ -319,7 +327,7 @@ async fn last_change(caller: &Caller, was_so: bool) -> Result<Page, ChangeError>
         new: &without_secrets(new),
         options: &options,
         restart: &seen.standing.restart,
-        version: last.map(|(version, _)| version.number),
+        version: last.map(|version| version.number),
         stamp: &stamp,
         file: &seen.file,
         was_so,

@@ -170,7 +170,7 @@ fn wanted(seen: &Seen, item: Item, act: Act, form: &Form) -> Result<Edit, String
         Act::Remove => Edit::Remove { section: name, key, item: typed.to_owned() },
         Act::AddRule => {
             let options = vec![(key, control.value(typed))];
-            Edit::AddRule { section: name, rule: Rule { urls: urls(form)?, options }, before }
+            Edit::AddRule { section: name, rule: Rule { urls: urls(form, &[])?, options }, before }
         }
         Act::SetRule | Act::UnsetRule => {
             let index = number(form, "index").ok_or("expected the number of a rule")?;
@@ -191,18 +191,18 @@ fn wanted(seen: &Seen, item: Item, act: Act, form: &Form) -> Result<Edit, String
             if let Some((_, value)) = options.iter_mut().find(|(of, _)| *of == key && !keep) {
                 *value = control.value(typed);
             }
-            let new = Rule { urls: urls(form)?, options };
+            let new = Rule { urls: urls(form, &rule.urls)?, options };
             Edit::ReplaceRule { section: name, index, urls: rule.urls, rule: new }
         }
     })
 }
 
-/// The URL-SPECIFICATIONs of a rule, one to a line.
-fn urls(form: &Form) -> Result<Vec<String>, String> {
+/// The URL-SPECIFICATIONs of a rule, one to a line. Those it has, `known`, may be the file of a list.
+fn urls(form: &Form, known: &[String]) -> Result<Vec<String>, String> {
     let typed = form.value("urls").unwrap_or_default();
     let lines = typed.lines().map(str::trim).filter(|line| !line.is_empty());
     let urls: Vec<String> = lines.map(str::to_owned).collect();
-    for url in &urls {
+    for url in urls.iter().filter(|url| !known.contains(url)) {
         if let Err(error) = UrlSpec::parse(url) {
             return Err(format!("{:?} is no URL-SPECIFICATION: {error}", shown::text(url)));
         }
@@ -249,7 +249,7 @@ async fn conflict(
     let standing = daemon.config_standing().await?;
     let known = blocking(move || {
         let versions = standing.versions.into_iter().rev();
-        let texts = versions.filter_map(|(version, _)| version.text().ok());
+        let texts = versions.filter_map(|version| version.text().ok());
         let mut texts = std::iter::once(standing.in_force).chain(texts);
         texts.find(|text| Stamp::of(text) == expected)
     })
@@ -285,7 +285,7 @@ async fn conflict(
 
 /// Puts a URL-SPECIFICATION together, and leads to what it can be used for.
 fn specification(caller: &Caller, form: &Form) -> Response<Body> {
-    let part = |name: &str, other: &str| {
+    let chosen_or_typed = |name: &str, other: &str| {
         let chosen = form.value(name).unwrap_or_default();
         let typed = form.value(other).unwrap_or_default();
         // What is typed is meant, also when its button was left alone.
@@ -295,9 +295,11 @@ fn specification(caller: &Caller, form: &Form) -> Response<Body> {
             chosen.to_owned()
         }
     };
-    let (protocol, host) = (part("proto", "proto_other"), part("host", "host_other"));
-    let (port, path) = (part("port", "port_other"), part("path", "path_other"));
-    let arguments = part("args", "args_other");
+    let (protocol, host) =
+        (chosen_or_typed("proto", "proto_other"), chosen_or_typed("host", "host_other"));
+    let (port, path) =
+        (chosen_or_typed("port", "port_other"), chosen_or_typed("path", "path_other"));
+    let arguments = chosen_or_typed("args", "args_other");
     let parts =
         Parts { protocol: &protocol, host: &host, port: &port, path: &path, arguments: &arguments };
     let spec = parts.specification();

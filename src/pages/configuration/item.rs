@@ -108,7 +108,8 @@ struct View<'a> {
     other_file: bool,
     in_force: Option<String>,
     lines: &'a [Line],
-    is_list: bool,
+    /// How many entries an array that is set has.
+    entries: Option<usize>,
     control: ControlView,
     faults: FaultsOf,
     elements: Vec<Element>,
@@ -178,7 +179,9 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'
     let list = option.kind == "URL-SPECIFICATIONs";
     let spec = told.url.map(fit_url).unwrap_or_default();
     let add = match of_act(Act::Add) {
-        Some(refused) if !option.is_secret => fit(&refused.value),
+        Some(refused) if !option.is_secret && refused.value.len() <= LONGEST_LIST => {
+            fit(&refused.value)
+        }
         _ if list => spec.clone(),
         _ => String::new(),
     };
@@ -201,7 +204,8 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'
         other_file: matches!(&told.setting.place, Some((_, Some(_)))),
         in_force: told.in_force.map(short),
         lines: told.lines,
-        is_list: control == Control::List && told.setting.place.is_some(),
+        entries: (control == Control::List && current.is_some())
+            .then_some(elements.len() + more_elements),
         control: ControlView::new(&control, &typed),
         faults: FaultsOf {
             set: faults(Act::Set),
@@ -283,16 +287,21 @@ fn shown_elements(value: &str) -> (Vec<Element>, usize) {
 
 /// A value in full, unless it is too long for a page.
 fn limited(value: &str) -> String {
-    if value.len() > LONGEST_VALUE { short(value) } else { fit(value) }
+    let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.len() > LONGEST_VALUE { short(&line) } else { shown::whole(&line) }
 }
 
 /// A URL or URL-SPECIFICATION for a form.
 fn fit_url(url: &str) -> String {
-    let line = shown::line(url);
+    let line = shown::whole(url);
     if line.len() > LONGEST_VALUE { String::new() } else { line }
 }
 
+/// The URLs of a rule for a form, unless they are too long for a page.
 fn fit_lines(urls: &str) -> String {
+    if urls.len() > LONGEST_LIST {
+        return String::new();
+    }
     urls.lines().map(shown::line).collect::<Vec<_>>().join("\n")
 }
 

@@ -16,20 +16,27 @@ use wwwoffle_config::OptionChange;
 use wwwoffle_config::schema::{Effect, OptionInfo, Section};
 use wwwoffle_url::url_encode_form_args;
 
+use super::shown;
+
 /// Where all of them are.
 pub const PREFIX: &str = "/configuration/";
+
+/// Bytes of the longest URL that is carried along: it stands in every link of a page.
+const LONGEST_CARRIED: usize = 1_024;
 
 /// Characters of a value that are shown in a list; an option's own page shows more.
 const SHOWN_VALUE: usize = 120;
 
-/// The address of a section or an option, or of any other page here, with a URL carried along.
+/// The address of a section or an option, or of any other page here, with a URL carried along if it is
+/// not too long for that.
 #[must_use]
 pub fn path_of(names: &[&str], url: Option<&str>) -> String {
     let mut path = PREFIX.to_owned();
     path.push_str(&names.join("/"));
-    if let Some(url) = url {
+    if let Some(url) = url.filter(|url| url.len() <= LONGEST_CARRIED) {
         path.push('?');
-        path.push_str(&url_encode_form_args(url.as_bytes()));
+        // A password in it is for nobody to see, not even in the address of a page.
+        path.push_str(&url_encode_form_args(shown::whole(url).as_bytes()));
     }
     path
 }
@@ -83,7 +90,7 @@ pub struct Item {
 /// A value of the file in a list: one line, of bounded length.
 fn short(value: &str) -> String {
     let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = super::shown::text(&line);
+    let line = shown::text(&line);
     if line.chars().nth(SHOWN_VALUE).is_none() {
         return line;
     }

@@ -116,6 +116,8 @@ fn a_secret_is_never_in_a_page() {
 #[test]
 fn hostile_values_are_text_on_the_page_of_an_option() {
     for hostile in &hostile() {
+        // What is in the file is in the form that changes it, also a password in a URL.
+        let hostile = &hostile.replace("hunter2", "");
         for (section, key) in [
             ("options", "log-level"),
             ("options", "connect-timeout"),
@@ -237,7 +239,7 @@ fn a_change_and_a_conflict_show_both_texts() {
         assert!(same.body.contains("Nothing to change"));
         let first = LastChange { old: None, version: None, ..change };
         assert_harmless(&changed::page(&templates(), &shell(), &first));
-        let short: String = hostile.chars().take(40).collect();
+        let short: String = hostile.replace("hunter2", "").chars().take(40).collect();
         let fields = [("do".to_owned(), "set".to_owned()), ("value".to_owned(), short)];
         let fits = crate::pages::shown::line(hostile) == *hostile;
         let conflict = Conflict {

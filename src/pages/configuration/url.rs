@@ -79,7 +79,7 @@ pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
         typed: if told.url.len() > super::control::LONGEST_VALUE {
             String::new()
         } else {
-            shown::line(told.url)
+            shown::whole(told.url)
         },
         is_pattern: told.told.is_none() && told.fault.is_none() && !told.url.is_empty(),
         fault: told.fault.map(shown::text),
