@@ -80,6 +80,12 @@ fn a_bad_configuration_is_64_and_no_daemon_is_69() {
     assert_eq!(ran.status, ExitStatus::BadConfig);
     assert!(ran.err.starts_with("wwwoffle: /nowhere/x.conf"), "{}", ran.err);
     assert!(ran.served.is_none());
+    for verb in [&["show"][..], &["get"], &["set", "options.log-level", "debug"], &["undo"]] {
+        let line = [&["--config", "/nowhere/x.conf", "config"], verb].concat();
+        let ran = at_nowhere(&line);
+        assert_eq!(ran.status, ExitStatus::BadConfig, "{verb:?}");
+        assert_eq!(ran.err, "wwwoffle: /nowhere/x.conf: there is no such file\n", "{verb:?}");
+    }
     for verb in ["online", "offline", "autodial", "fetch", "status", "queue", "stop"] {
         let ran = at_nowhere(&[verb]);
         assert_eq!(ran.status, ExitStatus::NoDaemon, "{verb}");
