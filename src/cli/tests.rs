@@ -94,6 +94,24 @@ fn a_bad_configuration_is_64_and_no_daemon_is_69() {
 }
 
 #[test]
+fn before_the_first_start_files_say_what_makes_the_spool() {
+    for line in [&["ls"][..], &["cat", "http://a/"], &["info", "http://a/"]] {
+        let ran = at_nowhere(line);
+        assert_eq!(ran.status, ExitStatus::BadSpool, "{line:?}");
+        let want =
+            "there is no spool /nowhere/.local/share/wwwoffle yet: the first `wwwoffle serve`";
+        assert!(ran.err.contains(want), "{}", ran.err);
+    }
+}
+
+#[test]
+fn an_address_without_a_port_is_told_what_is_expected() {
+    let ran = at_nowhere(&["serve", "--listen", "127.0.0.1"]);
+    assert_eq!(ran.status, ExitStatus::Usage);
+    assert!(ran.err.contains("an address and a port, as 127.0.0.1:8080"), "{}", ran.err);
+}
+
+#[test]
 fn without_any_home_the_message_says_what_to_give() {
     let environment = Environment::default();
     let (mut out, mut err) = (Vec::new(), Vec::new());
