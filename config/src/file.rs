@@ -1,10 +1,12 @@
 //! The only code of this crate that touches files: reads them here, and replaces the configuration
-//! in `kept`.
+//! in `kept` and `versions`.
 
 mod kept;
+mod versions;
 mod watch;
 
-pub use kept::{ChangeError, Changed, ConfigFile, ConfigText, NotAStamp, Stamp, VERSIONS, Version};
+pub use kept::{ChangeError, Changed, ConfigFile, ConfigText, NotAStamp, Stamp};
+pub use versions::{VERSIONS, Version};
 pub use watch::{Loaded, Watch, load};
 
 use crate::{
