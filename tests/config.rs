@@ -399,5 +399,5 @@ fn a_file_of_2_9_is_written_anew_and_can_be_used() {
 
     let again = daemon.run(&["config", "import", old, "--output", new]);
     assert_eq!(again.status, 64);
-    assert!(again.err.contains("new.conf: is there already"), "{}", again.err);
+    assert!(again.err.contains("new.conf: is there already: name another file"), "{}", again.err);
 }

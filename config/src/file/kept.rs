@@ -340,8 +340,11 @@ impl ConfigFile {
     fn real(&self) -> Result<PathBuf, ChangeError> {
         match fs::canonicalize(&self.path) {
             Ok(real) => return Ok(real),
-            Err(error) if error.kind() != io::ErrorKind::NotFound || !self.may_be_made => {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(disk("found", &self.path)(error));
+            }
+            Err(error) if !self.may_be_made => {
+                return Err(self.unreadable(&FileError::Io(error)));
             }
             Err(_) => {}
         }
