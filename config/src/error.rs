@@ -42,6 +42,8 @@ pub(crate) enum Kind {
     BadValue { option: &'static str, expected: &'static str, found: String, because: String },
     BadLine { found: String, because: ParseSpecError },
     BadHostsLine { found: String },
+    NotEasyList { unread: usize, all: usize, found: String },
+    BadEasyList,
     BadHost { found: String, because: ParseHostSpecError },
     BadInclude { found: String, because: String },
     NotRules { section: &'static str },
@@ -154,6 +156,16 @@ impl fmt::Display for Kind {
             }
             Self::BadHostsLine { found } => {
                 write!(f, "takes an address and names to a line, not {found:?}")
+            }
+            Self::NotEasyList { unread, all, found } => {
+                write!(
+                    f,
+                    "takes a list of the form of EasyList, in which {unread} of {all} lines are no rules, \
+                     first {found:?}; a list of the form of /etc/hosts is {{ hosts = \"…\" }}"
+                )
+            }
+            Self::BadEasyList => {
+                write!(f, "takes a list of the form of EasyList, not what is there")
             }
             Self::BadHost { found, because } => {
                 write!(f, "takes one host to a line, not {found:?}: {because}")
