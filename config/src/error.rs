@@ -32,23 +32,73 @@ pub struct Fault {
 #[derive(Debug)]
 pub(crate) enum Kind {
     File(FileError),
-    NotToml { message: String, found: String },
-    UnknownSection { found: String, nearest: Option<&'static str> },
-    UnknownOption { section: &'static str, found: String, nearest: Option<&'static str> },
-    NoSection { found: String, nearest: Option<&'static str> },
-    Misplaced { option: String, belongs: &'static str },
-    NotASection { found: &'static str },
-    NotAValue { option: &'static str, kind: &'static str },
-    BadValue { option: &'static str, expected: &'static str, found: String, because: String },
-    BadLine { found: String, because: ParseSpecError },
-    BadHostsLine { found: String },
-    NotEasyList { unread: usize, all: usize, found: String },
+    NotToml {
+        message: String,
+        found: String,
+    },
+    UnknownSection {
+        found: String,
+        nearest: Option<&'static str>,
+    },
+    UnknownOption {
+        section: &'static str,
+        found: String,
+        nearest: Option<&'static str>,
+    },
+    NoSection {
+        found: String,
+        nearest: Option<&'static str>,
+    },
+    Misplaced {
+        option: String,
+        belongs: &'static str,
+    },
+    NotASection {
+        found: &'static str,
+    },
+    NotAValue {
+        option: &'static str,
+        kind: &'static str,
+    },
+    BadValue {
+        option: &'static str,
+        expected: &'static str,
+        found: String,
+        because: String,
+    },
+    BadLine {
+        found: String,
+        because: ParseSpecError,
+    },
+    BadHostsLine {
+        found: String,
+    },
+    #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only that can find it"))]
+    NotEasyList {
+        unread: usize,
+        all: usize,
+        found: String,
+    },
+    #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only that can find it"))]
     BadEasyList,
-    BadHost { found: String, because: ParseHostSpecError },
-    BadInclude { found: String, because: String },
-    NotRules { section: &'static str },
-    NotInRule { section: &'static str, option: &'static str },
-    EmptyRule { section: &'static str },
+    BadHost {
+        found: String,
+        because: ParseHostSpecError,
+    },
+    BadInclude {
+        found: String,
+        because: String,
+    },
+    NotRules {
+        section: &'static str,
+    },
+    NotInRule {
+        section: &'static str,
+        option: &'static str,
+    },
+    EmptyRule {
+        section: &'static str,
+    },
     RuleWithoutUrl,
     RuleForNothing,
     Open(NobodySaid),
