@@ -58,6 +58,10 @@ const FORMER_INTRODUCTION: &str = r#"# From WWWOFFLE 2.9
 
 <!-- Written from config/src/former.rs by `UPDATE=1 cargo test -p wwwoffle-config`. -->
 
+`wwwoffle config import OLD.conf --output wwwoffle.conf` writes an old file anew, with its comments and with the
+files of sections that it names. It tells each line that has no counterpart, with the reason, and leaves it in the
+new file as a comment. Passwords do not come along: `wwwoffle passwd` makes new ones.
+
 The configuration is TOML now. Sections have the names they had, in small letters with dashes, and so have most
 options. What differs in general:
 

@@ -40,6 +40,7 @@ mod asked;
 mod blocklist;
 mod certificates;
 mod changes;
+mod classic;
 pub mod describe;
 mod domains;
 #[cfg(feature = "easylist")]
@@ -78,6 +79,7 @@ pub use asked::{Asked, Purpose, Site};
 pub use blocklist::{BlockList, Decided, ListRule, Note};
 pub use certificates::{AllowedCertificate, AllowedCertificates};
 pub use changes::{OptionChange, changes};
+pub use classic::{Imported, LeftOut};
 pub use domains::Domains;
 pub use edit::EditError;
 pub use error::{Fault, Faults};
