@@ -36,11 +36,15 @@
 //! ```
 
 mod access;
+mod asked;
+mod blocklist;
 mod certificates;
 mod changes;
 mod classic;
 pub mod describe;
 mod domains;
+#[cfg(feature = "easylist")]
+mod easylist;
 pub mod edit;
 mod error;
 mod explain;
@@ -71,6 +75,8 @@ mod values;
 mod wildcard;
 
 pub use access::{ClientHosts, Names, NobodySaid};
+pub use asked::{Asked, Purpose, Site};
+pub use blocklist::{BlockList, Decided, ListRule, Note};
 pub use certificates::{AllowedCertificate, AllowedCertificates};
 pub use changes::{OptionChange, changes};
 pub use classic::{Imported, LeftOut};
