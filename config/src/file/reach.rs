@@ -52,6 +52,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test writes the file that is named")]
     fn what_gives_power_over_the_machine_is_beyond_the_guard() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("wwwoffle.conf");
