@@ -103,6 +103,7 @@ impl Daemon {
         let places = Places::new(config.startup.max_connections.get());
         let options = &config.options;
         let dialer = Dialer::new(mode.clone(), options.dns_timeout, options.connect_timeout);
+        let dialer = dialer.following(live.in_force());
         let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
         let limits = Limits::of(options);
         let (templates, faults) = Templates::new(templates);

@@ -48,6 +48,7 @@ mod pages;
 mod passwd;
 mod queue;
 mod queue_forms;
+mod rules;
 mod tls_sessions;
 mod tools;
 mod websocket;

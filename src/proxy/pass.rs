@@ -54,7 +54,7 @@ pub(super) async fn pass(
         }
         Ok(mut answer) => {
             strip_one_hop(answer.headers_mut());
-            respond(daemon, answer, NotStored::Request)
+            respond(daemon, answer, NotStored::Ruled(ask.asked.standing))
         }
         Err(failure) => reply::failed(daemon, ask, &failure),
     }
@@ -103,11 +103,12 @@ fn switch(
     }
     *response.headers_mut() = fields;
     let (inside, visitor) = (Arc::clone(daemon), client.visitor.clone());
+    let near = daemon.upstream.dialer().is_near(&ask.resource.origin);
     daemon.tasks.spawn(async move {
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
             return debug!("an upgrade was not completed");
         };
-        splice(&inside, TokioIo::new(client), TokioIo::new(origin)).await;
+        splice(&inside, near, TokioIo::new(client), TokioIo::new(origin)).await;
         drop(visitor);
     });
     response

@@ -6,12 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
+
+use wwwoffle_config::Config;
+use wwwoffle_url::canonicalise_host;
 
 use super::adjustable::Adjustable;
 use super::{Failure, Origin, Scheme};
@@ -36,6 +40,8 @@ pub struct Dialer {
     connect_timeout: Adjustable<Duration>,
     refused: AtomicU64,
     lookups: Arc<Semaphore>,
+    /// Whose hosts nearby are reached in every mode.
+    in_force: Arc<ArcSwap<Config>>,
 }
 
 impl Dialer {
@@ -46,7 +52,26 @@ impl Dialer {
         let (refused, lookups) = (AtomicU64::new(0), Arc::new(Semaphore::new(MAX_LOOKUPS)));
         let (dns_timeout, connect_timeout) =
             (Adjustable::new(dns_timeout), Adjustable::new(connect_timeout));
-        Self { mode, dns_timeout, connect_timeout, refused, lookups }
+        let in_force = Arc::new(ArcSwap::from_pointee(Config::default()));
+        Self { mode, dns_timeout, connect_timeout, refused, lookups, in_force }
+    }
+
+    /// Takes the hosts that are reached in every mode from the configuration that is `in_force` at
+    /// the time.
+    #[must_use]
+    pub fn following(self, in_force: Arc<ArcSwap<Config>>) -> Self {
+        Self { in_force, ..self }
+    }
+
+    /// Whether the host is one of those nearby (`[local-net]`), which the mode does not shut off. It
+    /// is judged by its name as it was asked for: what a name leads to changes nothing.
+    #[must_use]
+    pub fn is_near(&self, origin: &Origin) -> bool {
+        let config = self.in_force.load();
+        let hosts = &config.local_net.hosts;
+        // CONNECT names a host in its client's spelling.
+        !hosts.is_empty()
+            && canonicalise_host(origin.host.as_bytes()).is_ok_and(|host| hosts.contains(&host))
     }
 
     /// Waits so long from here on.
@@ -79,7 +104,7 @@ impl Dialer {
     ///
     /// [`Failure::Offline`] without any look-up in offline mode, else what the name server said.
     pub(super) async fn addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
-        self.while_allowed(self.look_up(origin)).await
+        self.while_allowed(origin, self.look_up(origin)).await
     }
 
     /// Connects to one of the `addresses` of `origin`.
@@ -92,24 +117,28 @@ impl Dialer {
         origin: &Origin,
         addresses: Vec<SocketAddr>,
     ) -> Result<TcpStream, Failure> {
-        self.while_allowed(self.connect_now(origin, addresses)).await
+        self.while_allowed(origin, self.connect_now(origin, addresses)).await
     }
 
     /// Does what takes time on the way to an origin, until the mode goes offline: then it is dropped
-    /// and counted as refused, however far it has come.
+    /// and counted as refused, however far it has come. The way to a host nearby stays open.
     ///
     /// # Errors
     ///
     /// [`Failure::Offline`] in offline mode, else what `step` comes to.
     pub(super) async fn while_allowed<T>(
         &self,
+        origin: &Origin,
         step: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
+        if self.is_near(origin) {
+            return step.await;
+        }
         let mut mode = self.mode.watch();
         tokio::select! {
             // First, so that nothing is begun offline, and nothing handed out that ended just then.
             biased;
-            _offline = mode.wait_for(|mode| !mode.may_dial()) => self.allow().and(Err(Failure::Offline)),
+            _offline = mode.wait_for(|mode| !mode.may_dial()) => self.allow(origin).and(Err(Failure::Offline)),
             done = step => done,
         }
     }
@@ -119,13 +148,13 @@ impl Dialer {
         self.mode.now().may_dial()
     }
 
-    /// Lets a request go out, or refuses and counts it.
+    /// Lets a request to `origin` go out, or refuses and counts it.
     ///
     /// # Errors
     ///
     /// [`Failure::Offline`] in offline mode.
-    pub(super) fn allow(&self) -> Result<(), Failure> {
-        if self.may_dial() {
+    pub(super) fn allow(&self, origin: &Origin) -> Result<(), Failure> {
+        if self.may_dial() || self.is_near(origin) {
             return Ok(());
         }
         self.refused.fetch_add(1, Ordering::Relaxed);

@@ -207,7 +207,7 @@ impl Shared {
         let permit = timeout(limits.head_timeout, Arc::clone(&self.state.slots).acquire_owned());
         let permit = permit.await.ok().and_then(Result::ok).ok_or_else(busy)?;
         // The wait may have been long, and a connection of before is a socket outward too.
-        dialer.allow().map_err(Refusal::Failed)?;
+        dialer.allow(origin).map_err(Refusal::Failed)?;
         let mut sender = self.sender.clone().ready().await.map_err(|_| Refusal::Unsent)?;
         let (head, body) = message.for_http2(origin).map_err(Refusal::Failed)?;
         let (answer, stream) = match sender.send_request(head, body.is_end_stream()) {
@@ -219,7 +219,7 @@ impl Shared {
         };
         // The origin says how many exchanges it takes at once: the request may have to wait for
         // another one's end.
-        let opened = dialer.while_allowed(async {
+        let opened = dialer.while_allowed(origin, async {
             match timeout(limits.head_timeout, sender.ready()).await {
                 Ok(Ok(_)) => Ok(true),
                 Ok(Err(_)) => Ok(false),

@@ -118,7 +118,7 @@ impl Upstream {
         let patience = self.limits.get().head_timeout;
         let permit = self.pool.permit(origin, patience).await?;
         // The wait may have been long, and a connection of before is a socket outward too.
-        self.dialer.allow()?;
+        self.dialer.allow(origin)?;
         // Whoever has the turn finds out what the origin speaks.
         if turn.is_none()
             && !tries.is_repeated
@@ -181,7 +181,7 @@ impl Upstream {
         let peer = stream.peer_addr();
         let allowed = self.tls.allowed(origin);
         let wrap = self.tls.wrap(stream, origin, offer, &allowed);
-        let stream = self.dialer.while_allowed(wrap).await?;
+        let stream = self.dialer.while_allowed(origin, wrap).await?;
         let session = stream.get_ref().1;
         let secured = Secured::of(session).map(|secured| Arc::new(secured.where_allowed(&allowed)));
         let speaks_http2 = session.alpn_protocol() == Some(HTTP_2);

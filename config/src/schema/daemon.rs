@@ -26,15 +26,15 @@ section! {
         /// The control password: whoever changes something, on a page or through the API, has to know it; "" asks for none. `wwwoffle passwd` makes the line. The socket in the spool needs none.
         "password" => password: ControlPassword = r#""""#, Live;
         /// The user that the daemon becomes once it listens, when it was started by root.
-        "run-uid" => run_uid: Account = r#""""#, Restart;
+        "run-uid" => run_uid: Account = r#""""#, Later;
         /// The group that the daemon becomes a member of once it listens, when it was started by root; "" is that of the user.
-        "run-gid" => run_gid: Account = r#""""#, Restart;
+        "run-gid" => run_gid: Account = r#""""#, Later;
         /// Where the log goes.
-        "log-to" => log_to: LogTo = r#""stderr""#, Restart;
+        "log-to" => log_to: LogTo = r#""stderr""#, Later;
         /// Who may enter the directories of the spool.
-        "dir-perm" => dir_perm: Permissions = r#""0700""#, Restart;
+        "dir-perm" => dir_perm: Permissions = r#""0700""#, Later;
         /// Who may read and write the files of the spool; keys are for their owner alone in any case.
-        "file-perm" => file_perm: Permissions = r#""0600""#, Restart;
+        "file-perm" => file_perm: Permissions = r#""0600""#, Later;
     }
 }
 
@@ -58,17 +58,17 @@ section! {
         /// Whether a download goes on to its end when the browser that asked for it leaves.
         "finish-downloads" => finish_downloads: bool = "true", Live;
         /// Run on going online, with the word online as its argument.
-        "run-online" => run_online: Program = r#""""#, Live;
+        "run-online" => run_online: Program = r#""""#, Later;
         /// Run on going offline, with the word offline as its argument.
-        "run-offline" => run_offline: Program = r#""""#, Live;
+        "run-offline" => run_offline: Program = r#""""#, Later;
         /// Run on changing to autodial, with the word autodial as its argument.
-        "run-autodial" => run_autodial: Program = r#""""#, Live;
+        "run-autodial" => run_autodial: Program = r#""""#, Later;
         /// Run when fetching begins and when it ends, with the words fetch and start, or fetch and stop, as its arguments.
-        "run-fetch" => run_fetch: Program = r#""""#, Live;
+        "run-fetch" => run_fetch: Program = r#""""#, Later;
         /// Run when the configuration in force has changed, with the word changed as its argument.
-        "run-changed" => run_changed: Program = r#""""#, Live;
+        "run-changed" => run_changed: Program = r#""""#, Later;
         /// How long such a program may run before it is ended.
-        "run-timeout" => run_timeout: Duration = r#""1m""#, Live;
+        "run-timeout" => run_timeout: Duration = r#""1m""#, Later;
     }
 }
 

@@ -40,7 +40,7 @@ section! {
         /// Bodies of these types are not compressed.
         "mime-type" => mime_type: MediaTypes = r#"["image/*", "video/*", "audio/*", "font/woff", "font/woff2", "application/pdf", "application/zip", "application/gzip", "application/zstd"]"#, Later;
         /// Of paths that end so, origins are not asked for compressed bodies.
-        "file-ext" => file_ext: Extensions = r#"[".gz", ".bz2", ".xz", ".zst", ".tgz", ".zip", ".7z"]"#, Live;
+        "file-ext" => file_ext: Extensions = r#"[".gz", ".bz2", ".xz", ".zst", ".tgz", ".zip", ".7z"]"#, Later;
     }
 }
 
@@ -48,15 +48,15 @@ section! {
     /// What is removed from requests and answers, or replaced in them.
     "censor-header" => CensorHeader {
         /// The fields of requests and answers that are removed or replaced.
-        "headers" => headers: CensoredFields = "{}", Live;
+        "headers" => headers: CensoredFields = "{}", Later;
         /// Whether the Referer of a request is the URL that is asked for.
-        "referer-self" => referer_self: Ruled<bool> = "false", Live;
+        "referer-self" => referer_self: Ruled<bool> = "false", Later;
         /// Whether the Referer of a request is the directory of the URL that is asked for.
-        "referer-self-dir" => referer_self_dir: Ruled<bool> = "false", Live;
+        "referer-self-dir" => referer_self_dir: Ruled<bool> = "false", Later;
         /// Whether requests that a page here refers to go without Referer; the rule is found by the URL of that page.
-        "referer-from" => referer_from: Ruled<bool> = "false", Live;
+        "referer-from" => referer_from: Ruled<bool> = "false", Later;
         /// Whether a request without User-Agent gets that of wwwoffle.
-        "force-user-agent" => force_user_agent: Ruled<bool> = "false", Live;
+        "force-user-agent" => force_user_agent: Ruled<bool> = "false", Later;
     }
 }
 
@@ -64,13 +64,13 @@ section! {
     /// A proxy between this one and the origins.
     "proxy" => Proxy {
         /// The proxy that requests over HTTP go through.
-        "proxy" => proxy: Ruled<ParentProxy> = r#""""#, Live;
+        "proxy" => proxy: Ruled<ParentProxy> = r#""""#, Later;
         /// The proxy that opens the connections for HTTPS (CONNECT).
-        "ssl" => ssl: Ruled<ParentProxy> = r#""""#, Live;
+        "ssl" => ssl: Ruled<ParentProxy> = r#""""#, Later;
         /// The user that this proxy is to the other; the rule is found by the URL that is asked for.
-        "auth-username" => auth_username: Ruled<UserName> = r#""""#, Live;
+        "auth-username" => auth_username: Ruled<UserName> = r#""""#, Later;
         /// The password of that user.
-        "auth-password" => auth_password: Ruled<Secret> = r#""""#, Live;
+        "auth-password" => auth_password: Ruled<Secret> = r#""""#, Later;
     }
 }
 
