@@ -151,3 +151,42 @@ fn a_page_is_queued_once_a_person_says_so() {
     daemon.ok(&["offline"]);
     assert_eq!(daemon.browse(&url).text(), "at last");
 }
+
+#[test]
+fn fields_are_censored_both_ways_and_what_is_kept_stays_as_it_came() {
+    let origin = Origin::start();
+    origin.on("/page", |request| {
+        request.answer(&Answer::html("fine").field("Set-Cookie", "a=b").field("X-Made-By", "me"))
+    });
+    let mut daemon = Daemon::configured(
+        "[online-options]\nrequest-compressed-data = false\n[censor-header]\nforce-user-agent = true\n\
+         headers = { Cookie = true, Set-Cookie = true, X-Made-By = \"nobody\", Content-Security-Policy = true }",
+    );
+    let url = origin.url("/page");
+    let fields = "Cookie: c=d\r\nHost: x\r\nAccept-Encoding: br\r\n";
+    let check = |daemon: &Daemon| {
+        let page = daemon.client().get_with(&url, fields).whole();
+        assert_eq!((page.status, page.field("X-Made-By")), (200, "nobody"));
+        assert!(!page.fields.has("Set-Cookie"));
+    };
+    check(&daemon);
+    daemon.settle();
+    let seen = &origin.seen()[0].fields;
+    assert!(!seen.has("Cookie"));
+    assert!(seen.get("User-Agent").unwrap().starts_with("wwwoffle/"));
+    assert_eq!(seen.get("Accept-Encoding"), Some("identity"));
+    assert_eq!(seen.get("Host"), Some(origin.addr.to_string().as_str()));
+    daemon.ok(&["offline"]);
+    check(&daemon);
+    // Pages of our own keep what protects them.
+    assert!(daemon.browse(&origin.url("/other")).fields.has("Content-Security-Policy"));
+    daemon.ok(&["online"]);
+    eventually("what was queued is fetched", || daemon.queued().is_empty());
+    let queued = &origin.asked("/other")[0].fields;
+    assert_eq!(queued.get("Accept-Encoding"), Some("identity"));
+    daemon.down();
+    std::fs::write(daemon.config_file(), "").unwrap();
+    daemon.up();
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&url).field("Set-Cookie"), "a=b");
+}

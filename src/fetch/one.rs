@@ -23,7 +23,7 @@ use crate::proxy::download::{Download, Headed, Job, Joined, Outcome, run};
 use crate::proxy::keep::NotKept;
 use crate::proxy::rules::{Ruling, Standing, ruled};
 use crate::proxy::target::of_url;
-use crate::proxy::{conditional, head};
+use crate::proxy::{censor, conditional, head};
 use crate::store::{Kept, timestamp};
 use crate::upstream::Failure;
 
@@ -239,6 +239,10 @@ async fn prepare(
     let resource = of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
     let kept = daemon.store.kept(&outgoing.place).await.map_err(|error| error_chain(&error))?;
     let mut sent = Request::from_parts(request.clone(), ());
+    let url = CanonicalUrl::parse(base(outgoing), &daemon.local)
+        .map_err(|error| error_chain(&error))?
+        .without_credentials();
+    censor::request(&daemon.config(), &url, sent.headers_mut());
     if let Some(kept) = &kept
         && outgoing.kind != RequestKind::Post
     {

@@ -11,13 +11,11 @@ use super::redirect::MAX_HOPS;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::proxy::ask::Ask;
+use crate::proxy::censor::OUR_USER_AGENT;
 use crate::proxy::head;
 use crate::proxy::rules::{Ruling, Standing};
 use crate::proxy::target::{BadTarget, Resource, of_url};
 use crate::store::timestamp;
-
-/// What origins are told we are, where no browser asked.
-const OUR_USER_AGENT: &str = concat!("wwwoffle/", env!("CARGO_PKG_VERSION"));
 
 /// What came of asking for a page.
 #[derive(Clone, Debug, PartialEq, Eq)]

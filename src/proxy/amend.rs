@@ -9,6 +9,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::ask::Ask;
 use super::body::Body;
+use super::censor;
 use super::intent::Intent;
 use super::reply;
 use super::rules::is_blocked;
@@ -25,30 +26,44 @@ pub(super) struct Amendment {
     mode: Mode,
     intent: Intent,
     location_error: bool,
+    censors: bool,
 }
+
+/// Marks an answer that came from an origin, now or when it was kept. What we say ourselves is not
+/// changed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Foreign;
 
 impl Amendment {
     /// What the configuration changes in the answer to `ask`; `None` when that is nothing.
     pub(super) fn of(ask: &Ask) -> Option<Self> {
         let config = &ask.config;
         let location_error = *config.dont_get.location_error.of(&UrlParts::of(&ask.bare));
-        location_error.then(|| Self {
+        let censors = !config.censor_header.headers.is_empty();
+        (location_error || censors).then(|| Self {
             config: Arc::clone(config),
             url: ask.bare.clone(),
             mode: ask.mode,
             intent: ask.asked.intent,
             location_error,
+            censors,
         })
     }
 
     /// Changes an answer.
-    pub(super) fn apply(&self, daemon: &Daemon, answer: Response<Body>) -> Response<Body> {
+    pub(super) fn apply(&self, daemon: &Daemon, mut answer: Response<Body>) -> Response<Body> {
+        if answer.extensions().get::<Foreign>().is_none() {
+            return answer;
+        }
         if self.location_error && self.leads_to_blocked(&answer) {
             let url = self.url.as_str();
             debug!(url, "it leads to a URL that is never got");
             let told = Message::Ruled { url, ruled: Ruled::LeadsToBlocked, place: None };
             let told = reply::told(daemon, self.mode, self.intent, &told);
             return reply::with_status(told, CacheStatus::LeadsToBlocked);
+        }
+        if self.censors {
+            censor::answer(&self.config, &self.url, answer.headers_mut());
         }
         answer
     }

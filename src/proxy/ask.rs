@@ -16,6 +16,7 @@ use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
+use super::censor;
 use super::decide::{Asked, MethodKind, Queueing};
 use super::fields::{add_via, has_directive, has_member, list, strip_one_hop};
 use super::http2::Unframed;
@@ -152,6 +153,7 @@ impl Ask {
                 fields.insert(AUTHORIZATION, value);
             }
         }
+        censor::request(&self.config, &self.bare, fields);
         if self.trailers {
             fields.insert(TE, HeaderValue::from_static("trailers"));
             fields.insert(CONNECTION, HeaderValue::from_static("te"));

@@ -16,6 +16,7 @@ pub(crate) mod admit;
 mod amend;
 pub mod ask;
 pub mod body;
+pub(crate) mod censor;
 pub mod conditional;
 pub mod decide;
 pub mod download;

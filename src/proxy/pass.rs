@@ -9,6 +9,7 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
 use tracing::debug;
 
+use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
 use super::fields::{CACHE_STATUS, add_via, complete_date, strip_one_hop};
@@ -71,6 +72,7 @@ pub(super) fn respond(daemon: &Daemon, answer: Answer, why: NotStored) -> Respon
     let mut response = Response::new(body::passing(incoming));
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
+    response.extensions_mut().insert(Foreign);
     response
 }
 

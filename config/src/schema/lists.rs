@@ -40,7 +40,7 @@ section! {
         /// Bodies of these types are not compressed.
         "mime-type" => mime_type: MediaTypes = r#"["image/*", "video/*", "audio/*", "font/woff", "font/woff2", "application/pdf", "application/zip", "application/gzip", "application/zstd"]"#, Later;
         /// Of paths that end so, origins are not asked for compressed bodies.
-        "file-ext" => file_ext: Extensions = r#"[".gz", ".bz2", ".xz", ".zst", ".tgz", ".zip", ".7z"]"#, Later;
+        "file-ext" => file_ext: Extensions = r#"[".gz", ".bz2", ".xz", ".zst", ".tgz", ".zip", ".7z"]"#, Live;
     }
 }
 
@@ -48,15 +48,15 @@ section! {
     /// What is removed from requests and answers, or replaced in them.
     "censor-header" => CensorHeader {
         /// The fields of requests and answers that are removed or replaced.
-        "headers" => headers: CensoredFields = "{}", Later;
+        "headers" => headers: CensoredFields = "{}", Live;
         /// Whether the Referer of a request is the URL that is asked for.
-        "referer-self" => referer_self: Ruled<bool> = "false", Later;
+        "referer-self" => referer_self: Ruled<bool> = "false", Live;
         /// Whether the Referer of a request is the directory of the URL that is asked for.
-        "referer-self-dir" => referer_self_dir: Ruled<bool> = "false", Later;
+        "referer-self-dir" => referer_self_dir: Ruled<bool> = "false", Live;
         /// Whether requests that a page here refers to go without Referer; the rule is found by the URL of that page.
-        "referer-from" => referer_from: Ruled<bool> = "false", Later;
+        "referer-from" => referer_from: Ruled<bool> = "false", Live;
         /// Whether a request without User-Agent gets that of wwwoffle.
-        "force-user-agent" => force_user_agent: Ruled<bool> = "false", Later;
+        "force-user-agent" => force_user_agent: Ruled<bool> = "false", Live;
     }
 }
 

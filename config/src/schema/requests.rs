@@ -42,7 +42,7 @@ section! {
         /// Whether a good page stays when its origin now answers with an error or a redirection.
         "keep-cache-if-not-found" => keep_cache_if_not_found: Ruled<bool> = "false", Later;
         /// Whether origins may send compressed bodies.
-        "request-compressed-data" => request_compressed_data: Ruled<bool> = "true", Later;
+        "request-compressed-data" => request_compressed_data: Ruled<bool> = "true", Live;
     }
 }
 
