@@ -45,6 +45,7 @@ mod never;
 mod offline;
 mod online;
 mod pages;
+mod parent;
 mod passwd;
 mod queue;
 mod queue_forms;

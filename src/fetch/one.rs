@@ -21,7 +21,7 @@ use crate::error_chain::error_chain;
 use crate::proxy::ask::Ask;
 use crate::proxy::download::{Download, Headed, Job, Joined, Outcome, run};
 use crate::proxy::keep::NotKept;
-use crate::proxy::rules::{Ruling, Standing, ruled};
+use crate::proxy::rules::{Ruling, Standing, parent, ruled};
 use crate::proxy::target::of_url;
 use crate::proxy::{censor, conditional, head};
 use crate::store::{Kept, timestamp};
@@ -236,13 +236,16 @@ async fn prepare(
 ) -> Result<(Parts, Job, Option<Kept>), String> {
     let request = recorded(outgoing)?;
     // The port is all that is needed of it: path and fields are as they were recorded.
-    let resource = of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
+    let mut resource =
+        of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
     let kept = daemon.store.kept(&outgoing.place).await.map_err(|error| error_chain(&error))?;
     let mut sent = Request::from_parts(request.clone(), ());
     let url = CanonicalUrl::parse(base(outgoing), &daemon.local)
         .map_err(|error| error_chain(&error))?
         .without_credentials();
-    censor::request(&daemon.config(), &url, sent.headers_mut());
+    let config = daemon.config();
+    censor::request(&config, &url, sent.headers_mut());
+    resource.origin.via = parent(&config, &url, &daemon.pseudonym);
     if let Some(kept) = &kept
         && outgoing.kind != RequestKind::Post
     {

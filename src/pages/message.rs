@@ -117,6 +117,8 @@ pub struct Kept<'a> {
 /// How an origin failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginFailure<'a> {
+    /// The proxy between this one and it gives no way there.
+    Parent(&'a str),
     /// Its name cannot be resolved.
     UnknownHost,
     /// Nothing listens there.
@@ -239,6 +241,7 @@ impl Message<'_> {
             | Self::OriginFailed {
                 failure:
                     OriginFailure::BadAnswer(detail)
+                    | OriginFailure::Parent(detail)
                     | OriginFailure::Certificate { detail, .. }
                     | OriginFailure::Tls { detail, .. },
                 ..

@@ -21,7 +21,7 @@ use super::decide::{Asked, MethodKind, Queueing};
 use super::fields::{add_via, has_directive, has_member, list, strip_one_hop};
 use super::http2::Unframed;
 use super::intent::{Intent, intent};
-use super::rules::{Ruling, Standing, ruled};
+use super::rules::{Ruling, Standing, parent, ruled};
 use super::target::Resource;
 use super::websocket;
 use crate::access::basic::Login;
@@ -89,6 +89,7 @@ impl Ask {
         fields.remove(EXPECT);
         let bare = resource.url.without_credentials();
         let (ruling, parts) = (ruled(&config, &bare), UrlParts::of(&bare));
+        resource.origin.via = parent(&config, &bare, &daemon.pseudonym);
         if let Some(body) = &post {
             resource.url = resource.url.with_post(&digest(body));
         }

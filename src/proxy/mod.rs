@@ -159,6 +159,10 @@ async fn answer(
         {
             admit::refuse(&daemon, mode, &parts, denied)
         }
+        Target::Tunnel(origin) if has_passed(&parts.headers, &daemon.pseudonym) => {
+            let url = format!("https://{origin}/");
+            reply::message(&daemon, mode, &Message::Loop { url: &url })
+        }
         Target::Tunnel(origin) => {
             let request = Request::from_parts(parts, incoming);
             tunnel::open(&daemon, &client, mode, origin, request).await

@@ -112,6 +112,7 @@ pub(super) fn origin_failure<'a>(
         Failure::Offline | Failure::RequestBody(_) | Failure::Unsendable(_) | Failure::Ours => {
             return None;
         }
+        Failure::Parent { .. } => OriginFailure::Parent(chain),
         Failure::UnknownHost { .. } => OriginFailure::UnknownHost,
         Failure::LookupTimeout { .. } => OriginFailure::Timeout(Phase::Resolving),
         Failure::Refused { .. } => OriginFailure::Refused,

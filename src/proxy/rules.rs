@@ -1,7 +1,14 @@
 //! What the configuration says of a URL before anything else is looked at.
 
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hyper::header::HeaderValue;
 use wwwoffle_config::{Config, Place, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use crate::upstream::Via;
 
 /// What becomes of a request by the URL alone, whatever is kept of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +70,26 @@ fn standing(config: &Config, parts: &UrlParts<'_>, host: &str) -> Standing {
     }
 }
 
+/// The proxy that requests for `url` go through, under our own `pseudonym`; none for hosts nearby.
+#[must_use]
+pub fn parent(config: &Config, url: &CanonicalUrl, pseudonym: &str) -> Option<Arc<Via>> {
+    let (parts, options) = (UrlParts::of(url), &config.proxy);
+    let proxy = if url.protocol() == "https" { &options.ssl } else { &options.proxy };
+    let (host, port) = proxy.of(&parts).host_port()?;
+    if config.local_net.hosts.contains(url.host()) {
+        return None;
+    }
+    let login = options.auth_username.of(&parts).as_str().and_then(|user| {
+        let password = options.auth_password.of(&parts).reveal().unwrap_or_default();
+        let pair = BASE64_STANDARD.encode(format!("{user}:{password}"));
+        let mut value = HeaderValue::from_str(&format!("Basic {pair}")).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    });
+    let (host, pseudonym) = (host.to_owned(), pseudonym.to_owned());
+    Some(Arc::new(Via { host, port, login, pseudonym }))
+}
+
 /// Whether a URL is one that is never got. What is no URL is none.
 #[must_use]
 pub fn is_blocked(config: &Config, url: &str) -> bool {
@@ -74,6 +101,30 @@ pub fn is_blocked(config: &Config, url: &str) -> bool {
 mod tests {
     use super::*;
     use std::path::Path;
+
+    #[test]
+    fn each_url_has_its_parent_proxy() {
+        let text = "[proxy]\nproxy = \"p.test:3128\"\nauth-username = \"u\"\nauth-password = \"p\"\n\
+                    [[proxy.for]]\nurl = \"*://direct.test/*\"\nproxy = \"\"\n\
+                    [[proxy.for]]\nurl = \"*://s.test/*\"\nssl = \"[::1]:8080\"\nauth-username = \"\"\n\
+                    [local-net]\nhosts = [\"near.test\"]";
+        let config = Config::parse(text, Path::new("w.conf")).unwrap();
+        for (url, want) in [
+            ("http://a.test/", "p.test:3128 Basic dTpw"),
+            ("https://a.test/", ""),
+            ("http://direct.test/", ""),
+            ("http://near.test/", ""),
+            ("https://s.test/", "[::1]:8080 "),
+            ("http://s.test/", "p.test:3128 "),
+        ] {
+            let parsed = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+            let got = parent(&config, &parsed, "w").map_or(String::new(), |via| {
+                let login = via.login.as_ref().map_or("", |login| login.to_str().unwrap());
+                format!("{via} {login}")
+            });
+            assert_eq!(got, want, "{url}");
+        }
+    }
 
     /// `url -> ruling`, each under the configuration of `rules.txt`.
     #[test]

@@ -15,6 +15,7 @@ use super::Client;
 use super::body::{self, Body};
 use super::intercept::Intercepted;
 use super::reply;
+use super::rules::parent;
 use super::site::{Plan, Site, Why, plan};
 use crate::clock;
 use crate::daemon::Daemon;
@@ -31,7 +32,7 @@ pub(super) async fn open(
     daemon: &Arc<Daemon>,
     client: &Client,
     mode: Mode,
-    origin: Origin,
+    mut origin: Origin,
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let host_port = origin.to_string();
@@ -46,6 +47,7 @@ pub(super) async fn open(
             return reply::message(daemon, mode, &Message::BadRequest { detail: &detail });
         }
     };
+    origin.via = parent(&config, site.url(), &daemon.pseudonym);
     let visitor = client.visitor.clone();
     let plan = plan(&config, &site, cannot_answer(daemon, mode, visitor.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
@@ -263,7 +265,8 @@ mod tests {
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let listener: TcpListener = socket.listen(1).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let origin = Origin { scheme: Scheme::Https, host: "127.0.0.1".to_owned(), port };
+        let origin =
+            Origin { scheme: Scheme::Https, host: "127.0.0.1".to_owned(), port, via: None };
         let first = vec![b'x'; 64 << 20];
         for stop in [false, true] {
             let root = tempfile::tempdir().unwrap();

@@ -171,7 +171,10 @@ impl Upstream {
     ) -> Result<Connected, Failure> {
         let is_wanted = || self.keeps_connections();
         let addresses = self.dialer.addresses(origin).await?;
-        if may_coalesce && let Some(shared) = self.registry.coalesce(origin, &addresses) {
+        if may_coalesce
+            && origin.via.is_none()
+            && let Some(shared) = self.registry.coalesce(origin, &addresses)
+        {
             return Ok(Connected::Http2(self.registry.share(origin, shared, is_wanted)));
         }
         let stream = self.dialer.connect(origin, addresses).await?;

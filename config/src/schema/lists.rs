@@ -64,13 +64,13 @@ section! {
     /// A proxy between this one and the origins.
     "proxy" => Proxy {
         /// The proxy that requests over HTTP go through.
-        "proxy" => proxy: Ruled<ParentProxy> = r#""""#, Later;
+        "proxy" => proxy: Ruled<ParentProxy> = r#""""#, Live;
         /// The proxy that opens the connections for HTTPS (CONNECT).
-        "ssl" => ssl: Ruled<ParentProxy> = r#""""#, Later;
+        "ssl" => ssl: Ruled<ParentProxy> = r#""""#, Live;
         /// The user that this proxy is to the other; the rule is found by the URL that is asked for.
-        "auth-username" => auth_username: Ruled<UserName> = r#""""#, Later;
+        "auth-username" => auth_username: Ruled<UserName> = r#""""#, Live;
         /// The password of that user.
-        "auth-password" => auth_password: Ruled<Secret> = r#""""#, Later;
+        "auth-password" => auth_password: Ruled<Secret> = r#""""#, Live;
     }
 }
 

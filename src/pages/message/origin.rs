@@ -9,6 +9,13 @@ impl OriginFailure<'_> {
         const OFFLINE: &str = "Go offline on the start page of the proxy, to see what is kept and \
                                queue the rest.";
         let (status, title, happened, advice): (_, _, _, &[&str]) = match self {
+            Self::Parent(_) => (
+                502,
+                "The parent proxy gives no way",
+                "The configuration has this proxy ask another one, and that one cannot be reached, \
+                 refuses, or wants another user and password. The origin was not asked.",
+                &["Look at [proxy] in the configuration.", AGAIN, OFFLINE],
+            ),
             Self::UnknownHost => (
                 502,
                 "The host is not known",

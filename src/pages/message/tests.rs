@@ -27,6 +27,7 @@ fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
         (504, ruled(Ruled::NotQueued)),
         (404, Message::NotFound { path: text }),
         (405, Message::MethodNotAllowed { method: text }),
+        (502, failed(OriginFailure::Parent(text))),
         (502, failed(OriginFailure::UnknownHost)),
         (502, failed(OriginFailure::Refused)),
         (502, failed(OriginFailure::Unreachable)),
