@@ -238,4 +238,48 @@ mod tests {
             assert_eq!(end_of(&chain(pairs)), want, "{pairs:?}");
         }
     }
+
+    /// Changes a few bytes, cuts or repeats a stretch, by the numbers of a simple generator.
+    fn mutated(der: &[u8], seed: u64) -> Vec<u8> {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut below = |bound: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            usize::try_from(state >> 33).unwrap() % bound.max(1)
+        };
+        let mut bytes = der.to_vec();
+        for _ in 0..=below(4) {
+            let at = below(bytes.len());
+            if bytes.is_empty() {
+                break;
+            }
+            match below(6) {
+                0 => bytes.truncate(at.max(1)),
+                1 => drop(bytes.splice(at..at, der[below(der.len())..].to_vec())),
+                2 => drop(bytes.drain(at..(at + 1 + below(8)).min(bytes.len()))),
+                // Lengths and tags of DER are where parsers go wrong.
+                3 => bytes[at] = [0x80, 0x84, 0xff, 0x30, 0x7f, 0x00][below(6)],
+                _ => bytes[at] ^= 1 << below(8),
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn no_certificate_however_damaged_is_more_than_a_few_words() {
+        let names = ["a.example", "*.b.example", "192.0.2.1", "2001:db8::1"].map(str::to_owned);
+        let der = made("A host", &names);
+        let mut read = 0;
+        for seed in 0..20_000 {
+            let told = describe(&mutated(&der, seed));
+            read += u32::from(told.until.is_some());
+            assert!(told.names.len() <= MAX_NAMES, "{seed}");
+            for text in told.names.iter().chain([&told.subject, &told.issuer]) {
+                assert!(text.chars().count() <= MAX_NAME + 1, "{seed}: {text}");
+                assert!(!text.chars().any(char::is_control), "{seed}: {text:?}");
+            }
+        }
+        assert!(read > 1_000, "{read} of them are read");
+    }
 }

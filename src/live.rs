@@ -74,6 +74,21 @@ pub struct Done {
     pub applied: Applied,
 }
 
+/// The file, and how it differs from what is in force.
+#[derive(Debug)]
+pub struct Standing {
+    /// The text as the file has it now.
+    pub text: ConfigText,
+    /// The text in force.
+    pub in_force: String,
+    /// What is wrong with the file, which is why it is not in force.
+    pub faults: Option<Faults>,
+    /// Options that differ from what the daemon started with, and are read only then.
+    pub restart: Vec<OptionChange>,
+    /// The versions before, the oldest first.
+    pub versions: Vec<Version>,
+}
+
 /// A change of the file, as [`Daemon::change_config`] makes it.
 #[derive(Clone, Debug)]
 pub enum Change {
@@ -177,6 +192,30 @@ impl Daemon {
     pub async fn config_versions(self: &Arc<Self>) -> Result<Vec<Version>, ChangeError> {
         let file = self.live.file();
         blocking(move || file.versions()).await
+    }
+
+    /// The file, and how it differs from what is in force.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub async fn config_standing(self: &Arc<Self>) -> Result<Standing, ChangeError> {
+        let daemon = Arc::clone(self);
+        blocking(move || daemon.standing_now()).await
+    }
+
+    fn standing_now(&self) -> Result<Standing, ChangeError> {
+        let state = self.live.state();
+        let file = self.live.file();
+        let text = file.read()?;
+        let in_force = state.text.clone();
+        let is_in_doubt = text.text != in_force || state.faults.is_some();
+        let mut restart = changes(&state.first, &in_force);
+        restart.retain(|change| change.effect == Effect::Restart);
+        drop(state);
+        let faults = is_in_doubt.then(|| Config::parse(&text.text, file.path()).err()).flatten();
+        let versions = file.versions()?;
+        Ok(Standing { text, in_force, faults, restart, versions })
     }
 
     fn reload_now(&self) -> Result<Applied, Faults> {

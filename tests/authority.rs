@@ -112,7 +112,16 @@ fn a_tool_that_fails_is_told_and_nothing_stays() {
     let failed = in_root(&daemon, root.path(), &["install"]);
     assert_eq!(failed.status, 1);
     assert!(failed.err.contains("update-ca-trust: no disk"), "{failed:?}");
-    assert_eq!(held_files(&root.path().join("etc/pki/ca-trust/source/anchors")), 0);
+    let store = root.path().join("etc/pki/ca-trust/source/anchors");
+    assert_eq!(held_files(&store), 0);
+    // What could not be taken out of the lists of programs is there for the next try.
+    std::fs::write(store.join("wwwoffle.pem"), daemon.ok(&["ca", "export"])).unwrap();
+    for _ in 0..2 {
+        let failed = in_root(&daemon, root.path(), &["uninstall"]);
+        assert!(failed.status == 1 && failed.err.contains("not removed"), "{failed:?}");
+        assert_eq!(held_files(&store), 1);
+    }
+    std::fs::remove_file(store.join("wwwoffle.pem")).unwrap();
     // The certificate alone is enough, and nothing but one of ours is taken.
     let pem = daemon.home().join("saved.pem");
     std::fs::write(&pem, daemon.ok(&["ca", "export"])).unwrap();
@@ -124,6 +133,35 @@ fn a_tool_that_fails_is_told_and_nothing_stays() {
     assert!(refused.status == 1 && refused.err.contains("made by wwwoffle"), "{refused:?}");
     let none = in_root(&other, root.path(), &["uninstall"]);
     assert!(none.status == 1 && none.err.contains("--all"), "{none:?}");
+}
+
+#[test]
+fn browsers_that_were_not_looked_at_are_told_of() {
+    let daemon = Daemon::start();
+    let root = tempfile::tempdir().unwrap();
+    let without = |verb: &[&str], home: Option<&Path>| {
+        let mut command = daemon.command(&[&["ca"], verb].concat());
+        match home {
+            Some(home) => command.env("HOME", home),
+            None => command.env_remove("HOME"),
+        };
+        run(command, None)
+    };
+    let verb = ["uninstall", "--root", root.path().to_str().unwrap()];
+    let blind = without(&verb, None);
+    assert!(blind.status == 1 && blind.err.contains("set HOME"), "{blind:?}");
+    assert!(!blind.out.contains("nothing of ours"), "{blind:?}");
+    let somebody = root.path().join("somebody");
+    std::fs::create_dir(&somebody).unwrap();
+    // Only the administrator can try this.
+    if std::os::unix::fs::chown(&somebody, Some(4_242), None).is_ok() {
+        for verb in [&verb[..], &["install", "--user"]] {
+            let refused = without(verb, Some(&somebody));
+            assert_eq!(refused.status, 1, "{refused:?}");
+            assert!(refused.err.contains("as that user"), "{refused:?}");
+        }
+        assert_eq!(held_files(&somebody), 0);
+    }
 }
 
 /// Databases of a person who has used both browsers.

@@ -328,3 +328,31 @@ fn a_thousand_edits_by_two_writers_who_are_killed_lose_nothing() {
     let kept = place.ok(&["config", "versions"]).lines().count();
     assert_eq!(kept, 10);
 }
+
+#[test]
+fn a_file_of_2_9_is_written_anew_and_can_be_used() {
+    let daemon = Daemon::configured("");
+    let (old, new) = (daemon.home().join("old.conf"), daemon.home().join("new.conf"));
+    fs::write(&old, "Options\n{\n# as ever\n log-level = important\n lock-files = yes\n}\n")
+        .unwrap();
+    let (old, new) = (old.to_str().unwrap(), new.to_str().unwrap());
+    let shown = daemon.ok(&["config", "import", old]);
+    assert!(
+        shown.ends_with(
+            "[options]\n# as ever\nlog-level = \"info\"\n# 2.9: lock-files = yes\n\
+        # left out: one download is shared by all who ask for it\n"
+        ),
+        "{shown}"
+    );
+
+    let written = daemon.run(&["config", "import", old, "--output", new]);
+    assert_eq!(written.status, 0);
+    let said = written.err;
+    assert!(said.contains("old.conf:5: \"lock-files = yes\" is left out"), "{said}");
+    assert_eq!(fs::read_to_string(new).unwrap(), shown);
+    daemon.ok(&["config", "check", new]);
+
+    let again = daemon.run(&["config", "import", old, "--output", new]);
+    assert_eq!(again.status, 64);
+    assert!(again.err.contains("new.conf: is there already"), "{}", again.err);
+}

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::harness::frames::{
     CALM, CONTINUATION, DATA, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, PING, PROTOCOL,
-    RST_STREAM, SETTINGS, frame, hpack,
+    RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, hpack,
 };
 use crate::harness::http2::Http2;
 use crate::harness::{Answer, Gate, eventually, heavy};
@@ -77,6 +77,26 @@ fn resets_one_by_one_end_the_connection_too() {
     });
     assert!(gone, "5000 requests were taken back, and nobody minded");
     others_are_served(&stage);
+}
+
+#[test]
+fn resets_that_the_client_makes_us_send_end_the_connection_too() {
+    let stage = Stage::set("");
+    let (mut client, host) = (frames(&stage), stage.host());
+    let mut bytes = Vec::new();
+    for number in 0..1_000 {
+        let head = get(&host, &format!("/m/{number}"), &[]);
+        bytes.extend(frame(HEADERS, END_HEADERS | END_STREAM, 2 * number + 1, &head));
+        // A window that grows by nothing is a fault of its stream (RFC 9113 §6.9).
+        bytes.extend(frame(WINDOW_UPDATE, 0, 2 * number + 1, &0_u32.to_be_bytes()));
+    }
+    let _cut = client.send(&bytes);
+    while client.next().is_some() {}
+    stage.daemon.settle();
+    let asked = stage.site.origin.seen().len();
+    assert!(asked < 300, "{asked} requests reached the origin");
+    others_are_served(&stage);
+    eventually("nobody is connected", || stage.daemon.status()["connections"] == 0);
 }
 
 #[test]

@@ -136,6 +136,19 @@ fn interim_answers_pass() {
 }
 
 #[test]
+fn trailers_pass_and_are_kept() {
+    let (daemon, origin) = start();
+    let sum = Answer::html("sum").field("Trailer", "X-Sum").trailer("X-Sum", "3");
+    origin.origin.say("/sum", sum);
+    for mode in ["online", "offline"] {
+        daemon.ok(&[mode]);
+        let response = daemon.client().get_with(&origin.url("/sum"), "TE: trailers\r\n").whole();
+        assert_eq!(response.trailers.get("X-Sum"), Some("3"), "{mode}: {:?}", response.head);
+        daemon.settle();
+    }
+}
+
+#[test]
 fn an_answer_cut_short_is_never_kept_whole() {
     let (daemon, origin) = start();
     origin.origin.on("/short", |exchange| {

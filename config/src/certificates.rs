@@ -4,6 +4,7 @@ use crate::{
     source::{Given, Source},
     value::{Value, elements},
 };
+use std::fmt;
 use toml_edit::InlineTable;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -53,6 +54,20 @@ impl AllowedCertificate {
     #[must_use]
     pub fn sha256(&self) -> &[u8; SHA256] {
         &self.sha256
+    }
+}
+
+/// As the file writes it. A host may hold quotes and commas, as browsers read URLs.
+impl fmt::Display for AllowedCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = if self.port == HTTPS {
+            self.host.clone()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        };
+        write!(f, "{{ host = {}, sha256 = \"", toml_edit::Value::from(host))?;
+        self.sha256.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        f.write_str("\" }")
     }
 }
 
@@ -167,6 +182,18 @@ mod tests {
                 (read, _) => panic!("{host} {sha256}: {read:?}"),
             }
         }
+    }
+
+    #[test]
+    fn what_is_written_says_the_same_and_nothing_more() {
+        let injected = format!("a\",sha256=\"{HEX}\"}},{{host=\"bank.example");
+        for host in ["old.example", "old.example:8443", "[::1]:1", "a\"b'c\\.example", &injected] {
+            let Ok(allowed) = AllowedCertificate::parse(host, HEX) else { continue };
+            let text = format!("[https]\nallowed-certificates = [{allowed}]\n");
+            let config = crate::Config::parse(&text, Path::new("c")).unwrap();
+            assert_eq!(config.https.allowed_certificates.as_slice(), [allowed], "{text}");
+        }
+        assert!(AllowedCertificate::parse(&injected, HEX).is_ok(), "such a host can be");
     }
 
     #[test]

@@ -47,9 +47,9 @@ const EXAMPLE_INTRODUCTION: &str = r#"# The configuration of wwwoffle: every opt
 #
 # An option with "rules" can differ from URL to URL. A rule stands after its section:
 #
-#     [[offline-options.for]]
+#     [[proxy.for]]
 #     url = ["*://*.example.org/*", "!*://news.example.org/*"]
-#     confirm-requests = true
+#     proxy = "proxy.example.org:3128"
 #
 # Written from config/src/schema.rs by `UPDATE=1 cargo test -p wwwoffle-config`.
 "#;
@@ -57,6 +57,10 @@ const EXAMPLE_INTRODUCTION: &str = r#"# The configuration of wwwoffle: every opt
 const FORMER_INTRODUCTION: &str = r#"# From WWWOFFLE 2.9
 
 <!-- Written from config/src/former.rs by `UPDATE=1 cargo test -p wwwoffle-config`. -->
+
+`wwwoffle config import OLD.conf --output wwwoffle.conf` writes an old file anew, with its comments and with the
+files of sections that it names. It tells each line that has no counterpart, with the reason, and leaves it in the
+new file as a comment. Passwords do not come along: `wwwoffle passwd` makes new ones.
 
 The configuration is TOML now. Sections have the names they had, in small letters with dashes, and so have most
 options. What differs in general:

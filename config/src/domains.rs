@@ -6,7 +6,7 @@ use wwwoffle_url::canonicalise_host;
 
 use crate::{
     source::{Given, Source},
-    value::{Value, elements},
+    value::{STRINGS, Value, elements},
 };
 
 /// Some domains. Without any, nothing is limited to them.
@@ -34,6 +34,10 @@ impl Value for Domains {
     const MEANING: &'static str =
         "An array of domains; each stands for itself and all names below it.";
     const EXPECTED: &'static str = "an array of domains, such as [\"example.org\"]";
+
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         elements(given, source, Self::EXPECTED, |one, source| {

@@ -29,12 +29,16 @@ mod given;
 mod layout;
 mod overview;
 mod rule;
+mod secret;
+mod typed;
 
 use crate::{nearest::nearest, schema::SECTIONS};
 use std::ops::Range;
 
 use self::entry::Target;
-pub use self::overview::{OptionState, Overview, RuleState, is_secret, overview, without_secrets};
+pub use self::overview::{OptionState, Overview, RuleState, overview};
+pub use self::secret::without_secrets;
+pub use self::typed::{elements, quoted, unquoted};
 
 /// One change of a configuration.
 ///
@@ -212,21 +216,7 @@ fn or_rather(nearest: Option<&'static str>) -> String {
 ///
 /// [`EditError`], and nothing has changed.
 pub fn apply(text: &str, edit: &Edit) -> Result<Edited, EditError> {
-    let edited = carry_out(text, edit);
-    if !overview::is_of_secret(edit) {
-        return edited;
-    }
-    match edited {
-        Ok(edited) => Ok(Edited {
-            was: edited.was.map(|_| overview::HIDDEN.to_owned()),
-            now: edited.now.map(|_| overview::HIDDEN.to_owned()),
-            ..edited
-        }),
-        Err(EditError::NoItem { option, item, .. }) => {
-            Err(EditError::NoItem { option, item, found: overview::HIDDEN.to_owned() })
-        }
-        Err(error) => Err(error),
-    }
+    secret::hide(edit, carry_out(text, edit))
 }
 
 fn carry_out(text: &str, edit: &Edit) -> Result<Edited, EditError> {

@@ -106,6 +106,13 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// What is wrong, without the place.
+    pub(crate) fn message(&self) -> String {
+        self.kind.to_string()
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.file.display())?;

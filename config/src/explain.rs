@@ -90,6 +90,16 @@ impl Config {
         set.collect()
     }
 
+    /// The value of an option as it is set, outside of rules, shortened to a line, and where that is;
+    /// `None` when it has its default, or is no option.
+    #[must_use]
+    pub fn setting_of(&self, section: &str, key: &str) -> Option<(&str, &Place)> {
+        let known = SECTIONS.iter().find(|known| known.name == section)?;
+        let key = known.options.iter().find(|option| option.key == key)?.key;
+        let origin = self.origins.of(known.name, key)?;
+        Some((&*origin.shown, &origin.place))
+    }
+
     /// Where an option is set, outside of rules; `None` when it has its default, or is no option.
     #[must_use]
     pub fn origin_of(&self, section: &str, key: &str) -> Option<&Place> {

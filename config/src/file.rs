@@ -1,10 +1,12 @@
 //! The only code of this crate that touches files: reads them here, and replaces the configuration
-//! in `kept`.
+//! in `kept` and `versions`.
 
 mod kept;
+mod versions;
 mod watch;
 
-pub use kept::{ChangeError, Changed, ConfigFile, ConfigText, NotAStamp, Stamp, VERSIONS, Version};
+pub use kept::{ChangeError, Changed, ConfigFile, ConfigText, NotAStamp, Stamp};
+pub use versions::{VERSIONS, Version};
 pub use watch::{Loaded, Watch, load};
 
 use crate::{
@@ -14,7 +16,8 @@ use crate::{
 };
 use std::{
     fmt, fs,
-    io::{self, Read},
+    io::{self, Read, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -71,13 +74,47 @@ pub(crate) fn read_included(file: &Path) -> Result<String, FileError> {
     read(file, MAX_CONFIG)
 }
 
-/// Why a file gave no text.
+/// Reads a configuration of 2.9.
+pub(crate) fn read_classic(file: &Path) -> Result<String, FileError> {
+    read_bytes(file, MAX_CONFIG).map(from_either)
+}
+
+/// Reads a section of 2.9 that is in a file of its own.
+pub(crate) fn read_classic_list(file: &Path) -> Result<String, FileError> {
+    read_bytes(file, MAX_LIST).map(from_either)
+}
+
+/// Files of 2.9's time are often in Latin-1, of which each byte is a character.
+fn from_either(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect())
+}
+
+/// Writes a file that is not there yet, for its owner alone.
+#[expect(clippy::disallowed_methods, reason = "this is the one file that makes any")]
+pub(crate) fn write_new(file: &Path, text: &str) -> Result<(), FileError> {
+    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let mut made = made.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => FileError::Exists,
+        _ => FileError::Unwritable(error),
+    })?;
+    let written = made.write_all(text.as_bytes()).and_then(|()| made.sync_all());
+    written.map_err(|error| {
+        // A part of a configuration is none.
+        let _removed = fs::remove_file(file);
+        FileError::Unwritable(error)
+    })
+}
+
+/// Why a file gave no text, or took none.
 #[derive(Debug)]
 pub(crate) enum FileError {
     Io(io::Error),
     NotRegular,
     TooLarge { limit: u64 },
     NotText { line: usize },
+    Exists,
+    Unwritable(io::Error),
 }
 
 impl FileError {
@@ -95,13 +132,15 @@ impl fmt::Display for FileError {
             Self::Io(error) => write!(f, "cannot be read: {error}"),
             Self::NotRegular => write!(f, "not a regular file"),
             Self::TooLarge { limit } => write!(f, "larger than {limit} bytes, the most allowed"),
+            Self::Exists => write!(f, "is there already"),
+            Self::Unwritable(error) => write!(f, "cannot be written: {error}"),
             Self::NotText { line } => write!(f, "not UTF-8, first in line {line}"),
         }
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one file that opens any")]
-fn read(file: &Path, limit: u64) -> Result<String, FileError> {
+fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     watch::note(file);
     // Asked before opening, because opening a named pipe waits for someone to write to it.
     if !fs::metadata(file).map_err(FileError::Io)?.is_file() {
@@ -114,7 +153,11 @@ fn read(file: &Path, limit: u64) -> Result<String, FileError> {
     if u64::try_from(length).is_ok_and(|length| length > limit) {
         return Err(FileError::TooLarge { limit });
     }
-    String::from_utf8(bytes).map_err(|error| {
+    Ok(bytes)
+}
+
+fn read(file: &Path, limit: u64) -> Result<String, FileError> {
+    String::from_utf8(read_bytes(file, limit)?).map_err(|error| {
         let valid = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
         FileError::NotText { line: 1 + valid.filter(|byte| **byte == b'\n').count() }
     })

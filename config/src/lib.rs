@@ -38,6 +38,7 @@
 mod access;
 mod certificates;
 mod changes;
+mod classic;
 pub mod describe;
 mod domains;
 pub mod edit;
@@ -72,6 +73,7 @@ mod wildcard;
 pub use access::{ClientHosts, Names, NobodySaid};
 pub use certificates::{AllowedCertificate, AllowedCertificates};
 pub use changes::{OptionChange, changes};
+pub use classic::{Imported, LeftOut};
 pub use domains::Domains;
 pub use edit::EditError;
 pub use error::{Fault, Faults};

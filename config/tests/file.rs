@@ -7,7 +7,7 @@
 
 use std::{
     fs,
-    os::unix::fs::{PermissionsExt, symlink},
+    os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink},
     path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -56,7 +56,7 @@ fn an_edit_is_written_and_undone_and_done_again() {
 #[test]
 fn what_changes_nothing_writes_nothing() {
     let (_root, path, file) = file("[options]\nlog-level = \"info\"\n");
-    let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+    let inode = |path: &Path| fs::metadata(path).unwrap().ino();
     let before = inode(&path);
     assert!(!file.edit(&set("log-level", "info"), None, now()).unwrap().is_new);
     assert_eq!(inode(&path), before);
@@ -124,6 +124,46 @@ fn rights_stay_and_a_link_stays_a_link() {
     let kept = root.path().join("w.conf.versions");
     assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o700);
     assert_eq!(file.versions().unwrap().len(), 1);
+}
+
+#[test]
+fn a_directory_of_versions_that_somebody_laid_out_is_not_used() {
+    let (root, path, file) = file("[options]\n");
+    let (kept, elsewhere) = (root.path().join("w.conf.versions"), root.path().join("elsewhere"));
+    fs::create_dir(&elsewhere).unwrap();
+    symlink("elsewhere", &kept).unwrap();
+    let error = file.edit(&set("dns-timeout", "5s"), None, now()).unwrap_err();
+    assert!(matches!(error, ChangeError::Disk { what: "used", .. }), "{error:?}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "[options]\n");
+    fs::remove_file(&kept).unwrap();
+    fs::create_dir(&kept).unwrap();
+    fs::set_permissions(&kept, fs::Permissions::from_mode(0o777)).unwrap();
+    if chown(&kept, Some(4_242), None).is_ok() {
+        let error = file.edit(&set("dns-timeout", "5s"), None, now()).unwrap_err();
+        assert!(matches!(error, ChangeError::Disk { what: "used", .. }), "{error:?}");
+        chown(&kept, Some(0), None).unwrap();
+    }
+    file.edit(&set("dns-timeout", "5s"), None, now()).unwrap();
+    assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn what_the_administrator_edits_stays_its_owners() {
+    let (root, path, file) = file("[options]\n");
+    // Only the administrator can give a directory to somebody else.
+    if [root.path(), &path].iter().any(|path| chown(path, Some(4_242), Some(4_243)).is_err()) {
+        return;
+    }
+    for value in ["5s", "6s"] {
+        file.edit(&set("dns-timeout", value), None, now()).unwrap();
+    }
+    let kept = root.path().join("w.conf.versions");
+    let all = fs::read_dir(&kept).unwrap().map(|file| file.unwrap().path());
+    for path in [path, kept].into_iter().chain(all) {
+        let about = fs::metadata(&path).unwrap();
+        assert_eq!((about.uid(), about.gid()), (4_242, 4_243), "{}", path.display());
+    }
 }
 
 #[test]

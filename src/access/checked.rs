@@ -36,11 +36,14 @@ impl Keys {
         Ok(Self(secret))
     }
 
-    pub(super) fn key(&self, hash: &PasswordHash, password: &[u8]) -> Key {
+    /// The key of a password for `hash`, and for who shall be told from its owner by `whom`.
+    pub(super) fn key(&self, hash: &PasswordHash, whom: &[u8], password: &[u8]) -> Key {
         let mut mac = Hmac::<Sha256>::new(&self.0.into());
-        // A hash has no zero byte: no two pairs are the same bytes.
+        // A hash has no zero byte, and lengths tell the rest apart: no two are the same bytes.
         mac.update(hash.as_str().as_bytes());
         mac.update(&[0]);
+        mac.update(&u64::try_from(whom.len()).unwrap_or(u64::MAX).to_be_bytes());
+        mac.update(whom);
         mac.update(password);
         Key(mac.finalize().into_bytes().into())
     }
@@ -97,11 +100,13 @@ mod tests {
         let (one, other) = (Keys::new().unwrap(), Keys::new().unwrap());
         let (hash, again) =
             (PasswordHash::make("secret").unwrap(), PasswordHash::make("secret").unwrap());
-        let key = one.key(&hash, b"secret");
-        assert_eq!(one.key(&hash, b"secret"), key);
-        assert_ne!(one.key(&hash, b"Secret"), key);
-        assert_ne!(one.key(&again, b"secret"), key);
-        assert_ne!(other.key(&hash, b"secret"), key);
+        let key = one.key(&hash, b"", b"secret");
+        assert_eq!(one.key(&hash, b"", b"secret"), key);
+        assert_ne!(one.key(&hash, b"", b"Secret"), key);
+        assert_ne!(one.key(&again, b"", b"secret"), key);
+        assert_ne!(other.key(&hash, b"", b"secret"), key);
+        assert_ne!(one.key(&hash, b"s", b"ecret"), key);
+        assert_ne!(one.key(&hash, b"se", b"cret"), one.key(&hash, b"s", b"ecret"));
         assert_eq!(format!("{one:?}"), "Keys(…)");
     }
 

@@ -72,6 +72,12 @@ impl Tries {
         }
     }
 
+    /// Whether nobody has guessed.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn make_room(&mut self, now: Instant) {
         self.0.retain(|_, guesses| now.saturating_duration_since(guesses.last) <= FORGET_AFTER);
         while self.0.len() >= MAX_CLIENTS {

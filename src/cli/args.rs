@@ -167,6 +167,15 @@ pub(crate) enum ConfigVerb {
         #[arg(value_name = "URL")]
         url: String,
     },
+    /// Write a configuration of WWWOFFLE 2.9 anew; what has no counterpart is told, and kept as a comment.
+    Import {
+        /// Where to write it: a file that is not there yet. Without it, to standard output.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// The old file; the files that its sections name are looked for beside it.
+        #[arg(value_name = "OLD.conf")]
+        file: PathBuf,
+    },
     /// Give an option a value.
     Set {
         /// Which option, such as options.log-level.

@@ -10,6 +10,7 @@ pub mod environment;
 mod explain;
 mod failure;
 mod files;
+mod import;
 mod info;
 mod list;
 mod passwd;

@@ -18,7 +18,7 @@ use super::{
     control::{Control, misunderstood},
     explain,
     failure::Failure,
-    files, info, list, passwd,
+    files, import, info, list, passwd,
     progress::Progress,
     settings::Settings,
     url,
@@ -61,6 +61,9 @@ pub(crate) fn run(
         Verb::Rm { urls } => remove(&settings.control()?, urls, terminal),
         Verb::Config { verb: ConfigVerb::Explain { url } } => {
             explain::run(&url, settings, terminal)
+        }
+        Verb::Config { verb: ConfigVerb::Import { output, file } } => {
+            import::run(&file, output.as_deref(), terminal)
         }
         Verb::Config { verb } => config::run(verb, settings, terminal),
         Verb::Ca { verb } => authority::run(verb, settings, terminal),

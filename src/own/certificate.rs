@@ -85,11 +85,11 @@ pub(super) async fn allow(caller: &Caller, form: &Form) -> Result<String, NotAll
         ));
     };
     let site = origin.to_string();
+    let allowed = AllowedCertificate::parse(&site, &sha256).map_err(NotAllowed::Unseen)?;
     let edit = Edit::Add {
         section: "https".to_owned(),
         key: "allowed-certificates".to_owned(),
-        // A canonical host has no quotes.
-        item: format!("{{ host = \"{site}\", sha256 = \"{sha256}\" }}"),
+        item: allowed.to_string(),
         before: None,
     };
     let config = daemon.config();

@@ -21,6 +21,7 @@ use super::caller::Caller;
 use super::forms::Act;
 use crate::access::Candidate;
 use crate::access::basic::Login;
+use crate::pages::authority;
 use crate::pages::message::Denied;
 use crate::proxy::admit::{candidate, denied};
 
@@ -62,6 +63,8 @@ fn sets_up(path: &str) -> bool {
         "/wpad.dat",
         "/ca.pem",
         "/ca.crt",
+        // A browser sends no password with what a page loads from another origin.
+        authority::TEST,
         "/style.css",
         "/robots.txt",
         "/favicon.ico",
@@ -124,6 +127,8 @@ mod tests {
             ("GET /proxy.pac", false, [Nothing; 4]),
             ("GET /wpad.dat", false, [Nothing; 4]),
             ("GET /ca.pem", true, [Nothing; 4]),
+            ("GET /ca/trusted.css", false, [Nothing; 4]),
+            ("GET /ca", false, button),
             ("POST /proxy.pac", false, changing),
             ("GET /", false, button),
             ("HEAD /queue/", false, button),

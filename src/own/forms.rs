@@ -157,7 +157,7 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
 }
 
 /// Lets a form pass that comes from a local page, which alone has the general token.
-fn from_our_page(caller: &Caller, form: &Form) -> Result<(), Refusal> {
+pub(super) fn from_our_page(caller: &Caller, form: &Form) -> Result<(), Refusal> {
     let token = caller.worth(Purpose::General, form.value("token"));
     caller.check(false, Scope::General, token)
 }

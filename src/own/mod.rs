@@ -3,7 +3,8 @@
 //! ```text
 //! over_tcp ─── entry ── guard ── /api/… ── api ── stream, entries
 //!                            ├──── GET ───── pages
-//!                            └──── POST ──── forms
+//!                            ├──── POST ──── forms
+//!                            └──── /configuration/… ── configuration
 //! over_socket ──────────────────── /api/… ── api
 //! ```
 //!
@@ -14,6 +15,7 @@
 mod api;
 mod caller;
 mod certificate;
+mod configuration;
 mod entry;
 mod forms;
 mod info;
@@ -74,6 +76,11 @@ pub async fn over_tcp(
     }
     if let Err(refusal) = caller.check_host() {
         return caller.message(&Message::Forbidden(refusal));
+    }
+    if let Some(place) = configuration::Where::at(url.path()) {
+        let method = request.method().clone();
+        let answer = configuration::answer(&caller, place, url.arguments(), request).await;
+        return answer.unwrap_or_else(|| not_with(&caller, &method, place.allowed()));
     }
     let method = request.method();
     match (Local::at(url.path()), Act::at(url.path())) {

@@ -57,6 +57,11 @@ impl Form {
         Ok(Self { fields })
     }
 
+    /// The fields, in order.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The value of the first field called `name`.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {

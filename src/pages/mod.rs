@@ -13,6 +13,7 @@
 pub mod authority;
 pub mod certificates;
 pub mod code;
+pub mod configuration;
 pub mod confirm;
 pub mod form;
 pub mod guard;

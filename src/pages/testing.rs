@@ -62,7 +62,8 @@ const VOID: &[&str] = &["meta", "link", "input", "br"];
 const KNOWN: &[&str] = &[
     "html", "head", "title", "style", "body", "header", "nav", "span", "b", "a", "bdi", "main",
     "h1", "h2", "p", "ul", "ol", "li", "dl", "dt", "dd", "form", "button", "section", "div",
-    "time", "code", "progress", "footer", "svg", "path",
+    "time", "code", "progress", "footer", "label", "select", "option", "textarea", "fieldset",
+    "legend", "svg", "path",
 ];
 /// Attributes our pages use, likewise.
 const ATTRIBUTES: &[&str] = &[
@@ -83,7 +84,15 @@ const ATTRIBUTES: &[&str] = &[
     "datetime",
     "max",
     "id",
+    "for",
     "role",
+    "rows",
+    "placeholder",
+    "selected",
+    "checked",
+    "autocomplete",
+    "spellcheck",
+    "inputmode",
     "viewBox",
     "fill",
     "d",

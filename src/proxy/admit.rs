@@ -38,10 +38,11 @@ fn is_inside(visitor: &Visitor) -> bool {
     matches!(visitor.door, Door::Site(_))
 }
 
-/// Whether whoever opened the connection with CONNECT is a user, if there are any.
+/// Whether whoever opened the connection with CONNECT is still a user, if there are any, with the
+/// password that was given then.
 fn is_let_in(users: &Users, visitor: &Visitor) -> bool {
     users.is_empty()
-        || visitor.user.as_ref().is_some_and(|name| users.named(name.as_bytes()).is_some())
+        || visitor.user.as_ref().is_some_and(|user| users.named(user.name.as_bytes()) == Some(user))
 }
 
 /// The answer to a connection that is not served any more.
@@ -66,7 +67,7 @@ pub(super) async fn as_user(
     let candidates: Vec<_> = candidate(&config, login).into_iter().collect();
     match daemon.access.logins.check(visitor.peer.ip(), &login.password, &candidates).await {
         Ok(_) => {
-            visitor.user = users.named(&login.user).map(|user| user.name.clone());
+            visitor.user = users.named(&login.user).cloned();
             Ok(())
         }
         Err(refused) => Err(denied(refused, Denied::ProxyLogin)),
@@ -78,7 +79,10 @@ pub(super) async fn as_user(
 pub(crate) fn candidate(config: &Config, login: &Login) -> Option<Candidate> {
     let users = &config.allowed_users.users;
     let known = users.named(&login.user).map(|user| Candidate::Hash(user.hash.clone()));
-    let any = || users.as_slice().first().map(|user| Candidate::StandIn(user.hash.clone()));
+    let any = || {
+        let first = users.as_slice().first()?;
+        Some(Candidate::StandIn(first.hash.clone(), login.user.clone()))
+    };
     known.or_else(any)
 }
 

@@ -18,6 +18,7 @@ pub(super) fn receive<B: hyper::body::Body>(request: &mut Request<B>) {
         return;
     }
     join_cookies(request.headers_mut());
+    say_length_once(request.headers_mut());
     let fields = request.headers();
     let is_framed = fields.contains_key(CONTENT_LENGTH) || fields.contains_key(TRANSFER_ENCODING);
     if !is_framed && !request.body().is_end_stream() {
@@ -37,6 +38,15 @@ fn join_cookies(fields: &mut HeaderMap) {
         whole.set_sensitive(true);
         fields.insert(COOKIE, whole);
     }
+}
+
+/// Writes the length of a body once, and as a number. HTTP/2 takes the same one twice, with noughts
+/// before it, or empty for none, as long as the body has it; HTTP/1.1 ends a request by it, and two
+/// readers that make different things of it do not agree where the next request begins.
+fn say_length_once(fields: &mut HeaderMap) {
+    let Some(said) = fields.get(CONTENT_LENGTH) else { return };
+    let length = said.to_str().ok().and_then(|said| said.parse::<u64>().ok()).unwrap_or_default();
+    fields.insert(CONTENT_LENGTH, length.into());
 }
 
 /// Makes an answer one that HTTP/2 may send: no fields of one connection (RFC 9113 §8.2.2), and no

@@ -94,9 +94,18 @@ impl Client {
     /// Passes an interim answer on, less what was meant for our hop.
     fn tell(&self, (status, mut fields): Interim) {
         strip_one_hop(&mut fields);
+        if self.is_inside() {
+            fields.remove(ALT_SVC);
+        }
         if let Some(interims) = &self.interims {
             interims.send(status, &fields);
         }
+    }
+
+    /// Whether its connection is answered in the place of a site. Then the browser must not go round
+    /// the proxy over QUIC, nor by another host (RFC 7838).
+    fn is_inside(&self) -> bool {
+        matches!(self.visitor.door, Door::Site(_))
     }
 }
 
@@ -107,7 +116,7 @@ pub async fn handle(
     client: Client,
     mut request: Request<Incoming>,
 ) -> Response<Body> {
-    let inside = matches!(client.visitor.door, Door::Site(_));
+    let is_inside = client.is_inside();
     let (version, method) = (request.version(), request.method().clone());
     let switch = Switch::asked(&request);
     http2::receive(&mut request);
@@ -123,8 +132,7 @@ pub async fn handle(
     } else {
         switch.close_unless_granted(&mut response);
     }
-    if inside {
-        // The browser must not go round the proxy over QUIC, nor by another host (RFC 7838).
+    if is_inside {
         response.headers_mut().remove(ALT_SVC);
     }
     response

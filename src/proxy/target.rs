@@ -112,7 +112,10 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
     let is_whole = request.uri.authority().is_some();
     let (text, spelled) = match (request.uri.scheme(), request.uri.authority(), host) {
         // HTTP/2 has no target without host and scheme, not even this one (RFC 9113 §8.3.1).
-        _ if request.uri.path() == "*" => return Ok(Target::Everything),
+        _ if request.uri.path() == "*" && request.method == Method::OPTIONS => {
+            return Ok(Target::Everything);
+        }
+        _ if request.uri.path() == "*" => return Err(form(&request.uri)),
         (Some(scheme), Some(authority), _) => {
             // Fragments never come this far, and the rest is the client's own spelling.
             let path = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
@@ -304,6 +307,7 @@ mod tests {
                 "! the request target \"http://h.example:443/\" is neither a path nor a URL",
             ),
             ("OPTIONS *", &["localhost:8080"], "everything"),
+            ("GET *", &["h"], "! the request target \"*\" is neither a path nor a URL"),
             ("GET /x", &[], "! the request has no Host field"),
             ("GET http://h.example/", &[], "! the request has no Host field"),
             ("GET /x", &["a", "b"], "! the request has more than one Host field"),

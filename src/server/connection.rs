@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_rustls::server::TlsStream;
 use tracing::{Instrument, debug, debug_span};
+use wwwoffle_config::User;
 
 use super::client_io::ClientIo;
 use super::places::Place;
@@ -27,7 +28,7 @@ use crate::tls::leaf::HTTP_2;
 const MAX_REQUEST_HEAD: usize = 1024 * 1024 + 64 * 1024;
 
 /// The most fields a request may have.
-const MAX_REQUEST_FIELDS: usize = 256;
+pub(super) const MAX_REQUEST_FIELDS: usize = 256;
 
 /// Whose connection it is, and what it is for.
 #[derive(Clone, Debug)]
@@ -37,8 +38,8 @@ pub struct Visitor {
     /// The address of ours that it was opened to.
     pub ours: IpAddr,
     /// Who uses it, once a password has told: for a connection that was opened with CONNECT, whoever
-    /// opened it.
-    pub user: Option<Arc<str>>,
+    /// opened it, with the password of that time.
+    pub user: Option<User>,
     /// The way it came in.
     pub door: Door,
     /// Whether it came to our port through a connection that was opened here with CONNECT.

@@ -22,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::debug;
 
 use super::client_io::ClientIo;
-use super::connection::Visitor;
+use super::connection::{MAX_REQUEST_FIELDS, Visitor};
 use super::places::Place;
 use super::streams::{Asked, Paced, Streams, hold};
 use crate::daemon::Daemon;
@@ -115,6 +115,11 @@ async fn answer(
     asked: Asked,
     request: Request<Incoming>,
 ) -> Result<Response<Paced>, Infallible> {
+    if request.headers().len() > MAX_REQUEST_FIELDS {
+        asked.answered();
+        let refused = reply::plain(431, "the request has more fields than are taken");
+        return Ok(refused.map(|body| Paced::new(body, visitor)));
+    }
     let patience = daemon.config().options.head_timeout;
     let (visitor, response) = match daemon.places.take(&request, patience).await {
         Some(place) => {

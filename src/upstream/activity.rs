@@ -11,6 +11,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
+use super::trailers::cleaned;
 use super::{BoxError, Failure};
 
 /// How many interim answers are taken before the final one.
@@ -108,7 +109,7 @@ impl Body for Watched {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let frame = ready!(Pin::new(&mut self.incoming).poll_frame(cx));
         self.activity.touch();
-        Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)))
+        Poll::Ready(frame.map(|frame| frame.map(cleaned).map_err(BoxError::from)))
     }
 
     fn is_end_stream(&self) -> bool {

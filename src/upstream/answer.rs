@@ -15,6 +15,7 @@ use super::h1::Link;
 use super::multiplexed::Slot;
 use super::pool::Permit;
 use super::streamed::Frames;
+use super::trailers::cleaned;
 use super::{Failure, Origin, Upstream};
 
 /// A final answer: status and fields as the origin sent them, and the body to come.
@@ -135,6 +136,7 @@ impl Body for AnswerBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         if let Poll::Ready(frame) = self.source.poll_frame(cx) {
             self.waiting = false;
+            let frame = frame.map(|frame| frame.map(cleaned));
             match &frame {
                 Some(Err(_)) => self.source.give_up(),
                 // Whoever has the last frame need not ask whether there is one more.

@@ -15,7 +15,7 @@ use super::{Failure, Interim, Origin, Outbound, RequestBody};
 
 /// The fields that HTTP/2 has no use for and forbids (RFC 9113 §8.2.2), apart from `TE`; `Host` is
 /// the pseudo-field `:authority` there (§8.3.1).
-const ONLY_HTTP1: [HeaderName; 7] = [
+pub(super) const ONLY_HTTP1: [HeaderName; 7] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),

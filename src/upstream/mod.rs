@@ -25,11 +25,13 @@ mod overheard;
 mod pool;
 mod refused;
 mod registry;
+mod seats;
 mod secured;
 mod step;
 mod streamed;
 mod tls;
 mod tls_error;
+mod trailers;
 mod verify;
 mod via;
 
@@ -296,6 +298,8 @@ pub fn timer() -> TokioTimer {
 mod scene;
 #[cfg(test)]
 mod tests_http2;
+#[cfg(test)]
+mod tests_http2_connections;
 
 #[cfg(test)]
 mod tests {

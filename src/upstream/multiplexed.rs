@@ -1,8 +1,9 @@
 //! One connection that speaks HTTP/2: many exchanges at once (RFC 9113).
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -11,14 +12,13 @@ use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
 use h2::{Ping, PingPong, Reason};
 use hyper::body::Body;
 use hyper::{Response, StatusCode};
-use rustls::AlertDescription;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 use super::message::{Listener, Message};
-use super::overheard::Overheard;
+use super::overheard::{Heard, Overheard};
+use super::seats::{Seat, Seats};
 use super::streamed::{Frames, Sending, send};
 use super::tls_error::TlsFault;
 use super::{Dialer, Failure, Limits, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, Origin, Secured, answer};
@@ -54,7 +54,7 @@ const MAX_STREAM_FAULTS: usize = 128;
 /// How often a connection in use is tried, so that a dead line is noticed by what waits for it.
 const PING_EVERY: Duration = Duration::from_secs(10);
 
-/// How long an origin may take to answer that.
+/// How long an origin may say nothing when it was tried.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
 
 /// A connection that any number of requests share. It is closed when nobody holds it and the last
@@ -70,14 +70,13 @@ struct State {
     origin: Origin,
     peer: SocketAddr,
     secured: Arc<Secured>,
-    slots: Arc<Semaphore>,
+    seats: Arc<Seats>,
     idle_since: Mutex<Instant>,
     answered: AtomicBool,
     ended: AtomicBool,
     /// Whether it ended because the origin answered no ping.
     silent: AtomicBool,
-    /// The TLS alert it ended with, if it did.
-    alert: Arc<OnceLock<AlertDescription>>,
+    heard: Arc<Heard>,
 }
 
 /// Why an exchange gave no answer.
@@ -96,7 +95,8 @@ pub(super) enum Refusal {
 pub(super) struct Slot {
     state: Arc<State>,
     sending: Option<Sending>,
-    _permit: OwnedSemaphorePermit,
+    /// Whatever is left of the request's body has it too.
+    _seat: Arc<Seat>,
 }
 
 impl Slot {
@@ -131,19 +131,19 @@ impl Shared {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let alert = Arc::new(OnceLock::new());
+        let heard = Arc::<Heard>::default();
         let state = Arc::new(State {
             origin,
             peer,
             secured,
-            slots: Arc::new(Semaphore::new(MAX_STREAMS)),
+            seats: Arc::default(),
             idle_since: Mutex::new(Instant::now()),
             answered: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             silent: AtomicBool::new(false),
-            alert: Arc::clone(&alert),
+            heard: Arc::clone(&heard),
         });
-        let stream = Overheard::new(stream, alert);
+        let stream = Overheard::new(stream, heard);
         let (sender, connection) =
             builder().handshake::<_, Bytes>(stream).await.map_err(|error| state.failure(error))?;
         let watched = Arc::clone(&state);
@@ -159,7 +159,7 @@ impl Shared {
 
     /// For how long nobody has used it; `None` while somebody does.
     pub(super) fn idle_for(&self) -> Option<Duration> {
-        if self.state.slots.available_permits() < MAX_STREAMS {
+        if self.state.seats.taken() > 0 {
             return None;
         }
         Some(self.state.idle_since.lock().unwrap_or_else(PoisonError::into_inner).elapsed())
@@ -172,8 +172,8 @@ impl Shared {
 
     /// Why it takes no exchange.
     pub(super) fn why_unsent(&self) -> Failure {
-        match self.state.alert.get() {
-            Some(alert) => Failure::Alert(TlsFault::Alert(*alert)),
+        match self.state.heard.alert() {
+            Some(alert) => Failure::Alert(TlsFault::Alert(alert)),
             None => Failure::ClosedAtOnce,
         }
     }
@@ -193,6 +193,15 @@ impl Shared {
         &self.state.secured
     }
 
+    /// How many exchanges it carries at once: as many as the origin takes now, if we do.
+    fn most_at_once(&self) -> usize {
+        if self.state.ended.load(Ordering::Acquire) {
+            // Nobody has to wait for what is no more.
+            return usize::MAX;
+        }
+        self.sender.current_max_send_streams().min(MAX_STREAMS)
+    }
+
     /// Sends a request to `origin` and waits for the head of its answer. Dropping the future
     /// abandons the exchange, and leaves the connection to the others.
     pub(super) async fn exchange(
@@ -203,11 +212,12 @@ impl Shared {
         tasks: &Tasks,
         limits: &Limits,
     ) -> Result<(Response<Frames>, Slot), Refusal> {
-        let busy = || Refusal::Failed(Failure::Busy { authority: origin.to_string() });
-        let permit = timeout(limits.head_timeout, Arc::clone(&self.state.slots).acquire_owned());
-        let permit = permit.await.ok().and_then(Result::ok).ok_or_else(busy)?;
-        // The wait may have been long, and a connection of before is a socket outward too.
-        dialer.allow(origin).map_err(Refusal::Failed)?;
+        // The wait may be long, and a connection of before is a socket outward too.
+        let free = timeout(limits.head_timeout, self.state.seats.take(|| self.most_at_once()));
+        let seat = dialer.while_allowed(origin, async {
+            free.await.map_err(|_| Failure::Busy { authority: origin.to_string() })
+        });
+        let seat = Arc::new(seat.await.map_err(Refusal::Failed)?);
         let mut sender = self.sender.clone().ready().await.map_err(|_| Refusal::Unsent)?;
         let (head, body) = message.for_http2(origin).map_err(Refusal::Failed)?;
         let (answer, stream) = match sender.send_request(head, body.is_end_stream()) {
@@ -217,24 +227,17 @@ impl Shared {
                 return Err(self.state.refusal(error));
             }
         };
-        // The origin says how many exchanges it takes at once: the request may have to wait for
-        // another one's end.
-        let opened = dialer.while_allowed(origin, async {
-            match timeout(limits.head_timeout, sender.ready()).await {
-                Ok(Ok(_)) => Ok(true),
-                Ok(Err(_)) => Ok(false),
-                Err(_) => Err(Failure::Busy { authority: origin.to_string() }),
-            }
-        });
-        if !opened.await.map_err(Refusal::Failed)? {
-            message.take_back(body);
-            return Err(Refusal::Unsent);
-        }
-        let mut slot = Slot { state: Arc::clone(&self.state), sending: None, _permit: permit };
+        // From here on it counts as sent, unless the origin says that it has not looked at it.
+        let mut slot =
+            Slot { state: Arc::clone(&self.state), sending: None, _seat: Arc::clone(&seat) };
         if !body.is_end_stream() {
             let (sending, wanted) = Sending::new();
             let patience = limits.head_timeout.max(limits.socket_timeout);
-            tasks.spawn(send(body, stream, message.activity().clone(), patience, wanted));
+            let rest = send(body, stream, message.activity().clone(), patience, wanted);
+            tasks.spawn(async move {
+                rest.await;
+                drop(seat);
+            });
             slot.sending = Some(sending);
         }
         let answer = head_of(answer, message.listener());
@@ -322,19 +325,25 @@ impl State {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Resolves when the origin has left a ping without an answer.
+    /// Resolves when the origin has left a ping without an answer and said nothing else meanwhile: on
+    /// a slow line the answer is behind whatever was on its way already.
     async fn falls_silent(&self, pings: Option<PingPong>) {
         let Some(mut pings) = pings else { return std::future::pending().await };
         loop {
             sleep(PING_EVERY).await;
-            if self.slots.available_permits() == MAX_STREAMS {
+            if self.seats.taken() == 0 {
                 continue;
             }
-            match timeout(PONG_WITHIN, pings.ping(Ping::opaque())).await {
-                Ok(Ok(_)) => {}
-                // The connection tells why.
-                Ok(Err(_)) => return std::future::pending().await,
-                Err(_) => return,
+            let mut pong = pin!(pings.ping(Ping::opaque()));
+            loop {
+                let before = self.heard.reads();
+                match timeout(PONG_WITHIN, pong.as_mut()).await {
+                    Ok(Ok(_)) => break,
+                    // The connection tells why.
+                    Ok(Err(_)) => return std::future::pending().await,
+                    Err(_) if self.heard.reads() != before => {}
+                    Err(_) => return,
+                }
             }
         }
     }
@@ -354,8 +363,8 @@ impl State {
     }
 
     fn failure(&self, error: h2::Error) -> Failure {
-        if let Some(alert) = self.alert.get() {
-            return Failure::Alert(TlsFault::Alert(*alert));
+        if let Some(alert) = self.heard.alert() {
+            return Failure::Alert(TlsFault::Alert(alert));
         }
         if self.silent.load(Ordering::Acquire) {
             return Failure::Silent;

@@ -1,7 +1,9 @@
-//! A connection that remembers the TLS alert it ended with: HTTP/2 passes errors on as text.
+//! A connection that remembers the TLS alert it ended with, as HTTP/2 passes errors on as text, and
+//! whether anything has come on it, as an answer to a ping may be far behind.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
@@ -10,16 +12,35 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::tls_error::alert_in;
 
-/// A stream of bytes, and where its alert goes.
+/// What was heard on a connection.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    alert: OnceLock<AlertDescription>,
+    reads: AtomicUsize,
+}
+
+impl Heard {
+    /// The TLS alert it ended with, if it did.
+    pub(super) fn alert(&self) -> Option<AlertDescription> {
+        self.alert.get().copied()
+    }
+
+    /// How often something has come; never the same again once something has.
+    pub(super) fn reads(&self) -> usize {
+        self.reads.load(Ordering::Relaxed)
+    }
+}
+
+/// A stream of bytes, and where goes what is heard on it.
 #[derive(Debug)]
 pub(super) struct Overheard<S> {
     stream: S,
-    alert: Arc<OnceLock<AlertDescription>>,
+    heard: Arc<Heard>,
 }
 
 impl<S> Overheard<S> {
-    pub(super) fn new(stream: S, alert: Arc<OnceLock<AlertDescription>>) -> Self {
-        Self { stream, alert }
+    pub(super) fn new(stream: S, heard: Arc<Heard>) -> Self {
+        Self { stream, heard }
     }
 
     fn hear<T>(&self, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -27,7 +48,7 @@ impl<S> Overheard<S> {
             && let Some(alert) = alert_in(error)
         {
             // The first is the cause.
-            let _later = self.alert.set(alert);
+            let _later = self.heard.alert.set(alert);
         }
         done
     }
@@ -39,7 +60,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Overheard<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
         let done = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.heard.reads.fetch_add(1, Ordering::Relaxed);
+        }
         self.hear(done)
     }
 }

@@ -1,5 +1,6 @@
 //! For tests: an origin of HTTP/2 that writes its frames by script, and somebody who asks it.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,9 +10,10 @@ use http_body_util::BodyExt;
 use hyper::{Method, Request};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, WriteHalf, split};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::{Dialer, Failure, Limits, Origin, Outbound, Scheme, Secured, Tls, Upstream};
 use crate::mode::{Mode, ModeSwitch};
@@ -95,6 +97,8 @@ pub(super) struct There {
     connections: AtomicUsize,
     requests: AtomicUsize,
     protocols: Mutex<Vec<String>>,
+    /// The ways to the clients, by connection.
+    writers: tokio::sync::Mutex<HashMap<usize, WriteHalf<TlsStream<TcpStream>>>>,
     port: u16,
 }
 
@@ -112,9 +116,11 @@ impl There {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold").await?;
             return stream.flush().await;
         }
+        let (mut stream, writer) = split(stream);
+        self.writers.lock().await.insert(connection, writer);
         let mut preface = [0; 24];
         stream.read_exact(&mut preface).await?;
-        stream.write_all(&frame(SETTINGS, 0, 0, &[])).await?;
+        self.write(connection, &frame(SETTINGS, 0, 0, &[])).await?;
         loop {
             let mut head = [0; 9];
             stream.read_exact(&mut head).await?;
@@ -131,14 +137,20 @@ impl There {
                 }
                 _ => continue,
             };
-            let closes = bytes.ends_with(CLOSE);
-            let bytes = bytes.strip_suffix(CLOSE).unwrap_or(&bytes);
-            stream.write_all(bytes).await?;
-            stream.flush().await?;
-            if closes {
-                return stream.shutdown().await;
+            self.write(connection, bytes.strip_suffix(CLOSE).unwrap_or(&bytes)).await?;
+            if bytes.ends_with(CLOSE) {
+                let writer = self.writers.lock().await.remove(&connection);
+                return writer.expect("a connection").shutdown().await;
             }
         }
+    }
+
+    /// Writes on the how manyth connection.
+    async fn write(&self, connection: usize, bytes: &[u8]) -> std::io::Result<()> {
+        let mut writers = self.writers.lock().await;
+        let writer = writers.get_mut(&connection).expect("a connection");
+        writer.write_all(bytes).await?;
+        writer.flush().await
     }
 }
 
@@ -197,6 +209,7 @@ impl Scene {
             connections: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
             protocols: Mutex::default(),
+            writers: tokio::sync::Mutex::default(),
             port,
         });
         // The same at another address.
@@ -243,6 +256,18 @@ impl Scene {
         match self.ask(host, method).await {
             Ok((status, body)) => format!("{status} {body}"),
             Err(failure) => failure.chain(),
+        }
+    }
+
+    /// Has the origin write on the how manyth connection, without being asked.
+    pub(super) async fn say(&self, connection: usize, bytes: &[u8]) {
+        self.there.write(connection, bytes).await.unwrap();
+    }
+
+    /// Waits until so many requests have arrived.
+    pub(super) async fn until(&self, requests: usize) {
+        while self.requests() < requests {
+            tokio::task::yield_now().await;
         }
     }
 

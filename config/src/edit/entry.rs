@@ -66,6 +66,23 @@ impl<'a> Home<'a> {
         }
     }
 
+    /// Makes a change of an option such that the comments in what goes stay, on lines above it.
+    fn replaced(&self, text: &str, entry: &Entry<'_>, splice: &Splice, newline: &str) -> Splice {
+        // Before the option there may be others on the line, and one that began on a line above.
+        let first = match self {
+            Self::Inline(_, span) => span.start,
+            _ => entry.key.start,
+        };
+        let start = line_start(text, first);
+        let gone = text.get(splice.at.clone()).unwrap_or_default();
+        let kept = comment_lines(gone, indent(text, start), newline);
+        if kept.is_empty() {
+            return splice.clone();
+        }
+        let before = text.get(start..splice.at.start).unwrap_or_default();
+        Splice { at: start..splice.at.end, with: format!("{kept}{before}{}", splice.with) }
+    }
+
     fn entry(&self, key: &str) -> Result<Option<Entry<'a>>, EditError> {
         let found = self.table().and_then(|table| Some((table.key(key)?, table.get(key)?)));
         let Some((name, item)) = found.filter(|(_, item)| !item.is_none()) else {
@@ -106,23 +123,14 @@ pub(super) fn set(
     let home = Home::of(&layout, target)?;
     let entry = home.entry(key)?;
     let splice = match &entry {
-        Some(entry) => replaced(text, entry, value, layout.newline()),
+        Some(entry) => {
+            let at = entry.value.clone();
+            home.replaced(text, entry, &Splice { at, with: value.to_owned() }, layout.newline())
+        }
         None => inserted(&layout, &home, target, key, value)?,
     };
     let was = entry.and_then(|entry| text.get(entry.value).map(str::to_owned));
     finished(&splice.apply(text), was, target, key, value)
-}
-
-/// The value of an option that is set becomes another one.
-fn replaced(text: &str, entry: &Entry<'_>, value: &str, newline: &str) -> Splice {
-    let old = text.get(entry.value.clone()).unwrap_or_default();
-    let start = line_start(text, entry.key.start);
-    let kept = comment_lines(old, indent(text, start), newline);
-    if kept.is_empty() {
-        return Splice { at: entry.value.clone(), with: value.to_owned() };
-    }
-    let name = text.get(start..entry.value.start).unwrap_or_default();
-    Splice { at: start..entry.value.end, with: format!("{kept}{name}{value}") }
 }
 
 /// An option that is not set gets a line: where it stands commented out, or at the end.
@@ -201,7 +209,8 @@ pub(super) fn unset(text: &str, target: &Target<'_>, key: &str) -> Result<Edited
     };
     let was = text.get(entry.value.clone()).map(str::to_owned);
     let splice = if let Home::Inline(table, span) = &home {
-        out_of_inline(text, *table, &entry, span)
+        let splice = out_of_inline(text, *table, &entry, span);
+        home.replaced(text, &entry, &splice, layout.newline())
     } else {
         let lines = line_start(text, entry.key.start)..line_end(text, entry.value.end);
         let commented = entry.value.start..lines.end;

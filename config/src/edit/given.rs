@@ -1,5 +1,6 @@
 //! A value as a person types it becomes one as the file writes it.
 
+use super::quoted;
 use crate::schema::Config;
 use std::path::Path;
 use toml_edit::Value as Toml;
@@ -18,11 +19,6 @@ pub(super) fn item(section: &str, key: &str, typed: &str) -> String {
 pub(super) fn of_rule(section: &str, key: &str, typed: &str) -> String {
     let url = "url = [\"*://*/*\"]";
     read(typed, |value| format!("[[{section}.for]]\n{url}\n{key} = {value}\n"))
-}
-
-/// `text` in quotes.
-pub(super) fn quoted(text: &str) -> String {
-    Toml::from(text).to_string()
 }
 
 /// `typed` as it is if it is TOML, else as a text. A word that is both, `443` for example, is what

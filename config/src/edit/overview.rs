@@ -2,15 +2,9 @@
 
 use super::layout::{Layout, line_number};
 use super::rule::rules_of;
-use super::{Edit, EditError, Rule, known_section};
+use super::{EditError, Rule, secret};
 use crate::schema::{OptionInfo, SECTIONS};
 use toml_edit::Item;
-
-/// Types of which nothing is shown: a hash is as good as a password to whoever has time.
-const SECRET: &[&str] = &["password", "users"];
-
-/// What is shown in place of a secret.
-pub(super) const HIDDEN: &str = "\"(hidden)\"";
 
 /// Every option, and every rule that is set.
 #[derive(Clone, Debug)]
@@ -47,25 +41,6 @@ pub struct RuleState {
     pub rule: Rule,
 }
 
-/// Whether the value of an option is shown to nobody.
-#[must_use]
-pub fn is_secret(option: &OptionInfo) -> bool {
-    SECRET.contains(&option.kind)
-}
-
-/// Whether an edit is of such an option.
-pub(super) fn is_of_secret(edit: &Edit) -> bool {
-    let (Edit::Set { section, key, .. }
-    | Edit::Unset { section, key }
-    | Edit::Add { section, key, .. }
-    | Edit::Remove { section, key, .. }) = edit
-    else {
-        return false;
-    };
-    let options = known_section(section).unwrap_or_default();
-    options.iter().any(|option| option.key == key && is_secret(option))
-}
-
 /// Tells what a text sets, also when some of it is faulty.
 ///
 /// # Errors
@@ -82,7 +57,7 @@ pub fn overview(text: &str) -> Result<Overview, EditError> {
             told.options.push(OptionState {
                 section: section.name,
                 option,
-                value: value.map(|value| if is_secret(option) { HIDDEN.to_owned() } else { value }),
+                value: value.map(|value| secret::shown(option.key, value)),
                 line: span.map(|span| line_number(text, span.start)),
             });
         }
@@ -91,33 +66,15 @@ pub fn overview(text: &str) -> Result<Overview, EditError> {
             section: section.name,
             index,
             line: line_number(text, start),
-            rule,
+            rule: secret::shown_rule(rule),
         }));
     }
     Ok(told)
 }
 
-/// A text in which no secret can be read, to be shown. What is not TOML is not shown at all.
-#[must_use]
-pub fn without_secrets(text: &str) -> String {
-    let Ok(layout) = Layout::of(text) else { return String::new() };
-    let mut spans = Vec::new();
-    for section in SECTIONS {
-        let table = layout.root().get(section.name).and_then(Item::as_table_like);
-        let secrets = section.options.iter().filter(|option| is_secret(option));
-        spans.extend(secrets.filter_map(|option| table?.get(option.key)?.span()));
-    }
-    spans.sort_unstable_by_key(|span| std::cmp::Reverse(span.start));
-    let mut shown = text.to_owned();
-    for span in spans {
-        shown.replace_range(span, HIDDEN);
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{overview, without_secrets};
+    use super::overview;
 
     #[test]
     fn what_is_set_is_told_with_its_line() {
@@ -132,8 +89,6 @@ mod tests {
         assert_eq!((rule.section, rule.index, rule.line), ("https", 0, 5));
         assert_eq!(rule.rule.urls, ["u"]);
         assert_eq!(rule.rule.options, [("refuse".to_owned(), "[1,\n2]".to_owned())]);
-        assert_eq!(without_secrets(text), text);
         assert!(overview("[").is_err());
-        assert_eq!(without_secrets("["), "");
     }
 }

@@ -1,9 +1,9 @@
 //! Rules, `[[section.for]]`: added, removed, replaced.
 
 use super::entry::{self, Target};
-use super::given::{of_rule, quoted};
+use super::given::of_rule;
 use super::layout::{Layout, comments, line_number, line_start};
-use super::{EditError, Edited, Rule, bare, known_section};
+use super::{EditError, Edited, Rule, bare, known_section, quoted, secret};
 use toml_edit::{Item, Table};
 
 /// The key of a rule's URL-SPECIFICATIONs.
@@ -84,6 +84,10 @@ pub(super) fn replace(
         }
     }
     for (key, value) in &rule.options {
+        // What was shown of a secret is no new value.
+        if secret::is_shown_of(key, value) {
+            continue;
+        }
         text = entry::set(&text, &target, key, &of_rule(section, key, value))?.text;
     }
     let layout = Layout::of(&text)?;

@@ -1,24 +1,15 @@
-//! The configuration's file as it is changed, and the versions of it before.
-//!
-//! ```text
-//! wwwoffle.conf                                      the file, or what it is a link to
-//! wwwoffle.conf.versions/                            locked by whoever changes the file
-//!     000007-20261120T140512Z.conf                   what it was, and when that ended
-//!     new                                            the text being written
-//! ```
-//!
-//! The directory lies beside the file: whoever may put a new file in the place of the old one may
-//! write there too, also where nothing but `/etc` is writable. It is for its owner alone, since a
-//! configuration can hold passwords.
+//! The configuration's file as it is changed. The versions of it before are in `versions`.
 //!
 //! # What always holds
 //!
 //! 1. The file is a whole text without a fault, the old or the new one, whatever happens when.
 //! 2. One writer at a time reads, changes and replaces it, so that no edit of another is lost.
 //! 3. What a change replaces is a version first, on the disk.
-#![expect(clippy::disallowed_methods, reason = "this is the part that replaces the file")]
 
-use super::{FileError, MAX_CONFIG, read};
+use super::{
+    FileError, MAX_CONFIG, read,
+    versions::{self, NEW, Version},
+};
 use crate::{
     changes::{OptionChange, changes},
     edit::{self, Edit, EditError, Edited},
@@ -26,35 +17,14 @@ use crate::{
     lookup::{Lookup, SYSTEM_FILE},
     schema::Config,
 };
-use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use sha2::{Digest, Sha256};
 use std::{
-    fmt, fs,
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
+    fmt, fs, io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown},
     path::{Path, PathBuf},
     str::FromStr,
-    thread,
-    time::{Duration, Instant, SystemTime},
+    time::SystemTime,
 };
-
-/// How many versions before the one in force are kept.
-pub const VERSIONS: usize = 10;
-
-/// How long another writer is waited for. Each has it for the time of a few syncs.
-const LOCK_WITHIN: Duration = Duration::from_secs(10);
-
-/// How often it is looked whether the other writer is done.
-const LOCK_POLL: Duration = Duration::from_millis(5);
-
-/// What is put behind the name of the file for the directory of its versions.
-const DIRECTORY: &str = ".versions";
-
-/// The text being written, in that directory.
-const NEW: &str = "new";
-
-/// How a version's date is written in its name.
-const DATE: &str = "%Y%m%dT%H%M%SZ";
 
 /// What tells one text of a configuration from every other: its SHA-256. Shown in hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,16 +82,6 @@ pub struct ConfigText {
     pub stamp: Stamp,
     /// Whether there is a file.
     pub exists: bool,
-}
-
-/// A text of before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
-    /// The name of it; later ones have higher numbers.
-    pub number: u64,
-    /// When another text took its place, to the second.
-    pub until: SystemTime,
-    file: PathBuf,
 }
 
 /// A change that was made.
@@ -187,7 +147,7 @@ fn version(number: Option<u64>) -> String {
 }
 
 /// Turns what the system said into a [`ChangeError`].
-fn disk(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ChangeError {
+pub(super) fn disk(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ChangeError {
     let path = path.to_owned();
     move |source| ChangeError::Disk { what, path, source }
 }
@@ -292,14 +252,14 @@ impl ConfigFile {
         })
     }
 
-    /// The versions before the one in force, the oldest first, at most [`VERSIONS`].
+    /// The versions before the one in force, the oldest first, at most [`VERSIONS`](super::VERSIONS).
     ///
     /// # Errors
     ///
     /// When the disk fails. Without any version there is none, which is no error.
     pub fn versions(&self) -> Result<Vec<Version>, ChangeError> {
         match fs::canonicalize(&self.path) {
-            Ok(real) => versions(&directory(&real)),
+            Ok(real) => versions::list(&versions::directory(&real)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(disk("found", &self.path)(error)),
         }
@@ -314,8 +274,8 @@ impl ConfigFile {
         make: impl FnOnce(&str) -> Result<(String, Option<Edited>), ChangeError>,
     ) -> Result<Changed, ChangeError> {
         let real = self.real()?;
-        let directory = directory(&real);
-        let _locked = lock(&real, &directory)?;
+        let directory = versions::directory(&real);
+        let _locked = versions::lock(&real, &directory)?;
         let old = self.read()?;
         let outcome = make(&old.text);
         if expected.is_some_and(|expected| expected != old.stamp) {
@@ -332,7 +292,7 @@ impl ConfigFile {
             return Ok(Changed { text: new, config, edited, options: Vec::new(), is_new: false });
         }
         if old.exists {
-            keep(&directory, &old.text, now)?;
+            versions::keep(&directory, &old.text, now)?;
         }
         let written = write(&real, &directory, &new.text, old.exists)?;
         // An editor takes no lock. It may have saved while the disk was busy with our text.
@@ -340,7 +300,7 @@ impl ConfigFile {
         if still.stamp != old.stamp {
             return Err(ChangeError::Conflict { current: still.text, wanted: Some(new.text) });
         }
-        rename(&written, &real)?;
+        versions::rename(&written, &real)?;
         let options = changes(&old.text, &new.text);
         Ok(Changed { text: new, config, edited, options, is_new: true })
     }
@@ -372,90 +332,10 @@ impl ConfigFile {
     }
 }
 
-impl Version {
-    /// The whole text.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read; it may be too old to be kept by now.
-    pub fn text(&self) -> Result<String, ChangeError> {
-        read(&self.file, MAX_CONFIG).map_err(|error| ChangeError::Unreadable {
-            file: self.file.clone(),
-            error: error.to_string(),
-        })
-    }
-
-    /// What a file of the directory is, if it is a version.
-    fn of(file: PathBuf) -> Option<Self> {
-        let (number, date) = file.file_name()?.to_str()?.strip_suffix(".conf")?.split_once('-')?;
-        let until = DateTime::strptime(DATE, date).ok()?.to_zoned(TimeZone::UTC).ok()?;
-        Some(Self { number: number.parse().ok()?, until: until.timestamp().into(), file })
-    }
-}
-
-/// Where the versions of the file at `real` are.
-fn directory(real: &Path) -> PathBuf {
-    let mut path = real.as_os_str().to_owned();
-    path.push(DIRECTORY);
-    path.into()
-}
-
-/// Waits until nobody else changes the file, and keeps others from it until it is dropped. The
-/// system lets go of it when the process ends, however that happens.
-fn lock(real: &Path, directory: &Path) -> Result<fs::File, ChangeError> {
-    match fs::DirBuilder::new().mode(0o700).create(directory) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(disk("made", directory)(error)),
-    }
-    let locked = fs::File::open(directory).map_err(disk("opened", directory))?;
-    let begun = Instant::now();
-    loop {
-        match locked.try_lock() {
-            Ok(()) => return Ok(locked),
-            Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_WITHIN => {
-                thread::sleep(LOCK_POLL);
-            }
-            Err(fs::TryLockError::WouldBlock) => return Err(ChangeError::Locked(real.to_owned())),
-            Err(fs::TryLockError::Error(error)) => return Err(disk("locked", directory)(error)),
-        }
-    }
-}
-
-fn versions(directory: &Path) -> Result<Vec<Version>, ChangeError> {
-    let list = match fs::read_dir(directory) {
-        Ok(list) => list,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(disk("read", directory)(error)),
-    };
-    let mut found = Vec::new();
-    for file in list {
-        let file = file.map_err(disk("read", directory))?;
-        found.extend(Version::of(file.path()));
-    }
-    found.sort_by_key(|version| version.number);
-    Ok(found)
-}
-
-/// Keeps a text as the last version, and forgets the oldest.
-fn keep(directory: &Path, text: &str, now: SystemTime) -> Result<(), ChangeError> {
-    let kept = versions(directory)?;
-    let number = kept.last().map_or(1, |last| last.number.saturating_add(1));
-    let date = Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH).strftime(DATE);
-    let version = directory.join(format!("{number:06}-{date}.conf"));
-    let new = directory.join(NEW);
-    create(&new, text).and_then(|file| file.sync_all()).map_err(disk("written", &new))?;
-    rename(&new, &version)?;
-    for old in kept.iter().rev().skip(VERSIONS - 1) {
-        fs::remove_file(&old.file).map_err(disk("removed", &old.file))?;
-    }
-    Ok(())
-}
-
 /// Writes the new text aside, for the same people as the old one.
 fn write(real: &Path, directory: &Path, text: &str, exists: bool) -> Result<PathBuf, ChangeError> {
     let path = directory.join(NEW);
-    let file = create(&path, text).map_err(disk("written", &path))?;
+    let file = versions::create(&path, text).map_err(disk("written", &path))?;
     let mode = if exists {
         let old = fs::metadata(real).map_err(disk("read", real))?;
         let own = file.metadata().map_err(disk("read", &path))?;
@@ -471,23 +351,4 @@ fn write(real: &Path, directory: &Path, text: &str, exists: bool) -> Result<Path
     };
     file.set_permissions(mode).and_then(|()| file.sync_all()).map_err(disk("written", &path))?;
     Ok(path)
-}
-
-/// A file of ours alone, with `text` in it. One that a writer before left behind is removed.
-fn create(path: &Path, text: &str) -> io::Result<fs::File> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())?;
-    Ok(file)
-}
-
-/// Gives a file its name for good: also after a power cut.
-fn rename(from: &Path, to: &Path) -> Result<(), ChangeError> {
-    fs::rename(from, to).map_err(disk("replaced", to))?;
-    let directory = to.parent().unwrap_or(Path::new("/"));
-    let synced = fs::File::open(directory).and_then(|directory| directory.sync_all());
-    synced.map_err(disk("synced", directory))
 }

@@ -187,12 +187,18 @@ pub(super) fn proxy(listening: &[String]) -> Option<SocketAddr> {
 }
 
 /// The page to be opened, with its protocol; our own first page if none was typed.
+///
+/// It never begins as an option does: Chromium takes the spaces off its arguments before it looks for
+/// options among them, and some of those name programs to be run.
 pub(super) fn address(typed: Option<&str>, proxy: SocketAddr) -> String {
-    match typed {
-        None => format!("http://{proxy}/"),
-        Some(url) if url.contains("://") || url.starts_with("about:") => url.to_owned(),
-        Some(url) => format!("http://{url}"),
-    }
+    let Some(url) = typed.map(str::trim) else { return format!("http://{proxy}/") };
+    let protocol = url.split_once("://").map(|(protocol, _)| protocol);
+    let has_protocol = protocol.is_some_and(|protocol| {
+        let is_of_one = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+        protocol.starts_with(|first: char| first.is_ascii_alphabetic())
+            && protocol.bytes().all(is_of_one)
+    });
+    if has_protocol || url.starts_with("about:") { url.to_owned() } else { format!("http://{url}") }
 }
 
 #[cfg(test)]
@@ -269,5 +275,14 @@ mod tests {
         assert_eq!(address(None, proxy), "http://127.0.0.1:8080/");
         assert_eq!(address(Some("https://a/"), proxy), "https://a/");
         assert_eq!(address(Some("about:config"), proxy), "about:config");
+        for (typed, want) in [
+            (" --gpu-launcher=/tmp/x ://", "http://--gpu-launcher=/tmp/x ://"),
+            ("-P=x://y", "http://-P=x://y"),
+            ("\t\u{a0}https://a/ ", "https://a/"),
+            ("a.example/?to=http://b", "http://a.example/?to=http://b"),
+            ("://", "http://://"),
+        ] {
+            assert_eq!(address(Some(typed), proxy), want);
+        }
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn install(
             place: database.name(),
             plan: database.install(&tool, &certificate),
         };
-        databases(settings)?.iter().map(install).collect()
+        databases(settings).map_err(Failure::plain)?.iter().map(install).collect()
     } else {
         let system = System::look(&typed.what.root);
         vec![Job { place: system.name(), plan: system.install(&certificate, &export) }]
@@ -110,23 +110,24 @@ pub(super) fn uninstall(
     let ours = which(typed, settings)?;
     let system = System::look(&typed.what.root);
     let mut jobs = vec![Job { place: system.name(), plan: system.uninstall(&ours) }];
-    let databases = databases(settings).unwrap_or_default();
-    let mut databases = databases.into_iter().filter(|database| database.exists);
-    let blind = match tool(settings) {
-        Some(tool) => {
-            jobs.extend(databases.map(|database| Job {
-                place: database.name(),
-                plan: database.uninstall(&tool, &ours),
-            }));
-            false
+    let blind = match (databases(settings), tool(settings)) {
+        (Ok(mut databases), tool) => {
+            databases.retain(|database| database.exists);
+            if let Some(tool) = &tool {
+                jobs.extend(databases.iter().map(|database| Job {
+                    place: database.name(),
+                    plan: database.uninstall(tool, &ours),
+                }));
+            }
+            (tool.is_none() && !databases.is_empty()).then(|| REMEDY.to_owned())
         }
-        None => databases.next().is_some(),
+        (Err(why), _) => Some(why),
     };
     jobs.retain(|job| job.plan != Plan::Nothing);
     let work = Work { certificate: None, export: "", words: UNINSTALL };
     let status = work.carry_out(&jobs, typed.what.print, terminal)?;
-    if blind {
-        return Err(Failure::plain(format_args!("the browsers were not looked at: {REMEDY}")));
+    if let Some(why) = blind {
+        return Err(Failure::plain(format_args!("the browsers were not looked at: {why}")));
     }
     if jobs.is_empty() {
         writeln!(terminal.stdout, "nothing of ours is trusted here")?;
@@ -215,11 +216,21 @@ fn which(typed: &Uninstall, settings: &Settings<'_>) -> Result<Ours, Failure> {
     Ok(Ours::These(fingerprints))
 }
 
-fn databases(settings: &Settings<'_>) -> Result<Vec<Database>, Failure> {
+/// The databases of this user, or why there are none to be looked at.
+fn databases(settings: &Settings<'_>) -> Result<Vec<Database>, String> {
     let environment = settings.environment;
     let (Some(home), Some(data)) = (environment.home_directory(), environment.data_home()) else {
-        return Err(Failure::plain("the home directory is not known: set HOME"));
+        return Err("the home directory is not known: set HOME".to_owned());
     };
+    if rustix::process::geteuid().is_root()
+        && rustix::fs::stat(home).is_ok_and(|about| about.st_uid != 0)
+    {
+        return Err(format!(
+            "{} belongs to another user, whose browsers could not open what root writes there: do \
+             this as that user",
+            home.display()
+        ));
+    }
     let has_chromium = CHROMIUM.iter().any(|name| settings.program(name).is_some());
     Ok(nss::databases(home, &data, has_chromium))
 }
@@ -275,24 +286,26 @@ impl Work<'_> {
         Ok(status)
     }
 
-    /// Carries the steps out until one fails; says which and why. A file that was written before
-    /// that is removed: without what comes after it nobody reads it.
+    /// Carries the steps out until one fails; says which and why. Files are put back then as they
+    /// were: without what comes after it nobody reads one that was written, and one that is gone
+    /// would not be found when the same is tried again, though all still trust it.
     fn act(&self, steps: &[Step]) -> Result<(), String> {
-        let mut written = Vec::new();
+        let mut before = Vec::new();
         for step in steps {
+            if let Step::Write(path) | Step::Remove(path) = step {
+                before.push((path, small_file::read(path).ok().flatten()));
+            }
             let why = match self.take(step) {
-                Ok(None) => {
-                    if let Step::Write(path) = step {
-                        written.push(path);
-                    }
-                    continue;
-                }
+                Ok(None) => continue,
                 Ok(Some(why)) => why,
                 Err(error) => error.to_string(),
             };
-            for path in written {
+            for (path, bytes) in before {
                 // What failed first is what is told.
-                let _stays = small_file::remove(path);
+                let _as_it_was = match bytes {
+                    Some(bytes) => small_file::write(path, &bytes, Readers::All),
+                    None => small_file::remove(path),
+                };
             }
             return Err(format!("{}: {why}", step.command(self.export, "")));
         }

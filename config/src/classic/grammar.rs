@@ -1,0 +1,194 @@
+//! The grammar of a configuration of WWWOFFLE 2.9: sections of lines, and files of lines.
+//!
+//! ```text
+//! # a comment
+//! StartUp                      the name of a section; a beginning of it will do
+//! {
+//!  http-port = 8080            KEY = VALUE
+//!  <*://*/*.gif> images = no   the same, for some URLs
+//!  !*.example.org              a member of a list
+//! }
+//! DontGet
+//! [
+//! adverts.conf                 the lines of this section, in a file beside this one
+//! ]
+//! ```
+
+/// The sections of 2.9, in its order: an abbreviation is the first that begins with it.
+const SECTIONS: [&str; 21] = [
+    "StartUp",
+    "Options",
+    "OnlineOptions",
+    "OfflineOptions",
+    "SSLOptions",
+    "FetchOptions",
+    "IndexOptions",
+    "ModifyHTML",
+    "LocalHost",
+    "LocalNet",
+    "AllowedConnectHosts",
+    "AllowedConnectUsers",
+    "DontCache",
+    "DontGet",
+    "DontCompress",
+    "CensorHeader",
+    "FTPOptions",
+    "MIMETypes",
+    "Proxy",
+    "Alias",
+    "Purge",
+];
+
+/// What a line of the main file, or of a file of a section, says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Nothing.
+    Blank,
+    /// From its `#` on, as it was written.
+    Comment(String),
+    /// Something that is set.
+    Item(Item),
+    /// What no rule of the grammar explains, with the reason.
+    Wrong { text: String, because: &'static str },
+}
+
+/// Something that is set in a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Item {
+    /// Between `<` and `>`: the URLs it is for; any, if absent.
+    pub(super) spec: Option<String>,
+    /// Before the `=`; or all of it, if it is a member of a list.
+    pub(super) key: String,
+    /// After the `=`, if there is one.
+    pub(super) value: Option<String>,
+    /// As it was written, without the space around it.
+    pub(super) text: String,
+}
+
+/// A line and its number, counted from 1.
+pub(super) type Numbered = (usize, Line);
+
+/// A part of the main file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// A line outside every section.
+    Outside(Numbered),
+    /// A section with its lines between braces.
+    Section { name: &'static str, line: usize, lines: Vec<Numbered> },
+    /// A section whose lines are in the file named between brackets.
+    Elsewhere { name: &'static str, line: usize, file: String },
+}
+
+/// Reads a main file.
+pub(super) fn parts(text: &str) -> Vec<Part> {
+    let mut lines = (1..).zip(text.lines());
+    let mut parts = Vec::new();
+    while let Some((line, text)) = lines.next() {
+        match read(text, outside) {
+            Line::Item(Item { key, .. }) => match section(&key) {
+                Some(name) => parts.push(body(name, line, &mut lines)),
+                None => parts.push(wrong(line, text, "no section has a name like this")),
+            },
+            told => parts.push(Part::Outside((line, told))),
+        }
+    }
+    parts
+}
+
+/// Reads the lines of one section from a file of its own.
+pub(super) fn lines(text: &str) -> Vec<Numbered> {
+    (1..).zip(text.lines().map(|line| read(line, item))).collect()
+}
+
+fn wrong(line: usize, text: &str, because: &'static str) -> Part {
+    Part::Outside((line, Line::Wrong { text: text.trim().to_owned(), because }))
+}
+
+/// The section that `name` is, or abbreviates.
+fn section(name: &str) -> Option<&'static str> {
+    let begins = |section: &&str| {
+        section.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+    };
+    let exact = SECTIONS.into_iter().find(|section| section.eq_ignore_ascii_case(name));
+    exact.or_else(|| SECTIONS.into_iter().find(begins))
+}
+
+/// Reads what follows the name of a section.
+fn body<'a>(
+    name: &'static str,
+    line: usize,
+    lines: &mut impl Iterator<Item = (usize, &'a str)>,
+) -> Part {
+    let mut held = Vec::new();
+    for (number, text) in lines.by_ref() {
+        match text.trim() {
+            "{" => {
+                let end = |text: &str| text.trim() == "}";
+                held.extend(
+                    lines
+                        .take_while(|(_, text)| !end(text))
+                        .map(|(number, text)| (number, read(text, item))),
+                );
+                return Part::Section { name, line, lines: held };
+            }
+            "[" => {
+                let mut file = String::new();
+                for (_, text) in lines.take_while(|(_, text)| text.trim() != "]") {
+                    let text = text.trim();
+                    if !text.is_empty() && !text.starts_with('#') {
+                        text.clone_into(&mut file);
+                    }
+                }
+                return Part::Elsewhere { name, line, file };
+            }
+            _ => match read(text, outside) {
+                Line::Item(Item { text, .. }) => {
+                    let because = "the name of a section is followed by { or [";
+                    held.push((number, Line::Wrong { text, because }));
+                    return Part::Section { name, line, lines: held };
+                }
+                told => held.push((number, told)),
+            },
+        }
+    }
+    Part::Section { name, line, lines: held }
+}
+
+fn read(text: &str, otherwise: impl Fn(&str) -> Line) -> Line {
+    match text.trim() {
+        "" => Line::Blank,
+        text if text.starts_with('#') => Line::Comment(text.to_owned()),
+        text => otherwise(text),
+    }
+}
+
+fn outside(text: &str) -> Line {
+    let (text, key) = (text.to_owned(), text.to_owned());
+    Line::Item(Item { spec: None, key, value: None, text })
+}
+
+fn item(text: &str) -> Line {
+    let (spec, rest) = match text.strip_prefix('<').map(|rest| rest.split_once('>')) {
+        None => (None, text),
+        Some(Some((spec, rest))) => (Some(spec.trim().to_owned()), rest.trim()),
+        Some(None) => {
+            let because = "the pattern that begins with < has no > at its end";
+            return Line::Wrong { text: text.to_owned(), because };
+        }
+    };
+    let (key, value) = match equals(rest) {
+        Some((key, value)) => (key.trim(), Some(value.trim().to_owned())),
+        None => (rest, None),
+    };
+    Line::Item(Item { spec, key: key.to_owned(), value, text: text.to_owned() })
+}
+
+/// Divides at the first `=` that has space before it, since a URL may have one inside; without such
+/// a one, at the first that is not part of a URL's arguments.
+fn equals(text: &str) -> Option<(&str, &str)> {
+    if let Some(at) = text.find(" =").or_else(|| text.find("\t=")) {
+        let (key, rest) = text.split_at(at);
+        return rest.split_once('=').map(|(_, value)| (key, value));
+    }
+    text.split_once('=').filter(|(key, _)| !key.contains("://"))
+}

@@ -1,0 +1,424 @@
+//! A configuration of WWWOFFLE 2.9, written anew in our form.
+//!
+//! Comments come along, and what has no counterpart is listed with its reason and kept as a comment.
+//! Each line that is written is first read by the reader of configurations, alone: so a file of any
+//! content gives a text without fault.
+
+mod grammar;
+mod sheet;
+mod table;
+mod values;
+
+use crate::{
+    error::{Fault, Faults, Kind},
+    file::{read_classic, read_classic_list, write_new},
+    schema::Config,
+    spec::UrlSpec,
+};
+use grammar::{Item, Line, Numbered, Part};
+use sheet::{Put, Sheet, quoted};
+use std::{
+    collections::HashSet,
+    fmt,
+    net::{IpAddr, SocketAddr},
+    path::{Path, PathBuf},
+};
+use table::{Listen, To, home, target};
+use values::{is_none, truth};
+
+/// A configuration of 2.9 in our form.
+///
+/// ```no_run
+/// use std::path::Path;
+/// use wwwoffle_config::Imported;
+///
+/// let imported = Imported::load(Path::new("wwwoffle-2.9.conf"))?;
+/// println!("{}", imported.text());
+/// for left_out in imported.left_out() {
+///     eprintln!("{left_out}");
+/// }
+/// # Ok::<(), wwwoffle_config::Faults>(())
+/// ```
+#[derive(Debug)]
+pub struct Imported {
+    text: String,
+    left_out: Vec<LeftOut>,
+}
+
+/// A line that has no counterpart.
+///
+/// Shown as `old.conf:12: "lock-files = yes" is left out: a page on its way is never fetched twice`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    file: PathBuf,
+    line: usize,
+    text: String,
+    because: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, text, because } = self;
+        write!(f, "{}:{line}: {text:?} is left out: {because}", file.display())
+    }
+}
+
+impl Imported {
+    /// Reads the configuration of 2.9 in `file`, and the files of sections that it names; these are
+    /// beside it.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read. A file of a section that cannot be read is left out.
+    pub fn load(file: &Path) -> Result<Self, Faults> {
+        let text = read_classic(file)
+            .map_err(|error| Faults::from(Fault::new(&file.into(), None, Kind::File(error))))?;
+        Ok(Self::of(&text, file, |name| {
+            // "[file]" names one in the same directory; a path elsewhere is not what 2.9 reads.
+            let name = Path::new(name).file_name().ok_or("it has no name")?;
+            let path = file.with_file_name(name);
+            let text = read_classic_list(&path).map_err(|error| error.to_string())?;
+            Ok((path, text))
+        }))
+    }
+
+    /// Writes `text` anew; `section_file` gives the files of sections by their names.
+    fn of(
+        text: &str,
+        file: &Path,
+        section_file: impl Fn(&str) -> Result<(PathBuf, String), String>,
+    ) -> Self {
+        let mut import = Import::new();
+        for part in grammar::parts(text) {
+            match part {
+                Part::Outside((line, told)) => import.outside(file, line, told),
+                Part::Section { name, lines, .. } => import.section(name, file, lines),
+                Part::Elsewhere { name, line, file: wanted } => match section_file(&wanted) {
+                    Ok((path, text)) => import.section(name, &path, grammar::lines(&text)),
+                    Err(because) => {
+                        import.left(file, line, format!("{name} [{wanted}]"), because);
+                        import.end(home(name));
+                    }
+                },
+            }
+        }
+        import.finish(file)
+    }
+
+    /// The configuration in our form.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Writes it to `file`, which must not be there yet. It is for its owner alone, as it may have
+    /// the password of another proxy in it.
+    ///
+    /// # Errors
+    ///
+    /// When it is there, or cannot be written.
+    pub fn save(&self, file: &Path) -> Result<(), Faults> {
+        write_new(file, &self.text)
+            .map_err(|error| Fault::new(&file.into(), None, Kind::File(error)).into())
+    }
+
+    /// What is not in it, in the order of the file.
+    #[must_use]
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+}
+
+/// The work while it is going on.
+struct Import {
+    sheet: Sheet,
+    left_out: Vec<LeftOut>,
+    /// Comments and empty lines that belong to what comes next.
+    above: Vec<String>,
+    /// Options that have been set for any URL: nothing after that is reached, as the first decides.
+    settled: HashSet<(&'static str, String)>,
+    listen: Vec<Told>,
+}
+
+impl Import {
+    fn new() -> Self {
+        Self {
+            sheet: Sheet::new(),
+            left_out: Vec::new(),
+            above: Vec::new(),
+            settled: HashSet::new(),
+            listen: Vec::new(),
+        }
+    }
+
+    fn outside(&mut self, file: &Path, line: usize, told: Line) {
+        match told {
+            Line::Blank => self.above.push(String::new()),
+            Line::Comment(text) => self.above.push(text),
+            Line::Item(Item { text, .. }) => {
+                self.left(file, line, text, "it is in no section".to_owned());
+            }
+            Line::Wrong { text, because } => self.left(file, line, text, because.to_owned()),
+        }
+    }
+
+    fn section(&mut self, name: &'static str, file: &Path, lines: Vec<Numbered>) {
+        for (line, told) in lines {
+            match told {
+                Line::Blank => self.above.push(String::new()),
+                Line::Comment(text) => self.above.push(text),
+                Line::Wrong { text, because } => self.left(file, line, text, because.to_owned()),
+                Line::Item(item) => {
+                    if let Some(part) = listens(name, &item) {
+                        self.listen.push(Told { part, file: file.to_owned(), line, item });
+                    } else if let Err((text, because)) = self.item(name, &item) {
+                        self.left(file, line, text, because);
+                    }
+                }
+            }
+        }
+        self.end(home(name));
+    }
+
+    /// Ends a section: what stood below its last line stays below.
+    fn end(&mut self, section: &str) {
+        let left = std::mem::take(&mut self.above);
+        self.sheet.comment(section, left.into_iter().skip_while(String::is_empty).collect());
+    }
+
+    /// Puts what is set into our form, or says what is left out and why.
+    fn item(&mut self, section: &'static str, item: &Item) -> Result<(), (String, String)> {
+        let (section, put) = self.instead(placed(section, item)?);
+        if let Some(because) = self.is_dead(section, &put).or_else(|| fault(section, &put)) {
+            return Err((item.text.clone(), because));
+        }
+        let above = std::mem::take(&mut self.above);
+        // What 2.9 excepts from its tunnels it excepts wherever it stands; here the first decides.
+        match &put {
+            Put::Member { key: "tunnel", value } if value.contains('!') => {
+                self.sheet.put_first(section, above, put);
+            }
+            _ => self.sheet.put(section, above, put),
+        }
+        Ok(())
+    }
+
+    /// What 2.9 may not tunnel it refuses, unless it answers for it.
+    fn instead(&self, placed: (&'static str, Put)) -> (&'static str, Put) {
+        match placed {
+            ("https", Put::Member { key: "tunnel", value })
+                if value.contains('!') && !self.sheet.intercepts() =>
+            {
+                ("https", Put::Member { key: "refuse", value: value.replacen('!', "", 1) })
+            }
+            placed => placed,
+        }
+    }
+
+    /// Why a line would never be reached, if so; otherwise notes what it settles.
+    fn is_dead(&mut self, section: &'static str, put: &Put) -> Option<String> {
+        let (key, settles) = match put {
+            Put::Member { .. } => return None,
+            Put::Option { key, .. } => ((*key).to_owned(), true),
+            Put::Field { key, name, .. } => (format!("{key}/{}", name.to_ascii_lowercase()), true),
+            Put::Rule { key, .. } => ((*key).to_owned(), false),
+        };
+        let dead = self.settled.contains(&(section, key.clone()));
+        if settles {
+            self.settled.insert((section, key));
+        }
+        dead.then(|| "a line above it is for any URL, and the first decides".to_owned())
+    }
+
+    /// Leaves a line out: it stays as a comment where it was, unless it holds a secret.
+    fn left(&mut self, file: &Path, line: usize, text: String, because: String) {
+        self.above.push(format!("# 2.9: {text}"));
+        self.above.push(format!("# left out: {because}"));
+        self.left_out.push(LeftOut { file: file.to_owned(), line, text, because });
+    }
+
+    fn finish(mut self, file: &Path) -> Imported {
+        let ending = std::mem::take(&mut self.above);
+        self.listening();
+        let heading = [
+            format!("# Written from {} of WWWOFFLE 2.9 by `wwwoffle config import`.", name_of(file)),
+            "# What is not set here has the default of wwwoffle, which may differ from that of 2.9."
+                .to_owned(),
+        ];
+        let ending: Vec<_> = ending.into_iter().skip_while(String::is_empty).collect();
+        Imported { text: self.sheet.into_text(&heading, &ending), left_out: self.left_out }
+    }
+
+    /// Puts the addresses together. Other machines are let in only when it says which.
+    fn listening(&mut self) {
+        let told = std::mem::take(&mut self.listen);
+        let Some(last) = told.last() else { return };
+        let (file, line) = (last.file.clone(), last.line);
+        let of = |part| told.iter().find(|told| told.part == part);
+        let port: u16 = match of(Listen::Port).map(|told| told.value().parse()) {
+            None => DEFAULT_PORT,
+            Some(Ok(port)) => port,
+            Some(Err(_)) => {
+                let because = "a port was expected".to_owned();
+                self.left(&file, line, "http-port".to_owned(), because);
+                DEFAULT_PORT
+            }
+        };
+        let mut addresses = Vec::new();
+        for told in [of(Listen::V4), of(Listen::V6)].into_iter().flatten() {
+            if is_none(told.value()) {
+                continue;
+            }
+            match told.value().parse::<IpAddr>() {
+                Ok(address) if address.is_loopback() || self.sheet.lets_others_in() => {
+                    addresses.push(quoted(&SocketAddr::new(address, port).to_string()));
+                }
+                Ok(_) => {
+                    let because = "without [allowed-connect-hosts] only this machine is let in";
+                    self.left(&told.file, told.line, told.item.text.clone(), because.to_owned());
+                }
+                Err(_) => {
+                    let because = "an address was expected";
+                    self.left(&told.file, told.line, told.item.text.clone(), because.to_owned());
+                }
+            }
+        }
+        if addresses.is_empty() {
+            addresses.push(quoted(&SocketAddr::from(([127, 0, 0, 1], port)).to_string()));
+        }
+        let above = std::mem::take(&mut self.above);
+        let put = Put::Option { key: "listen", value: format!("[{}]", addresses.join(", ")) };
+        self.sheet.put("startup", above, put);
+    }
+}
+
+/// The port of 2.9, and ours.
+const DEFAULT_PORT: u16 = 8080;
+
+/// A part of where 2.9 listens, and where that was written.
+struct Told {
+    part: Listen,
+    file: PathBuf,
+    line: usize,
+    item: Item,
+}
+
+impl Told {
+    fn value(&self) -> &str {
+        self.item.value.as_deref().unwrap_or_default()
+    }
+}
+
+fn listens(section: &str, item: &Item) -> Option<Listen> {
+    match target(section, &item.key) {
+        Some(To::Listen(part)) => Some(part),
+        _ => None,
+    }
+}
+
+/// Where a line belongs in our form, or the text of what is left out and why.
+fn placed(section: &'static str, item: &Item) -> Result<(&'static str, Put), (String, String)> {
+    let refuse = |because: &str| (item.text.clone(), because.to_owned());
+    let given = item.value.as_deref();
+    match target(section, &item.key) {
+        None => free(section, item).ok_or_else(|| refuse("2.9 has no such option")),
+        // Taken by whoever puts the addresses together.
+        Some(To::Listen(_)) => Err(refuse("it is no line of its own")),
+        Some(To::Gone(because)) => Err(refuse(&as_reason(because))),
+        Some(To::Secret(because)) => {
+            let shown = given.map_or_else(|| "…".to_owned(), |_| format!("{} = …", item.key));
+            Err((shown, because.to_owned()))
+        }
+        Some(To::Option(ours, key, convert)) => {
+            let value = given.ok_or_else(|| refuse("it has no value"))?;
+            let value = convert(value).map_err(refuse)?;
+            Ok((ours, ruled(item, key, value)))
+        }
+        Some(To::Member(ours, key)) => {
+            // These are named one by one, and not as in a list: `file-ext = .gz`.
+            let member = given.filter(|_| section == "DontCompress");
+            Ok((ours, Put::Member { key, value: quoted(member.unwrap_or(&item.text)) }))
+        }
+        Some(To::Tunnel { negated }) => {
+            let not = if negated { "!" } else { "" };
+            let host = given.ok_or_else(|| refuse("it has no value"))?;
+            let value = quoted(&format!("{not}https://{host}/"));
+            Ok(("https", Put::Member { key: "tunnel", value }))
+        }
+    }
+}
+
+fn ruled(item: &Item, key: &'static str, value: String) -> Put {
+    match &item.spec {
+        Some(spec) => Put::Rule { spec: quoted(spec), key, value },
+        None => Put::Option { key, value },
+    }
+}
+
+/// The sections in which names are free: fields of a head, ends of names, URLs.
+fn free(section: &'static str, item: &Item) -> Option<(&'static str, Put)> {
+    let value = item.value.as_deref()?;
+    match section {
+        "CensorHeader" => {
+            let value = truth(value).unwrap_or_else(|_| quoted(value));
+            let name = quoted(&item.key);
+            Some((
+                "censor-header",
+                match &item.spec {
+                    None => Put::Field { key: "headers", name, value },
+                    Some(spec) => {
+                        let value = format!("{{ {name} = {value} }}");
+                        Put::Rule { spec: quoted(spec), key: "headers", value }
+                    }
+                },
+            ))
+        }
+        "MIMETypes" if item.key.starts_with('.') => {
+            let (name, value) = (quoted(&item.key), quoted(value));
+            Some(("mime-types", Put::Field { key: "types", name, value }))
+        }
+        "Alias" => {
+            let (from, to) = (beginning(&item.key), beginning(value));
+            let value = format!("{{ from = {}, to = {} }}", quoted(from), quoted(to));
+            Some(("alias", Put::Member { key: "urls", value }))
+        }
+        _ => None,
+    }
+}
+
+/// The beginning that a pattern of 2.9 stands for: there `/*` means any path.
+fn beginning(spec: &str) -> &str {
+    spec.strip_suffix('*').filter(|rest| rest.ends_with('/')).unwrap_or(spec)
+}
+
+/// What our own reader says of a line alone, if it refuses it.
+fn fault(section: &'static str, put: &Put) -> Option<String> {
+    if let Put::Member { key: "urls", value } = put
+        && matches!(section, "dont-get" | "dont-cache")
+    {
+        // These lists can be long, and the whole reader takes its time.
+        let spec: toml_edit::Value = value.parse().ok()?;
+        return UrlSpec::parse(spec.as_str()?).err().map(|error| error.to_string());
+    }
+    let mut sheet = Sheet::new();
+    sheet.put(section, Vec::new(), put.clone());
+    let faults = Config::parse(&sheet.into_text(&[], &[]), Path::new("")).err()?;
+    faults.as_slice().first().map(Fault::message)
+}
+
+/// A sentence as it follows a colon.
+fn as_reason(sentence: &str) -> String {
+    let sentence = sentence.trim_end_matches('.');
+    let mut letters = sentence.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            first.to_lowercase().chain(sentence.chars().skip(1)).collect()
+        }
+        _ => sentence.to_owned(),
+    }
+}
+
+fn name_of(file: &Path) -> String {
+    let name = file.file_name().unwrap_or(file.as_os_str());
+    name.to_string_lossy().chars().filter(|c| !c.is_control()).collect()
+}

@@ -1,0 +1,214 @@
+//! The new text while it is being put together: sections with their lines, each under its comments.
+
+use crate::schema::SECTIONS;
+use std::fmt::Write;
+
+/// What becomes of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Put {
+    /// `key = value`.
+    Option { key: &'static str, value: String },
+    /// A member of the array `key`.
+    Member { key: &'static str, value: String },
+    /// A member `name = value` of the inline table `key`.
+    Field { key: &'static str, name: String, value: String },
+    /// A rule of its own for the URLs of `spec`.
+    Rule { spec: String, key: &'static str, value: String },
+}
+
+/// The sections of the new text.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    /// Of each section of ours, in their order.
+    drafts: Vec<Draft>,
+}
+
+#[derive(Debug)]
+struct Draft {
+    name: &'static str,
+    entries: Vec<Entry>,
+    /// What stands below the last line.
+    below: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    above: Vec<String>,
+    put: Put,
+}
+
+impl Sheet {
+    pub(super) fn new() -> Self {
+        let draft = |name| Draft { name, entries: Vec::new(), below: Vec::new() };
+        Self { drafts: SECTIONS.iter().map(|section| draft(section.name)).collect() }
+    }
+
+    /// Puts a line into `section`, under the comments that stood above it.
+    pub(super) fn put(&mut self, section: &str, above: Vec<String>, put: Put) {
+        if let Some(draft) = self.drafts.iter_mut().find(|draft| draft.name == section) {
+            draft.entries.push(Entry { above, put });
+        }
+    }
+
+    /// The same, before all that is in `section` already.
+    pub(super) fn put_first(&mut self, section: &str, above: Vec<String>, put: Put) {
+        if let Some(draft) = self.drafts.iter_mut().find(|draft| draft.name == section) {
+            draft.entries.insert(0, Entry { above, put });
+        }
+    }
+
+    /// Puts comments at the end of `section`.
+    pub(super) fn comment(&mut self, section: &str, comments: Vec<String>) {
+        if let Some(draft) = self.drafts.iter_mut().find(|draft| draft.name == section) {
+            draft.below.extend(comments);
+        }
+    }
+
+    /// Whether it says which other machines may use the proxy.
+    pub(super) fn lets_others_in(&self) -> bool {
+        let draft = self.drafts.iter().find(|draft| draft.name == "allowed-connect-hosts");
+        draft.is_some_and(|draft| !draft.entries.is_empty())
+    }
+
+    /// Whether it says that HTTPS is answered and kept.
+    pub(super) fn intercepts(&self) -> bool {
+        let draft = self.drafts.iter().find(|draft| draft.name == "https");
+        draft.is_some_and(|draft| {
+            draft.entries.iter().any(|entry| {
+                matches!(&entry.put, Put::Option { key: "intercept", value } if value == "true")
+            })
+        })
+    }
+
+    /// The text, with `heading` above it and `ending` below.
+    pub(super) fn into_text(mut self, heading: &[String], ending: &[String]) -> String {
+        let mut text = String::new();
+        self.drafts.iter_mut().for_each(Draft::close_up);
+        lines(&mut text, heading);
+        for draft in self.drafts {
+            draft.write(&mut text);
+        }
+        if !ending.is_empty() {
+            text.push('\n');
+            lines(&mut text, ending);
+        }
+        text
+    }
+}
+
+impl Draft {
+    /// Takes out the empty lines above what comes first, in the section and in each of its arrays.
+    fn close_up(&mut self) {
+        let mut begun = Vec::new();
+        for (number, entry) in self.entries.iter_mut().enumerate() {
+            let group = match &entry.put {
+                Put::Member { key, .. } => Some(*key),
+                Put::Option { .. } | Put::Field { .. } | Put::Rule { .. } => None,
+            };
+            // A rule has an empty line above it in any case.
+            let is_rule = matches!(entry.put, Put::Rule { .. });
+            if number == 0 || is_rule || (group.is_some() && !begun.contains(&group)) {
+                let empty = entry.above.iter().take_while(|line| line.is_empty()).count();
+                entry.above.drain(..empty);
+            }
+            begun.push(group);
+        }
+    }
+
+    fn write(&self, text: &mut String) {
+        if self.entries.is_empty() && self.below.is_empty() {
+            return;
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        line(text, &format!("[{}]", self.name));
+        for entry in &self.entries {
+            if let Put::Option { key, value } = &entry.put {
+                lines(text, &entry.above);
+                line(text, &format!("{key} = {value}"));
+            }
+        }
+        self.write_arrays(text);
+        self.write_tables(text);
+        for entry in &self.entries {
+            if let Put::Rule { spec, key, value } = &entry.put {
+                text.push('\n');
+                lines(text, &entry.above);
+                line(text, &format!("[[{}.for]]", self.name));
+                line(text, &format!("url = {spec}"));
+                line(text, &format!("{key} = {value}"));
+            }
+        }
+        lines(text, &self.below);
+    }
+
+    fn write_arrays(&self, text: &mut String) {
+        let keys = self.keys(|put| match put {
+            Put::Member { key, .. } => Some(key),
+            _ => None,
+        });
+        for wanted in keys {
+            line(text, &format!("{wanted} = ["));
+            for entry in &self.entries {
+                if let Put::Member { key, value } = &entry.put
+                    && *key == wanted
+                {
+                    let indented =
+                        |comment: &String| format!("    {comment}").trim_end().to_owned();
+                    lines(text, &entry.above.iter().map(indented).collect::<Vec<_>>());
+                    line(text, &format!("    {value},"));
+                }
+            }
+            line(text, "]");
+        }
+    }
+
+    /// A table that is written inline is on one line: all its comments come first.
+    fn write_tables(&self, text: &mut String) {
+        let keys = self.keys(|put| match put {
+            Put::Field { key, .. } => Some(key),
+            _ => None,
+        });
+        for wanted in keys {
+            let mut fields = Vec::new();
+            for entry in &self.entries {
+                if let Put::Field { key, name, value } = &entry.put
+                    && *key == wanted
+                {
+                    lines(text, &entry.above);
+                    fields.push(format!("{name} = {value}"));
+                }
+            }
+            line(text, &format!("{wanted} = {{ {} }}", fields.join(", ")));
+        }
+    }
+
+    /// Each key that `of` finds, once, in order.
+    fn keys(&self, of: impl Fn(&Put) -> Option<&&'static str>) -> Vec<&'static str> {
+        let mut keys = Vec::new();
+        for key in self.entries.iter().filter_map(|entry| of(&entry.put)) {
+            if !keys.contains(key) {
+                keys.push(*key);
+            }
+        }
+        keys
+    }
+}
+
+/// Writes comments and empty lines. TOML has no control characters in comments.
+fn lines(text: &mut String, lines: &[String]) {
+    for one in lines {
+        line(text, &one.replace(|c: char| c.is_control() && c != '\t', " "));
+    }
+}
+
+fn line(text: &mut String, line: &str) {
+    // Writing to a String cannot fail.
+    let _written = writeln!(text, "{line}");
+}
+
+/// `text` as a string of TOML.
+pub(super) fn quoted(text: &str) -> String {
+    toml_edit::Value::from(text).to_string()
+}

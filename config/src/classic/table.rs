@@ -1,0 +1,132 @@
+//! What each option of 2.9 is here, and how its value is written.
+
+use super::values::{
+    Convert, account, age, ask_again, count, kilobytes, level, megabytes, percent, syslog, text,
+    time, truth,
+};
+use crate::former::{Former, Now};
+
+/// What an option of 2.9 is here.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum To {
+    /// This option, its value written anew.
+    Option(&'static str, &'static str, Convert),
+    /// A member of this array.
+    Member(&'static str, &'static str),
+    /// An address where it listens, or the port.
+    Listen(Listen),
+    /// A host and port whose HTTPS passes unread, or with `negated` does not.
+    Tunnel { negated: bool },
+    /// Nothing, for this reason.
+    Gone(&'static str),
+    /// Nothing, for this reason; and what it holds is a secret, which is not repeated.
+    Secret(&'static str),
+}
+
+/// A part of where 2.9 listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Listen {
+    V4,
+    V6,
+    Port,
+}
+
+/// The section of ours that a section of 2.9 is for the most part.
+pub(super) fn home(section: &str) -> &'static str {
+    match section {
+        "Options" => "options",
+        "OnlineOptions" => "online-options",
+        "OfflineOptions" => "offline-options",
+        "SSLOptions" => "https",
+        "FetchOptions" => "fetch-options",
+        "IndexOptions" => "index-options",
+        "ModifyHTML" => "modify-html",
+        "LocalHost" => "local-host",
+        "LocalNet" => "local-net",
+        "AllowedConnectHosts" => "allowed-connect-hosts",
+        "AllowedConnectUsers" => "allowed-connect-users",
+        "DontCache" => "dont-cache",
+        "DontGet" => "dont-get",
+        "DontCompress" => "dont-compress",
+        "CensorHeader" => "censor-header",
+        "MIMETypes" => "mime-types",
+        // FTP went by proxies too, and is a section no more.
+        "Proxy" | "FTPOptions" => "proxy",
+        "Alias" => "alias",
+        "Purge" => "purge",
+        _ => "startup",
+    }
+}
+
+/// What `key` in `section` is here. `None` if 2.9 has no such option, and the section is no list.
+pub(super) fn target(section: &str, key: &str) -> Option<To> {
+    if let Some(to) = otherwise(section, key) {
+        return Some(to);
+    }
+    if let Some(former) = Former::find(section, key) {
+        return Some(match former.now {
+            Now::Is { section, key } => To::Option(section, key, convert(section, key)),
+            Now::Gone { reason, .. } => To::Gone(reason),
+        });
+    }
+    // What is no option in these is a member of the list.
+    match section {
+        "LocalHost" | "LocalNet" | "AllowedConnectHosts" | "DontCache" | "DontGet" => {
+            match Former::find(section, "")?.now {
+                Now::Is { section, key } => Some(To::Member(section, key)),
+                Now::Gone { reason, .. } => Some(To::Gone(reason)),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// What is not just the same option with its value written anew.
+fn otherwise(section: &str, key: &str) -> Option<To> {
+    Some(match (section, key) {
+        ("StartUp", "bind-ipv4") => To::Listen(Listen::V4),
+        ("StartUp", "bind-ipv6") => To::Listen(Listen::V6),
+        ("StartUp", "http-port") => To::Listen(Listen::Port),
+        ("StartUp", "spool-dir") => To::Gone(
+            "the spool has another form here, and must not lie where the old one does; set \
+             \"spool-dir\" if the default does not suit",
+        ),
+        ("StartUp", "use-syslog") => To::Option("startup", "log-to", syslog),
+        ("StartUp", "max-fetch-servers") => To::Option("fetch-options", "at-once", count),
+        ("StartUp", "password") => To::Secret(
+            "the password is not kept in clear here: `wwwoffle passwd` makes the line for it",
+        ),
+        ("AllowedConnectUsers", _) => To::Secret(
+            "passwords are not kept in clear here: `wwwoffle passwd USER` makes the line of a user",
+        ),
+        ("Options", "dir-perm" | "file-perm") => To::Gone(
+            "the spool has keys and private pages in it, and is for its owner alone unless \
+             \"dir-perm\" and \"file-perm\" in [startup] say otherwise",
+        ),
+        ("SSLOptions", "enable-caching") => To::Option("https", "intercept", truth),
+        ("SSLOptions", "allow-tunnel") => To::Tunnel { negated: false },
+        ("SSLOptions", "disallow-tunnel") => To::Tunnel { negated: true },
+        ("DontCompress", "mime-type") => To::Member("dont-compress", "mime-type"),
+        ("DontCompress", "file-ext") => To::Member("dont-compress", "file-ext"),
+        _ => return None,
+    })
+}
+
+/// How the value of an option of ours is made of that of 2.9.
+fn convert(section: &str, key: &str) -> Convert {
+    match (section, key) {
+        ("startup", "run-uid" | "run-gid") => account,
+        ("options", "log-level") => level,
+        ("options", "socket-timeout" | "dns-timeout" | "connect-timeout") => time,
+        ("options" | "proxy", _) | ("mime-types", "default") | ("dont-get", "replacement") => text,
+        ("online-options", "request-changed") => ask_again,
+        ("online-options", "intr-download-size") => kilobytes,
+        ("online-options", "intr-download-percent") => percent,
+        ("modify-html", key) if key.starts_with("anchor-") || key.starts_with("replacement-") => {
+            text
+        }
+        ("purge", "age" | "compress-age") => age,
+        ("purge", "max-size" | "min-free") => megabytes,
+        _ => truth,
+    }
+}

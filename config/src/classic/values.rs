@@ -1,0 +1,167 @@
+//! Values as 2.9 writes them, and as ours are written.
+
+use super::sheet::quoted;
+
+/// Reads a value of 2.9 and writes it as TOML, or says why there is no such value here.
+pub(super) type Convert = fn(&str) -> Result<String, &'static str>;
+
+/// What 2.9 writes where there is nothing.
+pub(super) fn is_none(text: &str) -> bool {
+    text.is_empty() || text.eq_ignore_ascii_case("none")
+}
+
+pub(super) fn truth(text: &str) -> Result<String, &'static str> {
+    match text.to_ascii_lowercase().as_str() {
+        "yes" | "true" => Ok("true".to_owned()),
+        "no" | "false" => Ok("false".to_owned()),
+        _ => Err("yes or no was expected"),
+    }
+}
+
+/// A time: a number of seconds, or of what its letter says.
+pub(super) fn time(text: &str) -> Result<String, &'static str> {
+    let (number, unit) = number(text)?;
+    match (number, unit) {
+        (..=0, _) => Err("a time has to be above zero here"),
+        (_, "" | "s" | "S") => Ok(quoted(&format!("{number}s"))),
+        (_, "m" | "h" | "d" | "w" | "M" | "H" | "D" | "W") => {
+            Ok(quoted(&format!("{number}{}", unit.to_ascii_lowercase())))
+        }
+        _ => Err("a time with s, m, h, d or w was expected"),
+    }
+}
+
+/// The time after which a page is asked for again: negative is never. It counts in minutes here.
+pub(super) fn ask_again(text: &str) -> Result<String, &'static str> {
+    match number(text)? {
+        (..=-1, _) => Ok(quoted("never")),
+        (number, "" | "s" | "S") => {
+            let minutes = number / 60 + i64::from(number % 60 > 0);
+            Ok(quoted(&format!("{minutes}min")))
+        }
+        (number, "m" | "M") => Ok(quoted(&format!("{number}min"))),
+        (number, unit @ ("h" | "H" | "d" | "D" | "w" | "W")) => {
+            Ok(quoted(&format!("{number}{}", unit.to_ascii_lowercase())))
+        }
+        _ => Err("a time with s, m, h, d or w was expected"),
+    }
+}
+
+/// The age of a page, in days or in what its letter says: negative is never.
+pub(super) fn age(text: &str) -> Result<String, &'static str> {
+    match number(text)? {
+        (..=-1, _) => Ok(quoted("never")),
+        (number, "" | "d" | "D") => Ok(quoted(&format!("{number}d"))),
+        (number, "w" | "W") => Ok(quoted(&format!("{number}w"))),
+        (number, "m" | "M") => Ok(quoted(&format!("{number}mo"))),
+        (number, "y" | "Y") => Ok(quoted(&format!("{number}y"))),
+        _ => Err("an age with d, w, m or y was expected"),
+    }
+}
+
+pub(super) fn kilobytes(text: &str) -> Result<String, &'static str> {
+    match number(text)? {
+        (number @ 0.., "") => Ok(quoted(&format!("{number} KiB"))),
+        _ => Err("a number of kilobytes was expected"),
+    }
+}
+
+/// A limit in megabytes: negative, and for 2.9 zero too, is none.
+pub(super) fn megabytes(text: &str) -> Result<String, &'static str> {
+    match number(text)? {
+        (..=0, "") => Ok(quoted("none")),
+        (number, "") => Ok(quoted(&format!("{number} MiB"))),
+        _ => Err("a number of megabytes was expected"),
+    }
+}
+
+pub(super) fn percent(text: &str) -> Result<String, &'static str> {
+    match number(text.trim_end_matches('%').trim_end())? {
+        (number @ 0..=100, "") => Ok(quoted(&format!("{number}%"))),
+        _ => Err("a number from 0 to 100 was expected"),
+    }
+}
+
+pub(super) fn count(text: &str) -> Result<String, &'static str> {
+    match number(text)? {
+        (number @ 1.., "") => Ok(number.to_string()),
+        _ => Err("a number above zero was expected"),
+    }
+}
+
+/// A text, as it is; `none` is the empty one.
+#[expect(clippy::unnecessary_wraps, reason = "it is one of those that may refuse")]
+pub(super) fn text(text: &str) -> Result<String, &'static str> {
+    Ok(quoted(if is_none(text) { "" } else { text }))
+}
+
+/// An account: the number -1 is none.
+pub(super) fn account(given: &str) -> Result<String, &'static str> {
+    if given == "-1" { Ok(quoted("")) } else { text(given) }
+}
+
+/// Levels of the log. What 2.9 tells of each request is for `debug` here.
+pub(super) fn level(text: &str) -> Result<String, &'static str> {
+    match text.to_ascii_lowercase().as_str() {
+        "debug" | "info" => Ok(quoted("debug")),
+        "important" => Ok(quoted("info")),
+        "warning" => Ok(quoted("warn")),
+        "fatal" => Ok(quoted("error")),
+        _ => Err("debug, info, important, warning or fatal was expected"),
+    }
+}
+
+/// Where the log goes.
+pub(super) fn syslog(text: &str) -> Result<String, &'static str> {
+    truth(text).map(|yes| quoted(if yes == "true" { "syslog" } else { "stderr" }))
+}
+
+/// A whole number, and what follows it.
+fn number(text: &str) -> Result<(i64, &str), &'static str> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let digits = digits.bytes().take_while(u8::is_ascii_digit).count();
+    let signs = text.len() - text.strip_prefix('-').unwrap_or(text).len();
+    let (number, unit) = text.split_at(signs + digits);
+    let number = number.parse().map_err(|_| "a whole number was expected")?;
+    Ok((number, unit.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_written_anew() {
+        let rows: &[(&str, Convert, &str, Result<&str, ()>)] = &[
+            ("yes", truth, "yes", Ok("true")),
+            ("False", truth, "False", Ok("false")),
+            ("maybe", truth, "maybe", Err(())),
+            ("seconds", time, "30", Ok("\"30s\"")),
+            ("minutes", time, "2m", Ok("\"2m\"")),
+            ("no time", time, "0", Err(())),
+            ("never asked again", ask_again, "-1", Ok("\"never\"")),
+            ("always asked again", ask_again, "0", Ok("\"0min\"")),
+            ("seconds", ask_again, "61", Ok("\"2min\"")),
+            ("ten minutes", ask_again, "10m", Ok("\"10min\"")),
+            ("days", age, "14", Ok("\"14d\"")),
+            ("months", age, "2m", Ok("\"2mo\"")),
+            ("years", age, "1y", Ok("\"1y\"")),
+            ("never", age, "-1", Ok("\"never\"")),
+            ("seconds are no age", age, "3s", Err(())),
+            ("kilobytes", kilobytes, "1", Ok("\"1 KiB\"")),
+            ("no limit", megabytes, "-1", Ok("\"none\"")),
+            ("a limit", megabytes, "500", Ok("\"500 MiB\"")),
+            ("percent", percent, "80", Ok("\"80%\"")),
+            ("too many percent", percent, "101", Err(())),
+            ("nothing", text, "none", Ok("\"\"")),
+            ("quotes", text, "a \"b\"", Ok("'a \"b\"'")),
+            ("nobody in particular", account, "-1", Ok("\"\"")),
+            ("a level", level, "important", Ok("\"info\"")),
+            ("too large for any number", time, "99999999999999999999", Err(())),
+        ];
+        for (what, convert, given, want) in rows {
+            let got = convert(given);
+            assert_eq!(got.as_deref().map_err(|_| ()), *want, "{what}");
+        }
+    }
+}

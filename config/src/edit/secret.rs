@@ -1,0 +1,199 @@
+//! What is told of passwords: that they are set, and nothing else.
+//!
+//! A hash is as good as a password to whoever has time, so it is no more shown than one.
+
+use super::{Edit, EditError, Edited, Rule};
+use crate::schema::SECTIONS;
+use std::ops::Range;
+use toml_edit::{Document, Item, TableLike, Value as Toml};
+
+/// What is shown in place of a secret.
+const HIDDEN: &str = "\"(hidden)\"";
+
+/// How every hash of a password begins, wherever it stands.
+const HASH: &str = "$argon2";
+
+/// A value of an option as it is shown.
+pub(super) fn shown(key: &str, value: String) -> String {
+    if is_secret(key) { HIDDEN.to_owned() } else { value }
+}
+
+/// A rule as it is shown.
+pub(super) fn shown_rule(rule: Rule) -> Rule {
+    let options = rule.options.into_iter();
+    let options = options.map(|(key, value)| {
+        let value = shown(&key, value);
+        (key, value)
+    });
+    Rule { options: options.collect(), urls: rule.urls }
+}
+
+/// Whether a value is what [`shown`] gives for a secret.
+pub(super) fn is_shown_of(key: &str, value: &str) -> bool {
+    is_secret(key) && value.trim() == HIDDEN
+}
+
+/// What an edit has told, without secrets.
+pub(super) fn hide(edit: &Edit, told: Result<Edited, EditError>) -> Result<Edited, EditError> {
+    match edit {
+        Edit::Set { key, .. }
+        | Edit::Unset { key, .. }
+        | Edit::Add { key, .. }
+        | Edit::Remove { key, .. } => {
+            if !is_secret(key) {
+                return told;
+            }
+            let hide = |value: Option<String>| value.map(|_| HIDDEN.to_owned());
+            match told {
+                Ok(told) => Ok(Edited { was: hide(told.was), now: hide(told.now), ..told }),
+                Err(EditError::NoItem { option, .. }) => {
+                    let (item, found) = (HIDDEN.to_owned(), HIDDEN.to_owned());
+                    Err(EditError::NoItem { option, item, found })
+                }
+                Err(error) => Err(error),
+            }
+        }
+        Edit::AddRule { .. } | Edit::RemoveRule { .. } | Edit::ReplaceRule { .. } => {
+            let hide = |rule: Option<String>| rule.map(|rule| without_secrets(&rule));
+            told.map(|told| Edited { was: hide(told.was), now: hide(told.now), ..told })
+        }
+    }
+}
+
+/// A text in which no secret can be read, to be shown. What is not TOML is not shown at all.
+///
+/// What has the name of a secret is hidden wherever it stands, and the hash of a password in
+/// a comment, too.
+#[must_use]
+pub fn without_secrets(text: &str) -> String {
+    let Ok(document) = Document::parse(text) else { return String::new() };
+    let mut spans = Vec::new();
+    collect(document.as_table(), false, &mut spans);
+    spans.sort_unstable_by_key(|span| std::cmp::Reverse(span.start));
+    let mut shown = text.to_owned();
+    for span in spans {
+        shown.replace_range(span, HIDDEN);
+    }
+    without_hashes(&shown)
+}
+
+/// Where the values of secrets stand, and all values if `all` are.
+fn collect(table: &dyn TableLike, all: bool, spans: &mut Vec<Range<usize>>) {
+    for (key, item) in table.iter() {
+        collect_item(item, all || is_secret(key), spans);
+    }
+}
+
+fn collect_item(item: &Item, is_secret: bool, spans: &mut Vec<Range<usize>>) {
+    match item {
+        Item::None => {}
+        Item::Value(value) if is_secret => spans.extend(value.span()),
+        Item::Value(value) => collect_value(value, spans),
+        Item::Table(table) => collect(table, is_secret, spans),
+        Item::ArrayOfTables(tables) => {
+            tables.iter().for_each(|table| collect(table, is_secret, spans));
+        }
+    }
+}
+
+fn collect_value(value: &Toml, spans: &mut Vec<Range<usize>>) {
+    match value {
+        Toml::InlineTable(table) => collect(table, false, spans),
+        Toml::Array(array) => array.iter().for_each(|element| collect_value(element, spans)),
+        _ => {}
+    }
+}
+
+fn without_hashes(text: &str) -> String {
+    let mut parts = text.split(HASH);
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'');
+        let rest = part.find(ends).and_then(|end| part.get(end..)).unwrap_or_default();
+        shown.extend(["(hidden)", rest]);
+    }
+    shown
+}
+
+/// Whether an option of this name is a secret, in whatever section.
+fn is_secret(key: &str) -> bool {
+    let options = SECTIONS.iter().flat_map(|section| section.options);
+    options.filter(|option| option.is_secret).any(|option| option.key == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Edit, EditError, Rule, apply, overview};
+    use super::without_secrets;
+
+    /// Texts that hold `hunter2` where a secret may stand, or a hash where none should.
+    const TEXTS: &[&str] = &[
+        "[startup]\npassword = \"hunter2\"\n",
+        "startup.password = 'hunter2'\n",
+        "startup = { password = \"hunter2\" }\n",
+        "[[startup]]\npassword = \"hunter2\"\n",
+        "[startup.password]\nx = \"hunter2\"\n",
+        "[allowed-connect-users]\nusers = [\n  { name = \"a\", password = \"hunter2\" }, # c\n]\n",
+        "[[allowed-connect-users.users]]\nname = \"a\"\npassword = \"hunter2\"\n",
+        "[proxy]\nauth-password = \"hunter2\"\n[[proxy.for]]\nurl = \"u\"\nauth-password = 'hunter2'\n",
+        "# password = \"$argon2id$v=19$hunter2\"\n[startup]\n",
+        "x = [[{ password = \"hunter2\" }]]\n",
+    ];
+
+    #[test]
+    fn secrets_are_told_to_nobody() {
+        for text in TEXTS {
+            let shown = without_secrets(text);
+            assert!(shown.contains("(hidden)") && !shown.contains("hunter2"), "{shown}");
+            assert!(!format!("{:?}", overview(text).unwrap()).contains("hunter2"), "{text}");
+        }
+        let plain = "[options]\nlog-level = 'warn' # c\n";
+        assert_eq!(without_secrets(plain), plain);
+        assert_eq!(without_secrets("password = \"hunter2"), "");
+    }
+
+    #[test]
+    fn edits_of_a_secret_tell_nothing_of_it() {
+        let text = "[startup]\npassword = \"hunter2\"\n[allowed-connect-users]\nusers = [\"hunter2\"]\n\
+            [[proxy.for]]\nurl = \"u\"\nauth-password = \"hunter2\"\n";
+        let of = |section: &str, key: &str| (section.to_owned(), key.to_owned());
+        let (section, key) = of("startup", "password");
+        let (users, list) = of("allowed-connect-users", "users");
+        let urls = || vec!["u".to_owned()];
+        let rule = |password: &str| Rule {
+            urls: urls(),
+            options: vec![("auth-password".to_owned(), password.to_owned())],
+        };
+        let proxy = || "proxy".to_owned();
+        let replace = Edit::ReplaceRule {
+            section: proxy(),
+            index: 0,
+            urls: urls(),
+            rule: Rule { urls: vec!["v".to_owned()], ..rule("\"(hidden)\"") },
+        };
+        for edit in [
+            Edit::Set { section: section.clone(), key: key.clone(), value: "hunter2x".to_owned() },
+            Edit::Unset { section, key },
+            Edit::Add {
+                section: users.clone(),
+                key: list.clone(),
+                item: "hunter2x".to_owned(),
+                before: None,
+            },
+            Edit::Remove { section: users.clone(), key: list.clone(), item: "hunter2".to_owned() },
+            Edit::RemoveRule { section: proxy(), index: 0, urls: urls() },
+            Edit::AddRule { section: proxy(), rule: rule("hunter2x"), before: None },
+            replace.clone(),
+        ] {
+            let told = apply(text, &edit).unwrap();
+            assert!(!format!("{:?} {:?}", told.was, told.now).contains("hunter2"), "{edit:?}");
+        }
+        let none = Edit::Remove { section: users, key: list, item: "hunter3".to_owned() };
+        let told = apply(text, &none).unwrap_err();
+        assert!(matches!(&told, EditError::NoItem { .. }));
+        assert!(!told.to_string().contains("hunter"), "{told}");
+        // What a page shows of a secret and sends back leaves it as it is.
+        let kept = apply(text, &replace).unwrap().text;
+        assert_eq!(kept, text.replace("url = \"u\"", "url = [\"v\"]"));
+    }
+}

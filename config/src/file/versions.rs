@@ -1,0 +1,194 @@
+//! The versions of the configuration before the one in force.
+//!
+//! ```text
+//! wwwoffle.conf                                      the file, or what it is a link to
+//! wwwoffle.conf.versions/                            locked by whoever changes the file
+//!     000007-20261120T140512Z.conf                   what it was, and when that ended
+//!     new                                            the text being written
+//! ```
+//!
+//! The directory lies beside the file: whoever may put a new file in the place of the old one may
+//! write there too, also where nothing but `/etc` is writable. It is for its owner alone, since a
+//! configuration can hold passwords; and when the administrator changes the file of a service's user,
+//! that user goes on owning all of it.
+#![expect(clippy::disallowed_methods, reason = "this is the part that keeps the versions")]
+
+use super::{
+    MAX_CONFIG,
+    kept::{ChangeError, disk},
+    read,
+};
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+use std::{
+    fs,
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+/// The administrator, who alone may give a file to somebody else.
+const ROOT: u32 = 0;
+
+/// How many versions before the one in force are kept.
+pub const VERSIONS: usize = 10;
+
+/// How long another writer is waited for. Each has it for the time of a few syncs.
+const LOCK_WITHIN: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether the other writer is done.
+const LOCK_POLL: Duration = Duration::from_millis(5);
+
+/// What is put behind the name of the file for the directory of its versions.
+const DIRECTORY: &str = ".versions";
+
+/// The text being written, in that directory.
+pub(super) const NEW: &str = "new";
+
+/// How a version's date is written in its name.
+const DATE: &str = "%Y%m%dT%H%M%SZ";
+
+/// A text of before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The name of it; later ones have higher numbers.
+    pub number: u64,
+    /// When another text took its place, to the second.
+    pub until: SystemTime,
+    file: PathBuf,
+}
+
+impl Version {
+    /// The whole text.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read; it may be too old to be kept by now.
+    pub fn text(&self) -> Result<String, ChangeError> {
+        read(&self.file, MAX_CONFIG).map_err(|error| ChangeError::Unreadable {
+            file: self.file.clone(),
+            error: error.to_string(),
+        })
+    }
+
+    /// What a file of the directory is, if it is a version.
+    fn of(file: PathBuf) -> Option<Self> {
+        let (number, date) = file.file_name()?.to_str()?.strip_suffix(".conf")?.split_once('-')?;
+        let until = DateTime::strptime(DATE, date).ok()?.to_zoned(TimeZone::UTC).ok()?;
+        Some(Self { number: number.parse().ok()?, until: until.timestamp().into(), file })
+    }
+}
+
+/// Where the versions of the file at `real` are.
+pub(super) fn directory(real: &Path) -> PathBuf {
+    let mut path = real.as_os_str().to_owned();
+    path.push(DIRECTORY);
+    path.into()
+}
+
+/// Waits until nobody else changes the file, and keeps others from it until it is dropped. The
+/// system lets go of it when the process ends, however that happens.
+pub(super) fn lock(real: &Path, directory: &Path) -> Result<fs::File, ChangeError> {
+    let is_new = match fs::DirBuilder::new().mode(0o700).create(directory) {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(disk("made", directory)(error)),
+    };
+    let opened = fs::File::open(directory).map_err(disk("opened", directory))?;
+    owned(real, directory, &opened, is_new).map_err(disk("used", directory))?;
+    let begun = Instant::now();
+    loop {
+        match opened.try_lock() {
+            Ok(()) => return Ok(opened),
+            Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_WITHIN => {
+                thread::sleep(LOCK_POLL);
+            }
+            Err(fs::TryLockError::WouldBlock) => return Err(ChangeError::Locked(real.to_owned())),
+            Err(fs::TryLockError::Error(error)) => return Err(disk("locked", directory)(error)),
+        }
+    }
+}
+
+/// Sees to it that the directory is that of whoever may put a file in the place of the
+/// configuration. Where someone else could lay out a directory or a link beside the file, they could
+/// have our texts written elsewhere, or theirs taken for ours.
+fn owned(real: &Path, directory: &Path, opened: &fs::File, is_new: bool) -> io::Result<()> {
+    let (seen, about) = (fs::symlink_metadata(directory)?, opened.metadata()?);
+    if !seen.is_dir() || (seen.dev(), seen.ino()) != (about.dev(), about.ino()) {
+        return Err(io::Error::other("it is no directory, but perhaps a link to one"));
+    }
+    let above = fs::metadata(real.parent().unwrap_or(Path::new("/")))?;
+    if is_new {
+        // The administrator makes it for whoever the file is edited by as a rule.
+        if about.uid() == ROOT && about.uid() != above.uid() {
+            fchown(opened, Some(above.uid()), Some(above.gid()))?;
+        }
+        return Ok(());
+    }
+    let file = fs::metadata(real).ok().map(|file| file.uid());
+    if about.uid() != above.uid() && file != Some(about.uid()) {
+        return Err(io::Error::other(
+            "it belongs neither to the owner of the directory that it is in nor to that of the file",
+        ));
+    }
+    if about.mode() & 0o077 != 0 {
+        opened.set_permissions(fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// The versions in the directory, the oldest first.
+pub(super) fn list(directory: &Path) -> Result<Vec<Version>, ChangeError> {
+    let list = match fs::read_dir(directory) {
+        Ok(list) => list,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(disk("read", directory)(error)),
+    };
+    let mut found = Vec::new();
+    for file in list {
+        let file = file.map_err(disk("read", directory))?;
+        found.extend(Version::of(file.path()));
+    }
+    found.sort_by_key(|version| version.number);
+    Ok(found)
+}
+
+/// Keeps a text as the last version, and forgets the oldest.
+pub(super) fn keep(directory: &Path, text: &str, now: SystemTime) -> Result<(), ChangeError> {
+    let kept = list(directory)?;
+    let number = kept.last().map_or(1, |last| last.number.saturating_add(1));
+    let date = Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH).strftime(DATE);
+    let version = directory.join(format!("{number:06}-{date}.conf"));
+    let new = directory.join(NEW);
+    create(&new, text).and_then(|file| file.sync_all()).map_err(disk("written", &new))?;
+    rename(&new, &version)?;
+    for old in kept.iter().rev().skip(VERSIONS - 1) {
+        fs::remove_file(&old.file).map_err(disk("removed", &old.file))?;
+    }
+    Ok(())
+}
+
+/// A file of the directory's owner alone, with `text` in it. One that a writer before left behind is
+/// removed.
+pub(super) fn create(path: &Path, text: &str) -> io::Result<fs::File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let above = fs::metadata(path.parent().unwrap_or(Path::new("/")))?;
+    if file.metadata()?.uid() == ROOT && above.uid() != ROOT {
+        fchown(&file, Some(above.uid()), Some(above.gid()))?;
+    }
+    file.write_all(text.as_bytes())?;
+    Ok(file)
+}
+
+/// Gives a file its name for good: also after a power cut.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<(), ChangeError> {
+    fs::rename(from, to).map_err(disk("replaced", to))?;
+    let directory = to.parent().unwrap_or(Path::new("/"));
+    let synced = fs::File::open(directory).and_then(|directory| directory.sync_all());
+    synced.map_err(disk("synced", directory))
+}

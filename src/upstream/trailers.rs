@@ -1,0 +1,36 @@
+//! What may stand after a body: no field of one connection, and none that says where a body ends or
+//! whom it is for (RFC 9110 §6.5.1). HTTP/2 forbids the former even there (RFC 9113 §8.2.2), and a
+//! message whose body has passed must not fail at its last line.
+
+use bytes::Bytes;
+use hyper::body::Frame;
+use hyper::header::{CONTENT_LENGTH, TE};
+
+use super::message::ONLY_HTTP1;
+
+/// `frame`, less the fields that must not stand there if it is one of trailers.
+pub(super) fn cleaned(mut frame: Frame<Bytes>) -> Frame<Bytes> {
+    if let Some(fields) = frame.trailers_mut() {
+        for name in ONLY_HTTP1.iter().chain([&CONTENT_LENGTH, &TE]) {
+            fields.remove(name);
+        }
+    }
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::HeaderMap;
+
+    #[test]
+    fn what_ends_bodies_and_connections_is_left_out() {
+        let mut fields = HeaderMap::new();
+        for name in ["connection", "content-length", "host", "te", "transfer-encoding", "x-sum"] {
+            fields.append(name.parse::<hyper::header::HeaderName>().unwrap(), 1.into());
+        }
+        let left = cleaned(Frame::trailers(fields)).into_trailers().unwrap();
+        assert_eq!(left.keys().collect::<Vec<_>>(), ["x-sum"]);
+        assert_eq!(cleaned(Frame::data("body".into())).into_data().unwrap(), "body");
+    }
+}
