@@ -30,6 +30,7 @@ mod connections;
 mod crash;
 mod disk;
 mod harness;
+mod hooks;
 mod http2;
 mod http2_hostile;
 mod http2_strict;

@@ -58,17 +58,17 @@ section! {
         /// Whether a download goes on to its end when the browser that asked for it leaves.
         "finish-downloads" => finish_downloads: bool = "true", Live;
         /// Run on going online, with the word online as its argument.
-        "run-online" => run_online: Program = r#""""#, Later;
+        "run-online" => run_online: Program = r#""""#, Live;
         /// Run on going offline, with the word offline as its argument.
-        "run-offline" => run_offline: Program = r#""""#, Later;
+        "run-offline" => run_offline: Program = r#""""#, Live;
         /// Run on changing to autodial, with the word autodial as its argument.
-        "run-autodial" => run_autodial: Program = r#""""#, Later;
+        "run-autodial" => run_autodial: Program = r#""""#, Live;
         /// Run when fetching begins and when it ends, with the words fetch and start, or fetch and stop, as its arguments.
-        "run-fetch" => run_fetch: Program = r#""""#, Later;
+        "run-fetch" => run_fetch: Program = r#""""#, Live;
         /// Run when the configuration in force has changed, with the word changed as its argument.
-        "run-changed" => run_changed: Program = r#""""#, Later;
+        "run-changed" => run_changed: Program = r#""""#, Live;
         /// How long such a program may run before it is ended.
-        "run-timeout" => run_timeout: Duration = r#""1m""#, Later;
+        "run-timeout" => run_timeout: Duration = r#""1m""#, Live;
     }
 }
 
