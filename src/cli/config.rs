@@ -151,7 +151,13 @@ fn changed(
 }
 
 fn not_changed(error: &ChangeError) -> Failure {
-    said(&ConfigError::of(error))
+    match error {
+        // As for all other verbs: a configuration that cannot be read is a bad one.
+        ChangeError::Unreadable { .. } => {
+            Failure::Said(ExitStatus::BadConfig, shown::line(&error.to_string()))
+        }
+        error => said(&ConfigError::of(error)),
+    }
 }
 
 /// Why a configuration was not changed, with all that would be wrong with it.
@@ -178,6 +184,9 @@ fn check(
     }
     for (section, key, place) in config.without_effect() {
         writeln!(terminal.stdout, "{place}: [{section}] {key:?} has no effect yet")?;
+    }
+    for note in config.dont_get.urls.notes() {
+        writeln!(terminal.stdout, "{}", shown::line(&note.to_string()))?;
     }
     Ok(ExitStatus::Done)
 }
