@@ -14,6 +14,7 @@ use wwwoffle_url::LocalHost;
 use crate::access::Access;
 use crate::clock;
 use crate::fetch::Fetcher;
+use crate::hooks::{Hook, Hooks};
 use crate::live::Live;
 use crate::mode::{Mode, ModeSwitch};
 use crate::own::tickets::Tickets;
@@ -50,6 +51,8 @@ pub struct Daemon {
     pub fetcher: Fetcher,
     /// POSTs that wait for a person's confirmation.
     pub tickets: Tickets,
+    /// Programs that are run when something has happened.
+    pub hooks: Hooks,
     /// TLS towards clients.
     pub faces: Faces,
     /// The pages.
@@ -103,6 +106,7 @@ impl Daemon {
         let places = Places::new(config.startup.max_connections.get());
         let options = &config.options;
         let dialer = Dialer::new(mode.clone(), options.dns_timeout, options.connect_timeout);
+        let dialer = dialer.following(live.in_force());
         let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
         let limits = Limits::of(options);
         let (templates, faults) = Templates::new(templates);
@@ -115,6 +119,7 @@ impl Daemon {
             upstream: Upstream::new(dialer, tls.following(live.in_force()), tasks.clone(), limits),
             access: Access::new()?,
             fetcher: Fetcher::new(),
+            hooks: Hooks::default(),
             tickets: Tickets::new(),
             downloads: Downloads::default(),
             faces: Faces::new(authority)?,
@@ -159,9 +164,16 @@ impl Daemon {
         }
         if was != mode {
             info!(%mode, %was, "the mode has changed");
+            self.happened(Hook::Mode(mode));
         }
         self.store.save_mode(mode).await?;
         Ok(was)
+    }
+
+    /// Runs the program that the configuration has for what has happened, if any; nobody waits for it.
+    pub fn happened(&self, hook: Hook) {
+        let (config, spool) = (self.config(), self.store.spool().root().to_owned());
+        self.hooks.run(hook, &config.options, self.mode.now(), spool, &self.tasks);
     }
 
     /// How many clients are connected.

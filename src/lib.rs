@@ -11,6 +11,7 @@ pub mod daemon;
 pub mod error_chain;
 pub mod exit;
 pub mod fetch;
+pub mod hooks;
 pub mod info;
 pub mod live;
 pub mod log;

@@ -24,6 +24,7 @@ use wwwoffle_config::{
 
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::hooks::Hook;
 use crate::log;
 use crate::upstream::Limits;
 
@@ -284,6 +285,7 @@ impl Daemon {
         self.fetcher.nudge();
         if !applied.options.is_empty() {
             info!(options = %Names(&applied.options), "the configuration has changed");
+            self.happened(Hook::Changed);
         }
         if applied.options.iter().any(|change| change.effect == Effect::Restart) {
             warn!(options = %Names(&applied.restart), "a restart is needed for some options");

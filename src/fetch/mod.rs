@@ -26,6 +26,7 @@ use crate::api::Event;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
+use crate::hooks::Hook;
 use crate::store::timestamp;
 use schedule::{Limits, Waiting, choose};
 
@@ -117,9 +118,14 @@ impl Drop for Active {
 /// Works the queue off until the daemon stops. One task of each daemon.
 pub async fn work(daemon: Arc<Daemon>) {
     let mut mode = daemon.mode.watch();
+    let mut is_fetching = false;
     loop {
         let may_dial = mode.borrow_and_update().may_dial();
         let pause = if may_dial { start_due(&daemon) } else { LOOK_AGAIN };
+        if (daemon.fetcher.active_count() > 0) != is_fetching {
+            is_fetching = !is_fetching;
+            daemon.happened(if is_fetching { Hook::FetchStart } else { Hook::FetchStop });
+        }
         tokio::select! {
             () = daemon.tasks.stopping() => return,
             () = daemon.fetcher.news.notified() => {}

@@ -8,7 +8,9 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Request, StatusCode};
 use jiff::Timestamp;
 use tracing::{debug, warn};
+use wwwoffle_config::UrlParts;
 use wwwoffle_spool::{Outgoing, RequestKind, RequestState, Secrets};
+use wwwoffle_url::CanonicalUrl;
 
 use super::redirect::{MAX_HOPS, location, redirected, shown};
 use super::{spool_failed, want};
@@ -19,8 +21,9 @@ use crate::error_chain::error_chain;
 use crate::proxy::ask::Ask;
 use crate::proxy::download::{Download, Headed, Job, Joined, Outcome, run};
 use crate::proxy::keep::NotKept;
+use crate::proxy::rules::{Ruling, Standing, parent, ruled};
 use crate::proxy::target::of_url;
-use crate::proxy::{conditional, head};
+use crate::proxy::{censor, conditional, head};
 use crate::store::{Kept, timestamp};
 use crate::upstream::Failure;
 
@@ -146,6 +149,9 @@ fn delay(first: Duration, attempts: u32) -> Duration {
 }
 
 async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
+    if let Some(verdict) = by_rule(daemon, outgoing).await {
+        return verdict;
+    }
     let (request, job, kept) = match prepare(daemon, outgoing).await {
         Ok(prepared) => prepared,
         Err(error) => return Verdict::Failed { error, status: None },
@@ -195,32 +201,55 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
     }
 }
 
+/// What becomes of a request by its URL alone. The configuration may have changed since it was
+/// queued, and redirects lead anywhere.
+async fn by_rule(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Option<Verdict> {
+    let failed = |error: &str| Some(Verdict::Failed { error: error.to_owned(), status: None });
+    // What is no URL fails for that reason, later.
+    let url = CanonicalUrl::parse(base(outgoing), &daemon.local).ok()?;
+    let to = match ruled(&daemon.config(), &url) {
+        Ruling::Usual(Standing::Usual) => return None,
+        Ruling::Usual(Standing::NeverKept | Standing::Nearby) => {
+            return failed("the configuration says that it is never kept");
+        }
+        Ruling::Blocked { by, .. } => {
+            debug!(url = url.as_str(), %by, "blocked");
+            return failed("the configuration says that it is never got ([dont-get])");
+        }
+        Ruling::Moved { to, .. } => to,
+    };
+    let status = StatusCode::TEMPORARY_REDIRECT;
+    let followed = match recorded(outgoing) {
+        Ok(request) => enqueue_next(daemon, outgoing, request, status, &to, None).await,
+        Err(error) => return failed(&error),
+    };
+    Some(match followed {
+        Ok(()) => Verdict::Done { status, bytes: 0 },
+        Err(error) => Verdict::Again { error, status: None, acted: false },
+    })
+}
+
 /// Rebuilds the request, and asks with what is kept if there is something.
 async fn prepare(
     daemon: &Daemon,
     outgoing: &Outgoing,
 ) -> Result<(Parts, Job, Option<Kept>), String> {
-    let secrets = match &outgoing.secrets {
-        Secrets::None => &[][..],
-        Secrets::Open(secrets) => secrets,
-        Secrets::Unreadable(_) => {
-            return Err(
-                "its cookies and credentials cannot be read any more; ask for it again in \
-                        the browser"
-                    .to_owned(),
-            );
-        }
-    };
-    let request = head::read_request(&outgoing.head, secrets)
-        .map_err(|error| format!("the recorded request cannot be read: {error}"))?;
+    let request = recorded(outgoing)?;
     // The port is all that is needed of it: path and fields are as they were recorded.
-    let resource = of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
+    let mut resource =
+        of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
     let kept = daemon.store.kept(&outgoing.place).await.map_err(|error| error_chain(&error))?;
     let mut sent = Request::from_parts(request.clone(), ());
+    let url = CanonicalUrl::parse(base(outgoing), &daemon.local)
+        .map_err(|error| error_chain(&error))?
+        .without_credentials();
+    let config = daemon.config();
+    censor::request(&config, &url, sent.headers_mut());
+    resource.origin.via = parent(&config, &url, &daemon.pseudonym);
     if let Some(kept) = &kept
         && outgoing.kind != RequestKind::Post
     {
-        let personal = !secrets.is_empty();
+        let personal = !matches!(outgoing.secrets, Secrets::None);
         conditional::add_ours(sent.headers_mut(), &kept.fields, personal);
     }
     let job = Job {
@@ -234,6 +263,23 @@ async fn prepare(
         interim: None,
     };
     Ok((request, job, kept))
+}
+
+/// The request as it was recorded, with its secrets.
+fn recorded(outgoing: &Outgoing) -> Result<Parts, String> {
+    let secrets = match &outgoing.secrets {
+        Secrets::None => &[][..],
+        Secrets::Open(secrets) => secrets,
+        Secrets::Unreadable(_) => {
+            return Err(
+                "its cookies and credentials cannot be read any more; ask for it again in \
+                        the browser"
+                    .to_owned(),
+            );
+        }
+    };
+    head::read_request(&outgoing.head, secrets)
+        .map_err(|error| format!("the recorded request cannot be read: {error}"))
 }
 
 /// The URL of a request, without what the key of a POST adds.
@@ -277,13 +323,39 @@ async fn follow(
         _ => return Ok(()),
     };
     let Some(target) = location(base(outgoing), status, &fields) else { return Ok(()) };
+    let left_to_browsers = "the configuration leaves it to browsers ([dont-get] get-recursive)";
+    let forbidden = (!is_recursive(daemon, &target)).then_some(left_to_browsers);
+    enqueue_next(daemon, outgoing, request, status, &target, forbidden).await
+}
+
+/// Whether a URL may be got because another page leads there.
+fn is_recursive(daemon: &Daemon, url: &str) -> bool {
+    CanonicalUrl::parse(url, &daemon.local)
+        .is_ok_and(|url| *daemon.config().dont_get.get_recursive.of(&UrlParts::of(&url)))
+}
+
+/// Puts what comes after a request on the queue; what is `forbidden` as one that has failed for that
+/// reason.
+async fn enqueue_next(
+    daemon: &Arc<Daemon>,
+    outgoing: &Outgoing,
+    request: Parts,
+    status: StatusCode,
+    target: &str,
+    forbidden: Option<&str>,
+) -> Result<(), String> {
     let event = Event::Redirect {
         url: outgoing.place.url().to_owned(),
         status: status.as_u16(),
-        location: shown(daemon, &target),
+        location: shown(daemon, target),
     };
-    let next = successor(daemon, outgoing, request, status, &target);
-    if let Some(next) = next {
+    let next = successor(daemon, outgoing, request, status, target);
+    if let Some(mut next) = next {
+        if let Some(reason) = forbidden {
+            let reason = format!("a redirect led here: {reason}");
+            next.last_error = Some(reason.clone());
+            next.state = RequestState::Failed { reason, status: None };
+        }
         let is_kept = daemon.store.kept(&next.place).await.map_err(|error| error_chain(&error))?;
         if is_kept.is_none() || outgoing.kind == RequestKind::Refresh {
             daemon.store.enqueue(next).await.map_err(|error| error_chain(&error))?;

@@ -7,15 +7,15 @@ use hyper::{HeaderMap, Method, Request};
 use wwwoffle_spool::{Added, Outgoing, RequestKind, RequestState, Secrets};
 use wwwoffle_url::Key;
 
+use super::redirect::MAX_HOPS;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::proxy::ask::Ask;
+use crate::proxy::censor::OUR_USER_AGENT;
 use crate::proxy::head;
+use crate::proxy::rules::{Ruling, Standing};
 use crate::proxy::target::{BadTarget, Resource, of_url};
 use crate::store::timestamp;
-
-/// What origins are told we are, where no browser asked.
-const OUR_USER_AGENT: &str = concat!("wwwoffle/", env!("CARGO_PKG_VERSION"));
 
 /// What came of asking for a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,15 @@ pub enum WantError {
     /// The URL is none that can be fetched.
     #[error("the URL cannot be fetched")]
     Url(#[from] BadTarget),
+    /// It is never got.
+    #[error("the configuration says that {0} is never got ([dont-get])")]
+    Blocked(String),
+    /// It is never kept.
+    #[error("the configuration says that {0} is never kept, so it is not fetched for later")]
+    NeverKept(String),
+    /// One alias leads to the next, without end.
+    #[error("the aliases of {0} lead in a circle")]
+    Circle(String),
     /// The spool failed.
     #[error("the request cannot be recorded")]
     Spool(#[from] wwwoffle_spool::Error),
@@ -56,8 +65,7 @@ pub enum WantError {
 ///
 /// [`WantError`] says whether the URL or the spool is the cause.
 pub async fn want(daemon: &Arc<Daemon>, url: &str, refresh: bool) -> Result<Wanted, WantError> {
-    let resource = of_url(url, &daemon.local)?;
-    let ask = ask(daemon, resource);
+    let ask = follow_aliases(daemon, of_url(url, &daemon.local)?)?;
     let shown = ask.place.url().to_owned();
     let kept = daemon.store.kept(&ask.place).await?;
     if let Some(kept) = kept.as_ref().filter(|_| !refresh) {
@@ -76,6 +84,24 @@ pub async fn want(daemon: &Arc<Daemon>, url: &str, refresh: bool) -> Result<Want
     }
     daemon.fetcher.nudge();
     Ok(Wanted::Queued { key, url: shown })
+}
+
+/// A request for what `resource` has become, if that may be fetched for later.
+fn follow_aliases(daemon: &Daemon, resource: Resource) -> Result<Ask, WantError> {
+    let mut ask = ask(daemon, resource);
+    for _ in 0..MAX_HOPS {
+        let shown = || ask.bare.as_str().to_owned();
+        let to = match &ask.ruling {
+            Ruling::Moved { to, .. } => to,
+            Ruling::Blocked { .. } => return Err(WantError::Blocked(shown())),
+            Ruling::Usual(Standing::NeverKept | Standing::Nearby) => {
+                return Err(WantError::NeverKept(shown()));
+            }
+            Ruling::Usual(Standing::Usual) => return Ok(ask),
+        };
+        ask = self::ask(daemon, of_url(to, &daemon.local)?);
+    }
+    Err(WantError::Circle(ask.bare.as_str().to_owned()))
 }
 
 /// A request of our own for `resource`.

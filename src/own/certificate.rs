@@ -107,7 +107,12 @@ pub(super) async fn allow(caller: &Caller, form: &Form) -> Result<String, NotAll
 fn origin(site: &str) -> Option<Origin> {
     // Read as the configuration reads it, so that what is allowed is what was seen.
     let read = AllowedCertificate::parse(site, &"0".repeat(64)).ok()?;
-    Some(Origin { scheme: Scheme::Https, host: read.host().to_owned(), port: read.port() })
+    Some(Origin {
+        scheme: Scheme::Https,
+        host: read.host().to_owned(),
+        port: read.port(),
+        via: None,
+    })
 }
 
 /// The URL, if it is one of this origin: our page must not lead anywhere else.

@@ -1,4 +1,4 @@
-//! The message page that asks whether a form is to be sent later.
+//! The message page that asks whether a form is to be sent later, or a page to be got.
 
 use serde::Serialize;
 
@@ -28,6 +28,7 @@ pub struct Confirm<'a> {
 
 #[derive(Serialize)]
 struct View<'a> {
+    is_form: bool,
     method: String,
     url: ShownUrl,
     size: String,
@@ -41,6 +42,7 @@ struct View<'a> {
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, confirm: &Confirm<'_>) -> Page {
     let view = View {
+        is_form: confirm.method == "POST",
         method: shown::text(confirm.method),
         url: ShownUrl::new(confirm.url),
         size: shown::bytes(confirm.body_bytes),

@@ -1,6 +1,8 @@
 //! Message pages for refusals and failures: what happened, why, and what one can do.
 
 mod denied;
+mod origin;
+mod ruled;
 mod tls;
 
 use jiff::Timestamp;
@@ -15,6 +17,7 @@ use super::{
 };
 
 pub use denied::Denied;
+pub use ruled::Ruled;
 pub use tls::{BadCertificate, NoTls};
 
 /// What is to be told.
@@ -29,6 +32,15 @@ pub enum Message<'a> {
     Forbidden(Refusal),
     /// Whoever asks may not, or has not said who they are.
     Denied(Denied),
+    /// The configuration says so.
+    Ruled {
+        /// What was asked for.
+        url: &'a str,
+        /// What it says.
+        ruled: Ruled,
+        /// Where it says so, for those who may know.
+        place: Option<&'a str>,
+    },
     /// Our own pages have nothing at this address.
     NotFound {
         /// The path asked for.
@@ -105,6 +117,8 @@ pub struct Kept<'a> {
 /// How an origin failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginFailure<'a> {
+    /// The proxy between this one and it gives no way there.
+    Parent(&'a str),
     /// Its name cannot be resolved.
     UnknownHost,
     /// Nothing listens there.
@@ -203,6 +217,7 @@ impl Message<'_> {
             Self::BadRequest { .. } => BAD_REQUEST,
             Self::Forbidden(_) => FORBIDDEN,
             Self::Denied(denied) => denied.words(),
+            Self::Ruled { ruled, .. } => ruled.words(),
             Self::NotFound { .. } => NOT_FOUND,
             Self::MethodNotAllowed { .. } => METHOD_NOT_ALLOWED,
             Self::OfflineRefused { .. } => OFFLINE_REFUSED,
@@ -226,12 +241,14 @@ impl Message<'_> {
             | Self::OriginFailed {
                 failure:
                     OriginFailure::BadAnswer(detail)
+                    | OriginFailure::Parent(detail)
                     | OriginFailure::Certificate { detail, .. }
                     | OriginFailure::Tls { detail, .. },
                 ..
             } => Some(shown::text(detail)),
             Self::Forbidden(refusal) => Some(refusal.to_string()),
             Self::NotFound { path } => Some(shown::text(path)),
+            Self::Ruled { place, .. } => place.map(shown::text),
             Self::MethodNotAllowed { method } | Self::OfflineRefused { method, .. } => {
                 Some(shown::text(method))
             }
@@ -252,6 +269,7 @@ impl Message<'_> {
         match self {
             Self::OriginFailed { url, .. }
             | Self::OfflineRefused { url, .. }
+            | Self::Ruled { url, .. }
             | Self::TooLargeToQueue { url }
             | Self::Loop { url } => Some(ShownUrl::new(url)),
             _ => None,
@@ -418,84 +436,6 @@ const INTERNAL: Words = Words {
     happened: "Something went wrong inside the proxy. Its log says more.",
     advice: &["Try again.", "If it happens again, report it with the lines of the log."],
 };
-
-impl OriginFailure<'_> {
-    fn words(&self) -> Words {
-        const AGAIN: &str = "Try again later.";
-        const LINE: &str = "See whether the connection to the network is up.";
-        const OFFLINE: &str = "Go offline on the start page of the proxy, to see what is kept and \
-                               queue the rest.";
-        let (status, title, happened, advice): (_, _, _, &[&str]) = match self {
-            Self::UnknownHost => (
-                502,
-                "The host is not known",
-                "The name of the host cannot be resolved to an address.",
-                &["Look for a mistake in the name.", LINE, OFFLINE],
-            ),
-            Self::Refused => (
-                502,
-                "The connection was refused",
-                "The host was reached, and nothing there accepts connections on this port.",
-                &["Look for a mistake in the port.", AGAIN],
-            ),
-            Self::Unreachable => (
-                502,
-                "The host cannot be reached",
-                "The network knows no way to the host.",
-                &[LINE, OFFLINE],
-            ),
-            Self::Certificate { fault, .. } => return fault.words(),
-            Self::Tls { fault, .. } => return fault.words(),
-            Self::Timeout(phase) => (504, phase.title(), phase.happened(), &[AGAIN, LINE, OFFLINE]),
-            Self::Closed => (
-                502,
-                "The connection was closed",
-                "The host closed the connection before its answer was complete. A part of an \
-                 answer is never kept.",
-                &[AGAIN],
-            ),
-            Self::BadAnswer(_) => (
-                502,
-                "The answer cannot be understood",
-                "What the host sent is not proper HTTP, so it is not passed on.",
-                &["Look whether the address should begin with https.", AGAIN],
-            ),
-            Self::HeadTooLarge => (
-                502,
-                "The head of the answer is too large",
-                "The host sent more header fields than the proxy accepts.",
-                &["Delete the cookies of this site in the browser.", AGAIN],
-            ),
-        };
-        Words { status, title, happened, advice }
-    }
-}
-
-impl Phase {
-    const fn title(self) -> &'static str {
-        match self {
-            Self::Resolving => "The name could not be resolved in time",
-            Self::Connecting => "No connection in time",
-            Self::Securing => "No secure connection in time",
-            Self::Head | Self::Body => "No answer in time",
-        }
-    }
-
-    const fn happened(self) -> &'static str {
-        match self {
-            Self::Resolving => "The name service did not answer within the time allowed.",
-            Self::Connecting => "The host did not accept the connection within the time allowed.",
-            Self::Securing => {
-                "The host accepted the connection, and did not complete the TLS handshake in the \
-                 time allowed. Nothing of the request was sent to it."
-            }
-            Self::Head => {
-                "The host accepted the connection, and did not answer in the time allowed."
-            }
-            Self::Body => "The host began its answer, and then sent nothing for too long.",
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -12,14 +12,16 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
-use wwwoffle_config::Config;
+use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
-use super::decide::{Asked, MethodKind};
+use super::censor;
+use super::decide::{Asked, MethodKind, Queueing};
 use super::fields::{add_via, has_directive, has_member, list, strip_one_hop};
 use super::http2::Unframed;
 use super::intent::{Intent, intent};
+use super::rules::{Ruling, Standing, parent, ruled};
 use super::target::Resource;
 use super::websocket;
 use crate::access::basic::Login;
@@ -35,6 +37,10 @@ pub const MAX_KEPT_POST: u64 = 256 * 1024;
 pub struct Ask {
     /// The resource; for a POST that can be kept its URL has the digest of the body.
     pub resource: Resource,
+    /// Its URL as rules are found by it: without what a body or a login adds to the key.
+    pub bare: CanonicalUrl,
+    /// What the configuration says of that URL alone.
+    pub ruling: Ruling,
     /// Where its answer is kept.
     pub place: Place,
     /// Its method.
@@ -81,6 +87,9 @@ impl Ask {
         strip_one_hop(&mut fields);
         // Reading the body makes hyper say `100 (Continue)`; the origin is sent the body at once.
         fields.remove(EXPECT);
+        let bare = resource.url.without_credentials();
+        let (ruling, parts) = (ruled(&config, &bare), UrlParts::of(&bare));
+        resource.origin.via = parent(&config, &bare, &daemon.pseudonym);
         if let Some(body) = &post {
             resource.url = resource.url.with_post(&digest(body));
         }
@@ -88,13 +97,22 @@ impl Ask {
         let asked = Asked {
             method: kind(&method, post.is_some(), has_body || is_websocket),
             intent: intent(&method, &fields),
-            reload: is_reload(&fields),
+            reload: is_reload(&fields, heeded(&config, mode, &parts))
+                || forced(&config, mode, &parts, &fields),
             only_if_cached: has_directive(&fields, "only-if-cached"),
             partial: fields.contains_key(RANGE) || upgrade.is_some(),
             noise: config.noise().matches(&resource.url).is_some(),
+            standing: match ruling {
+                Ruling::Usual(standing) => standing,
+                Ruling::Moved { .. } | Ruling::Blocked { .. } => Standing::Usual,
+            },
+            queueing: queueing(&config, &parts),
+            recursive: *config.dont_get.get_recursive.of(&parts),
         };
         Self {
             resource,
+            bare,
+            ruling,
             place,
             method,
             fields,
@@ -136,6 +154,7 @@ impl Ask {
                 fields.insert(AUTHORIZATION, value);
             }
         }
+        censor::request(&self.config, &self.bare, fields);
         if self.trailers {
             fields.insert(TE, HeaderValue::from_static("trailers"));
             fields.insert(CONNECTION, HeaderValue::from_static("te"));
@@ -196,13 +215,60 @@ fn kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
     }
 }
 
-/// Whether the client will not have a stored answer (RFC 9111 §5.2.1.4, §5.4).
-fn is_reload(fields: &HeaderMap) -> bool {
+/// Which spellings of a reload are heeded.
+#[derive(Clone, Copy)]
+struct Heeded {
+    pragma: bool,
+    no_cache: bool,
+    age_zero: bool,
+}
+
+fn heeded(config: &Config, mode: Mode, url: &UrlParts<'_>) -> Heeded {
+    if mode.may_dial() {
+        let options = &config.online_options;
+        Heeded {
+            pragma: *options.pragma_no_cache.of(url),
+            no_cache: *options.cache_control_no_cache.of(url),
+            age_zero: *options.cache_control_max_age_0.of(url),
+        }
+    } else {
+        let options = &config.offline_options;
+        Heeded {
+            pragma: *options.pragma_no_cache.of(url),
+            no_cache: *options.cache_control_no_cache.of(url),
+            age_zero: *options.cache_control_max_age_0.of(url),
+        }
+    }
+}
+
+/// Whether the client will not have a stored answer (RFC 9111 §5.2.1.4, §5.4), as far as that is
+/// heeded.
+fn is_reload(fields: &HeaderMap, heeded: Heeded) -> bool {
     let age_zero = list(fields, &CACHE_CONTROL)
         .any(|directive| directive.replace(' ', "").eq_ignore_ascii_case("max-age=0"));
-    age_zero
-        || has_directive(fields, "no-cache")
-        || (!fields.contains_key(CACHE_CONTROL) && has_member(fields, &PRAGMA, "no-cache"))
+    let pragma = !fields.contains_key(CACHE_CONTROL) && has_member(fields, &PRAGMA, "no-cache");
+    (heeded.age_zero && age_zero)
+        || (heeded.no_cache && has_directive(fields, "no-cache"))
+        || (heeded.pragma && pragma)
+}
+
+/// Whether a cookie makes it a request that is always sent on.
+fn forced(config: &Config, mode: Mode, url: &UrlParts<'_>, fields: &HeaderMap) -> bool {
+    mode.may_dial()
+        && fields.contains_key(COOKIE)
+        && *config.online_options.cookies_force_refresh.of(url)
+}
+
+/// What of it is queued offline.
+fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
+    let options = &config.offline_options;
+    if *options.dont_request.of(url) {
+        Queueing::Never
+    } else if *options.confirm_requests.of(url) {
+        Queueing::Asking
+    } else {
+        Queueing::Usual
+    }
 }
 
 /// Credentials are part of the key. Those of the Basic scheme are those of the URL, so that both
@@ -251,7 +317,8 @@ mod tests {
         ] {
             let fields: HeaderMap =
                 [(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect();
-            assert_eq!(is_reload(&fields), want, "{name}: {value}");
+            let all = Heeded { pragma: true, no_cache: true, age_zero: true };
+            assert_eq!(is_reload(&fields, all), want, "{name}: {value}");
         }
     }
 

@@ -3,6 +3,7 @@
 //! The table is printed for people in `docs/decisions.md`; the test below is the same table.
 
 use super::intent::Intent;
+use super::rules::Standing;
 use crate::mode::Mode;
 
 /// What is asked, as far as the decision needs it.
@@ -21,6 +22,12 @@ pub struct Asked {
     pub partial: bool,
     /// On the list of what browsers send by themselves.
     pub noise: bool,
+    /// Whether answers are kept at all.
+    pub standing: Standing,
+    /// What of it is queued.
+    pub queueing: Queueing,
+    /// It may be got because another page refers to it.
+    pub recursive: bool,
 }
 
 /// Methods by what may be kept of their answers.
@@ -34,6 +41,18 @@ pub enum MethodKind {
     Post,
     /// All others, and a GET or HEAD with a body or for a WebSocket: passed on, never kept.
     Other,
+}
+
+/// What is queued offline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Queueing {
+    /// What somebody wants.
+    #[default]
+    Usual,
+    /// The same, once a person has said so: `confirm-requests`.
+    Asking,
+    /// Only what is kept already: `dont-request`.
+    Never,
 }
 
 /// What the spool has for the request.
@@ -79,11 +98,27 @@ pub enum Refusal {
     OnlyOnline,
     /// `only-if-cached`, and it is not.
     NotKept,
+    /// Offline, and nothing of it is ever kept.
+    NeverKept,
+    /// Offline, and what is not kept is not to be queued.
+    NotQueued,
+    /// Offline, to be queued when a person says so, and no person asks.
+    Unconfirmed,
+    /// Offline, a part of a page, and not to be got because of that page.
+    LeftToBrowsers,
 }
 
 /// Decides what is done with a request. Pure: the same arguments give the same decision.
 #[must_use]
 pub fn decide(mode: Mode, kept: Kept, asked: Asked) -> Decision {
+    match asked.standing {
+        Standing::Usual => {}
+        Standing::NeverKept if mode == Mode::Offline => {
+            return Decision::Refuse(Refusal::NeverKept);
+        }
+        _ if asked.only_if_cached => return Decision::Refuse(Refusal::NotKept),
+        Standing::NeverKept | Standing::Nearby => return Decision::Pass,
+    }
     match mode {
         Mode::Online => with_a_line(kept, asked),
         Mode::Autodial => match kept {
@@ -119,10 +154,11 @@ fn with_a_line(kept: Kept, asked: Asked) -> Decision {
 fn without_a_line(kept: Kept, asked: Asked) -> Decision {
     match (asked.method, kept) {
         (MethodKind::Get | MethodKind::Head, Kept::Whole | Kept::Uncoded) => {
-            if asked.reload && !asked.noise && asked.intent != Intent::Part {
-                Decision::ServeAndRefresh
-            } else {
-                Decision::Serve
+            match (asked.intent, asked.queueing) {
+                _ if !asked.reload || asked.noise => Decision::Serve,
+                (Intent::Part, _) | (Intent::Program, Queueing::Asking) => Decision::Serve,
+                (Intent::Person, Queueing::Asking) => Decision::Confirm,
+                (_, Queueing::Usual | Queueing::Never) => Decision::ServeAndRefresh,
             }
         }
         // A script that asks for data by POST gets the data it got before; a form that a person
@@ -132,7 +168,11 @@ fn without_a_line(kept: Kept, asked: Asked) -> Decision {
         }
         _ if asked.noise => Decision::Refuse(Refusal::Noise),
         _ if asked.only_if_cached => Decision::Refuse(Refusal::NotKept),
+        _ if asked.queueing == Queueing::Never => Decision::Refuse(Refusal::NotQueued),
         (MethodKind::Get | MethodKind::Head, Kept::Nothing) => match asked.intent {
+            Intent::Part if !asked.recursive => Decision::Refuse(Refusal::LeftToBrowsers),
+            Intent::Person if asked.queueing == Queueing::Asking => Decision::Confirm,
+            _ if asked.queueing == Queueing::Asking => Decision::Refuse(Refusal::Unconfirmed),
             Intent::Person | Intent::Program => Decision::QueuePage,
             Intent::Part => Decision::QueuePart,
         },
@@ -174,6 +214,17 @@ mod tests {
             only_if_cached: has("only-if-cached"),
             partial: has("partial"),
             noise: has("noise"),
+            standing: match () {
+                () if has("dont-cache") => Standing::NeverKept,
+                () if has("local-net") => Standing::Nearby,
+                () => Standing::Usual,
+            },
+            queueing: match () {
+                () if has("dont-request") => Queueing::Never,
+                () if has("confirm-requests") => Queueing::Asking,
+                () => Queueing::Usual,
+            },
+            recursive: !has("get-recursive=false"),
         };
         (mode, kept, asked)
     }
@@ -197,7 +248,7 @@ mod tests {
     #[test]
     fn offline_never_asks_an_origin_and_a_kept_page_is_never_refused() {
         for kept in [Kept::Nothing, Kept::Uncoded, Kept::Whole] {
-            for bits in 0..16_u8 {
+            for bits in 0..32_u8 {
                 for method in
                     [MethodKind::Get, MethodKind::Head, MethodKind::Post, MethodKind::Other]
                 {
@@ -209,6 +260,9 @@ mod tests {
                             only_if_cached: bits & 2 != 0,
                             partial: bits & 4 != 0,
                             noise: bits & 8 != 0,
+                            standing: Standing::Usual,
+                            queueing: [Queueing::Usual, Queueing::Never][usize::from(bits >> 4)],
+                            recursive: true,
                         };
                         let decision = decide(Mode::Offline, kept, asked);
                         assert!(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode, Version};
 
+use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
 use super::conditional::{self, Conditions};
@@ -74,5 +75,6 @@ fn respond(status: StatusCode, fields: HeaderMap, body: Body) -> Response<Body> 
     let mut response = Response::new(body);
     *response.status_mut() = status;
     *response.headers_mut() = fields;
+    response.extensions_mut().insert(Foreign);
     response
 }

@@ -21,7 +21,7 @@ use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::own::tickets::Ticket;
 use crate::pages::confirm::{self, Confirm};
-use crate::pages::message::Message;
+use crate::pages::message::{Message, Ruled};
 use crate::pages::will_get::{self, WillGet};
 use crate::store::Kept;
 
@@ -83,9 +83,14 @@ pub(super) async fn refresh(daemon: &Daemon, ask: &Ask, kept: &Arc<Kept>) -> Res
     kept::serve(daemon, ask, kept, CacheStatus::Hit(why))
 }
 
-/// Asks the person whether a form shall be sent later.
+/// Asks the person whether a form shall be sent later, or a page asked for.
 pub(super) fn confirm(daemon: &Daemon, ask: &Ask, is_kept: bool) -> Response<Body> {
-    let outgoing = outgoing(daemon, ask, RequestKind::Post);
+    let kind = match (ask.method == Method::POST, is_kept) {
+        (true, _) => RequestKind::Post,
+        (false, true) => RequestKind::Refresh,
+        (false, false) => RequestKind::Page,
+    };
+    let outgoing = outgoing(daemon, ask, kind);
     let content_type = ask.fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let bytes = u64::try_from(outgoing.body.len()).unwrap_or(u64::MAX);
     let url = ask.resource.url.as_str();
@@ -127,6 +132,19 @@ pub(super) fn refuse(daemon: &Daemon, ask: &Ask, refusal: Refusal) -> Response<B
             response
         }
         Refusal::NotKept => reply::with_status(reply::plain(504, "not kept"), status),
+        Refusal::NeverKept => {
+            let told = Message::Ruled { url, ruled: Ruled::NeverKept, place: None };
+            reply::instead(daemon, ask, status, &told)
+        }
+        Refusal::NotQueued => {
+            let told = Message::Ruled { url, ruled: Ruled::NotQueued, place: None };
+            reply::instead(daemon, ask, status, &told)
+        }
+        Refusal::Unconfirmed | Refusal::LeftToBrowsers => {
+            let is_part = ask.asked.intent == Intent::Part;
+            let line = if is_part { "" } else { "not kept, and not queued unasked" };
+            reply::with_status(reply::plain(504, line), status)
+        }
     }
 }
 

@@ -5,15 +5,18 @@
 //!              ├───── admit ── 407
 //!              ├───── CONNECT ── site ── intercept ───────── HTTP inside TLS, from the top
 //!              │                   └──── tunnel
-//!              └───── resource ── ask ── decide ── Serve ─── kept
-//!                                           ├───── Fetch ─── through ── download
-//!                                           ├───── Pass ──── pass
-//!                                           └───── Queue ─── missing
+//!              └───── resource ── ask ─┬─ stand_in, where an alias or a block says so
+//!                                     └─ decide ── Serve ─── kept
+//!                                              ├───── Fetch ─── through ── download
+//!                                              ├───── Pass ──── pass
+//!                                              └───── Queue ─── missing
 //! ```
 
 pub(crate) mod admit;
+mod amend;
 pub mod ask;
 pub mod body;
+pub(crate) mod censor;
 pub mod conditional;
 pub mod decide;
 pub mod download;
@@ -27,7 +30,9 @@ mod kept;
 mod missing;
 mod pass;
 pub mod reply;
+pub mod rules;
 pub mod site;
+mod stand_in;
 pub mod status;
 pub mod target;
 mod through;
@@ -50,10 +55,12 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use tokio::time::timeout;
 use tracing::debug;
 
+use self::amend::Amendment;
 use self::ask::Ask;
 use self::body::Body;
 use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
 use self::fields::{has_passed, list, strip_one_hop};
+use self::rules::{Ruling, Standing};
 use self::site::Door;
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
@@ -160,6 +167,10 @@ async fn answer(
         {
             admit::refuse(&daemon, mode, &parts, denied)
         }
+        Target::Tunnel(origin) if has_passed(&parts.headers, &daemon.pseudonym) => {
+            let url = format!("https://{origin}/");
+            reply::message(&daemon, mode, &Message::Loop { url: &url })
+        }
         Target::Tunnel(origin) => {
             let request = Request::from_parts(parts, incoming);
             tunnel::open(&daemon, &client, mode, origin, request).await
@@ -199,6 +210,13 @@ async fn resource_of(
     };
     let now = clock::now();
     let ask = Ask::new(daemon, resource, parts, post, mode, now);
+    match &ask.ruling {
+        Ruling::Moved { to, by } => return stand_in::moved(daemon, &ask, to, by),
+        Ruling::Blocked { by, replacement } => {
+            return stand_in::blocked(daemon, &client.visitor, &ask, by, replacement.as_deref());
+        }
+        Ruling::Usual(_) => {}
+    }
     let kept = match lookup(daemon, &ask).await {
         Ok(kept) => kept.map(Arc::new),
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
@@ -206,7 +224,12 @@ async fn resource_of(
     let decision = decide(mode, how_kept(&ask.fields, kept.as_deref()), ask.asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
-    act(daemon, client, ask, kept, decision, rest).await
+    let amendment = Amendment::of(&ask);
+    let response = act(daemon, client, ask, kept, decision, rest).await;
+    match amendment {
+        Some(amendment) => amendment.apply(daemon, response),
+        None => response,
+    }
 }
 
 /// Why a request's body was not read.
@@ -282,7 +305,7 @@ async fn act(
 
 /// Looks up what is kept, for the methods that may use it.
 async fn lookup(daemon: &Daemon, ask: &Ask) -> Result<Option<Kept>, wwwoffle_spool::Error> {
-    if ask.asked.method == decide::MethodKind::Other {
+    if ask.asked.method == decide::MethodKind::Other || ask.asked.standing != Standing::Usual {
         return Ok(None);
     }
     daemon.store.kept(&ask.place).await

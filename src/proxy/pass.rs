@@ -9,6 +9,7 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
 use tracing::debug;
 
+use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
 use super::fields::{CACHE_STATUS, add_via, complete_date, strip_one_hop};
@@ -54,7 +55,7 @@ pub(super) async fn pass(
         }
         Ok(mut answer) => {
             strip_one_hop(answer.headers_mut());
-            respond(daemon, answer, NotStored::Request)
+            respond(daemon, answer, NotStored::Ruled(ask.asked.standing))
         }
         Err(failure) => reply::failed(daemon, ask, &failure),
     }
@@ -71,6 +72,7 @@ pub(super) fn respond(daemon: &Daemon, answer: Answer, why: NotStored) -> Respon
     let mut response = Response::new(body::passing(incoming));
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
+    response.extensions_mut().insert(Foreign);
     response
 }
 
@@ -103,11 +105,12 @@ fn switch(
     }
     *response.headers_mut() = fields;
     let (inside, visitor) = (Arc::clone(daemon), client.visitor.clone());
+    let near = daemon.upstream.dialer().is_near(&ask.resource.origin);
     daemon.tasks.spawn(async move {
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
             return debug!("an upgrade was not completed");
         };
-        splice(&inside, TokioIo::new(client), TokioIo::new(origin)).await;
+        splice(&inside, near, TokioIo::new(client), TokioIo::new(origin)).await;
         drop(visitor);
     });
     response

@@ -51,12 +51,17 @@ pub fn instead(
     status: CacheStatus,
     told: &Message<'_>,
 ) -> Response<Body> {
-    let response = match ask.asked.intent {
-        Intent::Person => message(daemon, ask.mode, told),
+    with_status(self::told(daemon, ask.mode, ask.asked.intent, told), status)
+}
+
+/// The same, where there is no more than this of the request.
+#[must_use]
+pub fn told(daemon: &Daemon, mode: Mode, intent: Intent, told: &Message<'_>) -> Response<Body> {
+    match intent {
+        Intent::Person => message(daemon, mode, told),
         Intent::Part => plain(told.status(), ""),
         Intent::Program => plain(told.status(), told.title()),
-    };
-    with_status(response, status)
+    }
 }
 
 /// One line of text, or nothing at all.
@@ -107,6 +112,7 @@ pub(super) fn origin_failure<'a>(
         Failure::Offline | Failure::RequestBody(_) | Failure::Unsendable(_) | Failure::Ours => {
             return None;
         }
+        Failure::Parent { .. } => OriginFailure::Parent(chain),
         Failure::UnknownHost { .. } => OriginFailure::UnknownHost,
         Failure::LookupTimeout { .. } => OriginFailure::Timeout(Phase::Resolving),
         Failure::Refused { .. } => OriginFailure::Refused,

@@ -7,6 +7,7 @@ use hyper::header::HeaderValue;
 
 use super::decide::Refusal;
 use super::keep::NotKept;
+use super::rules::Standing;
 
 /// What was done with a request, in the words of RFC 9211 §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,12 @@ pub enum CacheStatus {
     Refused(Refusal),
     /// Nothing is kept; a person is asked first.
     Asking,
+    /// The URL has become another one: `[alias]`.
+    Moved,
+    /// The URL is never got: `[dont-get]`.
+    Blocked,
+    /// The answer leads to a URL that is never got.
+    LeadsToBlocked,
 }
 
 /// Why the spool answered alone.
@@ -59,6 +66,8 @@ pub enum Why {
 pub enum NotStored {
     /// The method, a range or an upgrade: the answer is no whole page.
     Request,
+    /// The configuration says so of the URL.
+    Ruled(Standing),
     /// The answer itself.
     Answer(NotKept),
     /// The spool cannot take it.
@@ -85,7 +94,11 @@ impl fmt::Display for CacheStatus {
             }
             CacheStatus::Passed { status, why } => {
                 let (forward, detail) = match why {
-                    NotStored::Request => ("bypass", "not-a-whole-page"),
+                    NotStored::Request | NotStored::Ruled(Standing::Usual) => {
+                        ("bypass", "not-a-whole-page")
+                    }
+                    NotStored::Ruled(Standing::NeverKept) => ("bypass", "dont-cache"),
+                    NotStored::Ruled(Standing::Nearby) => ("bypass", "local-net"),
                     NotStored::Answer(reason) => ("uri-miss", reason.as_str()),
                     NotStored::Spool => ("uri-miss", "spool-failed"),
                 };
@@ -98,7 +111,14 @@ impl fmt::Display for CacheStatus {
             CacheStatus::Refused(Refusal::Noise) => f.write_str("detail=noise"),
             CacheStatus::Refused(Refusal::OnlyOnline) => f.write_str("detail=only-online"),
             CacheStatus::Refused(Refusal::NotKept) => f.write_str("detail=not-kept"),
+            CacheStatus::Refused(Refusal::NeverKept) => f.write_str("detail=dont-cache"),
+            CacheStatus::Refused(Refusal::NotQueued) => f.write_str("detail=dont-request"),
+            CacheStatus::Refused(Refusal::Unconfirmed) => f.write_str("detail=confirm-requests"),
+            CacheStatus::Refused(Refusal::LeftToBrowsers) => f.write_str("detail=get-recursive"),
             CacheStatus::Asking => f.write_str("detail=confirm"),
+            CacheStatus::Moved => f.write_str("detail=alias"),
+            CacheStatus::Blocked => f.write_str("detail=dont-get"),
+            CacheStatus::LeadsToBlocked => f.write_str("detail=location-error"),
         }
     }
 }

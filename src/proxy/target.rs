@@ -194,7 +194,7 @@ fn resource(url: CanonicalUrl, host: &str, uri: &Uri) -> Result<Resource, BadTar
     };
     let port = url.port_or_default().ok_or_else(|| BadTarget::Port(host.to_owned()))?;
     Ok(Resource {
-        origin: Origin { scheme, host: url.host().to_owned(), port },
+        origin: Origin { scheme, host: url.host().to_owned(), port, via: None },
         host: HeaderValue::from_str(host).map_err(|_| form(uri))?,
         path: uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/")),
         url,
@@ -216,7 +216,7 @@ fn tunnel(authority: &Authority) -> Result<Origin, BadTarget> {
     match authority.port_u16() {
         Some(port) if port > 0 && !authority.as_str().contains('@') => {
             // Nobody says what will be spoken inside; only host and port are used.
-            Ok(Origin { scheme: Spoken::Https, host: authority.host().to_owned(), port })
+            Ok(Origin { scheme: Spoken::Https, host: authority.host().to_owned(), port, via: None })
         }
         _ => Err(BadTarget::Port(authority.to_string())),
     }

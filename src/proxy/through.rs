@@ -7,6 +7,7 @@ use hyper::{HeaderMap, Response, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
 
+use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
 use super::conditional::{self, Conditions};
@@ -162,6 +163,7 @@ impl Turn<'_> {
             *response.status_mut() = head.status;
         }
         *response.headers_mut() = fields;
+        response.extensions_mut().insert(Foreign);
         response
     }
 

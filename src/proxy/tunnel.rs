@@ -15,12 +15,13 @@ use super::Client;
 use super::body::{self, Body};
 use super::intercept::Intercepted;
 use super::reply;
+use super::rules::parent;
 use super::site::{Plan, Site, Why, plan};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
-use crate::pages::message::Message;
+use crate::pages::message::{Message, Ruled};
 use crate::server::client_io::ClientIo;
 use crate::server::front;
 use crate::upstream::{Failure, Origin};
@@ -31,7 +32,7 @@ pub(super) async fn open(
     daemon: &Arc<Daemon>,
     client: &Client,
     mode: Mode,
-    origin: Origin,
+    mut origin: Origin,
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let host_port = origin.to_string();
@@ -46,6 +47,7 @@ pub(super) async fn open(
             return reply::message(daemon, mode, &Message::BadRequest { detail: &detail });
         }
     };
+    origin.via = parent(&config, site.url(), &daemon.pseudonym);
     let visitor = client.visitor.clone();
     let plan = plan(&config, &site, cannot_answer(daemon, mode, visitor.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
@@ -70,6 +72,13 @@ pub(super) async fn open(
             return reply::message(daemon, mode, &Message::HostRefused { host_port: &host_port });
         }
     }
+    if let Some(listed) = config.dont_get.urls.matches(site.url()) {
+        debug!(site = site.url().as_str(), by = %listed.place(), "blocked");
+        let url = site.url().as_str();
+        let told = Message::Ruled { url, ruled: Ruled::Blocked, place: None };
+        return reply::message(daemon, mode, &told);
+    }
+    let near = daemon.upstream.dialer().is_near(&origin);
     let upstream = match daemon.upstream.dialer().dial(&origin).await {
         Ok(stream) => stream,
         Err(failure) => return refuse(daemon, mode, &host_port, &failure),
@@ -81,7 +90,7 @@ pub(super) async fn open(
             Ok(client) => client,
             Err(error) => return debug!(%error, "the client left before its tunnel stood"),
         };
-        splice(&inside, TokioIo::new(client), upstream).await;
+        splice(&inside, near, TokioIo::new(client), upstream).await;
         drop(visitor);
     });
     Response::new(body::empty())
@@ -106,7 +115,9 @@ pub(super) fn cannot_answer(
 /// Whether the client has lately rejected our certificate for `site`, and so gets a tunnel. Offline
 /// there is none to get: then ours is offered again, and a browser that trusts us by now has its page.
 fn has_rejected(daemon: &Daemon, mode: Mode, client: SocketAddr, site: &Site) -> bool {
-    mode.may_dial() && daemon.faces.rejections.has(client.ip(), site.host(), clock::now())
+    let is_near = || daemon.config().local_net.hosts.contains(site.host());
+    (mode.may_dial() || is_near())
+        && daemon.faces.rejections.has(client.ip(), site.host(), clock::now())
 }
 
 /// Makes a tunnel of a connection whose client has said `first` already, and has been told that it
@@ -117,12 +128,19 @@ pub(super) async fn pass_on(
     client: impl AsyncRead + AsyncWrite + Unpin,
     first: &[u8],
 ) {
+    let site = Site::of(&origin.host, origin.port, &daemon.local);
+    if site.is_ok_and(|site| daemon.config().dont_get.urls.matches(site.url()).is_some()) {
+        return debug!(%origin, "blocked");
+    }
     let dialled = tokio::select! {
         dialled = daemon.upstream.dialer().dial(origin) => dialled,
         () = daemon.tasks.stopping() => return,
     };
     match dialled {
-        Ok(upstream) => splice_after(first, daemon, client, upstream).await,
+        Ok(upstream) => {
+            let near = daemon.upstream.dialer().is_near(origin);
+            splice_after(first, daemon, near, client, upstream).await;
+        }
         Err(failure) => debug!(%origin, failure = failure.chain(), "no tunnel"),
     }
 }
@@ -168,13 +186,14 @@ impl Switch {
 }
 
 /// Moves bytes both ways until either side has ended, the mode goes offline or the daemon stops: a
-/// tunnel is a socket outward, and offline there is none.
+/// tunnel is a socket outward, and offline there is none but to hosts `near`.
 pub(super) async fn splice(
     daemon: &Daemon,
+    near: bool,
     client: impl AsyncRead + AsyncWrite + Unpin,
     origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
-    splice_after(b"", daemon, client, origin).await;
+    splice_after(b"", daemon, near, client, origin).await;
 }
 
 /// The same when the client has said `first` already. An origin that does not read it holds up
@@ -182,6 +201,7 @@ pub(super) async fn splice(
 async fn splice_after(
     first: &[u8],
     daemon: &Daemon,
+    near: bool,
     client: impl AsyncRead + AsyncWrite + Unpin,
     mut origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
@@ -194,7 +214,7 @@ async fn splice_after(
     };
     tokio::select! {
         biased;
-        _offline = mode.wait_for(|mode| !mode.may_dial()) => {}
+        _offline = mode.wait_for(|mode| !mode.may_dial()), if !near => {}
         () = daemon.tasks.stopping() => {}
         copied = copy => {
             if let Err(error) = copied {
@@ -245,7 +265,8 @@ mod tests {
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let listener: TcpListener = socket.listen(1).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let origin = Origin { scheme: Scheme::Https, host: "127.0.0.1".to_owned(), port };
+        let origin =
+            Origin { scheme: Scheme::Https, host: "127.0.0.1".to_owned(), port, via: None };
         let first = vec![b'x'; 64 << 20];
         for stop in [false, true] {
             let root = tempfile::tempdir().unwrap();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpStream;
@@ -13,8 +14,11 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use wwwoffle_config::Config;
+use wwwoffle_url::canonicalise_host;
+
 use super::adjustable::Adjustable;
-use super::{Failure, Origin, Scheme};
+use super::{Failure, Origin, ParentFault, Scheme};
 use crate::mode::ModeSwitch;
 
 /// How long one address may take before the next one is tried beside it (RFC 8305 §5 proposes
@@ -36,6 +40,8 @@ pub struct Dialer {
     connect_timeout: Adjustable<Duration>,
     refused: AtomicU64,
     lookups: Arc<Semaphore>,
+    /// Whose hosts nearby are reached in every mode.
+    in_force: Arc<ArcSwap<Config>>,
 }
 
 impl Dialer {
@@ -46,7 +52,27 @@ impl Dialer {
         let (refused, lookups) = (AtomicU64::new(0), Arc::new(Semaphore::new(MAX_LOOKUPS)));
         let (dns_timeout, connect_timeout) =
             (Adjustable::new(dns_timeout), Adjustable::new(connect_timeout));
-        Self { mode, dns_timeout, connect_timeout, refused, lookups }
+        let in_force = Arc::new(ArcSwap::from_pointee(Config::default()));
+        Self { mode, dns_timeout, connect_timeout, refused, lookups, in_force }
+    }
+
+    /// Takes the hosts that are reached in every mode from the configuration that is `in_force` at
+    /// the time.
+    #[must_use]
+    pub fn following(self, in_force: Arc<ArcSwap<Config>>) -> Self {
+        Self { in_force, ..self }
+    }
+
+    /// Whether the host is one of those nearby (`[local-net]`), which the mode does not shut off. It
+    /// is judged by its name as it was asked for: what a name leads to changes nothing.
+    #[must_use]
+    pub fn is_near(&self, origin: &Origin) -> bool {
+        let config = self.in_force.load();
+        let hosts = &config.local_net.hosts;
+        // CONNECT names a host in its client's spelling.
+        !hosts.is_empty()
+            && origin.via.is_none()
+            && canonicalise_host(origin.host.as_bytes()).is_ok_and(|host| hosts.contains(&host))
     }
 
     /// Waits so long from here on.
@@ -73,16 +99,25 @@ impl Dialer {
         self.connect(origin, addresses).await
     }
 
-    /// Looks up where `origin` is, for [`Self::connect`].
+    /// Looks up where `origin` is, or the proxy it is reached through, for [`Self::connect`].
     ///
     /// # Errors
     ///
     /// [`Failure::Offline`] without any look-up in offline mode, else what the name server said.
     pub(super) async fn addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
-        self.while_allowed(self.look_up(origin)).await
+        match &origin.via {
+            None => self.while_allowed(origin, self.look_up(origin)).await,
+            Some(via) => {
+                // The parent proxy looks up the names of origins.
+                let parent = via.as_origin();
+                let found = self.while_allowed(origin, self.look_up(&parent)).await;
+                found.map_err(|failure| via.failed(ParentFault::Connect(Box::new(failure))))
+            }
+        }
     }
 
-    /// Connects to one of the `addresses` of `origin`.
+    /// Connects to one of the `addresses` of `origin`; through a parent proxy that is a connection
+    /// which it has opened, or for HTTP one to itself.
     ///
     /// # Errors
     ///
@@ -92,24 +127,43 @@ impl Dialer {
         origin: &Origin,
         addresses: Vec<SocketAddr>,
     ) -> Result<TcpStream, Failure> {
-        self.while_allowed(self.connect_now(origin, addresses)).await
+        let Some(via) = &origin.via else {
+            return self.while_allowed(origin, self.connect_now(origin, addresses)).await;
+        };
+        let parent = via.as_origin();
+        let connected = self.while_allowed(origin, self.connect_now(&parent, addresses)).await;
+        let mut stream =
+            connected.map_err(|failure| via.failed(ParentFault::Connect(Box::new(failure))))?;
+        if origin.scheme == Scheme::Http {
+            return Ok(stream);
+        }
+        let opened = async {
+            let opened = timeout(self.connect_timeout.get(), via.open(&mut stream, origin)).await;
+            opened.unwrap_or(Err(ParentFault::Silent)).map_err(|fault| via.failed(fault))
+        };
+        self.while_allowed(origin, opened).await?;
+        Ok(stream)
     }
 
     /// Does what takes time on the way to an origin, until the mode goes offline: then it is dropped
-    /// and counted as refused, however far it has come.
+    /// and counted as refused, however far it has come. The way to a host nearby stays open.
     ///
     /// # Errors
     ///
     /// [`Failure::Offline`] in offline mode, else what `step` comes to.
     pub(super) async fn while_allowed<T>(
         &self,
+        origin: &Origin,
         step: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
+        if self.is_near(origin) {
+            return step.await;
+        }
         let mut mode = self.mode.watch();
         tokio::select! {
             // First, so that nothing is begun offline, and nothing handed out that ended just then.
             biased;
-            _offline = mode.wait_for(|mode| !mode.may_dial()) => self.allow().and(Err(Failure::Offline)),
+            _offline = mode.wait_for(|mode| !mode.may_dial()) => self.allow(origin).and(Err(Failure::Offline)),
             done = step => done,
         }
     }
@@ -119,13 +173,13 @@ impl Dialer {
         self.mode.now().may_dial()
     }
 
-    /// Lets a request go out, or refuses and counts it.
+    /// Lets a request to `origin` go out, or refuses and counts it.
     ///
     /// # Errors
     ///
     /// [`Failure::Offline`] in offline mode.
-    pub(super) fn allow(&self) -> Result<(), Failure> {
-        if self.may_dial() {
+    pub(super) fn allow(&self, origin: &Origin) -> Result<(), Failure> {
+        if self.may_dial() || self.is_near(origin) {
             return Ok(());
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
@@ -138,7 +192,7 @@ impl Dialer {
     ///
     /// [`Failure::Offline`] without any look-up in offline mode, else what the name server said.
     pub async fn addresses_of(&self, name: &str) -> Result<Vec<IpAddr>, Failure> {
-        let origin = Origin { scheme: Scheme::Http, host: name.to_owned(), port: 0 };
+        let origin = Origin { scheme: Scheme::Http, host: name.to_owned(), port: 0, via: None };
         let found = self.addresses(&origin).await?;
         let mut addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
         addresses.sort_unstable();
@@ -244,7 +298,7 @@ mod tests {
     async fn offline_opens_nothing_and_counts() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let origin = Origin { scheme: Scheme::Http, host: "127.0.0.1".to_owned(), port };
+        let origin = Origin { scheme: Scheme::Http, host: "127.0.0.1".to_owned(), port, via: None };
         let offline = dialer(Mode::Offline);
         assert!(matches!(offline.dial(&origin).await, Err(Failure::Offline)));
         assert_eq!(offline.refused(), 1);
@@ -257,7 +311,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);
-        let origin = Origin { scheme: Scheme::Http, host: "127.0.0.1".to_owned(), port };
+        let origin = Origin { scheme: Scheme::Http, host: "127.0.0.1".to_owned(), port, via: None };
         let failure = dialer(Mode::Online).dial(&origin).await.unwrap_err();
         assert_eq!(failure.to_string(), format!("127.0.0.1:{port} refuses the connection"));
         assert!(failure.may_pass());
@@ -270,10 +324,10 @@ mod tests {
         let dialer = dialer(Mode::Online);
         let turns = u32::try_from(MAX_LOOKUPS).unwrap();
         let all = dialer.lookups.clone().acquire_many_owned(turns).await.unwrap();
-        let name = Origin { scheme: Scheme::Http, host: "localhost".to_owned(), port };
+        let name = Origin { scheme: Scheme::Http, host: "localhost".to_owned(), port, via: None };
         assert!(matches!(dialer.look_up(&name).await, Err(Failure::LookupTimeout { .. })));
         for host in ["127.0.0.1", "[::1]"] {
-            let address = Origin { scheme: Scheme::Http, host: host.to_owned(), port };
+            let address = Origin { scheme: Scheme::Http, host: host.to_owned(), port, via: None };
             assert_eq!(dialer.look_up(&address).await.unwrap().len(), 1, "{host}");
         }
         drop(all);

@@ -8,12 +8,22 @@ use hyper::StatusCode;
 use crate::error_chain::error_chain;
 
 use super::BoxError;
+use super::ParentFault;
 use super::refused::RefusedCertificate;
 use super::tls_error::{TlsFault, alert_in};
 
 /// A request that got no usable answer from its origin.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
+    /// The proxy between this one and the origin gives no way to it.
+    #[error("the parent proxy {authority} gives no way to the origin")]
+    Parent {
+        /// Its host and port.
+        authority: String,
+        /// Why not.
+        #[source]
+        fault: ParentFault,
+    },
     /// The mode is offline: the dialer opened nothing.
     #[error("the mode is offline: no connection was opened")]
     Offline,
@@ -157,6 +167,7 @@ impl Failure {
         !matches!(
             self,
             Failure::Certificate { .. }
+                | Failure::Parent { fault: ParentFault::Login, .. }
                 | Failure::RequestBody(_)
                 | Failure::Unsendable(_)
                 | Failure::Abandoned
@@ -170,6 +181,7 @@ impl Failure {
         matches!(
             self,
             Failure::Offline
+                | Failure::Parent { .. }
                 | Failure::UnknownHost { .. }
                 | Failure::LookupTimeout { .. }
                 | Failure::Refused { .. }
@@ -199,6 +211,7 @@ impl Failure {
             Failure::Ours => StatusCode::INTERNAL_SERVER_ERROR,
             Failure::RequestBody(_) | Failure::Unsendable(_) => StatusCode::BAD_REQUEST,
             Failure::Abandoned
+            | Failure::Parent { .. }
             | Failure::UnknownHost { .. }
             | Failure::Refused { .. }
             | Failure::Unreachable { .. }

@@ -33,6 +33,7 @@ mod tls;
 mod tls_error;
 mod trailers;
 mod verify;
+mod via;
 
 use std::fmt;
 use std::sync::Arc;
@@ -59,6 +60,7 @@ pub use secured::Secured;
 use step::{Step, Tries};
 pub use tls::Tls;
 pub use tls_error::{CertificateFault, TlsFault};
+pub use via::{ParentFault, Via};
 
 use crate::server::tasks::Tasks;
 
@@ -113,6 +115,9 @@ pub struct Origin {
     pub host: String,
     /// The TCP port.
     pub port: u16,
+    /// The proxy it is reached through, if not directly. A way through another one is another
+    /// connection.
+    pub via: Option<Arc<Via>>,
 }
 
 impl fmt::Display for Origin {
@@ -228,10 +233,14 @@ impl Upstream {
     pub async fn send(
         self: &Arc<Self>,
         origin: &Origin,
-        head: Request<()>,
+        mut head: Request<()>,
         body: Outbound,
         interim: Option<mpsc::Sender<Interim>>,
     ) -> Result<Answer, Failure> {
+        let parent = origin.via.as_ref().filter(|_| origin.scheme == Scheme::Http);
+        if let Some(parent) = parent {
+            parent.address(origin, &mut head)?;
+        }
         let mut message = Message::new(head, body, interim);
         let mut tries = Tries::default();
         loop {
@@ -243,7 +252,16 @@ impl Upstream {
                 }
             };
             match step? {
-                Step::Answered(answer) => return Ok(answer),
+                Step::Answered(answer) => {
+                    return match parent {
+                        Some(parent)
+                            if answer.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED =>
+                        {
+                            Err(parent.failed(ParentFault::Login))
+                        }
+                        _ => Ok(answer),
+                    };
+                }
                 Step::Again(failure) if tries.count >= MAX_TRIES || !message.is_whole() => {
                     return Err(failure);
                 }
@@ -308,7 +326,8 @@ mod tests {
         let upstream = Upstream::new(dialer, tls, Tasks::new(), limits);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let origin = Origin { scheme: Scheme::Https, host: "127.0.0.1".to_owned(), port };
+        let origin =
+            Origin { scheme: Scheme::Https, host: "127.0.0.1".to_owned(), port, via: None };
         let mut connecting = pin!(upstream.connect(&origin, Offer::Either, None));
         let silent = async {
             let (mut silent, _) = listener.accept().await.unwrap();

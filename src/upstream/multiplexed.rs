@@ -214,7 +214,7 @@ impl Shared {
     ) -> Result<(Response<Frames>, Slot), Refusal> {
         // The wait may be long, and a connection of before is a socket outward too.
         let free = timeout(limits.head_timeout, self.state.seats.take(|| self.most_at_once()));
-        let seat = dialer.while_allowed(async {
+        let seat = dialer.while_allowed(origin, async {
             free.await.map_err(|_| Failure::Busy { authority: origin.to_string() })
         });
         let seat = Arc::new(seat.await.map_err(Refusal::Failed)?);

@@ -72,7 +72,7 @@ mod tests {
     use crate::upstream::Scheme;
 
     fn origin(port: u16) -> Origin {
-        Origin { scheme: Scheme::Https, host: "a.example".to_owned(), port }
+        Origin { scheme: Scheme::Https, host: "a.example".to_owned(), port, via: None }
     }
 
     fn refused(number: u8) -> Arc<RefusedCertificate> {

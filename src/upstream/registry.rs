@@ -244,7 +244,13 @@ fn of<'origins>(
 fn is_good_for(shared: &Shared, origin: &Origin) -> bool {
     let secured = shared.secured();
     let own = shared.origin();
-    if secured.by_exception || own.port != origin.port || is_address(own) || !shared.is_usable() {
+    // What its address is, the parent proxy knows alone.
+    if own.via.is_some()
+        || secured.by_exception
+        || own.port != origin.port
+        || is_address(own)
+        || !shared.is_usable()
+    {
         return false;
     }
     let Some(name) = server_name(&origin.host) else { return false };
@@ -271,7 +277,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(10);
 
     fn origin(port: u16) -> Origin {
-        Origin { scheme: Scheme::Https, host: "h.test".to_owned(), port }
+        Origin { scheme: Scheme::Https, host: "h.test".to_owned(), port, via: None }
     }
 
     async fn turn<'a>(registry: &'a Registry, origin: &Origin) -> Turn<'a> {

@@ -118,7 +118,7 @@ impl Upstream {
         let patience = self.limits.get().head_timeout;
         let permit = self.pool.permit(origin, patience).await?;
         // The wait may have been long, and a connection of before is a socket outward too.
-        self.dialer.allow()?;
+        self.dialer.allow(origin)?;
         // Whoever has the turn finds out what the origin speaks.
         if turn.is_none()
             && !tries.is_repeated
@@ -171,7 +171,10 @@ impl Upstream {
     ) -> Result<Connected, Failure> {
         let is_wanted = || self.keeps_connections();
         let addresses = self.dialer.addresses(origin).await?;
-        if may_coalesce && let Some(shared) = self.registry.coalesce(origin, &addresses) {
+        if may_coalesce
+            && origin.via.is_none()
+            && let Some(shared) = self.registry.coalesce(origin, &addresses)
+        {
             return Ok(Connected::Http2(self.registry.share(origin, shared, is_wanted)));
         }
         let stream = self.dialer.connect(origin, addresses).await?;
@@ -181,7 +184,7 @@ impl Upstream {
         let peer = stream.peer_addr();
         let allowed = self.tls.allowed(origin);
         let wrap = self.tls.wrap(stream, origin, offer, &allowed);
-        let stream = self.dialer.while_allowed(wrap).await?;
+        let stream = self.dialer.while_allowed(origin, wrap).await?;
         let session = stream.get_ref().1;
         let secured = Secured::of(session).map(|secured| Arc::new(secured.where_allowed(&allowed)));
         let speaks_http2 = session.alpn_protocol() == Some(HTTP_2);

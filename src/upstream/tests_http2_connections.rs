@@ -246,7 +246,7 @@ async fn silent() -> (Shared, tokio::io::DuplexStream, Tasks) {
 }
 
 fn of_test() -> Origin {
-    Origin { scheme: Scheme::Https, host: "a.test".to_owned(), port: 1 }
+    Origin { scheme: Scheme::Https, host: "a.test".to_owned(), port: 1, via: None }
 }
 
 #[tokio::test]

@@ -26,15 +26,15 @@ section! {
         /// The control password: whoever changes something, on a page or through the API, has to know it; "" asks for none. `wwwoffle passwd` makes the line. The socket in the spool needs none.
         "password" => password: ControlPassword = r#""""#, Live;
         /// The user that the daemon becomes once it listens, when it was started by root.
-        "run-uid" => run_uid: Account = r#""""#, Restart;
+        "run-uid" => run_uid: Account = r#""""#, Later;
         /// The group that the daemon becomes a member of once it listens, when it was started by root; "" is that of the user.
-        "run-gid" => run_gid: Account = r#""""#, Restart;
+        "run-gid" => run_gid: Account = r#""""#, Later;
         /// Where the log goes.
-        "log-to" => log_to: LogTo = r#""stderr""#, Restart;
+        "log-to" => log_to: LogTo = r#""stderr""#, Later;
         /// Who may enter the directories of the spool.
-        "dir-perm" => dir_perm: Permissions = r#""0700""#, Restart;
+        "dir-perm" => dir_perm: Permissions = r#""0700""#, Later;
         /// Who may read and write the files of the spool; keys are for their owner alone in any case.
-        "file-perm" => file_perm: Permissions = r#""0600""#, Restart;
+        "file-perm" => file_perm: Permissions = r#""0600""#, Later;
     }
 }
 

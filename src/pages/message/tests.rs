@@ -1,4 +1,4 @@
-use super::{BadCertificate, Denied, Kept, Message, NoTls, OriginFailure, Phase, page};
+use super::{BadCertificate, Denied, Kept, Message, NoTls, OriginFailure, Phase, Ruled, page};
 use crate::api::Chain;
 use crate::pages::{
     certificates::{self, ShownCertificate},
@@ -10,6 +10,7 @@ fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
     let failed = |failure| Message::OriginFailed { url: text, failure, kept: None };
     let kept = Some(Kept { url: text, stored: time() });
     let shown = ShownCertificate { site: text, chain, may_be_allowed: true, now: time() };
+    let ruled = |ruled| Message::Ruled { url: text, ruled, place: Some(text) };
     let certificate = |fault| failed(OriginFailure::Certificate { fault, detail: text, shown });
     vec![
         (400, Message::BadRequest { detail: text }),
@@ -20,8 +21,13 @@ fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
         (401, Message::Denied(Denied::Control)),
         (429, Message::Denied(Denied::TooOften { seconds: 7 })),
         (503, Message::Denied(Denied::Busy)),
+        (403, ruled(Ruled::Blocked)),
+        (404, ruled(Ruled::LeadsToBlocked)),
+        (504, ruled(Ruled::NeverKept)),
+        (504, ruled(Ruled::NotQueued)),
         (404, Message::NotFound { path: text }),
         (405, Message::MethodNotAllowed { method: text }),
+        (502, failed(OriginFailure::Parent(text))),
         (502, failed(OriginFailure::UnknownHost)),
         (502, failed(OriginFailure::Refused)),
         (502, failed(OriginFailure::Unreachable)),

@@ -1,0 +1,75 @@
+//! What is changed in an answer on its way to the browser; what is kept stays as it came.
+
+use std::sync::Arc;
+
+use hyper::Response;
+use tracing::debug;
+use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_url::CanonicalUrl;
+
+use super::ask::Ask;
+use super::body::Body;
+use super::censor;
+use super::intent::Intent;
+use super::reply;
+use super::rules::is_blocked;
+use super::status::CacheStatus;
+use crate::daemon::Daemon;
+use crate::fetch::location;
+use crate::mode::Mode;
+use crate::pages::message::{Message, Ruled};
+
+/// What changes the answers to one request.
+pub(super) struct Amendment {
+    config: Arc<Config>,
+    url: CanonicalUrl,
+    mode: Mode,
+    intent: Intent,
+    location_error: bool,
+    censors: bool,
+}
+
+/// Marks an answer that came from an origin, now or when it was kept. What we say ourselves is not
+/// changed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Foreign;
+
+impl Amendment {
+    /// What the configuration changes in the answer to `ask`; `None` when that is nothing.
+    pub(super) fn of(ask: &Ask) -> Option<Self> {
+        let config = &ask.config;
+        let location_error = *config.dont_get.location_error.of(&UrlParts::of(&ask.bare));
+        let censors = !config.censor_header.headers.is_empty();
+        (location_error || censors).then(|| Self {
+            config: Arc::clone(config),
+            url: ask.bare.clone(),
+            mode: ask.mode,
+            intent: ask.asked.intent,
+            location_error,
+            censors,
+        })
+    }
+
+    /// Changes an answer.
+    pub(super) fn apply(&self, daemon: &Daemon, mut answer: Response<Body>) -> Response<Body> {
+        if answer.extensions().get::<Foreign>().is_none() {
+            return answer;
+        }
+        if self.location_error && self.leads_to_blocked(&answer) {
+            let url = self.url.as_str();
+            debug!(url, "it leads to a URL that is never got");
+            let told = Message::Ruled { url, ruled: Ruled::LeadsToBlocked, place: None };
+            let told = reply::told(daemon, self.mode, self.intent, &told);
+            return reply::with_status(told, CacheStatus::LeadsToBlocked);
+        }
+        if self.censors {
+            censor::answer(&self.config, &self.url, answer.headers_mut());
+        }
+        answer
+    }
+
+    fn leads_to_blocked(&self, answer: &Response<Body>) -> bool {
+        location(self.url.as_str(), answer.status(), answer.headers())
+            .is_some_and(|to| is_blocked(&self.config, &to))
+    }
+}

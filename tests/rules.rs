@@ -1,0 +1,192 @@
+//! What the configuration says of URLs: blocked, moved, never kept, nearby.
+
+use crate::harness::{Answer, Daemon, Origin, daemon::AS_PERSON, eventually, form};
+
+const AS_IMAGE: &str = "Accept: image/*\r\nSec-Fetch-Dest: image\r\n";
+
+#[test]
+fn what_is_blocked_is_never_got_and_not_shown() {
+    let origin = Origin::start();
+    origin.on("/ads/page", |request| request.answer(&Answer::html("an advertisement")));
+    let mut daemon = Daemon::configured("");
+    let url = origin.url("/ads/page");
+    assert_eq!(daemon.browse(&url).status, 200);
+    daemon.settle();
+    daemon.down();
+    let text = format!("[dont-get]\nurls = [\n  \"*://{}/ads/*\",\n]\n", origin.addr);
+    std::fs::write(daemon.config_file(), text).unwrap();
+    daemon.up();
+    let before = origin.seen().len();
+    for mode in ["online", "offline", "autodial"] {
+        daemon.ok(&[mode]);
+        let page = daemon.browse(&url);
+        assert_eq!((page.status, page.field("Cache-Status")), (403, "wwwoffle; detail=dont-get"));
+        assert!(page.shown().contains("wwwoffle.conf:3"), "{}", page.shown());
+        assert!(!page.text().contains("advertisement"));
+        let image = daemon.client().get_with(&url, AS_IMAGE).whole();
+        assert_eq!((image.status, image.field("Content-Type")), (200, "image/gif"), "{mode}");
+        assert_eq!(daemon.get(&url).text(), "Blocked\n");
+        let other = daemon.run(&["get", &url]);
+        assert_ne!(other.status, 0, "{other:?}");
+    }
+    assert_eq!(origin.seen().len(), before, "the origin was asked");
+}
+
+#[test]
+fn a_replacement_is_shown_and_a_redirect_to_what_is_blocked_is_not_there() {
+    let origin = Origin::start();
+    origin.on("/go", |request| request.answer(&Answer::redirect(302, "/ads/page")));
+    let text = format!(
+        "[dont-get]\nurls = [\"*://{0}/ads/*\"]\nlocation-error = true\n\
+         [[dont-get.for]]\nurl = \"*://{0}/ads/pics/*\"\nreplacement = \"http://{0}/blank\"\n",
+        origin.addr
+    );
+    let daemon = Daemon::configured(&text);
+    let picture = daemon.browse(&origin.url("/ads/pics/1"));
+    assert_eq!((picture.status, picture.field("Location")), (302, origin.url("/blank").as_str()));
+    for _ in 0..2 {
+        let page = daemon.browse(&origin.url("/go"));
+        assert_eq!(page.status, 404, "{}", page.shown());
+        assert_eq!(page.field("Cache-Status"), "wwwoffle; detail=location-error");
+        daemon.settle();
+        daemon.ok(&["offline"]);
+    }
+}
+
+#[test]
+fn an_alias_sends_browsers_on_and_the_queue_follows() {
+    let (old, new) = (Origin::start(), Origin::start());
+    let text = format!(
+        "[alias]\nurls = [{{ from = \"http://{}/docs/\", to = \"http://{}/plain/\" }}]",
+        old.addr, new.addr
+    );
+    let daemon = Daemon::configured(&text);
+    new.on("/plain/page", |request| request.answer(&Answer::html("the new place")));
+    let (from, to) = (old.url("/docs/page?a=b"), new.url("/plain/page?a=b"));
+    for mode in ["online", "offline"] {
+        daemon.ok(&[mode]);
+        let answer = daemon.browse(&from);
+        assert_eq!((answer.status, answer.field("Location")), (302, to.as_str()), "{mode}");
+        let mut client = daemon.client();
+        client.send(format!("POST {from} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"));
+        assert_eq!(client.receive("POST").whole().status, 307, "{mode}");
+    }
+    daemon.ok(&["online"]);
+    daemon.ok(&["get", &old.url("/docs/page")]);
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.browse(&new.url("/plain/page")).text(), "the new place");
+    assert_eq!(old.seen().len(), 0);
+}
+
+#[test]
+fn what_is_never_kept_passes_through_and_is_not_queued() {
+    let origin = Origin::start();
+    origin.on("/news", |request| request.answer(&Answer::html("news")));
+    let daemon = Daemon::configured(&format!("[dont-cache]\nurls = [\"*://{}/*\"]", origin.addr));
+    let url = origin.url("/news");
+    let page = daemon.browse(&url);
+    assert_eq!(page.text(), "news");
+    assert!(page.field("Cache-Status").ends_with("detail=dont-cache"));
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    let page = daemon.browse(&url);
+    assert_eq!((page.status, page.field("Cache-Status")), (504, "wwwoffle; detail=dont-cache"));
+    assert_eq!(daemon.queued().len(), 0);
+    assert_ne!(daemon.run(&["get", &url]).status, 0);
+}
+
+#[test]
+fn machines_nearby_are_reached_offline_and_no_others() {
+    let (near, far) = (Origin::start_at("127.0.0.2"), Origin::start_at("127.0.0.3"));
+    near.on("/status", |request| request.answer(&Answer::html("ready")));
+    let daemon =
+        Daemon::configured("[local-net]\nhosts = [\"127.0.0.2\"]\n[https]\nintercept = false");
+    daemon.ok(&["offline"]);
+    for _ in 0..2 {
+        let page = daemon.browse(&near.url("/status"));
+        assert_eq!((page.status, page.text().as_str()), (200, "ready"));
+        assert!(page.field("Cache-Status").ends_with("detail=local-net"));
+    }
+    let mut tunnel = daemon.client();
+    tunnel.send(format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", near.addr));
+    assert_eq!(tunnel.final_head().unwrap().1.status, 200);
+    tunnel.send(format!("GET /status HTTP/1.1\r\nHost: {}\r\n\r\n", near.addr));
+    assert_eq!(tunnel.receive("GET").whole().text(), "ready");
+
+    let refused = daemon.status()["outward_refused"].clone();
+    assert_eq!(daemon.browse(&far.url("/")).status, 504);
+    let mut tunnel = daemon.client();
+    tunnel.send(format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", far.addr));
+    assert_eq!(tunnel.final_head().unwrap().1.status, 504);
+    assert_eq!(far.seen().len(), 0);
+    let after = &daemon.status()["outward_refused"];
+    assert_eq!(after.as_u64().unwrap(), refused.as_u64().unwrap() + 1);
+}
+
+#[test]
+fn a_page_is_queued_once_a_person_says_so() {
+    let origin = Origin::start();
+    origin.on("/page", |request| request.answer(&Answer::html("at last")));
+    let daemon = Daemon::configured(&format!(
+        "[[offline-options.for]]\nurl = \"*://{0}/never/*\"\ndont-request = true\n\
+         [[offline-options.for]]\nurl = \"*://{0}/*\"\nconfirm-requests = true",
+        origin.addr
+    ));
+    daemon.ok(&["offline"]);
+    let url = origin.url("/page");
+    let page = daemon.browse(&url);
+    assert_eq!((page.status, page.field("Cache-Status")), (504, "wwwoffle; detail=confirm"));
+    assert!(page.shown().contains("Get this later?"), "{}", page.shown());
+    assert_eq!(daemon.queued().len(), 0);
+    let image = daemon.client().get_with(&url, AS_IMAGE).whole();
+    assert_eq!((image.status, image.body.len()), (504, 0));
+    let never = daemon.client().get_with(&origin.url("/never/x"), AS_PERSON).whole();
+    assert_eq!(never.field("Cache-Status"), "wwwoffle; detail=dont-request");
+    assert_eq!(daemon.queued().len(), 0);
+    let forms = form::forms(&page.text());
+    assert_eq!(daemon.submit(&forms[0]).status, 303);
+    assert_eq!(daemon.queued().len(), 1);
+    daemon.ok(&["online"]);
+    eventually("it is fetched", || daemon.queued().is_empty());
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.browse(&url).text(), "at last");
+}
+
+#[test]
+fn fields_are_censored_both_ways_and_what_is_kept_stays_as_it_came() {
+    let origin = Origin::start();
+    origin.on("/page", |request| {
+        request.answer(&Answer::html("fine").field("Set-Cookie", "a=b").field("X-Made-By", "me"))
+    });
+    let mut daemon = Daemon::configured(
+        "[online-options]\nrequest-compressed-data = false\n[censor-header]\nforce-user-agent = true\n\
+         headers = { Cookie = true, Set-Cookie = true, X-Made-By = \"nobody\", Content-Security-Policy = true }",
+    );
+    let url = origin.url("/page");
+    let fields = "Cookie: c=d\r\nAccept-Encoding: br\r\n";
+    let check = |daemon: &Daemon| {
+        let page = daemon.client().get_with(&url, fields).whole();
+        assert_eq!((page.status, page.field("X-Made-By")), (200, "nobody"));
+        assert!(!page.fields.has("Set-Cookie"));
+    };
+    check(&daemon);
+    daemon.settle();
+    let seen = &origin.seen()[0].fields;
+    assert!(!seen.has("Cookie"));
+    assert!(seen.get("User-Agent").unwrap().starts_with("wwwoffle/"));
+    assert_eq!(seen.get("Accept-Encoding"), Some("identity"));
+    assert_eq!(seen.get("Host"), Some(origin.addr.to_string().as_str()));
+    daemon.ok(&["offline"]);
+    check(&daemon);
+    // Pages of our own keep what protects them.
+    assert!(daemon.browse(&origin.url("/other")).fields.has("Content-Security-Policy"));
+    daemon.ok(&["online"]);
+    eventually("what was queued is fetched", || daemon.queued().is_empty());
+    let queued = &origin.asked("/other")[0].fields;
+    assert_eq!(queued.get("Accept-Encoding"), Some("identity"));
+    daemon.down();
+    std::fs::write(daemon.config_file(), "").unwrap();
+    daemon.up();
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&url).field("Set-Cookie"), "a=b");
+}
