@@ -1,1 +1,1 @@
-//! Nothing here: the benchmark is in `lists.rs`.
+//! Nothing here: the benchmarks are in `lists.rs` and `easylist.rs`.

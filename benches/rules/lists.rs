@@ -7,7 +7,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{hint::black_box, path::Path};
-use wwwoffle_config::{Config, UrlParts, UrlSpecSet};
+use wwwoffle_config::{BlockList, Config, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 const SPECS: usize = 50_000;
@@ -61,7 +61,7 @@ fn mixed(number: usize) -> String {
     if number % 3 == 0 { of_path(number) } else { of_host(number) }
 }
 
-fn list(spec: fn(usize) -> String) -> UrlSpecSet {
+fn list(spec: fn(usize) -> String) -> BlockList {
     let specs: Vec<String> = (0..SPECS).map(|number| format!("{:?},", spec(number))).collect();
     let text = format!("[dont-get]\nurls = [{}]", specs.concat());
     Config::parse(&text, Path::new("bench.conf")).expect("a list").dont_get.urls
@@ -73,7 +73,7 @@ fn hit(spec: &str) -> String {
     spec.replace("*://", "http://").replace("*.", "www.").replace('*', "x")
 }
 
-fn ask(criterion: &mut Criterion, name: &str, set: &UrlSpecSet, urls: &[String], hits: bool) {
+fn ask(criterion: &mut Criterion, name: &str, set: &BlockList, urls: &[String], hits: bool) {
     let urls: Vec<_> = urls
         .iter()
         .map(|url| CanonicalUrl::parse(url, &LocalHost::default()).expect("a URL"))

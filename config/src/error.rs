@@ -32,21 +32,73 @@ pub struct Fault {
 #[derive(Debug)]
 pub(crate) enum Kind {
     File(FileError),
-    NotToml { message: String, found: String },
-    UnknownSection { found: String, nearest: Option<&'static str> },
-    UnknownOption { section: &'static str, found: String, nearest: Option<&'static str> },
-    NoSection { found: String, nearest: Option<&'static str> },
-    Misplaced { option: String, belongs: &'static str },
-    NotASection { found: &'static str },
-    NotAValue { option: &'static str, kind: &'static str },
-    BadValue { option: &'static str, expected: &'static str, found: String, because: String },
-    BadLine { found: String, because: ParseSpecError },
-    BadHostsLine { found: String },
-    BadHost { found: String, because: ParseHostSpecError },
-    BadInclude { found: String, because: String },
-    NotRules { section: &'static str },
-    NotInRule { section: &'static str, option: &'static str },
-    EmptyRule { section: &'static str },
+    NotToml {
+        message: String,
+        found: String,
+    },
+    UnknownSection {
+        found: String,
+        nearest: Option<&'static str>,
+    },
+    UnknownOption {
+        section: &'static str,
+        found: String,
+        nearest: Option<&'static str>,
+    },
+    NoSection {
+        found: String,
+        nearest: Option<&'static str>,
+    },
+    Misplaced {
+        option: String,
+        belongs: &'static str,
+    },
+    NotASection {
+        found: &'static str,
+    },
+    NotAValue {
+        option: &'static str,
+        kind: &'static str,
+    },
+    BadValue {
+        option: &'static str,
+        expected: &'static str,
+        found: String,
+        because: String,
+    },
+    BadLine {
+        found: String,
+        because: ParseSpecError,
+    },
+    BadHostsLine {
+        found: String,
+    },
+    #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only that can find it"))]
+    NotEasyList {
+        unread: usize,
+        all: usize,
+        found: String,
+    },
+    #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only that can find it"))]
+    BadEasyList,
+    BadHost {
+        found: String,
+        because: ParseHostSpecError,
+    },
+    BadInclude {
+        found: String,
+        because: String,
+    },
+    NotRules {
+        section: &'static str,
+    },
+    NotInRule {
+        section: &'static str,
+        option: &'static str,
+    },
+    EmptyRule {
+        section: &'static str,
+    },
     RuleWithoutUrl,
     RuleForNothing,
     Open(NobodySaid),
@@ -161,6 +213,16 @@ impl fmt::Display for Kind {
             }
             Self::BadHostsLine { found } => {
                 write!(f, "takes an address and names to a line, not {found:?}")
+            }
+            Self::NotEasyList { unread, all, found } => {
+                write!(
+                    f,
+                    "takes a list of the form of EasyList, in which {unread} of {all} lines are no rules, \
+                     first {found:?}; a list of the form of /etc/hosts is {{ hosts = \"…\" }}"
+                )
+            }
+            Self::BadEasyList => {
+                write!(f, "takes a list of the form of EasyList, not what is there")
             }
             Self::BadHost { found, because } => {
                 write!(f, "takes one host to a line, not {found:?}: {because}")

@@ -2,10 +2,12 @@
 //! in `kept` and `versions`.
 
 mod kept;
+mod reach;
 mod versions;
 mod watch;
 
 pub use kept::{ChangeError, Changed, ConfigFile, ConfigText, NotAStamp, Stamp};
+pub use reach::Reach;
 pub use versions::{VERSIONS, Version};
 pub use watch::{Loaded, Watch, load};
 

@@ -36,11 +36,15 @@
 //! ```
 
 mod access;
+mod asked;
+mod blocklist;
 mod certificates;
 mod changes;
 mod classic;
 pub mod describe;
 mod domains;
+#[cfg(feature = "easylist")]
+mod easylist;
 pub mod edit;
 mod error;
 mod explain;
@@ -71,6 +75,8 @@ mod values;
 mod wildcard;
 
 pub use access::{ClientHosts, Names, NobodySaid};
+pub use asked::{Asked, Purpose, Site};
+pub use blocklist::{BlockList, Decided, ListRule, Note};
 pub use certificates::{AllowedCertificate, AllowedCertificates};
 pub use changes::{OptionChange, changes};
 pub use classic::{Imported, LeftOut};
@@ -79,8 +85,8 @@ pub use edit::EditError;
 pub use error::{Fault, Faults};
 pub use explain::Explained;
 pub use file::{
-    ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Stamp, VERSIONS, Version,
-    Watch, load,
+    ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Reach, Stamp, VERSIONS,
+    Version, Watch, load,
 };
 pub use former::{FORMER, Former, Now};
 pub use lookup::{Environment, Lookup, NoDirectory};

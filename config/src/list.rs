@@ -46,6 +46,10 @@ A path that begins with `/*/` matches without what its star stands for as well: 
 
 What a pattern is compared with is the canonical URL: host in lower case, escapes in upper case.";
 
+/// What an element of a list is expected to be.
+pub(crate) const ENTRIES: &str = "URL-SPECIFICATIONs, such as \"*://*.example.org/*\", and lists of them, \
+                                  { file = \"list.txt\" }";
+
 impl Value for UrlSpecSet {
     const KIND: &'static str = "URL-SPECIFICATIONs";
     const MEANING: &'static str = MEANING;
@@ -57,7 +61,7 @@ impl Value for UrlSpecSet {
 
     fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
         let mut set = Self::default();
-        elements(given, source, Self::EXPECTED, |one, source| set.read_one(one, source))?;
+        elements(given, source, Self::EXPECTED, |one, source| set.read_one(one, source, ENTRIES))?;
         Some(set)
     }
 
@@ -73,9 +77,12 @@ impl Value for UrlSpecSet {
 
 impl UrlSpecSet {
     /// Reads an element of the array: a specification, or the file of a list.
-    pub(crate) fn read_one(&mut self, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
-        let expected = "URL-SPECIFICATIONs, such as \"*://*.example.org/*\", and lists of them, \
-                        { file = \"list.txt\" }";
+    pub(crate) fn read_one(
+        &mut self,
+        given: &Given<'_>,
+        source: &mut Source<'_>,
+        expected: &'static str,
+    ) -> Option<()> {
         match element(given, source, expected)? {
             Element::Entry(text) => match UrlSpec::parse(text) {
                 Ok(spec) => self.add(spec, source.place(given.value)),
@@ -116,10 +123,20 @@ pub(crate) fn element<'a>(
     let Some((name, is_hosts)) = named else {
         return source.refuse(given, expected, "");
     };
+    let (path, text) = list_file(name, given, source, expected)?;
+    Some(if is_hosts { Element::Hosts(path, text) } else { Element::List(path, text) })
+}
+
+/// Reads the file that an element names.
+pub(crate) fn list_file(
+    name: &str,
+    given: &Given<'_>,
+    source: &mut Source<'_>,
+    expected: &'static str,
+) -> Option<(Arc<Path>, String)> {
     let path: Arc<Path> = source.file().parent().unwrap_or(Path::new("")).join(name).into();
     match read_list(&path) {
-        Ok(text) if is_hosts => Some(Element::Hosts(path, text)),
-        Ok(text) => Some(Element::List(path, text)),
+        Ok(text) => Some((path, text)),
         Err(error) => source.refuse(given, expected, &format!("{}: {error}", path.display())),
     }
 }
@@ -142,7 +159,7 @@ fn without_comment(line: &str) -> &str {
 }
 
 /// The name in `{ file = "name" }`, where `key` is `file`.
-fn list_name<'a>(value: &'a Toml, key: &str) -> Option<&'a str> {
+pub(crate) fn list_name<'a>(value: &'a Toml, key: &str) -> Option<&'a str> {
     let table = value.as_inline_table().filter(|table| table.len() == 1)?;
     table.get(key)?.as_str().filter(|name| !name.is_empty())
 }

@@ -3,6 +3,7 @@
 use crate::{
     error::Kind,
     explain::Found,
+    list::ENTRIES,
     origin::Origin,
     parts::UrlParts,
     place::Place,
@@ -216,9 +217,10 @@ fn urls(value: &Toml, source: &mut Source<'_>) -> UrlSpecSet {
     let given = Given { option: URL, value };
     let mut set = UrlSpecSet::default();
     let sound = if value.is_str() {
-        set.read_one(&given, source).is_some()
+        set.read_one(&given, source, ENTRIES).is_some()
     } else {
-        elements(&given, source, URL_EXPECTED, |one, source| set.read_one(one, source)).is_some()
+        elements(&given, source, URL_EXPECTED, |one, source| set.read_one(one, source, ENTRIES))
+            .is_some()
     };
     if sound && set.iter().all(|listed| listed.spec().negated()) {
         source.add(value.span(), Kind::RuleForNothing);

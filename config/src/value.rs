@@ -29,6 +29,9 @@ pub(crate) const STRINGS: &str = r#"{"type": "array", "items": {"type": "string"
 pub(crate) const STRINGS_AND_FILES: &str =
     r#"{"type": "array", "items": {"type": ["string", "object"]}}"#;
 
+/// The same where a file may have rules for browsers too.
+pub(crate) const LISTS_OF_RULES: &str = r#"{"type": "array", "items": {"type": ["string", "object"], "properties": {"file": {"type": "string"}, "hosts": {"type": "string"}, "easylist": {"type": "string"}}, "additionalProperties": false, "minProperties": 1, "maxProperties": 1}}"#;
+
 /// A type that an option may have.
 pub(crate) trait Value: Sized {
     /// Its name, under which `docs/options.md` explains it.

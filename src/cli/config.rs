@@ -185,6 +185,9 @@ fn check(
     for (section, key, place) in config.without_effect() {
         writeln!(terminal.stdout, "{place}: [{section}] {key:?} has no effect yet")?;
     }
+    for note in config.dont_get.urls.notes() {
+        writeln!(terminal.stdout, "{}", shown::line(&note.to_string()))?;
+    }
     Ok(ExitStatus::Done)
 }
 

@@ -1,6 +1,7 @@
 //! What is not got, not kept or not sent.
 
 use crate::{
+    blocklist::BlockList,
     rule::Ruled,
     specset::UrlSpecSet,
     values::{
@@ -16,7 +17,7 @@ section! {
     /// URLs that are never got.
     "dont-get" => DontGet {
         /// The URLs.
-        "urls" => urls: UrlSpecSet = "[]", Live;
+        "urls" => urls: BlockList = "[]", Live;
         /// What is served in their place.
         "replacement" => replacement: Ruled<Replacement> = r#""""#, Live;
         /// Whether pages here may be got because other pages refer to them; false leaves them to browsers alone.

@@ -176,7 +176,7 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'
     let typed =
         of_act(Act::Set).map_or_else(|| control.typed(value), |refused| fit(&refused.value));
     let faults = |act: Act| of_act(act).map(|refused| refused.faults.clone()).unwrap_or_default();
-    let list = option.kind == "URL-SPECIFICATIONs";
+    let list = option.kind.starts_with("URL-SPECIFICATIONs");
     let spec = told.url.map(fit_url).unwrap_or_default();
     let add = match of_act(Act::Add) {
         Some(refused) if !option.is_secret && refused.value.len() <= LONGEST_LIST => {

@@ -30,7 +30,7 @@ fn told(page: &ItemPage<'_>) -> Page {
     item::page(&templates(), &shell(), 200, page)
 }
 
-fn plain<'a>(item: Item, setting: &'a Setting) -> ItemPage<'a> {
+fn plain(item: Item, setting: &Setting) -> ItemPage<'_> {
     ItemPage {
         item,
         setting,

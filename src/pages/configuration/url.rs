@@ -54,7 +54,7 @@ pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
         let explained = told.told.and_then(|told| {
             told.iter().find(|one| (one.section, one.key) == (section.name, option.key))
         });
-        let may_rule = option.rules || option.kind == "URL-SPECIFICATIONs";
+        let may_rule = option.rules || option.kind.starts_with("URL-SPECIFICATIONs");
         let is_set = explained.is_some_and(|one| one.place.is_some() || one.rule.is_some());
         if !is_set && !may_rule {
             continue;

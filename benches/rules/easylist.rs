@@ -1,0 +1,143 @@
+//! What a list of rules in the form of EasyList costs: `cargo bench --manifest-path
+//! benches/rules/Cargo.toml --bench easylist`.
+//!
+//! The list is made here, 70,000 lines with the mix that such lists have: mostly hosts, then paths, element
+//! hiding, exceptions, rules for some sites or kinds, a few regular expressions. Told first, in lines of
+//! their own: the time to load it, the memory it takes, and how much a request costs when one, two and four
+//! threads ask at once.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use std::{fmt::Write, fs, hint::black_box, thread, time::Instant};
+use wwwoffle_config::{Asked, Config, Purpose, Site, UrlParts};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+const LINES: usize = 70_000;
+
+/// Requests of a thread in the test of many at once.
+const REQUESTS: usize = 100_000;
+
+/// What pages ask for that no rule blocks, and what they ask for that one does.
+const MISSES: &[(&str, Purpose)] = &[
+    ("https://www.example.org/", Purpose::Page),
+    ("https://static.example.com/assets/js/vendor.3f9d2c1b.min.js", Purpose::Script),
+    ("https://news.example.net/2026/11/20/politics/a-rather-long-title-of-an-article-that-goes-on/", Purpose::Page),
+    ("https://images.cdn.example.com/t/fit-in/1200x630/photos/2026/ab/ef0123456789.jpg?quality=80", Purpose::Image),
+    ("https://api.example.com/v2/items?offset=40&limit=20&sort=date&fields=id,title,date", Purpose::Data),
+];
+
+fn name(number: usize) -> String {
+    const SYLLABLES: &[&str] = &[
+        "ban", "ner", "pix", "el", "tra", "ck", "zon", "met", "rik", "sto", "log", "vue", "qua", "dro",
+        "fy", "mob",
+    ];
+    let mut number = number.wrapping_mul(2_654_435_761) % 1_048_576;
+    let mut text = String::new();
+    for _ in 0..5 {
+        text += SYLLABLES[number % SYLLABLES.len()];
+        number /= SYLLABLES.len();
+    }
+    text
+}
+
+/// A line by its number, of a hundred kinds.
+fn line(number: usize) -> String {
+    let name = name(number);
+    match number % 100 {
+        0 => format!("! {name}"),
+        1..=34 => format!("||{name}.test^"),
+        35..=54 => format!("||{name}.test^$third-party"),
+        55..=74 => format!("site{}.test##.{name}", number % 977),
+        75..=79 => format!("/{name}/ads/*"),
+        80..=83 => format!("-{name}-ad."),
+        84..=86 => format!("||cdn.test/{name}/*$script,domain=a{}.test|b.test", number % 89),
+        87..=90 => format!("@@||{name}.test/{}^$script,image", number % 7),
+        91..=94 => format!("/{name}.js$script,third-party"),
+        95..=96 => format!("||{name}.test/*/banner^$image,script"),
+        97..=98 => format!("_{name}_*.gif$image"),
+        _ if number % 300 == 99 => format!("/{name}[0-9]{{2,4}}\\.(gif|png)/$image"),
+        _ => format!("&{name}="),
+    }
+}
+
+fn list() -> String {
+    let mut text = "[Adblock Plus 2.0]\n! Title: made for a measurement\n".to_owned();
+    for number in 0..LINES {
+        writeln!(text, "{}", line(number)).expect("text takes text");
+    }
+    text
+}
+
+/// What the process holds in memory, in MiB.
+fn resident() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let of = |line: &str| line.split_whitespace().nth(1)?.parse::<f64>().ok();
+    status.lines().find(|line| line.starts_with("VmRSS")).and_then(of).unwrap_or(0.0) / 1_024.0
+}
+
+fn load() -> Config {
+    let dir = std::env::temp_dir().join(format!("wwwoffle-bench-{}", std::process::id()));
+    fs::create_dir_all(&dir).expect("a directory");
+    fs::write(dir.join("easy.txt"), list()).expect("a list");
+    fs::write(dir.join("w.conf"), "[dont-get]\nurls = [{ easylist = \"easy.txt\" }]").expect("a file");
+    let (before, start) = (resident(), Instant::now());
+    let config = Config::load(&dir.join("w.conf")).expect("no fault");
+    let took = start.elapsed();
+    println!("{} lines, {} bytes: loaded in {took:?}, {:.1} MiB more", LINES, list().len(), resident() - before);
+    config.dont_get.urls.notes().for_each(|note| println!("{note}"));
+    fs::remove_dir_all(&dir).expect("it was made here");
+    config
+}
+
+fn hits() -> Vec<(String, Purpose)> {
+    let host = |number: usize| (format!("https://www.{}.test/a/b.js", name(number)), Purpose::Script);
+    vec![
+        host(4_701),
+        host(33_340),
+        (format!("https://www.example.org/{}/ads/x.gif", name(20_076)), Purpose::Image),
+        (format!("https://www.example.org/x-{}-ad.gif", name(50_081)), Purpose::Image),
+        (format!("https://www.example.org/a?x=1&{}=2", name(60_199)), Purpose::Data),
+    ]
+}
+
+fn ask(config: &Config, urls: &[(CanonicalUrl, Purpose)], page: &CanonicalUrl, number: usize) -> bool {
+    let (url, purpose) = &urls[number % urls.len()];
+    let parts = UrlParts::of(black_box(url));
+    let asked =
+        Asked { page: Some(page), site: Some(Site::Cross), purpose: *purpose, ..Asked::of(&parts) };
+    config.dont_get.urls.blocks(&asked).is_some()
+}
+
+fn easylist(criterion: &mut Criterion) {
+    let config = load();
+    let parse = |url: &str| CanonicalUrl::parse(url, &LocalHost::default()).expect("a URL");
+    let page = parse("https://www.page.test/");
+    let misses: Vec<_> = MISSES.iter().map(|(url, purpose)| (parse(url), *purpose)).collect();
+    let hits: Vec<_> = hits().iter().map(|(url, purpose)| (parse(url), *purpose)).collect();
+    for (name, urls, want) in [("easylist/hit", &hits, true), ("easylist/miss", &misses, false)] {
+        for number in 0..urls.len() {
+            assert_eq!(ask(&config, urls, &page, number), want, "{:?}", urls[number]);
+        }
+        let mut next = 0;
+        criterion.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                next += 1;
+                ask(&config, urls, &page, next)
+            });
+        });
+    }
+    for threads in [1, 2, 4] {
+        let start = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    (0..REQUESTS).filter(|number| ask(&config, &misses, &page, *number)).count()
+                });
+            }
+        });
+        let each = start.elapsed() / u32::try_from(REQUESTS).expect("a small number") / threads;
+        println!("{threads} threads at once: a request each {each:?}");
+    }
+}
+
+criterion_group!(benches, easylist);
+criterion_main!(benches);

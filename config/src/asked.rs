@@ -1,0 +1,188 @@
+//! What lists of rules for browsers want to know of a request besides its URL.
+
+use crate::parts::UrlParts;
+use std::net::Ipv4Addr;
+use wwwoffle_url::CanonicalUrl;
+
+/// Names under which countries sell names, so that what is registered has one part more: `co.uk`.
+const SHARED: &[&str] =
+    &["ac", "co", "com", "edu", "go", "gob", "gouv", "gov", "mil", "ne", "net", "nom", "or", "org"];
+
+/// A request as a [`BlockList`](crate::BlockList) sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// What is asked for.
+    pub url: &'a UrlParts<'a>,
+    /// The page that it is asked for by: `Referer`. It is compared by its host.
+    pub page: Option<&'a CanonicalUrl>,
+    /// What that page is to the URL, where the browser says so: `Sec-Fetch-Site`.
+    pub site: Option<Site>,
+    /// What it is asked for.
+    pub purpose: Purpose,
+}
+
+impl<'a> Asked<'a> {
+    /// A request of which nothing is known but its URL.
+    #[must_use]
+    pub fn of(url: &'a UrlParts<'a>) -> Self {
+        Self { url, page: None, site: None, purpose: Purpose::default() }
+    }
+
+    /// The host of the page, as far as that is known.
+    #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only EasyList asks"))]
+    pub(crate) fn page_host(&self) -> Option<&'a str> {
+        let own = || (self.site == Some(Site::Same)).then_some(self.url.host);
+        self.page.map(CanonicalUrl::host).or_else(own)
+    }
+
+    /// Whether the page is of another site. One that is not known is not: rules for other sites alone
+    /// would else stop what a person has typed.
+    #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only EasyList asks"))]
+    pub(crate) fn is_third_party(&self) -> bool {
+        match self.site {
+            Some(site) => site == Site::Cross,
+            None => self.page.is_some_and(|page| site_of(page.host()) != site_of(self.url.host)),
+        }
+    }
+}
+
+/// What the page that asks for a URL is to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Site {
+    /// Of the same origin, or it is the page itself that a person asks for.
+    Same,
+    /// Of the same site, under another name of it.
+    Near,
+    /// Of another site.
+    Cross,
+}
+
+impl Site {
+    /// Reads `Sec-Fetch-Site` (Fetch Metadata §2.4). What it does not know it says nothing of.
+    #[must_use]
+    pub fn parse(value: &str) -> Option<Self> {
+        match value.trim() {
+            "same-origin" | "none" => Some(Self::Same),
+            "same-site" => Some(Self::Near),
+            "cross-site" => Some(Self::Cross),
+            _ => None,
+        }
+    }
+}
+
+/// What a URL is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be shown as a page.
+    Page,
+    /// As a frame in a page.
+    Frame,
+    /// As a style sheet.
+    Style,
+    /// As a script or a worker.
+    Script,
+    /// As an image.
+    Image,
+    /// As a font.
+    Font,
+    /// As sound, video or its subtitles.
+    Media,
+    /// For a plug-in.
+    Object,
+    /// By a script.
+    Data,
+    /// As a WebSocket.
+    WebSocket,
+    /// As something else, or nobody said as what.
+    #[default]
+    Other,
+}
+
+impl Purpose {
+    /// Reads `Sec-Fetch-Dest` (Fetch Metadata §2.1).
+    ///
+    /// ```
+    /// use wwwoffle_config::Purpose;
+    ///
+    /// assert_eq!(Purpose::parse("iframe"), Purpose::Frame);
+    /// assert_eq!(Purpose::parse("something-new"), Purpose::Other);
+    /// ```
+    #[must_use]
+    pub fn parse(value: &str) -> Self {
+        match value.trim() {
+            "document" => Self::Page,
+            "iframe" | "frame" | "fencedframe" => Self::Frame,
+            "style" => Self::Style,
+            "script" | "worker" | "sharedworker" | "serviceworker" | "audioworklet"
+            | "paintworklet" => Self::Script,
+            "image" => Self::Image,
+            "font" => Self::Font,
+            "audio" | "video" | "track" => Self::Media,
+            "object" | "embed" => Self::Object,
+            "empty" | "json" => Self::Data,
+            "websocket" => Self::WebSocket,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The part of a host's name that was registered, as nearly as can be told without a list of the names
+/// under which others are sold. An address is itself.
+fn site_of(host: &str) -> &str {
+    if host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok() {
+        return host;
+    }
+    let mut labels = host.rsplit('.');
+    let (top, second) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
+    let parts = if top.len() == 2 && SHARED.contains(&second) { 3 } else { 2 };
+    let start = host.rmatch_indices('.').nth(parts - 1).map_or(0, |(dot, _)| dot + 1);
+    host.get(start..).unwrap_or(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wwwoffle_url::LocalHost;
+
+    #[test]
+    fn a_site_is_what_was_registered() {
+        for (host, want) in [
+            ("www.example.org", "example.org"),
+            ("example.org", "example.org"),
+            ("a.b.example.co.uk", "example.co.uk"),
+            ("example.co.uk", "example.co.uk"),
+            ("co.uk", "co.uk"),
+            ("www.web.de", "web.de"),
+            ("localhost", "localhost"),
+            ("10.1.2.3", "10.1.2.3"),
+            ("[2001:db8::1]", "[2001:db8::1]"),
+            ("", ""),
+        ] {
+            assert_eq!(site_of(host), want, "{host}");
+        }
+    }
+
+    #[test]
+    fn the_page_is_another_site_when_the_browser_says_so_or_its_name_does() {
+        let parse = |url| CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+        let url = parse("http://img.shop.test/x.gif");
+        let parts = UrlParts::of(&url);
+        for (page, site, want) in [
+            (None, None, (false, None)),
+            (None, Some("none"), (false, Some("img.shop.test"))),
+            (None, Some("cross-site"), (true, None)),
+            (Some("http://www.shop.test/"), None, (false, Some("www.shop.test"))),
+            (Some("http://other.test/"), None, (true, Some("other.test"))),
+            (Some("http://other.test/"), Some("same-site"), (false, Some("other.test"))),
+            (Some("http://other.test/"), Some("else"), (true, Some("other.test"))),
+        ] {
+            let page = page.map(parse);
+            let asked = Asked {
+                page: page.as_ref(),
+                site: site.and_then(Site::parse),
+                ..Asked::of(&parts)
+            };
+            assert_eq!((asked.is_third_party(), asked.page_host()), want, "{page:?} {site:?}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What is never got: specifications, and lists of rules as browsers have them, in one order.
+
+#[cfg(feature = "easylist")]
+use crate::easylist::{EasyList, EasyLists};
+use crate::{
+    asked::Asked,
+    explain::Found,
+    list::{list_file, list_name},
+    parts::UrlParts,
+    place::Place,
+    source::{Given, Source},
+    specset::{Listed, UrlSpecSet},
+    value::{LISTS_OF_RULES, Value, elements},
+};
+use std::fmt;
+use wwwoffle_url::CanonicalUrl;
+
+/// The key of an element that names a list of rules.
+const EASYLIST: &str = "easylist";
+
+const EXPECTED: &str = "URL-SPECIFICATIONs, such as \"*://*.example.org/*\", and lists, \
+                        { file = \"list.txt\" }, { hosts = \"hosts.txt\" } or { easylist = \"easylist.txt\" }";
+
+/// How it is written.
+const MEANING: &str = "\
+An array of [URL-SPECIFICATIONs](#type-url-specifications), of which the first that matches decides, with all
+that may stand in one. An entry `{ easylist = \"easylist.txt\" }` stands for the rules in a file of the form of
+EasyList, the one that blockers in browsers read. Such a list decides where one of its rules blocks the
+request, or an exception of its own (`@@`) takes that back; what stands before it in the array comes first, so that
+a specification with `!` excepts from it. Lists that follow one another are read as one, as browsers do.
+
+A rule is compared with the URL, with the page that asks for it (`Referer`, `Sec-Fetch-Site`) and with what it
+is asked for (`Sec-Fetch-Dest`): `||ads.example^$script,third-party` blocks scripts that pages of other sites
+load. Browsers send the last two over HTTPS only; where they are missing, the request counts as `other`,
+and as one of the site itself if there is no `Referer` either. Rules that hide parts of pages (`##`) are passed
+over, and those that change requests or answers (`$csp`, `$removeparam`, `$redirect-rule`) have no effect. Rules
+that cannot be read are passed over too, and `wwwoffle config check` tells how many; a file in which most
+lines are no rules is a fault.";
+
+/// What is never got: URL-SPECIFICATIONs and lists of rules, in the order they were written.
+///
+/// ```
+/// use std::path::Path;
+/// use wwwoffle_config::{Asked, Config, UrlParts};
+/// use wwwoffle_url::{CanonicalUrl, LocalHost};
+///
+/// let text = "[dont-get]\nurls = [\"!*://ads.example/about\", \"*://ads.example/*\"]";
+/// let config = Config::parse(text, Path::new("wwwoffle.conf"))?;
+/// let blocks = |url| {
+///     let url = CanonicalUrl::parse(url, &LocalHost::default())?;
+///     let parts = UrlParts::of(&url);
+///     let blocked = config.dont_get.urls.blocks(&Asked::of(&parts));
+///     Ok::<_, wwwoffle_url::ParseError>(blocked.map(|by| by.place().to_string()))
+/// };
+/// assert_eq!(blocks("http://ads.example/banner")?, Some("wwwoffle.conf:2".to_owned()));
+/// assert_eq!(blocks("http://ads.example/about")?, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct BlockList(Vec<Part>);
+
+/// Entries in a row that are asked together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Specs(UrlSpecSet),
+    #[cfg(feature = "easylist")]
+    Rules(EasyLists),
+}
+
+/// What decided about a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decided<'a> {
+    /// A specification, of the configuration or of a list it names.
+    Spec(&'a Listed),
+    /// A rule of a list.
+    Rule(ListRule),
+}
+
+/// A rule of a list, as it is written there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListRule {
+    pub(crate) place: Place,
+    pub(crate) text: String,
+    pub(crate) blocks: bool,
+}
+
+impl Decided<'_> {
+    /// Where it was written.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        match self {
+            Self::Spec(listed) => listed.place(),
+            Self::Rule(rule) => &rule.place,
+        }
+    }
+
+    /// Whether the request is blocked, rather than excepted.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        match self {
+            Self::Spec(listed) => !listed.spec().negated(),
+            Self::Rule(rule) => rule.blocks,
+        }
+    }
+}
+
+/// As it is written.
+impl fmt::Display for Decided<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Spec(listed) => listed.spec().fmt(f),
+            Self::Rule(rule) => rule.text.fmt(f),
+        }
+    }
+}
+
+/// Something about a list that is no fault, and that a person should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub(crate) place: Place,
+    pub(crate) message: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+impl BlockList {
+    /// What decides about a request, whether it is blocked by that or excepted.
+    #[must_use]
+    pub fn decide(&self, asked: &Asked<'_>) -> Option<Decided<'_>> {
+        self.0.iter().find_map(|part| match part {
+            Part::Specs(specs) => specs.decide_parts(asked.url).map(Decided::Spec),
+            #[cfg(feature = "easylist")]
+            Part::Rules(rules) => rules.decide(asked).map(Decided::Rule),
+        })
+    }
+
+    /// What blocks a request, if it is blocked.
+    #[must_use]
+    pub fn blocks(&self, asked: &Asked<'_>) -> Option<Decided<'_>> {
+        self.decide(asked).filter(Decided::blocks)
+    }
+
+    /// The same for a URL of which nobody said what it is asked for, and by which page.
+    #[must_use]
+    pub fn matches_parts(&self, url: &UrlParts<'_>) -> Option<Decided<'_>> {
+        self.blocks(&Asked::of(url))
+    }
+
+    /// The same for a URL that is not taken apart yet.
+    #[must_use]
+    pub fn matches(&self, url: &CanonicalUrl) -> Option<Decided<'_>> {
+        self.matches_parts(&UrlParts::of(url))
+    }
+
+    /// Whether nothing is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What there is to say of its lists.
+    pub fn notes(&self) -> impl Iterator<Item = &Note> {
+        self.0.iter().flat_map(|part| match part {
+            Part::Specs(_) => [].iter(),
+            #[cfg(feature = "easylist")]
+            Part::Rules(rules) => rules.notes().iter(),
+        })
+    }
+}
+
+/// What was written, as a list of specifications where it is one.
+impl fmt::Debug for BlockList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [Part::Specs(specs)] => specs.fmt(f),
+            parts => f.debug_list().entries(parts).finish(),
+        }
+    }
+}
+
+impl Value for BlockList {
+    const KIND: &'static str = "URL-SPECIFICATIONs and block lists";
+    const MEANING: &'static str = MEANING;
+    const EXPECTED: &'static str = "an array of URL-SPECIFICATIONs and lists, such as [\"*://*.example.org/*\", \
+                                    { easylist = \"easylist.txt\" }]";
+
+    fn json() -> String {
+        LISTS_OF_RULES.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let mut reading = Reading::default();
+        elements(given, source, Self::EXPECTED, |one, source| reading.read_one(one, source))?;
+        reading.end_rules(given, source)?;
+        Some(Self(reading.parts))
+    }
+
+    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
+        let decided = self.decide(&Asked::of(url))?;
+        Some(Found {
+            value: format!("{:?}", decided.to_string()),
+            place: Some(decided.place().clone()),
+            rule: match decided {
+                Decided::Spec(listed) => Some(listed.clone()),
+                Decided::Rule(_) => None,
+            },
+        })
+    }
+}
+
+/// A list as far as it is read.
+#[derive(Default)]
+struct Reading {
+    parts: Vec<Part>,
+    /// Lists of rules in a row, which become one part.
+    #[cfg(feature = "easylist")]
+    rules: Vec<EasyList>,
+}
+
+impl Reading {
+    fn read_one(&mut self, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
+        if let Some(name) = list_name(given.value, EASYLIST) {
+            return self.read_rules(name, given, source);
+        }
+        self.end_rules(given, source)?;
+        if !matches!(self.parts.last(), Some(Part::Specs(_))) {
+            self.parts.push(Part::Specs(UrlSpecSet::default()));
+        }
+        match self.parts.last_mut() {
+            Some(Part::Specs(specs)) => specs.read_one(given, source, EXPECTED),
+            _ => None,
+        }
+    }
+
+    #[cfg(feature = "easylist")]
+    fn read_rules(&mut self, name: &str, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
+        let (file, text) = list_file(name, given, source, EXPECTED)?;
+        match EasyList::read(&text, &file) {
+            Ok(list) => self.rules.push(list),
+            Err((line, kind)) => source.refuse_line(&file, line, kind),
+        }
+        Some(())
+    }
+
+    #[cfg(not(feature = "easylist"))]
+    #[expect(clippy::unused_self, reason = "the one with EasyList uses it")]
+    fn read_rules(&mut self, name: &str, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
+        list_file(name, given, source, EXPECTED)?;
+        source.refuse(given, EXPECTED, "this wwwoffle was built without EasyList")
+    }
+
+    /// Makes one part of the lists of rules read last.
+    #[cfg(feature = "easylist")]
+    fn end_rules(&mut self, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
+        if self.rules.is_empty() {
+            return Some(());
+        }
+        match EasyLists::of(std::mem::take(&mut self.rules)) {
+            Ok(rules) => self.parts.push(Part::Rules(rules)),
+            Err(because) => return source.refuse(given, EXPECTED, &because),
+        }
+        Some(())
+    }
+
+    #[cfg(not(feature = "easylist"))]
+    #[expect(clippy::unused_self, reason = "the one with EasyList uses it")]
+    #[expect(clippy::unnecessary_wraps, reason = "the one with EasyList fails")]
+    fn end_rules(&mut self, _: &Given<'_>, _: &mut Source<'_>) -> Option<()> {
+        Some(())
+    }
+}
