@@ -10,7 +10,7 @@
 //! that touches the file goes to its end, also when whoever asked for it leaves.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::task::spawn_blocking;
@@ -18,8 +18,8 @@ use tracing::{error, info, warn};
 use wwwoffle_config::edit::{Edit, Edited};
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
-    ChangeError, Changed, Config, ConfigFile, ConfigText, Faults, Lookup, OptionChange, Stamp,
-    Version, Watch, changes, load,
+    ChangeError, Changed, Config, ConfigFile, ConfigText, Faults, Lookup, OptionChange, Reach,
+    Stamp, Version, Watch, changes, load,
 };
 
 use crate::clock;
@@ -169,9 +169,10 @@ impl Daemon {
         self: &Arc<Self>,
         change: Change,
         expected: Option<Stamp>,
+        reach: Reach,
     ) -> Result<Done, ChangeError> {
         let daemon = Arc::clone(self);
-        blocking(move || daemon.change_now(&change, expected, clock::now())).await
+        blocking(move || daemon.change_now(&change, expected, reach)).await
     }
 
     /// The text of the configuration as its file has it now.
@@ -244,10 +245,11 @@ impl Daemon {
         &self,
         change: &Change,
         expected: Option<Stamp>,
-        now: SystemTime,
+        reach: Reach,
     ) -> Result<Done, ChangeError> {
+        let now = clock::now();
         let mut state = self.live.state();
-        let file = self.live.file();
+        let file = self.live.file().within(reach);
         let changed = match change {
             Change::Edit(edit) => file.edit(edit, expected, now),
             Change::Undo(number) => file.undo(*number, expected, now),

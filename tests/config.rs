@@ -162,6 +162,51 @@ fn a_file_changed_meanwhile_is_told_with_both_versions() {
 }
 
 #[test]
+fn over_the_port_nothing_gives_power_over_the_machine() {
+    let daemon = offline();
+    let secret = daemon.home().join("secret.txt");
+    fs::write(&secret, "a line that is for nobody\n").unwrap();
+    let item = format!("{{ file = {secret:?} }}");
+    let set = |section: &str, key: &str, value: &str| {
+        serde_json::json!({"set": {"section": section, "key": key, "value": value}}).to_string()
+    };
+    let page = daemon.page("/").text();
+    let token =
+        page.split("name=\"token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let fields = format!("X-Wwwoffle-Token: {}\r\n", token.unwrap());
+    let post = |body: &str| {
+        let mut client = daemon.client();
+        client.send(format!(
+            "POST /api/config HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             {fields}Content-Length: {}\r\n\r\n{body}",
+            daemon.addr(),
+            body.len()
+        ));
+        client.receive("POST").whole()
+    };
+    for edit in [
+        set("options", "run-online", "/bin/true"),
+        set("offline-options", "noise", &format!("[{item}]")),
+        set("options", "include", secret.to_str().unwrap()),
+        serde_json::json!({"add": {"section": "offline-options", "key": "noise", "item": item}})
+            .to_string(),
+    ] {
+        let refused = post(&edit);
+        assert!((400..500).contains(&refused.status), "{edit}: {}", refused.text());
+        assert!(!refused.text().contains("for nobody"), "{edit}: {}", refused.text());
+        assert_eq!(read(&daemon), TEXT, "{edit}");
+    }
+    let refused = post(&set("options", "run-online", "/bin/true"));
+    assert_eq!(refused.status, 403, "{}", refused.text());
+    assert!(refused.text().contains("control password"), "{}", refused.text());
+    // Whoever is on the machine may.
+    daemon.ok(&["config", "set", "options.run-online", "/bin/true"]);
+    // And what it gives no power over anything is still for everyone who may change things.
+    let allowed = post(&set("options", "dns-timeout", "5s"));
+    assert_eq!(allowed.status, 200, "{}", allowed.text());
+}
+
+#[test]
 fn the_log_follows_at_once() {
     let daemon = offline();
     daemon.get("http://a.test/");
@@ -354,5 +399,5 @@ fn a_file_of_2_9_is_written_anew_and_can_be_used() {
 
     let again = daemon.run(&["config", "import", old, "--output", new]);
     assert_eq!(again.status, 64);
-    assert!(again.err.contains("new.conf: is there already"), "{}", again.err);
+    assert!(again.err.contains("new.conf: is there already: name another file"), "{}", again.err);
 }

@@ -9,7 +9,7 @@ use crate::{
 /// Column at which comments of the example are wrapped.
 const WIDTH: usize = 100;
 
-const OPTIONS_INTRODUCTION: &str = r#"# Options
+const OPTIONS_INTRODUCTION: &str = r#"# All options
 
 <!-- Written from config/src/schema.rs by `UPDATE=1 cargo test -p wwwoffle-config`. -->
 

@@ -2,10 +2,12 @@
 //! in `kept` and `versions`.
 
 mod kept;
+mod reach;
 mod versions;
 mod watch;
 
 pub use kept::{ChangeError, Changed, ConfigFile, ConfigText, NotAStamp, Stamp};
+pub use reach::Reach;
 pub use versions::{VERSIONS, Version};
 pub use watch::{Loaded, Watch, load};
 
@@ -132,7 +134,7 @@ impl fmt::Display for FileError {
             Self::Io(error) => write!(f, "cannot be read: {error}"),
             Self::NotRegular => write!(f, "not a regular file"),
             Self::TooLarge { limit } => write!(f, "larger than {limit} bytes, the most allowed"),
-            Self::Exists => write!(f, "is there already"),
+            Self::Exists => write!(f, "is there already: name another file, or remove it first"),
             Self::Unwritable(error) => write!(f, "cannot be written: {error}"),
             Self::NotText { line } => write!(f, "not UTF-8, first in line {line}"),
         }

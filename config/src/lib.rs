@@ -85,8 +85,8 @@ pub use edit::EditError;
 pub use error::{Fault, Faults};
 pub use explain::Explained;
 pub use file::{
-    ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Stamp, VERSIONS, Version,
-    Watch, load,
+    ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Reach, Stamp, VERSIONS,
+    Version, Watch, load,
 };
 pub use former::{FORMER, Former, Now};
 pub use lookup::{Environment, Lookup, NoDirectory};

@@ -189,7 +189,8 @@ fn what_cannot_be_replaced_says_so() {
     let root = TempDir::new().unwrap();
     let named = ConfigFile::of(&Lookup::Named(root.path().join("none.conf")));
     let error = named.edit(&set("dns-timeout", "5s"), None, now()).unwrap_err();
-    assert!(matches!(error, ChangeError::Disk { what: "found", .. }), "{error:?}");
+    assert!(matches!(error, ChangeError::Unreadable { .. }), "{error:?}");
+    assert!(error.to_string().ends_with("none.conf: there is no such file"), "{error}");
     let link = root.path().join("link.conf");
     symlink("nowhere", &link).unwrap();
     let error = ConfigFile::of(&Lookup::FirstOf(vec![link]));

@@ -72,6 +72,12 @@ impl Error {
         matches!(&*self.0, Kind::Disk { source, .. } if is_denied(source))
     }
 
+    /// What was looked for is not on the disk: of a spool that is opened, its directory.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        matches!(&*self.0, Kind::Disk { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Another process has opened this spool for writing.
     #[must_use]
     pub fn is_locked(&self) -> bool {

@@ -10,7 +10,7 @@ use crate::mode::Mode;
 /// An offline web proxy: keeps what you read, gives it back without a line, fetches what was
 /// missing.
 #[derive(Debug, Parser)]
-#[command(name = "wwwoffle", version, after_help = exit_statuses(), arg_required_else_help = true)]
+#[command(name = "wwwoffle", version, after_help = after_help(), arg_required_else_help = true)]
 pub(crate) struct Arguments {
     /// The configuration; without it the file that the variable `WWWOFFLE_CONFIG` names, that of
     /// this user, or that of the machine.
@@ -26,26 +26,27 @@ pub(crate) struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    /// Browse through the proxy with a browser that is set up for it and trusts its certificates.
+    ///
+    /// The browser has a profile of its own, which is kept; nothing of the system or of your other
+    /// profiles is changed. If no daemon runs on the spool, one runs until the browser is closed.
+    Browse(Browse),
     /// Run the daemon, in the foreground.
     Serve(Serve),
-    /// Go online: requests go out, and the queue is worked off.
-    Online,
-    /// Go offline: everything comes from the spool, and nothing goes out.
-    Offline,
-    /// Serve what is kept from the spool and fetch the rest.
-    Autodial,
-    /// Work the queue off now.
-    Fetch {
-        /// Show the progress and return when all is settled.
-        #[arg(long)]
-        wait: bool,
-    },
+    /// Stop the daemon, and wait until it has stopped.
+    Stop,
     /// Show the mode, the queue and what is being downloaded.
     Status {
         /// As JSON.
         #[arg(long)]
         json: bool,
     },
+    /// Go online: requests go out, and the queue is worked off.
+    Online,
+    /// Go offline: everything comes from the spool, and nothing goes out.
+    Offline,
+    /// Serve what is kept from the spool and fetch the rest.
+    Autodial,
     /// Get pages into the spool, now or when online.
     Get {
         /// Even when the spool has them.
@@ -60,6 +61,21 @@ pub(crate) enum Verb {
         /// As JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// Work the queue off now.
+    Fetch {
+        /// Show the progress and return when all is settled.
+        #[arg(long)]
+        wait: bool,
+    },
+    /// List what the spool has.
+    Ls {
+        /// As JSON, an entry a line.
+        #[arg(long)]
+        json: bool,
+        /// http, https/www.example.org, outgoing …; without it everything that is kept.
+        #[arg(value_name = "WHAT")]
+        what: Option<String>,
     },
     /// Print what the spool has of a URL, byte for byte.
     Cat {
@@ -79,20 +95,33 @@ pub(crate) enum Verb {
         #[arg(value_name = "URL")]
         url: String,
     },
-    /// List what the spool has.
-    Ls {
-        /// As JSON, an entry a line.
-        #[arg(long)]
-        json: bool,
-        /// http, https/www.example.org, outgoing …; without it everything that is kept.
-        #[arg(value_name = "WHAT")]
-        what: Option<String>,
-    },
     /// Remove URLs from the spool.
     Rm {
         /// What to remove, in any spelling.
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,
+    },
+    /// Look at the configuration and change it: comments stay, and a running daemon obeys at once.
+    ///
+    /// A value is written as in the file; what is not TOML is taken as a text, so 30s is "30s". With
+    /// a dollar sign in it, it needs single quotes in the shell.
+    Config {
+        #[command(subcommand)]
+        verb: ConfigVerb,
+    },
+    /// Make the line of the configuration for a password of a user, or for the control password.
+    ///
+    /// The password is asked for twice, or read from standard input. The file takes only its hash,
+    /// which is what the line has.
+    Passwd {
+        /// The user of the proxy; without one it is the control password.
+        #[arg(value_name = "USER")]
+        user: Option<String>,
+    },
+    /// Look at the certificate authority, and have browsers trust it, so that HTTPS is kept.
+    Ca {
+        #[command(subcommand)]
+        verb: AuthorityVerb,
     },
     /// Print the key of URLs and where in the spool they are kept.
     Hash {
@@ -102,31 +131,6 @@ pub(crate) enum Verb {
     },
     /// Answer questions about URLs, one JSON object a line, from standard input.
     Url(Url),
-    /// The configuration: look at it, and change it with its comments kept. A running daemon obeys
-    /// at once.
-    Config {
-        #[command(subcommand)]
-        verb: ConfigVerb,
-    },
-    /// The certificate authority that browsers have to trust for HTTPS.
-    Ca {
-        #[command(subcommand)]
-        verb: AuthorityVerb,
-    },
-    /// Browse through the proxy with a browser that is set up for it and trusts its certificates.
-    ///
-    /// The browser has a profile of its own, which is kept; nothing of the system or of your other
-    /// profiles is changed. If no daemon runs on the spool, one runs until the browser is closed.
-    Browse(Browse),
-    /// Make the line of the configuration for a password, which is asked for or read from standard
-    /// input: that of a user of the proxy, or without a user the control password.
-    Passwd {
-        /// The user.
-        #[arg(value_name = "USER")]
-        user: Option<String>,
-    },
-    /// Stop the daemon, and wait until it has stopped.
-    Stop,
 }
 
 /// How to browse.
@@ -323,7 +327,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIR")]
     pub(crate) spool: Option<PathBuf>,
     /// Where to listen, in place of what is configured; may be given more than once.
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     pub(crate) listen: Vec<SocketAddr>,
     /// The mode to begin in, in place of the one it had when it stopped: online, offline, autodial.
     #[arg(long, value_name = "MODE")]
@@ -347,12 +351,19 @@ pub(crate) struct Url {
     pub(crate) localnet: Vec<String>,
 }
 
+fn address_and_port(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "expected an address and a port, as 127.0.0.1:8080 or [::1]:8080")
+}
+
 fn local_names() -> Vec<String> {
     ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec()
 }
 
-fn exit_statuses() -> String {
-    let mut help = "Exit statuses:".to_owned();
+fn after_help() -> String {
+    let mut help =
+        "To begin: `wwwoffle browse https://www.example.org/`, or `wwwoffle serve` and then \
+                    http://localhost:8080/ in a browser.\n\nExit statuses:"
+            .to_owned();
     for status in ExitStatus::ALL {
         help = format!("{help}\n  {:>2}  {}", status.code(), status.meaning());
     }

@@ -151,7 +151,13 @@ fn changed(
 }
 
 fn not_changed(error: &ChangeError) -> Failure {
-    said(&ConfigError::of(error))
+    match error {
+        // As for all other verbs: a configuration that cannot be read is a bad one.
+        ChangeError::Unreadable { .. } => {
+            Failure::Said(ExitStatus::BadConfig, shown::line(&error.to_string()))
+        }
+        error => said(&ConfigError::of(error)),
+    }
 }
 
 /// Why a configuration was not changed, with all that would be wrong with it.

@@ -102,6 +102,14 @@ pub(super) fn reader(settings: &Settings<'_>) -> Result<Reader, Failure> {
     let _flushed_or_not: Result<Flushed, Failure> =
         Control::new(&spool).post("/api/flush", &serde_json::Value::Null);
     Reader::open(&spool).map_err(|error| {
+        if error.is_absent() {
+            let what = format!(
+                "there is no spool {} yet: the first `wwwoffle serve` or `wwwoffle browse` makes \
+                 it, and --spool DIR names another one",
+                spool.display()
+            );
+            return Failure::Said(ExitStatus::BadSpool, what);
+        }
         let what = format!("the spool {} cannot be read", spool.display());
         Failure::caused(ExitStatus::BadSpool, what, &error)
     })

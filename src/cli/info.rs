@@ -47,7 +47,7 @@ fn print_info(told: &Info, out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(out, "key         {}", told.key)?;
     match &told.kept {
         Some(kept) => print_kept(told, kept, out),
-        None => Ok(writeln!(out, "nothing of it is kept")?),
+        None => Ok(writeln!(out, "nothing of it is kept: `wwwoffle get URL` fetches it")?),
     }
 }
 

@@ -80,11 +80,35 @@ fn a_bad_configuration_is_64_and_no_daemon_is_69() {
     assert_eq!(ran.status, ExitStatus::BadConfig);
     assert!(ran.err.starts_with("wwwoffle: /nowhere/x.conf"), "{}", ran.err);
     assert!(ran.served.is_none());
+    for verb in [&["show"][..], &["get"], &["set", "options.log-level", "debug"], &["undo"]] {
+        let line = [&["--config", "/nowhere/x.conf", "config"], verb].concat();
+        let ran = at_nowhere(&line);
+        assert_eq!(ran.status, ExitStatus::BadConfig, "{verb:?}");
+        assert_eq!(ran.err, "wwwoffle: /nowhere/x.conf: there is no such file\n", "{verb:?}");
+    }
     for verb in ["online", "offline", "autodial", "fetch", "status", "queue", "stop"] {
         let ran = at_nowhere(&[verb]);
         assert_eq!(ran.status, ExitStatus::NoDaemon, "{verb}");
         assert!(ran.err.contains("start one with `wwwoffle serve`"), "{}", ran.err);
     }
+}
+
+#[test]
+fn before_the_first_start_files_say_what_makes_the_spool() {
+    for line in [&["ls"][..], &["cat", "http://a/"], &["info", "http://a/"]] {
+        let ran = at_nowhere(line);
+        assert_eq!(ran.status, ExitStatus::BadSpool, "{line:?}");
+        let want =
+            "there is no spool /nowhere/.local/share/wwwoffle yet: the first `wwwoffle serve`";
+        assert!(ran.err.contains(want), "{}", ran.err);
+    }
+}
+
+#[test]
+fn an_address_without_a_port_is_told_what_is_expected() {
+    let ran = at_nowhere(&["serve", "--listen", "127.0.0.1"]);
+    assert_eq!(ran.status, ExitStatus::Usage);
+    assert!(ran.err.contains("an address and a port, as 127.0.0.1:8080"), "{}", ran.err);
 }
 
 #[test]

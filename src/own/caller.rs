@@ -7,6 +7,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN};
 use hyper::{Request, Response, StatusCode};
+use wwwoffle_config::Reach;
 use wwwoffle_spool::Error as SpoolError;
 use wwwoffle_url::CanonicalUrl;
 
@@ -32,6 +33,9 @@ pub(super) struct Caller {
     pub(super) shell: Shell,
     /// Whether they may command: see [`crate::pages::guard::Asked`].
     pub(super) commands: bool,
+    /// How far they may change the configuration: all of it on the control socket, which is for its
+    /// owner alone, and with the control password.
+    pub(super) reach: Reach,
     over: Over,
     host_is_ours: bool,
     fetch_site: Option<String>,
@@ -83,6 +87,7 @@ impl Caller {
             shell,
             daemon,
             commands: false,
+            reach: Reach::Guarded,
             over: Over::Tcp,
             host_is_ours,
             fetch_site: only(request.headers(), &FETCH_SITE),
@@ -94,8 +99,8 @@ impl Caller {
     pub(super) fn over_socket(daemon: Arc<Daemon>) -> Self {
         let shell = daemon.shell(daemon.mode.now());
         let over = Over::UnixSocket;
-        let (commands, host_is_ours) = (true, true);
-        Self { daemon, shell, commands, over, host_is_ours, fetch_site: None, origin: None }
+        let (commands, reach, host_is_ours) = (true, Reach::Whole, true);
+        Self { daemon, shell, commands, reach, over, host_is_ours, fetch_site: None, origin: None }
     }
 
     /// The mode the request began under.

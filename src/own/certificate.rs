@@ -95,7 +95,8 @@ pub(super) async fn allow(caller: &Caller, form: &Form) -> Result<String, NotAll
     let config = daemon.config();
     let mut allowed = config.https.allowed_certificates.at(&origin.host, origin.port);
     if !allowed.any(|one| hex::encode(one) == sha256) {
-        daemon.change_config(Change::Edit(edit), None).await.map_err(NotAllowed::Config)?;
+        let changed = daemon.change_config(Change::Edit(edit), None, caller.reach).await;
+        changed.map_err(NotAllowed::Config)?;
         info!(site, sha256, "a certificate is allowed");
     }
     let url = form.value("url").and_then(|url| at(&origin, url, caller));

@@ -367,6 +367,7 @@ fn builder(caller: &Caller, about: Option<&str>, refused: Option<(&str, &str)>) 
 fn failed(caller: &Caller, error: &ChangeError) -> Response<Body> {
     let status = match error {
         ChangeError::NoVersion(_) => StatusCode::GONE,
+        ChangeError::Beyond(_) => StatusCode::FORBIDDEN,
         ChangeError::Locked(_) => StatusCode::SERVICE_UNAVAILABLE,
         ChangeError::Unreadable { .. } | ChangeError::Disk { .. } => {
             StatusCode::INTERNAL_SERVER_ERROR

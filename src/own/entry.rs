@@ -14,7 +14,7 @@
 
 use hyper::header::AUTHORIZATION;
 use hyper::{Method, Request, Version};
-use wwwoffle_config::Config;
+use wwwoffle_config::{Config, Reach};
 
 use super::Visit;
 use super::caller::Caller;
@@ -102,7 +102,10 @@ pub(super) async fn admit<B>(
     let candidates: Vec<Candidate> = control.clone().into_iter().chain(user).collect();
     let checked = caller.daemon.access.logins.check(visit.peer.ip(), &login.password, &candidates);
     let place = checked.await.map_err(|refused| denied(refused, again))?;
-    caller.commands |= is_control(place);
+    if is_control(place) {
+        caller.commands = true;
+        caller.reach = Reach::Whole;
+    }
     Ok(())
 }
 

@@ -7,8 +7,11 @@
 //! 3. What a change replaces is a version first, on the disk.
 
 use super::{
-    FileError, MAX_CONFIG, read,
+    FileError, MAX_CONFIG,
+    reach::{Reach, beyond_guard},
+    read,
     versions::{self, NEW, Version},
+    watch::watching,
 };
 use crate::{
     changes::{OptionChange, changes},
@@ -71,6 +74,8 @@ pub struct ConfigFile {
     path: PathBuf,
     /// Whether its absence is no fault, and the first edit makes it.
     may_be_made: bool,
+    /// How far changes go.
+    reach: Reach,
 }
 
 /// A configuration as its file has it.
@@ -116,6 +121,12 @@ pub enum ChangeError {
     /// The new text is faulty.
     #[error("the configuration would be faulty, so it stays as it was:\n{0}")]
     Faults(Faults),
+    /// Whoever asks for it has not shown to be in command of the machine.
+    #[error(
+        "{0} can be changed only with a control password, which `wwwoffle passwd` makes, or on the \
+         machine itself with `wwwoffle config`"
+    )]
+    Beyond(&'static str),
     /// There is no such version.
     #[error("there is no {}", version(*.0))]
     NoVersion(Option<u64>),
@@ -157,13 +168,25 @@ impl ConfigFile {
     #[must_use]
     pub fn of(lookup: &Lookup) -> Self {
         match lookup {
-            Lookup::Named(path) => Self { path: path.clone(), may_be_made: false },
+            Lookup::Named(path) => {
+                Self { path: path.clone(), may_be_made: false, reach: Reach::Whole }
+            }
             Lookup::FirstOf(candidates) => {
                 let there = |path: &&PathBuf| fs::symlink_metadata(path).is_ok();
                 let path = candidates.iter().find(there).or_else(|| candidates.first());
-                Self { path: path.cloned().unwrap_or_default(), may_be_made: true }
+                Self {
+                    path: path.cloned().unwrap_or_default(),
+                    may_be_made: true,
+                    reach: Reach::Whole,
+                }
             }
         }
+    }
+
+    /// The same file, whose changes go no further than that.
+    #[must_use]
+    pub fn within(self, reach: Reach) -> Self {
+        Self { reach, ..self }
     }
 
     /// Where it is, or will be.
@@ -286,7 +309,15 @@ impl ConfigFile {
         if u64::try_from(text.len()).is_ok_and(|length| length > MAX_CONFIG) {
             return Err(self.unreadable(&FileError::TooLarge { limit: MAX_CONFIG }));
         }
-        let config = Config::parse(&text, &self.path).map_err(ChangeError::Faults)?;
+        let (config, files) = watching(&[], || Config::parse(&text, &self.path));
+        if self.reach == Reach::Guarded {
+            let (was, known) = watching(&[], || Config::parse(&old.text, &self.path));
+            let (was, known) = (was.as_ref().ok(), &known);
+            if let Some(what) = beyond_guard((was, known), (config.as_ref().ok(), &files)) {
+                return Err(ChangeError::Beyond(what));
+            }
+        }
+        let config = config.map_err(ChangeError::Faults)?;
         let new = ConfigText { stamp: Stamp::of(&text), text, exists: true };
         if new.text == old.text && old.exists {
             return Ok(Changed { text: new, config, edited, options: Vec::new(), is_new: false });
@@ -309,8 +340,11 @@ impl ConfigFile {
     fn real(&self) -> Result<PathBuf, ChangeError> {
         match fs::canonicalize(&self.path) {
             Ok(real) => return Ok(real),
-            Err(error) if error.kind() != io::ErrorKind::NotFound || !self.may_be_made => {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(disk("found", &self.path)(error));
+            }
+            Err(error) if !self.may_be_made => {
+                return Err(self.unreadable(&FileError::Io(error)));
             }
             Err(_) => {}
         }

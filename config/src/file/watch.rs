@@ -76,7 +76,7 @@ pub(super) fn note(file: &Path) {
 }
 
 /// Lets `read` read, and says which files that were, besides `places`.
-fn watching<T>(places: &[PathBuf], read: impl FnOnce() -> T) -> (T, Watch) {
+pub(super) fn watching<T>(places: &[PathBuf], read: impl FnOnce() -> T) -> (T, Watch) {
     let mut watch = Watch::default();
     for place in places {
         watch.add(place);

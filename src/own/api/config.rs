@@ -59,7 +59,7 @@ pub(super) async fn undo(
 
 async fn change(caller: &Caller, expected: Option<Stamp>, change: Change) -> Response<Body> {
     let file = caller.daemon.live.file();
-    match caller.daemon.change_config(change, expected).await {
+    match caller.daemon.change_config(change, expected, caller.reach).await {
         Ok(Done { text, edited, applied: Applied { options, restart } }) => {
             json(caller, &ConfigChange::of(&file, &text, edited, &options, &restart))
         }
@@ -106,6 +106,7 @@ fn faulty(caller: &Caller, faults: &Faults) -> Response<Body> {
 fn refused(caller: &Caller, error: &ChangeError) -> Response<Body> {
     let status = match error {
         ChangeError::Conflict { .. } => StatusCode::PRECONDITION_FAILED,
+        ChangeError::Beyond(_) => StatusCode::FORBIDDEN,
         ChangeError::Edit(_) | ChangeError::Faults(_) | ChangeError::NoVersion(_) => {
             StatusCode::UNPROCESSABLE_ENTITY
         }

@@ -87,7 +87,7 @@ async fn edit(caller: &Caller, item: Item, form: &Form) -> Result<Response<Body>
         Ok(wanted) => wanted,
         Err(fault) => return Ok(refused(caller, &seen, item, act, form, vec![fault])),
     };
-    match caller.daemon.change_config(Change::Edit(wanted), Some(expected)).await {
+    match caller.daemon.change_config(Change::Edit(wanted), Some(expected), caller.reach).await {
         Ok(done) => Ok(changed_page(caller, &done, expected)),
         Err(ChangeError::Conflict { current, wanted }) => {
             // A rule of that number may be another one by now, and a secret is in no page.
@@ -220,7 +220,11 @@ async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>, ChangeErro
     let Some(version) = form.value("version").and_then(|version| version.parse().ok()) else {
         return Ok(bad(caller, StatusCode::BAD_REQUEST, "expected the number of a version"));
     };
-    match caller.daemon.change_config(Change::Undo(Some(version)), Some(expected)).await {
+    match caller
+        .daemon
+        .change_config(Change::Undo(Some(version)), Some(expected), caller.reach)
+        .await
+    {
         Ok(done) => Ok(changed_page(caller, &done, expected)),
         Err(ChangeError::Conflict { current, wanted }) => {
             let told = Told { expected, current, wanted, path: "/configuration/undo" };
