@@ -233,7 +233,10 @@ fn waiting_for_origins_follows_at_once() {
 fn what_needs_a_restart_says_so() {
     let daemon = Daemon::configured(TEXT);
     let said = daemon.ok(&["config", "set", "startup.durability", "each"]);
-    assert!(said.contains("has to be started again for: startup.durability"), "{said}");
+    assert!(
+        said.contains("has to be started again for: startup.durability\n`wwwoffle stop`"),
+        "{said}"
+    );
     let said = daemon.ok(&["config", "unset", "startup.durability"]);
     assert!(!said.contains("started again"), "{said}");
 }

@@ -326,7 +326,11 @@ fn tell_effect(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(),
 fn tell_restart(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     if !change.restart.is_empty() {
         let options = change.restart.join(", ");
-        writeln!(terminal.stdout, "the daemon has to be started again for: {options}")?;
+        writeln!(
+            terminal.stdout,
+            "the daemon has to be started again for: {options}\n\
+             `wwwoffle stop` stops it, `wwwoffle serve` starts it"
+        )?;
     }
     Ok(())
 }

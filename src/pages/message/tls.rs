@@ -36,7 +36,8 @@ const AGAIN: &str = "Try again later.";
 const CLOCK: &str = "See whether the date and time of this machine are right.";
 const OWNER: &str = "Tell the owner of the site: only they can mend it.";
 const OWN_AUTHORITY: &str = "If it is a host of your own or of your organisation, get the certificate of its authority in a \
-     way you trust, and name the file under [https] extra-ca in the configuration of the proxy.";
+     way you trust, name the file under [https] extra-ca in the configuration of the proxy, and start \
+     the proxy again.";
 const NOBODY: &str = "Nobody who is trusted vouches for the host";
 const NETWORK: &str = "If many sites fail like this, something on the way, such as the sign-in page of \
                        a network, may be answering in their place: open any http address to see it.";
