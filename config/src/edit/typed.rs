@@ -1,6 +1,6 @@
 //! Values of a file in the form in which a person types them, and back.
 
-use toml_edit::Value as Toml;
+use toml_edit::{DocumentMut, Value as Toml};
 
 /// The elements of an array, each as a file writes it; `None` when it is no array.
 ///
@@ -14,7 +14,7 @@ use toml_edit::Value as Toml;
 /// ```
 #[must_use]
 pub fn elements(value: &str) -> Option<Vec<String>> {
-    let value = value.trim().parse::<Toml>().ok()?;
+    let value = parsed(value)?;
     let plain = |element: &Toml| element.clone().decorated("", "").to_string();
     Some(value.as_array()?.iter().map(plain).collect())
 }
@@ -22,7 +22,14 @@ pub fn elements(value: &str) -> Option<Vec<String>> {
 /// The text that a value is; `None` when it is another value than a text.
 #[must_use]
 pub fn unquoted(value: &str) -> Option<String> {
-    value.trim().parse::<Toml>().ok()?.as_str().map(str::to_owned)
+    parsed(value)?.as_str().map(str::to_owned)
+}
+
+/// One value, with or without a comment behind it.
+fn parsed(value: &str) -> Option<Toml> {
+    let mut line: DocumentMut = format!("value = {}\n", value.trim()).parse().ok()?;
+    let value = line.remove("value")?.into_value().ok()?;
+    line.is_empty().then_some(value)
 }
 
 /// A text as a file writes it.
