@@ -1,7 +1,7 @@
 //! Programs of the user's that are run when something has happened.
 //!
 //! Each is started directly, never by a shell, in `/`, with nothing on its standard input and nothing in
-//! its environment but [`PATH`], `WWWOFFLE_MODE` and `WWWOFFLE_SPOOL`. What it writes goes into the
+//! its environment but `PATH`, `WWWOFFLE_MODE` and `WWWOFFLE_SPOOL`. What it writes goes into the
 //! log. Nobody waits for it: of one kind one runs at a time, and the next begins when it has ended.
 
 use std::io;

@@ -4,7 +4,7 @@
 //! reads it; nothing is printed anew, so comments, order, blank lines, line ends and a byte order
 //! mark stay. A comment inside what is taken away stays too, on a line of its own.
 //!
-//! Whether the new text is a configuration is for [`Config::parse`] to say.
+//! Whether the new text is a configuration is for [`Config::parse`](crate::Config::parse) to say.
 //!
 //! ```
 //! use wwwoffle_config::edit::{Edit, apply};
