@@ -53,6 +53,61 @@ fn a_replacement_is_shown_and_a_redirect_to_what_is_blocked_is_not_there() {
     }
 }
 
+#[cfg(feature = "easylist")]
+#[test]
+fn rules_for_browsers_know_who_asks_and_what_for() {
+    let (from, to) = (Origin::start_at("127.0.0.2"), Origin::start_at("127.0.0.3"));
+    let mut daemon = Daemon::prepare(Some(
+        "[dont-get]\nurls = [{ easylist = \"ads.txt\" }]\n[https]\nintercept = false",
+    ));
+    let list = "||ads.test^$script\n||track.test^$third-party\n||127.0.0.3^$third-party\n";
+    std::fs::write(daemon.config_file().with_file_name("ads.txt"), list).unwrap();
+    daemon.up();
+    daemon.ok(&["offline"]);
+    let shop = "Referer: http://shop.test/\r\n";
+    for (url, fields, blocks) in [
+        ("http://ads.test/a.js", "Sec-Fetch-Dest: script\r\n", true),
+        ("http://ads.test/a.js", "Sec-Fetch-Dest: image\r\n", false),
+        ("http://ads.test/a.js", AS_PERSON, false),
+        ("http://ads.test/a.js", shop, false),
+        ("http://track.test/t", shop, true),
+        ("http://track.test/t", "Referer: http://www.track.test/\r\n", false),
+        ("http://track.test/t", "Sec-Fetch-Site: cross-site\r\n", true),
+        ("http://track.test/t", "Sec-Fetch-Site: none\r\nSec-Fetch-Dest: document\r\n", false),
+        ("http://track.test/t", "", false),
+        (
+            "http://other.test/a.js",
+            "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Dest: script\r\n",
+            false,
+        ),
+    ] {
+        // Nothing of this is queued.
+        let fields = format!("{fields}Cache-Control: only-if-cached\r\n");
+        let answer = daemon.client().get_with(url, &fields).whole();
+        let detail = answer.field("Cache-Status");
+        assert_eq!(detail == "wwwoffle; detail=dont-get", blocks, "{url} {fields:?} {detail}");
+    }
+    // A tunnel is for anything and for anybody: offline there is none, but not for a rule.
+    for host in ["ads.test:443", "track.test:443"] {
+        let mut tunnel = daemon.client();
+        tunnel.send(format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(tunnel.final_head().unwrap().1.status, 504, "{host}");
+    }
+
+    // The queue judges where a redirect leads by the page that asked.
+    from.say("/go", Answer::redirect(302, &to.url("/page/1.html")));
+    from.say("/person", Answer::redirect(302, &to.url("/page/2.html")));
+    let part = daemon.client().get_with(&from.url("/go"), &format!("{AS_IMAGE}{shop}")).whole();
+    assert_eq!(part.status, 504);
+    daemon.ok(&["online"]);
+    eventually("the redirect is followed", || {
+        daemon.queue().iter().any(|request| request["state"] == "failed")
+    });
+    assert_eq!(to.seen().len(), 0, "what is blocked is not got");
+    daemon.ok(&["get", &from.url("/person")]);
+    assert_eq!(to.count("/page/2.html"), 1, "nobody's page asked for it");
+}
+
 #[test]
 fn an_alias_sends_browsers_on_and_the_queue_follows() {
     let (old, new) = (Origin::start(), Origin::start());

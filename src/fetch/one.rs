@@ -21,7 +21,7 @@ use crate::error_chain::error_chain;
 use crate::proxy::ask::Ask;
 use crate::proxy::download::{Download, Headed, Job, Joined, Outcome, run};
 use crate::proxy::keep::NotKept;
-use crate::proxy::rules::{Ruling, Standing, parent, ruled};
+use crate::proxy::rules::{Asker, Ruling, Standing, parent, ruled};
 use crate::proxy::target::of_url;
 use crate::proxy::{censor, conditional, head};
 use crate::store::{Kept, timestamp};
@@ -201,13 +201,18 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
     }
 }
 
-/// What becomes of a request by its URL alone. The configuration may have changed since it was
-/// queued, and redirects lead anywhere.
+/// What becomes of a request by its URL and who asked for it. The configuration may have changed
+/// since it was queued, and redirects lead anywhere.
 async fn by_rule(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Option<Verdict> {
     let failed = |error: &str| Some(Verdict::Failed { error: error.to_owned(), status: None });
     // What is no URL fails for that reason, later.
     let url = CanonicalUrl::parse(base(outgoing), &daemon.local).ok()?;
-    let to = match ruled(&daemon.config(), &url) {
+    // One whose secrets are lost fails for that reason, later.
+    let asker = recorded(outgoing).map_or_else(
+        |_| Asker::default(),
+        |request| Asker::of_recorded(&request.headers, outgoing.page.as_deref(), &daemon.local),
+    );
+    let to = match ruled(&daemon.config(), &url, &asker) {
         Ruling::Usual(Standing::Usual) => return None,
         Ruling::Usual(Standing::NeverKept | Standing::Nearby) => {
             return failed("the configuration says that it is never kept");

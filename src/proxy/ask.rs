@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use hyper::header::{
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderValue,
-    PRAGMA, RANGE, REFERER, TE, TRANSFER_ENCODING, UPGRADE,
+    PRAGMA, RANGE, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
@@ -21,7 +21,7 @@ use super::decide::{Asked, MethodKind, Queueing};
 use super::fields::{add_via, has_directive, has_member, list, strip_one_hop};
 use super::http2::Unframed;
 use super::intent::{Intent, intent};
-use super::rules::{Ruling, Standing, parent, ruled};
+use super::rules::{self, Asker, Ruling, Standing, parent, ruled};
 use super::target::Resource;
 use super::websocket;
 use crate::access::basic::Login;
@@ -39,7 +39,7 @@ pub struct Ask {
     pub resource: Resource,
     /// Its URL as rules are found by it: without what a body or a login adds to the key.
     pub bare: CanonicalUrl,
-    /// What the configuration says of that URL alone.
+    /// What the configuration says of that URL, and of who asks for it.
     pub ruling: Ruling,
     /// Where its answer is kept.
     pub place: Place,
@@ -88,7 +88,8 @@ impl Ask {
         // Reading the body makes hyper say `100 (Continue)`; the origin is sent the body at once.
         fields.remove(EXPECT);
         let bare = resource.url.without_credentials();
-        let (ruling, parts) = (ruled(&config, &bare), UrlParts::of(&bare));
+        let ruling = ruled(&config, &bare, &Asker::of(&fields, &daemon.local));
+        let parts = UrlParts::of(&bare);
         resource.origin.via = parent(&config, &bare, &daemon.pseudonym);
         if let Some(body) = &post {
             resource.url = resource.url.with_post(&digest(body));
@@ -176,9 +177,7 @@ impl Ask {
     /// The page it is a part of: its `Referer`, if that is a page of the web.
     #[must_use]
     pub fn page(&self, daemon: &Daemon) -> Option<CanonicalUrl> {
-        let referer = self.fields.get(REFERER)?;
-        let page = CanonicalUrl::parse_bytes(referer.as_bytes(), &daemon.local).ok()?;
-        (!page.is_local()).then(|| page.without_credentials())
+        rules::page(&self.fields, &daemon.local)
     }
 
     /// Whether a person sees the answer as a page.

@@ -1,16 +1,21 @@
-//! What the configuration says of a URL before anything else is looked at.
+//! What the configuration says of a URL, and of who asks for it, before anything else is looked at.
 
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use hyper::header::HeaderValue;
-use wwwoffle_config::{Config, Place, UrlParts};
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue, REFERER};
+use wwwoffle_config::{Asked, Config, Place, Purpose, Site, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
+use super::intent::SEC_FETCH_DEST;
 use crate::upstream::Via;
 
-/// What becomes of a request by the URL alone, whatever is kept of it.
+/// `Sec-Fetch-Site`: what the page that asks is to the URL (Fetch Metadata §2.4).
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// What becomes of a request by its URL and who asks, whatever is kept of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ruling {
     /// What follows from the mode and from what is kept; with what may be kept.
@@ -43,19 +48,73 @@ pub enum Standing {
     Nearby,
 }
 
+/// Who asks for a URL, and what for, as far as rules for browsers want to know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asker {
+    page: Option<CanonicalUrl>,
+    site: Option<Site>,
+    purpose: Purpose,
+}
+
+impl Asker {
+    /// Reads it from the fields of a request.
+    #[must_use]
+    pub fn of(fields: &HeaderMap, local: &LocalHost) -> Self {
+        let text = |name: &HeaderName| fields.get(name).and_then(|value| value.to_str().ok());
+        Self {
+            page: page(fields, local),
+            site: text(&SEC_FETCH_SITE).and_then(Site::parse),
+            purpose: text(&SEC_FETCH_DEST).map(Purpose::parse).unwrap_or_default(),
+        }
+    }
+
+    /// The same of a request that was recorded: a redirect may have led to another site since a
+    /// browser said what its page is to it, and `page` is what it was before fields were censored.
+    #[must_use]
+    pub fn of_recorded(fields: &HeaderMap, page: Option<&str>, local: &LocalHost) -> Self {
+        let mut asker = Self { site: None, ..Self::of(fields, local) };
+        if let Some(page) = page.and_then(|page| CanonicalUrl::parse(page, local).ok()) {
+            asker.page = Some(page);
+        }
+        asker
+    }
+
+    fn asks<'a>(&'a self, url: &'a UrlParts<'a>) -> Asked<'a> {
+        Asked { url, page: self.page.as_ref(), site: self.site, purpose: self.purpose }
+    }
+
+    /// Whether it is refused `url`. What is no URL nobody is refused.
+    fn is_refused(&self, config: &Config, url: &str) -> bool {
+        let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return false };
+        let parts = UrlParts::of(&url);
+        // A redirect may make another site of it.
+        let sites = [self.site, Some(Site::Cross)];
+        let blocks = |site| config.dont_get.urls.blocks(&Asked { site, ..self.asks(&parts) });
+        !url.is_local() && sites.into_iter().any(|site| blocks(site).is_some())
+    }
+}
+
+/// The page of the web that a request names as its `Referer`.
+#[must_use]
+pub fn page(fields: &HeaderMap, local: &LocalHost) -> Option<CanonicalUrl> {
+    let page = CanonicalUrl::parse_bytes(fields.get(REFERER)?.as_bytes(), local).ok()?;
+    (!page.is_local()).then(|| page.without_credentials())
+}
+
 /// Finds out what is said of `url`. Aliases come first, so that what a URL has become is judged and
 /// not what it was; then what is blocked, which counts for machines nearby too.
 #[must_use]
-pub fn ruled(config: &Config, url: &CanonicalUrl) -> Ruling {
+pub fn ruled(config: &Config, url: &CanonicalUrl, asker: &Asker) -> Ruling {
     let parts = UrlParts::of(url);
     if let Some((to, alias)) = config.alias.urls.apply(&parts) {
         return Ruling::Moved { to, by: alias.place().clone() };
     }
-    if let Some(listed) = config.dont_get.urls.matches_parts(&parts) {
+    if let Some(by) = config.dont_get.urls.blocks(&asker.asks(&parts)) {
         let replacement = config.dont_get.replacement.of(&parts).url();
         // One that is blocked itself would lead a browser in a circle.
-        let replacement = replacement.filter(|with| !is_blocked(config, with)).map(str::to_owned);
-        return Ruling::Blocked { by: listed.place().clone(), replacement };
+        let replacement =
+            replacement.filter(|with| !asker.is_refused(config, with)).map(str::to_owned);
+        return Ruling::Blocked { by: by.place().clone(), replacement };
     }
     Ruling::Usual(standing(config, &parts, url.host()))
 }
@@ -90,7 +149,7 @@ pub fn parent(config: &Config, url: &CanonicalUrl, pseudonym: &str) -> Option<Ar
     Some(Arc::new(Via { host, port, login, pseudonym }))
 }
 
-/// Whether a URL is one that is never got. What is no URL is none.
+/// Whether a URL is one that is never got, whoever asks. What is no URL is none.
 #[must_use]
 pub fn is_blocked(config: &Config, url: &str) -> bool {
     let url = CanonicalUrl::parse(url, &LocalHost::default());
@@ -126,21 +185,69 @@ mod tests {
         }
     }
 
+    /// Its parts: a configuration, URLs alone; another, URLs with who asks for them.
+    fn table() -> [&'static str; 4] {
+        let parts: Vec<_> = include_str!("rules.txt").split("\n---\n").collect();
+        parts.try_into().unwrap()
+    }
+
+    fn told(ruling: Ruling) -> String {
+        match ruling {
+            Ruling::Usual(standing) => format!("{standing:?}"),
+            Ruling::Moved { to, by } => format!("Moved {to} {by}"),
+            Ruling::Blocked { by, replacement: None } => format!("Blocked {by}"),
+            Ruling::Blocked { by, replacement: Some(with) } => format!("Blocked {by} {with}"),
+        }
+    }
+
+    /// `url referer site dest -> ruling`, with `-` for a field that is missing.
+    #[cfg(feature = "easylist")]
+    #[test]
+    fn each_asker_has_its_ruling() {
+        let [.., text, rows] = table();
+        let config = Config::parse(text, Path::new("w.conf")).unwrap();
+        let mut wrong = Vec::new();
+        for row in rows.lines() {
+            let Some((given, want)) = row.split_once("->") else { continue };
+            let words: Vec<_> = given.split_whitespace().collect();
+            let names = [REFERER, SEC_FETCH_SITE, SEC_FETCH_DEST];
+            let fields = std::iter::zip(names, &words[1..])
+                .filter(|(_, value)| **value != "-")
+                .map(|(name, value)| (name, value.parse().unwrap()))
+                .collect();
+            let url = CanonicalUrl::parse(words[0], &LocalHost::default()).unwrap();
+            let got = told(ruled(&config, &url, &Asker::of(&fields, &LocalHost::default())));
+            if got != want.trim() {
+                wrong.push(format!("{row}\n  got {got}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    /// A browser says what its page is to the URL it asks for, and not to where that leads.
+    #[test]
+    fn what_was_recorded_says_nothing_of_the_site() {
+        let local = LocalHost::default();
+        let fields = [(REFERER, "http://censored.test/"), (SEC_FETCH_SITE, "same-origin")];
+        let fields = fields.map(|(name, value)| (name, value.parse().unwrap()));
+        let fields = fields.into_iter().collect();
+        for (page, want) in [(None, "censored.test"), (Some("http://page.test/x"), "page.test")] {
+            let asker = Asker::of_recorded(&fields, page, &local);
+            assert_eq!(asker.page.as_ref().map(CanonicalUrl::host), Some(want));
+            assert_eq!(asker.site, None);
+        }
+    }
+
     /// `url -> ruling`, each under the configuration of `rules.txt`.
     #[test]
     fn each_url_has_its_ruling() {
-        let (text, rows) = include_str!("rules.txt").split_once("\n---\n").unwrap();
+        let [text, rows, ..] = table();
         let config = Config::parse(text, Path::new("w.conf")).unwrap();
         let mut wrong = Vec::new();
         for row in rows.lines() {
             let Some((url, want)) = row.split_once("->") else { continue };
             let url = CanonicalUrl::parse(url.trim(), &LocalHost::default()).unwrap();
-            let got = match ruled(&config, &url) {
-                Ruling::Usual(standing) => format!("{standing:?}"),
-                Ruling::Moved { to, by } => format!("Moved {to} {by}"),
-                Ruling::Blocked { by, replacement: None } => format!("Blocked {by}"),
-                Ruling::Blocked { by, replacement: Some(with) } => format!("Blocked {by} {with}"),
-            };
+            let got = told(ruled(&config, &url, &Asker::default()));
             if got != want.trim() {
                 wrong.push(format!("{row}\n  got {got}"));
             }
