@@ -245,3 +245,83 @@ fn fields_are_censored_both_ways_and_what_is_kept_stays_as_it_came() {
     daemon.ok(&["offline"]);
     assert_eq!(daemon.get(&url).field("Set-Cookie"), "a=b");
 }
+
+#[test]
+fn what_is_left_to_browsers_is_got_for_no_page_and_no_redirect() {
+    let origin = Origin::start();
+    origin.say("/go", Answer::redirect(302, "/left/page"));
+    origin.say("/left/page", Answer::html("for browsers"));
+    let daemon = Daemon::configured(&format!(
+        "[[dont-get.for]]\nurl = \"*://{}/left/*\"\nget-recursive = false",
+        origin.addr
+    ));
+    daemon.ok(&["offline"]);
+    let part = format!("{AS_IMAGE}Referer: {}\r\n", origin.url("/page/1.html"));
+    let image = daemon.client().get_with(&origin.url("/left/1"), &part).whole();
+    let told = (image.status, image.field("Cache-Status"));
+    assert_eq!(told, (504, "wwwoffle; detail=get-recursive"));
+    assert_eq!(daemon.queued().len(), 0);
+    assert_eq!(daemon.client().get_with(&origin.url("/page/2.html"), &part).whole().status, 504);
+    assert_eq!(daemon.queued(), [origin.url("/page/2.html")], "others are");
+
+    daemon.browse(&origin.url("/go"));
+    daemon.ok(&["online"]);
+    eventually("the queue has done what it does", || {
+        daemon.queue().iter().all(|request| request["state"] == "failed")
+    });
+    assert_eq!(daemon.queued(), [origin.url("/left/page")]);
+    assert_eq!((origin.count("/go"), origin.count("/left/page")), (1, 0));
+    assert_eq!(daemon.browse(&origin.url("/left/page")).text(), "for browsers");
+}
+
+#[test]
+fn a_cookie_has_a_kept_page_asked_for_again() {
+    for (option, again) in [("", 0), ("[online-options]\ncookies-force-refresh = true", 1)] {
+        let (daemon, origin) = (Daemon::configured(option), Origin::start());
+        let url = origin.url("/page/1.html");
+        daemon.get(&url);
+        daemon.settle();
+        for (mode, asked) in [("autodial", again), ("offline", 0)] {
+            daemon.ok(&[mode]);
+            let before = origin.count("/page/1.html");
+            assert_eq!(daemon.get(&url).status, 200);
+            assert_eq!(origin.count("/page/1.html"), before, "{option} {mode} without a cookie");
+            let page = daemon.client().get_with(&url, "Cookie: a=b\r\n").whole();
+            assert_eq!(page.status, 200);
+            assert_eq!(origin.count("/page/1.html"), before + asked, "{option} {mode}");
+            daemon.settle();
+        }
+        assert_eq!(daemon.queued().len(), 0);
+    }
+}
+
+#[test]
+fn each_spelling_of_a_reload_is_heeded_unless_it_is_switched_off() {
+    const SPELLINGS: [(&str, &str); 3] = [
+        ("pragma-no-cache", "Pragma: no-cache\r\n"),
+        ("cache-control-no-cache", "Cache-Control: no-cache\r\n"),
+        ("cache-control-max-age-0", "Cache-Control: max-age=0\r\n"),
+    ];
+    for (off, _) in SPELLINGS {
+        let daemon = Daemon::configured(&format!(
+            "[online-options]\n{off} = false\n[offline-options]\n{off} = false"
+        ));
+        let origin = Origin::start();
+        for (option, fields) in SPELLINGS {
+            let (path, heeded) = (format!("/page/{}.html", option.len()), option != off);
+            let url = origin.url(&path);
+            daemon.ok(&["autodial"]);
+            daemon.get(&url);
+            daemon.settle();
+            assert_eq!(daemon.client().get_with(&url, fields).whole().status, 200);
+            daemon.settle();
+            assert_eq!(origin.count(&path), 1 + usize::from(heeded), "{off} off, {fields}");
+            daemon.ok(&["offline"]);
+            let page = daemon.client().get_with(&url, &format!("{AS_PERSON}{fields}")).whole();
+            let detail = if heeded { "offline-refresh-queued" } else { "offline" };
+            let told = format!("wwwoffle; hit; detail={detail}");
+            assert_eq!((page.status, page.field("Cache-Status")), (200, told.as_str()), "{off}");
+            assert_eq!(daemon.queued().contains(&url), heeded, "{off} off, {fields}");
+        }
+    }
+}
