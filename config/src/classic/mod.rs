@@ -189,7 +189,8 @@ impl Import {
     /// Puts what is set into our form, or says what is left out and why.
     fn item(&mut self, section: &'static str, item: &Item) -> Result<(), (String, String)> {
         let (section, put) = self.instead(placed(section, item)?);
-        if let Some(because) = self.is_dead(section, &put).or_else(|| fault(section, &put)) {
+        // A line that is refused decides nothing, and those after it are reached.
+        if let Some(because) = fault(section, &put).or_else(|| self.is_dead(section, &put)) {
             return Err((item.text.clone(), because));
         }
         let above = std::mem::take(&mut self.above);
