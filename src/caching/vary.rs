@@ -29,14 +29,16 @@ use crate::proxy::fields::list;
 use crate::proxy::head::SECRET;
 
 /// The most fields that an answer may be chosen by; real ones name ten at most.
-const MAX_NAMES: usize = 32;
+const MAX_NAMES: usize = 24;
 
 /// The longest name of a field that is read, in bytes.
 const MAX_NAME: usize = 64;
 
-/// The longest value that stands in a variant text as it is, in bytes: with [`MAX_NAMES`] and
-/// [`MAX_NAME`] the bound of a text.
-const MAX_VALUE: usize = 160;
+/// The longest value that stands in a variant text as it is, in bytes.
+const MAX_VALUE: usize = 96;
+
+/// The longest variant text, in bytes.
+pub const MAX_TEXT: usize = MAX_NAMES * (MAX_NAME + "::".len() + MAX_VALUE + "&".len());
 
 /// The variant text of what no request can choose again.
 pub const UNREPEATABLE: &str = "*";
@@ -62,7 +64,7 @@ impl Vary {
         for member in list(answer, &VARY) {
             match HeaderName::from_bytes(member.as_bytes()) {
                 // RFC 9110 §12.5.5: one `*` among the members is as if it was alone.
-                Ok(name) if member != "*" && member.len() <= MAX_NAME => names.push(name),
+                Ok(name) if is_plain(member) => names.push(name),
                 _ => return Self::ByMore,
             }
             if names.len() > MAX_NAMES {
@@ -82,6 +84,13 @@ impl Vary {
         let parts: Vec<_> = names.iter().map(|name| part(name, request)).collect();
         Some(parts.join("&"))
     }
+}
+
+/// Whether it is a name as fields have: none with a sign that means something in a variant text, of
+/// which RFC 9110 §5.6.2 allows some.
+fn is_plain(name: &str) -> bool {
+    let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    name.len() <= MAX_NAME && name.bytes().all(is_usual)
 }
 
 /// The variant text of `answer` to `request`; `None` for `Vary: *`.
@@ -112,8 +121,7 @@ impl Stored<'_> {
 
     /// The part of its text that `name` has; `None` where nobody knows any more.
     fn part(&self, name: &HeaderName) -> Option<String> {
-        let spelled = escaped(name.as_str().as_bytes());
-        let is_named = |part: &&str| part.split(':').next() == Some(spelled.as_str());
+        let is_named = |part: &&str| part.split(':').next() == Some(name.as_str());
         match self.variant.split('&').find(is_named) {
             Some(part) => Some(part.to_owned()),
             None if SECRET.contains(name) => None,
@@ -223,13 +231,12 @@ fn languages(request: &HeaderMap) -> Option<Languages> {
 
 /// The part of a variant text that says what `request` has for `name`.
 fn part(name: &HeaderName, request: &HeaderMap) -> String {
-    let spelled = escaped(name.as_str().as_bytes());
-    let Some(value) = normal(name, request) else { return spelled };
+    let Some(value) = normal(name, request) else { return name.to_string() };
     let shown = escaped(&value);
     if SECRET.contains(name) || shown.len() > MAX_VALUE {
-        return format!("{spelled}::{}", hex::encode(Sha256::digest(&value)));
+        return format!("{name}::{}", hex::encode(Sha256::digest(&value)));
     }
-    format!("{spelled}:{shown}")
+    format!("{name}:{shown}")
 }
 
 /// The value of `name` in the one spelling for all that mean the same; `None` where it is absent,
