@@ -95,12 +95,22 @@ fn one_kept_copy_does_for_everyone() {
         }
         daemon.ok(&["offline"]);
     }
-    for number in 0..all.len() {
+    for (number, (_, sent)) in all.iter().enumerate() {
         let seen = origin.asked(&format!("/{number}"));
         assert!(seen.iter().all(|seen| seen.fields.all("Accept-Encoding") == [OURS]));
         // The first brought it, the others asked whether it still holds.
         let fetched = seen.iter().filter(|seen| !seen.fields.has("If-None-Match")).count();
         assert_eq!(fetched, 1);
+        let url = origin.url(&format!("/{number}"));
+        let cat = |more: &[&str]| {
+            crate::harness::daemon::output(
+                daemon.command(&[&["cat"], more, &[url.as_str()]].concat()),
+                None,
+                std::time::Duration::from_secs(60),
+            )
+        };
+        assert!(cat(&[]).stdout == page);
+        assert!(cat(&["--raw"]).stdout == *sent);
     }
     // Of two codings the one that is taken stays.
     let got = daemon.client().get_with(&origin.url("/5"), "Accept-Encoding: gzip\r\n").whole();
