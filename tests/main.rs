@@ -24,6 +24,7 @@ mod browse;
 mod browser;
 mod certificates;
 mod cli;
+mod codings;
 mod config;
 mod configuration;
 mod connections;
