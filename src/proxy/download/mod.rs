@@ -180,7 +180,8 @@ impl Download {
         }
     }
 
-    /// Whether `request` would have got the same answer, as far as `Vary` tells (RFC 9111 §4.1).
+    /// Whether `request` would have got the same answer, as far as `Vary` tells (RFC 9111 §4.1). Its
+    /// coding does not matter here: each client gets that which it takes.
     #[must_use]
     pub fn serves(&self, request: &HeaderMap, answer: &HeaderMap) -> bool {
         let vary = Vary::of(answer);
@@ -330,7 +331,8 @@ mod tests {
     #[test]
     fn an_answer_serves_those_who_ask_alike_in_what_it_varies_with() {
         let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
-        let first = fields(&[("accept-language", "en"), ("accept", "*/*")]);
+        let first =
+            fields(&[("accept-language", "en"), ("accept", "*/*"), ("accept-encoding", "br")]);
         let place = Place::of(&url);
         let download = Downloads::default().alone(&place, &first, SystemTime::UNIX_EPOCH);
         let german = fields(&[("accept-language", "de"), ("accept", "*/*")]);
@@ -338,6 +340,8 @@ mod tests {
             ("", true, true),
             ("Accept", true, true),
             ("Accept-Language", true, false),
+            ("ACCEPT-Encoding", true, true),
+            ("accept-encoding, accept-language", true, false),
             ("accept, ACCEPT-LANGUAGE", true, false),
             ("*", false, false),
             ("Accept, *", false, false),
