@@ -67,6 +67,21 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Those of the system; then both names are as they were.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Gives what is at `from` the name `to` as well.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` when anything has the name `to`; `PermissionDenied`, `Unsupported` or
+    /// `TooManyLinks` where a file has one name only.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a directory.
+    ///
+    /// # Errors
+    ///
+    /// `DirectoryNotEmpty` when anything is in it.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+
     /// Takes a file's name away. Who has it open keeps it.
     ///
     /// # Errors
@@ -178,6 +193,14 @@ impl Disk for SystemDisk {
         std::fs::rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_dir(path)
+    }
+
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         std::fs::remove_file(path)
     }
@@ -257,8 +280,16 @@ impl Disk for SharedDisk {
         SystemDisk.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.link(from, to)
+    }
+
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         SystemDisk.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove_dir(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
