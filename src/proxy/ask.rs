@@ -282,7 +282,7 @@ fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
 
 /// Credentials are part of the key. Those of the Basic scheme are those of the URL, so that both
 /// ways of giving them are one; any other scheme makes a variant.
-fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
+pub(super) fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
     let Some(authorization) = fields.get(AUTHORIZATION) else {
         return Place::of(url);
     };
