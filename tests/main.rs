@@ -41,6 +41,7 @@ mod https_browsers;
 mod https_clients;
 mod https_h2;
 mod https_port;
+mod identity;
 mod info;
 mod intercept;
 mod intercept_web;

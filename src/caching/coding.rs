@@ -17,6 +17,7 @@ use hyper::header::{
     ETAG, HeaderName, HeaderValue, VARY,
 };
 
+use super::control::{AnswerControl, RequestControl};
 use crate::decoding::{Coding, MAX_LAYERS};
 
 /// What origins are asked for. In the order and without weights, as browsers write it: origins that
@@ -175,7 +176,8 @@ impl Terms {
     /// a GET or HEAD for the whole of a resource. `is_file` says that the URL names a compressed file.
     #[must_use]
     pub fn of(request: &HeaderMap, asks_ours: bool, is_file: bool) -> Self {
-        let forbidden = forbids_changes(request);
+        // RFC 9111 §5.2.1.6.
+        let forbidden = RequestControl::of(request).no_transform;
         let change = if forbidden { Change::Forbidden } else { Change::Allowed };
         let accepted = Accepted::of(request);
         Self { accepted, change, is_file, asks_ours: asks_ours && !forbidden }
@@ -225,7 +227,8 @@ impl Terms {
         }
         let may_change = match self.change {
             Change::Forbidden => false,
-            Change::Allowed => !forbids_changes(answer),
+            // RFC 9111 §5.2.2.6.
+            Change::Allowed => !AnswerControl::of(answer).no_transform,
             Change::AtTheEnd => true,
         };
         let is_taken =
@@ -248,11 +251,6 @@ impl Terms {
             _ => Delivery::NotForIt,
         }
     }
-}
-
-/// `no-transform` (RFC 9111 §5.2.1.6, §5.2.2.6).
-fn forbids_changes(fields: &HeaderMap) -> bool {
-    crate::proxy::fields::has_directive(fields, "no-transform")
 }
 
 /// What is done with the coding of an answer on its way to a client.

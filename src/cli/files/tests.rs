@@ -23,6 +23,7 @@ fn store(spool: &Spool, url: &str, body: &[u8]) {
 
 fn store_coded(spool: &Spool, url: &str, fields: &str, body: &[u8]) {
     let new = NewEntry {
+        asked: time(),
         when: time(),
         head: format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n{fields}\r\n").into_bytes(),
         request: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
