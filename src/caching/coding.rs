@@ -201,15 +201,27 @@ impl Terms {
         self.asks_ours = false;
     }
 
+    /// Takes out of a client's request what would choose among codings that are not asked for: an
+    /// answer that varies with it is one for all then.
+    pub fn strip(&self, request: &mut HeaderMap) {
+        if self.asks_ours {
+            for name in DICTIONARIES {
+                request.remove(name);
+            }
+        }
+    }
+
     /// Writes into a request what its origin is asked for.
     pub fn ask(&self, request: &mut HeaderMap) {
-        if !self.asks_ours {
-            return;
+        if self.asks_ours {
+            request.insert(ACCEPT_ENCODING, HeaderValue::from_static(OUR_CODINGS));
         }
-        request.insert(ACCEPT_ENCODING, HeaderValue::from_static(OUR_CODINGS));
-        for name in DICTIONARIES {
-            request.remove(name);
-        }
+    }
+
+    /// Whether the client takes an answer, or a part of one, in the coding that it has.
+    #[must_use]
+    pub fn takes_as_it_is(&self, answer: &HeaderMap) -> bool {
+        members(answer, &CONTENT_ENCODING).all(|name| self.accepted.takes_layer(name))
     }
 
     /// What is done with an answer for this client.
@@ -231,8 +243,7 @@ impl Terms {
             Change::Allowed => !AnswerControl::of(answer).no_transform,
             Change::AtTheEnd => true,
         };
-        let is_taken =
-            members(answer, &CONTENT_ENCODING).all(|name| self.accepted.takes_layer(name));
+        let is_taken = self.takes_as_it_is(answer);
         match codings {
             Some(_) if is_taken && may_change => Delivery::AsKept,
             _ if is_taken => Delivery::AsItIs,
