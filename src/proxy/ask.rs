@@ -114,10 +114,12 @@ impl Ask {
             recursive: *config.dont_get.get_recursive.of(&parts),
         };
         let is_for_all = asked.standing == Standing::Usual
-            && !asked.partial
+            && upgrade.is_none()
+            && !fields.contains_key(RANGE)
             && matches!(asked.method, MethodKind::Get | MethodKind::Head);
         let is_file = config.dont_compress.file_ext.end(bare.path());
         let codings = Terms::of(&fields, is_for_all, is_file);
+        codings.strip(&mut fields);
         Self {
             resource,
             bare,
