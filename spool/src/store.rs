@@ -2,7 +2,8 @@
 //!
 //! Two locks order what threads do. `commit` is held while names change, so that whoever holds it
 //! sees them stand still; it is held over a sync only when the first entry that varies comes under a
-//! key, or what was learnt of a large entry goes with it ([`crate::shelf`]). `pending` is held for a look into the map.
+//! key, or what was learnt of a large entry goes with it ([`crate::shelf`]). `pending` is held for a
+//! look into the map.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -366,7 +367,21 @@ impl Store {
 
     /// Writes a small file whole: aside, synced unless nothing is, then renamed.
     pub(crate) fn replace_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
-        let (path, file) = self.create_tmp()?;
+        self.put_file(to, bytes, self.create_tmp()?)
+    }
+
+    /// The same for what is its owner's alone.
+    pub(crate) fn replace_private_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
+        let created = self.create_tmp_with(|path| self.disk.create_private(path))?;
+        self.put_file(to, bytes, created)
+    }
+
+    fn put_file(
+        &self,
+        to: &Path,
+        bytes: &[u8],
+        (path, file): (PathBuf, Arc<dyn DiskFile>),
+    ) -> Result<()> {
         let written = (|| {
             let fail = |error| Error::disk("write", to, error);
             file.write_all_at(bytes, 0).map_err(fail)?;

@@ -3,6 +3,7 @@
 //! What lies there whole when the spool is opened gets its name if what has it is not newer. So a file
 //! that is not wanted must go before the entry that is newer does.
 
+use std::io;
 use std::io::ErrorKind::{
     AlreadyExists, CrossesDevices, PermissionDenied, TooManyLinks, Unsupported,
 };
@@ -50,9 +51,16 @@ impl Store {
 
     /// Makes a new file under `tmp/`.
     pub(crate) fn create_tmp(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
+        self.create_tmp_with(|path| self.disk.create(path))
+    }
+
+    pub(crate) fn create_tmp_with(
+        &self,
+        create: impl Fn(&Path) -> io::Result<Arc<dyn DiskFile>>,
+    ) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
         loop {
             let path = self.tmp_path();
-            match self.disk.create(&path) {
+            match create(&path) {
                 Ok(file) => return Ok((path, file)),
                 Err(error) if error.kind() == AlreadyExists => {}
                 Err(error) => return Err(Error::disk("write", &path, error)),
