@@ -284,12 +284,12 @@ impl Disk for SharedDisk {
         SystemDisk.link(from, to)
     }
 
-    fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.remove_dir(path)
-    }
-
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         SystemDisk.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove_dir(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
