@@ -233,6 +233,17 @@ impl Store {
         Ok(blocking(move || spool.partial(&place)).await?.map(Arc::new))
     }
 
+    /// All that is kept in part under the key of `place`, whatever the variant.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn partials_of(&self, place: &Place) -> Result<Vec<Arc<Partial>>, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        let found = blocking(move || spool.partials_of(&place)).await?;
+        Ok(found.into_iter().map(Arc::new).collect())
+    }
+
     /// Makes an entry of what is kept in part at `place`, with the `head` of a whole answer; `None` when
     /// not all of it is there.
     ///
