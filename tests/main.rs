@@ -57,5 +57,6 @@ mod queue_forms;
 mod rules;
 mod tls_sessions;
 mod tools;
+mod variants;
 mod websocket;
 mod wire;

@@ -386,8 +386,7 @@ impl Store {
 
     /// The same for what is its owner's alone.
     pub(crate) fn replace_private_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
-        let created = self.create_tmp_with(|path| self.disk.create_private(path))?;
-        self.put_file(to, bytes, created)
+        self.put_file(to, bytes, self.create_private_tmp()?)
     }
 
     fn put_file(

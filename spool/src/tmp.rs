@@ -3,9 +3,9 @@
 //! What lies there whole when the spool is opened gets its name if what has it is not newer. So a file
 //! that is not wanted must go before the entry that is newer does.
 
-use std::io;
-use std::io::ErrorKind::{
-    AlreadyExists, CrossesDevices, PermissionDenied, TooManyLinks, Unsupported,
+use std::io::{
+    self,
+    ErrorKind::{AlreadyExists, CrossesDevices, PermissionDenied, TooManyLinks, Unsupported},
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -54,8 +54,12 @@ impl Store {
         self.create_tmp_with(|path| self.disk.create(path))
     }
 
-    /// The same, made as `create` does.
-    pub(crate) fn create_tmp_with(
+    /// The same for what is its owner's alone.
+    pub(crate) fn create_private_tmp(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
+        self.create_tmp_with(|path| self.disk.create_private(path))
+    }
+
+    fn create_tmp_with(
         &self,
         create: impl Fn(&Path) -> io::Result<Arc<dyn DiskFile>>,
     ) -> Result<(PathBuf, Arc<dyn DiskFile>)> {

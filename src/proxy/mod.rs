@@ -17,10 +17,12 @@ mod amend;
 pub mod ask;
 pub mod body;
 pub(crate) mod censor;
+pub mod choose;
 pub mod conditional;
 pub mod decide;
 pub mod download;
 pub mod fields;
+pub mod freshen;
 pub mod head;
 pub mod http2;
 pub mod intent;
@@ -38,6 +40,7 @@ pub mod status;
 pub mod target;
 mod through;
 mod tunnel;
+pub mod unsafe_methods;
 mod websocket;
 
 use std::sync::Arc;
@@ -56,9 +59,10 @@ use tracing::debug;
 use self::amend::Amendment;
 use self::ask::Ask;
 use self::body::Body;
+use self::choose::{Found, is_invalid, look_up};
 use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
 use self::fields::{has_passed, strip_one_hop};
-use self::rules::{Ruling, Standing};
+use self::rules::Ruling;
 use self::site::Door;
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
@@ -215,20 +219,24 @@ async fn resource_of(
         }
         Ruling::Usual(_) => {}
     }
-    let kept = match lookup(daemon, &ask).await {
-        Ok(kept) => kept.map(Arc::new),
+    let found = match look_up(daemon, &ask).await {
+        Ok(found) => found,
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
     };
+    let kept = if mode == Mode::Offline { found.near() } else { found.own() };
+    let kept = kept.map(Arc::clone);
     let how = how_kept(&ask, kept.as_deref());
     if how == KeptFor::Uncoded {
         // What can be decoded for nobody is asked for as this client reads it.
         ask.codings.ask_as_the_client();
     }
-    let decision = decide(mode, how, ask.asked);
+    let mut asked = ask.asked;
+    asked.reload |= mode == Mode::Autodial && is_invalid(kept.as_deref());
+    let decision = decide(mode, how, asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
     let amendment = Amendment::of(&ask);
-    let response = act(daemon, client, ask, kept, decision, rest).await;
+    let response = act(daemon, client, ask, (kept, found), decision, rest).await;
     match amendment {
         Some(amendment) => amendment.apply(daemon, response),
         None => response,
@@ -278,7 +286,7 @@ async fn act(
     daemon: &Arc<Daemon>,
     client: &Client,
     ask: Ask,
-    kept: Option<Arc<Kept>>,
+    (kept, found): (Option<Arc<Kept>>, Found),
     decision: Decision,
     rest: Rest,
 ) -> Response<Body> {
@@ -292,9 +300,10 @@ async fn act(
             kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
         }
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
-        (Decision::Revalidate, kept) => through::fetch(daemon, client, ask, kept, true).await,
-        (Decision::Fetch, kept) => through::fetch(daemon, client, ask, kept, false).await,
-        (Decision::Pass, _) => pass::pass(daemon, client, &ask, rest).await,
+        (Decision::Revalidate | Decision::Fetch, _) => {
+            through::fetch(daemon, client, ask, &found).await
+        }
+        (Decision::Pass, _) => pass::pass(daemon, client, &ask, &found, rest).await,
         (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
         (Decision::QueuePart, _) => missing::part(daemon, &ask).await,
         (Decision::Confirm, kept) => missing::confirm(daemon, &ask, kept.is_some()),
@@ -304,14 +313,6 @@ async fn act(
             missing::refuse(daemon, &ask, Refusal::NotKept)
         }
     }
-}
-
-/// Looks up what is kept, for the methods that may use it.
-async fn lookup(daemon: &Daemon, ask: &Ask) -> Result<Option<Kept>, wwwoffle_spool::Error> {
-    if ask.asked.method == decide::MethodKind::Other || ask.asked.standing != Standing::Usual {
-        return Ok(None);
-    }
-    daemon.store.kept(&ask.place).await
 }
 
 /// Whether the client can read what is kept, as it is or decoded.
