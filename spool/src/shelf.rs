@@ -18,6 +18,7 @@ use crate::error::{Error, Result, is_missing};
 use crate::fs::Disk;
 use crate::list::glance;
 use crate::overlay::overlay_path;
+use crate::partial;
 use crate::place::{EXTENSION, Place};
 use crate::read::{self, Content, Expected};
 use crate::store::{Finished, Store, lock, parent};
@@ -279,6 +280,8 @@ impl Store {
             let _ = self.disk.remove_dir(&self.root.join(place.variants_path()));
             removed
         };
+        // Who wants a page gone wants its parts gone.
+        let removed = partial::tree::remove(self, place, None)? || removed;
         self.removed(place, removed)
     }
 
@@ -297,6 +300,7 @@ impl Store {
             self.drop_overlay(&single)?;
             removed | self.remove_variants(&self.root.join(place.variants_path()))?
         };
+        let removed = partial::tree::remove_all(self, place)? || removed;
         self.removed(place, removed)
     }
 
