@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod api;
+pub mod caching;
 pub mod certificates;
 pub mod cli;
 pub mod clock;
