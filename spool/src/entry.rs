@@ -4,15 +4,18 @@ use std::fmt;
 use std::io;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+use crate::blocks::Blocks;
 use crate::error::{self, Error, Result};
 use crate::fs::{Disk, DiskFile, Opened};
 use crate::layout::{self, FIRST_READ, First, TailRanges, wide};
+use crate::partial::part::Part;
 use crate::place::Place;
+use crate::verified::Verified;
 use crate::warc::Reason;
 use wwwoffle_url::Key;
 
@@ -71,6 +74,7 @@ pub struct Entry {
     body: Body,
     after: TailRanges,
     status: u16,
+    part: Option<Part>,
 }
 
 type Shared = Arc<Vec<u8>>;
@@ -99,6 +103,8 @@ pub struct BodyFile {
     start: u64,
     len: u64,
     digest: [u8; 32],
+    /// The checksums of its blocks, from the file, or made when they were first needed.
+    pub(crate) blocks: Arc<OnceLock<Blocks>>,
 }
 
 /// Checks a body that is read in order against the digest it was stored with.
@@ -173,6 +179,12 @@ impl Entry {
         &self.body
     }
 
+    /// Reads any part of the body, and gives nothing out that has not been verified.
+    #[must_use]
+    pub fn verified(&self) -> Verified {
+        Verified::of(&self.body)
+    }
+
     /// The request: head and body, without secrets.
     #[must_use]
     pub fn request(&self) -> &[u8] {
@@ -189,6 +201,11 @@ impl Entry {
     #[must_use]
     pub fn connection(&self) -> Option<&[u8]> {
         self.tail.get(self.after.connection.clone()?)
+    }
+
+    /// Of a segment: what it is a part of.
+    pub(crate) fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
     }
 
     /// The open file, if the body is still on disk.
@@ -270,6 +287,11 @@ impl BodyFile {
     pub(crate) fn identity(&self) -> io::Result<u64> {
         self.file.identity()
     }
+
+    pub(crate) fn damaged(&self, reason: Reason) -> Error {
+        let path = self.path.to_path_buf();
+        Error::damaged(Damage { path, moved_to: None, reason: reason.to_owned() })
+    }
 }
 
 impl Verifier {
@@ -297,6 +319,23 @@ pub(crate) enum Content {
 
 /// Reads the entry at `path`; with `expected`, only the one that belongs there.
 pub(crate) fn read(disk: &dyn Disk, path: &Path, expected: Option<&Place>) -> Result<Content> {
+    Ok(match read_any(disk, path, expected)? {
+        Content::Whole(entry) if entry.first.is_part || entry.part.is_some() => {
+            Content::Bad("it is a part of an answer and no whole one")
+        }
+        other => other,
+    })
+}
+
+/// The same for a segment, whose body is a part of a whole one.
+pub(crate) fn read_part(disk: &dyn Disk, path: &Path, expected: Option<&Place>) -> Result<Content> {
+    Ok(match read_any(disk, path, expected)? {
+        Content::Whole(entry) if entry.part.is_none() => Content::Bad("it is no part of an answer"),
+        other => other,
+    })
+}
+
+fn read_any(disk: &dyn Disk, path: &Path, expected: Option<&Place>) -> Result<Content> {
     let (file, len) = match disk.open(path) {
         Ok(Opened::File(file, len)) => (file, len),
         Ok(Opened::NotAFile) => return Ok(Content::Bad("it is not a plain file")),
@@ -366,7 +405,11 @@ fn large(
     bytes.truncate(first.body_offset());
     bytes.shrink_to_fit();
     let (start, len, digest) = (wide(first.body_offset()), first.body_len, first.digest);
-    let body = Body::File(BodyFile { file, path: path.into(), start, len, digest });
+    let blocks = Arc::new(OnceLock::new());
+    if let Some(range) = after.blocks.clone() {
+        let _ = blocks.set(Blocks::parse(tail.get(range).unwrap_or_default(), len)?);
+    }
+    let body = Body::File(BodyFile { file, path: path.into(), start, len, digest, blocks });
     Ok(Parts { bytes: Arc::new(bytes), tail: Arc::new(tail), body, after })
 }
 
@@ -374,7 +417,14 @@ fn entry(parts: Parts, first: First) -> Result<Entry, Reason> {
     let head = parts.bytes.get(first.head.clone()).unwrap_or_default();
     let status = status_of(head).ok_or("its head has no status")?;
     let Parts { bytes, tail, body, after } = parts;
-    Ok(Entry { bytes, tail, first, body, after, status })
+    let part = match after.part.clone() {
+        Some(range) => Some(Part::parse(tail.get(range).unwrap_or_default())?),
+        None => None,
+    };
+    if part.as_ref().is_some_and(|part| !part.has_room_for(first.body_len)) {
+        return Err("it ends behind the end of what it is a part of");
+    }
+    Ok(Entry { bytes, tail, first, body, after, status, part })
 }
 
 /// The status code in a head: `HTTP/1.1 200 OK`.

@@ -7,6 +7,7 @@
 //!
 //! ```text
 //! <root>/http/www.example.org/9f/9f86d081….warc  a response record and its request record
+//! <root>/partial/9f/9f86d081…/000….warc          parts of an answer that is not whole
 //! <root>/outgoing/9f86d081….warc                 a request recorded while offline
 //! <root>/tmp/                                    entries being written; emptied on opening
 //! <root>/damaged/                                what was found damaged, with the reason beside it
@@ -25,6 +26,7 @@
 //!
 //! Sizes are in bytes. Every call blocks.
 
+mod blocks;
 mod entry;
 mod error;
 pub mod fs;
@@ -32,12 +34,14 @@ mod layout;
 mod list;
 mod open;
 mod outgoing;
+mod partial;
 mod pending;
 mod place;
 mod queue;
 mod seal;
 mod state;
 mod store;
+mod verified;
 mod warc;
 mod writer;
 
@@ -58,13 +62,19 @@ pub use outgoing::{
     MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing, OutgoingSummary,
     RequestKind, RequestState, Sealed, Secrets,
 };
+pub use partial::{
+    MAX_SEGMENTS, MAX_VALIDATOR, NewSegment, Partial, PartialList, PartialSummary, SegmentWriter,
+};
 pub use pending::BATCH_INTERVAL;
 pub use place::Place;
 pub use queue::{Added, MAX_QUEUE, Queue};
 pub use state::{MAX_STATE, State};
+pub use verified::Verified;
 pub use writer::{NewEntry, Stored, Tail, Writer};
 
 use fs::{Disk, Lock, SystemDisk};
+use layout::Purpose;
+use partial::part::{OfWhole, Part};
 use store::Store;
 
 /// What of a finished entry a crash may take back. Whatever the setting, after a crash each entry is
@@ -164,7 +174,84 @@ impl Spool {
     /// [`Error::is_too_large`] and [`Error::is_invalid`] for what cannot be stored; or when the
     /// disk fails or is full.
     pub fn begin(&self, place: &Place, new: NewEntry) -> Result<Writer> {
-        Writer::begin(Arc::clone(&self.0), place, new)
+        Writer::begin(Arc::clone(&self.0), place, new, Purpose::Whole, None)
+    }
+
+    /// The same for an answer with a strong validator, of which a part is of use too: see
+    /// [`Writer::finish_short`]. `complete_length` is the length its body will have in bytes, if known.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::begin`], and [`Error::is_too_large`] for a validator above [`MAX_VALIDATOR`].
+    pub fn begin_resumable(
+        &self,
+        place: &Place,
+        new: NewEntry,
+        validator: &[u8],
+        complete_length: Option<u64>,
+    ) -> Result<Writer> {
+        let part = Part { start: 0, whole: OfWhole::new(validator, complete_length)? };
+        Writer::begin(Arc::clone(&self.0), place, new, Purpose::WholeOrPart, Some(part))
+    }
+
+    /// What is kept of an answer that is not whole. What of it is damaged or foreign is set aside and is
+    /// not there.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn partial(&self, place: &Place) -> Result<Option<Partial>> {
+        partial::tree::read(&self.0.store, place)
+    }
+
+    /// Begins a segment: a part of an answer. When it is finished, segments go that are of another body,
+    /// which is told by the validator and the complete length.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_too_large`] and [`Error::is_invalid`] for what cannot be stored; or when the
+    /// disk fails or is full.
+    pub fn begin_segment(&self, place: &Place, new: NewSegment) -> Result<SegmentWriter> {
+        SegmentWriter::begin(Arc::clone(&self.0), place, new)
+    }
+
+    /// Makes an entry of what is kept in part, with this head, which is that of a whole answer: with the
+    /// status 200, without `Content-Range`, and with the complete length. `None` when not all of it is
+    /// there: what is damaged is set aside.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::begin`] and [`Writer::finish`].
+    pub fn complete(&self, place: &Place, head: Vec<u8>) -> Result<Option<Stored>> {
+        partial::complete(self, place, head)
+    }
+
+    /// Removes what is kept in part. False when there was nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn remove_partial(&self, place: &Place) -> Result<bool> {
+        partial::tree::remove(&self.0.store, place, None)
+    }
+
+    /// Reads all that is kept in part to its end, and sets aside what is not what was stored: after a
+    /// [`Verified`] has told of damage.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn mend_partial(&self, place: &Place) -> Result<Vec<Damage>> {
+        partial::tree::mend(&self.0.store, place)
+    }
+
+    /// What is kept in part.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails, here or at each step.
+    pub fn partials(&self) -> Result<PartialList> {
+        PartialList::new(Arc::clone(&self.0.store.disk), &self.0.store.root)
     }
 
     /// Removes an entry. False when there was none.
@@ -314,6 +401,24 @@ impl Reader {
     /// When the disk fails.
     pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<Host>> {
         list::hosts(&self.disk, &self.root, scheme)
+    }
+
+    /// What is kept of an answer that is not whole.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn partial(&self, place: &Place) -> Result<Option<Partial>> {
+        partial::tree::read_only(&*self.disk, &self.root, place)
+    }
+
+    /// What is kept in part.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails, here or at each step.
+    pub fn partials(&self) -> Result<PartialList> {
+        PartialList::new(Arc::clone(&self.disk), &self.root)
     }
 
     /// The requests that wait, the oldest first. Files that are no requests are passed over.

@@ -28,6 +28,7 @@ const MAX_SYNCED: usize = 8_192;
 pub(crate) const TMP: &str = "tmp";
 pub(crate) const DAMAGED: &str = "damaged";
 pub(crate) const OUTGOING: &str = "outgoing";
+pub(crate) const PARTIAL: &str = "partial";
 
 /// A tree of entries on a disk.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub(crate) struct Store {
     pub(crate) durability: Durability,
     pub(crate) commit: Mutex<()>,
     pub(crate) pending: Pending,
+    /// Held while names below `partial/` change.
+    pub(crate) parts: Mutex<()>,
     next_tmp: AtomicU64,
     last_stamp: Mutex<Timestamp>,
     /// Directories whose name is on the medium, as is that of each directory above.
@@ -61,6 +64,7 @@ impl Store {
             durability,
             commit: Mutex::default(),
             pending: Pending::default(),
+            parts: Mutex::default(),
             next_tmp: AtomicU64::new(0),
             last_stamp: Mutex::new(Timestamp::UNIX_EPOCH),
             synced: Mutex::default(),

@@ -1,0 +1,110 @@
+//! A list of what is kept in part, for whoever removes what is old or large.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::tree;
+use crate::entry::{self, Content};
+use crate::error::{Error, Result, is_missing};
+use crate::fs::{Disk, Opened};
+use crate::place::Place;
+use crate::store::PARTIAL;
+
+/// What is kept of one answer that is not whole. Its bytes have not been looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartialSummary {
+    /// Where it belongs: what [`crate::Spool::partial`] and [`crate::Spool::remove_partial`] take.
+    pub place: Place,
+    /// How many segments there are.
+    pub segments: usize,
+    /// The length of all their files, in bytes.
+    pub file_len: u64,
+    /// When the newest came.
+    pub when: Timestamp,
+    /// When the newest was finished.
+    pub stored: Timestamp,
+}
+
+/// The answers that are kept in part, in no order.
+pub struct PartialList {
+    disk: Arc<dyn Disk>,
+    directory: PathBuf,
+    /// The directories below, each of the keys that begin with two digits.
+    groups: Vec<OsString>,
+    keys: Vec<PathBuf>,
+}
+
+impl PartialList {
+    pub(crate) fn new(disk: Arc<dyn Disk>, root: &Path) -> Result<PartialList> {
+        let directory = root.join(PARTIAL);
+        let groups = read_dir(&*disk, &directory)?;
+        Ok(PartialList { disk, directory, groups, keys: Vec::new() })
+    }
+
+    fn summary(&self, directory: &Path) -> Result<Option<PartialSummary>> {
+        let mut summary: Option<PartialSummary> = None;
+        for name in tree::names(&*self.disk, directory)? {
+            let path = directory.join(name);
+            let len = match self.disk.open(&path) {
+                Ok(Opened::File(_, len)) => len,
+                Ok(Opened::NotAFile) => continue,
+                Err(error) if is_missing(&error) => continue,
+                Err(error) => return Err(Error::disk("open", &path, error)),
+            };
+            let Content::Whole(segment) = entry::read_part(&*self.disk, &path, None)? else {
+                continue;
+            };
+            let now = summary.get_or_insert_with(|| PartialSummary {
+                place: segment.place().clone(),
+                segments: 0,
+                file_len: 0,
+                when: segment.when(),
+                stored: segment.stored(),
+            });
+            now.segments += 1;
+            now.file_len = now.file_len.saturating_add(len);
+            now.when = now.when.max(segment.when());
+            now.stored = now.stored.max(segment.stored());
+        }
+        Ok(summary)
+    }
+}
+
+impl Iterator for PartialList {
+    type Item = Result<PartialSummary>;
+
+    fn next(&mut self) -> Option<Result<PartialSummary>> {
+        loop {
+            let Some(directory) = self.keys.pop() else {
+                let group = self.directory.join(self.groups.pop()?);
+                match read_dir(&*self.disk, &group) {
+                    Ok(names) => self.keys = names.iter().map(|name| group.join(name)).collect(),
+                    Err(error) => return Some(Err(error)),
+                }
+                continue;
+            };
+            if let Some(summary) = self.summary(&directory).transpose() {
+                return Some(summary);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for PartialList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PartialList").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+/// All names in a directory; none when it is missing or is no directory.
+fn read_dir(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> {
+    let fail = |error| Error::disk("read", directory, error);
+    match disk.read_dir(directory) {
+        Ok(names) => names.map(|name| name.map_err(fail)).collect(),
+        Err(error) if is_missing(&error) => Ok(Vec::new()),
+        Err(error) => Err(fail(error)),
+    }
+}

@@ -1,0 +1,247 @@
+//! The segments on the disk: finding those of a key, adding one, taking them away.
+//!
+//! `Store::parts` is held while names below `partial/` change, never over a sync and never over a copy.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use wwwoffle_url::Key;
+
+use super::Partial;
+use super::part::OfWhole;
+use crate::Durability;
+use crate::entry::{self, Content, Damage, Entry};
+use crate::error::{Error, Result, is_missing};
+use crate::fs::Disk;
+use crate::open::is_whole;
+use crate::place::{EXTENSION, Place};
+use crate::store::{Finished, PARTIAL, Store, lock, parent};
+use crate::verified::span;
+use crate::warc::Reason;
+
+/// The most segments kept of one key. When there are more, two neighbours are made one, or the oldest
+/// goes.
+pub const MAX_SEGMENTS: usize = 32;
+
+/// So many names are looked at in a directory of segments: those of others may lie there too.
+const MAX_NAMES: usize = 16 * MAX_SEGMENTS;
+
+/// How often segments are looked at again that vanish while they are opened.
+const TRIES: usize = 4;
+
+/// The digits of a name: those of any `u64`.
+const DIGITS: usize = 20;
+
+/// What a directory of segments holds.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Those that are parts of one body, the newest the last.
+    pub(super) segments: Vec<Entry>,
+    /// Those of an older body.
+    superseded: Vec<Entry>,
+    /// What is none.
+    bad: Vec<(PathBuf, Reason)>,
+    /// A name was gone when it was opened.
+    vanished: bool,
+}
+
+/// The segments of a place. What is none is set aside, what is overtaken removed.
+pub(crate) fn read(store: &Store, place: &Place) -> Result<Option<Partial>> {
+    let mut found = look(&*store.disk, &store.root, place)?;
+    for _ in 1..TRIES {
+        if !found.vanished {
+            break;
+        }
+        found = look(&*store.disk, &store.root, place)?;
+    }
+    if !found.bad.is_empty() || !found.superseded.is_empty() {
+        // It may have been replaced meanwhile; it is judged again while names stand still.
+        let _parts = lock(&store.parts);
+        found = look(&*store.disk, &store.root, place)?;
+        for (path, reason) in &found.bad {
+            store.move_aside(path, reason);
+        }
+        for segment in &found.superseded {
+            store.remove_file(&path_of(&store.root, segment))?;
+        }
+    }
+    Ok(Partial::new(place, found.segments))
+}
+
+/// The same without changing anything.
+pub(crate) fn read_only(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Option<Partial>> {
+    Ok(Partial::new(place, look(disk, root, place)?.segments))
+}
+
+/// Makes a finished file under `tmp/` a segment of its place. What it makes useless goes. With `instead`
+/// it takes the place of segments finished at these times, and is nothing if they are not there any more.
+pub(crate) fn admit(store: &Store, finished: &Finished, instead: &[Timestamp]) -> Result<()> {
+    let is_durable = store.durability != Durability::None;
+    if is_durable {
+        let synced = finished.file.sync();
+        synced.map_err(|error| Error::disk("write", &finished.path, error))?;
+    }
+    let Content::Whole(new) = read_file(&*store.disk, &finished.path, &finished.place)? else {
+        return Err(Error::writer_broken());
+    };
+    let to = path_of(&store.root, &new);
+    {
+        let _parts = lock(&store.parts);
+        let found = look(&*store.disk, &store.root, &finished.place)?;
+        let there = |stored: &Timestamp| found.segments.iter().any(|it| it.stored() == *stored);
+        let is_useful = match instead {
+            [] => !found.segments.iter().any(|old| agree(&new, old) && covers(old, &new)),
+            instead => instead.iter().all(there),
+        };
+        if !is_useful {
+            store.remove_file(&finished.path)?;
+            return Ok(());
+        }
+        store.rename_into_place(&finished.path, &to)?;
+        for old in found.segments.iter().chain(&found.superseded) {
+            let path = path_of(&store.root, old);
+            if path != to && (!agree(&new, old) || covers(&new, old)) {
+                store.remove_file(&path)?;
+            }
+        }
+    }
+    if is_durable { store.sync_names(&[parent(&to)]) } else { Ok(()) }
+}
+
+/// Removes the segments of a place, or those that were finished before a time. False: there were none.
+pub(crate) fn remove(store: &Store, place: &Place, before: Option<Timestamp>) -> Result<bool> {
+    let directory = directory(&store.root, &place.key());
+    let mut removed = false;
+    let _parts = lock(&store.parts);
+    for name in names(&*store.disk, &directory)? {
+        let path = directory.join(&name);
+        if start_of(&name).is_none() {
+            continue;
+        }
+        if let Some(before) = before
+            && let Content::Whole(segment) = read_file(&*store.disk, &path, place)?
+            && segment.stored() >= before
+        {
+            continue;
+        }
+        removed |= store.remove_file(&path)?;
+    }
+    Ok(removed)
+}
+
+/// Reads all segments of a place to their ends, and sets aside those that are not what was stored.
+pub(crate) fn mend(store: &Store, place: &Place) -> Result<Vec<Damage>> {
+    let mut damages = Vec::new();
+    for segment in look(&*store.disk, &store.root, place)?.segments {
+        if is_whole(&segment)? {
+            continue;
+        }
+        let _parts = lock(&store.parts);
+        let path = path_of(&store.root, &segment);
+        if let Content::Whole(now) = read_file(&*store.disk, &path, place)?
+            && now.stored() == segment.stored()
+        {
+            damages.push(store.move_aside(&path, "its body does not agree with its digest"));
+        }
+    }
+    Ok(damages)
+}
+
+/// Whether both are parts of one body.
+fn agree(one: &Entry, other: &Entry) -> bool {
+    let (Some(part), Some(second)) = (one.part(), other.part()) else { return false };
+    part.whole.agrees(&second.whole)
+        && part.whole.reaches(span(other))
+        && second.whole.reaches(span(one))
+}
+
+/// Whether all of `inner` is in `outer` too.
+fn covers(outer: &Entry, inner: &Entry) -> bool {
+    match (span(outer), span(inner)) {
+        (Some(outer), Some(inner)) => outer.0 <= inner.0 && inner.1 <= outer.1,
+        _ => false,
+    }
+}
+
+/// Reads what lies in the directory of a key.
+fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Found> {
+    let directory = directory(root, &place.key());
+    let (mut found, mut all) = (Found::default(), Vec::new());
+    for name in names(disk, &directory)? {
+        let path = directory.join(&name);
+        let Some(start) = start_of(&name) else {
+            found.bad.push((path, "it has not the name of a segment"));
+            continue;
+        };
+        match read_file(disk, &path, place)? {
+            Content::Whole(segment) if segment.part().map(|part| part.start) == Some(start) => {
+                all.push(segment);
+            }
+            Content::Whole(_) => found.bad.push((path, "it begins elsewhere than its name says")),
+            Content::Missing => found.vanished = true,
+            Content::Bad(reason) => found.bad.push((path, reason)),
+        }
+    }
+    all.sort_by_key(|segment| std::cmp::Reverse(segment.stored()));
+    let mut body: Option<(OfWhole, u64)> = None;
+    for segment in all {
+        if joins(&mut body, &segment) {
+            found.segments.push(segment);
+        } else {
+            found.superseded.push(segment);
+        }
+    }
+    found.segments.reverse();
+    Ok(found)
+}
+
+/// Whether a segment is of the body that newer ones are of, with what is known of it and where the last
+/// of them ends.
+fn joins(body: &mut Option<(OfWhole, u64)>, segment: &Entry) -> bool {
+    let (Some(part), Some((_, end))) = (segment.part(), span(segment)) else { return false };
+    let Some((whole, reached)) = body else {
+        *body = Some((part.whole.clone(), end));
+        return true;
+    };
+    let complete_length = whole.complete_length.or(part.whole.complete_length);
+    let end = end.max(*reached);
+    if !whole.agrees(&part.whole) || complete_length.is_some_and(|length| end > length) {
+        return false;
+    }
+    (whole.complete_length, *reached) = (complete_length, end);
+    true
+}
+
+fn read_file(disk: &dyn Disk, path: &Path, place: &Place) -> Result<Content> {
+    entry::read_part(disk, path, Some(place))
+}
+
+/// The names in a directory, as many as are looked at.
+pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<std::ffi::OsString>> {
+    let fail = |error| Error::disk("read", directory, error);
+    match disk.read_dir(directory) {
+        Ok(names) => names.take(MAX_NAMES).map(|name| name.map_err(fail)).collect(),
+        Err(error) if is_missing(&error) => Ok(Vec::new()),
+        Err(error) => Err(fail(error)),
+    }
+}
+
+/// Where the segments of a key lie.
+pub(super) fn directory(root: &Path, key: &Key) -> PathBuf {
+    let key = key.to_string();
+    root.join(PARTIAL).join(key.get(..2).unwrap_or_default()).join(key)
+}
+
+/// Where a segment lies.
+fn path_of(root: &Path, segment: &Entry) -> PathBuf {
+    let start = segment.part().map_or(0, |part| part.start);
+    directory(root, &segment.key()).join(format!("{start:0DIGITS$}{EXTENSION}"))
+}
+
+/// Where the segment of a name begins. `None`: the name is none of a segment.
+fn start_of(name: &OsStr) -> Option<u64> {
+    let digits = name.to_str()?.strip_suffix(EXTENSION)?;
+    let is_ours = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_ours)
+}

@@ -1,0 +1,169 @@
+//! What is kept in part: it is found, put together, replaced, made whole, and never served as whole.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests look at and spoil the files themselves"
+)]
+
+mod support;
+
+use std::fs;
+use std::ops::Range;
+
+use support::{entry, head, open, place};
+use wwwoffle_spool::{
+    Durability, Lookup, NewSegment, Partial, Reader, Spool, Stored, Timestamp, Verified,
+};
+
+const URL: &str = "http://example.org/film";
+const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
+
+/// What a segment of a body begins with.
+fn segment(start: usize, complete_length: Option<usize>) -> NewSegment {
+    NewSegment {
+        when: Timestamp::from_second(1_700_000_000).unwrap(),
+        head: head(206),
+        request: support::REQUEST.to_vec(),
+        connection: None,
+        validator: b"\"v1\"".to_vec(),
+        complete_length: complete_length.map(|length| length as u64),
+        start: start as u64,
+    }
+}
+
+/// Keeps a range of a body.
+fn keep(spool: &Spool, body: &[u8], range: Range<usize>) {
+    let mut writer =
+        spool.begin_segment(&place(URL), segment(range.start, Some(body.len()))).unwrap();
+    for piece in body[range].chunks(70_000) {
+        writer.write(piece).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+/// All that is there from an offset on, read in steps of `step`.
+fn read(mut from: Verified, mut offset: u64, step: usize) -> Vec<u8> {
+    let (mut all, mut piece) = (Vec::new(), vec![0; step]);
+    loop {
+        match from.read_at(offset, &mut piece).unwrap() {
+            0 => return all,
+            read => {
+                all.extend_from_slice(&piece[..read]);
+                offset += read as u64;
+            }
+        }
+    }
+}
+
+fn partial(spool: &Spool) -> Partial {
+    spool.partial(&place(URL)).unwrap().unwrap()
+}
+
+#[test]
+fn ranges_are_kept_put_together_and_made_whole() {
+    for durability in DURABILITIES {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), durability);
+        let body = support::bytes(5 << 20);
+        assert!(spool.partial(&place(URL)).unwrap().is_none());
+        keep(&spool, &body, 3_000_000..5_000_000);
+        keep(&spool, &body, 10..200_000);
+        keep(&spool, &body, 150_000..1_500_000);
+        let kept = partial(&spool);
+        assert_eq!(kept.ranges(), [10..1_500_000, 3_000_000..5_000_000]);
+        assert_eq!(kept.missing(&(0..20)), vec![0..10]);
+        assert_eq!(kept.missing(&(1_000..4_000_000)), vec![1_500_000..3_000_000]);
+        assert_eq!((kept.prefix(), kept.is_complete()), (0, false));
+        assert_eq!(kept.complete_length(), Some(5 << 20));
+        assert_eq!((kept.validator(), kept.status()), (&b"\"v1\""[..], 206));
+        assert_eq!((kept.head(), kept.request()), (head(206).as_slice(), support::REQUEST));
+        assert_eq!(read(kept.verified(), 10, 9_999), body[10..1_500_000]);
+        assert_eq!(read(kept.verified(), 3_500_000, 1 << 20), body[3_500_000..5_000_000]);
+        assert_eq!(read(kept.verified(), 0, 10), b"");
+        assert_eq!(read(kept.verified(), 2_000_000, 10), b"");
+        assert!(spool.complete(&place(URL), head(200)).unwrap().is_none());
+        keep(&spool, &body, 0..11);
+        keep(&spool, &body, 1_400_000..3_000_000);
+        keep(&spool, &body, 4_000_000..5 << 20);
+        drop(spool);
+
+        let spool = open(root.path(), durability);
+        assert!(partial(&spool).is_complete());
+        assert!(matches!(spool.entry(&place(URL)).unwrap(), Lookup::Missing));
+        let Stored { body_len, .. } = spool.complete(&place(URL), head(200)).unwrap().unwrap();
+        assert_eq!(body_len, 5 << 20);
+        let found = spool.entry(&place(URL)).unwrap().found().unwrap();
+        assert_eq!((found.status(), support::body(&found)), (200, Some(body.clone())));
+        assert_eq!(read(found.verified(), 4_000_000, 77_777), body[4_000_000..]);
+    }
+}
+
+#[test]
+fn a_part_is_nowhere_whole() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::None);
+    let body = support::bytes(400_000);
+    keep(&spool, &body, 0..300_000);
+    let cut = place("http://example.org/cut");
+    let mut writer = spool.begin_resumable(&cut, entry(&head(200)), b"\"v\"", None).unwrap();
+    writer.write(&body[..1_000]).unwrap();
+    assert!(writer.finish_short().unwrap());
+    let files = support::files(&root.path().join("partial"));
+    assert_eq!(files.len(), 2);
+    for (file, place) in files.iter().zip([&cut, &place(URL)]) {
+        let place = if file.to_str().unwrap().contains(&place.key().to_string()) {
+            place.clone()
+        } else {
+            [cut.clone(), self::place(URL)].into_iter().find(|other| other != place).unwrap()
+        };
+        assert!(matches!(spool.entry(&place).unwrap(), Lookup::Missing));
+        let as_entry = root.path().join(place.relative_path());
+        fs::create_dir_all(as_entry.parent().unwrap()).unwrap();
+        fs::copy(file, &as_entry).unwrap();
+        assert_eq!(spool.list(None, None).unwrap().count(), 0);
+        let reader = Reader::open(root.path()).unwrap();
+        assert!(matches!(reader.entry(&place).unwrap(), Lookup::SetAside(_)));
+        assert!(matches!(spool.entry(&place).unwrap(), Lookup::SetAside(_)));
+    }
+    assert_eq!(spool.partials().unwrap().count(), 2);
+}
+
+#[test]
+fn what_came_of_a_broken_transfer_is_kept_without_a_copy() {
+    for len in [1_000, 3_000_000] {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), Durability::Batch);
+        let body = support::bytes(len * 2);
+        let new = entry(&head(200));
+        let mut writer =
+            spool.begin_resumable(&place(URL), new, b"\"v1\"", Some(len as u64 * 2)).unwrap();
+        let tail = writer.tail().unwrap();
+        writer.write(&body[..len]).unwrap();
+        assert!(writer.finish_short().unwrap());
+        assert_eq!(support::files(&root.path().join("tmp")), Vec::<std::path::PathBuf>::new());
+        let kept = partial(&spool);
+        assert_eq!((kept.prefix(), kept.status(), kept.is_complete()), (len as u64, 200, false));
+        assert_eq!(tail.available(), len as u64);
+        keep(&spool, &body, len..2 * len);
+        assert!(spool.complete(&place(URL), head(200)).unwrap().is_some());
+        let found = spool.entry(&place(URL)).unwrap().found().unwrap();
+        assert_eq!(support::body(&found), Some(body));
+    }
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Batch);
+    let empty = spool.begin_resumable(&place(URL), entry(&head(200)), b"\"v\"", None).unwrap();
+    assert!(!empty.finish_short().unwrap());
+    let mut plain = spool.begin(&place(URL), entry(&head(200))).unwrap();
+    plain.write(b"some").unwrap();
+    assert!(!plain.finish_short().unwrap());
+    let mut whole = spool.begin_resumable(&place(URL), entry(&head(200)), b"\"v\"", None).unwrap();
+    whole.write(b"some").unwrap();
+    whole.finish(None).unwrap();
+    assert!(spool.partial(&place(URL)).unwrap().is_none());
+    let found = spool.entry(&place(URL)).unwrap().found().unwrap();
+    assert_eq!(support::body(&found), Some(b"some".to_vec()));
+}
