@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use hyper::header::{
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderValue,
-    PRAGMA, RANGE, TE, TRANSFER_ENCODING, UPGRADE,
+    PRAGMA, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
@@ -101,7 +101,7 @@ impl Ask {
             reload: is_reload(&fields, heeded(&config, mode, &parts))
                 || forced(&config, mode, &parts, &fields),
             only_if_cached: has_directive(&fields, "only-if-cached"),
-            partial: fields.contains_key(RANGE) || upgrade.is_some(),
+            upgrade: upgrade.is_some(),
             noise: config.noise().matches(&resource.url).is_some(),
             standing: match ruling {
                 Ruling::Usual(standing) => standing,

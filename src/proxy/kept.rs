@@ -10,8 +10,8 @@ use super::ask::Ask;
 use super::body::{self, Body};
 use super::conditional::{self, Conditions};
 use super::fields::{CACHE_STATUS, add_via, set_age};
-use super::head;
 use super::status::CacheStatus;
+use super::{head, ranges};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::store::Kept;
@@ -45,6 +45,12 @@ pub(super) fn answer(
     }
     if has_no_body(kept.status) {
         return respond(kept.status, fields, body::empty());
+    }
+    if let Some(part) = ranges::serve::of_whole(daemon, ask, kept, &fields) {
+        return part;
+    }
+    if kept.status == StatusCode::OK {
+        ranges::serve::accept(&mut fields);
     }
     let trailers = trailers(ask, kept);
     if trailers.is_none() {

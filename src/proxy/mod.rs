@@ -29,6 +29,7 @@ pub mod keep;
 mod kept;
 mod missing;
 mod pass;
+mod ranges;
 pub mod reply;
 pub mod rules;
 pub mod site;

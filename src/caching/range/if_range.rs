@@ -1,9 +1,12 @@
-//! `If-Range` (RFC 9110 §13.1.5), and which validators are strong (§8.8.2.2, §8.8.3.2).
+//! `If-Range` and the other conditions that ranges are asked for under (RFC 9110 §13.1.5, §13.1.1,
+//! §13.1.4), and which validators are strong (§8.8.2.2, §8.8.3.2).
 
 use std::time::Duration;
 
 use hyper::HeaderMap;
-use hyper::header::{DATE, ETAG, HeaderName, HeaderValue, IF_RANGE, LAST_MODIFIED};
+use hyper::header::{
+    DATE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED,
+};
 
 /// How much older than its answer a representation must be, for its date to be a strong validator (§8.8.2.2):
 /// it may change twice within a second, and the two dates may be of clocks that disagree.
@@ -24,12 +27,37 @@ pub fn holds(request: &HeaderMap, answer: &HeaderMap) -> bool {
     strong_date(answer) == Some(given)
 }
 
+/// Whether the client wants nothing of this answer, but `412`: it has another one already, by `If-Match`,
+/// else by `If-Unmodified-Since` (§13.2.2). Clients of old ask so for the rest of what they have.
+#[must_use]
+pub fn has_failed(request: &HeaderMap, answer: &HeaderMap) -> bool {
+    if request.contains_key(IF_MATCH) {
+        return !list(request, &IF_MATCH)
+            .any(|given| given == "*" || strong_tag(answer) == Some(given));
+    }
+    let date = |fields, name| httpdate::parse_http_date(single(fields, name)?).ok();
+    // A date that is none, and an answer without one, are no condition.
+    match (date(request, &IF_UNMODIFIED_SINCE), date(answer, &LAST_MODIFIED)) {
+        (Some(since), Some(modified)) => modified > since,
+        _ => false,
+    }
+}
+
 /// The strong validator of an answer, as `If-Range` takes it: its tag, else its date. Two parts with the same one
 /// are parts of the same bytes, and no others are (RFC 9111 §3.4).
 #[must_use]
 pub fn validator(answer: &HeaderMap) -> Option<&str> {
     // A tag that is weak says that the bytes may differ, so its date proves nothing either.
     if answer.contains_key(ETAG) { strong_tag(answer) } else { strong_date(answer) }
+}
+
+/// The tags of a list. A comma in one of them takes it apart, so that it is never equal to another.
+fn list<'fields>(
+    fields: &'fields HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'fields str> {
+    let lines = fields.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
 fn strong_tag(answer: &HeaderMap) -> Option<&str> {
@@ -106,6 +134,34 @@ mod tests {
         ] {
             let request: Vec<_> = asked.iter().map(|value| (IF_RANGE, *value)).collect();
             assert_eq!(holds(&fields(&request), &fields(&answer)), want, "{asked:?} {answer:?}");
+        }
+    }
+
+    #[test]
+    fn who_has_another_one_gets_nothing_of_this() {
+        let dated = vec![(LAST_MODIFIED, OLD)];
+        for (asked, answer, want) in [
+            (vec![], vec![(ETAG, "\"a\"")], false),
+            (vec![(IF_MATCH, "\"a\"")], vec![(ETAG, "\"a\"")], false),
+            (vec![(IF_MATCH, "\"b\" , \"a\"")], vec![(ETAG, "\"a\"")], false),
+            (vec![(IF_MATCH, "\"b\""), (IF_MATCH, "\"a\"")], vec![(ETAG, "\"a\"")], false),
+            (vec![(IF_MATCH, "*")], vec![], false),
+            (vec![(IF_MATCH, "\"b\"")], vec![(ETAG, "\"a\"")], true),
+            (vec![(IF_MATCH, "W/\"a\"")], vec![(ETAG, "W/\"a\"")], true),
+            (vec![(IF_MATCH, "\"a\"")], vec![], true),
+            (vec![(IF_UNMODIFIED_SINCE, OLD)], dated.clone(), false),
+            (vec![(IF_UNMODIFIED_SINCE, LATER)], dated.clone(), false),
+            (vec![(IF_UNMODIFIED_SINCE, OLD)], vec![(LAST_MODIFIED, LATER)], true),
+            (vec![(IF_UNMODIFIED_SINCE, "rubbish")], dated.clone(), false),
+            (vec![(IF_UNMODIFIED_SINCE, OLD)], vec![], false),
+            // A tag that agrees outweighs a date that does not.
+            (
+                vec![(IF_MATCH, "\"a\""), (IF_UNMODIFIED_SINCE, OLD)],
+                vec![(ETAG, "\"a\""), (LAST_MODIFIED, LATER)],
+                false,
+            ),
+        ] {
+            assert_eq!(has_failed(&fields(&asked), &fields(&answer)), want, "{asked:?} {answer:?}");
         }
     }
 
