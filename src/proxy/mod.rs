@@ -61,6 +61,7 @@ use self::ask::Ask;
 use self::body::Body;
 use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
 use self::fields::{has_passed, list, strip_one_hop};
+use self::ranges::part::Part;
 use self::rules::{Ruling, Standing};
 use self::site::Door;
 use self::status::{CacheStatus, Why};
@@ -222,11 +223,15 @@ async fn resource_of(
         Ok(kept) => kept.map(Arc::new),
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
     };
+    let part = Part::find(daemon, &ask, kept.as_deref()).await;
     let decision = decide(mode, how_kept(&ask.fields, kept.as_deref()), ask.asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
     let amendment = Amendment::of(&ask);
-    let response = act(daemon, client, ask, kept, decision, rest).await;
+    let response = match part {
+        Some(part) => ranges::answer(daemon, client, ask, part).await,
+        None => act(daemon, client, ask, kept, decision, rest).await,
+    };
     match amendment {
         Some(amendment) => amendment.apply(daemon, response),
         None => response,
@@ -282,12 +287,7 @@ async fn act(
 ) -> Response<Body> {
     match (decision, kept) {
         (Decision::Serve, Some(kept)) => {
-            let why = match ask.mode {
-                Mode::Offline => Why::Offline,
-                Mode::Autodial => Why::Autodial,
-                Mode::Online => Why::OnlyIfCached,
-            };
-            kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
+            kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why(ask.mode)))
         }
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
         (Decision::Revalidate, kept) => through::fetch(daemon, client, ask, kept, true).await,
@@ -301,6 +301,15 @@ async fn act(
         (Decision::Serve | Decision::ServeAndRefresh, None) => {
             missing::refuse(daemon, &ask, Refusal::NotKept)
         }
+    }
+}
+
+/// Why what is kept is served unasked.
+fn why(mode: Mode) -> Why {
+    match mode {
+        Mode::Offline => Why::Offline,
+        Mode::Autodial => Why::Autodial,
+        Mode::Online => Why::OnlyIfCached,
     }
 }
 

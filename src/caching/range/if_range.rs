@@ -79,8 +79,9 @@ fn is_tag(text: &str) -> bool {
     })
 }
 
-/// A field that is there just once.
-fn single<'fields>(fields: &'fields HeaderMap, name: &HeaderName) -> Option<&'fields str> {
+/// A field that is there just once, without blanks around it.
+#[must_use]
+pub fn single<'fields>(fields: &'fields HeaderMap, name: &HeaderName) -> Option<&'fields str> {
     let mut all = fields.get_all(name).iter();
     let only = all.next().filter(|_| all.next().is_none())?;
     HeaderValue::to_str(only).ok().map(str::trim)

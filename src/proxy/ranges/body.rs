@@ -10,9 +10,12 @@ use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use tokio::task::spawn_blocking;
+use tracing::warn;
 use wwwoffle_spool::{Error, Verified};
 
+use super::part::Part;
 use crate::caching::range::{Span, Stretch};
+use crate::error_chain::error_chain;
 use crate::proxy::body::Body;
 use crate::proxy::download::BodyError;
 use crate::store::{Kept, Store};
@@ -26,12 +29,15 @@ const READ_SIZE: u64 = 128 * 1024;
 pub(super) enum Source {
     /// An answer that is kept whole.
     Whole(Arc<Kept>),
+    /// Parts of one.
+    Part(Arc<Part>),
 }
 
 impl Source {
     fn verified(&self) -> Verified {
         match self {
             Source::Whole(kept) => kept.entry.verified(),
+            Source::Part(part) => part.partial.verified(),
         }
     }
 
@@ -39,6 +45,19 @@ impl Source {
     async fn set_aside(self, store: &Store) {
         match self {
             Source::Whole(kept) => store.set_aside(kept).await,
+            Source::Part(part) => {
+                let place = part.partial.place().clone();
+                match store.run(move |spool| spool.mend_partial(&place)).await {
+                    Ok(damaged) => {
+                        for damage in damaged {
+                            warn!(%damage, "a part of a page was set aside");
+                        }
+                    }
+                    Err(error) => {
+                        warn!(error = error_chain(&error), "damaged parts cannot be set aside");
+                    }
+                }
+            }
         }
     }
 }
