@@ -9,7 +9,10 @@ use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
-use wwwoffle_spool::{Added, Entry, Error, Lookup, NewEntry, Outgoing, Place, Spool, Tail, Writer};
+use wwwoffle_spool::{
+    Added, Entry, Error, Lookup, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter,
+    Spool, Stored, Tail, Writer,
+};
 use wwwoffle_url::Key;
 
 use crate::mode::Mode;
@@ -101,16 +104,56 @@ impl Store {
         .await
     }
 
-    /// Adds `stretch` to the body of an unfinished entry.
+    /// The same for an answer with a strong validator, of which a part is of use too.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::begin`].
+    pub async fn begin_resumable(
+        &self,
+        place: &Place,
+        new: NewEntry,
+        validator: Vec<u8>,
+        complete_length: Option<u64>,
+    ) -> Result<(Writer, Tail), Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        blocking(move || {
+            let mut writer = spool.begin_resumable(&place, new, &validator, complete_length)?;
+            let tail = writer.tail()?;
+            Ok((writer, tail))
+        })
+        .await
+    }
+
+    /// Begins a segment and a second hand on it that reads along, from where the segment begins.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::begin`].
+    pub async fn begin_segment(
+        &self,
+        place: &Place,
+        new: NewSegment,
+    ) -> Result<(SegmentWriter, Tail), Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        blocking(move || {
+            let mut writer = spool.begin_segment(&place, new)?;
+            let tail = writer.tail()?;
+            Ok((writer, tail))
+        })
+        .await
+    }
+
+    /// Adds `stretch` to the body of an unfinished entry or segment.
     ///
     /// # Errors
     ///
     /// When the disk fails or is full; the entry is then given up.
-    pub async fn write(
+    pub async fn write<W: WriteBody>(
         &self,
-        mut writer: Writer,
+        mut writer: W,
         stretch: Vec<Bytes>,
-    ) -> Result<(Writer, Vec<Bytes>), (Error, Vec<Bytes>)> {
+    ) -> Result<(W, Vec<Bytes>), (Error, Vec<Bytes>)> {
         let write = move || {
             for chunk in &stretch {
                 if let Err(error) = writer.write(chunk) {
@@ -132,6 +175,69 @@ impl Store {
     /// When the disk fails or is full.
     pub async fn finish(&self, writer: Writer, trailers: Option<Vec<u8>>) -> Result<(), Error> {
         blocking(move || writer.finish(trailers.as_deref()).map(drop)).await
+    }
+
+    /// Keeps what came of an answer that broke off, for [`Store::partial`]; `false` when nothing of it is
+    /// of use.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full.
+    pub async fn finish_short(&self, writer: Writer) -> Result<bool, Error> {
+        blocking(move || writer.finish_short()).await
+    }
+
+    /// Completes a segment: it is found from now on. `cut`: the transfer broke off.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full, or the segment is longer than what it is a part of.
+    pub async fn finish_segment(&self, writer: SegmentWriter, cut: bool) -> Result<(), Error> {
+        blocking(move || if cut { writer.finish_short() } else { writer.finish() }).await
+    }
+
+    /// What is kept in part at `place`.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn partial(&self, place: &Place) -> Result<Option<Arc<Partial>>, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        Ok(blocking(move || spool.partial(&place)).await?.map(Arc::new))
+    }
+
+    /// Makes an entry of what is kept in part at `place`, with the `head` of a whole answer; `None` when
+    /// not all of it is there.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full.
+    pub async fn complete(&self, place: &Place, head: Vec<u8>) -> Result<Option<Stored>, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        blocking(move || spool.complete(&place, head)).await
+    }
+
+    /// Removes what is kept in part at `place`; `false` when there was nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn remove_partial(&self, place: &Place) -> Result<bool, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        blocking(move || spool.remove_partial(&place)).await
+    }
+
+    /// Sets aside what of the parts kept at `place` is damaged, after reading them told of it.
+    pub async fn mend_partial(&self, place: &Place) {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        match blocking(move || spool.mend_partial(&place)).await {
+            Ok(damages) => {
+                for damage in damages {
+                    warn!(%damage, "a part of a page was set aside");
+                }
+            }
+            Err(error) => warn!(%error, "damaged parts of a page cannot be set aside"),
+        }
     }
 
     /// Removes what is kept at `place`; `false` when there was nothing.
@@ -213,6 +319,28 @@ impl Store {
     ) -> Result<T, Error> {
         let spool = self.spool.clone();
         blocking(move || call(&spool)).await
+    }
+}
+
+/// What a body is written to.
+pub trait WriteBody: Send + 'static {
+    /// Adds to the body.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error>;
+}
+
+impl WriteBody for Writer {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        Self::write(self, bytes)
+    }
+}
+
+impl WriteBody for SegmentWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        Self::write(self, bytes)
     }
 }
 

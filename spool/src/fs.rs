@@ -65,6 +65,13 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Those of the system, `NotFound` among them.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
 
+    /// Removes a directory that is empty.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, `NotFound` and `DirectoryNotEmpty` among them.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+
     /// Waits until the names in a directory are on the medium as they are now.
     ///
     /// # Errors
@@ -177,6 +184,10 @@ impl Disk for SystemDisk {
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         std::fs::remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_dir(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

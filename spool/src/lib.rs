@@ -38,6 +38,7 @@ mod partial;
 mod pending;
 mod place;
 mod queue;
+mod salvage;
 mod seal;
 mod state;
 mod store;
@@ -201,7 +202,7 @@ impl Spool {
     ///
     /// When the disk fails.
     pub fn partial(&self, place: &Place) -> Result<Option<Partial>> {
-        partial::tree::read(&self.0.store, place)
+        partial::read(&self.0, place)
     }
 
     /// Begins a segment: a part of an answer. When it is finished, segments go that are of another body,

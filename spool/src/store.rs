@@ -14,6 +14,7 @@ use crate::Durability;
 use crate::entry::{self, Content, Damage, Entry, Lookup};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, DiskFile};
+use crate::partial;
 use crate::pending::{MAX_FAILURES, MAX_PENDING, Pending};
 use crate::place::Place;
 use wwwoffle_url::Key;
@@ -40,6 +41,8 @@ pub(crate) struct Store {
     pub(crate) pending: Pending,
     /// Held while names below `partial/` change.
     pub(crate) parts: Mutex<()>,
+    /// Held by whoever makes segments of what a crash left.
+    pub(crate) settling: Mutex<()>,
     next_tmp: AtomicU64,
     last_stamp: Mutex<Timestamp>,
     /// Directories whose name is on the medium, as is that of each directory above.
@@ -65,6 +68,7 @@ impl Store {
             commit: Mutex::default(),
             pending: Pending::default(),
             parts: Mutex::default(),
+            settling: Mutex::default(),
             next_tmp: AtomicU64::new(0),
             last_stamp: Mutex::new(Timestamp::UNIX_EPOCH),
             synced: Mutex::default(),
@@ -132,6 +136,8 @@ impl Store {
             };
             self.remove_file(&path)? || pending
         };
+        // Who wants a page gone wants its parts gone.
+        let removed = partial::tree::remove(self, place, None)? || removed;
         if removed && self.durability == Durability::Each {
             // The name it had while it was written could come back too, and be taken for unfinished
             // business.
@@ -171,7 +177,17 @@ impl Store {
             let _commit = lock(&self.commit);
             self.rename_into_place(&finished.path, &path)?;
         }
-        if sync { self.sync_names(&[parent(&path)]) } else { Ok(()) }
+        if sync {
+            self.sync_names(&[parent(&path)])?;
+        }
+        self.drop_parts(&finished);
+        Ok(())
+    }
+
+    /// A whole answer is kept, and as durably as it will be: its parts are of no more use.
+    pub(crate) fn drop_parts(&self, finished: &Finished) {
+        // What stays behind is older than the entry, and harms nobody.
+        let _ = partial::tree::remove(self, &finished.place, Some(finished.stored));
     }
 
     /// Puts everything finished under its name, and on the medium. What cannot be is given up; why,
@@ -200,11 +216,14 @@ impl Store {
                 failures.push(error);
             } else {
                 self.pending.forget(&finished.place.key());
-                changed.push(path);
+                changed.push((path, finished));
             }
         }
-        let changed: Vec<_> = changed.iter().map(|path| parent(path)).collect();
-        failures.extend(self.sync_names(&changed).err());
+        let directories: Vec<_> = changed.iter().map(|(path, _)| parent(path)).collect();
+        match self.sync_names(&directories) {
+            Ok(()) => changed.iter().for_each(|(_, finished)| self.drop_parts(finished)),
+            Err(error) => failures.push(error),
+        }
         let mut kept = lock(&self.pending.failures);
         kept.extend(failures);
         kept.truncate(MAX_FAILURES);

@@ -17,8 +17,9 @@ use crate::layout::{
 };
 use crate::partial::part::Part;
 use crate::place::Place;
+use crate::salvage::{About, Checkpoints};
 use crate::store::{Finished, Store};
-use crate::{Handle, partial, warc};
+use crate::{Durability, Handle, partial, warc};
 use wwwoffle_url::Key;
 
 /// What is gathered before it is written, in bytes.
@@ -63,6 +64,7 @@ pub struct Writer {
     body_len: u64,
     /// What it may become a part of: of a segment, and of an entry that may break off.
     part: Option<Part>,
+    checkpoints: Option<Checkpoints>,
     state: State,
 }
 
@@ -124,7 +126,17 @@ impl Writer {
         let [response, _] = &ids;
         let mut buffer = Vec::with_capacity(new.head.len() + (4 << 10));
         let start = Start::write(&mut buffer, place, response, new.when, &new.head, purpose);
+        let about = part.as_ref().map(|part| About {
+            body_offset: start.body_offset(),
+            when: new.when,
+            head: &new.head,
+            request: &new.request,
+            connection: new.connection.as_deref(),
+            part,
+        });
+        let about = about.map(|about| about.record(place)).transpose()?;
         let (path, file) = handle.store.create_tmp()?;
+        let checkpoints = about.map(|about| Checkpoints::new(&path, about));
         Ok(Writer {
             handle,
             place: place.clone(),
@@ -143,6 +155,7 @@ impl Writer {
             summing: Summing::new(),
             body_len: 0,
             part,
+            checkpoints,
             state: State::Writing,
         })
     }
@@ -156,7 +169,10 @@ impl Writer {
         self.hasher.update(bytes);
         self.summing.update(bytes);
         self.body_len += wide(bytes.len());
-        self.put(bytes)
+        self.put(bytes)?;
+        let checkpoints = self.checkpoints.as_mut();
+        let is_due = checkpoints.is_some_and(|checks| checks.update(bytes, self.body_len));
+        if is_due { self.checkpoint() } else { Ok(()) }
     }
 
     /// The length of the body so far, in bytes.
@@ -218,6 +234,8 @@ impl Writer {
         let (finished, _) = self.complete(None, Ended::Part { cut: true })?;
         partial::admit(self.store(), &finished, &[])?;
         self.state = State::Finished;
+        // It is kept. That there are too many is no failure of this one.
+        let _ = partial::reduce(&self.handle, &self.place);
         Ok(true)
     }
 
@@ -272,12 +290,37 @@ impl Writer {
         self.state = State::Finished;
     }
 
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.handle
+    }
+
     pub(crate) fn store(&self) -> &Store {
         &self.handle.store
     }
 
     /// Gives the entry up. What was there before stays.
     pub fn discard(self) {}
+
+    /// Notes how far the body is on the disk, for [`crate::salvage`].
+    fn checkpoint(&mut self) -> Result<()> {
+        self.flush()?;
+        if self.store().durability != Durability::None {
+            // After a sync that failed nothing is known of the file.
+            self.file.sync().map_err(|error| {
+                self.state = State::Broken;
+                Error::disk("write", &self.path, error)
+            })?;
+        }
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.note(&self.handle.store, self.body_len);
+        }
+        Ok(())
+    }
+
+    /// From now on there are no checkpoints.
+    pub(crate) fn stop_checkpoints(&mut self) {
+        self.checkpoints = None;
+    }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         if self.state == State::Broken {
@@ -333,6 +376,9 @@ impl Drop for Writer {
         if self.state != State::Finished {
             // What stays behind is removed when the spool is opened.
             let _ = self.store().disk.remove_file(&self.path);
+        }
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.remove(&self.handle.store);
         }
     }
 }

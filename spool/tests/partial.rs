@@ -16,7 +16,8 @@ use std::ops::Range;
 
 use support::{entry, head, open, place};
 use wwwoffle_spool::{
-    Durability, Lookup, NewSegment, Partial, Reader, Spool, Stored, Timestamp, Verified,
+    Durability, Lookup, MAX_SEGMENTS, MAX_VALIDATOR, NewSegment, Partial, Place, Reader, Spool,
+    Stored, Timestamp, Verified,
 };
 
 const URL: &str = "http://example.org/film";
@@ -114,12 +115,9 @@ fn a_part_is_nowhere_whole() {
     assert!(writer.finish_short().unwrap());
     let files = support::files(&root.path().join("partial"));
     assert_eq!(files.len(), 2);
-    for (file, place) in files.iter().zip([&cut, &place(URL)]) {
-        let place = if file.to_str().unwrap().contains(&place.key().to_string()) {
-            place.clone()
-        } else {
-            [cut.clone(), self::place(URL)].into_iter().find(|other| other != place).unwrap()
-        };
+    for file in &files {
+        let is_of = |place: &Place| file.to_str().unwrap().contains(&place.key().to_string());
+        let place = [cut.clone(), self::place(URL)].into_iter().find(is_of).unwrap();
         assert!(matches!(spool.entry(&place).unwrap(), Lookup::Missing));
         let as_entry = root.path().join(place.relative_path());
         fs::create_dir_all(as_entry.parent().unwrap()).unwrap();
@@ -166,4 +164,133 @@ fn what_came_of_a_broken_transfer_is_kept_without_a_copy() {
     assert!(spool.partial(&place(URL)).unwrap().is_none());
     let found = spool.entry(&place(URL)).unwrap().found().unwrap();
     assert_eq!(support::body(&found), Some(b"some".to_vec()));
+}
+
+#[test]
+fn another_body_takes_the_place_of_the_older() {
+    let other = |validator: &[u8], complete_length| NewSegment {
+        validator: validator.to_vec(),
+        complete_length,
+        ..segment(5_000, None)
+    };
+    // The newer segment, and how many ranges are there then.
+    for (new, ranges) in [
+        (other(b"\"v2\"", Some(200_000)), 1),
+        (other(b"\"v2\"", None), 1),
+        (other(b"\"v1\"", Some(200_001)), 1),
+        (other(b"\"v1\"", Some(200_000)), 2),
+        (other(b"\"v1\"", None), 2),
+    ] {
+        for newer_first in [false, true] {
+            let root = tempfile::tempdir().unwrap();
+            let mut spool = open(root.path(), Durability::Batch);
+            let body = support::bytes(200_000);
+            keep(&spool, &body, 0..1_000);
+            let before = killed_copy(root.path());
+            let mut writer = spool.begin_segment(&place(URL), new.clone()).unwrap();
+            writer.write(b"more").unwrap();
+            writer.finish().unwrap();
+            if newer_first {
+                // A crash took the removal back: the newer is still what counts.
+                for file in support::files(before.path()) {
+                    let to = root.path().join(file.strip_prefix(before.path()).unwrap());
+                    fs::create_dir_all(to.parent().unwrap()).unwrap();
+                    fs::copy(file, to).unwrap();
+                }
+                drop(spool);
+                spool = open(root.path(), Durability::Batch);
+            }
+            let kept = partial(&spool);
+            assert_eq!(kept.ranges().len(), ranges, "{new:?}");
+            assert_eq!(kept.validator(), new.validator);
+            assert!(kept.contains(&(5_000..5_004)));
+            assert_eq!(support::files(&root.path().join("partial")).len(), ranges);
+        }
+    }
+}
+
+/// A copy of a directory.
+fn killed_copy(root: &std::path::Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for file in support::files(root) {
+        let to = copy.path().join(file.strip_prefix(root).unwrap());
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(file, to).unwrap();
+    }
+    copy
+}
+
+#[test]
+fn a_whole_entry_and_a_removal_take_the_parts_along() {
+    for durability in DURABILITIES {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), durability);
+        let body = support::bytes(200_000);
+        keep(&spool, &body, 0..1_000);
+        keep(&spool, &body, 2_000..200_000);
+        support::store(&spool, URL, &body).unwrap();
+        // Under `Batch` the entry is not on the medium yet, and so all there would be is the parts.
+        assert_eq!(spool.partial(&place(URL)).unwrap().is_some(), durability == Durability::Batch);
+        spool.flush().unwrap();
+        assert!(spool.partial(&place(URL)).unwrap().is_none());
+        assert_eq!(support::files(&root.path().join("partial")).len(), 0);
+        keep(&spool, &body, 0..1_000);
+        assert!(spool.remove(&place(URL)).unwrap());
+        assert!(spool.partial(&place(URL)).unwrap().is_none());
+        assert!(!spool.remove(&place(URL)).unwrap());
+        keep(&spool, &body, 0..1_000);
+        assert!(spool.remove(&place(URL)).unwrap(), "parts alone");
+        keep(&spool, &body, 0..1_000);
+        let listed: Vec<_> = spool.partials().unwrap().map(Result::unwrap).collect();
+        assert_eq!((listed.len(), listed[0].segments), (1, 1));
+        assert!(spool.remove_partial(&listed[0].place).unwrap());
+        assert!(!spool.remove_partial(&listed[0].place).unwrap());
+        assert_eq!(fs::read_dir(root.path().join("partial")).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn there_are_never_too_many_segments() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::None);
+    let body = support::bytes(400_000);
+    // Neighbours become one, and nothing is lost.
+    for number in 0..100 {
+        keep(&spool, &body, number * 4_000..(number + 1) * 4_000);
+        let files = support::files(&root.path().join("partial")).len();
+        assert!(files <= MAX_SEGMENTS, "{files}");
+    }
+    assert!(partial(&spool).is_complete());
+    assert_eq!(read(partial(&spool).verified(), 0, 50_000), body);
+    spool.remove_partial(&place(URL)).unwrap();
+    // Of those that do not touch, the oldest go.
+    for number in 0..50 {
+        keep(&spool, &body, number * 4_000..number * 4_000 + 1);
+    }
+    let kept = partial(&spool);
+    assert_eq!(kept.ranges().len(), MAX_SEGMENTS);
+    assert_eq!(kept.ranges()[0].start, 4_000 * (50 - MAX_SEGMENTS as u64));
+}
+
+#[test]
+fn what_no_segment_can_be_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::None);
+    let begin = |new| spool.begin_segment(&place(URL), new);
+    let long = NewSegment { validator: vec![b'a'; MAX_VALIDATOR + 1], ..segment(0, None) };
+    assert!(begin(long).unwrap_err().is_too_large());
+    let empty = NewSegment { validator: Vec::new(), ..segment(0, None) };
+    assert!(begin(empty).unwrap_err().is_invalid());
+    for (start, complete_length) in [(u64::MAX - 2, None), (98, Some(100)), (0, Some(2))] {
+        let new = NewSegment { complete_length, start, ..segment(0, None) };
+        let mut writer = begin(new).unwrap();
+        writer.write(b"abc").unwrap();
+        assert!(writer.finish().unwrap_err().is_invalid());
+    }
+    let mut long = begin(segment(0, Some(10))).unwrap();
+    long.write(b"0123456789x").unwrap();
+    assert!(long.finish_short().unwrap_err().is_invalid());
+    begin(segment(0, Some(10))).unwrap().finish().unwrap();
+    assert!(spool.partial(&place(URL)).unwrap().is_none());
+    assert_eq!(support::files(&root.path().join("tmp")).len(), 0);
 }

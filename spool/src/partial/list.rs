@@ -11,6 +11,7 @@ use crate::entry::{self, Content};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Opened};
 use crate::place::Place;
+use crate::salvage;
 use crate::store::PARTIAL;
 
 /// What is kept of one answer that is not whole. Its bytes have not been looked at.
@@ -46,6 +47,8 @@ impl PartialList {
 
     fn summary(&self, directory: &Path) -> Result<Option<PartialSummary>> {
         let mut summary: Option<PartialSummary> = None;
+        // The unfinished files, whose checkpoints tell the rest.
+        let mut left = 0_u64;
         for name in tree::names(&*self.disk, directory)? {
             let path = directory.join(name);
             let len = match self.disk.open(&path) {
@@ -54,22 +57,42 @@ impl PartialList {
                 Err(error) if is_missing(&error) => continue,
                 Err(error) => return Err(Error::disk("open", &path, error)),
             };
-            let Content::Whole(segment) = entry::read_part(&*self.disk, &path, None)? else {
+            let Some((place, when, stored)) = self.about(&path)? else {
+                left = left.saturating_add(len);
                 continue;
             };
-            let now = summary.get_or_insert_with(|| PartialSummary {
-                place: segment.place().clone(),
+            let now = summary.get_or_insert(PartialSummary {
+                place,
                 segments: 0,
                 file_len: 0,
-                when: segment.when(),
-                stored: segment.stored(),
+                when,
+                stored,
             });
             now.segments += 1;
             now.file_len = now.file_len.saturating_add(len);
-            now.when = now.when.max(segment.when());
-            now.stored = now.stored.max(segment.stored());
+            now.when = now.when.max(when);
+            now.stored = now.stored.max(stored);
+        }
+        if let Some(summary) = &mut summary {
+            summary.file_len = summary.file_len.saturating_add(left);
         }
         Ok(summary)
+    }
+}
+
+impl PartialList {
+    /// Where a file belongs, when it came and when it was finished.
+    fn about(&self, path: &Path) -> Result<Option<(Place, Timestamp, Timestamp)>> {
+        if salvage::is_checkpoint(path) {
+            let read = salvage::Read::from(&*self.disk, path)?;
+            return Ok(read.map(|read| (read.place, read.new.when, read.new.when)));
+        }
+        Ok(match entry::read_part(&*self.disk, path, None)? {
+            Content::Whole(segment) => {
+                Some((segment.place().clone(), segment.when(), segment.stored()))
+            }
+            Content::Missing | Content::Bad(_) => None,
+        })
     }
 }
 

@@ -13,6 +13,7 @@
 
 mod list;
 pub(crate) mod part;
+mod reduce;
 mod segment;
 pub(crate) mod tree;
 
@@ -21,17 +22,18 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::Spool;
 use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::layout::{narrow, wide};
 use crate::place::Place;
 use crate::verified::{Verified, span};
 use crate::writer::{NewEntry, Stored};
+use crate::{Handle, Spool, salvage};
 use part::OfWhole;
 
 pub use list::{PartialList, PartialSummary};
 pub use part::MAX_VALIDATOR;
+pub(crate) use reduce::reduce;
 pub use segment::{NewSegment, SegmentWriter};
 pub use tree::MAX_SEGMENTS;
 pub(crate) use tree::admit;
@@ -49,7 +51,7 @@ pub struct Partial {
 impl Partial {
     /// Of segments that agree. `None` when there are none.
     fn new(place: &Place, mut segments: Vec<Entry>) -> Option<Partial> {
-        segments.sort_by_key(Entry::stored);
+        segments.sort_by_key(|segment| (segment.when(), segment.stored()));
         let parts = || segments.iter().filter_map(Entry::part);
         let validator = parts().next_back()?.whole.validator.clone();
         let complete_length = parts().rev().find_map(|part| part.whole.complete_length);
@@ -163,6 +165,15 @@ impl Partial {
     fn newest(&self) -> Option<&Entry> {
         self.segments.last()
     }
+}
+
+/// What is kept in part of a place. What a crash left of it is made segments first.
+pub(crate) fn read(handle: &Arc<Handle>, place: &Place) -> Result<Option<Partial>> {
+    let left = tree::left(&handle.store, place)?;
+    if !left.is_empty() {
+        salvage::settle(handle, place, &left)?;
+    }
+    tree::read(&handle.store, place)
 }
 
 /// How much of a body is copied at once, in bytes.

@@ -41,6 +41,13 @@ pub struct SegmentWriter {
 }
 
 impl SegmentWriter {
+    /// For what is on the disk already: a crash loses nothing that would need checkpoints.
+    pub(crate) fn begin_copy(handle: &Arc<Handle>, place: &Place, new: NewSegment) -> Result<Self> {
+        let mut begun = SegmentWriter::begin(Arc::clone(handle), place, new)?;
+        begun.writer.stop_checkpoints();
+        Ok(begun)
+    }
+
     pub(crate) fn begin(handle: Arc<Handle>, place: &Place, new: NewSegment) -> Result<Self> {
         let NewSegment { when, head, request, connection, validator, complete_length, start } = new;
         let whole = OfWhole::new(&validator, complete_length)?;
@@ -103,12 +110,25 @@ impl SegmentWriter {
     /// Gives the segment up.
     pub fn discard(self) {}
 
-    fn end(mut self, cut: bool) -> Result<()> {
+    /// Completes it in place of others, which were finished at these times.
+    pub(super) fn finish_instead(self, instead: &[Timestamp]) -> Result<()> {
+        self.admit(false, instead)
+    }
+
+    fn end(self, cut: bool) -> Result<()> {
         if self.writer.written() == 0 {
             return Ok(());
         }
+        let (handle, place) = (Arc::clone(self.writer.handle()), self.writer.place().clone());
+        self.admit(cut, &[])?;
+        // It is kept. That there are too many is no failure of this one.
+        let _ = super::reduce(&handle, &place);
+        Ok(())
+    }
+
+    fn admit(mut self, cut: bool, instead: &[Timestamp]) -> Result<()> {
         let (finished, _) = self.writer.complete(None, Ended::Part { cut })?;
-        tree::admit(self.writer.store(), &finished, &[])?;
+        tree::admit(self.writer.store(), &finished, instead)?;
         self.writer.set_admitted();
         Ok(())
     }

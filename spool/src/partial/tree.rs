@@ -2,7 +2,7 @@
 //!
 //! `Store::parts` is held while names below `partial/` change, never over a sync and never over a copy.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -10,15 +10,15 @@ use wwwoffle_url::Key;
 
 use super::Partial;
 use super::part::OfWhole;
-use crate::Durability;
 use crate::entry::{self, Content, Damage, Entry};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::Disk;
 use crate::open::is_whole;
 use crate::place::{EXTENSION, Place};
-use crate::store::{Finished, PARTIAL, Store, lock, parent};
+use crate::store::{Finished, PARTIAL, Store, TMP, lock, parent};
 use crate::verified::span;
 use crate::warc::Reason;
+use crate::{Durability, salvage};
 
 /// The most segments kept of one key. When there are more, two neighbours are made one, or the oldest
 /// goes.
@@ -69,14 +69,26 @@ pub(crate) fn read(store: &Store, place: &Place) -> Result<Option<Partial>> {
     Ok(Partial::new(place, found.segments))
 }
 
-/// The same without changing anything.
+/// The names of what a crash left of a place.
+pub(super) fn left(store: &Store, place: &Place) -> Result<Vec<OsString>> {
+    let mut names = names(&*store.disk, &directory(&store.root, &place.key()))?;
+    names.retain(|name| salvage::is_left(name));
+    Ok(names)
+}
+
+/// The same as [`read`] without changing anything.
 pub(crate) fn read_only(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Option<Partial>> {
     Ok(Partial::new(place, look(disk, root, place)?.segments))
 }
 
 /// Makes a finished file under `tmp/` a segment of its place. What it makes useless goes. With `instead`
 /// it takes the place of segments finished at these times, and is nothing if they are not there any more.
-pub(crate) fn admit(store: &Store, finished: &Finished, instead: &[Timestamp]) -> Result<()> {
+/// Gives where it is now; `None` when it was of no use, and is gone.
+pub(crate) fn admit(
+    store: &Store,
+    finished: &Finished,
+    instead: &[Timestamp],
+) -> Result<Option<PathBuf>> {
     let is_durable = store.durability != Durability::None;
     if is_durable {
         let synced = finished.file.sync();
@@ -96,7 +108,7 @@ pub(crate) fn admit(store: &Store, finished: &Finished, instead: &[Timestamp]) -
         };
         if !is_useful {
             store.remove_file(&finished.path)?;
-            return Ok(());
+            return Ok(None);
         }
         store.rename_into_place(&finished.path, &to)?;
         for old in found.segments.iter().chain(&found.superseded) {
@@ -106,28 +118,56 @@ pub(crate) fn admit(store: &Store, finished: &Finished, instead: &[Timestamp]) -
             }
         }
     }
-    if is_durable { store.sync_names(&[parent(&to)]) } else { Ok(()) }
+    if is_durable {
+        store.sync_names(&[parent(&to)])?;
+    }
+    Ok(Some(to))
 }
 
-/// Removes the segments of a place, or those that were finished before a time. False: there were none.
+/// Removes the segments of a place, or those that were finished before a time, and the directory if
+/// nothing is left in it. False: there were none.
 pub(crate) fn remove(store: &Store, place: &Place, before: Option<Timestamp>) -> Result<bool> {
     let directory = directory(&store.root, &place.key());
     let mut removed = false;
-    let _parts = lock(&store.parts);
-    for name in names(&*store.disk, &directory)? {
-        let path = directory.join(&name);
-        if start_of(&name).is_none() {
-            continue;
+    {
+        let _parts = lock(&store.parts);
+        for name in names(&*store.disk, &directory)? {
+            let path = directory.join(&name);
+            let is_ours = start_of(&name).is_some() || salvage::is_left(&name);
+            if is_ours && !is_newer(store, &path, place, before)? {
+                removed |= store.remove_file(&path)?;
+            }
         }
-        if let Some(before) = before
-            && let Content::Whole(segment) = read_file(&*store.disk, &path, place)?
-            && segment.stored() >= before
-        {
-            continue;
+        if removed {
+            // Not if something else is in it.
+            let _ = store.disk.remove_dir(&directory);
         }
-        removed |= store.remove_file(&path)?;
+    }
+    if removed && before.is_none() && store.durability == Durability::Each {
+        // The name it had while it was written could come back too.
+        store.sync_dir(&store.root.join(TMP))?;
+        store.sync_names(&[&directory, parent(&directory)])?;
     }
     Ok(removed)
+}
+
+/// Whether what is at a path is a segment that was finished at a time or later.
+fn is_newer(store: &Store, path: &Path, place: &Place, time: Option<Timestamp>) -> Result<bool> {
+    let Some(time) = time else { return Ok(false) };
+    let found = read_file(&*store.disk, path, place)?;
+    Ok(matches!(found, Content::Whole(segment) if segment.stored() >= time))
+}
+
+/// Removes one segment, if it is still there.
+pub(super) fn remove_one(store: &Store, segment: &Entry) -> Result<()> {
+    let _parts = lock(&store.parts);
+    let path = path_of(&store.root, segment);
+    if let Content::Whole(now) = read_file(&*store.disk, &path, segment.place())?
+        && now.stored() == segment.stored()
+    {
+        store.remove_file(&path)?;
+    }
+    Ok(())
 }
 
 /// Reads all segments of a place to their ends, and sets aside those that are not what was stored.
@@ -171,6 +211,9 @@ fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Found> {
     for name in names(disk, &directory)? {
         let path = directory.join(&name);
         let Some(start) = start_of(&name) else {
+            if salvage::is_left(&name) {
+                continue;
+            }
             found.bad.push((path, "it has not the name of a segment"));
             continue;
         };
@@ -218,7 +261,7 @@ fn read_file(disk: &dyn Disk, path: &Path, place: &Place) -> Result<Content> {
 }
 
 /// The names in a directory, as many as are looked at.
-pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<std::ffi::OsString>> {
+pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> {
     let fail = |error| Error::disk("read", directory, error);
     match disk.read_dir(directory) {
         Ok(names) => names.take(MAX_NAMES).map(|name| name.map_err(fail)).collect(),
@@ -228,7 +271,7 @@ pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<std::ffi::O
 }
 
 /// Where the segments of a key lie.
-pub(super) fn directory(root: &Path, key: &Key) -> PathBuf {
+pub(crate) fn directory(root: &Path, key: &Key) -> PathBuf {
     let key = key.to_string();
     root.join(PARTIAL).join(key.get(..2).unwrap_or_default()).join(key)
 }

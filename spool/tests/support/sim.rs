@@ -242,6 +242,17 @@ impl Disk for SimDisk {
         names.remove(name).map(|_| ()).ok_or_else(|| ErrorKind::NotFound.into())
     }
 
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let mut machine = self.call()?;
+        let node = machine.find(path)?;
+        if !machine.directory(node)?.is_empty() {
+            return Err(ErrorKind::DirectoryNotEmpty.into());
+        }
+        let (names, name) = machine.parent(path)?;
+        names.remove(name);
+        Ok(())
+    }
+
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         let mut machine = self.call()?;
         let node = machine.find(path)?;
