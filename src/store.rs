@@ -18,6 +18,7 @@ use wwwoffle_url::Key;
 use crate::mode::Mode;
 use crate::proxy::download::ReadAt;
 use crate::proxy::head;
+use crate::proxy::ranges::part::Part;
 
 /// The spool, for async code. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct Kept {
     pub status: StatusCode,
     /// Its fields, as the origin sent them less those of one hop.
     pub fields: HeaderMap,
+    /// Where it is not whole: the parts that have what is asked for. Then the entry is the newest of them.
+    pub part: Option<Part>,
 }
 
 impl Store {
@@ -69,7 +72,7 @@ impl Store {
             warn!(url = entry.url(), "a kept page has a head that cannot be read");
             return Ok(None);
         };
-        Ok(Some(Kept { entry, status, fields }))
+        Ok(Some(Kept { entry, status, fields, part: None }))
     }
 
     /// Puts a kept entry aside whose body turned out to be damaged while it was read.

@@ -442,6 +442,7 @@ fn parts_of_a_file_that_has_changed_are_never_mixed() {
     ranged(&origin, "/film", old, "ETag: \"a\"\r\n");
     let (url, mut client) = (origin.url("/film"), daemon.client());
     range(&mut client, &url, "bytes=0-999");
+    soon_part(&daemon, &url, "bytes=0-999");
     ranged(&origin, "/film", new.clone(), "ETag: \"b\"\r\n");
     let second = range(&mut client, &url, "bytes=1000-1999");
     assert_eq!((second.status, &second.body[..]), (206, &new[1000..]));
@@ -461,6 +462,7 @@ fn parts_without_a_strong_validator_stand_for_themselves() {
         ranged(&origin, "/film", body.clone(), fields);
         let (url, mut client) = (origin.url("/film"), daemon.client());
         range(&mut client, &url, "bytes=0-999");
+        soon_part(&daemon, &url, "bytes=0-999");
         range(&mut client, &url, "bytes=1000-1999");
         daemon.ok(&["offline"]);
         origin.stop();

@@ -46,7 +46,7 @@ pub(super) fn answer(
     if has_no_body(kept.status) {
         return respond(kept.status, fields, body::empty());
     }
-    if let Some(part) = ranges::serve::of_whole(daemon, ask, kept, &fields) {
+    if let Some(part) = ranges::serve::ranges(daemon, ask, kept, &fields) {
         return part;
     }
     if kept.status == StatusCode::OK {

@@ -73,19 +73,14 @@ pub(super) async fn part(daemon: &Daemon, ask: &Ask) -> Response<Body> {
 
 /// Serves what is kept and queues the request, so that it is fetched anew.
 pub(super) async fn refresh(daemon: &Daemon, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
-    let why = queue_refresh(daemon, ask).await;
-    kept::serve(daemon, ask, kept, CacheStatus::Hit(why))
-}
-
-/// Queues the request, so that what is kept is fetched anew, and tells as what that is served.
-pub(super) async fn queue_refresh(daemon: &Daemon, ask: &Ask) -> Why {
-    match daemon.store.enqueue(outgoing(daemon, ask, RequestKind::Refresh)).await {
+    let why = match daemon.store.enqueue(outgoing(daemon, ask, RequestKind::Refresh)).await {
         Ok(_) => Why::RefreshQueued,
         Err(error) => {
             tracing::error!(error = error_chain(&error), "the refresh cannot be queued");
             Why::Offline
         }
-    }
+    };
+    kept::serve(daemon, ask, kept, CacheStatus::Hit(why))
 }
 
 /// Asks the person whether a form shall be sent later, or a page asked for.

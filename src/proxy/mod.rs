@@ -29,7 +29,7 @@ pub mod keep;
 mod kept;
 mod missing;
 mod pass;
-mod ranges;
+pub mod ranges;
 pub mod reply;
 pub mod rules;
 pub mod site;
@@ -61,7 +61,6 @@ use self::ask::Ask;
 use self::body::Body;
 use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
 use self::fields::{has_passed, list, strip_one_hop};
-use self::ranges::part::Part;
 use self::rules::{Ruling, Standing};
 use self::site::Door;
 use self::status::{CacheStatus, Why};
@@ -223,15 +222,11 @@ async fn resource_of(
         Ok(kept) => kept.map(Arc::new),
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
     };
-    let part = Part::find(daemon, &ask, kept.as_deref()).await;
     let decision = decide(mode, how_kept(&ask.fields, kept.as_deref()), ask.asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
     let amendment = Amendment::of(&ask);
-    let response = match part {
-        Some(part) => ranges::answer(daemon, client, ask, part).await,
-        None => act(daemon, client, ask, kept, decision, rest).await,
-    };
+    let response = act(daemon, client, ask, kept, decision, rest).await;
     match amendment {
         Some(amendment) => amendment.apply(daemon, response),
         None => response,
@@ -287,7 +282,12 @@ async fn act(
 ) -> Response<Body> {
     match (decision, kept) {
         (Decision::Serve, Some(kept)) => {
-            kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why(ask.mode)))
+            let why = match ask.mode {
+                Mode::Offline => Why::Offline,
+                Mode::Autodial => Why::Autodial,
+                Mode::Online => Why::OnlyIfCached,
+            };
+            kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
         }
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
         (Decision::Revalidate, kept) => through::fetch(daemon, client, ask, kept, true).await,
@@ -304,21 +304,13 @@ async fn act(
     }
 }
 
-/// Why what is kept is served unasked.
-fn why(mode: Mode) -> Why {
-    match mode {
-        Mode::Offline => Why::Offline,
-        Mode::Autodial => Why::Autodial,
-        Mode::Online => Why::OnlyIfCached,
-    }
-}
-
 /// Looks up what is kept, for the methods that may use it.
 async fn lookup(daemon: &Daemon, ask: &Ask) -> Result<Option<Kept>, wwwoffle_spool::Error> {
     if ask.asked.method == decide::MethodKind::Other || ask.asked.standing != Standing::Usual {
         return Ok(None);
     }
-    daemon.store.kept(&ask.place).await
+    let kept = daemon.store.kept(&ask.place).await?;
+    Ok(ranges::part::or_parts(daemon, ask, kept).await)
 }
 
 /// Whether the client takes the coding of what is kept (RFC 9110 §12.5.3).

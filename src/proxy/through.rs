@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::header::{CONTENT_LENGTH, DATE, SET_COOKIE};
-use hyper::{HeaderMap, Response, StatusCode, Version};
+use hyper::{HeaderMap, Response, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
 
@@ -14,7 +14,6 @@ use super::conditional::{self, Conditions};
 use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run};
 use super::fields::{CACHE_STATUS, add_via};
 use super::keep::NotKept;
-use super::ranges::part::Part;
 use super::status::{CacheStatus, NotStored};
 use super::{Client, MAX_INTERIMS};
 use super::{kept, pass, ranges, reply};
@@ -29,35 +28,15 @@ use crate::upstream::{Failure, Interim};
 pub(super) async fn fetch(
     daemon: &Arc<Daemon>,
     client: &Client,
-    ask: Ask,
-    kept: Option<Arc<Kept>>,
-    may_hold: bool,
-) -> Response<Body> {
-    fetch_with(daemon, client, ask, (kept, None), may_hold).await
-}
-
-/// The same for ranges that are kept in part: the origin is asked whether they still hold.
-pub(super) async fn fetch_part(
-    daemon: &Arc<Daemon>,
-    client: &Client,
-    ask: Ask,
-    part: Arc<Part>,
-) -> Response<Body> {
-    fetch_with(daemon, client, ask, (None, Some(part)), true).await
-}
-
-async fn fetch_with(
-    daemon: &Arc<Daemon>,
-    client: &Client,
     mut ask: Ask,
-    (kept, part): (Option<Arc<Kept>>, Option<Arc<Part>>),
+    kept: Option<Arc<Kept>>,
     may_hold: bool,
 ) -> Response<Body> {
     // The origin judges our copy, we judge the client's.
     let conditions = Conditions::of(&ask.fields);
     conditional::strip(&mut ask.fields);
-    let (ask, kept, part, conditions) = (&ask, kept.as_ref(), part.as_ref(), &conditions);
-    let turn = Turn { daemon, client, ask, kept, part, may_hold, conditions };
+    let (ask, kept, conditions) = (&ask, kept.as_ref(), &conditions);
+    let turn = Turn { daemon, client, ask, kept, may_hold, conditions };
     let downloads = &daemon.downloads;
     let alone = || downloads.alone(&ask.place, &ask.fields, ask.now);
     if ask.post.is_some() {
@@ -80,8 +59,6 @@ struct Turn<'a> {
     client: &'a Client,
     ask: &'a Ask,
     kept: Option<&'a Arc<Kept>>,
-    /// What of it is kept, if that is not all of it, and is what the client asks for.
-    part: Option<&'a Arc<Part>>,
     may_hold: bool,
     conditions: &'a Conditions,
 }
@@ -97,16 +74,14 @@ impl Turn<'_> {
         self.daemon.tasks.spawn(task);
         match self.headed(&download, Some(interims)).await {
             Headed::Keeping(head) => self.keeping(&head, reader, false),
-            Headed::Unchanged(fields) => match (self.part, self.kept) {
-                (Some(part), _) => part.validated(self.daemon, self.conditions, &fields),
-                (None, Some(kept)) => self.unchanged(kept, &fields),
+            Headed::Unchanged(fields) => match self.kept {
+                Some(kept) => self.unchanged(kept, &fields),
                 // Only what we have is asked about.
-                (None, None) => {
-                    self.failed(&Failure::Unsendable("a condition of nobody's was met"))
-                }
+                None => self.failed(&Failure::Unsendable("a condition of nobody's was met")),
             },
-            Headed::Passing(reason) => self.passing(&download, NotStored::Answer(reason)).await,
-            Headed::Unkeepable(_) => self.passing(&download, NotStored::Spool).await,
+            Headed::Passing(NotKept::Partial) => self.part(&download).await,
+            Headed::Passing(reason) => self.passing(&download, NotStored::Answer(reason)),
+            Headed::Unkeepable(_) => self.passing(&download, NotStored::Spool),
             Headed::Failed(failure) => self.failed(&failure),
         }
     }
@@ -140,15 +115,12 @@ impl Turn<'_> {
         {
             conditional::add_ours(head.headers_mut(), &kept.fields, self.ask.is_personal());
         }
-        if let Some(part) = self.part {
-            conditional::add_ours(head.headers_mut(), &part.fields, self.ask.is_personal());
-        }
         Job {
             place: self.ask.place.clone(),
             origin: self.ask.resource.origin.clone(),
             head,
             body: self.ask.post.clone(),
-            kept: self.kept.map(|kept| kept.status).or(self.part.map(|_| StatusCode::OK)),
+            kept: self.kept.map(|kept| kept.status),
             unattended: self.ask.config.options.finish_downloads,
             interim,
         }
@@ -187,7 +159,7 @@ impl Turn<'_> {
             // The download goes on without this client: the page is kept.
             conditional::not_modified(&mut fields);
             response = Response::new(body::empty());
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            *response.status_mut() = hyper::StatusCode::NOT_MODIFIED;
         } else {
             response = Response::new(body::download(reader));
             *response.status_mut() = head.status;
@@ -218,11 +190,18 @@ impl Turn<'_> {
         response
     }
 
-    async fn passing(self, download: &Download, why: NotStored) -> Response<Body> {
+    /// A part came: it is passed on as well, and may be kept as one.
+    async fn part(self, download: &Download) -> Response<Body> {
         match download.take() {
-            Some(answer) if why == NotStored::Answer(NotKept::Partial) => {
+            Some(answer) => {
                 ranges::keep::pass(self.daemon, self.ask, self.conditions, answer).await
             }
+            None => self.failed(&Failure::Abandoned),
+        }
+    }
+
+    fn passing(self, download: &Download, why: NotStored) -> Response<Body> {
+        match download.take() {
             Some(answer) => pass::respond(self.daemon, answer, why),
             None => self.failed(&Failure::Abandoned),
         }
@@ -232,10 +211,9 @@ impl Turn<'_> {
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin gave no answer");
-        let status = CacheStatus::Unreachable;
         match self.kept {
-            _ if let Some(part) = self.part => part.answer(self.daemon, self.conditions, status),
             Some(kept) if self.ask.post.is_none() => {
+                let status = CacheStatus::Unreachable;
                 let fields = kept.fields.clone();
                 kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status)
             }

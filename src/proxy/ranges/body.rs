@@ -10,12 +10,9 @@ use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use tokio::task::spawn_blocking;
-use tracing::warn;
 use wwwoffle_spool::{Error, Verified};
 
-use super::part::Part;
 use crate::caching::range::{Span, Stretch};
-use crate::error_chain::error_chain;
 use crate::proxy::body::Body;
 use crate::proxy::download::BodyError;
 use crate::store::{Kept, Store};
@@ -24,48 +21,14 @@ use crate::upstream::BoxError;
 /// How much one read brings, in bytes.
 const READ_SIZE: u64 = 128 * 1024;
 
-/// What the bytes are of.
-#[derive(Clone, Debug)]
-pub(super) enum Source {
-    /// An answer that is kept whole.
-    Whole(Arc<Kept>),
-    /// Parts of one.
-    Part(Arc<Part>),
-}
-
-impl Source {
-    fn verified(&self) -> Verified {
-        match self {
-            Source::Whole(kept) => kept.entry.verified(),
-            Source::Part(part) => part.partial.verified(),
-        }
-    }
-
-    /// What is damaged is not found again.
-    async fn set_aside(self, store: &Store) {
-        match self {
-            Source::Whole(kept) => store.set_aside(kept).await,
-            Source::Part(part) => {
-                let place = part.partial.place().clone();
-                match store.run(move |spool| spool.mend_partial(&place)).await {
-                    Ok(damaged) => {
-                        for damage in damaged {
-                            warn!(%damage, "a part of a page was set aside");
-                        }
-                    }
-                    Err(error) => {
-                        warn!(error = error_chain(&error), "damaged parts cannot be set aside");
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The body that is made of `stretches`.
-pub(super) fn body(store: &Store, source: Source, stretches: Vec<Stretch>) -> Body {
-    let verified = source.verified();
-    let reading = Reading { store: store.clone(), source, verified, left: stretches.into() };
+/// The body that is made of `stretches` of what is kept.
+pub(super) fn body(store: &Store, kept: &Arc<Kept>, stretches: Vec<Stretch>) -> Body {
+    let verified = match &kept.part {
+        Some(part) => part.partial.verified(),
+        None => kept.entry.verified(),
+    };
+    let (store, kept) = (store.clone(), Arc::clone(kept));
+    let reading = Reading { store, kept, verified, left: stretches.into() };
     let frames = stream::unfold(Some(reading), |reading| async move {
         reading?.next().await.map_or_else(
             |error| Some((Err(BoxError::from(error)), None)),
@@ -78,7 +41,7 @@ pub(super) fn body(store: &Store, source: Source, stretches: Vec<Stretch>) -> Bo
 /// A body being read.
 struct Reading {
     store: Store,
-    source: Source,
+    kept: Arc<Kept>,
     verified: Verified,
     /// What has not been sent.
     left: VecDeque<Stretch>,
@@ -111,7 +74,11 @@ impl Reading {
                 Ok(Some((bytes, self)))
             }
             Err(error) if error.is_damaged() => {
-                self.source.set_aside(&self.store).await;
+                // What is damaged is not found again.
+                match &self.kept.part {
+                    Some(part) => self.store.mend_partial(part.partial.place()).await,
+                    None => self.store.set_aside(self.kept).await,
+                }
                 Err(BodyError::Damaged)
             }
             Err(error) => Err(BodyError::Disk(Arc::new(std::io::Error::other(error)))),

@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderValue, SET_COOKIE, VARY};
 use hyper::{HeaderMap, Response, StatusCode};
 use tracing::{debug, warn};
-use wwwoffle_spool::{Error, NewSegment, Place, SegmentWriter, Spool, Tail};
+use wwwoffle_spool::{Error, NewSegment, Place, SegmentWriter, Spool};
 
 use super::part::{NO_VALIDATOR, fields, is_validated};
 use crate::caching::range::if_range::{self, single};
@@ -56,9 +56,7 @@ pub(in crate::proxy) async fn pass(
             return pass::respond(daemon, answer, NotStored::Spool);
         }
     };
-    let place = ask.place.clone();
-    let begun = daemon.store.run(move |spool| begin(spool, &place, new)).await;
-    let (writer, tail) = match begun {
+    let (writer, tail) = match daemon.store.begin_segment(&ask.place, new).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(error = error_chain(&error), "a part of a page cannot be kept");
@@ -87,12 +85,6 @@ pub(in crate::proxy) async fn pass(
     *response.headers_mut() = fields;
     response.extensions_mut().insert(Foreign);
     response
-}
-
-fn begin(spool: &Spool, place: &Place, new: NewSegment) -> Result<(SegmentWriter, Tail), Error> {
-    let mut writer = spool.begin_segment(place, new)?;
-    let tail = writer.tail()?;
-    Ok((writer, tail))
 }
 
 /// Which part an answer brings, or why it is not kept.
@@ -163,17 +155,17 @@ impl Receiving {
                 }
             };
             let Gathered { stretch, end } = gathered;
-            let written = stretch.clone();
-            let writer = self.writer;
-            match daemon.store.run(move |_| Ok(write(writer, &written))).await {
-                Ok(Ok(writer)) => self.writer = writer,
-                Ok(Err(error)) | Err(error) => {
-                    warn!(error = error_chain(&error), "a part cannot be kept any further");
-                    return pass_rest(&feed, Gathered { stretch, end }, body).await;
-                }
-            }
             if !stretch.is_empty() {
-                feed.written(stretch);
+                match daemon.store.write(self.writer, stretch).await {
+                    Ok((writer, stretch)) => {
+                        self.writer = writer;
+                        feed.written(stretch);
+                    }
+                    Err((error, stretch)) => {
+                        warn!(error = error_chain(&error), "a part cannot be kept any further");
+                        return pass_rest(&feed, Gathered { stretch, end }, body).await;
+                    }
+                }
             }
             if let Some(end) = end {
                 return self.end(&daemon, place, end).await;
@@ -223,13 +215,6 @@ fn is_cut(failure: &Failure) -> bool {
             | Failure::Alert(_)
             | Failure::GivenUp(_)
     )
-}
-
-fn write(mut writer: SegmentWriter, stretch: &[Bytes]) -> Result<SegmentWriter, Error> {
-    for chunk in stretch {
-        writer.write(chunk)?;
-    }
-    Ok(writer)
 }
 
 /// Makes a whole entry of the parts, where that is what they are (RFC 9111 §3.4).

@@ -3,25 +3,19 @@
 use std::sync::Arc;
 
 use hyper::header::{
-    ACCEPT_ENCODING, AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, HeaderName, SET_COOKIE,
-    VARY,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, HeaderName, SET_COOKIE, VARY,
 };
-use hyper::{HeaderMap, Response, StatusCode, Version};
+use hyper::{HeaderMap, StatusCode};
 use tracing::warn;
 use wwwoffle_spool::Partial;
 
-use super::body::Source;
-use super::{asked, serve};
-use crate::caching::range::{Held, Satisfied, Span, if_range};
-use crate::clock;
+use super::asked;
+use crate::caching::range::{Held, Ranges, Satisfied, Span, if_range};
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::proxy::ask::Ask;
-use crate::proxy::body::{self as bodies, Body};
-use crate::proxy::conditional::{self, Conditions};
-use crate::proxy::fields::{CACHE_STATUS, add_via, list, set_age};
-use crate::proxy::status::CacheStatus;
-use crate::proxy::{head, reply};
+use crate::proxy::fields::list;
+use crate::proxy::head;
 use crate::store::Kept;
 
 /// What stands in place of a validator where there is none: with a number of its own, so that no two
@@ -29,91 +23,46 @@ use crate::store::Kept;
 pub(super) const NO_VALIDATOR: &str = "none:";
 
 /// Parts of a page that hold what one request asks for.
-#[derive(Debug)]
-pub(in crate::proxy) struct Part {
-    pub(super) partial: Partial,
-    /// The fields of the whole, as far as they are known.
-    pub(in crate::proxy) fields: HeaderMap,
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub(super) partial: Arc<Partial>,
     /// What of it is asked for.
-    satisfied: Satisfied,
+    pub(super) satisfied: Satisfied,
 }
 
-impl Part {
-    /// Looks for parts that hold what is asked for. `kept` is what is kept whole: it goes first, unless it
-    /// is older.
-    pub(in crate::proxy) async fn find(
-        daemon: &Daemon,
-        ask: &Ask,
-        kept: Option<&Kept>,
-    ) -> Option<Arc<Self>> {
-        let ranges = asked(ask)?;
-        let place = ask.place.clone();
-        let partial = match daemon.store.run(move |spool| spool.partial(&place)).await {
-            Ok(partial) => partial?,
-            Err(error) => {
-                warn!(error = error_chain(&error), "what is kept in part cannot be read");
-                return None;
-            }
-        };
-        if kept.is_some_and(|kept| kept.entry.when() >= partial.when()) {
-            return None;
+/// What is kept for a request, `kept` being what is kept whole: parts that hold what is asked for, where
+/// there is nothing else, or something older.
+///
+/// For the request they are a page that is kept, with the head of the whole.
+pub(in crate::proxy) async fn or_parts(
+    daemon: &Daemon,
+    ask: &Ask,
+    kept: Option<Kept>,
+) -> Option<Kept> {
+    let Some(ranges) = asked(ask) else { return kept };
+    match daemon.store.partial(&ask.place).await {
+        Ok(Some(partial))
+            if kept.as_ref().is_none_or(|kept| kept.entry.when() < partial.when()) =>
+        {
+            parts(ask, &ranges, partial).or(kept)
         }
-        let spans = partial.ranges().iter().filter_map(|range| Span::new(range.start, range.end));
-        let satisfied = ranges.within(&Held::new(spans), partial.complete_length())?;
-        let fields = fields(&partial)?;
-        let is_meant = serves(&partial, &fields, &ask.fields)
-            && if_range::holds(&ask.fields, &fields)
-            && !if_range::has_failed(&ask.fields, &fields);
-        is_meant.then(|| Arc::new(Self { partial, fields, satisfied }))
-    }
-
-    /// Answers with it.
-    pub(in crate::proxy) fn answer(
-        self: &Arc<Self>,
-        daemon: &Daemon,
-        conditions: &Conditions,
-        status: CacheStatus,
-    ) -> Response<Body> {
-        self.answer_with(daemon, self.fields.clone(), conditions, status)
-    }
-
-    /// The same, when the origin has just said that it still holds (RFC 9111 §4.3.4).
-    pub(in crate::proxy) fn validated(
-        self: &Arc<Self>,
-        daemon: &Daemon,
-        conditions: &Conditions,
-        newer: &HeaderMap,
-    ) -> Response<Body> {
-        let mut fields = self.fields.clone();
-        overwrite(&mut fields, newer);
-        let status = CacheStatus::Validated;
-        let mut response = self.answer_with(daemon, fields, conditions, status);
-        response.headers_mut().remove(AGE);
-        response
-    }
-
-    fn answer_with(
-        self: &Arc<Self>,
-        daemon: &Daemon,
-        mut fields: HeaderMap,
-        conditions: &Conditions,
-        status: CacheStatus,
-    ) -> Response<Body> {
-        set_age(&mut fields, self.partial.when().into(), clock::now());
-        add_via(&mut fields, Version::HTTP_11, &daemon.pseudonym);
-        fields.insert(CACHE_STATUS, status.value());
-        if conditions.are_met_by(StatusCode::OK, &fields) {
-            conditional::not_modified(&mut fields);
-            let mut response = Response::new(bodies::empty());
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-            *response.headers_mut() = fields;
-            return response;
+        Ok(_) => kept,
+        Err(error) => {
+            warn!(error = error_chain(&error), "what is kept in part cannot be read");
+            kept
         }
-        let (source, complete) = (Source::Part(Arc::clone(self)), self.partial.complete_length());
-        let part = serve::answer(daemon, source, &fields, &self.satisfied, complete);
-        // Only without a boundary for a multipart: then there is no way to say it.
-        part.unwrap_or_else(|| reply::plain(500, "the parts cannot be told apart"))
     }
+}
+
+fn parts(ask: &Ask, ranges: &Ranges, partial: Arc<Partial>) -> Option<Kept> {
+    let spans = partial.ranges().iter().filter_map(|range| Span::new(range.start, range.end));
+    let satisfied = ranges.within(&Held::new(spans), partial.complete_length())?;
+    let (entry, fields) = (partial.newest()?.clone(), fields(&partial)?);
+    let is_meant = serves(&partial, &fields, &ask.fields)
+        && if_range::holds(&ask.fields, &fields)
+        && !if_range::has_failed(&ask.fields, &fields);
+    let part = Some(Part { partial, satisfied });
+    is_meant.then_some(Kept { entry, status: StatusCode::OK, fields, part })
 }
 
 /// The fields of the whole: those of the newest part, and what older ones have besides (RFC 9110

@@ -8,23 +8,30 @@ use hyper::header::{
 use hyper::{HeaderMap, Response, StatusCode};
 use tracing::warn;
 
-use super::body::{Source, body};
+use super::body::body;
+use super::part::Part;
 use crate::caching::range::{ContentRange, Multipart, Satisfied, Span, Stretch, if_range};
 use crate::daemon::Daemon;
 use crate::proxy::amend::Foreign;
 use crate::proxy::ask::Ask;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::fields::CACHE_STATUS;
+use crate::proxy::reply;
 use crate::store::Kept;
 
-/// Answers a request for ranges from what is kept whole; `fields` are those the whole would be sent
-/// with. `None` where the whole is the answer, because no range is asked for that counts.
-pub(in crate::proxy) fn of_whole(
+/// Answers a request for ranges from what is kept, whole or in part; `fields` are those the whole would
+/// be sent with. `None` where the whole is the answer, because no range is asked for that counts.
+pub(in crate::proxy) fn ranges(
     daemon: &Daemon,
     ask: &Ask,
     kept: &Arc<Kept>,
     fields: &HeaderMap,
 ) -> Option<Response<Body>> {
+    if let Some(Part { partial, satisfied }) = &kept.part {
+        let answer = answer(daemon, kept, fields, satisfied, partial.complete_length());
+        // Several parts cannot be told apart without a boundary, and there is no whole.
+        return answer.or_else(|| Some(reply::plain(500, "the parts cannot be told apart")));
+    }
     let ranges = super::asked(ask).filter(|_| kept.status == StatusCode::OK)?;
     if if_range::has_failed(&ask.fields, fields) {
         return Some(bare(StatusCode::PRECONDITION_FAILED, fields, None));
@@ -33,14 +40,13 @@ pub(in crate::proxy) fn of_whole(
         return None;
     }
     let length = kept.entry.body_len();
-    let source = Source::Whole(Arc::clone(kept));
-    answer(daemon, source, fields, &ranges.satisfy(length), Some(length))
+    answer(daemon, kept, fields, &ranges.satisfy(length), Some(length))
 }
 
 /// The answer with these bytes of a representation of `complete` bytes; `None` where that is the whole.
-pub(super) fn answer(
+fn answer(
     daemon: &Daemon,
-    source: Source,
+    kept: &Arc<Kept>,
     fields: &HeaderMap,
     satisfied: &Satisfied,
     complete: Option<u64>,
@@ -74,7 +80,7 @@ pub(super) fn answer(
     if let Some(content_type) = multipart {
         fields.insert(CONTENT_TYPE, content_type);
     }
-    let mut response = Response::new(body(&daemon.store, source, stretches));
+    let mut response = Response::new(body(&daemon.store, kept, stretches));
     *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     *response.headers_mut() = fields;
     response.extensions_mut().insert(Foreign);
