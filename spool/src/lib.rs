@@ -42,6 +42,7 @@ mod salvage;
 mod seal;
 mod state;
 mod store;
+mod update;
 mod verified;
 mod warc;
 mod writer;
@@ -54,7 +55,7 @@ use std::time::Duration;
 pub use jiff::Timestamp;
 pub use wwwoffle_url::Key;
 
-pub use entry::{Body, BodyFile, Damage, Entry, Lookup, Verifier, Whole};
+pub use entry::{Body, BodyFile, Damage, Entries, Entry, Lookup, Verifier, Whole};
 pub use error::{Error, Result};
 pub use layout::{MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_TRAILERS, MAX_URL};
 pub use list::{Host, List, Summary};
@@ -67,9 +68,10 @@ pub use partial::{
     MAX_SEGMENTS, MAX_VALIDATOR, NewSegment, Partial, PartialList, PartialSummary, SegmentWriter,
 };
 pub use pending::BATCH_INTERVAL;
-pub use place::Place;
+pub use place::{MAX_OWNER, MAX_VARIANT, Place};
 pub use queue::{Added, MAX_QUEUE, Queue};
 pub use state::{MAX_STATE, State};
+pub use update::Update;
 pub use verified::Verified;
 pub use writer::{NewEntry, Stored, Tail, Writer};
 
@@ -168,6 +170,29 @@ impl Spool {
         self.0.store.entry(place)
     }
 
+    /// All that is kept under the key of a place, whatever its variant: one open when that is a single
+    /// entry that varies with nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails. Neither a missing entry nor a damaged one is an error.
+    pub fn entries(&self, place: &Place) -> Result<Entries> {
+        self.0.store.entries(place)
+    }
+
+    /// Writes down what became of an entry, and gives it back as it is then. `None` when it is no
+    /// longer the one at its place: another answer has come, or it was removed; then nothing is done.
+    ///
+    /// What a crash may take back is told by [`Durability`], as for a new entry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_invalid`] and [`Error::is_too_large`] for a head that cannot be stored, or one with
+    /// another status than the entry; or when the disk fails or is full. Then the entry is as it was.
+    pub fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
+        self.0.store.update(entry, update)
+    }
+
     /// Begins an entry. What is at its place stays until [`Writer::finish`].
     ///
     /// # Errors
@@ -205,6 +230,16 @@ impl Spool {
         partial::read(&self.0, place)
     }
 
+    /// The same for all that is kept under the key of a place, whatever the variant, in no order. Which
+    /// of them a request selects is for the caller to judge.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn partials_of(&self, place: &Place) -> Result<Vec<Partial>> {
+        partial::read_all(&self.0, place)
+    }
+
     /// Begins a segment: a part of an answer. When it is finished, segments go that are of another body,
     /// which is told by the validator and the complete length.
     ///
@@ -227,7 +262,7 @@ impl Spool {
         partial::complete(self, place, head)
     }
 
-    /// Removes what is kept in part. False when there was nothing.
+    /// Removes what is kept in part of a place. False when there was nothing.
     ///
     /// # Errors
     ///
@@ -255,7 +290,18 @@ impl Spool {
         PartialList::new(Arc::clone(&self.0.store.disk), &self.0.store.root)
     }
 
-    /// Removes an entry. False when there was none.
+    /// Removes the entry of a place alone: others of its key, with other variants, stay. False when
+    /// there was none.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn remove_variant(&self, place: &Place) -> Result<bool> {
+        self.0.store.remove_variant(place)
+    }
+
+    /// Removes all that is kept under the key of a place, whatever its variant. False when there was
+    /// nothing.
     ///
     /// # Errors
     ///

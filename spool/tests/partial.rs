@@ -26,6 +26,7 @@ const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Dura
 /// What a segment of a body begins with.
 fn segment(start: usize, complete_length: Option<usize>) -> NewSegment {
     NewSegment {
+        asked: Timestamp::from_second(1_699_999_999).unwrap(),
         when: Timestamp::from_second(1_700_000_000).unwrap(),
         head: head(206),
         request: support::REQUEST.to_vec(),

@@ -19,6 +19,7 @@ fn time() -> Timestamp {
 
 fn store(spool: &Spool, url: &str, body: &[u8]) {
     let new = NewEntry {
+        asked: time(),
         when: time(),
         head: b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n".to_vec(),
         request: b"GET / HTTP/1.1\r\n\r\n".to_vec(),

@@ -120,6 +120,7 @@ fn new_segment(
     };
     let secured = answer.extensions().get::<Arc<Secured>>();
     Ok(NewSegment {
+        asked: timestamp(ask.now),
         when: timestamp(clock::now()),
         head: head::of_answer(answer.status(), fields),
         request: head::of_request(&ask.wire(&daemon.pseudonym).into_parts().0),
