@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use hyper::HeaderMap;
 use hyper::header::{
-    DATE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED,
+    CONTENT_ENCODING, DATE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,
+    LAST_MODIFIED,
 };
 
 /// How much older than its answer a representation must be, for its date to be a strong validator (§8.8.2.2):
@@ -51,7 +52,19 @@ pub fn validator(answer: &HeaderMap) -> Option<&str> {
     if answer.contains_key(ETAG) { strong_tag(answer) } else { strong_date(answer) }
 }
 
-/// The tags of a list. A comma in one of them takes it apart, so that it is never equal to another.
+/// What the bytes of an answer are known by: its strong validator, and its content coding, for there are
+/// servers that have one tag for all codings of a page.
+#[must_use]
+pub fn mark(answer: &HeaderMap) -> Option<String> {
+    let mut mark = validator(answer)?.to_owned();
+    for coding in list(answer, &CONTENT_ENCODING) {
+        mark.push(' ');
+        mark.push_str(&coding.to_ascii_lowercase());
+    }
+    Some(mark)
+}
+
+/// The members of a list. A comma in a tag takes it apart, so that it is never equal to another.
 fn list<'fields>(
     fields: &'fields HeaderMap,
     name: &HeaderName,
@@ -182,6 +195,9 @@ mod tests {
             (vec![], None),
         ] {
             assert_eq!(validator(&fields(&answer)), want, "{answer:?}");
+            assert_eq!(mark(&fields(&answer)).as_deref(), want, "{answer:?}");
         }
+        let coded = fields(&[(ETAG, "\"a\""), (CONTENT_ENCODING, "GZIP, br")]);
+        assert_eq!(mark(&coded).as_deref(), Some("\"a\" gzip br"));
     }
 }

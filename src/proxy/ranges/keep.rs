@@ -46,27 +46,27 @@ pub(in crate::proxy) async fn pass(
         Ok(part) => part,
         Err(why) => {
             debug!(url = ask.resource.url.as_str(), why, "a part is not kept");
-            return pass::respond(daemon, answer, NotStored::Answer(NotKept::Partial));
+            return pass::respond(daemon, ask, answer, NotStored::Answer(NotKept::Partial));
         }
     };
     let new = match new_segment(daemon, ask, &answer, part) {
         Ok(new) => new,
         Err(error) => {
             warn!(%error, "a part cannot be told from others");
-            return pass::respond(daemon, answer, NotStored::Spool);
+            return pass::respond(daemon, ask, answer, NotStored::Spool);
         }
     };
     let (writer, tail) = match daemon.store.begin_segment(&ask.place, new).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(error = error_chain(&error), "a part of a page cannot be kept");
-            return pass::respond(daemon, answer, NotStored::Spool);
+            return pass::respond(daemon, ask, answer, NotStored::Spool);
         }
     };
     let feed = Feed::new();
     feed.set_disk(Arc::new(tail));
     let Some(reader) = feed.read() else {
-        return pass::respond(daemon, answer, NotStored::Spool);
+        return pass::respond(daemon, ask, answer, NotStored::Spool);
     };
     let mut fields = std::mem::take(answer.headers_mut());
     add_via(&mut fields, answer.version(), &daemon.pseudonym);
@@ -110,13 +110,12 @@ fn new_segment(
     part: Received,
 ) -> Result<NewSegment, getrandom::Error> {
     let fields = answer.headers();
-    let strong = if_range::validator(fields).filter(|_| !part.doubtful);
-    let validator = if let Some(strong) = strong {
-        strong.as_bytes().to_vec()
+    let validator = if let Some(mark) = if_range::mark(fields).filter(|_| !part.doubtful) {
+        mark
     } else {
         let mut random = [0; 16];
         getrandom::fill(&mut random)?;
-        format!("{NO_VALIDATOR}{}", hex::encode(random)).into_bytes()
+        format!("{NO_VALIDATOR}{}", hex::encode(random))
     };
     let secured = answer.extensions().get::<Arc<Secured>>();
     Ok(NewSegment {
@@ -125,7 +124,7 @@ fn new_segment(
         head: head::of_answer(answer.status(), fields),
         request: head::of_request(&ask.wire(&daemon.pseudonym).into_parts().0),
         connection: secured.map(|secured| connection::account(secured)),
-        validator,
+        validator: validator.into_bytes(),
         complete_length: part.complete,
         start: part.span.start(),
     })

@@ -25,6 +25,11 @@ fn asked(ask: &Ask) -> Option<Ranges> {
     if ask.method == Method::GET { ranges(&ask.fields) } else { None }
 }
 
+/// Whether ranges are asked for.
+pub(super) fn are_asked(ask: &Ask) -> bool {
+    asked(ask).is_some()
+}
+
 /// The ranges of a field that is there once and can be read.
 fn ranges(fields: &HeaderMap) -> Option<Ranges> {
     Ranges::parse(single(fields, &RANGE)?)

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use hyper::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, HeaderName, SET_COOKIE, VARY,
-};
+use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderName, SET_COOKIE, VARY};
 use hyper::{HeaderMap, StatusCode};
 use tracing::warn;
 use wwwoffle_spool::Partial;
@@ -58,7 +56,11 @@ fn parts(ask: &Ask, ranges: &Ranges, partial: Arc<Partial>) -> Option<Kept> {
     let spans = partial.ranges().iter().filter_map(|range| Span::new(range.start, range.end));
     let satisfied = ranges.within(&Held::new(spans), partial.complete_length())?;
     let (entry, fields) = (partial.newest()?.clone(), fields(&partial)?);
-    let is_meant = serves(&partial, &fields, &ask.fields)
+    // Of a decoded body there are no ranges.
+    let delivery = ask.codings.deliver(StatusCode::OK, &fields);
+    let is_meant = delivery.is_readable()
+        && !delivery.is_decoded()
+        && serves(&partial, &fields, &ask.fields)
         && if_range::holds(&ask.fields, &fields)
         && !if_range::has_failed(&ask.fields, &fields);
     let part = Some(Part { partial, satisfied });
@@ -92,14 +94,13 @@ fn overwrite(fields: &mut HeaderMap, newer: &HeaderMap) {
     }
 }
 
-/// Whether a request like this one has brought them, as far as `Vary` and the content coding tell.
+/// Whether a request like this one has brought them, as far as `Vary` tells.
 fn serves(partial: &Partial, fields: &HeaderMap, request: &HeaderMap) -> bool {
     let Ok(stored) = head::read_request(partial.request(), b"") else { return false };
     let is_same =
         |name: &HeaderName| stored.headers.get_all(name).iter().eq(request.get_all(name).iter());
-    (!fields.contains_key(CONTENT_ENCODING) || is_same(&ACCEPT_ENCODING))
-        && list(fields, &VARY).all(|name| {
-            HeaderName::from_bytes(name.as_bytes())
-                .is_ok_and(|name| !head::SECRET.contains(&name) && is_same(&name))
-        })
+    list(fields, &VARY).all(|name| {
+        HeaderName::from_bytes(name.as_bytes())
+            .is_ok_and(|name| !head::SECRET.contains(&name) && is_same(&name))
+    })
 }
