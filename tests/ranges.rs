@@ -510,6 +510,29 @@ fn a_hostile_content_range_is_passed_on_and_not_kept() {
     }
 }
 
+/// The end was asked for and came; only its place is counted wrong. It is good for what lies in it.
+#[test]
+fn an_end_that_is_counted_wrong_stands_for_itself() {
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    let answer = Answer::new(206, "text/plain", "01234").field("ETag", "\"a\"");
+    origin.say("/odd", answer.field("Content-Range", "bytes 4-9/10"));
+    let (url, mut client) = (origin.url("/odd"), daemon.client());
+    let passed = range(&mut client, &url, "bytes=-5");
+    assert_eq!(passed.field("Content-Range"), "bytes 4-9/10", "as it came");
+    soon_part(&daemon, &url, "bytes=-5");
+    daemon.ok(&["offline"]);
+    origin.stop();
+    for (asked, want) in
+        [("bytes=-5", "01234"), ("bytes=6-8", "234"), ("bytes=6-", "234"), ("bytes=-1", "4")]
+    {
+        let response = range(&mut client, &url, asked);
+        assert_eq!((response.status, response.text().as_str()), (206, want), "{asked}");
+    }
+    for asked in ["bytes=0-4", "bytes=0-", "bytes=-6"] {
+        assert_eq!(range(&mut client, &url, asked).status, 504, "{asked}");
+    }
+}
+
 #[test]
 fn a_part_that_nobody_asked_for_or_that_is_larger_is_what_it_says() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());

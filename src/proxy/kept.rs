@@ -14,6 +14,7 @@ use super::status::CacheStatus;
 use super::{head, ranges, recode};
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::mode::Mode;
 use crate::store::Kept;
 
 /// Answers from the spool; the client's own conditions may make it a `304`.
@@ -53,7 +54,8 @@ pub(super) fn answer(
         if let Some(part) = ranges::serve::ranges(daemon, ask, kept, &fields) {
             return part;
         }
-        if kept.status == StatusCode::OK {
+        // Online the origin says itself what it has, by HEAD too.
+        if kept.status == StatusCode::OK && ask.mode != Mode::Online {
             ranges::serve::accept(&mut fields);
         }
     }
