@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use hyper::header::VARY;
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
-    Added, Entry, Error, Lookup, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter,
-    Spool, Stored, Tail, Update, Writer,
+    Added, Entry, Error, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter, Spool,
+    Tail, Update, Writer,
 };
 use wwwoffle_url::Key;
 
+use crate::caching::vary::Stored;
 use crate::mode::Mode;
 use crate::proxy::download::ReadAt;
 use crate::proxy::head;
@@ -35,18 +37,35 @@ pub struct Kept {
     pub status: StatusCode,
     /// Its fields, as the origin sent them less those of one hop.
     pub fields: HeaderMap,
+    /// The fields of the request it answered, less the secret ones: empty where it does not vary.
+    pub request: HeaderMap,
     /// Where it is not whole: the parts that have what is asked for. Then the entry is the newest of them.
     pub part: Option<Part>,
 }
 
 impl Kept {
-    /// Reads the head of an entry.
+    /// Reads the head of an entry. One that cannot be read is told in the log, and counts as missing.
     fn read(entry: Entry) -> Option<Self> {
         let Ok((status, fields)) = head::read_answer(entry.head()) else {
             warn!(url = entry.url(), "a kept page has a head that cannot be read");
             return None;
         };
-        Some(Self { entry, status, fields, part: None })
+        let varies = fields.contains_key(VARY);
+        // One without a recorded request was asked for with nothing that is known.
+        let request = varies.then(|| head::read_request(entry.request(), b"").ok()).flatten();
+        let request = request.map(|request| request.headers).unwrap_or_default();
+        Some(Self { entry, status, fields, request, part: None })
+    }
+
+    /// It as a choice among several sees it.
+    #[must_use]
+    pub fn stored(&self) -> Stored<'_> {
+        Stored {
+            fields: &self.fields,
+            variant: self.entry.place().variant_text(),
+            request: &self.request,
+            received: self.entry.responded().into(),
+        }
     }
 }
 
@@ -63,23 +82,13 @@ impl Store {
         &self.spool
     }
 
-    /// What is kept at `place`, if it is whole. What is damaged is set aside, told in the log, and
-    /// counts as missing.
+    /// The newest of what is kept under the key of `place`: see [`entries`](Self::entries).
     ///
     /// # Errors
     ///
     /// When the disk fails.
     pub async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        let entry = match blocking(move || spool.entry(&place)).await? {
-            Lookup::Found(entry) => entry,
-            Lookup::Missing => return Ok(None),
-            Lookup::SetAside(damage) => {
-                warn!(%damage, "a kept page was set aside and will be fetched again");
-                return Ok(None);
-            }
-        };
-        Ok(Kept::read(entry))
+        Ok(self.entries(place).await?.into_iter().next())
     }
 
     /// All that is kept under the key of `place`, whatever it varies with, the one stored last first.
@@ -240,15 +249,26 @@ impl Store {
         Ok(blocking(move || spool.partial(&place)).await?.map(Arc::new))
     }
 
-    /// Makes an entry of what is kept in part at `place`, with the `head` of a whole answer; `None` when
+    /// All that is kept in part under the key of `place`, whatever the variant.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn partials_of(&self, place: &Place) -> Result<Vec<Arc<Partial>>, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        let found = blocking(move || spool.partials_of(&place)).await?;
+        Ok(found.into_iter().map(Arc::new).collect())
+    }
+
+    /// Makes an entry of what is kept in part at `place`, with the `head` of a whole answer; `false` when
     /// not all of it is there.
     ///
     /// # Errors
     ///
     /// When the disk fails or is full.
-    pub async fn complete(&self, place: &Place, head: Vec<u8>) -> Result<Option<Stored>, Error> {
+    pub async fn complete(&self, place: &Place, head: Vec<u8>) -> Result<bool, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
-        blocking(move || spool.complete(&place, head)).await
+        Ok(blocking(move || spool.complete(&place, head)).await?.is_some())
     }
 
     /// Removes what is kept in part at `place`; `false` when there was nothing.

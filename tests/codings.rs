@@ -7,11 +7,14 @@ use std::sync::Arc;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, ZlibEncoder};
 
+use crate::browser::browser;
 use crate::harness::client::request;
 use crate::harness::origin::After;
 use crate::harness::site::{self, noise};
 use crate::harness::tools::{plain, program};
-use crate::harness::{Answer, Client, Daemon, Gate, Origin, cannot_run, eventually, heavy};
+use crate::harness::{
+    Answer, Chromium, Client, Daemon, Gate, Origin, cannot_run, eventually, heavy,
+};
 
 const NONE: &str = "";
 const ALL: &str = "Accept-Encoding: gzip, deflate, br, zstd\r\n";
@@ -370,4 +373,33 @@ fn curl_reads_it_with_and_without_codings() {
         }
         daemon.ok(&["offline"]);
     }
+}
+
+#[test]
+fn chromium_shows_a_page_offline_whose_parts_are_all_coded() {
+    let Some(program) = browser() else { return };
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    let html =
+        b"<!doctype html><link rel=stylesheet href=/style><p>One kept copy.<script src=/script>\
+                 </script><iframe src=/frame></iframe>";
+    let style = Answer::new(200, "text/css", zstd(b"p { width: 321px }"));
+    let script = bare_deflate(b"document.title = 'it ran'");
+    let script = Answer::new(200, "text/javascript", script);
+    origin.say("/", answer("br", br(html)));
+    origin.say("/style", style.field("Content-Encoding", "zstd"));
+    origin.say("/script", script.field("Content-Encoding", "deflate").chunked());
+    origin.say("/frame", answer("gzip, br", br(&site::gzip(b"<b>inside</b>"))));
+    for path in ["/", "/style", "/script", "/frame"] {
+        assert_eq!(daemon.get(&origin.url(path)).whole().status, 200);
+    }
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    origin.stop();
+    let mut chromium = Chromium::start(&program, &daemon);
+    chromium.open(&origin.url("/"));
+    assert!(chromium.until("document.title == 'it ran'", "the script ran").contains("One kept"));
+    let width = chromium.value("getComputedStyle(document.querySelector('p')).width");
+    assert_eq!(width, "321px");
+    let inside = chromium.value("document.querySelector('iframe').contentDocument.body.innerText");
+    assert_eq!(inside, "inside");
 }

@@ -58,5 +58,6 @@ mod ranges;
 mod rules;
 mod tls_sessions;
 mod tools;
+mod variants;
 mod websocket;
 mod wire;

@@ -605,3 +605,33 @@ fn winding_a_film_keeps_what_was_seen_and_stops_the_rest() {
     assert_eq!(range(&mut daemon.client(), &url, "bytes=0-").status, 504);
     assert_eq!(daemon.client().get(&url).status, 504);
 }
+
+/// Who waits for the whole is not answered by a part that still holds.
+#[test]
+fn a_part_that_holds_takes_no_page_off_the_queue() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let body = site::noise(15, 2000);
+    ranged(&origin, "/film", body.clone(), "ETag: \"a\"\r\nVary: Accept-Language\r\n");
+    let (url, mut client) = (origin.url("/film"), daemon.client());
+    range(&mut client, &url, "bytes=0-999");
+    soon_part(&daemon, &url, "bytes=0-999");
+    let other = "Range: bytes=0-999\r\nAccept-Language: de\r\nCache-Control: only-if-cached\r\n";
+    assert_eq!(client.get_with(&url, other).whole().status, 504, "it varies");
+    daemon.ok(&["offline"]);
+    assert_eq!(client.get(&url).whole().status, 504);
+    assert_eq!(daemon.queued(), std::slice::from_ref(&url));
+    // Its origin has trouble with the whole, so that it waits on.
+    origin.on("/film", move |exchange| {
+        let status = if exchange.seen.fields.has("Range") { "304 Same" } else { "503 Trouble" };
+        exchange.send(format!("HTTP/1.1 {status}\r\nETag: \"a\"\r\nContent-Length: 0\r\n\r\n"))?;
+        Ok(After::Keep)
+    });
+    daemon.ok(&["online"]);
+    eventually("the whole was asked for in vain", || {
+        daemon.queue().first().is_some_and(|queued| queued["error"].is_string())
+    });
+    let part = range(&mut client, &url, "bytes=10-19");
+    assert_eq!((part.status, &part.body[..]), (206, &body[10..20]));
+    daemon.settle();
+    assert_eq!(daemon.queued(), [url]);
+}

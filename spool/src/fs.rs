@@ -67,19 +67,27 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Those of the system; then both names are as they were.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Gives what is at `from` the name `to` as well.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` when anything has the name `to`; `PermissionDenied`, `Unsupported` or
+    /// `TooManyLinks` where a file has one name only.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a directory.
+    ///
+    /// # Errors
+    ///
+    /// `DirectoryNotEmpty` when anything is in it.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+
     /// Takes a file's name away. Who has it open keeps it.
     ///
     /// # Errors
     ///
     /// Those of the system, `NotFound` among them.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
-
-    /// Removes a directory that is empty.
-    ///
-    /// # Errors
-    ///
-    /// Those of the system, `NotFound` and `DirectoryNotEmpty` among them.
-    fn remove_dir(&self, path: &Path) -> io::Result<()>;
 
     /// Waits until the names in a directory are on the medium as they are now.
     ///
@@ -185,6 +193,10 @@ impl Disk for SystemDisk {
         std::fs::rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
+    }
+
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         std::fs::remove_file(path)
     }
@@ -266,6 +278,10 @@ impl Disk for SharedDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         SystemDisk.rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.link(from, to)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {

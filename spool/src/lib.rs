@@ -7,6 +7,8 @@
 //!
 //! ```text
 //! <root>/http/www.example.org/9f/9f86d081….warc  a response record and its request record
+//!                   …/9f86d081….update.warc      what was learnt of it since, if it is large
+//!                   …/9f86d081….variants/…       the entries of one key, if some of them vary
 //! <root>/partial/9f/9f86d081…/000….warc          parts of an answer that is not whole
 //! <root>/outgoing/9f86d081….warc                 a request recorded while offline
 //! <root>/tmp/                                    entries being written; emptied on opening
@@ -34,14 +36,18 @@ mod layout;
 mod list;
 mod open;
 mod outgoing;
+mod overlay;
 mod partial;
 mod pending;
 mod place;
 mod queue;
+mod read;
 mod salvage;
 mod seal;
+mod shelf;
 mod state;
 mod store;
+mod tmp;
 mod update;
 mod verified;
 mod warc;
@@ -70,6 +76,7 @@ pub use partial::{
 pub use pending::BATCH_INTERVAL;
 pub use place::{MAX_OWNER, MAX_VARIANT, Place};
 pub use queue::{Added, MAX_QUEUE, Queue};
+pub use shelf::MAX_VARIANTS;
 pub use state::{MAX_STATE, State};
 pub use update::Update;
 pub use verified::Verified;
@@ -77,8 +84,8 @@ pub use writer::{NewEntry, Stored, Tail, Writer};
 
 use fs::{Disk, Lock, SharedDisk, SystemDisk};
 use layout::Purpose;
-use partial::part::{OfWhole, Part};
-use store::Store;
+use shelf::{Look, Which};
+use store::{LOOKUP_TRIES, Store};
 
 /// What of a finished entry a crash may take back. Whatever the setting, after a crash each entry is
 /// whole, old or new, or absent.
@@ -167,7 +174,8 @@ impl Spool {
         Ok((Spool(Arc::new(Handle { store, queue, background, _lock: lock })), recovery))
     }
 
-    /// Looks an entry up: one open and one read when it is small.
+    /// Looks an entry up: one open and one read when it is small. A place without a variant text means
+    /// the one stored last of all under its key.
     ///
     /// # Errors
     ///
@@ -207,93 +215,6 @@ impl Spool {
     /// disk fails or is full.
     pub fn begin(&self, place: &Place, new: NewEntry) -> Result<Writer> {
         Writer::begin(Arc::clone(&self.0), place, new, Purpose::Whole, None)
-    }
-
-    /// The same for an answer with a strong validator, of which a part is of use too: see
-    /// [`Writer::finish_short`]. `complete_length` is the length its body will have in bytes, if known.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Spool::begin`], and [`Error::is_too_large`] for a validator above [`MAX_VALIDATOR`].
-    pub fn begin_resumable(
-        &self,
-        place: &Place,
-        new: NewEntry,
-        validator: &[u8],
-        complete_length: Option<u64>,
-    ) -> Result<Writer> {
-        let part = Part { start: 0, whole: OfWhole::new(validator, complete_length)? };
-        Writer::begin(Arc::clone(&self.0), place, new, Purpose::WholeOrPart, Some(part))
-    }
-
-    /// What is kept of an answer that is not whole. What of it is damaged or foreign is set aside and is
-    /// not there.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn partial(&self, place: &Place) -> Result<Option<Partial>> {
-        partial::read(&self.0, place)
-    }
-
-    /// The same for all that is kept under the key of a place, whatever the variant, in no order. Which
-    /// of them a request selects is for the caller to judge.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn partials_of(&self, place: &Place) -> Result<Vec<Partial>> {
-        partial::read_all(&self.0, place)
-    }
-
-    /// Begins a segment: a part of an answer. When it is finished, segments go that are of another body,
-    /// which is told by the validator and the complete length.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::is_too_large`] and [`Error::is_invalid`] for what cannot be stored; or when the
-    /// disk fails or is full.
-    pub fn begin_segment(&self, place: &Place, new: NewSegment) -> Result<SegmentWriter> {
-        SegmentWriter::begin(Arc::clone(&self.0), place, new)
-    }
-
-    /// Makes an entry of what is kept in part, with this head, which is that of a whole answer: with the
-    /// status 200, without `Content-Range`, and with the complete length. `None` when not all of it is
-    /// there: what is damaged is set aside.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Spool::begin`] and [`Writer::finish`].
-    pub fn complete(&self, place: &Place, head: Vec<u8>) -> Result<Option<Stored>> {
-        partial::complete(self, place, head)
-    }
-
-    /// Removes what is kept in part of a place. False when there was nothing.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn remove_partial(&self, place: &Place) -> Result<bool> {
-        partial::tree::remove(&self.0.store, place, None)
-    }
-
-    /// Reads all that is kept in part to its end, and sets aside what is not what was stored: after a
-    /// [`Verified`] has told of damage.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn mend_partial(&self, place: &Place) -> Result<Vec<Damage>> {
-        partial::tree::mend(&self.0.store, place)
-    }
-
-    /// What is kept in part.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails, here or at each step.
-    pub fn partials(&self) -> Result<PartialList> {
-        PartialList::new(Arc::clone(&self.0.store.disk), &self.0.store.root)
     }
 
     /// Removes the entry of a place alone: others of its key, with other variants, stay. False when
@@ -428,14 +349,28 @@ impl Reader {
     ///
     /// When the disk fails.
     pub fn entry(&self, place: &Place) -> Result<Lookup> {
-        let path = self.root.join(place.relative_path());
-        Ok(match entry::read(&*self.disk, &path, Some(place))? {
-            entry::Content::Whole(entry) => Lookup::Found(entry),
-            entry::Content::Missing => Lookup::Missing,
-            entry::Content::Bad(reason) => {
-                Lookup::SetAside(Damage { path, moved_to: None, reason: reason.to_owned() })
+        let which = if place.variant_text().is_empty() { Which::All } else { Which::Exact };
+        Ok(self.look(place, which)?.into())
+    }
+
+    /// All that is kept under the key of a place, as [`Spool::entries`]; nothing is moved.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn entries(&self, place: &Place) -> Result<Entries> {
+        self.look(place, Which::All)
+    }
+
+    fn look(&self, place: &Place, which: Which) -> Result<Entries> {
+        let mut tries = 0;
+        loop {
+            let look = Look::at(&*self.disk, &self.root, place, which, &[])?;
+            tries += 1;
+            if !look.moved || tries == LOOKUP_TRIES {
+                return Ok(look.told());
             }
-        })
+        }
     }
 
     /// The entries of the spool, of a scheme, of a host (with its port) under all schemes, or of both.
@@ -454,24 +389,6 @@ impl Reader {
     /// When the disk fails.
     pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<Host>> {
         list::hosts(&self.disk, &self.root, scheme)
-    }
-
-    /// What is kept of an answer that is not whole.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn partial(&self, place: &Place) -> Result<Option<Partial>> {
-        partial::tree::read_only(&*self.disk, &self.root, place)
-    }
-
-    /// What is kept in part.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails, here or at each step.
-    pub fn partials(&self) -> Result<PartialList> {
-        PartialList::new(Arc::clone(&self.disk), &self.root)
     }
 
     /// The requests that wait, the oldest first. Files that are no requests are passed over.

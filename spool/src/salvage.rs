@@ -22,7 +22,6 @@ use crc32fast::Hasher;
 use jiff::Timestamp;
 
 use crate::blocks::joined;
-use crate::entry::read_exactly;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, DiskFile, Opened};
 use crate::layout::{
@@ -33,6 +32,7 @@ use crate::partial::NewSegment;
 use crate::partial::part::{MAX_PART_TEXT, OfWhole, Part};
 use crate::partial::tree::directory;
 use crate::place::Place;
+use crate::read::read_exactly;
 use crate::store::{Store, lock, parent};
 use crate::warc::{self, FIELDS, Reason, Record, parse_record, time_text};
 use crate::{Durability, Handle, SegmentWriter};
@@ -310,6 +310,12 @@ pub(crate) fn is_left(name: &OsStr) -> bool {
     has_extension(Path::new(name), UNFINISHED) || has_extension(Path::new(name), CHECKPOINT)
 }
 
+/// Whether what a crash left below `partial/` came at a time or later.
+pub(crate) fn is_newer(disk: &dyn Disk, path: &Path, time: Timestamp) -> Result<bool> {
+    let read = Read::from(disk, &path.with_extension(CHECKPOINT))?;
+    Ok(read.is_some_and(|read| read.new.when >= time))
+}
+
 /// Whether a name below `partial/` is of a file of checkpoints.
 pub(crate) fn is_checkpoint(path: &Path) -> bool {
     has_extension(path, CHECKPOINT)
@@ -338,6 +344,7 @@ pub(crate) fn set_apart(store: &Store, data: &Path) -> Result<bool> {
         _ => return Ok(false),
     }
     let to = read.path(&store.root, UNFINISHED);
+    store.leaves_tmp();
     store.rename_into_place(data, &to)?;
     // Whichever is where after a crash, the next opening goes on: see `follow`.
     if store.durability != Durability::None {

@@ -379,7 +379,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         if self.state != State::Finished {
             // What stays behind is removed when the spool is opened.
-            let _ = self.store().disk.remove_file(&self.path);
+            self.store().discard(&self.path);
         }
         if let Some(checkpoints) = &mut self.checkpoints {
             checkpoints.remove(&self.handle.store);

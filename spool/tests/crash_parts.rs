@@ -27,7 +27,7 @@ use wwwoffle_spool::{Durability, Lookup, NewSegment, Partial, Result, Spool, Tim
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
 
 /// Power cuts tried after each stop.
-const CUTS: u64 = 3;
+const CUTS: u64 = 2;
 
 /// An answer of which a part is there before the run, and the rest comes in it.
 const GROWS: &str = "http://a/grows";
@@ -41,7 +41,7 @@ const WHOLE: &str = "http://a/whole";
 const CUT: &str = "http://a/cut";
 
 const LEN: usize = 3_000;
-const LARGE: usize = (5 << 20) + 1_000;
+const LARGE: usize = (4 << 20) + 300_000;
 
 static BODY: LazyLock<Vec<u8>> = LazyLock::new(|| support::bytes(LARGE));
 
@@ -123,7 +123,7 @@ fn break_off(spool: &Spool) -> Result<bool> {
     let new = entry(&head(200));
     let mut writer = spool.begin_resumable(&place(CUT), new, b"v", Some(LARGE as u64 * 2))?;
     let _tail = writer.tail()?;
-    for piece in BODY.chunks(900_000) {
+    for piece in BODY.chunks(1_100_000) {
         writer.write(piece)?;
     }
     writer.finish_short()

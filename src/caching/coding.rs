@@ -17,6 +17,7 @@ use hyper::header::{
     ETAG, HeaderName, HeaderValue, VARY,
 };
 
+use super::control::{AnswerControl, RequestControl};
 use crate::decoding::{Coding, MAX_LAYERS};
 
 /// What origins are asked for. In the order and without weights, as browsers write it: origins that
@@ -175,7 +176,8 @@ impl Terms {
     /// a GET or HEAD for the whole of a resource. `is_file` says that the URL names a compressed file.
     #[must_use]
     pub fn of(request: &HeaderMap, asks_ours: bool, is_file: bool) -> Self {
-        let forbidden = forbids_changes(request);
+        // RFC 9111 §5.2.1.6.
+        let forbidden = RequestControl::of(request).no_transform;
         let change = if forbidden { Change::Forbidden } else { Change::Allowed };
         let accepted = Accepted::of(request);
         Self { accepted, change, is_file, asks_ours: asks_ours && !forbidden }
@@ -199,15 +201,27 @@ impl Terms {
         self.asks_ours = false;
     }
 
+    /// Takes out of a client's request what would choose among codings that are not asked for: an
+    /// answer that varies with it is one for all then.
+    pub fn strip(&self, request: &mut HeaderMap) {
+        if self.asks_ours {
+            for name in DICTIONARIES {
+                request.remove(name);
+            }
+        }
+    }
+
     /// Writes into a request what its origin is asked for.
     pub fn ask(&self, request: &mut HeaderMap) {
-        if !self.asks_ours {
-            return;
+        if self.asks_ours {
+            request.insert(ACCEPT_ENCODING, HeaderValue::from_static(OUR_CODINGS));
         }
-        request.insert(ACCEPT_ENCODING, HeaderValue::from_static(OUR_CODINGS));
-        for name in DICTIONARIES {
-            request.remove(name);
-        }
+    }
+
+    /// Whether the client takes an answer, or a part of one, in the coding that it has.
+    #[must_use]
+    pub fn takes_as_it_is(&self, answer: &HeaderMap) -> bool {
+        members(answer, &CONTENT_ENCODING).all(|name| self.accepted.takes_layer(name))
     }
 
     /// What is done with an answer for this client.
@@ -225,11 +239,11 @@ impl Terms {
         }
         let may_change = match self.change {
             Change::Forbidden => false,
-            Change::Allowed => !forbids_changes(answer),
+            // RFC 9111 §5.2.2.6.
+            Change::Allowed => !AnswerControl::of(answer).no_transform,
             Change::AtTheEnd => true,
         };
-        let is_taken =
-            members(answer, &CONTENT_ENCODING).all(|name| self.accepted.takes_layer(name));
+        let is_taken = self.takes_as_it_is(answer);
         match codings {
             Some(_) if is_taken && may_change => Delivery::AsKept,
             _ if is_taken => Delivery::AsItIs,
@@ -248,11 +262,6 @@ impl Terms {
             _ => Delivery::NotForIt,
         }
     }
-}
-
-/// `no-transform` (RFC 9111 §5.2.1.6, §5.2.2.6).
-fn forbids_changes(fields: &HeaderMap) -> bool {
-    crate::proxy::fields::has_directive(fields, "no-transform")
 }
 
 /// What is done with the coding of an answer on its way to a client.

@@ -114,11 +114,12 @@ impl Ask {
             recursive: *config.dont_get.get_recursive.of(&parts),
         };
         let is_for_all = asked.standing == Standing::Usual
-            && !asked.upgrade
+            && upgrade.is_none()
             && !fields.contains_key(RANGE)
             && matches!(asked.method, MethodKind::Get | MethodKind::Head);
         let is_file = config.dont_compress.file_ext.end(bare.path());
         let codings = Terms::of(&fields, is_for_all, is_file);
+        codings.strip(&mut fields);
         Self {
             resource,
             bare,
@@ -283,7 +284,7 @@ fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
 
 /// Credentials are part of the key. Those of the Basic scheme are those of the URL, so that both
 /// ways of giving them are one; any other scheme makes a variant.
-fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
+pub(super) fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
     let Some(authorization) = fields.get(AUTHORIZATION) else {
         return Place::of(url);
     };

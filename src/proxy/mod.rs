@@ -17,10 +17,12 @@ mod amend;
 pub mod ask;
 pub mod body;
 pub(crate) mod censor;
+pub mod choose;
 pub mod conditional;
 pub mod decide;
 pub mod download;
 pub mod fields;
+pub mod freshen;
 pub mod head;
 pub mod http2;
 pub mod intent;
@@ -39,6 +41,7 @@ pub mod status;
 pub mod target;
 mod through;
 mod tunnel;
+pub mod unsafe_methods;
 mod websocket;
 
 use std::sync::Arc;
@@ -57,9 +60,10 @@ use tracing::debug;
 use self::amend::Amendment;
 use self::ask::Ask;
 use self::body::Body;
+use self::choose::{Found, is_invalid, look_up};
 use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
 use self::fields::{has_passed, strip_one_hop};
-use self::rules::{Ruling, Standing};
+use self::rules::Ruling;
 use self::site::Door;
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
@@ -216,20 +220,24 @@ async fn resource_of(
         }
         Ruling::Usual(_) => {}
     }
-    let kept = match lookup(daemon, &ask).await {
-        Ok(kept) => kept.map(Arc::new),
+    let found = match look_up(daemon, &ask).await {
+        Ok(found) => found,
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
     };
+    let kept = if mode == Mode::Offline { found.near() } else { found.own() };
+    let kept = kept.map(Arc::clone);
     let how = how_kept(&ask, kept.as_deref());
     if how == KeptFor::Uncoded {
         // What can be decoded for nobody is asked for as this client reads it.
         ask.codings.ask_as_the_client();
     }
-    let decision = decide(mode, how, ask.asked);
+    let mut asked = ask.asked;
+    asked.reload |= mode == Mode::Autodial && is_invalid(kept.as_deref());
+    let decision = decide(mode, how, asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
     let amendment = Amendment::of(&ask);
-    let response = act(daemon, client, ask, kept, decision, rest).await;
+    let response = act(daemon, client, ask, (kept, found), decision, rest).await;
     match amendment {
         Some(amendment) => amendment.apply(daemon, response),
         None => response,
@@ -279,7 +287,7 @@ async fn act(
     daemon: &Arc<Daemon>,
     client: &Client,
     ask: Ask,
-    kept: Option<Arc<Kept>>,
+    (kept, found): (Option<Arc<Kept>>, Found),
     decision: Decision,
     rest: Rest,
 ) -> Response<Body> {
@@ -293,9 +301,10 @@ async fn act(
             kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
         }
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
-        (Decision::Revalidate, kept) => through::fetch(daemon, client, ask, kept, true).await,
-        (Decision::Fetch, kept) => through::fetch(daemon, client, ask, kept, false).await,
-        (Decision::Pass, _) => pass::pass(daemon, client, &ask, rest).await,
+        (Decision::Revalidate | Decision::Fetch, _) => {
+            through::fetch(daemon, client, ask, &found).await
+        }
+        (Decision::Pass, _) => pass::pass(daemon, client, &ask, &found, rest).await,
         (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
         (Decision::QueuePart, _) => missing::part(daemon, &ask).await,
         (Decision::Confirm, kept) => missing::confirm(daemon, &ask, kept.is_some()),
@@ -307,22 +316,19 @@ async fn act(
     }
 }
 
-/// Looks up what is kept, for the methods that may use it.
-async fn lookup(daemon: &Daemon, ask: &Ask) -> Result<Option<Kept>, wwwoffle_spool::Error> {
-    if ask.asked.method == decide::MethodKind::Other || ask.asked.standing != Standing::Usual {
-        return Ok(None);
-    }
-    let kept = daemon.store.kept(&ask.place).await?;
-    Ok(ranges::part::or_parts(daemon, ask, kept).await)
-}
-
 /// Whether the client can read what is kept, as it is or decoded.
 fn how_kept(ask: &Ask, kept: Option<&Kept>) -> KeptFor {
-    let Some(kept) = kept else { return KeptFor::Nothing };
+    match kept {
+        None => KeptFor::Nothing,
+        Some(kept) if reads(ask, kept) => KeptFor::Whole,
+        Some(_) => KeptFor::Uncoded,
+    }
+}
+
+/// Whether what is kept is of use to the client. Of a decoded body there are no ranges.
+fn reads(ask: &Ask, kept: &Kept) -> bool {
     let delivery = ask.codings.deliver(kept.status, &kept.fields);
-    // Of a decoded body there are no ranges.
-    let is_of_use = delivery.is_readable() && !(delivery.is_decoded() && ranges::are_asked(ask));
-    if is_of_use { KeptFor::Whole } else { KeptFor::Uncoded }
+    delivery.is_readable() && !(delivery.is_decoded() && ranges::are_asked(ask))
 }
 
 /// What `Max-Forwards` says (RFC 9110 §7.6.2).

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, DATE, HeaderName, SET_COOKIE};
+use hyper::header::{AGE, SET_COOKIE};
 use hyper::{HeaderMap, Response, StatusCode, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
@@ -10,9 +10,11 @@ use tracing::debug;
 use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
+use super::choose::Found;
 use super::conditional::{self, Conditions};
 use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run};
 use super::fields::{CACHE_STATUS, add_via};
+use super::freshen::Confirmed;
 use super::keep::NotKept;
 use super::status::{CacheStatus, NotStored};
 use super::{Client, MAX_INTERIMS};
@@ -22,27 +24,23 @@ use crate::store::Kept;
 use crate::upstream::{Failure, Interim};
 
 /// Asks the origin, joining whoever asks the same already, and answers with what comes.
-///
-/// `may_hold` says that what is kept would do if the origin says that it still holds. A copy that
-/// this client cannot read would not: many servers have one tag for all codings of a page.
 pub(super) async fn fetch(
     daemon: &Arc<Daemon>,
     client: &Client,
     mut ask: Ask,
-    kept: Option<Arc<Kept>>,
-    may_hold: bool,
+    found: &Found,
 ) -> Response<Body> {
     // The origin judges our copy, we judge the client's.
     let conditions = Conditions::of(&ask.fields);
     conditional::strip(&mut ask.fields);
-    let (kept, conditions) = (kept.as_ref(), &conditions);
-    let turn = Turn { daemon, client, ask: &ask, kept, may_hold, conditions };
+    let conditions = &conditions;
+    let turn = Turn { daemon, client, ask: &ask, found, conditions };
     if let Some(response) = turn.answer().await {
         return response;
     }
     // It came in a coding that this client does not take, and that nobody may change.
     ask.codings.ask_as_the_client();
-    let turn = Turn { daemon, client, ask: &ask, kept, may_hold: false, conditions };
+    let turn = Turn { daemon, client, ask: &ask, found, conditions };
     match turn.lead(turn.alone()).await {
         Some(response) => response,
         // Only what we asked for by ourselves is asked for anew.
@@ -56,8 +54,7 @@ struct Turn<'a> {
     daemon: &'a Arc<Daemon>,
     client: &'a Client,
     ask: &'a Ask,
-    kept: Option<&'a Arc<Kept>>,
-    may_hold: bool,
+    found: &'a Found,
     conditions: &'a Conditions,
 }
 
@@ -101,11 +98,7 @@ impl Turn<'_> {
         Some(match self.headed(&download, Some(interims)).await {
             Headed::Keeping(head) if !self.takes(head.status, &head.fields) => return None,
             Headed::Keeping(head) => self.keeping(&head, reader, false),
-            Headed::Unchanged(fields) => match self.kept {
-                Some(kept) => self.unchanged(kept, &fields),
-                // Only what we have is asked about.
-                None => self.failed(&Failure::Unsendable("a condition of nobody's was met")),
-            },
+            Headed::Unchanged(confirmed) => self.unchanged(confirmed),
             Headed::Passing(NotKept::Partial) => self.part(&download).await,
             Headed::Passing(reason) => {
                 return self.passing(&download, NotStored::Answer(reason));
@@ -127,33 +120,41 @@ impl Turn<'_> {
             {
                 Some(self.keeping(&head, Some(reader), true))
             }
-            Headed::Unchanged(fields) => {
-                let kept = self.kept.filter(|_| self.may_hold)?;
-                download
-                    .serves(&self.ask.fields, &kept.fields)
-                    .then(|| self.unchanged(kept, &fields))
+            Headed::Unchanged(confirmed)
+                if download.serves(&self.ask.fields, &confirmed.fields)
+                    && !confirmed.fields.contains_key(SET_COOKIE)
+                    && self.reads(&confirmed.kept) =>
+            {
+                Some(self.unchanged(confirmed))
             }
             Headed::Failed(failure) => Some(self.failed(&failure)),
-            Headed::Keeping(_) | Headed::Passing(_) | Headed::Unkeepable(_) => None,
+            Headed::Keeping(_)
+            | Headed::Unchanged(_)
+            | Headed::Passing(_)
+            | Headed::Unkeepable(_) => None,
         }
     }
 
     fn job(self, interim: Option<mpsc::Sender<Interim>>) -> Job {
-        let mut head = self.ask.wire(&self.daemon.pseudonym);
-        if let Some(kept) = self.kept
-            && self.may_hold
-        {
-            conditional::add_ours(head.headers_mut(), &kept.fields, self.ask.is_personal());
-        }
+        // What a form brings about is new each time.
+        let is_form = self.ask.post.is_some();
+        let about = self.found.about(|kept| !is_form && self.reads(kept), self.ask.is_personal());
         Job {
             place: self.ask.place.clone(),
             origin: self.ask.resource.origin.clone(),
-            head,
+            head: self.ask.wire(&self.daemon.pseudonym),
             body: self.ask.post.clone(),
-            kept: self.kept.map(|kept| kept.status),
+            kept: self.found.near().map(|kept| kept.status),
+            about,
             unattended: self.ask.config.options.finish_downloads,
             interim,
         }
+    }
+
+    /// Whether the client can read what is kept. A copy that it cannot is not asked about: many servers
+    /// have one tag for all codings of a page.
+    fn reads(self, kept: &Kept) -> bool {
+        super::reads(self.ask, kept)
     }
 
     /// Waits for the head, passing interim answers on meanwhile.
@@ -184,7 +185,7 @@ impl Turn<'_> {
         let delivery = self.ask.codings.deliver(head.status, &fields);
         delivery.amend(&mut fields);
         add_via(&mut fields, head.version, &self.daemon.pseudonym);
-        let status = CacheStatus::Stored { replaces: self.kept.is_some(), collapsed };
+        let status = CacheStatus::Stored { replaces: self.found.own().is_some(), collapsed };
         fields.insert(CACHE_STATUS, status.value());
         let mut response;
         if self.conditions.are_met_by(head.status, &fields) {
@@ -202,25 +203,17 @@ impl Turn<'_> {
     }
 
     /// What is kept still holds: it is served with the newer fields (RFC 9111 §3.2, §4.3.4).
-    fn unchanged(self, kept: &Arc<Kept>, newer: &HeaderMap) -> Response<Body> {
-        let mut fields = kept.fields.clone();
-        // The client may have a newer one by now, or be somebody else.
-        fields.remove(SET_COOKIE);
-        // These tell of the body, and it is the kept one.
-        let is_of_body = |name: &HeaderName| *name == CONTENT_LENGTH || *name == CONTENT_ENCODING;
-        for name in newer.keys().filter(|name| !is_of_body(name)) {
-            fields.remove(name);
-            for value in newer.get_all(name) {
-                fields.append(name.clone(), value.clone());
-            }
-        }
+    fn unchanged(self, confirmed: Confirmed) -> Response<Body> {
+        let Confirmed { kept, fields } = confirmed;
+        // Checked just now: it has the age that the origin's answer had, if any.
+        let age = fields.get(AGE).cloned();
         let status = CacheStatus::Validated;
         let mut response =
-            kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status);
-        if newer.contains_key(DATE) {
-            // Checked just now: its age begins anew.
-            response.headers_mut().remove(hyper::header::AGE);
-        }
+            kept::answer(self.daemon, self.ask, &kept, fields, self.conditions, status);
+        match age {
+            Some(age) => response.headers_mut().insert(AGE, age),
+            None => response.headers_mut().remove(AGE),
+        };
         response
     }
 
@@ -246,7 +239,7 @@ impl Turn<'_> {
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin gave no answer");
-        match self.kept {
+        match self.found.near() {
             Some(kept) if self.ask.post.is_none() => {
                 let status = CacheStatus::Unreachable;
                 let fields = kept.fields.clone();

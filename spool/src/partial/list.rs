@@ -7,10 +7,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::tree;
-use crate::entry::{self, Content};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Opened};
 use crate::place::Place;
+use crate::read::{Content, read_part};
 use crate::salvage;
 use crate::store::PARTIAL;
 
@@ -118,10 +118,10 @@ fn about(disk: &dyn Disk, path: &Path) -> Result<Option<(Place, Timestamp, Times
         let read = salvage::Read::from(disk, path)?;
         return Ok(read.map(|read| (read.place, read.new.when, read.new.when)));
     }
-    Ok(match entry::read_part(disk, path, None)? {
+    Ok(match read_part(disk, path, None)? {
         Content::Whole(segment) => {
             Some((segment.place().clone(), segment.when(), segment.stored()))
         }
-        Content::Missing | Content::Bad(_) => None,
+        Content::Missing | Content::Moved | Content::Bad(_) => None,
     })
 }

@@ -12,6 +12,7 @@
 //!
 //! They are an aid, not an archive: when there are too many, or a whole entry is kept, they go.
 
+mod calls;
 mod list;
 pub(crate) mod part;
 mod reduce;

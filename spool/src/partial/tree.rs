@@ -9,12 +9,13 @@ use jiff::Timestamp;
 
 use super::Partial;
 use super::part::OfWhole;
-use crate::entry::{self, Content, Damage, Entry};
+use crate::entry::{Damage, Entry};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::Disk;
 use crate::open::is_whole;
 use crate::place::{EXTENSION, Place};
-use crate::store::{Finished, PARTIAL, Store, TMP, lock, parent};
+use crate::read::{Content, read_part};
+use crate::store::{Finished, PARTIAL, Store, lock, parent};
 use crate::verified::span;
 use crate::warc::Reason;
 use crate::{Durability, salvage};
@@ -112,6 +113,7 @@ pub(crate) fn admit(
             store.remove_file(&finished.path)?;
             return Ok(None);
         }
+        store.leaves_tmp();
         store.rename_into_place(&finished.path, &to)?;
         for old in found.segments.iter().chain(&found.superseded) {
             let path = path_of(&store.root, old);
@@ -155,15 +157,18 @@ fn remove_in(
     }
     if removed && before.is_none() && store.durability == Durability::Each {
         // The name it had while it was written could come back too.
-        store.sync_dir(&store.root.join(TMP))?;
+        store.sync_tmp()?;
         store.sync_names(&[directory, parent(directory)])?;
     }
     Ok(removed)
 }
 
-/// Whether what is at a path is a segment that was finished at a time or later.
+/// Whether what is at a path is a segment that was finished at a time or later, or was left since.
 fn is_newer(store: &Store, path: &Path, place: &Place, time: Option<Timestamp>) -> Result<bool> {
     let Some(time) = time else { return Ok(false) };
+    if path.file_name().is_some_and(salvage::is_left) {
+        return salvage::is_newer(&*store.disk, path, time);
+    }
     let found = read_file(&*store.disk, path, place)?;
     Ok(matches!(found, Content::Whole(segment) if segment.stored() >= time))
 }
@@ -232,7 +237,7 @@ fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Found> {
                 all.push(segment);
             }
             Content::Whole(_) => found.bad.push((path, "it begins elsewhere than its name says")),
-            Content::Missing => found.vanished = true,
+            Content::Missing | Content::Moved => found.vanished = true,
             Content::Bad(reason) => found.bad.push((path, reason)),
         }
     }
@@ -267,7 +272,7 @@ fn joins(body: &mut Option<(OfWhole, u64)>, segment: &Entry) -> bool {
 }
 
 fn read_file(disk: &dyn Disk, path: &Path, place: &Place) -> Result<Content> {
-    entry::read_part(disk, path, Some(place))
+    read_part(disk, path, Some(place))
 }
 
 /// The names in a directory, as many as are looked at.

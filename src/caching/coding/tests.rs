@@ -74,6 +74,9 @@ fn an_answer_is_delivered_as_the_table_says() {
         };
         assert_eq!(got, want, "deliver.txt:{number}: {row:?}");
         assert_eq!(delivery.is_readable(), want != "not for it");
+        let is_taken = terms.takes_as_it_is(&fields(answer));
+        assert!(is_taken || want != "as kept", "deliver.txt:{number}: {row:?}");
+        assert!(!is_taken || !delivery.is_decoded(), "deliver.txt:{number}: {row:?}");
         assert_eq!(delivery.is_decoded(), want.starts_with("undo"));
     }
 }
@@ -103,6 +106,7 @@ fn origins_are_asked_for_ours_unless_the_client_forbids_it() {
         let given = fields(&format!("{client}{more}"));
         let mut request = given.clone();
         let terms = Terms::of(&given, asks_ours, false);
+        terms.strip(&mut request);
         terms.ask(&mut request);
         assert_eq!(request.get_all(ACCEPT_ENCODING).iter().collect::<Vec<_>>(), [want]);
         assert_eq!(request.contains_key("available-dictionary"), want != OUR_CODINGS);

@@ -1,7 +1,7 @@
 //! Ranges of what is kept, and what is kept of ranges.
 //!
 //! ```text
-//! lookup ─────── part::or_parts ── what is kept for a request: a page, or the parts it asks for
+//! choose ─────── part::find ────── parts that have what is asked for: to the request they are a page
 //! kept::answer ─ serve::ranges ─── 206 of it, 412, 416; or the whole
 //! through ────── keep::pass ────── a 206 on its way: to the client, and to the spool as a part
 //! ```

@@ -28,26 +28,23 @@ pub struct Part {
     pub(super) satisfied: Satisfied,
 }
 
-/// What is kept for a request, `kept` being what is kept whole: parts that hold what is asked for, where
-/// there is nothing else, or something older.
-///
-/// For the request they are a page that is kept, with the head of the whole.
-pub(in crate::proxy) async fn or_parts(
+/// The parts that hold what is asked for, where `kept`, which is kept whole, is not there or older. For the
+/// request they are a page that is kept, with the head of the whole.
+pub(in crate::proxy) async fn find(
     daemon: &Daemon,
     ask: &Ask,
-    kept: Option<Kept>,
+    kept: Option<&Kept>,
 ) -> Option<Kept> {
-    let Some(ranges) = asked(ask) else { return kept };
+    let ranges = asked(ask)?;
     match daemon.store.partial(&ask.place).await {
-        Ok(Some(partial))
-            if kept.as_ref().is_none_or(|kept| kept.entry.when() < partial.when()) =>
-        {
-            parts(ask, &ranges, partial).or(kept)
+        Ok(partial) => {
+            let is_newer =
+                |partial: &Arc<Partial>| kept.is_none_or(|kept| kept.entry.when() < partial.when());
+            parts(ask, &ranges, partial.filter(is_newer)?)
         }
-        Ok(_) => kept,
         Err(error) => {
             warn!(error = error_chain(&error), "what is kept in part cannot be read");
-            kept
+            None
         }
     }
 }
@@ -56,15 +53,16 @@ fn parts(ask: &Ask, ranges: &Ranges, partial: Arc<Partial>) -> Option<Kept> {
     let spans = partial.ranges().iter().filter_map(|range| Span::new(range.start, range.end));
     let satisfied = ranges.within(&Held::new(spans), partial.complete_length())?;
     let (entry, fields) = (partial.newest()?.clone(), fields(&partial)?);
+    let request = head::read_request(partial.request(), b"").ok()?.headers;
     // Of a decoded body there are no ranges.
     let delivery = ask.codings.deliver(StatusCode::OK, &fields);
     let is_meant = delivery.is_readable()
         && !delivery.is_decoded()
-        && serves(&partial, &fields, &ask.fields)
+        && serves(&request, &fields, &ask.fields)
         && if_range::holds(&ask.fields, &fields)
         && !if_range::has_failed(&ask.fields, &fields);
     let part = Some(Part { partial, satisfied });
-    is_meant.then_some(Kept { entry, status: StatusCode::OK, fields, part })
+    is_meant.then_some(Kept { entry, status: StatusCode::OK, fields, request, part })
 }
 
 /// The fields of the whole: those of the newest part, and what older ones have besides (RFC 9110
@@ -94,13 +92,12 @@ fn overwrite(fields: &mut HeaderMap, newer: &HeaderMap) {
     }
 }
 
-/// Whether a request like this one has brought them, as far as `Vary` tells.
-fn serves(partial: &Partial, fields: &HeaderMap, request: &HeaderMap) -> bool {
-    let Ok(stored) = head::read_request(partial.request(), b"") else { return false };
-    let is_same =
-        |name: &HeaderName| stored.headers.get_all(name).iter().eq(request.get_all(name).iter());
+/// Whether `request` brings what `stored` has brought, as far as `Vary` tells.
+fn serves(stored: &HeaderMap, fields: &HeaderMap, request: &HeaderMap) -> bool {
     list(fields, &VARY).all(|name| {
-        HeaderName::from_bytes(name.as_bytes())
-            .is_ok_and(|name| !head::SECRET.contains(&name) && is_same(&name))
+        HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| {
+            let is_same = stored.get_all(&name).iter().eq(request.get_all(&name).iter());
+            !head::SECRET.contains(&name) && is_same
+        })
     })
 }
