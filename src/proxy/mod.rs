@@ -37,6 +37,7 @@ pub mod status;
 pub mod target;
 mod through;
 mod tunnel;
+mod verdict;
 mod websocket;
 
 use std::sync::Arc;
@@ -58,7 +59,7 @@ use tracing::debug;
 use self::amend::Amendment;
 use self::ask::Ask;
 use self::body::Body;
-use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
+use self::decide::{Decision, Kept as KeptFor, Online, Refusal, decide};
 use self::fields::{has_passed, list, strip_one_hop};
 use self::rules::{Ruling, Standing};
 use self::site::Door;
@@ -67,6 +68,7 @@ use self::target::{BadTarget, Resource, Target};
 use self::tunnel::Switch;
 use self::websocket::Handshake;
 use crate::access::basic::Login;
+use crate::caching::reuse::Reuse;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
@@ -209,7 +211,7 @@ async fn resource_of(
         (None, Some(incoming))
     };
     let now = clock::now();
-    let ask = Ask::new(daemon, resource, parts, post, mode, now);
+    let mut ask = Ask::new(daemon, resource, parts, post, mode, now);
     match &ask.ruling {
         Ruling::Moved { to, by } => return stand_in::moved(daemon, &ask, to, by),
         Ruling::Blocked { by, replacement } => {
@@ -217,11 +219,12 @@ async fn resource_of(
         }
         Ruling::Usual(_) => {}
     }
-    let kept = match lookup(daemon, &ask).await {
+    let kept = match lookup(daemon, &mut ask).await {
         Ok(kept) => kept.map(Arc::new),
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
     };
-    let decision = decide(mode, how_kept(&ask.fields, kept.as_deref()), ask.asked);
+    let online = ask.verdict.map_or_else(Online::default, |verdict| verdict.reuse.into());
+    let decision = decide(mode, how_kept(&ask.fields, kept.as_deref()), online, ask.asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
     let amendment = Amendment::of(&ask);
@@ -284,11 +287,17 @@ async fn act(
             let why = match ask.mode {
                 Mode::Offline => Why::Offline,
                 Mode::Autodial => Why::Autodial,
-                Mode::Online => Why::OnlyIfCached,
+                Mode::Online => reused(&ask),
             };
             kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
         }
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
+        (Decision::ServeAndRevalidate, Some(kept)) => {
+            let status = CacheStatus::Hit(reused(&ask));
+            let response = kept::serve(daemon, &ask, &kept, status);
+            through::revalidate(daemon, client, ask, &kept);
+            response
+        }
         (Decision::Revalidate, kept) => through::fetch(daemon, client, ask, kept, true).await,
         (Decision::Fetch, kept) => through::fetch(daemon, client, ask, kept, false).await,
         (Decision::Pass, _) => pass::pass(daemon, client, &ask, rest).await,
@@ -297,18 +306,36 @@ async fn act(
         (Decision::Confirm, kept) => missing::confirm(daemon, &ask, kept.is_some()),
         (Decision::Refuse(refusal), _) => missing::refuse(daemon, &ask, refusal),
         // The decision was made from what is kept, so this is not reached.
-        (Decision::Serve | Decision::ServeAndRefresh, None) => {
+        (Decision::Serve | Decision::ServeAndRefresh | Decision::ServeAndRevalidate, None) => {
             missing::refuse(daemon, &ask, Refusal::NotKept)
         }
     }
 }
 
-/// Looks up what is kept, for the methods that may use it.
-async fn lookup(daemon: &Daemon, ask: &Ask) -> Result<Option<Kept>, wwwoffle_spool::Error> {
+/// Why what is kept is served while online.
+fn reused(ask: &Ask) -> Why {
+    let verdict = ask.verdict.as_ref();
+    let by = match verdict.map(|verdict| (verdict.reuse, verdict.by)) {
+        Some((Reuse::StaleTaken, _)) => Some("max-stale"),
+        Some((Reuse::Refreshing, _)) => Some("stale-while-revalidate"),
+        Some((_, Some(option))) => Some(option.as_str()),
+        Some((_, None)) | None => ask.overruled,
+    };
+    Why::Reused { ttl: verdict.map_or(0, |verdict| verdict.freshness.ttl()), by }
+}
+
+/// Looks up what is kept, for the methods that may use it, and what may be done with it.
+async fn lookup(daemon: &Daemon, ask: &mut Ask) -> Result<Option<Kept>, wwwoffle_spool::Error> {
     if ask.asked.method == decide::MethodKind::Other || ask.asked.standing != Standing::Usual {
         return Ok(None);
     }
-    daemon.store.kept(&ask.place).await
+    let Some(kept) = daemon.store.kept(&ask.place).await? else { return Ok(None) };
+    let verdict = verdict::verdict(daemon, ask, &kept);
+    if !verdict::is_of_use(ask, kept.status, &verdict) {
+        return Ok(None);
+    }
+    ask.verdict = Some(verdict);
+    Ok(Some(kept))
 }
 
 /// Whether the client takes the coding of what is kept (RFC 9110 §12.5.3).

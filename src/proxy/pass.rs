@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
 use hyper::upgrade::OnUpgrade;
-use hyper::{Response, StatusCode, Version};
+use hyper::{Method, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
 use tracing::debug;
@@ -12,9 +12,11 @@ use tracing::debug;
 use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
+use super::decide::MethodKind;
 use super::fields::{CACHE_STATUS, add_via, complete_date, strip_one_hop};
 use super::reply;
-use super::status::{CacheStatus, NotStored};
+use super::rules::Standing;
+use super::status::{CacheStatus, Forward, NotStored};
 use super::tunnel::splice;
 use super::websocket::{Granted, Handshake};
 use super::{Client, MAX_INTERIMS, Rest};
@@ -55,18 +57,36 @@ pub(super) async fn pass(
         }
         Ok(mut answer) => {
             strip_one_hop(answer.headers_mut());
-            respond(daemon, answer, NotStored::Ruled(ask.asked.standing))
+            respond(daemon, answer, forward(ask), NotStored::Ruled(ask.asked.standing))
         }
         Err(failure) => reply::failed(daemon, ask, &failure),
     }
 }
 
+/// Why a request is sent on that is not for the spool.
+fn forward(ask: &Ask) -> Forward {
+    let is_usual = ask.asked.standing == Standing::Usual && !ask.asked.partial;
+    match ask.asked.method {
+        // What is kept would do, were it fresh.
+        MethodKind::Head if is_usual => Forward::of(ask.verdict.as_ref()),
+        MethodKind::Other if is_usual && !matches!(ask.method, Method::GET | Method::HEAD) => {
+            Forward::Method
+        }
+        _ => Forward::Bypass,
+    }
+}
+
 /// An answer, less its fields of one hop, on its way to the client.
-pub(super) fn respond(daemon: &Daemon, answer: Answer, why: NotStored) -> Response<Body> {
+pub(super) fn respond(
+    daemon: &Daemon,
+    answer: Answer,
+    forward: Forward,
+    why: NotStored,
+) -> Response<Body> {
     let (mut parts, incoming) = answer.into_parts();
     complete_date(&mut parts.headers, clock::now());
     add_via(&mut parts.headers, parts.version, &daemon.pseudonym);
-    let status = CacheStatus::Passed { status: parts.status, why };
+    let status = CacheStatus::Passed { forward, status: parts.status, why };
     parts.headers.insert(CACHE_STATUS, status.value());
     // The version and the extensions are those of the other connection.
     let mut response = Response::new(body::passing(incoming));

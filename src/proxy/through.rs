@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONTENT_LENGTH, DATE, SET_COOKIE};
+use hyper::header::{CONTENT_LENGTH, DATE, IF_NONE_MATCH, SET_COOKIE};
 use hyper::{HeaderMap, Response, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
+use wwwoffle_config::UrlParts;
 
 use super::amend::Foreign;
 use super::ask::Ask;
@@ -13,9 +14,11 @@ use super::body::{self, Body};
 use super::conditional::{self, Conditions};
 use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run};
 use super::fields::{CACHE_STATUS, add_via};
-use super::status::{CacheStatus, NotStored};
+use super::keep::Keeping;
+use super::status::{CacheStatus, Forward, NotStored, Why};
 use super::{Client, MAX_INTERIMS};
 use super::{kept, pass, reply};
+use crate::caching::reuse::{Override, Reuse, Unreachable, is_failure};
 use crate::daemon::Daemon;
 use crate::store::Kept;
 use crate::upstream::{Failure, Interim};
@@ -34,6 +37,7 @@ pub(super) async fn fetch(
     // The origin judges our copy, we judge the client's.
     let conditions = Conditions::of(&ask.fields);
     conditional::strip(&mut ask.fields);
+    let may_hold = may_hold && asks_conditionally(&mut ask);
     let (ask, kept, conditions) = (&ask, kept.as_ref(), &conditions);
     let turn = Turn { daemon, client, ask, kept, may_hold, conditions };
     let downloads = &daemon.downloads;
@@ -49,6 +53,28 @@ pub(super) async fn fetch(
             None => turn.lead(alone()).await,
         },
     }
+}
+
+/// Asks the origin whether what is kept still holds, and keeps its answer, while nobody waits: the client
+/// has what is kept already (RFC 5861 §3). Only one such request is under way at a time.
+pub(super) fn revalidate(daemon: &Arc<Daemon>, client: &Client, mut ask: Ask, kept: &Arc<Kept>) {
+    conditional::strip(&mut ask.fields);
+    let may_hold = asks_conditionally(&mut ask);
+    let (ask, kept, conditions) = (&ask, Some(kept), &Conditions::default());
+    let turn = Turn { daemon, client, ask, kept, may_hold, conditions };
+    if let Joined::New(download) = daemon.downloads.join(&ask.place, &ask.fields, ask.now) {
+        let job = Job { unattended: true, ..turn.job(None) };
+        daemon.tasks.spawn(run(Arc::clone(daemon), job, download));
+    }
+}
+
+/// Whether the origin is asked only for what has changed: `request-conditional`.
+fn asks_conditionally(ask: &mut Ask) -> bool {
+    let asks = *ask.config.online_options.request_conditional.of(&UrlParts::of(&ask.bare));
+    if !asks {
+        ask.overruled = ask.overruled.or(Some("request-conditional"));
+    }
+    asks
 }
 
 /// One client's request for an answer that will be kept.
@@ -108,10 +134,14 @@ impl Turn<'_> {
 
     fn job(self, interim: Option<mpsc::Sender<Interim>>) -> Job {
         let mut head = self.ask.wire(&self.daemon.pseudonym);
+        let url = UrlParts::of(&self.ask.bare);
         if let Some(kept) = self.kept
             && self.may_hold
         {
             conditional::add_ours(head.headers_mut(), &kept.fields, self.ask.is_personal());
+            if !*self.ask.config.online_options.validate_with_etag.of(&url) {
+                head.headers_mut().remove(IF_NONE_MATCH);
+            }
         }
         Job {
             place: self.ask.place.clone(),
@@ -119,6 +149,8 @@ impl Turn<'_> {
             head,
             body: self.ask.post.clone(),
             kept: self.kept.map(|kept| kept.status),
+            keeping: Keeping::of(&self.ask.config, &url, &self.ask.fields),
+            answers: self.ask.answers.clone(),
             unattended: self.ask.config.options.finish_downloads,
             interim,
         }
@@ -150,7 +182,7 @@ impl Turn<'_> {
         let Some(reader) = reader else { return self.failed(&Failure::Abandoned) };
         let mut fields = head.fields.clone();
         add_via(&mut fields, head.version, &self.daemon.pseudonym);
-        let status = CacheStatus::Stored { replaces: self.kept.is_some(), collapsed };
+        let status = CacheStatus::Stored { forward: self.forward(), collapsed, by: self.by() };
         fields.insert(CACHE_STATUS, status.value());
         let mut response;
         if self.conditions.are_met_by(head.status, &fields) {
@@ -178,7 +210,7 @@ impl Turn<'_> {
                 fields.append(name.clone(), value.clone());
             }
         }
-        let status = CacheStatus::Validated;
+        let status = CacheStatus::Validated { forward: self.forward(), by: self.by() };
         let mut response =
             kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status);
         if newer.contains_key(DATE) {
@@ -188,24 +220,58 @@ impl Turn<'_> {
         response
     }
 
+    /// Why the origin is asked.
+    fn forward(self) -> Forward {
+        Forward::of(self.ask.verdict.as_ref())
+    }
+
+    /// The option without which it would not be asked, or otherwise.
+    fn by(self) -> Option<&'static str> {
+        let verdict = self.ask.verdict.and_then(|verdict| verdict.by);
+        verdict.map(Override::as_str).or(self.ask.overruled)
+    }
+
     fn passing(self, download: &Download, why: NotStored) -> Response<Body> {
-        match download.take() {
-            Some(answer) => pass::respond(self.daemon, answer, why),
-            None => self.failed(&Failure::Abandoned),
+        match (download.take(), self.kept, self.ask.verdict) {
+            // RFC 5861 §4
+            (Some(answer), Some(kept), Some(verdict))
+                if verdict.instead_of_error && is_failure(answer.status()) =>
+            {
+                self.instead(kept, CacheStatus::InsteadOf(answer.status()))
+            }
+            (Some(answer), ..) => pass::respond(self.daemon, answer, self.forward(), why),
+            (None, ..) => self.failed(&Failure::Abandoned),
         }
     }
 
-    /// The origin could not be asked: what is kept is better than nothing (RFC 9111 §4.2.4).
+    /// The origin could not be asked: what is kept is better than nothing, unless it forbids that (RFC
+    /// 9111 §4.2.4). Who went offline meanwhile is served as offline.
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin gave no answer");
-        match self.kept {
-            Some(kept) if self.ask.post.is_none() => {
-                let status = CacheStatus::Unreachable;
-                let fields = kept.fields.clone();
-                kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status)
+        let kept = self.kept.filter(|_| self.ask.post.is_none()).zip(self.ask.verdict);
+        let Some((kept, verdict)) = kept else {
+            return reply::failed(self.daemon, self.ask, failure);
+        };
+        match verdict.unreachable {
+            _ if matches!(failure, Failure::Offline) => {
+                self.instead(kept, CacheStatus::Hit(Why::Offline))
             }
-            _ => reply::failed(self.daemon, self.ask, failure),
+            Unreachable::Serve => self.instead(kept, CacheStatus::Unreachable(None)),
+            Unreachable::ServeOverruled => {
+                let by = Override::ServeUnreachable.as_str();
+                self.instead(kept, CacheStatus::Unreachable(Some(by)))
+            }
+            Unreachable::Forbidden if matches!(verdict.reuse, Reuse::Withheld(_)) => {
+                reply::failed(self.daemon, self.ask, failure)
+            }
+            Unreachable::Forbidden => reply::must_ask(self.daemon, self.ask, kept, failure),
         }
+    }
+
+    /// What is kept, in place of an answer of its origin.
+    fn instead(self, kept: &Arc<Kept>, status: CacheStatus) -> Response<Body> {
+        let fields = kept::unasked(self.ask, kept);
+        kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status)
     }
 }

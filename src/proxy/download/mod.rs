@@ -24,7 +24,7 @@ pub use feed::{BodyError, End, Feed, FeedReader, ReadAt};
 pub use run::run;
 
 use super::fields::list;
-use super::keep::NotKept;
+use super::keep::{Keeping, NotKept};
 use crate::upstream::{Answer, Failure, Interim, Origin};
 
 /// Everything a download needs to know.
@@ -40,6 +40,10 @@ pub struct Job {
     pub body: Option<Bytes>,
     /// The status of what is kept already.
     pub kept: Option<StatusCode>,
+    /// What is kept of the answer.
+    pub keeping: Keeping,
+    /// Where GET looks for its answer, of a POST whose answer may be that too.
+    pub answers: Option<Place>,
     /// Whether it goes on though no client reads it.
     pub unattended: bool,
     /// Where interim answers go.

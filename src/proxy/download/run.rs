@@ -9,10 +9,11 @@ use hyper::header::CONTENT_LENGTH;
 use hyper::http::response::Parts as AnswerParts;
 use hyper::{HeaderMap, StatusCode};
 use tracing::{debug, warn};
-use wwwoffle_spool::{NewEntry, RequestKind, Writer};
+use wwwoffle_spool::{NewEntry, Place, RequestKind, Writer};
 use wwwoffle_url::Key;
 
 use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome, Watch};
+use crate::caching::freshness::Exchange;
 use crate::clock;
 use crate::connection;
 use crate::daemon::Daemon;
@@ -55,10 +56,11 @@ async fn settle(daemon: &Daemon, key: Key) {
 }
 
 async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outcome {
-    let Job { place, origin, head: request, body, kept, unattended, interim } = job;
+    let Job { place, origin, head: request, body, kept, keeping, answers, .. } = job;
+    let (unattended, interim) = (job.unattended, job.interim);
     let outbound = body.clone().map_or(Outbound::Empty, Outbound::Whole);
     let (recorded, ()) = request.clone().into_parts();
-    let asked = timestamp(clock::now());
+    let asked = clock::now();
     let mut answer = match daemon.upstream.send(&origin, request, outbound, interim).await {
         Ok(answer) => answer,
         Err(failure) => {
@@ -75,7 +77,8 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
         download.set_head(Headed::Unchanged(Arc::new(answer.headers().clone())));
         return Outcome::Kept(kept.unwrap_or(status));
     }
-    if let Err(reason) = may_keep(status, answer.headers(), kept) {
+    let exchange = Exchange { asked, received };
+    if let Err(reason) = may_keep(status, answer.headers(), kept, &keeping, exchange) {
         daemon.downloads.leave(download);
         download.pass(answer, Headed::Passing(reason));
         return Outcome::NotKept(status, reason);
@@ -84,7 +87,7 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
     record.extend_from_slice(body.as_deref().unwrap_or_default());
     let secured = answer.extensions().get::<Arc<Secured>>();
     let new = NewEntry {
-        asked,
+        asked: timestamp(asked),
         when: timestamp(received),
         head: head::of_answer(status, answer.headers()),
         request: record,
@@ -102,10 +105,25 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
     };
     download.feed.set_disk(Arc::new(tail));
     let (answer_head, body) = split(answer);
+    let answer_fields = answer_head.fields.clone();
     download.set_head(Headed::Keeping(Arc::new(answer_head)));
+    let answers =
+        answers.filter(|get| keeping.answers_get(get.url(), status, &answer_fields, exchange));
     match receive(daemon, body, writer, download, unattended).await {
-        Ok(()) => Outcome::Kept(status),
+        Ok(()) => {
+            if let Some(get) = answers {
+                answer_get(daemon, &place, &get).await;
+            }
+            Outcome::Kept(status)
+        }
         Err(outcome) => outcome,
+    }
+}
+
+/// Keeps the answer to a POST as that to GET too (RFC 9110 §9.3.3). What fails is told, and no more.
+async fn answer_get(daemon: &Daemon, post: &Place, get: &Place) {
+    if let Err(error) = daemon.store.copy(post, get).await {
+        warn!(url = get.url(), error = error_chain(&error), "the answer to a form is no page");
     }
 }
 
