@@ -9,6 +9,7 @@ pub mod clock;
 pub mod connection;
 pub mod control_path;
 pub mod daemon;
+pub mod decoding;
 pub mod error_chain;
 pub mod exit;
 pub mod fetch;

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use hyper::header::VARY;
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
-    Added, Body, Entry, Error, Lookup, NewEntry, Outgoing, Place, Spool, Tail, Update, Writer,
+    Added, Body, Entry, Error, NewEntry, Outgoing, Place, Spool, Tail, Update, Writer,
 };
 use wwwoffle_url::Key;
 
+use crate::caching::vary::Stored;
 use crate::mode::Mode;
 use crate::proxy::download::ReadAt;
 use crate::proxy::head;
@@ -36,16 +38,33 @@ pub struct Kept {
     pub status: StatusCode,
     /// Its fields, as the origin sent them less those of one hop.
     pub fields: HeaderMap,
+    /// The fields of the request it answered, less the secret ones: empty where it does not vary.
+    pub request: HeaderMap,
 }
 
 impl Kept {
-    /// Reads the head of an entry.
+    /// Reads the head of an entry. One that cannot be read is told in the log, and counts as missing.
     fn read(entry: Entry) -> Option<Self> {
         let Ok((status, fields)) = head::read_answer(entry.head()) else {
             warn!(url = entry.url(), "a kept page has a head that cannot be read");
             return None;
         };
-        Some(Self { entry, status, fields })
+        let varies = fields.contains_key(VARY);
+        // One without a recorded request was asked for with nothing that is known.
+        let request = varies.then(|| head::read_request(entry.request(), b"").ok()).flatten();
+        let request = request.map(|request| request.headers).unwrap_or_default();
+        Some(Self { entry, status, fields, request })
+    }
+
+    /// It as a choice among several sees it.
+    #[must_use]
+    pub fn stored(&self) -> Stored<'_> {
+        Stored {
+            fields: &self.fields,
+            variant: self.entry.place().variant_text(),
+            request: &self.request,
+            received: self.entry.responded().into(),
+        }
     }
 }
 
@@ -62,23 +81,13 @@ impl Store {
         &self.spool
     }
 
-    /// What is kept at `place`, if it is whole. What is damaged is set aside, told in the log, and
-    /// counts as missing.
+    /// The newest of what is kept under the key of `place`: see [`entries`](Self::entries).
     ///
     /// # Errors
     ///
     /// When the disk fails.
     pub async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        let entry = match blocking(move || spool.entry(&place)).await? {
-            Lookup::Found(entry) => entry,
-            Lookup::Missing => return Ok(None),
-            Lookup::SetAside(damage) => {
-                warn!(%damage, "a kept page was set aside and will be fetched again");
-                return Ok(None);
-            }
-        };
-        Ok(Kept::read(entry))
+        Ok(self.entries(place).await?.into_iter().next())
     }
 
     /// All that is kept under the key of `place`, whatever it varies with, the one stored last first.

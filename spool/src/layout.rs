@@ -170,7 +170,7 @@ impl State {
         State { asked, responded: None, updated: None, invalid: None }
     }
 
-    fn write(&self, mut field: impl FnMut(&str, &str)) {
+    pub(crate) fn write(&self, mut field: impl FnMut(&str, &str)) {
         field(ASKED, &time_text(self.asked));
         let times = [(RESPONDED, self.responded), (UPDATED, self.updated), (INVALID, self.invalid)];
         for (name, time) in times {
@@ -181,7 +181,7 @@ impl State {
     }
 
     /// `when` is when the response came: an entry made before it was recorded was asked for then.
-    fn read(header: &Header<'_>, when: Timestamp) -> Result<State, Reason> {
+    pub(crate) fn read(header: &Header<'_>, when: Timestamp) -> Result<State, Reason> {
         let time = |name| header.get(name).map(|_| header.time(name)).transpose();
         Ok(State {
             asked: time(ASKED)?.unwrap_or(when),

@@ -7,6 +7,8 @@
 //!
 //! ```text
 //! <root>/http/www.example.org/9f/9f86d081….warc  a response record and its request record
+//!                   …/9f86d081….update.warc      what was learnt of it since, if it is large
+//!                   …/9f86d081….variants/…       the entries of one key, if some of them vary
 //! <root>/outgoing/9f86d081….warc                 a request recorded while offline
 //! <root>/tmp/                                    entries being written; emptied on opening
 //! <root>/damaged/                                what was found damaged, with the reason beside it
@@ -32,12 +34,16 @@ mod layout;
 mod list;
 mod open;
 mod outgoing;
+mod overlay;
 mod pending;
 mod place;
 mod queue;
+mod read;
 mod seal;
+mod shelf;
 mod state;
 mod store;
+mod tmp;
 mod update;
 mod warc;
 mod writer;
@@ -62,12 +68,14 @@ pub use outgoing::{
 pub use pending::BATCH_INTERVAL;
 pub use place::{MAX_OWNER, MAX_VARIANT, Place};
 pub use queue::{Added, MAX_QUEUE, Queue};
+pub use shelf::MAX_VARIANTS;
 pub use state::{MAX_STATE, State};
 pub use update::Update;
 pub use writer::{NewEntry, Stored, Tail, Writer};
 
-use fs::{Disk, Lock, SystemDisk};
-use store::Store;
+use fs::{Disk, Lock, SharedDisk, SystemDisk};
+use shelf::{Look, Which};
+use store::{LOOKUP_TRIES, Store};
 
 /// What of a finished entry a crash may take back. Whatever the setting, after a crash each entry is
 /// whole, old or new, or absent.
@@ -91,11 +99,13 @@ pub struct Options {
     pub durability: Durability,
     /// How long finished entries gather before they are synced, under [`Durability::Batch`].
     pub batch_interval: Duration,
+    /// Who may use new directories and files besides their owner; `None`: nobody.
+    pub shared: Option<SharedDisk>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { durability: Durability::default(), batch_interval: BATCH_INTERVAL }
+        Options { durability: Durability::default(), batch_interval: BATCH_INTERVAL, shared: None }
     }
 }
 
@@ -124,7 +134,11 @@ impl Spool {
     /// [`Error::is_locked`] when another process has it open, [`Error::is_no_spool`] when `root` is
     /// something else, [`Error::is_denied`], [`Error::is_full`], or what else the disk says.
     pub fn open(root: &Path, options: &Options) -> Result<(Spool, Recovery)> {
-        Spool::open_with(Arc::new(SystemDisk), root, options)
+        let disk: Arc<dyn Disk> = match options.shared {
+            Some(shared) => Arc::new(shared),
+            None => Arc::new(SystemDisk),
+        };
+        Spool::open_with(disk, root, options)
     }
 
     /// The same on another disk: how tests make one fail.
@@ -150,7 +164,8 @@ impl Spool {
         Ok((Spool(Arc::new(Handle { store, queue, background, _lock: lock })), recovery))
     }
 
-    /// Looks an entry up: one open and one read when it is small.
+    /// Looks an entry up: one open and one read when it is small. A place without a variant text means
+    /// the one stored last of all under its key.
     ///
     /// # Errors
     ///
@@ -324,14 +339,28 @@ impl Reader {
     ///
     /// When the disk fails.
     pub fn entry(&self, place: &Place) -> Result<Lookup> {
-        let path = self.root.join(place.relative_path());
-        Ok(match entry::read(&*self.disk, &path, Some(place))? {
-            entry::Content::Whole(entry) => Lookup::Found(entry),
-            entry::Content::Missing => Lookup::Missing,
-            entry::Content::Bad(reason) => {
-                Lookup::SetAside(Damage { path, moved_to: None, reason: reason.to_owned() })
+        let which = if place.variant_text().is_empty() { Which::All } else { Which::Exact };
+        Ok(self.look(place, which)?.into())
+    }
+
+    /// All that is kept under the key of a place, as [`Spool::entries`]; nothing is moved.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn entries(&self, place: &Place) -> Result<Entries> {
+        self.look(place, Which::All)
+    }
+
+    fn look(&self, place: &Place, which: Which) -> Result<Entries> {
+        let mut tries = 0;
+        loop {
+            let look = Look::at(&*self.disk, &self.root, place, which, &[])?;
+            tries += 1;
+            if !look.moved || tries == LOOKUP_TRIES {
+                return Ok(look.told());
             }
-        })
+        }
     }
 
     /// The entries of the spool, of a scheme, of a host (with its port) under all schemes, or of both.

@@ -4,9 +4,10 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::entry::{self, Body, BodyFile, Content, Damage, Entry};
+use crate::entry::{Body, BodyFile, Damage, Entry};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Lock, Opened};
+use crate::read::{self, Content};
 use crate::store::{DAMAGED, Finished, OUTGOING, Store, TMP, parent};
 
 /// What the file `version` holds: the format, and its number.
@@ -116,14 +117,12 @@ pub(crate) fn recover(store: &Store, recovery: &mut Recovery) -> Result<()> {
 
 /// Gives a file of `tmp/` its name if it should have it.
 fn admit(store: &Store, path: &Path) -> Result<Option<PathBuf>> {
-    let Content::Whole(new) = entry::read(&*store.disk, path, None)? else { return Ok(None) };
+    let Content::Whole(new) = read::read(&*store.disk, path, None)? else { return Ok(None) };
     if !is_whole(&new)? {
         return Ok(None);
     }
-    let to = store.path(new.place());
-    if let Content::Whole(old) = entry::read(&*store.disk, &to, Some(new.place()))?
-        && old.order() >= new.order()
-    {
+    let old = store.settled(new.place())?;
+    if old.is_some_and(|(_, old)| old.order() >= new.order()) {
         return Ok(None);
     }
     let Opened::File(file, _) =
@@ -134,8 +133,7 @@ fn admit(store: &Store, path: &Path) -> Result<Option<PathBuf>> {
     let finished =
         Finished { place: new.place().clone(), path: path.to_owned(), file, stored: new.stored() };
     finished.file.sync().map_err(|error| Error::disk("write", path, error))?;
-    store.rename_into_place(&finished.path, &to)?;
-    Ok(Some(to))
+    store.settle(&finished).map(Some)
 }
 
 /// Reads a body to its end, and compares it with its digest.
@@ -206,7 +204,7 @@ fn holder(disk: &dyn Disk, lock: &Path) -> Option<u32> {
 fn read_line(disk: &dyn Disk, path: &Path) -> Result<Option<String>> {
     match disk.open(path) {
         Ok(Opened::File(file, _)) => {
-            let bytes = entry::read_exactly(&*file, MAX_LINE, 0)
+            let bytes = read::read_exactly(&*file, MAX_LINE, 0)
                 .map_err(|error| Error::disk("read", path, error))?;
             Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
         }

@@ -1,11 +1,17 @@
 //! What becomes of an entry without a new body: the origin confirms it, or something was sent there
 //! that may have changed it.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 
-use crate::entry::{Entry, status_of};
+use crate::Durability;
+use crate::entry::{Body, Entry, status_of};
 use crate::error::{Error, Result};
-use crate::layout::State;
+use crate::fs::DiskFile;
+use crate::layout::{Finish, Start, State, wide};
+use crate::overlay::{self, overlay_path};
+use crate::store::{Finished, Store, UPDATES, lock, parent};
 use crate::writer::check_head;
 
 /// What is to be written down about an entry, besides its body: see [`crate::Spool::update`].
@@ -56,4 +62,88 @@ impl Update {
             }
         }
     }
+}
+
+impl Store {
+    /// Writes an update down, and gives back the entry as it is then. `None` when it is no longer the
+    /// one at its place.
+    pub(crate) fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
+        update.check(entry)?;
+        let place = entry.place();
+        let [first, ..] = *place.key().as_bytes();
+        let turn = self.updates.get(usize::from(first) % UPDATES);
+        let _one = turn.map(lock);
+        let is_it = |now: &Entry| now.id() == entry.id();
+        let Some(now) = self.exact(place)?.filter(is_it) else { return Ok(None) };
+        let (head, state) = update.applied(&now, self.stamp());
+        let (path, file) = self.create_tmp()?;
+        let written = match now.body() {
+            Body::Whole(body) => {
+                let fail = |error| Error::disk("write", &path, error);
+                file.write_all_at(&rewritten(&now, body, head, &state), 0).map_err(fail).and_then(
+                    |()| {
+                        let (place, path) = (place.clone(), path.clone());
+                        let stored = now.stored();
+                        self.admit_over(Finished { place, path, file, stored }, Some(now.id()))
+                    },
+                )
+            }
+            Body::File(_) => overlay::encode(&now, head, &state)
+                .and_then(|bytes| self.write_overlay(&now, &path, &*file, &bytes)),
+        };
+        if !matches!(written, Ok(true)) {
+            self.discard(&path);
+        }
+        if written? { Ok(self.exact(place)?.filter(is_it)) } else { Ok(None) }
+    }
+
+    /// Puts what was learnt of a large entry beside it. False when it is no longer there.
+    fn write_overlay(
+        &self,
+        entry: &Entry,
+        aside: &Path,
+        file: &dyn DiskFile,
+        bytes: &[u8],
+    ) -> Result<bool> {
+        let fail = |error| Error::disk("write", aside, error);
+        file.write_all_at(bytes, 0).map_err(fail)?;
+        if self.durability != Durability::None {
+            file.sync().map_err(fail)?;
+        }
+        if self.pending.path(entry.place()).is_some() {
+            // It lies beside a name, so the entry has to have one.
+            self.write_batch();
+        }
+        let path = {
+            let _commit = lock(&self.commit);
+            if self.pending.path(entry.place()).is_some() {
+                return Ok(false);
+            }
+            let settled = self.settled(entry.place())?;
+            let Some((path, _)) = settled.filter(|(_, now)| now.id() == entry.id()) else {
+                return Ok(false);
+            };
+            let path = overlay_path(&path);
+            self.rename_into_place(aside, &path)?;
+            path
+        };
+        if self.durability != Durability::None {
+            self.sync_names(&[parent(&path)])?;
+        }
+        Ok(true)
+    }
+}
+
+/// The file of an entry with another head and state; everything else is as it was.
+fn rewritten(entry: &Entry, body: &[u8], head: &[u8], state: &State) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let (place, tail) = (entry.place(), entry.tail());
+    let start = Start::write(&mut bytes, place, entry.id(), entry.when(), state, head);
+    bytes.extend_from_slice(body);
+    bytes.extend_from_slice(tail);
+    let (digest, stored) = (*entry.digest(), entry.stored());
+    let finish = Finish { body_len: wide(body.len()), digest, tail_len: wide(tail.len()), stored };
+    let fixed = start.fixed(&finish);
+    bytes.get_mut(..fixed.len()).unwrap_or_default().copy_from_slice(&fixed);
+    bytes
 }

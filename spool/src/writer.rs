@@ -270,7 +270,7 @@ impl Drop for Writer {
         if self.state != State::Finished {
             // What stays behind is removed when the spool is opened.
             let store: &Store = &self.handle.store;
-            let _ = store.disk.remove_file(&self.path);
+            store.discard(&self.path);
         }
     }
 }

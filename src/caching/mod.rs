@@ -12,8 +12,10 @@
 //! vary        which of several kept answers is the one (with language)
 //! validate    asking about them, and what a 304 or a HEAD changes
 //! invalidate  what a change makes invalid
+//! coding      what origins may send, and what a client takes
 //! ```
 
+pub mod coding;
 pub mod control;
 pub mod date;
 pub mod freshness;

@@ -12,11 +12,11 @@
 
 use hyper::header::{
     AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, HeaderValue,
-    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, SET_COOKIE, TRAILER, VARY,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, SET_COOKIE, TRAILER,
 };
 use hyper::{HeaderMap, StatusCode};
 
-use super::vary::{Stored, fits};
+use super::vary::{Stored, Vary, fits};
 use crate::proxy::fields::list;
 
 /// The most entity tags in one `If-None-Match`.
@@ -48,15 +48,17 @@ impl Question {
     /// request carries a cookie or credentials.
     ///
     /// An entity tag names one representation among all of a resource; a date does not, so where
-    /// the answer varies or is personal a date proves nothing.
+    /// the answer varies or is personal a date proves nothing. The coding does not count: origins are
+    /// asked for the same ones each time.
     #[must_use]
     pub fn about(stored: &[Stored<'_>], own: Option<usize>, personal: bool) -> Self {
         let mut question = Self::default();
         if let Some((index, own)) = own.and_then(|own| Some((own, stored.get(own)?))) {
             let tag = own.fields.get(ETAG);
             let date = own.fields.get(LAST_MODIFIED);
-            let is_same_for_all =
-                !personal && !own.fields.contains_key(VARY) && !own.fields.contains_key(SET_COOKIE);
+            let is_same_for_all = !personal
+                && Vary::of(own.fields) == Vary::By(Vec::new())
+                && !own.fields.contains_key(SET_COOKIE);
             question.since = date.filter(|_| tag.is_some() || is_same_for_all).cloned();
             if tag.is_some() || question.since.is_some() {
                 question.tags.extend(tag.cloned());
@@ -82,6 +84,20 @@ impl Question {
             question.about.push(index);
         }
         question
+    }
+
+    /// The same, by dates alone: of the request's own answer, if it has one that can be asked with.
+    #[must_use]
+    pub fn by_date(self) -> Self {
+        match self.since {
+            // Its own answer is the first.
+            Some(since) => Self {
+                tags: Vec::new(),
+                since: Some(since),
+                about: self.about.into_iter().take(1).collect(),
+            },
+            None => Self::default(),
+        }
     }
 
     /// Whether there is nothing to ask with.

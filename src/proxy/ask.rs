@@ -25,6 +25,7 @@ use super::rules::{self, Asker, Ruling, Standing, parent, ruled};
 use super::target::Resource;
 use super::websocket;
 use crate::access::basic::Login;
+use crate::caching::coding::Terms;
 use crate::caching::control::RequestControl;
 use crate::caching::reuse::Verdict;
 use crate::daemon::Daemon;
@@ -73,6 +74,8 @@ pub struct Ask {
     pub overruled: Option<&'static str>,
     /// What may be done with what is kept for it.
     pub verdict: Option<Verdict>,
+    /// Which codings it may be answered in, and which its origin is asked for.
+    pub codings: Terms,
 }
 
 impl Ask {
@@ -121,6 +124,13 @@ impl Ask {
             queueing: queueing(&config, &parts),
             recursive: *config.dont_get.get_recursive.of(&parts),
         };
+        let is_for_all = asked.standing == Standing::Usual
+            && upgrade.is_none()
+            && !fields.contains_key(RANGE)
+            && matches!(asked.method, MethodKind::Get | MethodKind::Head);
+        let is_file = config.dont_compress.file_ext.end(bare.path());
+        let codings = Terms::of(&fields, is_for_all, is_file);
+        codings.strip(&mut fields);
         Self {
             resource,
             bare,
@@ -140,6 +150,7 @@ impl Ask {
             control,
             overruled,
             verdict: None,
+            codings,
         }
     }
 
@@ -170,6 +181,7 @@ impl Ask {
                 fields.insert(AUTHORIZATION, value);
             }
         }
+        self.codings.ask(fields);
         censor::request(&self.config, &self.bare, fields);
         if self.trailers {
             fields.insert(TE, HeaderValue::from_static("trailers"));
@@ -310,7 +322,7 @@ fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
 
 /// Credentials are part of the key. Those of the Basic scheme are those of the URL, so that both
 /// ways of giving them are one; any other scheme makes a variant.
-fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
+pub(super) fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
     let Some(authorization) = fields.get(AUTHORIZATION) else {
         return Place::of(url);
     };

@@ -136,7 +136,6 @@ pub fn may_keep(
     keeping: &Keeping,
     exchange: Exchange,
 ) -> Result<(), NotKept> {
-    let good = |status: StatusCode| status.is_success() || status.is_redirection();
     match status.as_u16() {
         206 => return Err(NotKept::Partial),
         304 | 401 | 407 | 408 | 412 | 416 | 417 | 421 | 425 | 428 | 429 | 431 => {
@@ -144,7 +143,7 @@ pub fn may_keep(
         }
         500..
             if keeping.errors
-                && !kept.is_some_and(good)
+                && !kept.is_some_and(is_good)
                 && keeping.is_fresh(status, fields, exchange) => {}
         500.. => return Err(NotKept::OriginError),
         _ => {}
@@ -152,7 +151,7 @@ pub fn may_keep(
     if fields.contains_key(CONTENT_RANGE) {
         return Err(NotKept::Partial);
     }
-    if kept.is_some_and(good) && !good(status) {
+    if kept.is_some_and(is_good) && !is_good(status) {
         return Err(NotKept::WouldReplaceGood);
     }
     if keeping.keeps_pages && kept.is_some_and(|kept| kept.is_success()) && !status.is_success() {
@@ -172,6 +171,11 @@ pub fn may_keep(
                 || kind.eq_ignore_ascii_case("multipart/x-mixed-replace")
         });
     if endless { Err(NotKept::Endless) } else { Ok(()) }
+}
+
+/// Whether an answer is one that people need offline, and no error.
+pub(super) fn is_good(status: StatusCode) -> bool {
+    status.is_success() || status.is_redirection()
 }
 
 #[cfg(test)]

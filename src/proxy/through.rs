@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONTENT_LENGTH, DATE, IF_NONE_MATCH, SET_COOKIE};
-use hyper::{HeaderMap, Response, Version};
+use hyper::header::{AGE, SET_COOKIE};
+use hyper::{HeaderMap, Response, StatusCode, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
 use wwwoffle_config::UrlParts;
@@ -11,70 +11,55 @@ use wwwoffle_config::UrlParts;
 use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
+use super::choose::Found;
 use super::conditional::{self, Conditions};
 use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run};
 use super::fields::{CACHE_STATUS, add_via};
+use super::freshen::Confirmed;
 use super::keep::Keeping;
 use super::status::{CacheStatus, Forward, NotStored, Why};
+use super::verdict::{is_of_use, verdict};
 use super::{Client, MAX_INTERIMS};
-use super::{kept, pass, reply};
+use super::{kept, pass, recode, reply};
 use crate::caching::reuse::{Override, Reuse, Unreachable, is_failure};
 use crate::daemon::Daemon;
 use crate::store::Kept;
 use crate::upstream::{Failure, Interim};
 
 /// Asks the origin, joining whoever asks the same already, and answers with what comes.
-///
-/// `may_hold` says that what is kept would do if the origin says that it still holds. A copy that
-/// this client cannot read would not: many servers have one tag for all codings of a page.
 pub(super) async fn fetch(
     daemon: &Arc<Daemon>,
     client: &Client,
     mut ask: Ask,
-    kept: Option<Arc<Kept>>,
-    may_hold: bool,
+    found: &Found,
 ) -> Response<Body> {
     // The origin judges our copy, we judge the client's.
     let conditions = Conditions::of(&ask.fields);
     conditional::strip(&mut ask.fields);
-    let may_hold = may_hold && asks_conditionally(&mut ask);
-    let (ask, kept, conditions) = (&ask, kept.as_ref(), &conditions);
-    let turn = Turn { daemon, client, ask, kept, may_hold, conditions };
-    let downloads = &daemon.downloads;
-    let alone = || downloads.alone(&ask.place, &ask.fields, ask.now);
-    if ask.post.is_some() {
-        return turn.lead(alone()).await;
+    let conditions = &conditions;
+    let turn = Turn { daemon, client, ask: &ask, found, conditions };
+    if let Some(response) = turn.answer().await {
+        return response;
     }
-    match downloads.join(&ask.place, &ask.fields, ask.now) {
-        Joined::New(download) => turn.lead(download).await,
-        Joined::Running(download) => match turn.follow(download).await {
-            Some(response) => response,
-            // What is on its way is not for this client: it gets its own.
-            None => turn.lead(alone()).await,
-        },
+    // It came in a coding that this client does not take, and that nobody may change.
+    ask.codings.ask_as_the_client();
+    let turn = Turn { daemon, client, ask: &ask, found, conditions };
+    match turn.lead(turn.alone()).await {
+        Some(response) => response,
+        // Only what we asked for by ourselves is asked for anew.
+        None => turn.failed(&Failure::Ours),
     }
 }
 
 /// Asks the origin whether what is kept still holds, and keeps its answer, while nobody waits: the client
 /// has what is kept already (RFC 5861 §3). Only one such request is under way at a time.
-pub(super) fn revalidate(daemon: &Arc<Daemon>, client: &Client, mut ask: Ask, kept: &Arc<Kept>) {
+pub(super) fn revalidate(daemon: &Arc<Daemon>, client: &Client, mut ask: Ask, found: &Found) {
     conditional::strip(&mut ask.fields);
-    let may_hold = asks_conditionally(&mut ask);
-    let (ask, kept, conditions) = (&ask, Some(kept), &Conditions::default());
-    let turn = Turn { daemon, client, ask, kept, may_hold, conditions };
+    let turn = Turn { daemon, client, ask: &ask, found, conditions: &Conditions::default() };
     if let Joined::New(download) = daemon.downloads.join(&ask.place, &ask.fields, ask.now) {
         let job = Job { unattended: true, ..turn.job(None) };
         daemon.tasks.spawn(run(Arc::clone(daemon), job, download));
     }
-}
-
-/// Whether the origin is asked only for what has changed: `request-conditional`.
-fn asks_conditionally(ask: &mut Ask) -> bool {
-    let asks = *ask.config.online_options.request_conditional.of(&UrlParts::of(&ask.bare));
-    if !asks {
-        ask.overruled = ask.overruled.or(Some("request-conditional"));
-    }
-    asks
 }
 
 /// One client's request for an answer that will be kept.
@@ -83,31 +68,57 @@ struct Turn<'a> {
     daemon: &'a Arc<Daemon>,
     client: &'a Client,
     ask: &'a Ask,
-    kept: Option<&'a Arc<Kept>>,
-    may_hold: bool,
+    found: &'a Found,
     conditions: &'a Conditions,
 }
 
 impl Turn<'_> {
-    /// Starts the download and answers with what it brings.
-    async fn lead(self, download: Arc<Download>) -> Response<Body> {
+    /// Joins or starts a download; `None` when what it brings is to be asked for anew as the client
+    /// takes it.
+    async fn answer(self) -> Option<Response<Body>> {
+        let ask = self.ask;
+        if ask.post.is_some() {
+            return self.lead(self.alone()).await;
+        }
+        match self.daemon.downloads.join(&ask.place, &ask.fields, ask.now) {
+            Joined::New(download) => self.lead(download).await,
+            Joined::Running(download) => match self.follow(download).await {
+                Some(response) => Some(response),
+                // What is on its way is not for this client: it gets its own.
+                None => self.lead(self.alone()).await,
+            },
+        }
+    }
+
+    /// A download that nobody can join.
+    fn alone(self) -> Arc<Download> {
+        self.daemon.downloads.alone(&self.ask.place, &self.ask.fields, self.ask.now)
+    }
+
+    /// Whether the client can read an answer, or nothing better is to be had: it asked for it itself.
+    fn takes(self, status: StatusCode, fields: &HeaderMap) -> bool {
+        let codings = &self.ask.codings;
+        !codings.asks_ours() || codings.deliver(status, fields).is_readable()
+    }
+
+    /// Starts the download and answers with what it brings; `None` as for [`Turn::answer`].
+    async fn lead(self, download: Arc<Download>) -> Option<Response<Body>> {
         let reader = download.feed().read();
         let (interim, interims) = mpsc::channel(MAX_INTERIMS);
         // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
         let job = self.job((self.ask.version > Version::HTTP_10).then_some(interim));
         let task = run(Arc::clone(self.daemon), job, Arc::clone(&download));
         self.daemon.tasks.spawn(task);
-        match self.headed(&download, Some(interims)).await {
+        Some(match self.headed(&download, Some(interims)).await {
+            Headed::Keeping(head) if !self.takes(head.status, &head.fields) => return None,
             Headed::Keeping(head) => self.keeping(&head, reader, false),
-            Headed::Unchanged(fields) => match self.kept {
-                Some(kept) => self.unchanged(kept, &fields),
-                // Only what we have is asked about.
-                None => self.failed(&Failure::Unsendable("a condition of nobody's was met")),
-            },
-            Headed::Passing(reason) => self.passing(&download, NotStored::Answer(reason)),
-            Headed::Unkeepable(_) => self.passing(&download, NotStored::Spool),
+            Headed::Unchanged(confirmed) => self.unchanged(confirmed),
+            Headed::Passing(reason) => {
+                return self.passing(&download, NotStored::Answer(reason));
+            }
+            Headed::Unkeepable(_) => return self.passing(&download, NotStored::Spool),
             Headed::Failed(failure) => self.failed(&failure),
-        }
+        })
     }
 
     /// Waits for somebody else's download; `None` when its answer is not for this client.
@@ -117,43 +128,53 @@ impl Turn<'_> {
             // A cookie that is set is for one client: two of them must not share a session.
             Headed::Keeping(head)
                 if download.serves(&self.ask.fields, &head.fields)
+                    && self.ask.codings.deliver(head.status, &head.fields).is_readable()
                     && !head.fields.contains_key(SET_COOKIE) =>
             {
                 Some(self.keeping(&head, Some(reader), true))
             }
-            Headed::Unchanged(fields) => {
-                let kept = self.kept.filter(|_| self.may_hold)?;
-                download
-                    .serves(&self.ask.fields, &kept.fields)
-                    .then(|| self.unchanged(kept, &fields))
+            Headed::Unchanged(confirmed)
+                if download.serves(&self.ask.fields, &confirmed.fields)
+                    && !confirmed.fields.contains_key(SET_COOKIE)
+                    && self.reads(&confirmed.kept) =>
+            {
+                Some(self.unchanged(confirmed))
             }
             Headed::Failed(failure) => Some(self.failed(&failure)),
-            Headed::Keeping(_) | Headed::Passing(_) | Headed::Unkeepable(_) => None,
+            Headed::Keeping(_)
+            | Headed::Unchanged(_)
+            | Headed::Passing(_)
+            | Headed::Unkeepable(_) => None,
         }
     }
 
     fn job(self, interim: Option<mpsc::Sender<Interim>>) -> Job {
-        let mut head = self.ask.wire(&self.daemon.pseudonym);
-        let url = UrlParts::of(&self.ask.bare);
-        if let Some(kept) = self.kept
-            && self.may_hold
-        {
-            conditional::add_ours(head.headers_mut(), &kept.fields, self.ask.is_personal());
-            if !*self.ask.config.online_options.validate_with_etag.of(&url) {
-                head.headers_mut().remove(IF_NONE_MATCH);
-            }
+        let (config, url) = (&self.ask.config, UrlParts::of(&self.ask.bare));
+        // What a form brings about is new each time.
+        let asks = self.ask.post.is_none() && self.asks_conditionally();
+        let may_ask = |kept: &Kept| asks && self.reads(kept) && !self.is_withheld(kept);
+        let mut about = self.found.about(may_ask, self.ask.is_personal());
+        if !*config.online_options.validate_with_etag.of(&url) {
+            about.question = about.question.by_date();
         }
         Job {
             place: self.ask.place.clone(),
             origin: self.ask.resource.origin.clone(),
-            head,
+            head: self.ask.wire(&self.daemon.pseudonym),
             body: self.ask.post.clone(),
-            kept: self.kept.map(|kept| kept.status),
-            keeping: Keeping::of(&self.ask.config, &url, &self.ask.fields),
+            kept: self.found.near().map(|kept| kept.status),
+            keeping: Keeping::of(config, &url, &self.ask.fields),
             answers: self.ask.answers.clone(),
+            about,
             unattended: self.ask.config.options.finish_downloads,
             interim,
         }
+    }
+
+    /// Whether the client can read what is kept. A copy that it cannot is not asked about: many servers
+    /// have one tag for all codings of a page.
+    fn reads(self, kept: &Kept) -> bool {
+        self.ask.codings.deliver(kept.status, &kept.fields).is_readable()
     }
 
     /// Waits for the head, passing interim answers on meanwhile.
@@ -181,6 +202,8 @@ impl Turn<'_> {
     ) -> Response<Body> {
         let Some(reader) = reader else { return self.failed(&Failure::Abandoned) };
         let mut fields = head.fields.clone();
+        let delivery = self.ask.codings.deliver(head.status, &fields);
+        delivery.amend(&mut fields);
         add_via(&mut fields, head.version, &self.daemon.pseudonym);
         let status = CacheStatus::Stored { forward: self.forward(), collapsed, by: self.by() };
         fields.insert(CACHE_STATUS, status.value());
@@ -189,9 +212,9 @@ impl Turn<'_> {
             // The download goes on without this client: the page is kept.
             conditional::not_modified(&mut fields);
             response = Response::new(body::empty());
-            *response.status_mut() = hyper::StatusCode::NOT_MODIFIED;
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
         } else {
-            response = Response::new(body::download(reader));
+            response = Response::new(recode::body(delivery, body::download(reader)));
             *response.status_mut() = head.status;
         }
         *response.headers_mut() = fields;
@@ -200,23 +223,17 @@ impl Turn<'_> {
     }
 
     /// What is kept still holds: it is served with the newer fields (RFC 9111 §3.2, §4.3.4).
-    fn unchanged(self, kept: &Arc<Kept>, newer: &HeaderMap) -> Response<Body> {
-        let mut fields = kept.fields.clone();
-        // The client may have a newer one by now, or be somebody else.
-        fields.remove(SET_COOKIE);
-        for name in newer.keys().filter(|name| **name != CONTENT_LENGTH) {
-            fields.remove(name);
-            for value in newer.get_all(name) {
-                fields.append(name.clone(), value.clone());
-            }
-        }
+    fn unchanged(self, confirmed: Confirmed) -> Response<Body> {
+        let Confirmed { kept, fields } = confirmed;
+        // Checked just now: it has the age that the origin's answer had, if any.
+        let age = fields.get(AGE).cloned();
         let status = CacheStatus::Validated { forward: self.forward(), by: self.by() };
         let mut response =
-            kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status);
-        if newer.contains_key(DATE) {
-            // Checked just now: its age begins anew.
-            response.headers_mut().remove(hyper::header::AGE);
-        }
+            kept::answer(self.daemon, self.ask, &kept, fields, self.conditions, status);
+        match age {
+            Some(age) => response.headers_mut().insert(AGE, age),
+            None => response.headers_mut().remove(AGE),
+        };
         response
     }
 
@@ -227,20 +244,35 @@ impl Turn<'_> {
 
     /// The option without which it would not be asked, or otherwise.
     fn by(self) -> Option<&'static str> {
-        let verdict = self.ask.verdict.and_then(|verdict| verdict.by);
-        verdict.map(Override::as_str).or(self.ask.overruled)
+        let verdict = self.ask.verdict.and_then(|verdict| verdict.by).map(Override::as_str);
+        let is_whole = self.found.own().is_some() && !self.asks_conditionally();
+        verdict.or(self.ask.overruled).or(is_whole.then_some("request-conditional"))
     }
 
-    fn passing(self, download: &Download, why: NotStored) -> Response<Body> {
-        match (download.take(), self.kept, self.ask.verdict) {
+    /// Whether the origin is asked only for what has changed: `request-conditional`.
+    fn asks_conditionally(self) -> bool {
+        let url = UrlParts::of(&self.ask.bare);
+        *self.ask.config.online_options.request_conditional.of(&url)
+    }
+
+    /// Whether what is kept is there to be read offline alone.
+    fn is_withheld(self, kept: &Kept) -> bool {
+        matches!(verdict(self.daemon, self.ask, kept).reuse, Reuse::Withheld(_))
+    }
+
+    fn passing(self, download: &Download, why: NotStored) -> Option<Response<Body>> {
+        match (download.take(), self.found.own(), self.ask.verdict) {
             // RFC 5861 §4
             (Some(answer), Some(kept), Some(verdict))
                 if verdict.instead_of_error && is_failure(answer.status()) =>
             {
-                self.instead(kept, CacheStatus::InsteadOf(answer.status()))
+                Some(self.instead(kept, CacheStatus::InsteadOf(answer.status())))
             }
-            (Some(answer), ..) => pass::respond(self.daemon, answer, self.forward(), why),
-            (None, ..) => self.failed(&Failure::Abandoned),
+            (Some(answer), ..) if !self.takes(answer.status(), answer.headers()) => None,
+            (Some(answer), ..) => {
+                Some(pass::respond(self.daemon, self.ask, answer, self.forward(), why))
+            }
+            (None, ..) => Some(self.failed(&Failure::Abandoned)),
         }
     }
 
@@ -249,8 +281,10 @@ impl Turn<'_> {
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin gave no answer");
-        let kept = self.kept.filter(|_| self.ask.post.is_none()).zip(self.ask.verdict);
-        let Some((kept, verdict)) = kept else {
+        let kept = self.found.near().filter(|_| self.ask.post.is_none());
+        let kept = kept.map(|kept| (kept, verdict(self.daemon, self.ask, kept)));
+        let of_use = kept.filter(|(kept, verdict)| is_of_use(self.ask.mode, kept, verdict));
+        let Some((kept, verdict)) = of_use else {
             return reply::failed(self.daemon, self.ask, failure);
         };
         match verdict.unreachable {

@@ -3,7 +3,6 @@
 
 use std::time::SystemTime;
 
-use hyper::StatusCode;
 use wwwoffle_config::{AskAgain as Configured, Config, UrlParts};
 
 use super::ask::Ask;
@@ -13,6 +12,7 @@ use crate::caching::freshness::{Exchange, Heuristics};
 use crate::caching::reuse::{AskAgain, Overrides, Policy, Reuse, Stored, Verdict, reuse};
 use crate::caching::storing::Requested;
 use crate::daemon::Daemon;
+use crate::mode::Mode;
 use crate::store::Kept;
 
 /// What may be done with a kept answer for a request.
@@ -23,8 +23,8 @@ pub(super) fn verdict(daemon: &Daemon, ask: &Ask, kept: &Kept) -> Verdict {
 
 /// Whether a kept answer can be any answer to a request. Trouble of an origin is kept for as long as
 /// it is fresh, and not to be read later.
-pub(super) fn is_of_use(ask: &Ask, status: StatusCode, verdict: &Verdict) -> bool {
-    !status.is_server_error() || (ask.mode.may_dial() && verdict.reuse == Reuse::Fresh)
+pub(super) fn is_of_use(mode: Mode, kept: &Kept, verdict: &Verdict) -> bool {
+    !kept.status.is_server_error() || (mode.may_dial() && verdict.reuse == Reuse::Fresh)
 }
 
 /// What the configuration says of a URL. `dials_since` is when the line came up.

@@ -228,11 +228,37 @@ impl Disk for SimDisk {
         let mut machine = self.call()?;
         let node = machine.find(from)?;
         // Both have to work before either is done.
-        machine.parent(to)?;
+        let (names, name) = machine.parent(to)?;
+        if names.get(name) == Some(&node) {
+            // POSIX: two names of one file stay both.
+            return Ok(());
+        }
         let (names, name) = machine.parent(from)?;
         names.remove(name);
         let (names, name) = machine.parent(to)?;
         names.insert(name.to_owned(), node);
+        Ok(())
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut machine = self.call()?;
+        let node = machine.find(from)?;
+        let (names, name) = machine.parent(to)?;
+        if names.contains_key(name) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        names.insert(name.to_owned(), node);
+        Ok(())
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let mut machine = self.call()?;
+        let node = machine.find(path)?;
+        if !machine.directory(node)?.is_empty() {
+            return Err(ErrorKind::DirectoryNotEmpty.into());
+        }
+        let (names, name) = machine.parent(path)?;
+        names.remove(name);
         Ok(())
     }
 

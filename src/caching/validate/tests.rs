@@ -71,6 +71,8 @@ fn a_date_is_asked_with_only_where_it_proves_something() {
         (&date, false, "", OLD),
         (&date, true, "", ""),
         (&varying, false, "", ""),
+        (&format!("{date} | Vary: accept-Encoding"), false, "", OLD),
+        (&format!("{date} | Vary: Accept-Encoding, Cookie"), false, "", ""),
         (&cookie, false, "", ""),
         ("Content-Type: text/plain", false, "", ""),
         ("ETag: unquoted", false, "unquoted", ""),

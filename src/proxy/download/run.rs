@@ -18,9 +18,11 @@ use crate::clock;
 use crate::connection;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
+use crate::proxy::choose::About;
 use crate::proxy::fields::{complete_date, strip_one_hop};
-use crate::proxy::head;
+use crate::proxy::freshen::{self, Asked};
 use crate::proxy::keep::may_keep;
+use crate::proxy::{head, unsafe_methods};
 use crate::store::timestamp;
 use crate::upstream::{Answer, AnswerBody, Failure, Outbound, Secured};
 
@@ -55,29 +57,19 @@ async fn settle(daemon: &Daemon, key: Key) {
     }
 }
 
-async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outcome {
-    let Job { place, origin, head: request, body, kept, keeping, answers, .. } = job;
-    let (unattended, interim) = (job.unattended, job.interim);
-    let outbound = body.clone().map_or(Outbound::Empty, Outbound::Whole);
-    let (recorded, ()) = request.clone().into_parts();
-    let asked = clock::now();
-    let mut answer = match daemon.upstream.send(&origin, request, outbound, interim).await {
-        Ok(answer) => answer,
-        Err(failure) => {
-            let failure = Arc::new(failure);
-            download.set_head(Headed::Failed(Arc::clone(&failure)));
-            return Outcome::Failed(failure);
-        }
+async fn fetch(daemon: &Arc<Daemon>, mut job: Job, download: &Arc<Download>) -> Outcome {
+    let (answer, asked) = match ask(daemon, &mut job, download).await {
+        Ok(answered) => answered,
+        Err(outcome) => return outcome,
     };
-    let received = clock::now();
-    strip_one_hop(answer.headers_mut());
-    complete_date(answer.headers_mut(), received);
-    let status = answer.status();
-    if status == StatusCode::NOT_MODIFIED && kept.is_some() {
-        download.set_head(Headed::Unchanged(Arc::new(answer.headers().clone())));
-        return Outcome::Kept(kept.unwrap_or(status));
-    }
-    let exchange = Exchange { asked, received };
+    let Job { place, origin, head: request, body, kept, keeping, answers, .. } = job;
+    let unattended = job.unattended;
+    let (recorded, ()) = request.into_parts();
+    let (status, received) = (answer.status(), asked.received);
+    let (store, local) = (&daemon.store, &daemon.local);
+    let said = (status, answer.headers());
+    unsafe_methods::answered_by(store, local, (&origin, &recorded), said, received).await;
+    let exchange = Exchange { asked: asked.sent, received };
     if let Err(reason) = may_keep(status, answer.headers(), kept, &keeping, exchange) {
         daemon.downloads.leave(download);
         download.pass(answer, Headed::Passing(reason));
@@ -86,8 +78,9 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
     let mut record = head::of_request(&recorded);
     record.extend_from_slice(body.as_deref().unwrap_or_default());
     let secured = answer.extensions().get::<Arc<Secured>>();
+    let place = place.with_variant(&freshen::variant(answer.headers(), &recorded.headers));
     let new = NewEntry {
-        asked: timestamp(asked),
+        asked: timestamp(asked.sent),
         when: timestamp(received),
         head: head::of_answer(status, answer.headers()),
         request: record,
@@ -124,6 +117,45 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
 async fn answer_get(daemon: &Daemon, post: &Place, get: &Place) {
     if let Err(error) = daemon.store.copy(post, get).await {
         warn!(url = get.url(), error = error_chain(&error), "the answer to a form is no page");
+    }
+}
+
+/// Asks the origin, at first about what is kept. A `304` that is about none of that says nothing:
+/// then it is asked once more, for the answer itself.
+///
+/// # Errors
+///
+/// What has come of it, where that is no new answer.
+async fn ask(
+    daemon: &Arc<Daemon>,
+    job: &mut Job,
+    download: &Download,
+) -> Result<(Answer, Asked), Outcome> {
+    loop {
+        let mut request = job.head.clone();
+        job.about.question.ask(request.headers_mut());
+        let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
+        let (sent, interim) = (clock::now(), job.interim.clone());
+        let answer = daemon.upstream.send(&job.origin, request, outbound, interim).await;
+        let mut answer = answer.map_err(|failure| {
+            let failure = Arc::new(failure);
+            download.set_head(Headed::Failed(Arc::clone(&failure)));
+            Outcome::Failed(failure)
+        })?;
+        let asked = Asked { sent, received: clock::now() };
+        strip_one_hop(answer.headers_mut());
+        complete_date(answer.headers_mut(), asked.received);
+        if answer.status() != StatusCode::NOT_MODIFIED || job.about.question.is_empty() {
+            return Ok((answer, asked));
+        }
+        let confirmed = freshen::confirmed(&daemon.store, &job.about, answer.headers(), asked);
+        if let Some(confirmed) = confirmed.await {
+            let status = confirmed.kept.status;
+            download.set_head(Headed::Unchanged(confirmed));
+            return Err(Outcome::Kept(status));
+        }
+        debug!(url = download.url(), "a 304 is about nothing that is kept");
+        job.about = About::default();
     }
 }
 
