@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
-    Added, Entry, Error, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter, Spool,
+    Added, Body, Entry, Error, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter, Spool,
     Tail, Update, Writer,
 };
 use wwwoffle_url::Key;
@@ -21,6 +21,9 @@ use crate::mode::Mode;
 use crate::proxy::download::ReadAt;
 use crate::proxy::head;
 use crate::proxy::ranges::part::Part;
+
+/// How much of a body is copied at once, in bytes.
+const COPIED_AT_ONCE: usize = 128 * 1024;
 
 /// The spool, for async code. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -292,6 +295,48 @@ impl Store {
             }
             Err(error) => warn!(%error, "damaged parts of a page cannot be set aside"),
         }
+    }
+
+    /// Keeps what is kept at `from` at `to` too. What is damaged is not copied.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full.
+    pub async fn copy(&self, from: &Place, to: &Place) -> Result<(), Error> {
+        let (spool, from, to) = (self.spool.clone(), from.clone(), to.clone());
+        blocking(move || {
+            let Some(entry) = spool.entry(&from)?.found() else { return Ok(()) };
+            let new = NewEntry {
+                asked: entry.asked(),
+                when: entry.when(),
+                head: entry.head().to_vec(),
+                request: entry.request().to_vec(),
+                connection: entry.connection().map(<[u8]>::to_vec),
+            };
+            let mut writer = spool.begin(&to, new)?;
+            match entry.body() {
+                Body::Whole(whole) => writer.write(whole.as_ref())?,
+                Body::File(file) => {
+                    let (mut verifier, mut buffer, mut at) =
+                        (file.verifier(), vec![0; COPIED_AT_ONCE], 0);
+                    loop {
+                        let read = file.read_at(at, &mut buffer)?;
+                        let piece = buffer.get(..read).unwrap_or_default();
+                        if piece.is_empty() {
+                            break;
+                        }
+                        verifier.update(piece);
+                        writer.write(piece)?;
+                        at += u64::try_from(piece.len()).unwrap_or(u64::MAX);
+                    }
+                    if !verifier.finish() {
+                        return Ok(());
+                    }
+                }
+            }
+            writer.finish(entry.trailers()).map(drop)
+        })
+        .await
     }
 
     /// Removes what is kept at `place`; `false` when there was nothing.

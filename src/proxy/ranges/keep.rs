@@ -27,7 +27,7 @@ use crate::proxy::conditional::{self, Conditions};
 use crate::proxy::download::{End, Feed};
 use crate::proxy::fields::{CACHE_STATUS, add_via, has_member};
 use crate::proxy::keep::NotKept;
-use crate::proxy::status::{CacheStatus, NotStored};
+use crate::proxy::status::{CacheStatus, Forward, NotStored};
 use crate::proxy::{head, pass};
 use crate::store::timestamp;
 use crate::upstream::{Answer, AnswerBody, Failure, Secured};
@@ -42,31 +42,32 @@ pub(in crate::proxy) async fn pass(
     conditions: &Conditions,
     mut answer: Answer,
 ) -> Response<Body> {
+    let forward = Forward::of(ask.verdict.as_ref());
     let part = match part_of(ask, answer.status(), answer.headers()) {
         Ok(part) => part,
         Err(why) => {
             debug!(url = ask.resource.url.as_str(), why, "a part is not kept");
-            return pass::respond(daemon, ask, answer, NotStored::Answer(NotKept::Partial));
+            return pass::respond(daemon, ask, answer, forward, NotStored::Answer(NotKept::Partial));
         }
     };
     let new = match new_segment(daemon, ask, &answer, part) {
         Ok(new) => new,
         Err(error) => {
             warn!(%error, "a part cannot be told from others");
-            return pass::respond(daemon, ask, answer, NotStored::Spool);
+            return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
         }
     };
     let (writer, tail) = match daemon.store.begin_segment(&ask.place, new).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(error = error_chain(&error), "a part of a page cannot be kept");
-            return pass::respond(daemon, ask, answer, NotStored::Spool);
+            return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
         }
     };
     let feed = Feed::new();
     feed.set_disk(Arc::new(tail));
     let Some(reader) = feed.read() else {
-        return pass::respond(daemon, ask, answer, NotStored::Spool);
+        return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
     };
     let mut fields = std::mem::take(answer.headers_mut());
     add_via(&mut fields, answer.version(), &daemon.pseudonym);
