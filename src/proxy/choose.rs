@@ -89,7 +89,7 @@ impl Found {
         let kept: Vec<_> = self.all.iter().filter(can_hold).map(Arc::clone).collect();
         let is_own = |kept: &Arc<Kept>| self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, kept));
         let question = Question::about(&stored(&kept), kept.iter().position(is_own), personal);
-        About { question, kept, request: self.request.clone() }
+        About { question, kept, request: self.request.clone(), personal }
     }
 }
 
@@ -109,6 +109,8 @@ pub struct About {
     pub kept: Vec<Arc<Kept>>,
     /// The fields of the request, where that matters.
     pub request: HeaderMap,
+    /// Whether the request carries a cookie or credentials.
+    pub personal: bool,
 }
 
 /// `kept` as the choice sees it.

@@ -61,7 +61,9 @@ async fn fetch(daemon: &Arc<Daemon>, mut job: Job, download: &Arc<Download>) -> 
         Ok(answered) => answered,
         Err(outcome) => return outcome,
     };
-    let Job { place, origin, head: request, body, kept, unattended, .. } = job;
+    let Job { place, origin, head: request, body, kept, unattended, about, interim } = job;
+    // What was asked about is not needed while the body comes.
+    drop((about, interim));
     let (recorded, ()) = request.into_parts();
     let (status, received) = (answer.status(), asked.received);
     let (store, local) = (&daemon.store, &daemon.local);
