@@ -52,6 +52,7 @@ mod offline;
 mod online;
 mod pages;
 mod parent;
+mod parts;
 mod passwd;
 mod queue;
 mod queue_forms;
