@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use hyper::header::VARY;
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
@@ -40,7 +39,7 @@ pub struct Kept {
     pub status: StatusCode,
     /// Its fields, as the origin sent them less those of one hop.
     pub fields: HeaderMap,
-    /// The fields of the request it answered, less the secret ones: empty where it does not vary.
+    /// The fields of the request it answered, less the secret ones.
     pub request: HeaderMap,
     /// Where it is not whole: the parts that have what is asked for. Then the entry is the newest of them.
     pub part: Option<Part>,
@@ -53,10 +52,9 @@ impl Kept {
             warn!(url = entry.url(), "a kept page has a head that cannot be read");
             return None;
         };
-        let varies = fields.contains_key(VARY);
         // One without a recorded request was asked for with nothing that is known.
-        let request = varies.then(|| head::read_request(entry.request(), b"").ok()).flatten();
-        let request = request.map(|request| request.headers).unwrap_or_default();
+        let request = head::read_request(entry.request(), b"").map(|request| request.headers);
+        let request = request.unwrap_or_default();
         Some(Self { entry, status, fields, request, part: None })
     }
 
