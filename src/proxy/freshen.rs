@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use hyper::header::SET_COOKIE;
+use hyper::header::{ETAG, SET_COOKIE};
 use hyper::{HeaderMap, StatusCode};
 use tracing::{debug, warn};
 use wwwoffle_spool::Update;
@@ -69,6 +69,9 @@ pub async fn headed(
     for kept in found.all().iter().filter(could_be_chosen) {
         match head_says(&kept.fields, kept.entry.body_len(), status, answer) {
             HeadSays::Nothing => {}
+            // A change may leave length and date as they were; then only asking for the page tells.
+            HeadSays::Unchanged
+                if kept.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
             HeadSays::Unchanged => write_down(store, kept, answer, asked).await,
             HeadSays::Changed => {
                 debug!(url = kept.entry.url(), "a HEAD says that what is kept has changed");
@@ -84,11 +87,14 @@ pub fn variant(answer: &HeaderMap, request: &HeaderMap) -> String {
     variant_text(answer, request).unwrap_or_else(|| UNREPEATABLE.to_owned())
 }
 
-/// Writes down that the origin has confirmed `kept`. What fails is told, and no more: then the origin
-/// is asked again.
+/// Writes down that the origin has confirmed `kept`; a cookie that it sets with that is for who asked,
+/// and not for whoever gets `kept` later. What fails is told, and no more: then the origin is asked
+/// again.
 async fn write_down(store: &Store, kept: &Arc<Kept>, newer: &HeaderMap, asked: Asked) {
+    let mut newer = newer.clone();
+    newer.remove(SET_COOKIE);
     let update = Update::Confirmed {
-        head: head::of_answer(kept.status, &merged(&kept.fields, newer)),
+        head: head::of_answer(kept.status, &merged(&kept.fields, &newer)),
         asked: timestamp(asked.sent),
         responded: timestamp(asked.received),
     };
