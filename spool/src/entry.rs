@@ -4,16 +4,20 @@ use std::fmt;
 use std::io;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+use crate::blocks::Blocks;
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::layout::{First, State, TailRanges, wide};
 use crate::overlay::Overlay;
+use crate::partial::part::Part;
 use crate::place::Place;
+use crate::verified::Verified;
+use crate::warc::Reason;
 use wwwoffle_url::Key;
 
 /// What looking for an entry came to.
@@ -80,7 +84,8 @@ impl fmt::Display for Damage {
     }
 }
 
-/// One stored exchange. Everything but a [`Body::File`] has been verified.
+/// One stored exchange. Everything but a [`Body::File`] has been verified. Cloning it shares what was read.
+#[derive(Clone)]
 pub struct Entry {
     /// The whole file, or its beginning and its tail.
     pub(crate) bytes: Shared,
@@ -89,6 +94,8 @@ pub struct Entry {
     pub(crate) body: Body,
     pub(crate) after: TailRanges,
     pub(crate) status: u16,
+    /// Of a segment: what it is a part of.
+    pub(crate) part: Option<Part>,
     /// What was learnt of a large one since, and lies beside it.
     pub(crate) overlay: Option<Overlay>,
 }
@@ -119,6 +126,8 @@ pub struct BodyFile {
     pub(crate) start: u64,
     pub(crate) len: u64,
     pub(crate) digest: [u8; 32],
+    /// The checksums of its blocks, from the file, or made when they were first needed.
+    pub(crate) blocks: Arc<OnceLock<Blocks>>,
 }
 
 /// Checks a body that is read in order against the digest it was stored with.
@@ -223,6 +232,12 @@ impl Entry {
         &self.body
     }
 
+    /// Reads any part of the body, and gives nothing out that has not been verified.
+    #[must_use]
+    pub fn verified(&self) -> Verified {
+        Verified::of(&self.body)
+    }
+
     /// The request: head and body, without secrets.
     #[must_use]
     pub fn request(&self) -> &[u8] {
@@ -239,6 +254,10 @@ impl Entry {
     #[must_use]
     pub fn connection(&self) -> Option<&[u8]> {
         self.tail.get(self.after.connection.clone()?)
+    }
+
+    pub(crate) fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
     }
 
     /// What tells this entry from every other there was at its place; an update keeps it.
@@ -343,6 +362,11 @@ impl BodyFile {
 
     pub(crate) fn identity(&self) -> io::Result<u64> {
         self.file.identity()
+    }
+
+    pub(crate) fn damaged(&self, reason: Reason) -> Error {
+        let path = self.path.to_path_buf();
+        Error::damaged(Damage { path, moved_to: None, reason: reason.to_owned() })
     }
 }
 

@@ -197,12 +197,12 @@ impl Disk for SystemDisk {
         std::fs::hard_link(from, to)
     }
 
-    fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        std::fs::remove_dir(path)
-    }
-
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         std::fs::remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_dir(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

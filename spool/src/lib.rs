@@ -9,6 +9,7 @@
 //! <root>/http/www.example.org/9f/9f86d081….warc  a response record and its request record
 //!                   …/9f86d081….update.warc      what was learnt of it since, if it is large
 //!                   …/9f86d081….variants/…       the entries of one key, if some of them vary
+//! <root>/partial/9f/9f86d081…/000….warc          parts of an answer that is not whole
 //! <root>/outgoing/9f86d081….warc                 a request recorded while offline
 //! <root>/tmp/                                    entries being written; emptied on opening
 //! <root>/damaged/                                what was found damaged, with the reason beside it
@@ -27,6 +28,7 @@
 //!
 //! Sizes are in bytes. Every call blocks.
 
+mod blocks;
 mod entry;
 mod error;
 pub mod fs;
@@ -35,16 +37,19 @@ mod list;
 mod open;
 mod outgoing;
 mod overlay;
+mod partial;
 mod pending;
 mod place;
 mod queue;
 mod read;
+mod salvage;
 mod seal;
 mod shelf;
 mod state;
 mod store;
 mod tmp;
 mod update;
+mod verified;
 mod warc;
 mod writer;
 
@@ -65,15 +70,20 @@ pub use outgoing::{
     MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing, OutgoingSummary,
     RequestKind, RequestState, Sealed, Secrets,
 };
+pub use partial::{
+    MAX_SEGMENTS, MAX_VALIDATOR, NewSegment, Partial, PartialList, PartialSummary, SegmentWriter,
+};
 pub use pending::BATCH_INTERVAL;
 pub use place::{MAX_OWNER, MAX_VARIANT, Place};
 pub use queue::{Added, MAX_QUEUE, Queue};
 pub use shelf::MAX_VARIANTS;
 pub use state::{MAX_STATE, State};
 pub use update::Update;
+pub use verified::Verified;
 pub use writer::{NewEntry, Stored, Tail, Writer};
 
 use fs::{Disk, Lock, SharedDisk, SystemDisk};
+use layout::Purpose;
 use shelf::{Look, Which};
 use store::{LOOKUP_TRIES, Store};
 
@@ -192,7 +202,8 @@ impl Spool {
     /// # Errors
     ///
     /// [`Error::is_invalid`] and [`Error::is_too_large`] for a head that cannot be stored, or one with
-    /// another status than the entry; or when the disk fails or is full. Then the entry is as it was.
+    /// another status than the entry; or when the disk fails or is full. Then the entry is as it was,
+    /// unless it was the last sync that failed.
     pub fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
         self.0.store.update(entry, update)
     }
@@ -204,7 +215,7 @@ impl Spool {
     /// [`Error::is_too_large`] and [`Error::is_invalid`] for what cannot be stored; or when the
     /// disk fails or is full.
     pub fn begin(&self, place: &Place, new: NewEntry) -> Result<Writer> {
-        Writer::begin(Arc::clone(&self.0), place, new)
+        Writer::begin(Arc::clone(&self.0), place, new, Purpose::Whole, None)
     }
 
     /// Removes the entry of a place alone: others of its key, with other variants, stay. False when
@@ -291,8 +302,9 @@ impl Spool {
         self.failures().into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Why entries that were finished could not be kept, since this was last asked. Under
-    /// [`Durability::Batch`] the disk may fail after [`Writer::finish`].
+    /// Why entries that were finished could not be kept, since this was last asked, and what was found
+    /// damaged while something else was done. Under [`Durability::Batch`] the disk may fail after
+    /// [`Writer::finish`].
     #[must_use]
     pub fn failures(&self) -> Vec<Error> {
         std::mem::take(&mut *store::lock(&self.0.store.pending.failures))

@@ -274,6 +274,9 @@ pub(crate) fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
         let bytes = read_exactly(&*file, most, 0);
         let bytes = bytes.map_err(|error| Error::disk("read", path, error))?;
         let Ok(first) = First::parse(&bytes, len) else { continue };
+        if first.is_part {
+            return Ok(None);
+        }
         let head = bytes.get(first.head.clone()).unwrap_or_default();
         let content_type = content_type(head);
         let Some(status) = status_of(head) else { return Ok(None) };

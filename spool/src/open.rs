@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::entry::{Body, BodyFile, Damage, Entry};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Lock, Opened};
+use crate::partial;
 use crate::read::{self, Content};
+use crate::salvage;
 use crate::store::{DAMAGED, Finished, OUTGOING, Store, TMP, parent};
 
 /// What the file `version` holds: the format, and its number.
@@ -32,6 +34,8 @@ const PIECE: usize = 256 << 10;
 pub struct Recovery {
     /// Entries that were finished and had not got their name yet; they have it now.
     pub admitted: u64,
+    /// Downloads that were under way of which a part is kept: [`crate::Spool::partial`] finds it.
+    pub set_apart: u64,
     /// Files of writes that were under way, or replaced by newer ones; they are gone.
     pub removed: u64,
     /// Files that were not what they should be, now in `damaged/`: requests, the secret, the state.
@@ -90,34 +94,60 @@ pub(crate) fn check_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     }
 }
 
-/// Empties `tmp/`: what was finished and is whole gets its name, unless what has it is newer.
+/// Empties `tmp/`: what was finished and is whole gets its name, unless what has it is newer; what was not,
+/// and has checkpoints, is moved to where its part is found.
 pub(crate) fn recover(store: &Store, recovery: &mut Recovery) -> Result<()> {
     let tmp = store.root.join(TMP);
-    let names = store.disk.read_dir(&tmp).map_err(|error| Error::disk("read", &tmp, error))?;
-    let mut changed: Vec<PathBuf> = Vec::new();
-    for name in names {
-        let name = name.map_err(|error| Error::disk("read", &tmp, error))?;
-        let path = tmp.join(name);
-        let done = admit(store, &path).and_then(|admitted| {
-            if let Some(to) = admitted {
-                changed.push(to);
-                recovery.admitted += 1;
-            } else {
-                recovery.removed += u64::from(store.remove_file(&path)?);
-            }
-            Ok(())
-        });
+    let fail = |error| Error::disk("read", &tmp, error);
+    let names = store.disk.read_dir(&tmp).map_err(fail)?;
+    let names: Vec<PathBuf> =
+        names.map(|name| name.map(|name| tmp.join(name)).map_err(fail)).collect::<Result<_>>()?;
+    let (checks, files): (Vec<_>, Vec<_>) =
+        names.into_iter().partition(|path| salvage::is_check(path));
+    let mut admitted = Vec::new();
+    for path in files {
         // One bad file is no reason to keep all others from being read.
+        let done = recover_file(store, &path, recovery, &mut admitted);
         recovery.failures.extend(done.err());
     }
-    let changed: Vec<&Path> = changed.iter().map(|path| parent(path)).collect();
-    recovery.failures.extend(store.sync_names(&changed).err());
+    for path in checks {
+        recovery.failures.extend(salvage::follow(store, &path).err());
+    }
+    let changed: Vec<&Path> = admitted.iter().map(|(path, _)| parent(path)).collect();
+    match store.sync_names(&changed) {
+        Ok(()) => admitted.iter().filter_map(|(_, entry)| entry.as_ref()).for_each(|entry| {
+            store.drop_parts(entry);
+        }),
+        Err(error) => recovery.failures.push(error),
+    }
+    Ok(())
+}
+
+/// What got its name: where it is now, and what it is if it is an entry.
+type Admitted = (PathBuf, Option<Finished>);
+
+fn recover_file(
+    store: &Store,
+    path: &Path,
+    recovery: &mut Recovery,
+    admitted: &mut Vec<Admitted>,
+) -> Result<()> {
+    if let Some(done) = admit(store, path)? {
+        admitted.push(done);
+        recovery.admitted += 1;
+    } else if salvage::set_apart(store, path)? {
+        recovery.set_apart += 1;
+    } else {
+        recovery.removed += u64::from(store.remove_file(path)?);
+    }
     Ok(())
 }
 
 /// Gives a file of `tmp/` its name if it should have it.
-fn admit(store: &Store, path: &Path) -> Result<Option<PathBuf>> {
-    let Content::Whole(new) = read::read(&*store.disk, path, None)? else { return Ok(None) };
+fn admit(store: &Store, path: &Path) -> Result<Option<Admitted>> {
+    let Content::Whole(new) = read::read(&*store.disk, path, None)? else {
+        return Ok(admit_segment(store, path)?.map(|to| (to, None)));
+    };
     if !is_whole(&new)? {
         return Ok(None);
     }
@@ -125,15 +155,28 @@ fn admit(store: &Store, path: &Path) -> Result<Option<PathBuf>> {
     if old.is_some_and(|(_, old)| old.order() >= new.order()) {
         return Ok(None);
     }
-    let Opened::File(file, _) =
-        store.disk.open(path).map_err(|error| Error::disk("open", path, error))?
-    else {
-        return Ok(None);
-    };
-    let finished =
-        Finished { place: new.place().clone(), path: path.to_owned(), file, stored: new.stored() };
+    let Some(finished) = finished(store, path, &new)? else { return Ok(None) };
     finished.file.sync().map_err(|error| Error::disk("write", path, error))?;
-    store.settle(&finished).map(Some)
+    let to = store.settle(&finished)?;
+    Ok(Some((to, Some(finished))))
+}
+
+/// The same for a segment that was finished.
+fn admit_segment(store: &Store, path: &Path) -> Result<Option<PathBuf>> {
+    let Content::Whole(new) = read::read_part(&*store.disk, path, None)? else { return Ok(None) };
+    if !is_whole(&new)? {
+        return Ok(None);
+    }
+    let Some(finished) = finished(store, path, &new)? else { return Ok(None) };
+    partial::admit(store, &finished, &[])
+}
+
+/// A complete file below `tmp/`.
+fn finished(store: &Store, path: &Path, entry: &Entry) -> Result<Option<Finished>> {
+    let opened = store.disk.open(path).map_err(|error| Error::disk("open", path, error))?;
+    let Opened::File(file, _) = opened else { return Ok(None) };
+    let (place, path) = (entry.place().clone(), path.to_owned());
+    Ok(Some(Finished { place, path, file, stored: entry.stored() }))
 }
 
 /// Reads a body to its end, and compares it with its digest.

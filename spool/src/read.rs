@@ -2,15 +2,17 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 
+use crate::blocks::Blocks;
 use crate::entry::{Body, BodyFile, Entry, Shared, Whole, status_of};
 use crate::error::{self, Error, Result};
 use crate::fs::{Disk, DiskFile, Opened};
 use crate::layout::{self, FIRST_READ, First, State, TailRanges, wide};
 use crate::overlay::{self, Found, Overlay};
+use crate::partial::part::Part;
 use crate::place::Place;
 use crate::warc::Reason;
 use wwwoffle_url::Key;
@@ -84,6 +86,24 @@ pub(crate) fn read(
     path: &Path,
     expected: Option<Expected<'_>>,
 ) -> Result<Content> {
+    Ok(match read_any(disk, path, expected)? {
+        Content::Whole(entry) if entry.first.is_part || entry.part.is_some() => {
+            Content::Bad("it is a part of an answer and no whole one")
+        }
+        other => other,
+    })
+}
+
+/// The same for a segment, whose body is a part of a whole one.
+pub(crate) fn read_part(disk: &dyn Disk, path: &Path, place: Option<&Place>) -> Result<Content> {
+    let expected = place.map(|place| Expected { place, name: place.variant_name() });
+    Ok(match read_any(disk, path, expected)? {
+        Content::Whole(entry) if entry.part.is_none() => Content::Bad("it is no part of an answer"),
+        other => other,
+    })
+}
+
+fn read_any(disk: &dyn Disk, path: &Path, expected: Option<Expected<'_>>) -> Result<Content> {
     let (file, len) = match disk.open(path) {
         Ok(Opened::File(file, len)) => (file, len),
         Ok(Opened::NotAFile) => return Ok(Content::Bad("it is not a plain file")),
@@ -153,7 +173,11 @@ fn large(
     bytes.truncate(first.body_offset());
     bytes.shrink_to_fit();
     let (start, len, digest) = (wide(first.body_offset()), first.body_len, first.digest);
-    let body = Body::File(BodyFile { file, path: path.into(), start, len, digest });
+    let blocks = Arc::new(OnceLock::new());
+    if let Some(range) = after.blocks.clone() {
+        let _ = blocks.set(Blocks::parse(tail.get(range).unwrap_or_default(), len)?);
+    }
+    let body = Body::File(BodyFile { file, path: path.into(), start, len, digest, blocks });
     Ok(Parts { bytes: Arc::new(bytes), tail: Arc::new(tail), body, after })
 }
 
@@ -161,7 +185,14 @@ fn entry(parts: Parts, first: First) -> Result<Entry, Reason> {
     let head = parts.bytes.get(first.head.clone()).unwrap_or_default();
     let status = status_of(head).ok_or("its head has no status")?;
     let Parts { bytes, tail, body, after } = parts;
-    Ok(Entry { bytes, tail, first, body, after, status, overlay: None })
+    let part = match after.part.clone() {
+        Some(range) => Some(Part::parse(tail.get(range).unwrap_or_default())?),
+        None => None,
+    };
+    if part.as_ref().is_some_and(|part| !part.has_room_for(first.body_len)) {
+        return Err("it ends behind the end of what it is a part of");
+    }
+    Ok(Entry { bytes, tail, first, body, after, status, part, overlay: None })
 }
 
 /// Reads `len` bytes, or as many as there are.

@@ -2,7 +2,9 @@
 //!
 //! Two locks order what threads do. `commit` is held while names change, so that whoever holds it
 //! sees them stand still; it is held over a sync only when the first entry that varies comes under a
-//! key, or what was learnt of a large entry goes with it ([`crate::shelf`]). `pending` is held for a look into the map.
+//! key, when there are too many of them, or when what was learnt of a large entry goes with it
+//! ([`crate::shelf`]). `pending` is held for a
+//! look into the map.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use crate::entry::{BodyFile, Damage, Entries, Entry, Lookup};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, DiskFile, Opened};
 use crate::overlay::{self, Found, overlay_path};
+use crate::partial;
 use crate::pending::{MAX_PENDING, Pending};
 use crate::place::Place;
 use crate::read::{self, Content, Expected};
@@ -34,6 +37,7 @@ pub(crate) const UPDATES: usize = 16;
 pub(crate) const TMP: &str = "tmp";
 pub(crate) const DAMAGED: &str = "damaged";
 pub(crate) const OUTGOING: &str = "outgoing";
+pub(crate) const PARTIAL: &str = "partial";
 
 /// A tree of entries on a disk.
 #[derive(Debug)]
@@ -46,8 +50,11 @@ pub(crate) struct Store {
     /// Held by whoever writes an update, by the first byte of the key: no update may be based on a
     /// state that another replaces.
     pub(crate) updates: [Mutex<()>; UPDATES],
+    /// Held while names below `partial/` change.
+    pub(crate) parts: Mutex<()>,
+    /// Held by whoever makes segments of what a crash left.
+    pub(crate) settling: Mutex<()>,
     pub(crate) tmp: Tmp,
-    /// Files of `tmp/` that are not wanted, and could not be removed.
     last_stamp: Mutex<Timestamp>,
     /// Directories whose name is on the medium, as is that of each directory above.
     synced: Mutex<HashSet<PathBuf>>,
@@ -72,6 +79,8 @@ impl Store {
             commit: Mutex::default(),
             pending: Pending::default(),
             updates: Default::default(),
+            parts: Mutex::default(),
+            settling: Mutex::default(),
             tmp: Tmp::default(),
             last_stamp: Mutex::new(Timestamp::UNIX_EPOCH),
             synced: Mutex::default(),
@@ -82,7 +91,11 @@ impl Store {
     /// is set aside.
     pub(crate) fn entry(&self, place: &Place) -> Result<Lookup> {
         let which = if place.variant_text().is_empty() { Which::All } else { Which::Exact };
-        Ok(self.lookup(place, which)?.into())
+        let mut entries = self.lookup(place, which)?;
+        if !entries.found.is_empty() {
+            self.tell(entries.set_aside.drain(..));
+        }
+        Ok(entries.into())
     }
 
     /// All that is kept under a key. What is not whole is set aside.
@@ -92,7 +105,16 @@ impl Store {
 
     /// The entry of exactly this place.
     pub(crate) fn exact(&self, place: &Place) -> Result<Option<Entry>> {
-        Ok(self.lookup(place, Which::Exact)?.found.pop())
+        let mut entries = self.lookup(place, Which::Exact)?;
+        self.tell(entries.set_aside.drain(..));
+        Ok(entries.found.pop())
+    }
+
+    /// Tells, among the failures, of what was set aside while something else was asked for.
+    fn tell(&self, set_aside: impl Iterator<Item = Damage>) {
+        for damage in set_aside {
+            self.pending.fail(Error::damaged(damage));
+        }
     }
 
     fn lookup(&self, place: &Place, which: Which) -> Result<Entries> {
@@ -193,7 +215,14 @@ impl Store {
             self.sync_names(&[parent(&path)])?;
         }
         self.drop_outdated_overlay(&finished.place, &path);
+        self.drop_parts(&finished);
         Ok(true)
+    }
+
+    /// A whole answer is kept, and as durably as it will be: its parts are of no more use.
+    pub(crate) fn drop_parts(&self, finished: &Finished) {
+        // What stays behind is older than the entry, and harms nobody.
+        let _ = partial::tree::remove(self, &finished.place, Some(finished.stored));
     }
 
     /// Puts everything finished under its name, and on the medium. What cannot be is given up; why,
@@ -219,7 +248,7 @@ impl Store {
             match self.settle(&finished) {
                 Ok(path) => {
                     self.pending.forget(&finished.place);
-                    changed.push((finished.place, path));
+                    changed.push((finished, path));
                 }
                 Err(error) => {
                     self.forget_and_remove(&finished);
@@ -232,8 +261,9 @@ impl Store {
             // What is on the medium may still need it.
             Err(error) => failures.push(error),
             Ok(()) => {
-                for (place, path) in &changed {
-                    self.drop_outdated_overlay(place, path);
+                for (finished, path) in &changed {
+                    self.drop_outdated_overlay(&finished.place, path);
+                    self.drop_parts(finished);
                 }
             }
         }

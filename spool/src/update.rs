@@ -9,7 +9,7 @@ use crate::Durability;
 use crate::entry::{Body, Entry, status_of};
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
-use crate::layout::{Finish, Start, State, wide};
+use crate::layout::{Finish, Purpose, Start, State, wide};
 use crate::overlay::{self, overlay_path};
 use crate::store::{Finished, Store, UPDATES, lock, parent};
 use crate::writer::check_head;
@@ -76,6 +76,11 @@ impl Store {
         let _one = turn.map(lock);
         let is_it = |now: &Entry| now.id() == entry.id();
         let Some(now) = self.exact(place)?.filter(is_it) else { return Ok(None) };
+        if let Update::Invalid { since } = update
+            && now.invalid_since().is_some_and(|first| first <= *since)
+        {
+            return Ok(Some(now));
+        }
         let (head, state) = update.applied(&now, self.stamp());
         let (path, file) = self.create_tmp()?;
         let written = match now.body() {
@@ -139,11 +144,13 @@ impl Store {
 fn rewritten(entry: &Entry, body: &[u8], head: &[u8], state: &State) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (place, tail) = (entry.place(), entry.tail());
-    let start = Start::write(&mut bytes, place, entry.id(), entry.when(), state, head);
+    let (id, when) = (entry.id(), entry.when());
+    let start = Start::write(&mut bytes, place, id, when, state, head, Purpose::Whole);
     bytes.extend_from_slice(body);
     bytes.extend_from_slice(tail);
     let (digest, stored) = (*entry.digest(), entry.stored());
-    let finish = Finish { body_len: wide(body.len()), digest, tail_len: wide(tail.len()), stored };
+    let (body_len, tail_len) = (wide(body.len()), wide(tail.len()));
+    let finish = Finish { body_len, digest, tail_len, stored, cut: false };
     let fixed = start.fixed(&finish);
     bytes.get_mut(..fixed.len()).unwrap_or_default().copy_from_slice(&fixed);
     bytes

@@ -17,7 +17,9 @@ use std::path::Path;
 use std::process::Command;
 
 use support::{entry, head, open, outgoing, place};
-use wwwoffle_spool::{Durability, NewEntry, RequestKind, RequestState, Secrets, Spool, Update};
+use wwwoffle_spool::{
+    Durability, NewEntry, NewSegment, RequestKind, RequestState, Secrets, Spool, Timestamp, Update,
+};
 
 #[test]
 fn another_program_reads_every_file() {
@@ -32,7 +34,7 @@ fn another_program_reads_every_file() {
         .into_iter()
         .filter(|path| path.extension().is_some_and(|extension| extension == "warc"))
         .collect();
-    assert_eq!(files.len(), 16);
+    assert_eq!(files.len(), 20);
     let all = root.path().join("all.warc");
     let pieces: Vec<_> = files.iter().map(|path| fs::read(path).unwrap()).collect();
     fs::write(&all, pieces.concat()).unwrap();
@@ -84,6 +86,26 @@ fn write_one_of_each(root: &Path) {
     }
     write_updates_and_variants(&spool);
     spool.flush().unwrap();
+    for (number, len) in [1_000, 2 << 20].into_iter().enumerate() {
+        let place = place(&format!("http://example.org/part/{number}"));
+        let new = NewSegment {
+            asked: Timestamp::from_second(1_699_999_999).unwrap(),
+            when: Timestamp::from_second(1_700_000_000).unwrap(),
+            head: head(206),
+            request: support::REQUEST.to_vec(),
+            connection: Some(support::CONNECTION.to_vec()),
+            validator: b"\"\xff %\"".to_vec(),
+            complete_length: Some(1 << 30),
+            start: 1 << 20,
+        };
+        let mut segment = spool.begin_segment(&place, new).unwrap();
+        segment.write(&support::bytes(len)).unwrap();
+        segment.finish().unwrap();
+        let mut cut =
+            spool.begin_resumable(&place, entry(&head(200)), b"\"\xff %\"", None).unwrap();
+        cut.write(&support::bytes(len)).unwrap();
+        assert!(cut.finish_short().unwrap());
+    }
     for (number, kind) in
         [RequestKind::Page, RequestKind::Part, RequestKind::Refresh, RequestKind::Post]
             .into_iter()

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use hyper::header::{ETAG, SET_COOKIE};
+use hyper::header::{
+    AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, HeaderName, LAST_MODIFIED, SET_COOKIE, VARY,
+};
 use hyper::{HeaderMap, StatusCode};
 use tracing::{debug, warn};
 use wwwoffle_spool::Update;
@@ -46,7 +48,7 @@ pub async fn confirmed(
     let candidates = stored(&about.kept);
     let holding = about.question.answered(&candidates, &about.request, newer)?;
     for kept in holding.update.iter().filter_map(|index| about.kept.get(*index)) {
-        write_down(store, kept, newer, asked).await;
+        write_down(store, kept, &for_all(kept, newer, about.personal), asked).await;
     }
     let kept = Arc::clone(about.kept.get(holding.serve)?);
     let mut fields = merged(&kept.fields, newer);
@@ -56,12 +58,13 @@ pub async fn confirmed(
     Some(Confirmed { kept, fields })
 }
 
-/// Compares what is kept with the answer to a HEAD, and writes down what that says.
+/// Compares what is kept with the answer to a HEAD, and writes down what that says. `personal` says
+/// that the HEAD carries a cookie or credentials.
 pub async fn headed(
     store: &Store,
     found: &Found,
-    status: StatusCode,
-    answer: &HeaderMap,
+    personal: bool,
+    (status, answer): (StatusCode, &HeaderMap),
     asked: Asked,
 ) {
     let could_be_chosen =
@@ -72,7 +75,9 @@ pub async fn headed(
             // A change may leave length and date as they were; then only asking for the page tells.
             HeadSays::Unchanged
                 if kept.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
-            HeadSays::Unchanged => write_down(store, kept, answer, asked).await,
+            HeadSays::Unchanged => {
+                write_down(store, kept, &for_all(kept, answer, personal), asked).await;
+            }
             HeadSays::Changed => {
                 debug!(url = kept.entry.url(), "a HEAD says that what is kept has changed");
                 invalidate(store, Arc::clone(kept), asked.received).await;
@@ -81,20 +86,36 @@ pub async fn headed(
     }
 }
 
+/// Fields that say how long an answer may be used, and nothing about who asked.
+const OF_CACHES: [HeaderName; 6] = [AGE, CACHE_CONTROL, DATE, EXPIRES, LAST_MODIFIED, VARY];
+
+/// What of a newer head goes into a kept answer. Everyone's gets no cookie that was set for one client,
+/// and from an answer to a person's own request nothing that could be about the person.
+fn for_all(kept: &Kept, newer: &HeaderMap, personal: bool) -> HeaderMap {
+    let is_everyones = kept.entry.place().owner().is_none();
+    let mut fields = newer.clone();
+    if is_everyones && personal {
+        fields = HeaderMap::new();
+        for (name, value) in newer.iter().filter(|(name, _)| OF_CACHES.contains(name)) {
+            fields.append(name.clone(), value.clone());
+        }
+    } else if is_everyones && !kept.fields.contains_key(SET_COOKIE) {
+        fields.remove(SET_COOKIE);
+    }
+    fields
+}
+
 /// The variant text that an answer to `request` is kept under.
 #[must_use]
 pub fn variant(answer: &HeaderMap, request: &HeaderMap) -> String {
     variant_text(answer, request).unwrap_or_else(|| UNREPEATABLE.to_owned())
 }
 
-/// Writes down that the origin has confirmed `kept`; a cookie that it sets with that is for who asked,
-/// and not for whoever gets `kept` later. What fails is told, and no more: then the origin is asked
-/// again.
+/// Writes down that the origin has confirmed `kept`. What fails is told, and no more: then the origin
+/// is asked again.
 async fn write_down(store: &Store, kept: &Arc<Kept>, newer: &HeaderMap, asked: Asked) {
-    let mut newer = newer.clone();
-    newer.remove(SET_COOKIE);
     let update = Update::Confirmed {
-        head: head::of_answer(kept.status, &merged(&kept.fields, &newer)),
+        head: head::of_answer(kept.status, &merged(&kept.fields, newer)),
         asked: timestamp(asked.sent),
         responded: timestamp(asked.received),
     };

@@ -21,6 +21,8 @@ pub enum CacheStatus {
         /// The answer was on its way to somebody else.
         collapsed: bool,
     },
+    /// The origin was asked for a part, and that is being kept.
+    StoredPart,
     /// The origin was asked, its answer is passed on and not kept.
     Passed {
         /// The origin's status.
@@ -92,6 +94,7 @@ impl fmt::Display for CacheStatus {
                 f.write_str(if *replaces { "fwd=stale; stored" } else { "fwd=uri-miss; stored" })?;
                 f.write_str(if *collapsed { "; collapsed" } else { "" })
             }
+            CacheStatus::StoredPart => f.write_str("fwd=miss; fwd-status=206; stored"),
             CacheStatus::Passed { status, why } => {
                 let (forward, detail) = match why {
                     NotStored::Request | NotStored::Ruled(Standing::Usual) => {

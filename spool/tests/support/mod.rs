@@ -92,6 +92,25 @@ pub fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(next).collect()
 }
 
+/// An entry's file less its last record, as if it had been written so.
+pub fn without_last_record(bytes: &[u8]) -> Vec<u8> {
+    let last = bytes.windows(12).rposition(|window| window == b"\r\n\r\nWARC/1.1").unwrap() + 4;
+    let mut bytes = bytes[..last].to_vec();
+    let mut put = |name: &str, value: &str| {
+        let at = bytes.windows(name.len()).position(|window| window == name.as_bytes()).unwrap();
+        bytes[at + name.len()..][..value.len()].copy_from_slice(value.as_bytes());
+        at + name.len()
+    };
+    put("Wwwoffle-Length: ", &format!("{last:020}"));
+    let check = put("Wwwoffle-Check: ", "");
+    let head = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+    let end = head + bytes[head..].windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+    let covered = [&bytes[..check], &bytes[check + 8..end]].concat();
+    let digits = format!("{:08x}", crc32fast::hash(&covered));
+    bytes[check..check + 8].copy_from_slice(digits.as_bytes());
+    bytes
+}
+
 /// A request that waits.
 pub fn outgoing(url: &str, kind: RequestKind) -> Outgoing {
     let queued = Timestamp::from_second(1_700_000_000).unwrap();

@@ -20,7 +20,7 @@ use crate::error_chain::error_chain;
 use crate::proxy::choose::About;
 use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::freshen::{self, Asked};
-use crate::proxy::keep::may_keep;
+use crate::proxy::keep::{NotKept, may_keep};
 use crate::proxy::{head, unsafe_methods};
 use crate::store::timestamp;
 use crate::upstream::{Answer, AnswerBody, Failure, Outbound, Secured};
@@ -61,7 +61,9 @@ async fn fetch(daemon: &Arc<Daemon>, mut job: Job, download: &Arc<Download>) -> 
         Ok(answered) => answered,
         Err(outcome) => return outcome,
     };
-    let Job { place, origin, head: request, body, kept, unattended, .. } = job;
+    let Job { place, origin, head: request, body, kept, unattended, about, interim } = job;
+    // What was asked about is not needed while the body comes.
+    drop((about, interim));
     let (recorded, ()) = request.into_parts();
     let (status, received) = (answer.status(), asked.received);
     let (store, local) = (&daemon.store, &daemon.local);
@@ -132,9 +134,11 @@ async fn ask(
         }
         let confirmed = freshen::confirmed(&daemon.store, &job.about, answer.headers(), asked);
         if let Some(confirmed) = confirmed.await {
-            let status = confirmed.kept.status;
+            let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
             download.set_head(Headed::Unchanged(confirmed));
-            return Err(Outcome::Kept(status));
+            // Who waits for the whole waits still.
+            let not_kept = || Outcome::NotKept(status, NotKept::Partial);
+            return Err(if is_whole { Outcome::Kept(status) } else { not_kept() });
         }
         debug!(url = download.url(), "a 304 is about nothing that is kept");
         job.about = About::default();
