@@ -206,6 +206,24 @@ fn a_head_tells_that_a_page_has_changed() {
     assert_eq!(get(&daemon, &url, "").text(), "<p>\"b\"", "it is asked for anew");
 }
 
+#[test]
+fn a_head_does_not_undo_a_change_without_a_tag() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/bare", Answer::html("<p>body"));
+    origin.say("/tagged", Answer::html("<p>body").field("ETag", "\"a\""));
+    for (path, is_hit) in [("/bare", false), ("/tagged", true)] {
+        let url = origin.url(path);
+        daemon.ok(&["online"]);
+        get(&daemon, &url, "");
+        daemon.settle();
+        assert_eq!(send(&daemon, "DELETE", &url).status, 200);
+        assert_eq!(head(&daemon, &url).field("Content-Length"), "7");
+        daemon.ok(&["autodial"]);
+        let response = get(&daemon, &url, "");
+        assert_eq!(response.field("Cache-Status").contains("hit"), is_hit, "{path}");
+    }
+}
+
 /// An origin whose pages tell how often they were asked for, and where changes lead.
 fn pages(origin: &Origin, path: &'static str, location: Option<(&'static str, String)>) {
     let asked = AtomicUsize::new(0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use hyper::header::{
-    AGE, CACHE_CONTROL, DATE, EXPIRES, HeaderName, LAST_MODIFIED, SET_COOKIE, VARY,
+    AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, HeaderName, LAST_MODIFIED, SET_COOKIE, VARY,
 };
 use hyper::{HeaderMap, StatusCode};
 use tracing::{debug, warn};
@@ -72,6 +72,9 @@ pub async fn headed(
     for kept in found.all().iter().filter(could_be_chosen) {
         match head_says(&kept.fields, kept.entry.body_len(), status, answer) {
             HeadSays::Nothing => {}
+            // A change may leave length and date as they were; then only asking for the page tells.
+            HeadSays::Unchanged
+                if kept.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
             HeadSays::Unchanged => {
                 write_down(store, kept, &for_all(kept, answer, personal), asked).await;
             }
