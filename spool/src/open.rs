@@ -138,7 +138,7 @@ fn recover_file(
 ) -> Result<()> {
     match admit(store, path)? {
         Left::Admitted(done) => {
-            admitted.push(done);
+            admitted.push(*done);
             recovery.admitted += 1;
         }
         Left::Broken if salvage::set_apart(store, path)? => recovery.set_apart += 1,
@@ -150,7 +150,7 @@ fn recover_file(
 /// What a file of `tmp/` is.
 enum Left {
     /// It was whole, and has its name.
-    Admitted(Admitted),
+    Admitted(Box<Admitted>),
     /// It is whole, and of no use: there is something newer.
     Outdated,
     /// It was not finished, or not all of it is on the medium.
@@ -173,7 +173,7 @@ fn admit(store: &Store, path: &Path) -> Result<Left> {
     let finished = Finished { place, path: path.to_owned(), file, stored };
     if new.is_part() {
         let to = partial::admit(store, &finished, &[])?;
-        return Ok(to.map_or(Left::Outdated, |to| Left::Admitted((to, None))));
+        return Ok(to.map_or(Left::Outdated, |to| Left::Admitted(Box::new((to, None)))));
     }
     let old = store.settled(new.place())?;
     if old.is_some_and(|(_, old)| old.order() >= new.order()) {
@@ -181,7 +181,7 @@ fn admit(store: &Store, path: &Path) -> Result<Left> {
     }
     finished.file.sync().map_err(|error| Error::disk("write", path, error))?;
     let to = store.settle(&finished)?;
-    Ok(Left::Admitted((to, Some(finished))))
+    Ok(Left::Admitted(Box::new((to, Some(finished)))))
 }
 
 /// Reads a body to its end, and compares it with its digest.
