@@ -253,7 +253,7 @@ fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
         return Ok(());
     }
     fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
-    spool.complete(place, head::of_answer(StatusCode::OK, &fields)).map(drop)
+    spool.complete(&partial, head::of_answer(StatusCode::OK, &fields)).map(drop)
 }
 
 /// Waits for bytes, then takes what else is there already, up to [`STRETCH`].
