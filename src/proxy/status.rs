@@ -21,6 +21,12 @@ pub enum CacheStatus {
         /// The answer was on its way to somebody else.
         collapsed: bool,
     },
+    /// The origin was asked for what is missing of an answer that is kept in part, and it is being kept
+    /// whole.
+    Resumed {
+        /// The answer was on its way to somebody else.
+        collapsed: bool,
+    },
     /// The origin was asked, its answer is passed on and not kept.
     Passed {
         /// The origin's status.
@@ -92,6 +98,11 @@ impl fmt::Display for CacheStatus {
                 f.write_str(if *replaces { "fwd=stale; stored" } else { "fwd=uri-miss; stored" })?;
                 f.write_str(if *collapsed { "; collapsed" } else { "" })
             }
+            CacheStatus::Resumed { collapsed } => {
+                f.write_str("fwd=partial; fwd-status=206; stored")?;
+                f.write_str(if *collapsed { "; collapsed" } else { "" })?;
+                f.write_str("; detail=resumed")
+            }
             CacheStatus::Passed { status, why } => {
                 let (forward, detail) = match why {
                     NotStored::Request | NotStored::Ruled(Standing::Usual) => {
@@ -151,6 +162,10 @@ mod tests {
                     why: NotStored::Answer(NotKept::Partial),
                 },
                 "wwwoffle; fwd=uri-miss; fwd-status=206; detail=partial",
+            ),
+            (
+                CacheStatus::Resumed { collapsed: false },
+                "wwwoffle; fwd=partial; fwd-status=206; stored; detail=resumed",
             ),
             (CacheStatus::Validated, "wwwoffle; fwd=stale; fwd-status=304"),
             (CacheStatus::Refused(Refusal::Noise), "wwwoffle; detail=noise"),

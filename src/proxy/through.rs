@@ -6,12 +6,13 @@ use hyper::header::{CONTENT_LENGTH, DATE, SET_COOKIE};
 use hyper::{HeaderMap, Response, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
+use wwwoffle_config::UrlParts;
 
 use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
 use super::conditional::{self, Conditions};
-use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run};
+use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, Leaving, run};
 use super::fields::{CACHE_STATUS, add_via};
 use super::status::{CacheStatus, NotStored};
 use super::{Client, MAX_INTERIMS};
@@ -119,7 +120,7 @@ impl Turn<'_> {
             head,
             body: self.ask.post.clone(),
             kept: self.kept.map(|kept| kept.status),
-            unattended: self.ask.config.options.finish_downloads,
+            leaving: Leaving::of(&self.ask.config, &UrlParts::of(&self.ask.bare)),
             interim,
         }
     }
@@ -150,7 +151,11 @@ impl Turn<'_> {
         let Some(reader) = reader else { return self.failed(&Failure::Abandoned) };
         let mut fields = head.fields.clone();
         add_via(&mut fields, head.version, &self.daemon.pseudonym);
-        let status = CacheStatus::Stored { replaces: self.kept.is_some(), collapsed };
+        let status = if head.resumed {
+            CacheStatus::Resumed { collapsed }
+        } else {
+            CacheStatus::Stored { replaces: self.kept.is_some(), collapsed }
+        };
         fields.insert(CACHE_STATUS, status.value());
         let mut response;
         if self.conditions.are_met_by(head.status, &fields) {

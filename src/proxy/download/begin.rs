@@ -1,0 +1,233 @@
+//! A download from the request to the head of its answer, and once more when the page has changed.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use hyper::StatusCode;
+use hyper::header::CONTENT_LENGTH;
+use tracing::{debug, warn};
+use wwwoffle_spool::{NewEntry, Tail, Writer};
+
+use super::part::Part;
+use super::resume::{Mark, Rest};
+use super::run::{Asks, Ground};
+use super::transfer::Transfer;
+use super::{AnswerHead, Download, End, Headed, Job, Outcome, Watch};
+use crate::clock;
+use crate::connection;
+use crate::error_chain::error_chain;
+use crate::proxy::fields::{complete_date, strip_one_hop};
+use crate::proxy::head;
+use crate::proxy::keep::may_keep;
+use crate::store::timestamp;
+use crate::upstream::{Answer, Failure, Outbound, Secured};
+
+/// How often one download begins anew because the page has changed. An origin that changes it each
+/// time that it breaks off would else be asked without end.
+const MAX_REPLACED: usize = 3;
+
+/// What one download came to.
+pub(super) enum Ended {
+    /// Its end.
+    Done(Outcome),
+    /// What had come does not go with what comes now: with this answer, or else with that to the same
+    /// request asked once more.
+    Changed(Option<Box<Answer>>),
+}
+
+/// Carries a download out, and those that take its place. The last of them is in the watch, with its
+/// outcome, which is not told yet.
+pub(super) async fn carry_out<'a, A: Asks>(
+    ground: &Ground<'a, A>,
+    mut job: Job,
+    download: Arc<Download>,
+) -> (Watch<'a>, Outcome) {
+    let mut watch = Watch { downloads: ground.downloads, download };
+    let (mut replaced, mut given) = (0, None);
+    loop {
+        given = match fetch(ground, &mut job, &watch.download, given.take()).await {
+            Ended::Done(outcome) => return (watch, outcome),
+            Ended::Changed(answer) => answer,
+        };
+        let changed = Arc::new(Failure::Changed);
+        let broken = End::Broken(Arc::clone(&changed));
+        // Who read it has left for good, and nobody reads the next one yet.
+        if replaced == MAX_REPLACED || !job.leaving.finishes {
+            ground.downloads.leave(&watch.download);
+            watch.download.feed.finish(broken);
+            return (watch, Outcome::Failed(changed));
+        }
+        replaced += 1;
+        debug!(url = watch.download.url(), "the page has changed while it came; it begins anew");
+        // First the next, then the end: who asks again at once joins it.
+        let next = ground.downloads.succeed(&watch.download);
+        let former = std::mem::replace(&mut watch.download, Arc::clone(&next));
+        former.feed.finish(broken);
+        former.end_before(next);
+    }
+}
+
+async fn fetch<A: Asks>(
+    ground: &Ground<'_, A>,
+    job: &mut Job,
+    download: &Arc<Download>,
+    given: Option<Box<Answer>>,
+) -> Ended {
+    if let Some(answer) = given {
+        return keep(ground, job, download, *answer).await;
+    }
+    let mut part = None;
+    if job.may_resume() {
+        part = Part::look(ground.store, &job.place).await;
+    }
+    loop {
+        let mut request = job.head.clone();
+        if let Some(part) = &part {
+            part.mark.ask(request.headers_mut(), part.bytes);
+        }
+        let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
+        let interim = job.interim.take();
+        let answer = match ground.asks.ask(&job.origin, request, outbound, interim).await {
+            Ok(answer) => answer,
+            Err(failure) => return Ended::Done(unanswered(download, failure)),
+        };
+        let Some(begun) = part.take() else { return keep(ground, job, download, answer).await };
+        match begun.mark.judge(answer.status(), answer.headers(), begun.bytes) {
+            Rest::Joins { end, length } => {
+                return go_on(ground, job, download, answer, begun, end, length).await;
+            }
+            // It is asked for once more, as if nothing had been here.
+            Rest::Unfit => begun.remove(ground.store).await,
+            Rest::Afresh | Rest::Trouble | Rest::Nothing => {
+                return keep(ground, job, download, answer).await;
+            }
+        }
+    }
+}
+
+/// Serves and keeps what an earlier attempt has left, and the rest behind it.
+async fn go_on<A: Asks>(
+    ground: &Ground<'_, A>,
+    job: &Job,
+    download: &Arc<Download>,
+    mut answer: Answer,
+    part: Part,
+    end: Option<u64>,
+    length: Option<u64>,
+) -> Ended {
+    let received = clock::now();
+    strip_one_hop(answer.headers_mut());
+    complete_date(answer.headers_mut(), received);
+    let head = part.head(answer.headers(), answer.version(), length);
+    let mut mark = part.mark.clone();
+    mark.learn(length);
+    let new = new_entry(job, &answer, &head, received);
+    let (writer, tail) = match begin(ground, job, new, Some(&mark)).await {
+        Ok(begun) => begun,
+        // A part cannot be passed on as it came: all of it is asked for, and passes by the spool.
+        Err(error) => {
+            warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
+            let head = job.head.clone();
+            let asked = ground.asks.ask(&job.origin, head, Outbound::Empty, None).await;
+            return Ended::Done(match asked {
+                Ok(answer) => unkeepable(ground, download, answer, error),
+                Err(failure) => unanswered(download, failure),
+            });
+        }
+    };
+    download.feed.set_disk(Arc::new(tail));
+    download.progress.begins(part.bytes, length);
+    let transfer = Transfer::new(ground, job, download, Some(mark), length, writer);
+    download.set_head(Headed::Keeping(Arc::new(head)));
+    transfer.go_on(part, answer.into_body(), end).await
+}
+
+/// Keeps an answer if it may be kept, or passes it on.
+async fn keep<A: Asks>(
+    ground: &Ground<'_, A>,
+    job: &Job,
+    download: &Arc<Download>,
+    mut answer: Answer,
+) -> Ended {
+    let received = clock::now();
+    strip_one_hop(answer.headers_mut());
+    complete_date(answer.headers_mut(), received);
+    let status = answer.status();
+    if status == StatusCode::NOT_MODIFIED && job.kept.is_some() {
+        download.set_head(Headed::Unchanged(Arc::new(answer.headers().clone())));
+        return Ended::Done(Outcome::Kept(job.kept.unwrap_or(status)));
+    }
+    if let Err(reason) = may_keep(status, answer.headers(), job.kept) {
+        ground.downloads.leave(download);
+        download.pass(answer, Headed::Passing(reason));
+        return Ended::Done(Outcome::NotKept(status, reason));
+    }
+    let mark = job.may_resume().then(|| Mark::of(status, answer.headers())).flatten();
+    let head = head_of(&answer);
+    let new = new_entry(job, &answer, &head, received);
+    let (writer, tail) = match begin(ground, job, new, mark.as_ref()).await {
+        Ok(begun) => begun,
+        Err(error) => {
+            warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
+            return Ended::Done(unkeepable(ground, download, answer, error));
+        }
+    };
+    download.feed.set_disk(Arc::new(tail));
+    download.progress.begins(0, head.length);
+    let transfer = Transfer::new(ground, job, download, mark, head.length, writer);
+    download.set_head(Headed::Keeping(Arc::new(head)));
+    transfer.receive(Ok(answer.into_body()), status).await
+}
+
+fn unanswered(download: &Download, failure: Failure) -> Outcome {
+    let failure = Arc::new(failure);
+    download.set_head(Headed::Failed(Arc::clone(&failure)));
+    Outcome::Failed(failure)
+}
+
+/// Passes an answer on that the spool does not take.
+fn unkeepable<A>(
+    ground: &Ground<'_, A>,
+    download: &Arc<Download>,
+    answer: Answer,
+    error: wwwoffle_spool::Error,
+) -> Outcome {
+    let error = Arc::new(error);
+    ground.downloads.leave(download);
+    download.pass(answer, Headed::Unkeepable(Arc::clone(&error)));
+    Outcome::Unkeepable(error)
+}
+
+fn new_entry(job: &Job, answer: &Answer, kept: &AnswerHead, received: SystemTime) -> NewEntry {
+    let mut request = head::of_request(&job.head.clone().into_parts().0);
+    request.extend_from_slice(job.body.as_deref().unwrap_or_default());
+    let secured = answer.extensions().get::<Arc<Secured>>();
+    NewEntry {
+        when: timestamp(received),
+        head: head::of_answer(kept.status, &kept.fields),
+        request,
+        connection: secured.map(|secured| connection::account(secured)),
+    }
+}
+
+async fn begin<A>(
+    ground: &Ground<'_, A>,
+    job: &Job,
+    new: NewEntry,
+    mark: Option<&Mark>,
+) -> Result<(Writer, Tail), wwwoffle_spool::Error> {
+    let (store, place) = (ground.store, &job.place);
+    if let Some(mark) = mark {
+        let validator = mark.validator().to_vec();
+        return store.begin_resumable(place, new, validator, mark.length()).await;
+    }
+    let NewEntry { when, head, request, connection } = new;
+    store.begin(place, when, head, request, connection).await
+}
+
+fn head_of(answer: &Answer) -> AnswerHead {
+    let fields = answer.headers().clone();
+    let length = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let (status, version) = (answer.status(), answer.version());
+    AnswerHead { status, version, fields, length, resumed: false }
+}
