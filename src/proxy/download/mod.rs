@@ -19,8 +19,12 @@
 //! ```
 
 mod begin;
+#[cfg(test)]
+mod faulty;
 mod feed;
 mod leaving;
+#[cfg(test)]
+mod model;
 mod part;
 mod progress;
 mod resume;
