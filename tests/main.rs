@@ -52,6 +52,7 @@ mod parent;
 mod passwd;
 mod queue;
 mod queue_forms;
+mod resume;
 mod rules;
 mod tls_sessions;
 mod tools;
