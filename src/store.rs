@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use hyper::header::VARY;
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
-    Added, Entry, Error, Lookup, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter,
-    Spool, Stored, Tail, Writer,
+    Added, Entry, Error, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter, Spool,
+    Tail, Update, Writer,
 };
 use wwwoffle_url::Key;
 
+use crate::caching::vary::Stored;
 use crate::mode::Mode;
 use crate::proxy::download::ReadAt;
 use crate::proxy::head;
@@ -34,6 +36,34 @@ pub struct Kept {
     pub status: StatusCode,
     /// Its fields, as the origin sent them less those of one hop.
     pub fields: HeaderMap,
+    /// The fields of the request it answered, less the secret ones: empty where it does not vary.
+    pub request: HeaderMap,
+}
+
+impl Kept {
+    /// Reads the head of an entry. One that cannot be read is told in the log, and counts as missing.
+    fn read(entry: Entry) -> Option<Self> {
+        let Ok((status, fields)) = head::read_answer(entry.head()) else {
+            warn!(url = entry.url(), "a kept page has a head that cannot be read");
+            return None;
+        };
+        let varies = fields.contains_key(VARY);
+        // One without a recorded request was asked for with nothing that is known.
+        let request = varies.then(|| head::read_request(entry.request(), b"").ok()).flatten();
+        let request = request.map(|request| request.headers).unwrap_or_default();
+        Some(Self { entry, status, fields, request })
+    }
+
+    /// It as a choice among several sees it.
+    #[must_use]
+    pub fn stored(&self) -> Stored<'_> {
+        Stored {
+            fields: &self.fields,
+            variant: self.entry.place().variant_text(),
+            request: &self.request,
+            received: self.entry.responded().into(),
+        }
+    }
 }
 
 impl Store {
@@ -49,27 +79,40 @@ impl Store {
         &self.spool
     }
 
-    /// What is kept at `place`, if it is whole. What is damaged is set aside, told in the log, and
-    /// counts as missing.
+    /// The newest of what is kept under the key of `place`: see [`entries`](Self::entries).
     ///
     /// # Errors
     ///
     /// When the disk fails.
     pub async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
+        Ok(self.entries(place).await?.into_iter().next())
+    }
+
+    /// All that is kept under the key of `place`, whatever it varies with, the one stored last first.
+    /// What is damaged is set aside, told in the log, and counts as missing.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn entries(&self, place: &Place) -> Result<Vec<Kept>, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
-        let entry = match blocking(move || spool.entry(&place)).await? {
-            Lookup::Found(entry) => entry,
-            Lookup::Missing => return Ok(None),
-            Lookup::SetAside(damage) => {
-                warn!(%damage, "a kept page was set aside and will be fetched again");
-                return Ok(None);
-            }
-        };
-        let Ok((status, fields)) = head::read_answer(entry.head()) else {
-            warn!(url = entry.url(), "a kept page has a head that cannot be read");
-            return Ok(None);
-        };
-        Ok(Some(Kept { entry, status, fields }))
+        let entries = blocking(move || spool.entries(&place)).await?;
+        for damage in entries.set_aside {
+            warn!(%damage, "a kept page was set aside and will be fetched again");
+        }
+        Ok(entries.found.into_iter().filter_map(Kept::read).collect())
+    }
+
+    /// Writes down what became of `kept`, and gives it back as it is then; `None` when it is no longer
+    /// the one that is kept, and then nothing is done.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full, or the new head cannot be stored; then it is as it was.
+    pub async fn update(&self, kept: Arc<Kept>, update: Update) -> Result<Option<Kept>, Error> {
+        let spool = self.spool.clone();
+        let updated = blocking(move || spool.update(&kept.entry, &update)).await?;
+        Ok(updated.and_then(Kept::read))
     }
 
     /// Puts a kept entry aside whose body turned out to be damaged while it was read.
@@ -87,17 +130,10 @@ impl Store {
     /// # Errors
     ///
     /// When the disk fails or is full, or the entry cannot be kept at all.
-    pub async fn begin(
-        &self,
-        place: &Place,
-        when: Timestamp,
-        head: Vec<u8>,
-        request: Vec<u8>,
-        connection: Option<Vec<u8>>,
-    ) -> Result<(Writer, Tail), Error> {
+    pub async fn begin(&self, place: &Place, new: NewEntry) -> Result<(Writer, Tail), Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         blocking(move || {
-            let mut writer = spool.begin(&place, NewEntry { when, head, request, connection })?;
+            let mut writer = spool.begin(&place, new)?;
             let tail = writer.tail()?;
             Ok((writer, tail))
         })
@@ -206,15 +242,26 @@ impl Store {
         Ok(blocking(move || spool.partial(&place)).await?.map(Arc::new))
     }
 
-    /// Makes an entry of what is kept in part at `place`, with the `head` of a whole answer; `None` when
+    /// All that is kept in part under the key of `place`, whatever the variant.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn partials_of(&self, place: &Place) -> Result<Vec<Arc<Partial>>, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        let found = blocking(move || spool.partials_of(&place)).await?;
+        Ok(found.into_iter().map(Arc::new).collect())
+    }
+
+    /// Makes an entry of what is kept in part at `place`, with the `head` of a whole answer; `false` when
     /// not all of it is there.
     ///
     /// # Errors
     ///
     /// When the disk fails or is full.
-    pub async fn complete(&self, place: &Place, head: Vec<u8>) -> Result<Option<Stored>, Error> {
+    pub async fn complete(&self, place: &Place, head: Vec<u8>) -> Result<bool, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
-        blocking(move || spool.complete(&place, head)).await
+        Ok(blocking(move || spool.complete(&place, head)).await?.is_some())
     }
 
     /// Removes what is kept in part at `place`; `false` when there was nothing.

@@ -20,10 +20,10 @@ use jiff::Timestamp;
 use crate::blocks::{Blocks, MAX_BLOCKS_TEXT};
 use crate::error::{Error, Result};
 use crate::partial::part::{MAX_PART_TEXT, Part};
-use crate::place::{Origin, Place};
+use crate::place::{MAX_OWNER, MAX_VARIANT, Origin, Place};
 use crate::warc::{
     self, BLOCK_END, FIELDS, Header, LINE_END, REQUEST, RESPONSE, Reason, Record, VERSION_LINE,
-    parse_record, push_field, time_text,
+    escape, parse_record, push_field, time_text, unescape,
 };
 
 /// What an unfinished file begins with, as wide as the line that takes its place.
@@ -56,8 +56,11 @@ const FIXED: usize = VERSION_LINE.len()
     + "Wwwoffle-Stored: 2026-11-20T13:13:26.123456Z\r\n".len()
     + "Wwwoffle-Check: 01234567\r\n".len();
 
-/// The fields of record 1 besides URL and head; far more than there are.
+/// The fields of record 1 besides URL, owner, variant and head; far more than there are.
 const OTHER_FIELDS: usize = 1 << 10;
+
+/// Owner and variant, in which every byte may be escaped.
+pub(crate) const PLACE_FIELDS: usize = 3 * (MAX_OWNER + MAX_VARIANT);
 
 /// The other records: their fields, the URL in each, and their blocks.
 pub(crate) const MAX_TAIL: usize = 5 * (MAX_URL + OTHER_FIELDS)
@@ -82,8 +85,19 @@ const _: () = assert!(ENDED.len() == CUT.len());
 /// The field of a file that was begun as a segment, so that it is none of a whole answer.
 const IS_PART: &str = "Wwwoffle-Part";
 
+/// The fields for whom it is kept, and with what it varies.
+const OWNER: &str = "Wwwoffle-Owner";
+const VARIANT: &str = "Wwwoffle-Variant";
+
+/// The fields of times, and of what became of an entry since it was stored.
+pub(crate) const ASKED: &str = "Wwwoffle-Asked";
+const RESPONDED: &str = "Wwwoffle-Responded";
+const UPDATED: &str = "Wwwoffle-Updated";
+const INVALID: &str = "Wwwoffle-Invalid";
+
 // The body's offset has to be known after one read.
-const _: () = assert!(FIXED + ENDED.len() + OTHER_FIELDS + MAX_URL + MAX_HEAD < FIRST_READ);
+const _: () =
+    assert!(FIXED + ENDED.len() + OTHER_FIELDS + PLACE_FIELDS + MAX_URL + MAX_HEAD < FIRST_READ);
 
 /// What a file that is being written may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +141,7 @@ impl Start {
         place: &Place,
         id: &str,
         when: Timestamp,
+        state: &State,
         head: &[u8],
         purpose: Purpose,
     ) -> Start {
@@ -138,7 +153,8 @@ impl Start {
         push_field(out, "WARC-Date", &time_text(when));
         push_field(out, "WARC-Target-URI", place.url());
         push_field(out, "Content-Type", RESPONSE);
-        push_field(out, "Wwwoffle-Key", &key_text(place));
+        place_fields(place, |name, value| push_field(out, name, value));
+        state.write(|name, value| push_field(out, name, value));
         push_field(out, "Wwwoffle-Head", &head.len().to_string());
         if purpose == Purpose::Part {
             push_field(out, IS_PART, "yes");
@@ -178,6 +194,45 @@ impl Start {
         fixed.extend_from_slice(format!("{:08x}{LINE_END}", check.finalize()).as_bytes());
         debug_assert_eq!(fixed.len(), self.fixed);
         fixed
+    }
+}
+
+/// When the origin was asked, when it answered last, and what became of the entry since it was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) asked: Timestamp,
+    /// `None`: when the entry's own response came.
+    pub(crate) responded: Option<Timestamp>,
+    /// Of two states of one entry the later is the newer; `None` is older than any.
+    pub(crate) updated: Option<Timestamp>,
+    pub(crate) invalid: Option<Timestamp>,
+}
+
+impl State {
+    /// That of an entry that was stored and not updated.
+    pub(crate) fn new(asked: Timestamp) -> State {
+        State { asked, responded: None, updated: None, invalid: None }
+    }
+
+    pub(crate) fn write(&self, mut field: impl FnMut(&str, &str)) {
+        field(ASKED, &time_text(self.asked));
+        let times = [(RESPONDED, self.responded), (UPDATED, self.updated), (INVALID, self.invalid)];
+        for (name, time) in times {
+            if let Some(time) = time {
+                field(name, &time_text(time));
+            }
+        }
+    }
+
+    /// `when` is when the response came: an entry made before it was recorded was asked for then.
+    pub(crate) fn read(header: &Header<'_>, when: Timestamp) -> Result<State, Reason> {
+        let time = |name| header.get(name).map(|_| header.time(name)).transpose();
+        Ok(State {
+            asked: time(ASKED)?.unwrap_or(when),
+            responded: time(RESPONDED)?,
+            updated: time(UPDATED)?,
+            invalid: time(INVALID)?,
+        })
     }
 }
 
@@ -243,7 +298,10 @@ pub(crate) fn tail(
 #[derive(Debug)]
 pub(crate) struct First {
     pub(crate) place: Place,
+    /// Of the record, which an update keeps.
+    pub(crate) id: String,
     pub(crate) when: Timestamp,
+    pub(crate) state: State,
     pub(crate) stored: Timestamp,
     pub(crate) digest: [u8; 32],
     pub(crate) head: Range<usize>,
@@ -273,9 +331,12 @@ impl First {
         }
         let block_len = header.number("Content-Length")?;
         let body_len = block_len.checked_sub(wide(head_len)).ok_or("its lengths disagree")?;
+        let when = header.time("WARC-Date")?;
         let first = First {
             place: place(&header)?,
-            when: header.time("WARC-Date")?,
+            id: header.need("WARC-Record-ID")?.to_owned(),
+            when,
+            state: State::read(&header, when)?,
             stored: header.time("Wwwoffle-Stored")?,
             digest: header.digest("WARC-Payload-Digest")?,
             head,
@@ -362,13 +423,19 @@ pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
     Ok(ranges)
 }
 
-/// `url <key>` or `variant <key>`.
-pub(crate) fn key_text(place: &Place) -> String {
+/// The fields that say where a record belongs, besides its target.
+pub(crate) fn place_fields(place: &Place, mut field: impl FnMut(&str, &str)) {
     let origin = match place.origin() {
         Origin::Url => "url",
         Origin::Variant => "variant",
     };
-    format!("{origin} {}", place.key())
+    field("Wwwoffle-Key", &format!("{origin} {}", place.key()));
+    if let Some(owner) = place.owner() {
+        field(OWNER, &escape(owner, MAX_OWNER));
+    }
+    if !place.variant_text().is_empty() {
+        field(VARIANT, &escape(place.variant_text(), MAX_VARIANT));
+    }
 }
 
 /// The place a record says it belongs to.
@@ -380,8 +447,13 @@ pub(crate) fn place(header: &Header<'_>) -> Result<Place, Reason> {
         "variant" => Origin::Variant,
         _ => return Err("a key in a header is none"),
     };
-    let place = Place::new(header.need("WARC-Target-URI")?, key, origin);
-    if place.is_consistent() { Ok(place) } else { Err("its key is not that of its URL") }
+    let text = |name, most| {
+        let text = header.get(name).map(unescape).unwrap_or_default();
+        if text.len() > most { Err("a field in a header is too long") } else { Ok(text) }
+    };
+    let (owner, variant) = (text(OWNER, MAX_OWNER)?, text(VARIANT, MAX_VARIANT)?);
+    let place = Place::recorded(header.need("WARC-Target-URI")?, &owner, key, origin);
+    Ok(place.ok_or("its key is not that of its URL and owner")?.with_variant(&variant))
 }
 
 pub(crate) fn wide(size: usize) -> u64 {

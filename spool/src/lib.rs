@@ -7,6 +7,8 @@
 //!
 //! ```text
 //! <root>/http/www.example.org/9f/9f86d081….warc  a response record and its request record
+//!                   …/9f86d081….update.warc      what was learnt of it since, if it is large
+//!                   …/9f86d081….variants/…       the entries of one key, if some of them vary
 //! <root>/partial/9f/9f86d081…/000….warc          parts of an answer that is not whole
 //! <root>/outgoing/9f86d081….warc                 a request recorded while offline
 //! <root>/tmp/                                    entries being written; emptied on opening
@@ -34,14 +36,19 @@ mod layout;
 mod list;
 mod open;
 mod outgoing;
+mod overlay;
 mod partial;
 mod pending;
 mod place;
 mod queue;
+mod read;
 mod salvage;
 mod seal;
+mod shelf;
 mod state;
 mod store;
+mod tmp;
+mod update;
 mod verified;
 mod warc;
 mod writer;
@@ -54,7 +61,7 @@ use std::time::Duration;
 pub use jiff::Timestamp;
 pub use wwwoffle_url::Key;
 
-pub use entry::{Body, BodyFile, Damage, Entry, Lookup, Verifier, Whole};
+pub use entry::{Body, BodyFile, Damage, Entries, Entry, Lookup, Verifier, Whole};
 pub use error::{Error, Result};
 pub use layout::{MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_TRAILERS, MAX_URL};
 pub use list::{Host, List, Summary};
@@ -67,16 +74,18 @@ pub use partial::{
     MAX_SEGMENTS, MAX_VALIDATOR, NewSegment, Partial, PartialList, PartialSummary, SegmentWriter,
 };
 pub use pending::BATCH_INTERVAL;
-pub use place::Place;
+pub use place::{MAX_OWNER, MAX_VARIANT, Place};
 pub use queue::{Added, MAX_QUEUE, Queue};
+pub use shelf::MAX_VARIANTS;
 pub use state::{MAX_STATE, State};
+pub use update::Update;
 pub use verified::Verified;
 pub use writer::{NewEntry, Stored, Tail, Writer};
 
-use fs::{Disk, Lock, SystemDisk};
+use fs::{Disk, Lock, SharedDisk, SystemDisk};
 use layout::Purpose;
-use partial::part::{OfWhole, Part};
-use store::Store;
+use shelf::{Look, Which};
+use store::{LOOKUP_TRIES, Store};
 
 /// What of a finished entry a crash may take back. Whatever the setting, after a crash each entry is
 /// whole, old or new, or absent.
@@ -100,11 +109,13 @@ pub struct Options {
     pub durability: Durability,
     /// How long finished entries gather before they are synced, under [`Durability::Batch`].
     pub batch_interval: Duration,
+    /// Who may use new directories and files besides their owner; `None`: nobody.
+    pub shared: Option<SharedDisk>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { durability: Durability::default(), batch_interval: BATCH_INTERVAL }
+        Options { durability: Durability::default(), batch_interval: BATCH_INTERVAL, shared: None }
     }
 }
 
@@ -133,7 +144,11 @@ impl Spool {
     /// [`Error::is_locked`] when another process has it open, [`Error::is_no_spool`] when `root` is
     /// something else, [`Error::is_denied`], [`Error::is_full`], or what else the disk says.
     pub fn open(root: &Path, options: &Options) -> Result<(Spool, Recovery)> {
-        Spool::open_with(Arc::new(SystemDisk), root, options)
+        let disk: Arc<dyn Disk> = match options.shared {
+            Some(shared) => Arc::new(shared),
+            None => Arc::new(SystemDisk),
+        };
+        Spool::open_with(disk, root, options)
     }
 
     /// The same on another disk: how tests make one fail.
@@ -159,13 +174,37 @@ impl Spool {
         Ok((Spool(Arc::new(Handle { store, queue, background, _lock: lock })), recovery))
     }
 
-    /// Looks an entry up: one open and one read when it is small.
+    /// Looks an entry up: one open and one read when it is small. A place without a variant text means
+    /// the one stored last of all under its key.
     ///
     /// # Errors
     ///
     /// When the disk fails. Neither a missing entry nor a damaged one is an error.
     pub fn entry(&self, place: &Place) -> Result<Lookup> {
         self.0.store.entry(place)
+    }
+
+    /// All that is kept under the key of a place, whatever its variant: one open when that is a single
+    /// entry that varies with nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails. Neither a missing entry nor a damaged one is an error.
+    pub fn entries(&self, place: &Place) -> Result<Entries> {
+        self.0.store.entries(place)
+    }
+
+    /// Writes down what became of an entry, and gives it back as it is then. `None` when it is no
+    /// longer the one at its place: another answer has come, or it was removed; then nothing is done.
+    ///
+    /// What a crash may take back is told by [`Durability`], as for a new entry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_invalid`] and [`Error::is_too_large`] for a head that cannot be stored, or one with
+    /// another status than the entry; or when the disk fails or is full. Then the entry is as it was.
+    pub fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
+        self.0.store.update(entry, update)
     }
 
     /// Begins an entry. What is at its place stays until [`Writer::finish`].
@@ -178,84 +217,18 @@ impl Spool {
         Writer::begin(Arc::clone(&self.0), place, new, Purpose::Whole, None)
     }
 
-    /// The same for an answer with a strong validator, of which a part is of use too: see
-    /// [`Writer::finish_short`]. `complete_length` is the length its body will have in bytes, if known.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Spool::begin`], and [`Error::is_too_large`] for a validator above [`MAX_VALIDATOR`].
-    pub fn begin_resumable(
-        &self,
-        place: &Place,
-        new: NewEntry,
-        validator: &[u8],
-        complete_length: Option<u64>,
-    ) -> Result<Writer> {
-        let part = Part { start: 0, whole: OfWhole::new(validator, complete_length)? };
-        Writer::begin(Arc::clone(&self.0), place, new, Purpose::WholeOrPart, Some(part))
-    }
-
-    /// What is kept of an answer that is not whole. What of it is damaged or foreign is set aside and is
-    /// not there.
+    /// Removes the entry of a place alone: others of its key, with other variants, stay. False when
+    /// there was none.
     ///
     /// # Errors
     ///
     /// When the disk fails.
-    pub fn partial(&self, place: &Place) -> Result<Option<Partial>> {
-        partial::read(&self.0, place)
+    pub fn remove_variant(&self, place: &Place) -> Result<bool> {
+        self.0.store.remove_variant(place)
     }
 
-    /// Begins a segment: a part of an answer. When it is finished, segments go that are of another body,
-    /// which is told by the validator and the complete length.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::is_too_large`] and [`Error::is_invalid`] for what cannot be stored; or when the
-    /// disk fails or is full.
-    pub fn begin_segment(&self, place: &Place, new: NewSegment) -> Result<SegmentWriter> {
-        SegmentWriter::begin(Arc::clone(&self.0), place, new)
-    }
-
-    /// Makes an entry of what is kept in part, with this head, which is that of a whole answer: with the
-    /// status 200, without `Content-Range`, and with the complete length. `None` when not all of it is
-    /// there: what is damaged is set aside.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Spool::begin`] and [`Writer::finish`].
-    pub fn complete(&self, place: &Place, head: Vec<u8>) -> Result<Option<Stored>> {
-        partial::complete(self, place, head)
-    }
-
-    /// Removes what is kept in part. False when there was nothing.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn remove_partial(&self, place: &Place) -> Result<bool> {
-        partial::tree::remove(&self.0.store, place, None)
-    }
-
-    /// Reads all that is kept in part to its end, and sets aside what is not what was stored: after a
-    /// [`Verified`] has told of damage.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn mend_partial(&self, place: &Place) -> Result<Vec<Damage>> {
-        partial::tree::mend(&self.0.store, place)
-    }
-
-    /// What is kept in part.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails, here or at each step.
-    pub fn partials(&self) -> Result<PartialList> {
-        PartialList::new(Arc::clone(&self.0.store.disk), &self.0.store.root)
-    }
-
-    /// Removes an entry. False when there was none.
+    /// Removes all that is kept under the key of a place, whatever its variant. False when there was
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -376,14 +349,28 @@ impl Reader {
     ///
     /// When the disk fails.
     pub fn entry(&self, place: &Place) -> Result<Lookup> {
-        let path = self.root.join(place.relative_path());
-        Ok(match entry::read(&*self.disk, &path, Some(place))? {
-            entry::Content::Whole(entry) => Lookup::Found(entry),
-            entry::Content::Missing => Lookup::Missing,
-            entry::Content::Bad(reason) => {
-                Lookup::SetAside(Damage { path, moved_to: None, reason: reason.to_owned() })
+        let which = if place.variant_text().is_empty() { Which::All } else { Which::Exact };
+        Ok(self.look(place, which)?.into())
+    }
+
+    /// All that is kept under the key of a place, as [`Spool::entries`]; nothing is moved.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn entries(&self, place: &Place) -> Result<Entries> {
+        self.look(place, Which::All)
+    }
+
+    fn look(&self, place: &Place, which: Which) -> Result<Entries> {
+        let mut tries = 0;
+        loop {
+            let look = Look::at(&*self.disk, &self.root, place, which, &[])?;
+            tries += 1;
+            if !look.moved || tries == LOOKUP_TRIES {
+                return Ok(look.told());
             }
-        })
+        }
     }
 
     /// The entries of the spool, of a scheme, of a host (with its port) under all schemes, or of both.
@@ -402,24 +389,6 @@ impl Reader {
     /// When the disk fails.
     pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<Host>> {
         list::hosts(&self.disk, &self.root, scheme)
-    }
-
-    /// What is kept of an answer that is not whole.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn partial(&self, place: &Place) -> Result<Option<Partial>> {
-        partial::tree::read_only(&*self.disk, &self.root, place)
-    }
-
-    /// What is kept in part.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails, here or at each step.
-    pub fn partials(&self) -> Result<PartialList> {
-        PartialList::new(Arc::clone(&self.disk), &self.root)
     }
 
     /// The requests that wait, the oldest first. Files that are no requests are passed over.

@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::entry::{self, Body, BodyFile, Content, Damage, Entry};
+use crate::entry::{Body, BodyFile, Damage, Entry};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Lock, Opened};
 use crate::partial;
+use crate::read::{self, Content};
 use crate::salvage;
 use crate::store::{DAMAGED, Finished, OUTGOING, Store, TMP, parent};
 
@@ -144,27 +145,25 @@ fn recover_file(
 
 /// Gives a file of `tmp/` its name if it should have it.
 fn admit(store: &Store, path: &Path) -> Result<Option<Admitted>> {
-    let Content::Whole(new) = entry::read(&*store.disk, path, None)? else {
+    let Content::Whole(new) = read::read(&*store.disk, path, None)? else {
         return Ok(admit_segment(store, path)?.map(|to| (to, None)));
     };
     if !is_whole(&new)? {
         return Ok(None);
     }
-    let to = store.path(new.place());
-    if let Content::Whole(old) = entry::read(&*store.disk, &to, Some(new.place()))?
-        && old.stored() >= new.stored()
-    {
+    let old = store.settled(new.place())?;
+    if old.is_some_and(|(_, old)| old.order() >= new.order()) {
         return Ok(None);
     }
     let Some(finished) = finished(store, path, &new)? else { return Ok(None) };
     finished.file.sync().map_err(|error| Error::disk("write", path, error))?;
-    store.rename_into_place(&finished.path, &to)?;
+    let to = store.settle(&finished)?;
     Ok(Some((to, Some(finished))))
 }
 
 /// The same for a segment that was finished.
 fn admit_segment(store: &Store, path: &Path) -> Result<Option<PathBuf>> {
-    let Content::Whole(new) = entry::read_part(&*store.disk, path, None)? else { return Ok(None) };
+    let Content::Whole(new) = read::read_part(&*store.disk, path, None)? else { return Ok(None) };
     if !is_whole(&new)? {
         return Ok(None);
     }
@@ -248,7 +247,7 @@ fn holder(disk: &dyn Disk, lock: &Path) -> Option<u32> {
 fn read_line(disk: &dyn Disk, path: &Path) -> Result<Option<String>> {
     match disk.open(path) {
         Ok(Opened::File(file, _)) => {
-            let bytes = entry::read_exactly(&*file, MAX_LINE, 0)
+            let bytes = read::read_exactly(&*file, MAX_LINE, 0)
                 .map_err(|error| Error::disk("read", path, error))?;
             Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
         }

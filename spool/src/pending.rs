@@ -1,11 +1,15 @@
 //! Entries that are finished, and visible, but not yet under their name: the batch.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::store::{Finished, Store, Waiting, lock};
+use crate::place::Place;
+use crate::shelf::MAX_VARIANTS;
+use crate::store::{Finished, Store, lock};
 use wwwoffle_url::Key;
 
 /// How long finished entries gather before they are written as one batch.
@@ -16,7 +20,7 @@ pub const BATCH_INTERVAL: Duration = Duration::from_millis(250);
 pub(crate) const MAX_PENDING: usize = 256;
 
 /// Failures kept until they are asked for.
-pub(crate) const MAX_FAILURES: usize = 64;
+const MAX_FAILURES: usize = 64;
 
 /// The entries between `finish` and their name.
 #[derive(Debug, Default)]
@@ -29,39 +33,76 @@ pub(crate) struct Pending {
     pub(crate) failures: Mutex<Vec<Error>>,
 }
 
+/// A key, and what names one of the entries under it.
+type Slot = (Key, Key);
+
 #[derive(Debug, Default)]
 struct Gathering {
-    waiting: Waiting,
+    waiting: BTreeMap<Slot, Finished>,
     stopping: bool,
 }
 
 impl Pending {
-    /// Where the entry with this key is now, if it waits.
-    pub(crate) fn path(&self, key: &Key) -> Option<PathBuf> {
-        lock(&self.gathering).waiting.get(key).map(|finished| finished.path.clone())
+    /// Where the entry of this place is now, if it waits.
+    pub(crate) fn path(&self, place: &Place) -> Option<PathBuf> {
+        let gathering = lock(&self.gathering);
+        gathering.waiting.get(&slot(place)).map(|finished| finished.path.clone())
     }
 
-    /// Adds an entry; gives back the one it replaces, and how many there are.
-    pub(crate) fn add(&self, finished: Finished) -> (Option<Finished>, usize) {
+    /// Notes why something could not be kept, or was found damaged meanwhile.
+    pub(crate) fn fail(&self, error: Error) {
+        let mut failures = lock(&self.failures);
+        if failures.len() < MAX_FAILURES {
+            failures.push(error);
+        }
+    }
+
+    /// The entries of this key that wait, whatever their variant.
+    pub(crate) fn variants(&self, key: Key) -> Vec<Finished> {
+        lock(&self.gathering).waiting.range(slots(key)).map(|(_, one)| one.clone()).collect()
+    }
+
+    /// Adds an entry; gives back those it replaces or leaves no room for, and how many there are.
+    pub(crate) fn add(&self, finished: Finished) -> (Vec<Finished>, usize) {
         let mut gathering = lock(&self.gathering);
-        let replaced = gathering.waiting.insert(finished.place.key(), finished);
+        let waiting = &mut gathering.waiting;
+        let key = finished.place.key();
+        let mut gone = Vec::from_iter(waiting.insert(slot(&finished.place), finished));
+        if waiting.range(slots(key)).count() > MAX_VARIANTS {
+            let oldest = waiting.range(slots(key)).min_by_key(|(_, one)| one.stored);
+            let oldest = oldest.map(|(slot, _)| *slot);
+            gone.extend(oldest.and_then(|slot| waiting.remove(&slot)));
+        }
+        let count = waiting.len();
         self.changed.notify_all();
-        (replaced, gathering.waiting.len())
+        (gone, count)
     }
 
-    pub(crate) fn forget(&self, key: &Key) -> Option<Finished> {
-        lock(&self.gathering).waiting.remove(key)
+    pub(crate) fn forget(&self, place: &Place) -> Option<Finished> {
+        lock(&self.gathering).waiting.remove(&slot(place))
+    }
+
+    /// Forgets the entry of this key that waits at `path`, if one does.
+    pub(crate) fn forget_at(&self, key: Key, path: &Path) {
+        let mut gathering = lock(&self.gathering);
+        let slot = gathering.waiting.range(slots(key)).find(|(_, one)| one.path == path);
+        if let Some(slot) = slot.map(|(slot, _)| *slot) {
+            gathering.waiting.remove(&slot);
+        }
     }
 
     /// Whether this is still the newest for its key.
     pub(crate) fn holds(&self, finished: &Finished) -> bool {
         let gathering = lock(&self.gathering);
-        let newest = gathering.waiting.get(&finished.place.key());
-        newest.is_some_and(|newest| newest.stored == finished.stored)
+        let newest = gathering.waiting.get(&slot(&finished.place));
+        newest.is_some_and(|newest| newest.path == finished.path)
     }
 
+    /// All that wait, the one finished first first.
     pub(crate) fn snapshot(&self) -> Vec<Finished> {
-        lock(&self.gathering).waiting.values().cloned().collect()
+        let mut all: Vec<_> = lock(&self.gathering).waiting.values().cloned().collect();
+        all.sort_unstable_by_key(|finished| finished.stored);
+        all
     }
 
     /// Ends [`run`].
@@ -83,6 +124,14 @@ impl Pending {
             .unwrap_or_else(PoisonError::into_inner);
         !gathering.stopping
     }
+}
+
+fn slot(place: &Place) -> Slot {
+    (place.key(), place.variant_name())
+}
+
+fn slots(key: Key) -> RangeInclusive<Slot> {
+    (key, Key::from_bytes([0; 32]))..=(key, Key::from_bytes([u8::MAX; 32]))
 }
 
 /// Writes batches until [`Pending::stop`]. What is left then is for who stopped it.

@@ -19,18 +19,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crc32fast::Hasher;
+use jiff::Timestamp;
 
 use crate::blocks::joined;
-use crate::entry::read_exactly;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, DiskFile, Opened};
 use crate::layout::{
-    self, MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL, key_text, narrow, wide,
+    self, ASKED, MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL, PLACE_FIELDS, narrow,
+    place_fields, wide,
 };
 use crate::partial::NewSegment;
 use crate::partial::part::{MAX_PART_TEXT, OfWhole, Part};
 use crate::partial::tree::directory;
 use crate::place::Place;
+use crate::read::read_exactly;
 use crate::store::{Store, lock, parent};
 use crate::warc::{self, FIELDS, Reason, Record, parse_record, time_text};
 use crate::{Durability, Handle, SegmentWriter};
@@ -45,8 +47,13 @@ const STEPS: u64 = 16;
 const LINE: usize = "00000000000000000000 01234567 01234567\n".len();
 
 /// What a file of checkpoints has before its lines is no longer, in bytes.
-const MAX_START: usize =
-    (2 << 10) + MAX_URL + MAX_HEAD + MAX_KEPT_REQUEST + MAX_CONNECTION + MAX_PART_TEXT;
+const MAX_START: usize = (2 << 10)
+    + PLACE_FIELDS
+    + MAX_URL
+    + MAX_HEAD
+    + MAX_KEPT_REQUEST
+    + MAX_CONNECTION
+    + MAX_PART_TEXT;
 
 /// More lines than a body of 2⁶⁴ bytes has.
 const MAX_LINES: usize = 4_096;
@@ -148,7 +155,8 @@ impl Checkpoints {
 #[derive(Debug)]
 pub(crate) struct About<'a> {
     pub(crate) body_offset: u64,
-    pub(crate) when: jiff::Timestamp,
+    pub(crate) asked: Timestamp,
+    pub(crate) when: Timestamp,
     pub(crate) head: &'a [u8],
     pub(crate) request: &'a [u8],
     pub(crate) connection: Option<&'a [u8]>,
@@ -164,7 +172,8 @@ impl About<'_> {
         record.field("WARC-Date", &time_text(self.when));
         record.field("WARC-Target-URI", place.url());
         record.field("Content-Type", FIELDS);
-        record.field("Wwwoffle-Key", &key_text(place));
+        place_fields(place, |name, value| record.field(name, value));
+        record.field(ASKED, &time_text(self.asked));
         record.field("Wwwoffle-Head", &self.head.len().to_string());
         record.field("Wwwoffle-Request", &self.request.len().to_string());
         if let Some(connection) = self.connection {
@@ -218,12 +227,21 @@ impl Read {
         };
         let Part { start, whole } = Part::parse(rest_of_block)?;
         let OfWhole { validator, complete_length } = whole;
-        let when = header.time("WARC-Date")?;
+        let (asked, when) = (header.time(ASKED)?, header.time("WARC-Date")?);
         let id = header.need("WARC-Record-ID")?.get(10..18).unwrap_or_default().to_owned();
         if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err("its id is none");
         }
-        let new = NewSegment { when, head, request, connection, validator, complete_length, start };
+        let new = NewSegment {
+            asked,
+            when,
+            head,
+            request,
+            connection,
+            validator,
+            complete_length,
+            start,
+        };
         let body_offset = header.number("Wwwoffle-Body")?;
         let place = layout::place(&header)?;
         Ok(Read { place, new, id, body_offset, lines: lines(rest) })
@@ -232,7 +250,7 @@ impl Read {
     /// Where a file goes that is of use after a crash, below the directory of its key.
     fn path(&self, root: &Path, extension: &str) -> PathBuf {
         let name = format!("{:020}-{}.{extension}", self.new.start, self.id);
-        directory(root, &self.place.key()).join(name)
+        directory(root, &self.place).join(name)
     }
 
     /// How much of the body the disk holds as it was noted, and its checksum.
@@ -292,6 +310,12 @@ pub(crate) fn is_left(name: &OsStr) -> bool {
     has_extension(Path::new(name), UNFINISHED) || has_extension(Path::new(name), CHECKPOINT)
 }
 
+/// Whether what a crash left below `partial/` came at a time or later.
+pub(crate) fn is_newer(disk: &dyn Disk, path: &Path, time: Timestamp) -> Result<bool> {
+    let read = Read::from(disk, &path.with_extension(CHECKPOINT))?;
+    Ok(read.is_some_and(|read| read.new.when >= time))
+}
+
 /// Whether a name below `partial/` is of a file of checkpoints.
 pub(crate) fn is_checkpoint(path: &Path) -> bool {
     has_extension(path, CHECKPOINT)
@@ -320,6 +344,7 @@ pub(crate) fn set_apart(store: &Store, data: &Path) -> Result<bool> {
         _ => return Ok(false),
     }
     let to = read.path(&store.root, UNFINISHED);
+    store.leaves_tmp();
     store.rename_into_place(data, &to)?;
     // Whichever is where after a crash, the next opening goes on: see `follow`.
     if store.durability != Durability::None {
@@ -349,7 +374,7 @@ pub(crate) fn follow(store: &Store, check: &Path) -> Result<()> {
 /// Makes segments of what a crash left of a place, as far as it is good.
 pub(crate) fn settle(handle: &Arc<Handle>, place: &Place, left: &[OsString]) -> Result<()> {
     let store = &handle.store;
-    let directory = directory(&store.root, &place.key());
+    let directory = directory(&store.root, place);
     // One at a time: what another has settled meanwhile is not there any more.
     let _settling = lock(&store.settling);
     for name in left {

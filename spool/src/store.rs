@@ -1,29 +1,35 @@
 //! The tree of entries: finding one, putting one in its place, taking one away.
 //!
 //! Two locks order what threads do. `commit` is held while names change, so that whoever holds it
-//! sees them stand still; it is never held over a sync. `pending` is held for a look into the map.
+//! sees them stand still; it is held over a sync only when the first entry that varies comes under a
+//! key, or what was learnt of a large entry goes with it ([`crate::shelf`]). `pending` is held for a look into the map.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Durability;
-use crate::entry::{self, Content, Damage, Entry, Lookup};
+use crate::entry::{BodyFile, Damage, Entries, Entry, Lookup};
 use crate::error::{Error, Result, is_missing};
-use crate::fs::{Disk, DiskFile};
+use crate::fs::{Disk, DiskFile, Opened};
+use crate::overlay::{self, Found, overlay_path};
 use crate::partial;
-use crate::pending::{MAX_FAILURES, MAX_PENDING, Pending};
+use crate::pending::{MAX_PENDING, Pending};
 use crate::place::Place;
-use wwwoffle_url::Key;
+use crate::read::{self, Content, Expected};
+use crate::shelf::Which;
+use crate::tmp::Tmp;
 
 /// How often a lookup follows an entry that is being renamed, before it makes renaming wait.
-const LOOKUP_TRIES: usize = 4;
+pub(crate) const LOOKUP_TRIES: usize = 4;
 
 /// Directories known to be on the medium; more are asked about again.
 const MAX_SYNCED: usize = 8_192;
+
+/// So many updates, of different keys, are written at the same time.
+pub(crate) const UPDATES: usize = 16;
 
 /// Directories of the root.
 pub(crate) const TMP: &str = "tmp";
@@ -39,11 +45,14 @@ pub(crate) struct Store {
     pub(crate) durability: Durability,
     pub(crate) commit: Mutex<()>,
     pub(crate) pending: Pending,
+    /// Held by whoever writes an update, by the first byte of the key: no update may be based on a
+    /// state that another replaces.
+    pub(crate) updates: [Mutex<()>; UPDATES],
     /// Held while names below `partial/` change.
     pub(crate) parts: Mutex<()>,
     /// Held by whoever makes segments of what a crash left.
     pub(crate) settling: Mutex<()>,
-    next_tmp: AtomicU64,
+    pub(crate) tmp: Tmp,
     last_stamp: Mutex<Timestamp>,
     /// Directories whose name is on the medium, as is that of each directory above.
     synced: Mutex<HashSet<PathBuf>>,
@@ -55,7 +64,7 @@ pub(crate) struct Finished {
     pub(crate) place: Place,
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn DiskFile>,
-    /// Unique, and later for what was finished later.
+    /// Later for what was finished later.
     pub(crate) stored: Timestamp,
 }
 
@@ -67,38 +76,51 @@ impl Store {
             durability,
             commit: Mutex::default(),
             pending: Pending::default(),
+            updates: Default::default(),
             parts: Mutex::default(),
             settling: Mutex::default(),
-            next_tmp: AtomicU64::new(0),
+            tmp: Tmp::default(),
             last_stamp: Mutex::new(Timestamp::UNIX_EPOCH),
             synced: Mutex::default(),
         }
     }
 
-    /// The entry at a place. What is not whole is set aside.
+    /// The entry at a place, and of one that says no variant the one stored last. What is not whole
+    /// is set aside.
     pub(crate) fn entry(&self, place: &Place) -> Result<Lookup> {
+        let which = if place.variant_text().is_empty() { Which::All } else { Which::Exact };
+        Ok(self.lookup(place, which)?.into())
+    }
+
+    /// All that is kept under a key. What is not whole is set aside.
+    pub(crate) fn entries(&self, place: &Place) -> Result<Entries> {
+        self.lookup(place, Which::All)
+    }
+
+    /// The entry of exactly this place.
+    pub(crate) fn exact(&self, place: &Place) -> Result<Option<Entry>> {
+        Ok(self.lookup(place, Which::Exact)?.found.pop())
+    }
+
+    fn lookup(&self, place: &Place, which: Which) -> Result<Entries> {
         for _ in 0..LOOKUP_TRIES {
-            let pending = self.pending.path(&place.key());
-            let settled = pending.is_none();
-            let path = pending.unwrap_or_else(|| self.path(place));
-            match entry::read(&*self.disk, &path, Some(place))? {
-                Content::Whole(entry) => return Ok(Lookup::Found(entry)),
-                Content::Missing if settled => return Ok(Lookup::Missing),
-                Content::Missing => {}
-                Content::Bad(_) => break,
+            let look = self.look(place, which)?;
+            if !look.bad.is_empty() {
+                break;
+            }
+            if !look.moved {
+                return Ok(look.told());
             }
         }
         // What was bad may have been replaced meanwhile; it is judged again while names stand still.
         let _commit = lock(&self.commit);
-        let path = self.pending.path(&place.key()).unwrap_or_else(|| self.path(place));
-        match entry::read(&*self.disk, &path, Some(place))? {
-            Content::Whole(entry) => Ok(Lookup::Found(entry)),
-            Content::Missing => Ok(Lookup::Missing),
-            Content::Bad(reason) => {
-                self.pending.forget(&place.key());
-                Ok(Lookup::SetAside(self.move_aside(&path, reason)))
-            }
+        let look = self.look(place, which)?;
+        let mut entries = Entries { found: look.found, set_aside: Vec::new() };
+        for (path, reason) in look.bad {
+            self.pending.forget_at(place.key(), &path);
+            entries.set_aside.push(self.move_aside(&path, reason));
         }
+        Ok(entries)
     }
 
     /// Sets an entry aside whose body turned out not to be what was stored. `None` when another has
@@ -107,81 +129,79 @@ impl Store {
         let Some(body) = entry.file() else { return Ok(None) };
         let place = entry.place();
         let _commit = lock(&self.commit);
-        let path = self.pending.path(&place.key()).unwrap_or_else(|| self.path(place));
-        let Content::Whole(now) = entry::read(&*self.disk, &path, Some(place))? else {
-            return Ok(None);
+        let paths = match self.pending.path(place) {
+            Some(path) => vec![path],
+            None => self.names_of(place),
         };
-        let identity = |body: &entry::BodyFile| {
-            body.identity().map_err(|error| Error::disk("look at", &path, error))
-        };
-        match now.file() {
-            // The entry has its file open, so no other can have its number.
-            Some(file) if identity(file)? == identity(body)? => {
-                self.pending.forget(&place.key());
-                Ok(Some(self.move_aside(&path, reason)))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Removes the entry at a place. False when there was none.
-    pub(crate) fn remove(&self, place: &Place) -> Result<bool> {
-        let path = self.path(place);
-        let removed = {
-            let _commit = lock(&self.commit);
-            let pending = self.pending.forget(&place.key());
-            let pending = match pending {
-                Some(finished) => self.remove_file(&finished.path)?,
-                None => false,
+        for path in paths {
+            let expected = Expected { place, name: place.variant_name() };
+            let content = read::read(&*self.disk, &path, Some(expected))?;
+            let Content::Whole(now) = content else { continue };
+            let identity = |body: &BodyFile| {
+                body.identity().map_err(|error| Error::disk("look at", &path, error))
             };
-            self.remove_file(&path)? || pending
-        };
-        // Who wants a page gone wants its parts gone.
-        let removed = partial::tree::remove(self, place, None)? || removed;
-        if removed && self.durability == Durability::Each {
-            // The name it had while it was written could come back too, and be taken for unfinished
-            // business.
-            self.sync_dir(&self.root.join(TMP))?;
-            self.sync_names(&[parent(&path)])?;
+            // The entry has its file open, so no other can have its number.
+            if let Some(file) = now.file()
+                && identity(file)? == identity(body)?
+            {
+                self.pending.forget_at(place.key(), &path);
+                let damage = self.move_aside(&path, reason);
+                self.drop_overlay(&path)?;
+                return Ok(Some(damage));
+            }
         }
-        Ok(removed)
+        Ok(None)
     }
 
     /// Makes a finished file the entry of its place, as durably as the setting says.
     pub(crate) fn admit(&self, finished: Finished) -> Result<()> {
-        let sync = match self.durability {
-            Durability::Batch => {
-                let count = {
-                    let _commit = lock(&self.commit);
-                    let (replaced, count) = self.pending.add(finished);
-                    if let Some(replaced) = replaced {
-                        // What stays behind in tmp/ is older, and is removed when the spool is opened.
-                        let _ = self.disk.remove_file(&replaced.path);
-                    }
-                    count
-                };
-                if count >= MAX_PENDING {
-                    self.write_batch();
-                }
-                return Ok(());
+        self.admit_over(finished, None).map(|_| ())
+    }
+
+    /// The same, if the entry of its place is still the one with the record `id`; false if not.
+    pub(crate) fn admit_over(&self, finished: Finished, id: Option<&str>) -> Result<bool> {
+        let is_outdated = || match id {
+            None => Ok(false),
+            Some(id) => {
+                let look = self.look(&finished.place, Which::Exact)?;
+                Ok::<_, Error>(look.found.first().is_none_or(|now| now.id() != id))
             }
-            Durability::Each => true,
-            Durability::None => false,
         };
+        let sync = self.durability == Durability::Each;
+        if self.durability == Durability::Batch {
+            let count = {
+                let _commit = lock(&self.commit);
+                if is_outdated()? {
+                    return Ok(false);
+                }
+                let (gone, count) = self.pending.add(finished);
+                for gone in gone {
+                    self.discard(&gone.path);
+                }
+                count
+            };
+            if count >= MAX_PENDING {
+                self.write_batch();
+            }
+            return Ok(true);
+        }
         if sync {
             let synced = finished.file.sync();
             synced.map_err(|error| Error::disk("write", &finished.path, error))?;
         }
-        let path = self.path(&finished.place);
-        {
+        let path = {
             let _commit = lock(&self.commit);
-            self.rename_into_place(&finished.path, &path)?;
-        }
+            if is_outdated()? {
+                return Ok(false);
+            }
+            self.settle(&finished)?
+        };
         if sync {
             self.sync_names(&[parent(&path)])?;
         }
+        self.drop_outdated_overlay(&finished.place, &path);
         self.drop_parts(&finished);
-        Ok(())
+        Ok(true)
     }
 
     /// A whole answer is kept, and as durably as it will be: its parts are of no more use.
@@ -206,27 +226,52 @@ impl Store {
             }
         }
         for finished in synced {
-            let path = self.path(&finished.place);
             let _commit = lock(&self.commit);
             if !self.pending.holds(&finished) {
                 continue;
             }
-            if let Err(error) = self.rename_into_place(&finished.path, &path) {
-                self.forget_and_remove(&finished);
-                failures.push(error);
-            } else {
-                self.pending.forget(&finished.place.key());
-                changed.push((path, finished));
+            match self.settle(&finished) {
+                Ok(path) => {
+                    self.pending.forget(&finished.place);
+                    changed.push((finished, path));
+                }
+                Err(error) => {
+                    self.forget_and_remove(&finished);
+                    failures.push(error);
+                }
             }
         }
-        let directories: Vec<_> = changed.iter().map(|(path, _)| parent(path)).collect();
+        let directories: Vec<_> = changed.iter().map(|(_, path)| parent(path)).collect();
         match self.sync_names(&directories) {
-            Ok(()) => changed.iter().for_each(|(_, finished)| self.drop_parts(finished)),
+            // What is on the medium may still need it.
             Err(error) => failures.push(error),
+            Ok(()) => {
+                for (finished, path) in &changed {
+                    self.drop_outdated_overlay(&finished.place, path);
+                    self.drop_parts(finished);
+                }
+            }
         }
-        let mut kept = lock(&self.pending.failures);
-        kept.extend(failures);
-        kept.truncate(MAX_FAILURES);
+        for error in failures {
+            self.pending.fail(error);
+        }
+    }
+
+    /// Removes what lies beside an entry and was learnt of the one before. That it is there does no
+    /// harm, so neither does failing.
+    fn drop_outdated_overlay(&self, place: &Place, path: &Path) {
+        let overlay = overlay_path(path);
+        if !self.is_file(&overlay).unwrap_or_default() {
+            return;
+        }
+        let _commit = lock(&self.commit);
+        let expected = Expected { place, name: place.variant_name() };
+        let Ok(Content::Whole(now)) = read::read(&*self.disk, path, Some(expected)) else {
+            return;
+        };
+        if !matches!(overlay::read(&*self.disk, &overlay, &now), Ok(Found::Its(_)) | Err(_)) {
+            let _ = self.disk.remove_file(&overlay);
+        }
     }
 
     /// Forgets a finished file that cannot be kept. False when it was no longer wanted anyway.
@@ -236,8 +281,8 @@ impl Store {
     }
 
     fn forget_and_remove(&self, finished: &Finished) -> bool {
-        self.pending.forget(&finished.place.key());
-        let _ = self.disk.remove_file(&finished.path);
+        self.pending.forget(&finished.place);
+        self.discard(&finished.path);
         true
     }
 
@@ -316,22 +361,40 @@ impl Store {
         }
     }
 
-    /// Makes a new file under `tmp/`.
-    pub(crate) fn create_tmp(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
-        loop {
-            let number = self.next_tmp.fetch_add(1, Ordering::Relaxed);
-            let path = self.root.join(TMP).join(format!("{number:08}.warc"));
-            match self.disk.create(&path) {
-                Ok(file) => return Ok((path, file)),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(Error::disk("write", &path, error)),
-            }
+    /// Whether there is a plain file of that name.
+    pub(crate) fn is_file(&self, path: &Path) -> Result<bool> {
+        match self.disk.open(path) {
+            Ok(Opened::File(..)) => Ok(true),
+            Ok(Opened::NotAFile) => Ok(false),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(Error::disk("open", path, error)),
+        }
+    }
+
+    pub(crate) fn is_directory(&self, path: &Path) -> Result<bool> {
+        match self.disk.read_dir(path) {
+            Ok(_) => Ok(true),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(Error::disk("read", path, error)),
         }
     }
 
     /// Writes a small file whole: aside, synced unless nothing is, then renamed.
     pub(crate) fn replace_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
-        let (path, file) = self.create_tmp()?;
+        self.put_file(to, bytes, self.create_tmp()?)
+    }
+
+    /// The same for what is its owner's alone.
+    pub(crate) fn replace_private_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
+        self.put_file(to, bytes, self.create_private_tmp()?)
+    }
+
+    fn put_file(
+        &self,
+        to: &Path,
+        bytes: &[u8],
+        (path, file): (PathBuf, Arc<dyn DiskFile>),
+    ) -> Result<()> {
         let written = (|| {
             let fail = |error| Error::disk("write", to, error);
             file.write_all_at(bytes, 0).map_err(fail)?;
@@ -382,10 +445,6 @@ impl Store {
         *last = now.max(next);
         *last
     }
-
-    pub(crate) fn path(&self, place: &Place) -> PathBuf {
-        self.root.join(place.relative_path())
-    }
 }
 
 /// What a path lies in. Every path of the spool lies in its root.
@@ -397,6 +456,3 @@ pub(crate) fn parent(path: &Path) -> &Path {
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// Entries that were finished and wait for their batch.
-pub(crate) type Waiting = HashMap<Key, Finished>;

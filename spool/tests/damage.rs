@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use support::{body, entry, head, open, place, store};
-use wwwoffle_spool::{Body, Durability, Lookup, NewEntry, Reader, Spool, Timestamp};
+use wwwoffle_spool::{Body, Durability, Lookup, NewEntry, Reader, Spool, Timestamp, Update};
 
 const URL: &str = "http://example.org/";
 
@@ -192,6 +192,70 @@ fn what_tmp_holds_is_admitted_only_if_whole_and_newest() {
 }
 
 #[test]
+fn what_was_learnt_counts_for_its_entry_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Each);
+    store(&spool, URL, &support::bytes(300_000)).unwrap();
+    let path = root.path().join(place(URL).relative_path());
+    let beside = path.with_extension("update.warc");
+    let find = || spool.entry(&place(URL)).unwrap().found().unwrap();
+    let since = find().when();
+    spool.update(&find(), &Update::Invalid { since }).unwrap().unwrap();
+    assert_eq!(find().invalid_since(), Some(since));
+    let learnt = fs::read(&beside).unwrap();
+
+    // Nobody knows what a damaged one said.
+    let half = &learnt[..learnt.len() / 2];
+    for damaged in [half, b"", b"rubbish"] {
+        fs::write(&beside, damaged).unwrap();
+        assert_eq!(find().invalid_since(), Some(find().stored()));
+        assert_eq!(body(&find()).unwrap().len(), 300_000);
+    }
+    let (asked, responded) = (since, since);
+    let update = Update::Confirmed { head: head(200), asked, responded };
+    spool.update(&find(), &update).unwrap().unwrap();
+    assert_eq!(find().invalid_since(), None);
+
+    // Another answer of the same length, at the same place, is another entry.
+    store(&spool, URL, &support::bytes(300_000)).unwrap();
+    assert!(!beside.exists());
+    fs::write(&beside, &learnt).unwrap();
+    assert_eq!(find().invalid_since(), None);
+    let reader = Reader::open(root.path()).unwrap();
+    assert_eq!(reader.entries(&place(URL)).unwrap().found[0].invalid_since(), None);
+    assert!(spool.remove(&place(URL)).unwrap());
+    assert_eq!(support::files(&root.path().join("http")), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_damaged_variant_is_set_aside_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Each);
+    let variants = ["", "de", "en"].map(|text| place(URL).with_variant(text));
+    for place in &variants {
+        support::store_at(&spool, place, b"body").unwrap();
+    }
+    let german = root.path().join(variants[1].relative_path());
+    let english = root.path().join(variants[2].relative_path());
+    // A variant under the name of another is foreign there.
+    fs::copy(&english, &german).unwrap();
+    let reader = Reader::open(root.path()).unwrap();
+    let entries = reader.entries(&variants[0]).unwrap();
+    assert_eq!((entries.found.len(), entries.set_aside.len()), (2, 1));
+    assert!(german.exists(), "a reader changes nothing");
+    let entries = spool.entries(&variants[0]).unwrap();
+    assert_eq!((entries.found.len(), entries.set_aside.len()), (2, 1));
+    assert!(!german.exists());
+    // One that hides the others goes out of the way of the next that varies, and is told.
+    let single = root.path().join(variants[0].relative_path());
+    fs::write(&single, b"rubbish").unwrap();
+    support::store_at(&spool, &variants[1], b"body").unwrap();
+    assert!(spool.failures()[0].is_damaged());
+    let entries = spool.entries(&variants[0]).unwrap();
+    assert_eq!((entries.found.len(), entries.set_aside.len()), (3, 0));
+}
+
+#[test]
 fn what_no_reader_could_read_is_not_written() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
@@ -274,6 +338,7 @@ proptest! {
         let when = Timestamp::from_second(seconds).unwrap();
         let connection = connection.map(String::into_bytes);
         let new = NewEntry {
+            asked: when,
             when,
             head: head.clone(),
             request: request.clone(),

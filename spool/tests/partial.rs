@@ -4,6 +4,7 @@
     clippy::disallowed_methods,
     clippy::indexing_slicing,
     clippy::as_conversions,
+    clippy::cast_possible_truncation,
     clippy::unwrap_used,
     clippy::panic,
     reason = "tests look at and spoil the files themselves"
@@ -26,6 +27,7 @@ const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Dura
 /// What a segment of a body begins with.
 fn segment(start: usize, complete_length: Option<usize>) -> NewSegment {
     NewSegment {
+        asked: Timestamp::from_second(1_699_999_999).unwrap(),
         when: Timestamp::from_second(1_700_000_000).unwrap(),
         head: head(206),
         request: support::REQUEST.to_vec(),
@@ -293,4 +295,68 @@ fn what_no_segment_can_be_is_refused() {
     begin(segment(0, Some(10))).unwrap().finish().unwrap();
     assert!(spool.partial(&place(URL)).unwrap().is_none());
     assert_eq!(support::files(&root.path().join("tmp")).len(), 0);
+}
+
+#[test]
+fn parts_of_answers_that_vary_lie_side_by_side() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::None);
+    let keep = |variant: &str| {
+        let mut writer =
+            spool.begin_segment(&place(URL).with_variant(variant), segment(0, None)).unwrap();
+        writer.write(variant.as_bytes()).unwrap();
+        writer.write(b"body").unwrap();
+        writer.finish().unwrap();
+    };
+    let variants = || {
+        let mut all: Vec<_> = spool.partials_of(&place(URL)).unwrap();
+        all.sort_by_key(|partial| partial.place().variant_text().to_owned());
+        all.iter().map(|partial| partial.place().variant_text().to_owned()).collect::<Vec<_>>()
+    };
+    for variant in ["", "accept-language: de", "accept-language: en"] {
+        keep(variant);
+    }
+    assert_eq!(variants(), ["", "accept-language: de", "accept-language: en"]);
+    let german = place(URL).with_variant("accept-language: de");
+    let found = spool.partial(&german).unwrap().unwrap();
+    assert_eq!(read(found.verified(), 0, 100), b"accept-language: debody");
+    assert!(spool.partial(&place(URL).with_variant("other")).unwrap().is_none());
+    assert!(spool.partials_of(&place("http://example.org/")).unwrap().is_empty());
+    assert!(spool.partials_of(&place(URL).owned_by("anna")).unwrap().is_empty());
+    assert_eq!(spool.partials().unwrap().count(), 3);
+    assert!(spool.remove_variant(&german).unwrap());
+    assert_eq!(variants(), ["", "accept-language: en"]);
+    // There are never too many; those go that were added to the longest ago.
+    for number in 0..12 {
+        keep(&format!("n: {number:02}"));
+    }
+    let left: Vec<_> = (4..12).map(|number| format!("n: {number:02}")).collect();
+    assert_eq!(variants(), left);
+    assert!(spool.remove(&place(URL)).unwrap());
+    assert_eq!(variants(), Vec::<String>::new());
+}
+
+#[test]
+fn a_download_is_taken_up_again_where_it_broke_off() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Batch);
+    let body = support::bytes(3_000_000);
+    let begin = || {
+        let new = entry(&head(200));
+        spool.begin_resumable(&place(URL), new, b"\"v1\"", Some(3_000_000)).unwrap()
+    };
+    let mut writer = begin();
+    for end in [500_000, 1_200_000, 2_900_000] {
+        let start = writer.written() as usize;
+        writer.write(&body[start..end]).unwrap();
+        assert!(writer.finish_short().unwrap());
+        writer = begin();
+        assert_eq!(writer.write_prefix(&partial(&spool)).unwrap(), end as u64);
+    }
+    writer.write(&body[2_900_000..]).unwrap();
+    writer.finish(None).unwrap();
+    spool.flush().unwrap();
+    let found = spool.entry(&place(URL)).unwrap().found().unwrap();
+    assert_eq!(support::body(&found), Some(body));
+    assert!(spool.partial(&place(URL)).unwrap().is_none());
 }

@@ -35,6 +35,7 @@ fn kept(len: usize) -> Kept {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let new = NewSegment {
+        asked: Timestamp::from_second(1_699_999_999).unwrap(),
         when: Timestamp::from_second(1_700_000_000).unwrap(),
         head: b"HTTP/1.1 206 Some\r\nContent-Range: bytes 99999999999999999999-/*\r\n\r\n".to_vec(),
         request: support::REQUEST.to_vec(),

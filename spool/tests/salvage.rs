@@ -104,6 +104,7 @@ fn a_segment_that_was_killed_is_kept_where_it_begins() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let new = NewSegment {
+        asked: Timestamp::from_second(1_699_999_999).unwrap(),
         when: Timestamp::from_second(1_700_000_000).unwrap(),
         head: head(206),
         request: support::REQUEST.to_vec(),

@@ -6,7 +6,7 @@
 
 use hyper::header::{
     ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,
-    LAST_MODIFIED, SET_COOKIE, VARY,
+    LAST_MODIFIED,
 };
 use hyper::{HeaderMap, StatusCode};
 
@@ -86,28 +86,6 @@ pub fn not_modified(answer: &mut HeaderMap) {
     }
 }
 
-/// Asks the origin whether a kept answer still holds: adds our own conditions to `request`.
-/// Returns whether there was something to ask with.
-///
-/// `personal` says that the request carries a cookie or credentials. An entity tag names one
-/// representation among all of a resource; a date does not, so where the answer varies or is
-/// personal a date proves nothing.
-pub fn add_ours(request: &mut HeaderMap, kept: &HeaderMap, personal: bool) -> bool {
-    let mut asked = false;
-    if let Some(tag) = kept.get(ETAG) {
-        request.insert(IF_NONE_MATCH, tag.clone());
-        asked = true;
-    }
-    let date_is_enough = !personal && !kept.contains_key(VARY) && !kept.contains_key(SET_COOKIE);
-    if let Some(date) = kept.get(LAST_MODIFIED)
-        && (asked || date_is_enough)
-    {
-        request.insert(IF_MODIFIED_SINCE, date.clone());
-        asked = true;
-    }
-    asked
-}
-
 /// The weak comparison (RFC 9110 §8.8.3.2).
 fn weakly_equal(one: &str, other: &str) -> bool {
     fn opaque(tag: &str) -> &str {
@@ -155,28 +133,6 @@ mod tests {
             let met = conditions.are_met_by(StatusCode::OK, &fields(&answer));
             assert_eq!(met, want, "{asked:?} {answer:?}");
             assert!(!conditions.are_met_by(StatusCode::NOT_FOUND, &fields(&answer)));
-        }
-    }
-
-    #[test]
-    fn a_date_is_asked_with_only_where_it_proves_something() {
-        let both = [(&ETAG, "\"a\""), (&LAST_MODIFIED, OLD)];
-        let date = [(&LAST_MODIFIED, OLD)];
-        let varying = [(&LAST_MODIFIED, OLD), (&VARY, "Accept-Language")];
-        let cookie = [(&LAST_MODIFIED, OLD), (&SET_COOKIE, "a=b")];
-        for (kept, personal, want) in [
-            (&both[..], false, vec![IF_NONE_MATCH, IF_MODIFIED_SINCE]),
-            (&both[..], true, vec![IF_NONE_MATCH, IF_MODIFIED_SINCE]),
-            (&date[..], false, vec![IF_MODIFIED_SINCE]),
-            (&date[..], true, vec![]),
-            (&varying[..], false, vec![]),
-            (&cookie[..], false, vec![]),
-            (&[][..], false, vec![]),
-        ] {
-            let mut request = HeaderMap::new();
-            let asked = add_ours(&mut request, &fields(kept), personal);
-            assert_eq!(request.keys().cloned().collect::<Vec<_>>(), want, "{kept:?} {personal}");
-            assert_eq!(asked, !want.is_empty());
         }
     }
 }

@@ -17,10 +17,12 @@ mod amend;
 pub mod ask;
 pub mod body;
 pub(crate) mod censor;
+pub mod choose;
 pub mod conditional;
 pub mod decide;
 pub mod download;
 pub mod fields;
+pub mod freshen;
 pub mod head;
 pub mod http2;
 pub mod intent;
@@ -29,6 +31,7 @@ pub mod keep;
 mod kept;
 mod missing;
 mod pass;
+mod recode;
 pub mod reply;
 pub mod rules;
 pub mod site;
@@ -37,6 +40,7 @@ pub mod status;
 pub mod target;
 mod through;
 mod tunnel;
+pub mod unsafe_methods;
 mod websocket;
 
 use std::sync::Arc;
@@ -45,22 +49,20 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{
-    ACCEPT_ENCODING, ALT_SVC, CONTENT_ENCODING, HeaderValue, MAX_FORWARDS, PROXY_AUTHORIZATION,
-    UPGRADE,
-};
+use hyper::header::{ALT_SVC, HeaderValue, MAX_FORWARDS, PROXY_AUTHORIZATION, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use hyper::{Method, Request, Response, StatusCode, Version};
 use tokio::time::timeout;
 use tracing::debug;
 
 use self::amend::Amendment;
 use self::ask::Ask;
 use self::body::Body;
+use self::choose::{Found, is_invalid, look_up};
 use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
-use self::fields::{has_passed, list, strip_one_hop};
-use self::rules::{Ruling, Standing};
+use self::fields::{has_passed, strip_one_hop};
+use self::rules::Ruling;
 use self::site::Door;
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
@@ -209,7 +211,7 @@ async fn resource_of(
         (None, Some(incoming))
     };
     let now = clock::now();
-    let ask = Ask::new(daemon, resource, parts, post, mode, now);
+    let mut ask = Ask::new(daemon, resource, parts, post, mode, now);
     match &ask.ruling {
         Ruling::Moved { to, by } => return stand_in::moved(daemon, &ask, to, by),
         Ruling::Blocked { by, replacement } => {
@@ -217,15 +219,24 @@ async fn resource_of(
         }
         Ruling::Usual(_) => {}
     }
-    let kept = match lookup(daemon, &ask).await {
-        Ok(kept) => kept.map(Arc::new),
+    let found = match look_up(daemon, &ask).await {
+        Ok(found) => found,
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
     };
-    let decision = decide(mode, how_kept(&ask.fields, kept.as_deref()), ask.asked);
+    let kept = if mode == Mode::Offline { found.near() } else { found.own() };
+    let kept = kept.map(Arc::clone);
+    let how = how_kept(&ask, kept.as_deref());
+    if how == KeptFor::Uncoded {
+        // What can be decoded for nobody is asked for as this client reads it.
+        ask.codings.ask_as_the_client();
+    }
+    let mut asked = ask.asked;
+    asked.reload |= mode == Mode::Autodial && is_invalid(kept.as_deref());
+    let decision = decide(mode, how, asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
     let amendment = Amendment::of(&ask);
-    let response = act(daemon, client, ask, kept, decision, rest).await;
+    let response = act(daemon, client, ask, (kept, found), decision, rest).await;
     match amendment {
         Some(amendment) => amendment.apply(daemon, response),
         None => response,
@@ -275,7 +286,7 @@ async fn act(
     daemon: &Arc<Daemon>,
     client: &Client,
     ask: Ask,
-    kept: Option<Arc<Kept>>,
+    (kept, found): (Option<Arc<Kept>>, Found),
     decision: Decision,
     rest: Rest,
 ) -> Response<Body> {
@@ -289,9 +300,10 @@ async fn act(
             kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
         }
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
-        (Decision::Revalidate, kept) => through::fetch(daemon, client, ask, kept, true).await,
-        (Decision::Fetch, kept) => through::fetch(daemon, client, ask, kept, false).await,
-        (Decision::Pass, _) => pass::pass(daemon, client, &ask, rest).await,
+        (Decision::Revalidate | Decision::Fetch, _) => {
+            through::fetch(daemon, client, ask, &found).await
+        }
+        (Decision::Pass, _) => pass::pass(daemon, client, &ask, &found, rest).await,
         (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
         (Decision::QueuePart, _) => missing::part(daemon, &ask).await,
         (Decision::Confirm, kept) => missing::confirm(daemon, &ask, kept.is_some()),
@@ -303,29 +315,15 @@ async fn act(
     }
 }
 
-/// Looks up what is kept, for the methods that may use it.
-async fn lookup(daemon: &Daemon, ask: &Ask) -> Result<Option<Kept>, wwwoffle_spool::Error> {
-    if ask.asked.method == decide::MethodKind::Other || ask.asked.standing != Standing::Usual {
-        return Ok(None);
+/// Whether the client can read what is kept, as it is or decoded.
+fn how_kept(ask: &Ask, kept: Option<&Kept>) -> KeptFor {
+    match kept {
+        None => KeptFor::Nothing,
+        Some(kept) if ask.codings.deliver(kept.status, &kept.fields).is_readable() => {
+            KeptFor::Whole
+        }
+        Some(_) => KeptFor::Uncoded,
     }
-    daemon.store.kept(&ask.place).await
-}
-
-/// Whether the client takes the coding of what is kept (RFC 9110 §12.5.3).
-fn how_kept(request: &HeaderMap, kept: Option<&Kept>) -> KeptFor {
-    let Some(kept) = kept else { return KeptFor::Nothing };
-    let taken = |coding: &str| {
-        coding.eq_ignore_ascii_case("identity")
-            || list(request, &ACCEPT_ENCODING).any(|member| {
-                let (name, weight) = member.split_once(';').unwrap_or((member, ""));
-                let refused = weight
-                    .replace(' ', "")
-                    .strip_prefix("q=")
-                    .is_some_and(|weight| weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0));
-                (name.trim() == "*" || name.trim().eq_ignore_ascii_case(coding)) && !refused
-            })
-    };
-    if list(&kept.fields, &CONTENT_ENCODING).all(taken) { KeptFor::Whole } else { KeptFor::Uncoded }
 }
 
 /// What `Max-Forwards` says (RFC 9110 §7.6.2).

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
 use hyper::upgrade::OnUpgrade;
-use hyper::{Response, StatusCode, Version};
+use hyper::{Method, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
 use tracing::debug;
@@ -12,12 +12,16 @@ use tracing::debug;
 use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
+use super::choose::Found;
 use super::fields::{CACHE_STATUS, add_via, complete_date, strip_one_hop};
-use super::reply;
+use super::freshen::{self, Asked};
 use super::status::{CacheStatus, NotStored};
 use super::tunnel::splice;
+use super::unsafe_methods::{self, Sent};
 use super::websocket::{Granted, Handshake};
 use super::{Client, MAX_INTERIMS, Rest};
+use super::{recode, reply};
+use crate::caching::coding::Delivery;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::upstream::{Answer, Failure, Interim, Outbound};
@@ -27,6 +31,7 @@ pub(super) async fn pass(
     daemon: &Arc<Daemon>,
     client: &Client,
     ask: &Ask,
+    found: &Found,
     rest: Rest,
 ) -> Response<Body> {
     let body = match (&ask.post, rest.incoming) {
@@ -41,6 +46,7 @@ pub(super) async fn pass(
     let origin = &ask.resource.origin;
     // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
     let interim = (ask.version > Version::HTTP_10).then_some(interim);
+    let sent = clock::now();
     let mut exchange = std::pin::pin!(daemon.upstream.send(origin, head, body, interim));
     let answer = loop {
         tokio::select! {
@@ -55,21 +61,48 @@ pub(super) async fn pass(
         }
         Ok(mut answer) => {
             strip_one_hop(answer.headers_mut());
-            respond(daemon, answer, NotStored::Ruled(ask.asked.standing))
+            let asked = Asked { sent, received: clock::now() };
+            complete_date(answer.headers_mut(), asked.received);
+            see(daemon, ask, found, &answer, asked).await;
+            respond(daemon, ask, answer, NotStored::Ruled(ask.asked.standing))
         }
         Err(failure) => reply::failed(daemon, ask, &failure),
     }
 }
 
+/// Sees what an answer that is passed on says of what is kept.
+async fn see(daemon: &Daemon, ask: &Ask, found: &Found, answer: &Answer, asked: Asked) {
+    let (status, fields) = (answer.status(), answer.headers());
+    if ask.method == Method::HEAD {
+        freshen::headed(&daemon.store, found, status, fields, asked).await;
+    }
+    let sent = Sent { method: &ask.method, url: &ask.bare, fields: &ask.fields };
+    let (store, local) = (&daemon.store, &daemon.local);
+    unsafe_methods::answered(store, local, sent, (status, fields), asked.received).await;
+}
+
 /// An answer, less its fields of one hop, on its way to the client.
-pub(super) fn respond(daemon: &Daemon, answer: Answer, why: NotStored) -> Response<Body> {
+///
+/// It is decoded only where we asked for its coding: what its client asked for goes through as it is.
+pub(super) fn respond(
+    daemon: &Daemon,
+    ask: &Ask,
+    answer: Answer,
+    why: NotStored,
+) -> Response<Body> {
     let (mut parts, incoming) = answer.into_parts();
     complete_date(&mut parts.headers, clock::now());
     add_via(&mut parts.headers, parts.version, &daemon.pseudonym);
     let status = CacheStatus::Passed { status: parts.status, why };
     parts.headers.insert(CACHE_STATUS, status.value());
+    let delivery = if ask.codings.asks_ours() {
+        ask.codings.deliver(parts.status, &parts.headers)
+    } else {
+        Delivery::AsItIs
+    };
+    delivery.amend(&mut parts.headers);
     // The version and the extensions are those of the other connection.
-    let mut response = Response::new(body::passing(incoming));
+    let mut response = Response::new(recode::body(delivery, body::passing(incoming)));
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
     response.extensions_mut().insert(Foreign);

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::tree;
-use crate::entry::{self, Content};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Opened};
 use crate::place::Place;
+use crate::read::{Content, read_part};
 use crate::salvage;
 use crate::store::PARTIAL;
 
@@ -44,56 +44,6 @@ impl PartialList {
         let groups = read_dir(&*disk, &directory)?;
         Ok(PartialList { disk, directory, groups, keys: Vec::new() })
     }
-
-    fn summary(&self, directory: &Path) -> Result<Option<PartialSummary>> {
-        let mut summary: Option<PartialSummary> = None;
-        // The unfinished files, whose checkpoints tell the rest.
-        let mut left = 0_u64;
-        for name in tree::names(&*self.disk, directory)? {
-            let path = directory.join(name);
-            let len = match self.disk.open(&path) {
-                Ok(Opened::File(_, len)) => len,
-                Ok(Opened::NotAFile) => continue,
-                Err(error) if is_missing(&error) => continue,
-                Err(error) => return Err(Error::disk("open", &path, error)),
-            };
-            let Some((place, when, stored)) = self.about(&path)? else {
-                left = left.saturating_add(len);
-                continue;
-            };
-            let now = summary.get_or_insert(PartialSummary {
-                place,
-                segments: 0,
-                file_len: 0,
-                when,
-                stored,
-            });
-            now.segments += 1;
-            now.file_len = now.file_len.saturating_add(len);
-            now.when = now.when.max(when);
-            now.stored = now.stored.max(stored);
-        }
-        if let Some(summary) = &mut summary {
-            summary.file_len = summary.file_len.saturating_add(left);
-        }
-        Ok(summary)
-    }
-}
-
-impl PartialList {
-    /// Where a file belongs, when it came and when it was finished.
-    fn about(&self, path: &Path) -> Result<Option<(Place, Timestamp, Timestamp)>> {
-        if salvage::is_checkpoint(path) {
-            let read = salvage::Read::from(&*self.disk, path)?;
-            return Ok(read.map(|read| (read.place, read.new.when, read.new.when)));
-        }
-        Ok(match entry::read_part(&*self.disk, path, None)? {
-            Content::Whole(segment) => {
-                Some((segment.place().clone(), segment.when(), segment.stored()))
-            }
-            Content::Missing | Content::Bad(_) => None,
-        })
-    }
 }
 
 impl Iterator for PartialList {
@@ -109,7 +59,7 @@ impl Iterator for PartialList {
                 }
                 continue;
             };
-            if let Some(summary) = self.summary(&directory).transpose() {
+            if let Some(summary) = summary(&*self.disk, &directory).transpose() {
                 return Some(summary);
             }
         }
@@ -130,4 +80,48 @@ fn read_dir(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> {
         Err(error) if is_missing(&error) => Ok(Vec::new()),
         Err(error) => Err(fail(error)),
     }
+}
+
+/// What lies in the directory of a place. `None`: nothing of ours.
+pub(super) fn summary(disk: &dyn Disk, directory: &Path) -> Result<Option<PartialSummary>> {
+    let mut summary: Option<PartialSummary> = None;
+    // The unfinished files, whose checkpoints tell the rest.
+    let mut left = 0_u64;
+    for name in tree::names(disk, directory)? {
+        let path = directory.join(name);
+        let len = match disk.open(&path) {
+            Ok(Opened::File(_, len)) => len,
+            Ok(Opened::NotAFile) => continue,
+            Err(error) if is_missing(&error) => continue,
+            Err(error) => return Err(Error::disk("open", &path, error)),
+        };
+        let Some((place, when, stored)) = about(disk, &path)? else {
+            left = left.saturating_add(len);
+            continue;
+        };
+        let now =
+            summary.get_or_insert(PartialSummary { place, segments: 0, file_len: 0, when, stored });
+        now.segments += 1;
+        now.file_len = now.file_len.saturating_add(len);
+        now.when = now.when.max(when);
+        now.stored = now.stored.max(stored);
+    }
+    if let Some(summary) = &mut summary {
+        summary.file_len = summary.file_len.saturating_add(left);
+    }
+    Ok(summary)
+}
+
+/// Where a file belongs, when it came and when it was finished.
+fn about(disk: &dyn Disk, path: &Path) -> Result<Option<(Place, Timestamp, Timestamp)>> {
+    if salvage::is_checkpoint(path) {
+        let read = salvage::Read::from(disk, path)?;
+        return Ok(read.map(|read| (read.place, read.new.when, read.new.when)));
+    }
+    Ok(match read_part(disk, path, None)? {
+        Content::Whole(segment) => {
+            Some((segment.place().clone(), segment.when(), segment.stored()))
+        }
+        Content::Missing | Content::Moved | Content::Bad(_) => None,
+    })
 }

@@ -2,15 +2,17 @@
 //!
 //! ```text
 //! <root>/partial/9f/9f86d081…/00000000000001048576.warc   a segment: where it begins in the whole body
+//! <root>/partial/9f/9f86d081….5d0b9d1e…/…                 the same of an answer that varies
 //! ```
 //!
 //! A segment is a file like an entry's, and as immutable, but nobody takes it for a whole answer: it lies
-//! elsewhere, and says what it is. All segments of a key are parts of one body: they have the same strong
+//! elsewhere, and says what it is. All segments of a place are parts of one body: they have the same strong
 //! validator, and the same complete length as far as it was told. What disagrees with a newer one goes.
 //! Segments may overlap.
 //!
 //! They are an aid, not an archive: when there are too many, or a whole entry is kept, they go.
 
+mod calls;
 mod list;
 pub(crate) mod part;
 mod reduce;
@@ -150,6 +152,12 @@ impl Partial {
         self.newest()?.connection()
     }
 
+    /// When the request of the newest segment was sent.
+    #[must_use]
+    pub fn asked(&self) -> Timestamp {
+        self.newest().map_or(Timestamp::UNIX_EPOCH, Entry::asked)
+    }
+
     /// When the newest segment came.
     #[must_use]
     pub fn when(&self) -> Timestamp {
@@ -165,6 +173,12 @@ impl Partial {
     fn newest(&self) -> Option<&Entry> {
         self.segments.last()
     }
+}
+
+/// What is kept in part under the key of a place, whatever the variant.
+pub(crate) fn read_all(handle: &Arc<Handle>, place: &Place) -> Result<Vec<Partial>> {
+    let places = tree::places(&handle.store, place)?;
+    places.iter().filter_map(|place| read(handle, place).transpose()).collect()
 }
 
 /// What is kept in part of a place. What a crash left of it is made segments first.
@@ -183,6 +197,7 @@ const PIECE: usize = 256 << 10;
 pub(crate) fn complete(spool: &Spool, place: &Place, head: Vec<u8>) -> Result<Option<Stored>> {
     let Some(partial) = spool.partial(place)?.filter(Partial::is_complete) else { return Ok(None) };
     let new = NewEntry {
+        asked: partial.asked(),
         when: partial.when(),
         head,
         request: partial.request().to_vec(),

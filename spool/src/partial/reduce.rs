@@ -13,8 +13,9 @@ use crate::error::Result;
 use crate::place::Place;
 use crate::verified::span;
 
-/// Sees to it that a place has no more than [`MAX_SEGMENTS`].
+/// Sees to it that a place has no more than [`MAX_SEGMENTS`], and its key no more variants than are kept.
 pub(crate) fn reduce(handle: &Arc<Handle>, place: &Place) -> Result<()> {
+    tree::reduce_variants(&handle.store, place)?;
     for _ in 0..MAX_SEGMENTS {
         let Some(partial) = tree::read(&handle.store, place)? else { return Ok(()) };
         if partial.segments.len() <= MAX_SEGMENTS {
@@ -53,6 +54,7 @@ fn join(handle: &Arc<Handle>, partial: &Partial, [one, other]: [&Entry; 2]) -> R
     let spans = [span(one).unwrap_or_default(), span(other).unwrap_or_default()];
     let [start, end] = [spans[0].0, spans[0].1.max(spans[1].1)];
     let new = NewSegment {
+        asked: newer.asked(),
         when: newer.when(),
         head: newer.head().to_vec(),
         request: newer.request().to_vec(),

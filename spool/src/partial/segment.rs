@@ -15,6 +15,8 @@ use crate::writer::{Ended, NewEntry, Tail, Writer};
 /// What of a segment is known before its body.
 #[derive(Debug, Clone)]
 pub struct NewSegment {
+    /// As [`NewEntry::asked`].
+    pub asked: Timestamp,
     /// When the response came.
     pub when: Timestamp,
     /// The head of the response, as [`NewEntry::head`]: of a 206 with one range, its `Content-Range`
@@ -49,10 +51,10 @@ impl SegmentWriter {
     }
 
     pub(crate) fn begin(handle: Arc<Handle>, place: &Place, new: NewSegment) -> Result<Self> {
-        let NewSegment { when, head, request, connection, validator, complete_length, start } = new;
-        let whole = OfWhole::new(&validator, complete_length)?;
-        let new = NewEntry { when, head, request, connection };
-        let part = Part { start, whole };
+        let whole = OfWhole::new(&new.validator, new.complete_length)?;
+        let part = Part { start: new.start, whole };
+        let NewSegment { asked, when, head, request, connection, start, .. } = new;
+        let new = NewEntry { asked, when, head, request, connection };
         let writer = Writer::begin(handle, place, new, Purpose::Part, Some(part))?;
         Ok(SegmentWriter { writer, start })
     }

@@ -6,16 +6,16 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use wwwoffle_url::Key;
 
 use super::Partial;
 use super::part::OfWhole;
-use crate::entry::{self, Content, Damage, Entry};
+use crate::entry::{Damage, Entry};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::Disk;
 use crate::open::is_whole;
 use crate::place::{EXTENSION, Place};
-use crate::store::{Finished, PARTIAL, Store, TMP, lock, parent};
+use crate::read::{Content, read_part};
+use crate::store::{Finished, PARTIAL, Store, lock, parent};
 use crate::verified::span;
 use crate::warc::Reason;
 use crate::{Durability, salvage};
@@ -23,6 +23,9 @@ use crate::{Durability, salvage};
 /// The most segments kept of one key. When there are more, two neighbours are made one, or the oldest
 /// goes.
 pub const MAX_SEGMENTS: usize = 32;
+
+/// The most variants of a key of which segments are kept.
+const MAX_VARIANTS: usize = 8;
 
 /// So many names are looked at in a directory of segments: those of others may lie there too.
 const MAX_NAMES: usize = 16 * MAX_SEGMENTS;
@@ -71,7 +74,7 @@ pub(crate) fn read(store: &Store, place: &Place) -> Result<Option<Partial>> {
 
 /// The names of what a crash left of a place.
 pub(super) fn left(store: &Store, place: &Place) -> Result<Vec<OsString>> {
-    let mut names = names(&*store.disk, &directory(&store.root, &place.key()))?;
+    let mut names = names(&*store.disk, &directory(&store.root, place))?;
     names.retain(|name| salvage::is_left(name));
     Ok(names)
 }
@@ -110,6 +113,7 @@ pub(crate) fn admit(
             store.remove_file(&finished.path)?;
             return Ok(None);
         }
+        store.leaves_tmp();
         store.rename_into_place(&finished.path, &to)?;
         for old in found.segments.iter().chain(&found.superseded) {
             let path = path_of(&store.root, old);
@@ -127,11 +131,19 @@ pub(crate) fn admit(
 /// Removes the segments of a place, or those that were finished before a time, and the directory if
 /// nothing is left in it. False: there were none.
 pub(crate) fn remove(store: &Store, place: &Place, before: Option<Timestamp>) -> Result<bool> {
-    let directory = directory(&store.root, &place.key());
+    remove_in(store, &directory(&store.root, place), place, before)
+}
+
+fn remove_in(
+    store: &Store,
+    directory: &Path,
+    place: &Place,
+    before: Option<Timestamp>,
+) -> Result<bool> {
     let mut removed = false;
     {
         let _parts = lock(&store.parts);
-        for name in names(&*store.disk, &directory)? {
+        for name in names(&*store.disk, directory)? {
             let path = directory.join(&name);
             let is_ours = start_of(&name).is_some() || salvage::is_left(&name);
             if is_ours && !is_newer(store, &path, place, before)? {
@@ -140,20 +152,23 @@ pub(crate) fn remove(store: &Store, place: &Place, before: Option<Timestamp>) ->
         }
         if removed {
             // Not if something else is in it.
-            let _ = store.disk.remove_dir(&directory);
+            let _ = store.disk.remove_dir(directory);
         }
     }
     if removed && before.is_none() && store.durability == Durability::Each {
         // The name it had while it was written could come back too.
-        store.sync_dir(&store.root.join(TMP))?;
-        store.sync_names(&[&directory, parent(&directory)])?;
+        store.sync_tmp()?;
+        store.sync_names(&[directory, parent(directory)])?;
     }
     Ok(removed)
 }
 
-/// Whether what is at a path is a segment that was finished at a time or later.
+/// Whether what is at a path is a segment that was finished at a time or later, or was left since.
 fn is_newer(store: &Store, path: &Path, place: &Place, time: Option<Timestamp>) -> Result<bool> {
     let Some(time) = time else { return Ok(false) };
+    if path.file_name().is_some_and(salvage::is_left) {
+        return salvage::is_newer(&*store.disk, path, time);
+    }
     let found = read_file(&*store.disk, path, place)?;
     Ok(matches!(found, Content::Whole(segment) if segment.stored() >= time))
 }
@@ -206,7 +221,7 @@ fn covers(outer: &Entry, inner: &Entry) -> bool {
 
 /// Reads what lies in the directory of a key.
 fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Found> {
-    let directory = directory(root, &place.key());
+    let directory = directory(root, place);
     let (mut found, mut all) = (Found::default(), Vec::new());
     for name in names(disk, &directory)? {
         let path = directory.join(&name);
@@ -222,7 +237,7 @@ fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Found> {
                 all.push(segment);
             }
             Content::Whole(_) => found.bad.push((path, "it begins elsewhere than its name says")),
-            Content::Missing => found.vanished = true,
+            Content::Missing | Content::Moved => found.vanished = true,
             Content::Bad(reason) => found.bad.push((path, reason)),
         }
     }
@@ -257,7 +272,7 @@ fn joins(body: &mut Option<(OfWhole, u64)>, segment: &Entry) -> bool {
 }
 
 fn read_file(disk: &dyn Disk, path: &Path, place: &Place) -> Result<Content> {
-    entry::read_part(disk, path, Some(place))
+    read_part(disk, path, Some(place))
 }
 
 /// The names in a directory, as many as are looked at.
@@ -270,16 +285,84 @@ pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> 
     }
 }
 
-/// Where the segments of a key lie.
-pub(crate) fn directory(root: &Path, key: &Key) -> PathBuf {
-    let key = key.to_string();
-    root.join(PARTIAL).join(key.get(..2).unwrap_or_default()).join(key)
+/// Where the segments of a place lie.
+pub(crate) fn directory(root: &Path, place: &Place) -> PathBuf {
+    let (group, key) = group_and_key(root, place);
+    let is_varied = !place.variant_text().is_empty();
+    group.join(if is_varied { format!("{key}.{}", place.variant_name()) } else { key })
+}
+
+/// Where the directories of all variants of a key lie, and what their names begin with.
+fn group_and_key(root: &Path, place: &Place) -> (PathBuf, String) {
+    let key = place.key().to_string();
+    (root.join(PARTIAL).join(key.get(..2).unwrap_or_default()), key)
+}
+
+/// The directories of all variants of a key that there are.
+fn directories(store: &Store, place: &Place) -> Result<Vec<PathBuf>> {
+    let (group, key) = group_and_key(&store.root, place);
+    let is_ours = |name: &OsString| {
+        let rest = name.to_str().and_then(|name| name.strip_prefix(&key));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let fail = |error| Error::disk("read", &group, error);
+    let mut found = Vec::new();
+    match store.disk.read_dir(&group) {
+        Ok(names) => {
+            for name in names {
+                found.extend(Some(name.map_err(fail)?).filter(is_ours).map(|it| group.join(it)));
+            }
+        }
+        Err(error) if is_missing(&error) => {}
+        Err(error) => return Err(fail(error)),
+    }
+    Ok(found)
+}
+
+/// The places under the key of one of which segments are kept, with the time the newest was finished.
+pub(super) fn places(store: &Store, place: &Place) -> Result<Vec<Place>> {
+    let found = places_and_times(store, place)?;
+    Ok(found.into_iter().map(|(place, _)| place).collect())
+}
+
+fn places_and_times(store: &Store, place: &Place) -> Result<Vec<(Place, Timestamp)>> {
+    let mut found = Vec::new();
+    for path in directories(store, place)? {
+        let newest = super::list::summary(&*store.disk, &path)?;
+        let newest = newest.filter(|it| it.place.is_variant_of(place));
+        found.extend(newest.map(|it| (it.place, it.stored)));
+    }
+    Ok(found)
+}
+
+/// Sees to it that a key has parts of no more than [`MAX_VARIANTS`]: the one goes that was added to the
+/// longest ago.
+pub(super) fn reduce_variants(store: &Store, place: &Place) -> Result<()> {
+    if place.variant_text().is_empty() || directories(store, place)?.len() <= MAX_VARIANTS {
+        return Ok(());
+    }
+    let mut found = places_and_times(store, place)?;
+    found.sort_by_key(|(_, time)| *time);
+    let many = found.len().saturating_sub(MAX_VARIANTS);
+    for (place, _) in found.into_iter().take(many) {
+        remove(store, &place, None)?;
+    }
+    Ok(())
+}
+
+/// Removes the segments of a key, whatever their variant. False: there were none.
+pub(crate) fn remove_all(store: &Store, place: &Place) -> Result<bool> {
+    let mut removed = false;
+    for directory in directories(store, place)? {
+        removed |= remove_in(store, &directory, place, None)?;
+    }
+    Ok(removed)
 }
 
 /// Where a segment lies.
 fn path_of(root: &Path, segment: &Entry) -> PathBuf {
     let start = segment.part().map_or(0, |part| part.start);
-    directory(root, &segment.key()).join(format!("{start:0DIGITS$}{EXTENSION}"))
+    directory(root, segment.place()).join(format!("{start:0DIGITS$}{EXTENSION}"))
 }
 
 /// Where the segment of a name begins. `None`: the name is none of a segment.

@@ -228,7 +228,11 @@ impl Disk for SimDisk {
         let mut machine = self.call()?;
         let node = machine.find(from)?;
         // Both have to work before either is done.
-        machine.parent(to)?;
+        let (names, name) = machine.parent(to)?;
+        if names.get(name) == Some(&node) {
+            // POSIX: two names of one file stay both.
+            return Ok(());
+        }
         let (names, name) = machine.parent(from)?;
         names.remove(name);
         let (names, name) = machine.parent(to)?;
@@ -236,10 +240,15 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn remove_file(&self, path: &Path) -> io::Result<()> {
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut machine = self.call()?;
-        let (names, name) = machine.parent(path)?;
-        names.remove(name).map(|_| ()).ok_or_else(|| ErrorKind::NotFound.into())
+        let node = machine.find(from)?;
+        let (names, name) = machine.parent(to)?;
+        if names.contains_key(name) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        names.insert(name.to_owned(), node);
+        Ok(())
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
@@ -251,6 +260,12 @@ impl Disk for SimDisk {
         let (names, name) = machine.parent(path)?;
         names.remove(name);
         Ok(())
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        let mut machine = self.call()?;
+        let (names, name) = machine.parent(path)?;
+        names.remove(name).map(|_| ()).ok_or_else(|| ErrorKind::NotFound.into())
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

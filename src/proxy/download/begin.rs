@@ -1,12 +1,11 @@
 //! A download from the request to the head of its answer, and once more when the page has changed.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use hyper::StatusCode;
 use hyper::header::CONTENT_LENGTH;
 use tracing::{debug, warn};
-use wwwoffle_spool::{NewEntry, Tail, Writer};
+use wwwoffle_spool::{NewEntry, Place, Tail, Writer};
 
 use super::part::Part;
 use super::resume::{Mark, Rest};
@@ -16,9 +15,11 @@ use super::{AnswerHead, Download, End, Headed, Job, Outcome, Watch};
 use crate::clock;
 use crate::connection;
 use crate::error_chain::error_chain;
+use crate::proxy::choose::About;
 use crate::proxy::fields::{complete_date, strip_one_hop};
-use crate::proxy::head;
+use crate::proxy::freshen::{self, Asked};
 use crate::proxy::keep::may_keep;
+use crate::proxy::{head, unsafe_methods};
 use crate::store::timestamp;
 use crate::upstream::{Answer, Failure, Outbound, Secured};
 
@@ -73,36 +74,79 @@ async fn fetch<A: Asks>(
     download: &Arc<Download>,
     given: Option<Box<Answer>>,
 ) -> Ended {
-    if let Some(answer) = given {
-        return keep(ground, job, download, *answer).await;
+    if let Some(mut answer) = given {
+        let now = clock::now();
+        let asked = Asked { sent: now, received: now };
+        tidy(&mut answer, asked);
+        return keep(ground, job, download, *answer, asked).await;
     }
     let mut part = None;
     if job.may_resume() {
         part = Part::look(ground.store, &job.place).await;
     }
     loop {
-        let mut request = job.head.clone();
-        if let Some(part) = &part {
-            part.mark.ask(request.headers_mut(), part.bytes);
-        }
-        let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
-        let interim = job.interim.take();
-        let answer = match ground.asks.ask(&job.origin, request, outbound, interim).await {
-            Ok(answer) => answer,
-            Err(failure) => return Ended::Done(unanswered(download, failure)),
+        let (answer, asked) = match ask(ground, job, download, part.as_ref()).await {
+            Ok(answered) => answered,
+            Err(outcome) => return Ended::Done(outcome),
         };
-        let Some(begun) = part.take() else { return keep(ground, job, download, answer).await };
+        let Some(begun) = part.take() else {
+            return keep(ground, job, download, answer, asked).await;
+        };
         match begun.mark.judge(answer.status(), answer.headers(), begun.bytes) {
             Rest::Joins { end, length } => {
-                return go_on(ground, job, download, answer, begun, end, length).await;
+                let rest = (answer, end, length);
+                return go_on(ground, job, download, rest, asked, begun).await;
             }
             // It is asked for once more, as if nothing had been here.
             Rest::Unfit => begun.remove(ground.store).await,
             Rest::Afresh | Rest::Trouble | Rest::Nothing => {
-                return keep(ground, job, download, answer).await;
+                return keep(ground, job, download, answer, asked).await;
             }
         }
     }
+}
+
+/// Asks the origin, at first about what is kept, and for what follows the part that is here. A `304`
+/// that is about none of what is kept says nothing: then it is asked once more, for the answer itself.
+///
+/// # Errors
+///
+/// What has come of it, where that is no new answer.
+async fn ask<A: Asks>(
+    ground: &Ground<'_, A>,
+    job: &mut Job,
+    download: &Download,
+    part: Option<&Part>,
+) -> Result<(Answer, Asked), Outcome> {
+    loop {
+        let mut request = job.head.clone();
+        job.about.question.ask(request.headers_mut());
+        if let Some(part) = part {
+            part.mark.ask(request.headers_mut(), part.bytes);
+        }
+        let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
+        let (sent, interim) = (clock::now(), job.interim.clone());
+        let answer = ground.asks.ask(&job.origin, request, outbound, interim).await;
+        let mut answer = answer.map_err(|failure| unanswered(download, failure))?;
+        let asked = Asked { sent, received: clock::now() };
+        tidy(&mut answer, asked);
+        if answer.status() != StatusCode::NOT_MODIFIED || job.about.question.is_empty() {
+            return Ok((answer, asked));
+        }
+        let confirmed = freshen::confirmed(ground.store, &job.about, answer.headers(), asked);
+        if let Some(confirmed) = confirmed.await {
+            let status = confirmed.kept.status;
+            download.set_head(Headed::Unchanged(confirmed));
+            return Err(Outcome::Kept(status));
+        }
+        debug!(url = download.url(), "a 304 is about nothing that is kept");
+        job.about = About::default();
+    }
+}
+
+fn tidy(answer: &mut Answer, asked: Asked) {
+    strip_one_hop(answer.headers_mut());
+    complete_date(answer.headers_mut(), asked.received);
 }
 
 /// Serves and keeps what an earlier attempt has left, and the rest behind it.
@@ -110,19 +154,15 @@ async fn go_on<A: Asks>(
     ground: &Ground<'_, A>,
     job: &Job,
     download: &Arc<Download>,
-    mut answer: Answer,
+    (answer, end, length): (Answer, Option<u64>, Option<u64>),
+    asked: Asked,
     part: Part,
-    end: Option<u64>,
-    length: Option<u64>,
 ) -> Ended {
-    let received = clock::now();
-    strip_one_hop(answer.headers_mut());
-    complete_date(answer.headers_mut(), received);
     let head = part.head(answer.headers(), answer.version(), length);
     let mut mark = part.mark.clone();
     mark.learn(length);
-    let new = new_entry(job, &answer, &head, received);
-    let (writer, tail) = match begin(ground, job, new, Some(&mark)).await {
+    let new = new_entry(job, &answer, &head, asked);
+    let (writer, tail) = match begin(ground, new, Some(&mark)).await {
         Ok(begun) => begun,
         // A part cannot be passed on as it came: all of it is asked for, and passes by the spool.
         Err(error) => {
@@ -147,16 +187,14 @@ async fn keep<A: Asks>(
     ground: &Ground<'_, A>,
     job: &Job,
     download: &Arc<Download>,
-    mut answer: Answer,
+    answer: Answer,
+    asked: Asked,
 ) -> Ended {
-    let received = clock::now();
-    strip_one_hop(answer.headers_mut());
-    complete_date(answer.headers_mut(), received);
     let status = answer.status();
-    if status == StatusCode::NOT_MODIFIED && job.kept.is_some() {
-        download.set_head(Headed::Unchanged(Arc::new(answer.headers().clone())));
-        return Ended::Done(Outcome::Kept(job.kept.unwrap_or(status)));
-    }
+    let request = job.head.clone().into_parts().0;
+    let said = (status, answer.headers());
+    let (store, local) = (ground.store, ground.local);
+    unsafe_methods::answered_by(store, local, (&job.origin, &request), said, asked.received).await;
     if let Err(reason) = may_keep(status, answer.headers(), job.kept) {
         ground.downloads.leave(download);
         download.pass(answer, Headed::Passing(reason));
@@ -164,8 +202,8 @@ async fn keep<A: Asks>(
     }
     let mark = job.may_resume().then(|| Mark::of(status, answer.headers())).flatten();
     let head = head_of(&answer);
-    let new = new_entry(job, &answer, &head, received);
-    let (writer, tail) = match begin(ground, job, new, mark.as_ref()).await {
+    let new = new_entry(job, &answer, &head, asked);
+    let (writer, tail) = match begin(ground, new, mark.as_ref()).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
@@ -198,31 +236,34 @@ fn unkeepable<A>(
     Outcome::Unkeepable(error)
 }
 
-fn new_entry(job: &Job, answer: &Answer, kept: &AnswerHead, received: SystemTime) -> NewEntry {
+/// Where an answer is kept, and what is known of it before its body.
+fn new_entry(job: &Job, answer: &Answer, kept: &AnswerHead, asked: Asked) -> (Place, NewEntry) {
+    let place = job.place.clone();
+    let place = place.with_variant(&freshen::variant(&kept.fields, job.head.headers()));
     let mut request = head::of_request(&job.head.clone().into_parts().0);
     request.extend_from_slice(job.body.as_deref().unwrap_or_default());
     let secured = answer.extensions().get::<Arc<Secured>>();
-    NewEntry {
-        when: timestamp(received),
+    let new = NewEntry {
+        asked: timestamp(asked.sent),
+        when: timestamp(asked.received),
         head: head::of_answer(kept.status, &kept.fields),
         request,
         connection: secured.map(|secured| connection::account(secured)),
-    }
+    };
+    (place, new)
 }
 
 async fn begin<A>(
     ground: &Ground<'_, A>,
-    job: &Job,
-    new: NewEntry,
+    (place, new): (Place, NewEntry),
     mark: Option<&Mark>,
 ) -> Result<(Writer, Tail), wwwoffle_spool::Error> {
-    let (store, place) = (ground.store, &job.place);
-    if let Some(mark) = mark {
+    // A part of one of several answers would not be found again: what it varies with is in its head.
+    if let Some(mark) = mark.filter(|_| place.variant_text().is_empty()) {
         let validator = mark.validator().to_vec();
-        return store.begin_resumable(place, new, validator, mark.length()).await;
+        return ground.store.begin_resumable(&place, new, validator, mark.length()).await;
     }
-    let NewEntry { when, head, request, connection } = new;
-    store.begin(place, when, head, request, connection).await
+    ground.store.begin(&place, new).await
 }
 
 fn head_of(answer: &Answer) -> AnswerHead {

@@ -75,6 +75,10 @@ impl Disk for Faulty {
         SystemDisk.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.link(from, to)
+    }
+
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         SystemDisk.remove_file(path)
     }

@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, RANGE, VARY};
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, RANGE};
 use hyper::{HeaderMap, Method, Request, StatusCode, Version};
 use tokio::sync::{mpsc, watch};
 use wwwoffle_spool::Place;
@@ -50,8 +50,10 @@ pub use run::run;
 
 use progress::Progress;
 
-use super::fields::list;
+use super::choose::About;
+use super::freshen::Confirmed;
 use super::keep::NotKept;
+use crate::caching::vary::Vary;
 use crate::upstream::{Answer, Failure, Interim, Origin};
 
 /// Everything a download needs to know.
@@ -61,12 +63,14 @@ pub struct Job {
     pub place: Place,
     /// Whom to ask.
     pub origin: Origin,
-    /// The request as it will be sent, conditions of our own included.
+    /// The request as it will be sent, without conditions.
     pub head: Request<()>,
     /// The body of a POST.
     pub body: Option<Bytes>,
     /// The status of what is kept already.
     pub kept: Option<StatusCode>,
+    /// What the origin is asked about.
+    pub about: About,
     /// What becomes of it when no client reads it, or the way to its origin breaks.
     pub leaving: Leaving,
     /// Where interim answers go.
@@ -88,8 +92,8 @@ impl Job {
 pub enum Headed {
     /// An answer that is being kept; its body is in [`Download::feed`].
     Keeping(Arc<AnswerHead>),
-    /// `304`: what is kept still holds. The fields are those of the `304`.
-    Unchanged(Arc<HeaderMap>),
+    /// `304`: what is kept still holds.
+    Unchanged(Confirmed),
     /// An answer that is not kept: only the first who asked gets it, from [`Download::take`].
     Passing(NotKept),
     /// An answer that should be kept and cannot: the spool failed. As with `Passing`.
@@ -231,16 +235,12 @@ impl Download {
         }
     }
 
-    /// Whether `request` would have got the same answer, as far as `Vary` tells (RFC 9111 §4.1).
+    /// Whether `request` would have got the same answer, as far as `Vary` tells (RFC 9111 §4.1). Its
+    /// coding does not matter here: each client gets that which it takes.
     #[must_use]
     pub fn serves(&self, request: &HeaderMap, answer: &HeaderMap) -> bool {
-        list(answer, &VARY).all(|name| {
-            if name == "*" {
-                return false;
-            }
-            let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return false };
-            self.request.get_all(&name).iter().eq(request.get_all(&name).iter())
-        })
+        let vary = Vary::of(answer);
+        vary.text(request).is_some_and(|text| vary.text(&self.request) == Some(text))
     }
 }
 
@@ -411,7 +411,8 @@ mod tests {
     #[test]
     fn an_answer_serves_those_who_ask_alike_in_what_it_varies_with() {
         let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
-        let first = fields(&[("accept-language", "en"), ("accept", "*/*")]);
+        let first =
+            fields(&[("accept-language", "en"), ("accept", "*/*"), ("accept-encoding", "br")]);
         let place = Place::of(&url);
         let download = Downloads::default().alone(&place, &first, SystemTime::UNIX_EPOCH);
         let german = fields(&[("accept-language", "de"), ("accept", "*/*")]);
@@ -419,10 +420,14 @@ mod tests {
             ("", true, true),
             ("Accept", true, true),
             ("Accept-Language", true, false),
+            ("ACCEPT-Encoding", true, true),
+            ("accept-encoding, accept-language", true, false),
             ("accept, ACCEPT-LANGUAGE", true, false),
             ("*", false, false),
             ("Accept, *", false, false),
             ("not a name", false, false),
+            // All are asked for with the same codings.
+            ("Accept-Encoding", true, true),
         ] {
             let answer = fields(&[("vary", vary)]);
             assert_eq!(download.serves(&first, &answer), serves_same, "{vary}");

@@ -22,6 +22,7 @@ use super::faulty::Faulty;
 use super::run::{Asks, Ground, Patience};
 use super::{Download, Downloads, FeedReader, Job, Joined, Leaving};
 use crate::mode::{Mode, ModeSwitch};
+use crate::proxy::choose::About;
 use crate::server::tasks::Tasks;
 use crate::store::Store;
 use crate::upstream::{Answer, AnswerBody, Failure, Interim, Origin, Outbound, Scheme};
@@ -198,7 +199,8 @@ impl World {
     async fn carry_out(self: Arc<Self>, download: Arc<Download>) {
         let patience = Patience { attempts: ATTEMPTS, pause: PAUSE };
         let Self { script: asks, store, downloads, mode, tasks, .. } = &*self;
-        let ground = Ground { asks, store, downloads, mode, tasks, patience };
+        let local = &LocalHost::default();
+        let ground = Ground { asks, store, local, downloads, mode, tasks, patience };
         let (scheme, host) = (Scheme::Http, "h.example".to_owned());
         let job = Job {
             place: self.place.clone(),
@@ -206,6 +208,7 @@ impl World {
             head: Request::new(()),
             body: None,
             kept: None,
+            about: About::default(),
             leaving: self.leaving,
             interim: None,
         };

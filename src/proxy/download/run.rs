@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tracing::{debug, warn};
 use wwwoffle_config::FetchOptions;
 use wwwoffle_spool::RequestKind;
-use wwwoffle_url::Key;
+use wwwoffle_url::{Key, LocalHost};
 
 use super::begin::carry_out;
 use super::{Download, Downloads, Job, Outcome};
@@ -48,6 +48,7 @@ impl Asks for Arc<Upstream> {
 pub(super) struct Ground<'a, A> {
     pub(super) asks: &'a A,
     pub(super) store: &'a Store,
+    pub(super) local: &'a LocalHost,
     pub(super) downloads: &'a Downloads,
     pub(super) mode: &'a ModeSwitch,
     pub(super) tasks: &'a Tasks,
@@ -77,6 +78,7 @@ pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
     let ground = Ground {
         asks: &daemon.upstream,
         store: &daemon.store,
+        local: &daemon.local,
         downloads: &daemon.downloads,
         mode: &daemon.mode,
         tasks: &daemon.tasks,
