@@ -2,6 +2,8 @@
 //! fails and changes the page, a disk that fails, the mode. What each client has read and what is kept
 //! is compared after each step.
 
+mod predicted;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,6 +19,8 @@ use tokio::time::{sleep, timeout};
 use wwwoffle_spool::{Body as KeptBody, Durability, Options, Place, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
+use predicted::{ATTEMPTS, Manner, Model, length};
+
 use super::begin::carry_out;
 use super::faulty::Faulty;
 use super::run::{Asks, Ground, Patience};
@@ -27,13 +31,8 @@ use crate::server::tasks::Tasks;
 use crate::store::Store;
 use crate::upstream::{Answer, AnswerBody, Failure, Interim, Origin, Outbound, Scheme};
 
-/// Attempts in a row; their pauses together are shorter than [`LONG`].
-const ATTEMPTS: usize = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(30);
-
-/// As `MAX_REPLACED` has it.
-const MAX_REPLACED: usize = 3;
 
 /// One step of a schedule.
 #[derive(Clone, Copy, Debug)]
@@ -53,16 +52,6 @@ enum Step {
     OriginIs(Manner),
     DiskFails(bool),
     Switch(Mode),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
-    Well,
-    Down,
-    /// It sends ranges that nobody has asked for.
-    Odd,
-    /// It knows no ranges.
-    Plain,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -90,18 +79,17 @@ fn leavings() -> impl Strategy<Value = Leaving> {
     })
 }
 
-fn length(version: u64) -> u64 {
-    20_000 + version
-}
-
 fn content(version: u64, from: u64, to: u64) -> Vec<u8> {
-    let byte = |at: u64| (at.wrapping_mul(2_654_435_761).wrapping_add(version * 97) >> 11) as u8;
+    let mixed = |at: u64| at.wrapping_mul(2_654_435_761).wrapping_add(version * 97);
+    let byte = |at: u64| mixed(at).to_le_bytes()[1];
     (from..to).map(byte).collect()
 }
 
 fn tag(version: u64) -> String {
     format!("\"v{version}\"")
 }
+
+type Frames = mpsc::Sender<Result<Frame<Bytes>, Failure>>;
 
 /// The origin: answers as the script says, and hands each body's sending end to the test.
 struct Script(Mutex<Scene>);
@@ -110,7 +98,7 @@ struct Scene {
     version: u64,
     manner: Manner,
     /// Where the open answer goes, of which version it is and what comes next.
-    open: Option<(mpsc::Sender<Result<Frame<Bytes>, Failure>>, u64, u64)>,
+    open: Option<(Frames, u64, u64)>,
 }
 
 impl Asks for Script {
@@ -259,153 +247,6 @@ impl World {
 struct Read {
     bytes: Vec<u8>,
     end: Option<bool>,
-}
-
-/// The simple model.
-#[derive(Debug)]
-struct Model {
-    leaving: Leaving,
-    version: u64,
-    manner: Manner,
-    is_online: bool,
-    disk_fails: bool,
-    run: Option<Run>,
-    kept: Option<u64>,
-    part: Option<(u64, u64)>,
-    /// By number: version, bytes, and how it ended.
-    clients: BTreeMap<usize, (u64, u64, Option<bool>)>,
-}
-
-/// The download under way.
-#[derive(Clone, Debug)]
-struct Run {
-    version: u64,
-    here: u64,
-    /// Where it last broke off, and how many attempts in a row have brought nothing.
-    had: u64,
-    attempts: usize,
-    is_open: bool,
-    is_spilled: bool,
-    readers: Vec<usize>,
-    replaced: usize,
-}
-
-impl Run {
-    fn fresh(version: u64, replaced: usize) -> Self {
-        Self {
-            version,
-            here: 0,
-            had: 0,
-            attempts: 0,
-            is_open: true,
-            is_spilled: false,
-            readers: Vec::new(),
-            replaced,
-        }
-    }
-}
-
-impl Model {
-    fn join(&mut self, number: usize) {
-        if self.run.is_none() {
-            if self.manner == Manner::Down {
-                return;
-            }
-            let mut run = Run::fresh(self.version, 0);
-            if let Some((version, bytes)) = self.part {
-                match self.manner {
-                    Manner::Well if version == self.version => {
-                        (run.here, run.had) = (bytes, bytes);
-                    }
-                    Manner::Odd => self.part = None,
-                    _ => {}
-                }
-            }
-            self.run = Some(run);
-        }
-        let run = self.run.as_mut().unwrap();
-        run.readers.push(number);
-        self.clients.insert(number, (run.version, run.here, None));
-    }
-
-    fn leave(&mut self, number: usize) {
-        self.clients.remove(&number);
-        let Some(run) = &mut self.run else { return };
-        run.readers.retain(|reader| *reader != number);
-        self.look_for_readers();
-    }
-
-    /// The download may end now that nobody reads.
-    fn look_for_readers(&mut self) {
-        let Some(run) = &self.run else { return };
-        let percent = run.here * 100 > length(run.version) * u64::from(self.leaving.above_percent);
-        let goes_on = self.leaving.finishes || (self.leaving.keeps && percent);
-        if run.readers.is_empty() && (run.is_spilled || !goes_on) {
-            self.end(false, self.leaving.keeps && !percent);
-        }
-    }
-
-    /// More has come, to `here` in all.
-    fn comes(&mut self, here: u64) {
-        let Some(run) = &mut self.run else { return };
-        run.is_spilled |= self.disk_fails && here > run.here;
-        run.here = here;
-        for reader in &run.readers {
-            self.clients.get_mut(reader).unwrap().1 = here;
-        }
-        self.look_for_readers();
-    }
-
-    fn break_off(&mut self) {
-        let Some(run) = self.run.as_mut().filter(|run| run.is_open) else { return };
-        if run.here > run.had {
-            (run.attempts, run.had) = (0, run.here);
-        }
-        run.is_open = false;
-        if run.attempts == ATTEMPTS || !self.is_online {
-            return self.end(false, self.leaving.keeps_broken);
-        }
-        run.attempts += 1;
-    }
-
-    fn wait(&mut self) {
-        let Some(run) = self.run.as_mut().filter(|run| !run.is_open) else { return };
-        let is_same = run.version == self.version;
-        match self.manner {
-            Manner::Down => self.end(false, self.leaving.keeps_broken),
-            Manner::Well | Manner::Plain | Manner::Odd if run.here == 0 && is_same => {
-                run.is_open = true;
-            }
-            Manner::Well if is_same => run.is_open = true,
-            manner => {
-                let (replaced, was_odd) = (run.replaced, manner == Manner::Odd && run.here > 0);
-                self.end(false, false);
-                if !self.leaving.finishes || replaced == MAX_REPLACED {
-                    return;
-                }
-                // What is no use as a rest is asked for once more, and so is a part found then.
-                if was_odd {
-                    self.part = None;
-                }
-                if !self.disk_fails {
-                    self.run = Some(Run::fresh(self.version, replaced + 1));
-                }
-            }
-        }
-    }
-
-    fn end(&mut self, is_whole: bool, keeps: bool) {
-        let Some(run) = self.run.take() else { return };
-        for reader in &run.readers {
-            self.clients.get_mut(reader).unwrap().2 = Some(is_whole);
-        }
-        if is_whole && !run.is_spilled {
-            (self.kept, self.part) = (Some(run.version), None);
-        } else if keeps && !run.is_spilled && !self.disk_fails && run.here > 0 {
-            let had = self.part.filter(|(version, _)| *version == run.version);
-            self.part = Some((run.version, had.map_or(0, |(_, bytes)| bytes).max(run.here)));
-        }
-    }
 }
 
 /// Carries a schedule out on both, and compares them after each step.
