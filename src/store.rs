@@ -20,6 +20,7 @@ use crate::caching::vary::Stored;
 use crate::mode::Mode;
 use crate::proxy::download::ReadAt;
 use crate::proxy::head;
+use crate::proxy::ranges::part::Part;
 
 /// The spool, for async code. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub struct Kept {
     pub fields: HeaderMap,
     /// The fields of the request it answered, less the secret ones: empty where it does not vary.
     pub request: HeaderMap,
+    /// Where it is not whole: the parts that have what is asked for. Then the entry is the newest of them.
+    pub part: Option<Part>,
 }
 
 impl Kept {
@@ -51,7 +54,7 @@ impl Kept {
         // One without a recorded request was asked for with nothing that is known.
         let request = varies.then(|| head::read_request(entry.request(), b"").ok()).flatten();
         let request = request.map(|request| request.headers).unwrap_or_default();
-        Some(Self { entry, status, fields, request })
+        Some(Self { entry, status, fields, request, part: None })
     }
 
     /// It as a choice among several sees it.
@@ -104,12 +107,16 @@ impl Store {
     }
 
     /// Writes down what became of `kept`, and gives it back as it is then; `None` when it is no longer
-    /// the one that is kept, and then nothing is done.
+    /// the one that is kept, and then nothing is done. Nor is it of what is not whole: parts are an aid, and
+    /// asked about each time once they are stale.
     ///
     /// # Errors
     ///
     /// When the disk fails or is full, or the new head cannot be stored; then it is as it was.
     pub async fn update(&self, kept: Arc<Kept>, update: Update) -> Result<Option<Kept>, Error> {
+        if kept.part.is_some() {
+            return Ok(None);
+        }
         let spool = self.spool.clone();
         let updated = blocking(move || spool.update(&kept.entry, &update)).await?;
         Ok(updated.and_then(Kept::read))

@@ -54,6 +54,7 @@ mod parent;
 mod passwd;
 mod queue;
 mod queue_forms;
+mod ranges;
 mod resume;
 mod rules;
 mod tls_sessions;

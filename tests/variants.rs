@@ -151,6 +151,35 @@ fn what_a_304_says_is_written_down() {
 }
 
 #[test]
+fn what_is_said_to_one_person_is_written_into_nobody_else_s_copy() {
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    origin.on("/page", |exchange| {
+        let answer = match exchange.seen.fields.get("If-None-Match") {
+            None => Answer::html("<p>for all").field("Cache-Control", "public"),
+            Some(_) => Answer::new(304, "", "")
+                .field("Cache-Control", "public, max-age=0")
+                .field("X-Name", exchange.seen.fields.get("Cookie").unwrap_or("nobody"))
+                .field("Set-Cookie", "id=secret"),
+        };
+        exchange.send(answer.field("ETag", "\"a\"").bytes("GET")).map(|()| After::Keep)
+    });
+    let url = origin.url("/page");
+    get(&daemon, &url, "");
+    daemon.settle();
+    for (cookie, name) in [("", "nobody"), ("Cookie: me=1\r\n", "me=1")] {
+        let own = get(&daemon, &url, cookie);
+        assert_eq!((own.field("X-Name"), own.field("Set-Cookie")), (name, "id=secret"));
+        daemon.settle();
+    }
+    origin.stop();
+    daemon.ok(&["offline"]);
+    let kept = get(&daemon, &url, "");
+    assert_eq!(kept.text(), "<p>for all");
+    assert_eq!((kept.field("X-Name"), kept.field("Set-Cookie")), ("nobody", ""));
+    assert_eq!(kept.field("Cache-Control"), "public, max-age=0");
+}
+
+#[test]
 fn a_head_tells_that_a_page_has_changed() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let tag = Arc::new(Mutex::new("\"a\""));

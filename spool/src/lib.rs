@@ -202,7 +202,8 @@ impl Spool {
     /// # Errors
     ///
     /// [`Error::is_invalid`] and [`Error::is_too_large`] for a head that cannot be stored, or one with
-    /// another status than the entry; or when the disk fails or is full. Then the entry is as it was.
+    /// another status than the entry; or when the disk fails or is full. Then the entry is as it was,
+    /// unless it was the last sync that failed.
     pub fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
         self.0.store.update(entry, update)
     }
@@ -301,8 +302,9 @@ impl Spool {
         self.failures().into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Why entries that were finished could not be kept, since this was last asked. Under
-    /// [`Durability::Batch`] the disk may fail after [`Writer::finish`].
+    /// Why entries that were finished could not be kept, since this was last asked, and what was found
+    /// damaged while something else was done. Under [`Durability::Batch`] the disk may fail after
+    /// [`Writer::finish`].
     #[must_use]
     pub fn failures(&self) -> Vec<Error> {
         std::mem::take(&mut *store::lock(&self.0.store.pending.failures))

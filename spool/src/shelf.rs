@@ -141,21 +141,24 @@ fn file_of(directory: &Path, name: Key) -> PathBuf {
 
 impl Store {
     /// Gives a finished file its name. `commit` is held, over a sync when the only entry of a key is
-    /// moved to make room for the first that varies.
+    /// moved for the first that varies, or another has to go.
     pub(crate) fn settle(&self, finished: &Finished) -> Result<PathBuf> {
-        let place = &finished.place;
+        let path = self.name_for(&finished.place)?;
+        let renamed = self.rename_into_place(&finished.path, &path);
+        // Not before: a sync that came between would know nothing of it.
         self.leaves_tmp();
+        renamed.map(|()| path)
+    }
+
+    /// The name that an entry is to get now, with everything else out of its way.
+    fn name_for(&self, place: &Place) -> Result<PathBuf> {
         let directory = self.root.join(place.variants_path());
         if place.variant_text().is_empty() && !self.is_directory(&directory)? {
-            let path = self.root.join(place.single_path());
-            self.rename_into_place(&finished.path, &path)?;
-            return Ok(path);
+            return Ok(self.root.join(place.single_path()));
         }
         self.move_single(place, &directory)?;
-        let path = file_of(&directory, place.variant_name());
         self.make_room(&directory, place.variant_name())?;
-        self.rename_into_place(&finished.path, &path)?;
-        Ok(path)
+        Ok(file_of(&directory, place.variant_name()))
     }
 
     /// Moves the only entry of a key, if there is one, in among its variants. At each moment it is on

@@ -2,7 +2,9 @@
 //!
 //! Two locks order what threads do. `commit` is held while names change, so that whoever holds it
 //! sees them stand still; it is held over a sync only when the first entry that varies comes under a
-//! key, or what was learnt of a large entry goes with it ([`crate::shelf`]). `pending` is held for a look into the map.
+//! key, when there are too many of them, or when what was learnt of a large entry goes with it
+//! ([`crate::shelf`]). `pending` is held for a
+//! look into the map.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -89,7 +91,11 @@ impl Store {
     /// is set aside.
     pub(crate) fn entry(&self, place: &Place) -> Result<Lookup> {
         let which = if place.variant_text().is_empty() { Which::All } else { Which::Exact };
-        Ok(self.lookup(place, which)?.into())
+        let mut entries = self.lookup(place, which)?;
+        if !entries.found.is_empty() {
+            self.tell(entries.set_aside.drain(..));
+        }
+        Ok(entries.into())
     }
 
     /// All that is kept under a key. What is not whole is set aside.
@@ -99,7 +105,16 @@ impl Store {
 
     /// The entry of exactly this place.
     pub(crate) fn exact(&self, place: &Place) -> Result<Option<Entry>> {
-        Ok(self.lookup(place, Which::Exact)?.found.pop())
+        let mut entries = self.lookup(place, Which::Exact)?;
+        self.tell(entries.set_aside.drain(..));
+        Ok(entries.found.pop())
+    }
+
+    /// Tells, among the failures, of what was set aside while something else was asked for.
+    fn tell(&self, set_aside: impl Iterator<Item = Damage>) {
+        for damage in set_aside {
+            self.pending.fail(Error::damaged(damage));
+        }
     }
 
     fn lookup(&self, place: &Place, which: Which) -> Result<Entries> {

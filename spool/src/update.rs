@@ -75,6 +75,11 @@ impl Store {
         let _one = turn.map(lock);
         let is_it = |now: &Entry| now.id() == entry.id();
         let Some(now) = self.exact(place)?.filter(is_it) else { return Ok(None) };
+        if let Update::Invalid { since } = update
+            && now.invalid_since().is_some_and(|first| first <= *since)
+        {
+            return Ok(Some(now));
+        }
         let (head, state) = update.applied(&now, self.stamp());
         let (path, file) = self.create_tmp()?;
         let written = match now.body() {

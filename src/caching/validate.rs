@@ -179,9 +179,13 @@ pub fn merged(stored: &HeaderMap, newer: &HeaderMap) -> HeaderMap {
     // It is the age of the older message. What has none was made just now (RFC 9111 §4.2.3).
     fields.remove(AGE);
     for name in newer.keys().filter(|name| !KEPT.contains(name)) {
-        fields.remove(name);
-        for value in newer.get_all(name) {
-            fields.append(name.clone(), value.clone());
+        let mut values = newer.get_all(name).iter().cloned();
+        // In its old place: the rest stays in the order of the origin.
+        if let Some(first) = values.next() {
+            fields.insert(name.clone(), first);
+        }
+        for value in values {
+            fields.append(name.clone(), value);
         }
     }
     fields

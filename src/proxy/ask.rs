@@ -104,7 +104,7 @@ impl Ask {
             reload: is_reload(&fields, heeded(&config, mode, &parts))
                 || forced(&config, mode, &parts, &fields),
             only_if_cached: has_directive(&fields, "only-if-cached"),
-            partial: fields.contains_key(RANGE) || upgrade.is_some(),
+            upgrade: upgrade.is_some(),
             noise: config.noise().matches(&resource.url).is_some(),
             standing: match ruling {
                 Ruling::Usual(standing) => standing,

@@ -18,8 +18,8 @@ pub struct Asked {
     pub reload: bool,
     /// The client wants nothing that has to be fetched (RFC 9111 §5.2.1.7).
     pub only_if_cached: bool,
-    /// The answer will not be a whole page: a range was asked for, or another protocol.
-    pub partial: bool,
+    /// The answer will be no page: another protocol was asked for.
+    pub upgrade: bool,
     /// On the list of what browsers send by themselves.
     pub noise: bool,
     /// Whether answers are kept at all.
@@ -144,7 +144,7 @@ fn with_a_line(kept: Kept, asked: Asked) -> Decision {
         };
     }
     match (asked.method, kept) {
-        _ if asked.partial => Decision::Pass,
+        _ if asked.upgrade => Decision::Pass,
         (MethodKind::Get, Kept::Nothing | Kept::Uncoded) | (MethodKind::Post, _) => Decision::Fetch,
         (MethodKind::Get, Kept::Whole) => Decision::Revalidate,
         (MethodKind::Head | MethodKind::Other, _) => Decision::Pass,
@@ -212,7 +212,7 @@ mod tests {
             intent,
             reload: has("reload"),
             only_if_cached: has("only-if-cached"),
-            partial: has("partial"),
+            upgrade: has("upgrade"),
             noise: has("noise"),
             standing: match () {
                 () if has("dont-cache") => Standing::NeverKept,
@@ -258,7 +258,7 @@ mod tests {
                             intent,
                             reload: bits & 1 != 0,
                             only_if_cached: bits & 2 != 0,
-                            partial: bits & 4 != 0,
+                            upgrade: bits & 4 != 0,
                             noise: bits & 8 != 0,
                             standing: Standing::Usual,
                             queueing: [Queueing::Usual, Queueing::Never][usize::from(bits >> 4)],

@@ -14,15 +14,20 @@ pub const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 /// `Proxy-Connection`, which browsers of old sent to proxies in place of `Connection`.
 pub const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
+/// `Proxy-Authentication-Info` (RFC 9110 §11.7.3), from the proxy that was asked.
+pub const PROXY_AUTHENTICATION_INFO: HeaderName =
+    HeaderName::from_static("proxy-authentication-info");
+
 /// `Cache-Status` (RFC 9211).
 pub const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
 /// The fields of one hop (RFC 9110 §7.6.1) apart from those that `Connection` itself lists.
-const ONE_HOP: [HeaderName; 8] = [
+const ONE_HOP: [HeaderName; 9] = [
     CONNECTION,
     KEEP_ALIVE,
     PROXY_CONNECTION,
     PROXY_AUTHENTICATE,
+    PROXY_AUTHENTICATION_INFO,
     PROXY_AUTHORIZATION,
     TE,
     TRANSFER_ENCODING,
@@ -148,7 +153,8 @@ mod tests {
     fn fields_of_one_hop_are_removed_with_those_connection_names() {
         let mut given = fields(
             "Connection: close, X-Hop\nConnection: x-other\nKeep-Alive: 5\nX-Hop: 1\nX-Other: 2\n\
-             Proxy-Connection: keep-alive\nTE: trailers\nUpgrade: h2c\nX-End: 3\nTrailer: X-Sum",
+             Proxy-Connection: keep-alive\nTE: trailers\nUpgrade: h2c\nX-End: 3\nTrailer: X-Sum\n\
+             Proxy-Authentication-Info: x",
         );
         strip_one_hop(&mut given);
         let mut left: Vec<_> = given.keys().map(HeaderName::as_str).collect();

@@ -1,6 +1,6 @@
 //! Which answers are kept. Every "no" has its reason.
 
-use hyper::header::{CONTENT_RANGE, CONTENT_TYPE};
+use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, StatusCode};
 
 /// Why an answer is passed on and not kept.
@@ -44,15 +44,13 @@ pub fn may_keep(
     kept: Option<StatusCode>,
 ) -> Result<(), NotKept> {
     match status.as_u16() {
+        // With any other status `Content-Range` means nothing (RFC 9110 §14.4).
         206 => return Err(NotKept::Partial),
         304 | 401 | 407 | 408 | 412 | 416 | 417 | 421 | 425 | 428 | 429 | 431 => {
             return Err(NotKept::AboutTheRequest);
         }
         500.. => return Err(NotKept::OriginError),
         _ => {}
-    }
-    if fields.contains_key(CONTENT_RANGE) {
-        return Err(NotKept::Partial);
     }
     if kept.is_some_and(is_good) && !is_good(status) {
         return Err(NotKept::WouldReplaceGood);
@@ -77,6 +75,7 @@ pub(super) fn is_good(status: StatusCode) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyper::header::CONTENT_RANGE;
 
     #[test]
     fn every_no_has_its_reason() {
@@ -105,5 +104,13 @@ mod tests {
             let got = may_keep(StatusCode::from_u16(status).unwrap(), &fields, kept);
             assert_eq!(got, want, "{status} {kind:?} over {kept:?}");
         }
+    }
+
+    #[test]
+    fn a_range_is_told_by_the_status_alone() {
+        let fields = HeaderMap::from_iter([(CONTENT_RANGE, "bytes 0-1/2".parse().unwrap())]);
+        assert_eq!(may_keep(StatusCode::OK, &fields, None), Ok(()));
+        let partial = may_keep(StatusCode::PARTIAL_CONTENT, &HeaderMap::new(), None);
+        assert_eq!(partial, Err(NotKept::Partial));
     }
 }

@@ -11,9 +11,10 @@ use super::body::{self, Body};
 use super::conditional::{self, Conditions};
 use super::fields::{CACHE_STATUS, add_via, set_age};
 use super::status::CacheStatus;
-use super::{head, recode};
+use super::{head, ranges, recode};
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::mode::Mode;
 use crate::store::Kept;
 
 /// Answers from the spool; the client's own conditions may make it a `304`.
@@ -47,6 +48,16 @@ pub(super) fn answer(
     }
     if has_no_body(kept.status) {
         return respond(kept.status, fields, body::empty());
+    }
+    // A decoded body has none.
+    if !delivery.is_decoded() {
+        if let Some(part) = ranges::serve::ranges(daemon, ask, kept, &fields) {
+            return part;
+        }
+        // Online the origin says itself what it has, by HEAD too.
+        if kept.status == StatusCode::OK && ask.mode != Mode::Online {
+            ranges::serve::accept(&mut fields);
+        }
     }
     let trailers = trailers(ask, kept);
     if delivery.is_decoded() {

@@ -31,6 +31,7 @@ pub mod keep;
 mod kept;
 mod missing;
 mod pass;
+pub mod ranges;
 mod recode;
 pub mod reply;
 pub mod rules;
@@ -319,11 +320,15 @@ async fn act(
 fn how_kept(ask: &Ask, kept: Option<&Kept>) -> KeptFor {
     match kept {
         None => KeptFor::Nothing,
-        Some(kept) if ask.codings.deliver(kept.status, &kept.fields).is_readable() => {
-            KeptFor::Whole
-        }
+        Some(kept) if reads(ask, kept) => KeptFor::Whole,
         Some(_) => KeptFor::Uncoded,
     }
+}
+
+/// Whether what is kept is of use to the client. Of a decoded body there are no ranges.
+fn reads(ask: &Ask, kept: &Kept) -> bool {
+    let delivery = ask.codings.deliver(kept.status, &kept.fields);
+    delivery.is_readable() && !(delivery.is_decoded() && ranges::are_asked(ask))
 }
 
 /// What `Max-Forwards` says (RFC 9110 §7.6.2).

@@ -74,7 +74,8 @@ pub(super) async fn pass(
 async fn see(daemon: &Daemon, ask: &Ask, found: &Found, answer: &Answer, asked: Asked) {
     let (status, fields) = (answer.status(), answer.headers());
     if ask.method == Method::HEAD {
-        freshen::headed(&daemon.store, found, status, fields, asked).await;
+        let personal = ask.is_personal();
+        freshen::headed(&daemon.store, found, personal, (status, fields), asked).await;
     }
     let sent = Sent { method: &ask.method, url: &ask.bare, fields: &ask.fields };
     let (store, local) = (&daemon.store, &daemon.local);

@@ -27,6 +27,8 @@ pub enum CacheStatus {
         /// The answer was on its way to somebody else.
         collapsed: bool,
     },
+    /// The origin was asked for a part, and that is being kept.
+    StoredPart,
     /// The origin was asked, its answer is passed on and not kept.
     Passed {
         /// The origin's status.
@@ -103,6 +105,7 @@ impl fmt::Display for CacheStatus {
                 f.write_str(if *collapsed { "; collapsed" } else { "" })?;
                 f.write_str("; detail=resumed")
             }
+            CacheStatus::StoredPart => f.write_str("fwd=miss; fwd-status=206; stored"),
             CacheStatus::Passed { status, why } => {
                 let (forward, detail) = match why {
                     NotStored::Request | NotStored::Ruled(Standing::Usual) => {

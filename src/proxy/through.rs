@@ -16,9 +16,10 @@ use super::conditional::{self, Conditions};
 use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, Leaving, run};
 use super::fields::{CACHE_STATUS, add_via};
 use super::freshen::Confirmed;
+use super::keep::NotKept;
 use super::status::{CacheStatus, NotStored};
 use super::{Client, MAX_INTERIMS};
-use super::{kept, pass, recode, reply};
+use super::{kept, pass, ranges, recode, reply};
 use crate::daemon::Daemon;
 use crate::store::Kept;
 use crate::upstream::{Failure, Interim};
@@ -99,6 +100,7 @@ impl Turn<'_> {
             Headed::Keeping(head) if !self.takes(head.status, &head.fields) => return None,
             Headed::Keeping(head) => self.keeping(&head, reader, false),
             Headed::Unchanged(confirmed) => self.unchanged(confirmed),
+            Headed::Passing(NotKept::Partial) => self.part(&download).await,
             Headed::Passing(reason) => {
                 return self.passing(&download, NotStored::Answer(reason));
             }
@@ -153,7 +155,7 @@ impl Turn<'_> {
     /// Whether the client can read what is kept. A copy that it cannot is not asked about: many servers
     /// have one tag for all codings of a page.
     fn reads(self, kept: &Kept) -> bool {
-        self.ask.codings.deliver(kept.status, &kept.fields).is_readable()
+        super::reads(self.ask, kept)
     }
 
     /// Waits for the head, passing interim answers on meanwhile.
@@ -218,6 +220,16 @@ impl Turn<'_> {
             None => response.headers_mut().remove(AGE),
         };
         response
+    }
+
+    /// A part came: it is passed on as well, and may be kept as one.
+    async fn part(self, download: &Download) -> Response<Body> {
+        match download.take() {
+            Some(answer) => {
+                ranges::keep::pass(self.daemon, self.ask, self.conditions, answer).await
+            }
+            None => self.failed(&Failure::Abandoned),
+        }
     }
 
     fn passing(self, download: &Download, why: NotStored) -> Option<Response<Body>> {

@@ -221,3 +221,11 @@ fn a_head_tells_whether_what_is_stored_has_changed() {
         assert_eq!(got, want, "{stored} {status} {answer}");
     }
 }
+
+#[test]
+fn fields_stay_in_the_order_of_the_origin() {
+    let merged =
+        merged(&fields("Date: 1 | X-A: 1 | ETag: \"a\" | X-B: 1"), &fields("Date: 2 | X-A: 2"));
+    let names: Vec<_> = merged.keys().map(HeaderName::as_str).collect();
+    assert_eq!(names, ["date", "x-a", "etag", "x-b"]);
+}

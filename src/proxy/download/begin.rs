@@ -18,7 +18,7 @@ use crate::error_chain::error_chain;
 use crate::proxy::choose::About;
 use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::freshen::{self, Asked};
-use crate::proxy::keep::may_keep;
+use crate::proxy::keep::{NotKept, may_keep};
 use crate::proxy::{head, unsafe_methods};
 use crate::store::timestamp;
 use crate::upstream::{Answer, Failure, Outbound, Secured};
@@ -90,6 +90,8 @@ async fn fetch<A: Asks>(
             Err(outcome) => return Ended::Done(outcome),
         };
         let Some(begun) = part.take() else {
+            // What was asked about is not needed while the body comes.
+            (job.about, job.interim) = (About::default(), None);
             return keep(ground, job, download, answer, asked).await;
         };
         match begun.mark.judge(answer.status(), answer.headers(), begun.bytes) {
@@ -135,9 +137,11 @@ async fn ask<A: Asks>(
         }
         let confirmed = freshen::confirmed(ground.store, &job.about, answer.headers(), asked);
         if let Some(confirmed) = confirmed.await {
-            let status = confirmed.kept.status;
+            let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
             download.set_head(Headed::Unchanged(confirmed));
-            return Err(Outcome::Kept(status));
+            // Who waits for the whole waits still.
+            let not_kept = || Outcome::NotKept(status, NotKept::Partial);
+            return Err(if is_whole { Outcome::Kept(status) } else { not_kept() });
         }
         debug!(url = download.url(), "a 304 is about nothing that is kept");
         job.about = About::default();

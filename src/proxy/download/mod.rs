@@ -2,8 +2,8 @@
 //!
 //! A download runs in a task of its own, so that it does not end with the client that asked first.
 //! Whoever asks for the same thing meanwhile joins it: the same key, the same cookie, the same
-//! credentials, and, once the head is known, the same values of what the answer varies with. A form
-//! is never joined: two people who send the same words both want it done.
+//! credentials, and, once the head is known, the same values of what the answer varies with; and the
+//! same range, if any. A form is never joined: two people who send the same words both want it done.
 //!
 //! A body that breaks off is taken up again where it ended, in the same download: its readers see one
 //! body, however often the line was cut ([`resume`] says when that may be). What came of one that was
@@ -37,7 +37,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, RANGE};
+use hyper::header::{
+    AUTHORIZATION, COOKIE, HeaderName, HeaderValue, IF_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
+};
 use hyper::{HeaderMap, Method, Request, StatusCode, Version};
 use tokio::sync::{mpsc, watch};
 use wwwoffle_spool::Place;
@@ -123,6 +125,8 @@ struct JoinKey {
     place: Key,
     cookie: Vec<HeaderValue>,
     credentials: Vec<HeaderValue>,
+    /// Which part was asked for, and of which answer.
+    range: [Vec<HeaderValue>; 4],
     /// Different for each download that nobody can join.
     alone: Option<u64>,
 }
@@ -134,6 +138,7 @@ impl JoinKey {
             place: place.key(),
             cookie: all(COOKIE),
             credentials: all(AUTHORIZATION),
+            range: [RANGE, IF_RANGE, IF_MATCH, IF_UNMODIFIED_SINCE].map(all),
             alone: None,
         }
     }
