@@ -6,7 +6,7 @@
 //! same range, if any. A form is never joined: two people who send the same words both want it done.
 //!
 //! A body that breaks off is taken up again where it ended, in the same download: its readers see one
-//! body, however often the line was cut ([`resume`] says when that may be). What came of one that was
+//! body, however often the line was cut (`resume` says when that may be). What came of one that was
 //! given up is kept aside, never as an answer, and the next request for it begins with that. A body that
 //! has changed meanwhile ends for its readers, for two are never mixed, and begins anew as another download in its
 //! place.
