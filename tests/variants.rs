@@ -54,8 +54,8 @@ fn two_languages_are_kept_side_by_side() {
     let url = origin.url("/page");
     for (language, body) in [(GERMAN, "<p>de"), (ENGLISH, "<p>en"), (GERMAN, "<p>de")] {
         assert_eq!(get(&daemon, &url, language).text(), body);
+        daemon.settle();
     }
-    daemon.settle();
     let about = told(&origin, "/page", "If-None-Match");
     assert_eq!(about, ["-", "\"de\"", "\"de\", \"en\""], "its own first, then the others");
     origin.stop();
@@ -85,9 +85,10 @@ fn a_304_may_be_about_another_variant() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     two_languages(&origin, "/page");
     let url = origin.url("/page");
-    get(&daemon, &url, GERMAN);
-    get(&daemon, &url, ENGLISH);
-    daemon.settle();
+    for language in [GERMAN, ENGLISH] {
+        get(&daemon, &url, language);
+        daemon.settle();
+    }
     // Nobody has asked like that; the origin says which of ours it is.
     let response = get(&daemon, &url, "Accept-Language: de-AT\r\n");
     assert_eq!((response.status, response.text().as_str()), (200, "<p>de"));
@@ -111,9 +112,10 @@ fn a_304_about_nothing_of_ours_is_asked_again_without_conditions() {
         exchange.send(answer.bytes("GET")).map(|()| After::Keep)
     });
     let url = origin.url("/odd");
-    assert_eq!(get(&daemon, &url, "X-Way: 1\r\n").text(), "<p>0");
-    assert_eq!(get(&daemon, &url, "X-Way: 2\r\n").text(), "<p>1");
-    daemon.settle();
+    for (way, body) in [("X-Way: 1\r\n", "<p>0"), ("X-Way: 2\r\n", "<p>1")] {
+        assert_eq!(get(&daemon, &url, way).text(), body);
+        daemon.settle();
+    }
     let response = get(&daemon, &url, "X-Way: 1\r\n");
     assert_eq!((response.status, response.text().as_str()), (200, "<p>2"));
     let about = told(&origin, "/odd", "If-None-Match");

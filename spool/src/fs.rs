@@ -225,7 +225,7 @@ impl Disk for SystemDisk {
         }
         // On a full disk the lock is as good without the number, which only serves messages.
         let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-        Ok(Some(Box::new(file)))
+        Ok(Some(Box::new(SystemLock(file))))
     }
 
     fn now(&self) -> Timestamp {
@@ -339,6 +339,18 @@ fn is_no_file(error: &io::Error) -> bool {
     [Errno::LOOP, Errno::NXIO].iter().any(|kind| error.raw_os_error() == Some(kind.raw_os_error()))
 }
 
+/// A lock that is held. Closing the file is not enough to give it up: a process that another thread
+/// has just begun has the file open too, until it runs its own program.
+#[derive(Debug)]
+struct SystemLock(File);
+
+impl Drop for SystemLock {
+    fn drop(&mut self) {
+        // Closing it follows, and is what there is if this fails.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
 #[derive(Debug)]
 struct SystemFile(File);
 
@@ -362,5 +374,23 @@ impl DiskFile for SystemFile {
 
     fn identity(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.ino())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_given_up_though_a_new_process_has_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let lock = SystemDisk.lock(&path).unwrap().unwrap();
+        assert!(SystemDisk.lock(&path).unwrap().is_none());
+        // What a process has between its beginning and its program.
+        let inherited = lock.downcast_ref::<SystemLock>().unwrap().0.try_clone().unwrap();
+        drop(lock);
+        assert!(SystemDisk.lock(&path).unwrap().is_some());
+        drop(inherited);
     }
 }

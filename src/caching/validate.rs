@@ -86,6 +86,20 @@ impl Question {
         question
     }
 
+    /// The same, by dates alone: of the request's own answer, if it has one that can be asked with.
+    #[must_use]
+    pub fn by_date(self) -> Self {
+        match self.since {
+            // Its own answer is the first.
+            Some(since) => Self {
+                tags: Vec::new(),
+                since: Some(since),
+                about: self.about.into_iter().take(1).collect(),
+            },
+            None => Self::default(),
+        }
+    }
+
     /// Whether there is nothing to ask with.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -11,7 +11,10 @@ use super::body::{self, Body};
 use super::conditional::{self, Conditions};
 use super::fields::{CACHE_STATUS, add_via, set_age};
 use super::status::CacheStatus;
+use super::verdict::exchange;
 use super::{head, ranges, recode};
+use crate::caching::control::AnswerControl;
+use crate::caching::reuse::unsent;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
@@ -25,7 +28,19 @@ pub(super) fn serve(
     status: CacheStatus,
 ) -> Response<Body> {
     let conditions = Conditions::of(&ask.fields);
-    answer(daemon, ask, kept, kept.fields.clone(), &conditions, status)
+    answer(daemon, ask, kept, unasked(ask, kept), &conditions, status)
+}
+
+/// The fields of what is kept, for an answer that its origin was not asked about. Offline they are all
+/// there: it is the page as it was.
+pub(super) fn unasked(ask: &Ask, kept: &Kept) -> HeaderMap {
+    let mut fields = kept.fields.clone();
+    if ask.mode.may_dial() {
+        for name in unsent(&AnswerControl::of(&kept.fields), ask.config.caching.shared) {
+            fields.remove(name);
+        }
+    }
+    fields
 }
 
 /// Answers from the spool with `fields`, which may be newer than those that were kept.
@@ -39,7 +54,7 @@ pub(super) fn answer(
 ) -> Response<Body> {
     let delivery = ask.codings.deliver(kept.status, &fields);
     delivery.amend(&mut fields);
-    set_age(&mut fields, kept.entry.when().into(), clock::now());
+    set_age(&mut fields, exchange(kept), clock::now());
     add_via(&mut fields, Version::HTTP_11, &daemon.pseudonym);
     fields.insert(CACHE_STATUS, status.value());
     if conditions.are_met_by(kept.status, &fields) {

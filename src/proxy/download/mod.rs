@@ -27,7 +27,7 @@ pub use run::run;
 
 use super::choose::About;
 use super::freshen::Confirmed;
-use super::keep::NotKept;
+use super::keep::{Keeping, NotKept};
 use crate::caching::vary::Vary;
 use crate::upstream::{Answer, Failure, Interim, Origin};
 
@@ -44,6 +44,10 @@ pub struct Job {
     pub body: Option<Bytes>,
     /// The status of what is kept already.
     pub kept: Option<StatusCode>,
+    /// What is kept of the answer.
+    pub keeping: Keeping,
+    /// Where GET looks for its answer, of a POST whose answer may be that too.
+    pub answers: Option<Place>,
     /// What the origin is asked about.
     pub about: About,
     /// Whether it goes on though no client reads it.

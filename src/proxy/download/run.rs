@@ -9,10 +9,11 @@ use hyper::header::CONTENT_LENGTH;
 use hyper::http::response::Parts as AnswerParts;
 use hyper::{HeaderMap, StatusCode};
 use tracing::{debug, warn};
-use wwwoffle_spool::{NewEntry, RequestKind, Writer};
+use wwwoffle_spool::{NewEntry, Place, RequestKind, Writer};
 use wwwoffle_url::Key;
 
 use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome, Watch};
+use crate::caching::freshness::Exchange;
 use crate::clock;
 use crate::connection;
 use crate::daemon::Daemon;
@@ -61,7 +62,8 @@ async fn fetch(daemon: &Arc<Daemon>, mut job: Job, download: &Arc<Download>) -> 
         Ok(answered) => answered,
         Err(outcome) => return outcome,
     };
-    let Job { place, origin, head: request, body, kept, unattended, about, interim } = job;
+    let Job { place, origin, head: request, body, kept, keeping, answers, about, interim, .. } = job;
+    let unattended = job.unattended;
     // What was asked about is not needed while the body comes.
     drop((about, interim));
     let (recorded, ()) = request.into_parts();
@@ -69,7 +71,8 @@ async fn fetch(daemon: &Arc<Daemon>, mut job: Job, download: &Arc<Download>) -> 
     let (store, local) = (&daemon.store, &daemon.local);
     let said = (status, answer.headers());
     unsafe_methods::answered_by(store, local, (&origin, &recorded), said, received).await;
-    if let Err(reason) = may_keep(status, answer.headers(), kept) {
+    let exchange = Exchange { asked: asked.sent, received };
+    if let Err(reason) = may_keep(status, answer.headers(), kept, &keeping, exchange) {
         daemon.downloads.leave(download);
         download.pass(answer, Headed::Passing(reason));
         return Outcome::NotKept(status, reason);
@@ -97,10 +100,25 @@ async fn fetch(daemon: &Arc<Daemon>, mut job: Job, download: &Arc<Download>) -> 
     };
     download.feed.set_disk(Arc::new(tail));
     let (answer_head, body) = split(answer);
+    let answer_fields = answer_head.fields.clone();
     download.set_head(Headed::Keeping(Arc::new(answer_head)));
+    let answers =
+        answers.filter(|get| keeping.answers_get(get.url(), status, &answer_fields, exchange));
     match receive(daemon, body, writer, download, unattended).await {
-        Ok(()) => Outcome::Kept(status),
+        Ok(()) => {
+            if let Some(get) = answers {
+                answer_get(daemon, &place, &get).await;
+            }
+            Outcome::Kept(status)
+        }
         Err(outcome) => outcome,
+    }
+}
+
+/// Keeps the answer to a POST as that to GET too (RFC 9110 §9.3.3). What fails is told, and no more.
+async fn answer_get(daemon: &Daemon, post: &Place, get: &Place) {
+    if let Err(error) = daemon.store.copy(post, get).await {
+        warn!(url = get.url(), error = error_chain(&error), "the answer to a form is no page");
     }
 }
 

@@ -8,14 +8,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
-use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderValue, SET_COOKIE, VARY};
+use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderValue, SET_COOKIE, VARY};
 use hyper::{HeaderMap, Response, StatusCode};
 use tracing::{debug, warn};
+use wwwoffle_config::{NoStore, UrlParts};
 use wwwoffle_spool::{Error, NewSegment, Place, SegmentWriter, Spool};
 
 use super::part::{NO_VALIDATOR, fields, is_validated};
+use crate::caching::control::{AnswerControl, RequestControl};
 use crate::caching::range::if_range::{self, single};
 use crate::caching::range::{Received, received};
+use crate::caching::storing::{Requested, is_no_store};
 use crate::clock;
 use crate::connection;
 use crate::daemon::Daemon;
@@ -26,8 +29,9 @@ use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::conditional::{self, Conditions};
 use crate::proxy::download::{End, Feed};
 use crate::proxy::fields::{CACHE_STATUS, add_via, has_member};
+use crate::proxy::freshen::variant;
 use crate::proxy::keep::NotKept;
-use crate::proxy::status::{CacheStatus, NotStored};
+use crate::proxy::status::{CacheStatus, Forward, NotStored};
 use crate::proxy::{head, pass};
 use crate::store::timestamp;
 use crate::upstream::{Answer, AnswerBody, Failure, Secured};
@@ -42,31 +46,32 @@ pub(in crate::proxy) async fn pass(
     conditions: &Conditions,
     mut answer: Answer,
 ) -> Response<Body> {
+    let forward = Forward::of(ask.verdict.as_ref());
     let part = match part_of(ask, answer.status(), answer.headers()) {
         Ok(part) => part,
         Err(why) => {
             debug!(url = ask.resource.url.as_str(), why, "a part is not kept");
-            return pass::respond(daemon, ask, answer, NotStored::Answer(NotKept::Partial));
+            return pass::respond(daemon, ask, answer, forward, NotStored::Answer(NotKept::Partial));
         }
     };
     let new = match new_segment(daemon, ask, &answer, part) {
         Ok(new) => new,
         Err(error) => {
             warn!(%error, "a part cannot be told from others");
-            return pass::respond(daemon, ask, answer, NotStored::Spool);
+            return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
         }
     };
     let (writer, tail) = match daemon.store.begin_segment(&ask.place, new).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(error = error_chain(&error), "a part of a page cannot be kept");
-            return pass::respond(daemon, ask, answer, NotStored::Spool);
+            return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
         }
     };
     let feed = Feed::new();
     feed.set_disk(Arc::new(tail));
     let Some(reader) = feed.read() else {
-        return pass::respond(daemon, ask, answer, NotStored::Spool);
+        return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
     };
     let mut fields = std::mem::take(answer.headers_mut());
     add_via(&mut fields, answer.version(), &daemon.pseudonym);
@@ -98,9 +103,25 @@ fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<Received
     if fields.contains_key(SET_COOKIE) || has_member(fields, &VARY, "*") {
         return Err("it is for this request alone".to_owned());
     }
+    if must_not_be_stored(ask, fields) {
+        return Err("it says no-store, and that is heeded".to_owned());
+    }
+    // Its content is not that of the whole, whatever else it says.
+    let kind = single(fields, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
+    if kind.starts_with("multipart/byteranges") {
+        return Err("it is a multipart".to_owned());
+    }
     let length = single(fields, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
     received(super::asked(ask).as_ref(), single(fields, &CONTENT_RANGE), length)
         .map_err(|misfit| misfit.to_string())
+}
+
+/// Whether `no-store` is heeded for the URL, and said (RFC 9111 §5.2.1.5, §5.2.2.5).
+fn must_not_be_stored(ask: &Ask, fields: &HeaderMap) -> bool {
+    let no_store = RequestControl::of(&ask.fields).no_store;
+    let requested = Requested { no_store, ..Requested::default() };
+    *ask.config.caching.no_store.of(&UrlParts::of(&ask.bare)) == NoStore::Respect
+        && is_no_store(StatusCode::OK, &AnswerControl::of(fields), requested)
 }
 
 fn new_segment(
@@ -226,8 +247,13 @@ fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
     let (Some(mut fields), Some(length)) = (fields(&partial), partial.complete_length()) else {
         return Ok(());
     };
+    // Of answers that vary, one lies beside the other; parts do not.
+    let request = head::read_request(partial.request(), b"");
+    if !request.is_ok_and(|request| variant(&fields, &request.headers).is_empty()) {
+        return Ok(());
+    }
     fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
-    spool.complete(place, head::of_answer(StatusCode::OK, &fields)).map(drop)
+    spool.complete(&partial, head::of_answer(StatusCode::OK, &fields)).map(drop)
 }
 
 /// Waits for bytes, then takes what else is there already, up to [`STRETCH`].
