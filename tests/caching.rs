@@ -7,14 +7,18 @@ use std::time::{Duration, SystemTime};
 use crate::harness::{Answer, Daemon, Gate, Origin, Response, eventually};
 
 /// The time so many seconds from now, as a field has it.
-fn date(seconds: i64) -> String {
+pub(crate) fn date(seconds: i64) -> String {
     let now = SystemTime::now();
     let by = Duration::from_secs(seconds.unsigned_abs());
     httpdate::fmt_http_date(if seconds < 0 { now - by } else { now + by })
 }
 
 /// An origin that answers each request for `path` anew: `answer` gets the number of the request, from 1.
-fn counted(origin: &Origin, path: &str, answer: impl Fn(usize) -> Answer + Send + Sync + 'static) {
+pub(crate) fn counted(
+    origin: &Origin,
+    path: &str,
+    answer: impl Fn(usize) -> Answer + Send + Sync + 'static,
+) {
     let asked = AtomicUsize::new(0);
     origin.on(path, move |exchange| {
         let number = asked.fetch_add(1, Ordering::SeqCst) + 1;
@@ -23,30 +27,30 @@ fn counted(origin: &Origin, path: &str, answer: impl Fn(usize) -> Answer + Send 
 }
 
 /// A page whose body is the number of the request, with these fields.
-fn page(number: usize, fields: &[(&str, String)]) -> Answer {
+pub(crate) fn page(number: usize, fields: &[(&str, String)]) -> Answer {
     let answer = Answer::html(format!("answer {number}"));
     fields.iter().fold(answer, |answer, (name, value)| answer.field(name, value))
 }
 
-fn status(response: &Response) -> &str {
+pub(crate) fn status(response: &Response) -> &str {
     response.field("Cache-Status").strip_prefix("wwwoffle; ").unwrap()
 }
 
 /// Whether an answer is what was kept, with nearly the whole of its lifetime left. (How many seconds the
 /// test has taken so far nobody knows.)
-fn is_hit(response: &Response, lifetime: u64) -> bool {
+pub(crate) fn is_hit(response: &Response, lifetime: u64) -> bool {
     let left = status(response).strip_prefix("hit; ttl=");
     left.and_then(|left| left.parse::<u64>().ok())
         .is_some_and(|left| left <= lifetime && left + 60 > lifetime)
 }
 
-fn ask(daemon: &Daemon, method: &str, url: &str, fields: &str) -> Response {
+pub(crate) fn ask(daemon: &Daemon, method: &str, url: &str, fields: &str) -> Response {
     let mut client = daemon.client();
     client.send(format!("{method} {url} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", host(url)));
     client.receive(method)
 }
 
-fn host(url: &str) -> &str {
+pub(crate) fn host(url: &str) -> &str {
     url.split('/').nth(2).unwrap()
 }
 
@@ -388,27 +392,6 @@ fn what_must_not_be_stored_is_kept_for_offline_or_not_as_the_option_says() {
 }
 
 #[test]
-fn the_answer_to_a_form_answers_get_where_it_says_so() {
-    let (daemon, origin) = (Daemon::start(), Origin::start());
-    origin.on("/form", |exchange| {
-        exchange.body()?;
-        let method = exchange.seen.method.clone();
-        let answer = Answer::html(method).field("Cache-Control", "max-age=600");
-        exchange.answer(&answer.field("Content-Location", "/form"))
-    });
-    let url = origin.url("/form");
-    let mut client = daemon.client();
-    let host = host(&url);
-    client.send(format!("POST {url} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3\r\n\r\na=b"));
-    assert_eq!(client.receive("POST").whole().text(), "POST");
-    daemon.settle();
-    let got = daemon.get(&url).whole();
-    assert_eq!(got.text(), "POST");
-    assert!(is_hit(&got, 600), "{got:?}");
-    assert_eq!(origin.count("/form"), 1);
-}
-
-#[test]
 fn the_options_of_old_overrule_the_standard_and_are_named() {
     let text = "
         [[online-options.for]]
@@ -481,27 +464,6 @@ fn the_options_of_old_overrule_the_standard_and_are_named() {
     assert_eq!(daemon.get(&url).whole().text(), "answer 2");
     daemon.settle();
     assert_eq!(daemon.get(&url).whole().text(), "answer 2");
-}
-
-#[test]
-fn a_tag_is_asked_with_unless_the_option_says_not() {
-    let text = "[[online-options.for]]\nurl = \"*://*/date/*\"\nvalidate-with-etag = false";
-    let (daemon, origin) = (Daemon::configured(text), Origin::start());
-    for (path, want) in [("/tag/a", true), ("/date/a", false)] {
-        let modified = date(-10);
-        counted(&origin, path, move |number| {
-            let fields = [("ETag", "\"a\"".to_owned()), ("Last-Modified", modified.clone())];
-            page(number, &fields).field("Cache-Control", "no-cache")
-        });
-        let url = origin.url(path);
-        daemon.get(&url).whole();
-        daemon.settle();
-        assert_eq!(status(&daemon.get(&url)), "fwd=stale; fwd-status=304");
-        let seen = origin.asked(path);
-        let asked = &seen.last().unwrap().fields;
-        assert_eq!(asked.get("If-None-Match").is_some(), want, "{path}");
-        assert!(asked.get("If-Modified-Since").is_some(), "{path}");
-    }
 }
 
 #[test]

@@ -31,6 +31,7 @@ mod configuration;
 mod connections;
 mod crash;
 mod disk;
+mod forms;
 mod harness;
 mod hooks;
 mod http2;

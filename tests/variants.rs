@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::caching::{counted, date, page, status};
 use crate::harness::client::request;
 use crate::harness::origin::Seen;
 use crate::harness::{After, Answer, Client, Daemon, Origin, Response};
@@ -320,4 +321,25 @@ fn what_varies_by_more_is_asked_for_each_time_and_read_offline() {
     assert_eq!(get(&daemon, &url, "").text(), "<p>1", "the origin cannot be asked");
     daemon.ok(&["offline"]);
     assert_eq!(get(&daemon, &url, "").text(), "<p>1");
+}
+
+#[test]
+fn a_tag_is_asked_with_unless_the_option_says_not() {
+    let text = "[[online-options.for]]\nurl = \"*://*/date/*\"\nvalidate-with-etag = false";
+    let (daemon, origin) = (Daemon::configured(text), Origin::start());
+    for (path, want) in [("/tag/a", true), ("/date/a", false)] {
+        let modified = date(-10);
+        counted(&origin, path, move |number| {
+            let fields = [("ETag", "\"a\"".to_owned()), ("Last-Modified", modified.clone())];
+            page(number, &fields).field("Cache-Control", "no-cache")
+        });
+        let url = origin.url(path);
+        daemon.get(&url).whole();
+        daemon.settle();
+        assert_eq!(status(&daemon.get(&url)), "fwd=stale; fwd-status=304");
+        let seen = origin.asked(path);
+        let asked = &seen.last().unwrap().fields;
+        assert_eq!(asked.get("If-None-Match").is_some(), want, "{path}");
+        assert!(asked.get("If-Modified-Since").is_some(), "{path}");
+    }
 }

@@ -179,8 +179,11 @@ fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
     for name in [CACHE_CONTROL, PRAGMA, RANGE, TE, CONNECTION, CONTENT_LENGTH, ACCEPT_RANGES] {
         fields.remove(name);
     }
-    // After the range: without one there is nothing that a condition could be for.
-    conditional::strip(fields);
+    // After the range: without one there is nothing that a condition could be for. Those of a form say
+    // whether it is to be done.
+    if ask.post.is_none() {
+        conditional::strip(fields);
+    }
     let secret = head::secrets(fields);
     let (parts, ()) = request.into_parts();
     let queued = Timestamp::try_from(ask.now).unwrap_or(Timestamp::UNIX_EPOCH);

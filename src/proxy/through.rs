@@ -33,9 +33,12 @@ pub(super) async fn fetch(
     mut ask: Ask,
     found: &Found,
 ) -> Response<Body> {
-    // The origin judges our copy, we judge the client's.
-    let conditions = Conditions::of(&ask.fields);
-    conditional::strip(&mut ask.fields);
+    let mut conditions = Conditions::default();
+    // The origin judges our copy, we judge the client's. Those of a form say whether it is to be done.
+    if ask.post.is_none() {
+        conditions = Conditions::of(&ask.fields);
+        conditional::strip(&mut ask.fields);
+    }
     let conditions = &conditions;
     let turn = Turn { daemon, client, ask: &ask, found, conditions };
     if let Some(response) = turn.answer().await {
@@ -279,9 +282,11 @@ impl Turn<'_> {
 
     fn passing(self, download: &Download, why: NotStored) -> Option<Response<Body>> {
         match (download.take(), self.found.own(), self.ask.verdict) {
-            // RFC 5861 §4
+            // RFC 5861 §4; no form is answered as if it had been sent.
             (Some(answer), Some(kept), Some(verdict))
-                if verdict.instead_of_error && is_failure(answer.status()) =>
+                if verdict.instead_of_error
+                    && is_failure(answer.status())
+                    && self.ask.post.is_none() =>
             {
                 Some(self.instead(kept, CacheStatus::InsteadOf(answer.status())))
             }
