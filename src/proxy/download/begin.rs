@@ -96,6 +96,8 @@ async fn fetch<A: Asks>(
             return keep(ground, job, download, answer, asked).await;
         };
         match begun.mark.judge(answer.status(), answer.headers(), begun.bytes) {
+            // That goes by the spool: what must not be kept is asked for once more, to be passed on.
+            Rest::Joins { length, .. } if !may_join(job, &begun, &answer, length, asked) => {}
             Rest::Joins { end, length } => {
                 let rest = (answer, end, length);
                 return go_on(ground, job, download, rest, asked, begun).await;
@@ -152,6 +154,13 @@ async fn ask<A: Asks>(
 fn tidy(answer: &mut Answer, asked: Asked) {
     strip_one_hop(answer.headers_mut());
     complete_date(answer.headers_mut(), asked.received);
+}
+
+/// Whether the whole may be kept that a part and its rest make.
+fn may_join(job: &Job, part: &Part, rest: &Answer, length: Option<u64>, asked: Asked) -> bool {
+    let head = part.head(rest.headers(), rest.version(), length);
+    let exchange = Exchange { asked: asked.sent, received: asked.received };
+    may_keep(head.status, &head.fields, job.kept, &job.keeping, exchange).is_ok()
 }
 
 /// Serves and keeps what an earlier attempt has left, and the rest behind it.
@@ -279,7 +288,7 @@ async fn begin<A>(
 ) -> Result<(Writer, Tail), wwwoffle_spool::Error> {
     // A part of one of several answers would not be found again: what it varies with is in its head.
     if let Some(mark) = mark.filter(|_| place.variant_text().is_empty()) {
-        let validator = mark.validator().to_vec();
+        let validator = mark.name().to_vec();
         return ground.store.begin_resumable(&place, new, validator, mark.length()).await;
     }
     ground.store.begin(&place, new).await

@@ -182,7 +182,7 @@ impl World {
         };
         let reader = download.feed().read().unwrap();
         let world = Arc::clone(self);
-        self.tasks.spawn(async move { world.carry_out(download).await });
+        self.tasks.spawn(Box::pin(world.carry_out(download)));
         reader
     }
 

@@ -54,7 +54,7 @@ impl Part {
         let mark = Mark::of(StatusCode::OK, &fields)?;
         let most = length.map_or(u64::MAX, |length| length.saturating_sub(1));
         let bytes = partial.prefix().min(most);
-        (bytes > 0 && mark.validator() == partial.validator()).then(|| Self {
+        (bytes > 0 && mark.name() == partial.validator()).then(|| Self {
             place: place.clone(),
             partial,
             fields,

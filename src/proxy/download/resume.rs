@@ -8,27 +8,27 @@
 use std::time::{Duration, SystemTime};
 
 use hyper::header::{
-    ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, HeaderName,
+    ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName,
     HeaderValue, IF_RANGE, LAST_MODIFIED, RANGE,
 };
 use hyper::{HeaderMap, StatusCode};
 
 use wwwoffle_spool::MAX_VALIDATOR;
 
+use crate::caching::range::ContentRange;
+use crate::caching::range::if_range::{self, single};
 use crate::proxy::fields::has_member;
 use crate::upstream::Failure;
 
 /// The longest pause between two attempts.
 pub(super) const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// A date is a strong validator when the answer is so much younger (RFC 9110 §8.8.2.2): then the page
-/// was not changed twice within its second, wherever the clock that told `Date` stands.
-const STRONG_AFTER: Duration = Duration::from_secs(60);
-
 /// What an answer says of its body by which the rest of it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     validator: HeaderValue,
+    /// That and the coding: there are origins with one tag for all codings of a page.
+    name: String,
     /// What has to come with the rest just as it came with the beginning.
     tag: Option<HeaderValue>,
     date: Option<HeaderValue>,
@@ -69,24 +69,21 @@ impl Mark {
         {
             return None;
         }
-        let (tag, date) = (one(fields, &ETAG), one(fields, &LAST_MODIFIED));
-        let validator = match tag {
-            // RFC 9110 §13.1.5: a weak tag does not do, and a date only where there is no tag.
-            Some(tag) => tag.as_bytes().starts_with(b"\"").then(|| tag.clone())?,
-            None => date.filter(|_| is_strong_date(fields))?.clone(),
-        };
-        (validator.len() <= MAX_VALIDATOR).then(|| Self {
-            validator,
-            tag: tag.cloned(),
-            date: date.cloned(),
+        // RFC 9110 §13.1.5: a weak tag does not do, and a date only where there is no tag.
+        let name = if_range::mark(fields).filter(|name| name.len() <= MAX_VALIDATOR)?;
+        Some(Self {
+            validator: HeaderValue::from_str(if_range::validator(fields)?).ok()?,
+            name,
+            tag: one(fields, &ETAG).cloned(),
+            date: one(fields, &LAST_MODIFIED).cloned(),
             coding: all(fields, &CONTENT_ENCODING),
             length: one(fields, &CONTENT_LENGTH).and_then(number),
         })
     }
 
-    /// The validator, as it was given.
-    pub(super) fn validator(&self) -> &[u8] {
-        self.validator.as_bytes()
+    /// What a part of the body is kept aside by.
+    pub(super) fn name(&self) -> &[u8] {
+        self.name.as_bytes()
     }
 
     /// The length of the whole body in bytes, if it is known.
@@ -114,7 +111,9 @@ impl Mark {
                 Rest::Joins { end: length, length }
             }
             200 => Rest::Afresh,
-            206 if self.has_same_fields(fields) => self.judge_range(fields, from),
+            206 if self.has_same_fields(fields) && !is_multipart(fields) => {
+                self.judge_range(fields, from)
+            }
             206 | 412 | 416 => Rest::Unfit,
             408 | 421 | 425 | 429 | 500.. => Rest::Trouble,
             _ => Rest::Nothing,
@@ -141,14 +140,15 @@ impl Mark {
     }
 
     fn judge_range(&self, fields: &HeaderMap, from: u64) -> Rest {
-        let Some(range) = one(fields, &CONTENT_RANGE).and_then(ContentRange::read) else {
+        // Without the length in all nobody would know the end of the body.
+        let range = single(fields, &CONTENT_RANGE).map(ContentRange::parse);
+        let Some(Ok(ContentRange::Part { span, complete: Some(length) })) = range else {
             return Rest::Unfit;
         };
-        let ContentRange { first, last, length } = range;
-        if first != from || self.length.is_some_and(|known| known != length) {
+        if span.start() != from || self.length.is_some_and(|known| known != length) {
             return Rest::Unfit;
         }
-        Rest::Joins { end: Some(last.saturating_add(1)), length: Some(length) }
+        Rest::Joins { end: Some(span.end()), length: Some(length) }
     }
 }
 
@@ -171,30 +171,10 @@ fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-fn is_strong_date(fields: &HeaderMap) -> bool {
-    let time = |name| httpdate::parse_http_date(one(fields, name)?.to_str().ok()?).ok();
-    let (Some(changed), Some(sent)) = (time(&LAST_MODIFIED), time(&DATE)) else { return false };
-    sent.duration_since(changed).is_ok_and(|passed| passed >= STRONG_AFTER)
-}
-
-/// `Content-Range: bytes first-last/length` (RFC 9110 §14.4). One whose length is not told is no use
-/// here, for nobody would know the end of the body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ContentRange {
-    first: u64,
-    last: u64,
-    length: u64,
-}
-
-impl ContentRange {
-    fn read(value: &HeaderValue) -> Option<Self> {
-        let (unit, rest) = value.to_str().ok()?.trim().split_once(' ')?;
-        let (range, length) = rest.trim_start().split_once('/')?;
-        let (first, last) = range.split_once('-')?;
-        let (first, last, length) = (digits(first)?, digits(last)?, digits(length)?);
-        let is_sound = unit.eq_ignore_ascii_case("bytes") && first <= last && last < length;
-        is_sound.then_some(Self { first, last, length })
-    }
+/// Whether the content is that of parts, with what stands between them.
+fn is_multipart(fields: &HeaderMap) -> bool {
+    let kind = single(fields, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
+    kind.starts_with("multipart/byteranges")
 }
 
 /// Whether a body that ended so may be taken up again: the way to its origin broke, and what had come
@@ -321,6 +301,14 @@ mod tests {
             (first, 206, "ETag: \"b\"\nContent-Range: bytes 4-9/10", 4, Rest::Unfit),
             (first, 206, "ETag: W/\"a\"\nContent-Range: bytes 4-9/10", 4, Rest::Unfit),
             (first, 206, "Content-Range: bytes 4-9/10", 4, Rest::Unfit),
+            // What is between the parts of a multipart is no content.
+            (
+                first,
+                206,
+                "ETag: \"a\"\nContent-Type: Multipart/byteranges; boundary=b\nContent-Range: bytes 4-9/10",
+                4,
+                Rest::Unfit,
+            ),
             // Another coding.
             (
                 first,
