@@ -2,6 +2,7 @@
 //! as the whole.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::harness::{After, Answer, Daemon, Gate, Origin, Response, eventually, site};
 use crate::ranges::{parts, range};
@@ -353,4 +354,127 @@ fn what_says_no_store_is_kept_unless_that_is_heeded() {
         origin.stop();
         assert_eq!(range(&mut client, &url, asked).status, status);
     }
+}
+
+/// There are origins with one tag for all codings of a page.
+#[test]
+fn parts_in_different_codings_are_never_mixed() {
+    let quick = "[fetch-options]\nresume-attempts = 1\nresume-delay = \"1ms\"\n";
+    let (daemon, origin) = (Daemon::configured(quick), Origin::start());
+    let (plain, coded) = (site::noise(17, 4000), site::noise(18, 4000));
+    let (bare, zipped) = (plain.clone(), coded.clone());
+    let asked = AtomicUsize::new(0);
+    origin.on("/film", move |exchange| {
+        let fields = exchange.seen.fields.clone();
+        let is_coded = fields.get("Accept-Encoding").is_some_and(|coding| coding.contains("gzip"));
+        let number = asked.fetch_add(1, Ordering::SeqCst);
+        let (body, coding) =
+            if is_coded { (&zipped, "Content-Encoding: gzip\r\n") } else { (&bare, "") };
+        let tag = "ETag: \"same\"\r\nCache-Control: max-age=3600\r\n";
+        match (number, fields.get("Range").and_then(|range| span(range, body.len()))) {
+            (0, _) => {
+                exchange.send(format!(
+                    "HTTP/1.1 200 OK\r\n{tag}{coding}Transfer-Encoding: chunked\r\n\r\n3e8\r\n"
+                ))?;
+                exchange.send(&body[..1000])?;
+                exchange.send("\r\n")?;
+                Ok(After::Close)
+            }
+            (1, _) => exchange.answer(&Answer::new(503, "text/plain", "later")),
+            (_, Some(span)) => {
+                exchange.send(format!(
+                    "HTTP/1.1 206 Part\r\n{tag}{coding}Content-Range: bytes {}-{}/4000\r\n\
+                     Content-Length: {}\r\n\r\n",
+                    span.start,
+                    span.end - 1,
+                    span.len()
+                ))?;
+                exchange.send(&body[span])?;
+                Ok(After::Keep)
+            }
+            (_, None) => {
+                exchange.send(format!(
+                    "HTTP/1.1 200 OK\r\n{tag}{coding}Content-Length: 4000\r\n\r\n"
+                ))?;
+                exchange.send(body)?;
+                Ok(After::Keep)
+            }
+        }
+    });
+    let url = origin.url("/film");
+    let mut client = daemon.client();
+    client.ask(&url, "Accept-Encoding: gzip\r\n");
+    assert!(client.try_receive("GET").unwrap().whole.is_err(), "it breaks off");
+    daemon.settle();
+    let part = range(&mut daemon.client(), &url, "bytes=1000-1999");
+    assert_eq!((part.status, &part.body[..]), (206, &plain[1000..2000]));
+    soon_part(&daemon, &url, "bytes=1000-1999");
+    let whole = daemon.client().get_with(&url, "Accept-Encoding: gzip\r\n").whole();
+    assert!(whole.body == coded, "{:?}", whole.fields);
+}
+
+/// A date is that of all variants of a page; a tag is not.
+#[test]
+fn parts_of_two_variants_of_one_date_are_never_mixed() {
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    let (german, english) = (site::noise(19, 4000), site::noise(20, 4000));
+    let (one, other) = (german.clone(), english.clone());
+    origin.on("/film", move |exchange| {
+        let fields = exchange.seen.fields.clone();
+        let is_german = fields.get("Accept-Language") == Some("de");
+        let body = if is_german { &one } else { &other };
+        let span = span(fields.get("Range").unwrap(), body.len()).unwrap();
+        let date = httpdate::fmt_http_date(std::time::SystemTime::now());
+        exchange.send(format!(
+            "HTTP/1.1 206 Part\r\nDate: {date}\r\nCache-Control: max-age=3600\r\n\
+             Vary: Accept-Language\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+             Content-Range: bytes {}-{}/4000\r\nContent-Length: {}\r\n\r\n",
+            span.start,
+            span.end - 1,
+            span.len()
+        ))?;
+        exchange.send(&body[span])?;
+        Ok(After::Keep)
+    });
+    let url = origin.url("/film");
+    for (language, asked, want) in
+        [("de", "0-999", &german[..1000]), ("en", "1000-1999", &english[1000..2000])]
+    {
+        let fields = format!("Accept-Language: {language}\r\nRange: bytes={asked}\r\n");
+        assert_eq!(daemon.client().get_with(&url, &fields).whole().body, want);
+        assert_eq!(soon(&daemon, &url, &fields).status, 206);
+    }
+    daemon.ok(&["offline"]);
+    origin.stop();
+    let both = "Accept-Language: en\r\nRange: bytes=0-1999\r\n";
+    assert_eq!(daemon.client().get_with(&url, both).whole().status, 504);
+}
+
+#[test]
+fn parts_of_what_was_changed_are_not_used_again() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let fields = "ETag: \"a\"\r\nCache-Control: max-age=3600\r\n";
+    ranged(&origin, "/film", site::noise(21, 2000), fields);
+    let (url, mut client) = (origin.url("/film"), daemon.client());
+    range(&mut client, &url, "bytes=0-999");
+    soon_part(&daemon, &url, "bytes=0-999");
+    let deleted = crate::caching::ask(&daemon, "DELETE", &url, "");
+    assert_eq!(deleted.whole().status, 200);
+    let cached = "Cache-Control: only-if-cached\r\nRange: bytes=0-999\r\n";
+    assert_eq!(daemon.client().get_with(&url, cached).whole().status, 504);
+}
+
+/// A `304` about a part is not written down, so that its origin would be asked behind each client's back.
+#[test]
+fn a_part_that_is_stale_is_asked_about_first() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let fields = "ETag: \"a\"\r\nCache-Control: max-age=0, stale-while-revalidate=600\r\n";
+    ranged(&origin, "/film", site::noise(22, 2000), fields);
+    let url = origin.url("/film");
+    range(&mut daemon.client(), &url, "bytes=0-999");
+    eventually("it is kept and validated", || {
+        let part = range(&mut daemon.client(), &url, "bytes=0-999");
+        assert!(!part.field("Cache-Status").contains("hit"), "{}", part.field("Cache-Status"));
+        part.field("Cache-Status") == "wwwoffle; fwd=stale; fwd-status=304"
+    });
 }

@@ -76,6 +76,10 @@ pub async fn answered(
                     warn!(error = error_chain(&error), "what is kept cannot be marked invalid");
                 }
             }
+            // Parts bear no such mark, and the rest of another page is of no use to them.
+            if let Err(error) = store.remove_partial(place).await {
+                warn!(error = error_chain(&error), "what is kept in part cannot be removed");
+            }
         }
     }
 }

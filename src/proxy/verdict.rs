@@ -9,7 +9,7 @@ use super::ask::Ask;
 use super::head;
 use crate::caching::control::RequestControl;
 use crate::caching::freshness::{Exchange, Heuristics};
-use crate::caching::reuse::{AskAgain, Overrides, Policy, Reuse, Stored, Verdict, reuse};
+use crate::caching::reuse::{AskAgain, Because, Overrides, Policy, Reuse, Stored, Verdict, reuse};
 use crate::caching::storing::Requested;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
@@ -18,7 +18,12 @@ use crate::store::Kept;
 /// What may be done with a kept answer for a request.
 pub(super) fn verdict(daemon: &Daemon, ask: &Ask, kept: &Kept) -> Verdict {
     let policy = policy(&ask.config, &UrlParts::of(&ask.bare), daemon.mode.dials_since());
-    reuse(&stored(ask, kept), &ask.control, &policy, ask.now)
+    let mut verdict = reuse(&stored(ask, kept), &ask.control, &policy, ask.now);
+    // What is learned of parts is not written down: each client would have them asked about once more.
+    if kept.part.is_some() && verdict.reuse == Reuse::Refreshing {
+        verdict.reuse = Reuse::Validate(Because::Stale);
+    }
+    verdict
 }
 
 /// Whether a kept answer can be any answer to a request. Trouble of an origin is kept for as long as

@@ -8,8 +8,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
-use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderValue, SET_COOKIE, VARY};
+use hyper::header::{
+    CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderValue, SET_COOKIE, VARY,
+};
 use hyper::{HeaderMap, Response, StatusCode};
+use sha2::{Digest, Sha256};
 use tracing::{debug, warn};
 use wwwoffle_config::{NoStore, UrlParts};
 use wwwoffle_spool::{Error, NewSegment, Place, SegmentWriter, Spool};
@@ -130,6 +133,17 @@ fn must_not_be_stored(ask: &Ask, fields: &HeaderMap) -> bool {
         && is_no_store(StatusCode::OK, &AnswerControl::of(fields), requested)
 }
 
+/// What a part is known by, in an answer to `request`. A tag is that of one variant alone; a date is not
+/// (RFC 9110 §8.8.3), and is told apart by what the answer varies with.
+fn mark(fields: &HeaderMap, request: &HeaderMap) -> Option<String> {
+    let mark = if_range::mark(fields)?;
+    let variant = variant(fields, request);
+    if fields.contains_key(ETAG) || variant.is_empty() {
+        return Some(mark);
+    }
+    Some(format!("{mark} {}", hex::encode(Sha256::digest(variant))))
+}
+
 fn new_segment(
     daemon: &Daemon,
     ask: &Ask,
@@ -137,7 +151,9 @@ fn new_segment(
     part: Received,
 ) -> Result<NewSegment, getrandom::Error> {
     let fields = answer.headers();
-    let validator = if let Some(mark) = if_range::mark(fields).filter(|_| !part.doubtful) {
+    let request = ask.wire(&daemon.pseudonym).into_parts().0;
+    let mark = mark(fields, &request.headers).filter(|_| !part.doubtful);
+    let validator = if let Some(mark) = mark {
         mark
     } else {
         let mut random = [0; 16];
@@ -149,7 +165,7 @@ fn new_segment(
         asked: timestamp(ask.now),
         when: timestamp(clock::now()),
         head: head::of_answer(answer.status(), fields),
-        request: head::of_request(&ask.wire(&daemon.pseudonym).into_parts().0),
+        request: head::of_request(&request),
         connection: secured.map(|secured| connection::account(secured)),
         validator: validator.into_bytes(),
         complete_length: part.complete,
