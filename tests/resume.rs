@@ -238,3 +238,56 @@ fn a_client_that_leaves_takes_along_what_the_configuration_says() {
         );
     }
 }
+
+#[test]
+fn what_must_not_be_stored_is_not_put_together_either() {
+    let config = "[fetch-options]\nresume-delay = \"1h\"\n[caching]\nno-store = \"respect\"\n";
+    let (daemon, origin) = (Daemon::configured(config), Origin::start());
+    let film = Film::at(&origin, "/film", 4 * MIB, Ranges::Right, [(MIB, Cut::Close)]);
+    let url = origin.url("/film");
+    let mut client = daemon.client();
+    client.ask(&url, "");
+    eventually("it waits", || daemon.status()["downloads"][0]["waiting"]["attempts"] == 1);
+    daemon.ok(&["offline"]);
+    assert!(client.try_receive("GET").unwrap().whole.is_err());
+    assert!(!has_no_parts(&daemon));
+    daemon.ok(&["online"]);
+    let whole = daemon.client().get_with(&url, "Cache-Control: no-store\r\n").whole();
+    assert!(whole.body == film.whole(1));
+    let status = whole.field("Cache-Status");
+    assert_eq!(status, "wwwoffle; fwd=uri-miss; fwd-status=200; detail=no-store");
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&url).status, 504);
+}
+
+#[test]
+fn the_queue_takes_over_what_its_client_leaves() {
+    let ends = format!("{QUICK}[options]\nfinish-downloads = false\n");
+    let (daemon, origin) = (Daemon::configured(&ends), Origin::start());
+    let gate = Gate::new();
+    let cuts = [(MIB, Cut::Hang(Arc::clone(&gate)))];
+    let film = Film::at(&origin, "/film", 2 * MIB, Ranges::Right, cuts);
+    let url = origin.url("/film");
+    let mut client = daemon.client();
+    client.ask(&url, "");
+    client.final_head().unwrap();
+    let mut command = Client::unix(&daemon.spool().join("control"));
+    let wanted = format!("{{\"urls\":[\"{url}\"]}}");
+    command.send(format!(
+        "POST /api/get HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{wanted}",
+        wanted.len()
+    ));
+    eventually("the queue waits for it too", || daemon.status()["queue"]["active"] == 1);
+    drop(client);
+    eventually("the queue asks for itself", || origin.count("/film") == 2);
+    gate.open();
+    daemon.settle();
+    eventually("nothing waits", || {
+        let queue = &daemon.status()["queue"];
+        queue["waiting"] == 0 && queue["active"] == 0
+    });
+    assert_eq!(daemon.status()["queue"]["failed"], 0);
+    daemon.ok(&["offline"]);
+    assert!(daemon.get(&url).body == film.whole(1));
+}

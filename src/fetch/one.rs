@@ -156,25 +156,7 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
         Ok(prepared) => prepared,
         Err(error) => return Verdict::Failed { error, status: None },
     };
-    let (place, downloads) = (&outgoing.place, &daemon.downloads);
-    let joined = if outgoing.kind == RequestKind::Post {
-        Joined::New(downloads.alone(place, &request.headers, clock::now()))
-    } else {
-        downloads.join(place, &request.headers, clock::now())
-    };
-    let (download, is_ours) = match joined {
-        Joined::Running(download) => (download, false),
-        Joined::New(download) => {
-            let task = run(Arc::clone(daemon), job, Arc::clone(&download));
-            daemon.tasks.spawn(task);
-            (download, true)
-        }
-    };
-    let (download, outcome) = download.outcome().await;
-    if is_ours {
-        // An answer that is not kept is nobody's; one that a client asked for is the client's.
-        drop(download.take());
-    }
+    let (download, outcome) = carried_out(daemon, outgoing, &request, job).await;
     match outcome {
         Outcome::Kept(status) => {
             if let Err(error) = follow(daemon, outgoing, request, &download).await {
@@ -199,6 +181,38 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
             }
             failure => Verdict::Failed { error: failure.chain(), status: None },
         },
+    }
+}
+
+/// Waits for what somebody asks for already, or asks. What all others have left is asked for anew: it is
+/// wanted still.
+async fn carried_out(
+    daemon: &Arc<Daemon>,
+    outgoing: &Outgoing,
+    request: &Parts,
+    job: Job,
+) -> (Arc<Download>, Outcome) {
+    let (place, downloads) = (&outgoing.place, &daemon.downloads);
+    loop {
+        let joined = if outgoing.kind == RequestKind::Post {
+            Joined::New(downloads.alone(place, &request.headers, clock::now()))
+        } else {
+            downloads.join(place, &request.headers, clock::now())
+        };
+        let (download, outcome) = match joined {
+            Joined::Running(download) => download.outcome().await,
+            Joined::New(download) => {
+                daemon.tasks.spawn(run(Arc::clone(daemon), job, Arc::clone(&download)));
+                let (download, outcome) = download.outcome().await;
+                // An answer that is not kept is nobody's; one that a client asked for is the client's.
+                drop(download.take());
+                return (download, outcome);
+            }
+        };
+        match &outcome {
+            Outcome::Failed(failure) if matches!(**failure, Failure::Abandoned) => {}
+            _ => return (download, outcome),
+        }
     }
 }
 
