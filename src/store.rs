@@ -35,6 +35,10 @@ pub struct Kept {
     pub fields: HeaderMap,
 }
 
+/// Which entry something is said of: its key, and when it was finished, which is unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity(Key, Timestamp);
+
 impl Kept {
     /// Reads the head of an entry.
     fn read(entry: Entry) -> Option<Self> {
@@ -43,6 +47,12 @@ impl Kept {
             return None;
         };
         Some(Self { entry, status, fields })
+    }
+
+    /// Which entry this is.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity(self.entry.place().key(), self.entry.stored())
     }
 }
 
@@ -171,6 +181,20 @@ impl Store {
     pub async fn remove(&self, place: &Place) -> Result<bool, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         blocking(move || spool.remove(&place)).await
+    }
+
+    /// Removes what is kept at `place`, other variants aside, if it came before `when`.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn remove_older(&self, place: &Place, when: Timestamp) -> Result<(), Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        blocking(move || match spool.entry(&place)? {
+            Lookup::Found(entry) if entry.when() < when => spool.remove_variant(&place).map(drop),
+            Lookup::Found(_) | Lookup::Missing | Lookup::SetAside(_) => Ok(()),
+        })
+        .await
     }
 
     /// Records a request to be fetched, unless it is recorded already.

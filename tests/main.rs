@@ -47,6 +47,7 @@ mod limits;
 mod never;
 mod offline;
 mod online;
+mod owners;
 mod pages;
 mod parent;
 mod passwd;

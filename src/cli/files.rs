@@ -6,8 +6,15 @@ use serde::Serialize;
 use wwwoffle_spool::{Body, BodyFile, Entry, Lookup, Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
+use hyper::HeaderMap;
+
 use super::{Terminal, control::Control, failure::Failure, settings::Settings};
-use crate::{api::Flushed, exit::ExitStatus, pages::shown};
+use crate::{
+    api::Flushed,
+    exit::ExitStatus,
+    pages::shown,
+    proxy::owner::{Owner, Places},
+};
 
 /// Bytes of a large body that are read at once.
 const PIECE: usize = 64 * 1024;
@@ -37,24 +44,17 @@ pub(crate) fn hash(
 /// Prints what the spool has of a URL, byte for byte as it was received.
 pub(crate) fn cat(
     url: &str,
+    owner: &Owner,
     headers: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let place = place(url, &settings.local_host()?).map_err(Failure::plain)?;
-    let entry = match reader(settings)?.entry(&place).map_err(|error| spool_failed(&error))? {
-        Lookup::Found(entry) => entry,
-        Lookup::Missing => {
-            return Err(Failure::plain(format_args!(
-                "not in the spool: {}: `wwwoffle get URL` fetches it",
-                shown::line(place.url())
-            )));
-        }
-        Lookup::SetAside(damage) => {
-            return Err(Failure::plain(format_args!(
-                "{damage}: `wwwoffle get --refresh URL` fetches it again"
-            )));
-        }
+    let places = places(url, owner, &settings.local_host()?).map_err(Failure::plain)?;
+    let Some(entry) = find(&reader(settings)?, &places)? else {
+        return Err(Failure::plain(format_args!(
+            "not in the spool: {}: `wwwoffle get URL` fetches it",
+            shown::line(places.public.url())
+        )));
     };
     if headers {
         terminal.stdout.write_all(entry.head())?;
@@ -119,7 +119,30 @@ pub(super) fn spool_failed(error: &wwwoffle_spool::Error) -> Failure {
     Failure::caused(ExitStatus::BadSpool, "the spool cannot be read", error)
 }
 
-pub(super) fn place(url: &str, local: &LocalHost) -> Result<Place, String> {
+/// The owner's own answer, else everyone's.
+pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, Failure> {
+    for place in [&places.own, &places.public] {
+        match reader.entry(place).map_err(|error| spool_failed(&error))? {
+            Lookup::Found(entry) => return Ok(Some(entry)),
+            Lookup::Missing => {}
+            Lookup::SetAside(damage) => {
+                return Err(Failure::plain(format_args!(
+                    "{damage}: `wwwoffle get --refresh URL` fetches it again"
+                )));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Where the answer to a request of `owner` for `url` may lie.
+pub(super) fn places(url: &str, owner: &Owner, local: &LocalHost) -> Result<Places, String> {
+    CanonicalUrl::parse(url, local)
+        .map(|mut url| Places::of(&mut url, &HeaderMap::new(), owner))
+        .map_err(|error| format!("no URL: {}: {error}", shown::text(url)))
+}
+
+fn place(url: &str, local: &LocalHost) -> Result<Place, String> {
     CanonicalUrl::parse(url, local)
         .map(|url| Place::of(&url))
         .map_err(|error| format!("no URL: {}: {error}", shown::text(url)))

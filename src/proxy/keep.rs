@@ -54,8 +54,7 @@ pub fn may_keep(
     if fields.contains_key(CONTENT_RANGE) {
         return Err(NotKept::Partial);
     }
-    let good = |status: StatusCode| status.is_success() || status.is_redirection();
-    if kept.is_some_and(good) && !good(status) {
+    if kept.is_some_and(is_good) && !is_good(status) {
         return Err(NotKept::WouldReplaceGood);
     }
     let endless = fields
@@ -68,6 +67,11 @@ pub fn may_keep(
                 || kind.eq_ignore_ascii_case("multipart/x-mixed-replace")
         });
     if endless { Err(NotKept::Endless) } else { Ok(()) }
+}
+
+/// Whether an answer is one that people need offline, and no error.
+pub(super) fn is_good(status: StatusCode) -> bool {
+    status.is_success() || status.is_redirection()
 }
 
 #[cfg(test)]

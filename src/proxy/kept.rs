@@ -10,8 +10,8 @@ use super::ask::Ask;
 use super::body::{self, Body};
 use super::conditional::{self, Conditions};
 use super::fields::{CACHE_STATUS, add_via, set_age};
-use super::head;
 use super::status::CacheStatus;
+use super::{head, owner};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::store::Kept;
@@ -24,7 +24,16 @@ pub(super) fn serve(
     status: CacheStatus,
 ) -> Response<Body> {
     let conditions = Conditions::of(&ask.fields);
-    answer(daemon, ask, kept, kept.fields.clone(), &conditions, status)
+    answer(daemon, ask, kept, fields(kept), &conditions, status)
+}
+
+/// The fields of what is kept. What is everyone's sets no cookie: it was for whoever asked first.
+pub(super) fn fields(kept: &Kept) -> HeaderMap {
+    let mut fields = kept.fields.clone();
+    if kept.entry.place().owner().is_none() {
+        owner::remove_cookies(&mut fields);
+    }
+    fields
 }
 
 /// Answers from the spool with `fields`, which may be newer than those that were kept.

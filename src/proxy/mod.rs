@@ -27,7 +27,9 @@ pub mod intent;
 mod intercept;
 pub mod keep;
 mod kept;
+pub mod lookup;
 mod missing;
+pub mod owner;
 mod pass;
 pub mod reply;
 pub mod rules;
@@ -60,6 +62,7 @@ use self::ask::Ask;
 use self::body::Body;
 use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
 use self::fields::{has_passed, list, strip_one_hop};
+use self::lookup::look_up;
 use self::rules::{Ruling, Standing};
 use self::site::Door;
 use self::status::{CacheStatus, Why};
@@ -209,7 +212,7 @@ async fn resource_of(
         (None, Some(incoming))
     };
     let now = clock::now();
-    let ask = Ask::new(daemon, resource, parts, post, mode, now);
+    let ask = Ask::new(daemon, client.visitor.owner(), resource, parts, post, mode, now);
     match &ask.ruling {
         Ruling::Moved { to, by } => return stand_in::moved(daemon, &ask, to, by),
         Ruling::Blocked { by, replacement } => {
@@ -308,7 +311,7 @@ async fn lookup(daemon: &Daemon, ask: &Ask) -> Result<Option<Kept>, wwwoffle_spo
     if ask.asked.method == decide::MethodKind::Other || ask.asked.standing != Standing::Usual {
         return Ok(None);
     }
-    daemon.store.kept(&ask.place).await
+    Ok(look_up(&daemon.store, &ask.places).await?.choose(ask.mode))
 }
 
 /// Whether the client takes the coding of what is kept (RFC 9110 §12.5.3).

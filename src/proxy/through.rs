@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONTENT_LENGTH, DATE, SET_COOKIE};
+use hyper::header::{CONTENT_LENGTH, DATE};
 use hyper::{HeaderMap, Response, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
@@ -13,6 +13,7 @@ use super::body::{self, Body};
 use super::conditional::{self, Conditions};
 use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run};
 use super::fields::{CACHE_STATUS, add_via};
+use super::owner::{self, Whose};
 use super::status::{CacheStatus, NotStored};
 use super::{Client, MAX_INTERIMS};
 use super::{kept, pass, reply};
@@ -37,11 +38,12 @@ pub(super) async fn fetch(
     let (ask, kept, conditions) = (&ask, kept.as_ref(), &conditions);
     let turn = Turn { daemon, client, ask, kept, may_hold, conditions };
     let downloads = &daemon.downloads;
-    let alone = || downloads.alone(&ask.place, &ask.fields, ask.now);
+    let about = kept.filter(|_| may_hold).map(|kept| kept.identity());
+    let alone = || downloads.alone(&ask.places, &ask.fields, ask.now);
     if ask.post.is_some() {
         return turn.lead(alone()).await;
     }
-    match downloads.join(&ask.place, &ask.fields, ask.now) {
+    match downloads.join(&ask.places, &ask.fields, about, ask.now) {
         Joined::New(download) => turn.lead(download).await,
         Joined::Running(download) => match turn.follow(download).await {
             Some(response) => response,
@@ -88,22 +90,32 @@ impl Turn<'_> {
     async fn follow(self, download: Arc<Download>) -> Option<Response<Body>> {
         let reader = download.feed().read()?;
         match self.headed(&download, None).await {
-            // A cookie that is set is for one client: two of them must not share a session.
             Headed::Keeping(head)
                 if download.serves(&self.ask.fields, &head.fields)
-                    && !head.fields.contains_key(SET_COOKIE) =>
+                    && self.may_share(&download, &head) =>
             {
                 Some(self.keeping(&head, Some(reader), true))
             }
-            Headed::Unchanged(fields) => {
+            // What is asked about is the same entry, else it would not have been joined.
+            Headed::Unchanged(fields) if !owner::sets_cookie(&fields) => {
                 let kept = self.kept.filter(|_| self.may_hold)?;
                 download
                     .serves(&self.ask.fields, &kept.fields)
                     .then(|| self.unchanged(kept, &fields))
             }
             Headed::Failed(failure) => Some(self.failed(&failure)),
-            Headed::Keeping(_) | Headed::Passing(_) | Headed::Unkeepable(_) => None,
+            Headed::Keeping(_)
+            | Headed::Unchanged(_)
+            | Headed::Passing(_)
+            | Headed::Unkeepable(_) => None,
         }
+    }
+
+    /// Whether somebody else's answer may be this client's too. One that sets a cookie is for one
+    /// client alone, even of the same person: two browsers must not share a session.
+    fn may_share(self, download: &Download, head: &AnswerHead) -> bool {
+        let is_ours = head.whose == Whose::Everyone || download.is_of(&self.ask.places);
+        is_ours && !owner::sets_cookie(&head.fields)
     }
 
     fn job(self, interim: Option<mpsc::Sender<Interim>>) -> Job {
@@ -114,7 +126,7 @@ impl Turn<'_> {
             conditional::add_ours(head.headers_mut(), &kept.fields, self.ask.is_personal());
         }
         Job {
-            place: self.ask.place.clone(),
+            places: self.ask.places.clone(),
             origin: self.ask.resource.origin.clone(),
             head,
             body: self.ask.post.clone(),
@@ -171,7 +183,7 @@ impl Turn<'_> {
     fn unchanged(self, kept: &Arc<Kept>, newer: &HeaderMap) -> Response<Body> {
         let mut fields = kept.fields.clone();
         // The client may have a newer one by now, or be somebody else.
-        fields.remove(SET_COOKIE);
+        owner::remove_cookies(&mut fields);
         for name in newer.keys().filter(|name| **name != CONTENT_LENGTH) {
             fields.remove(name);
             for value in newer.get_all(name) {
@@ -202,7 +214,7 @@ impl Turn<'_> {
         match self.kept {
             Some(kept) if self.ask.post.is_none() => {
                 let status = CacheStatus::Unreachable;
-                let fields = kept.fields.clone();
+                let fields = kept::fields(kept);
                 kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status)
             }
             _ => reply::failed(self.daemon, self.ask, failure),

@@ -8,6 +8,7 @@ use http_body_util::BodyExt;
 use hyper::header::CONTENT_LENGTH;
 use hyper::http::response::Parts as AnswerParts;
 use hyper::{HeaderMap, StatusCode};
+use jiff::Timestamp;
 use tracing::{debug, warn};
 use wwwoffle_spool::{NewEntry, RequestKind, Writer};
 use wwwoffle_url::Key;
@@ -19,7 +20,9 @@ use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::head;
-use crate::proxy::keep::may_keep;
+use crate::proxy::keep::{is_good, may_keep};
+use crate::proxy::lookup::look_up;
+use crate::proxy::owner::{Places, Whose, is_personal};
 use crate::store::timestamp;
 use crate::upstream::{Answer, AnswerBody, Failure, Outbound, Secured};
 
@@ -30,13 +33,13 @@ const STRETCH: usize = 128 * 1024;
 ///
 /// Dropped, it leaves an unfinished file, which is discarded, and tells all readers that it broke off.
 pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
-    let key = job.place.key();
+    let places = job.places.clone();
     let _watch = Watch { downloads: &daemon.downloads, download: &download };
     let outcome = fetch(&daemon, job, &download).await;
     daemon.downloads.leave(&download);
     debug!(url = download.url(), ?outcome, "download ended");
     if matches!(outcome, Outcome::Kept(_)) {
-        settle(&daemon, key).await;
+        settle(&daemon, places.queued.key()).await;
     }
     download.end(outcome);
 }
@@ -55,9 +58,10 @@ async fn settle(daemon: &Daemon, key: Key) {
 }
 
 async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outcome {
-    let Job { place, origin, head: request, body, kept, unattended, interim } = job;
+    let Job { places, origin, head: request, body, kept, unattended, interim } = job;
     let outbound = body.clone().map_or(Outbound::Empty, Outbound::Whole);
     let (recorded, ()) = request.clone().into_parts();
+    let personal = is_personal(&recorded.headers) || body.is_some();
     let asked = timestamp(clock::now());
     let mut answer = match daemon.upstream.send(&origin, request, outbound, interim).await {
         Ok(answer) => answer,
@@ -75,6 +79,7 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
         download.set_head(Headed::Unchanged(Arc::new(answer.headers().clone())));
         return Outcome::Kept(kept.unwrap_or(status));
     }
+    let kept = protected(daemon, &places, status, kept).await;
     if let Err(reason) = may_keep(status, answer.headers(), kept) {
         daemon.downloads.leave(download);
         download.pass(answer, Headed::Passing(reason));
@@ -90,7 +95,8 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
         request: record,
         connection: secured.map(|secured| connection::account(secured)),
     };
-    let (writer, tail) = match daemon.store.begin(&place, new).await {
+    let whose = Whose::of_answer(personal, answer.headers());
+    let (writer, tail) = match daemon.store.begin(places.of_answer(whose), new).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
@@ -101,15 +107,48 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
         }
     };
     download.feed.set_disk(Arc::new(tail));
-    let (answer_head, body) = split(answer);
+    let (answer_head, body) = split(answer, whose);
     download.set_head(Headed::Keeping(Arc::new(answer_head)));
     match receive(daemon, body, writer, download, unattended).await {
-        Ok(()) => Outcome::Kept(status),
+        Ok(()) => {
+            if whose == Whose::Everyone {
+                supersede(daemon, &places, timestamp(received)).await;
+            }
+            Outcome::Kept(status)
+        }
         Err(outcome) => outcome,
     }
 }
 
-fn split(answer: Answer) -> (AnswerHead, AnswerBody) {
+/// The status of what is kept that an error must not take the place of: the person's own answer and
+/// everyone's count alike, for one would stand before the other.
+async fn protected(
+    daemon: &Daemon,
+    places: &Places,
+    status: StatusCode,
+    kept: Option<StatusCode>,
+) -> Option<StatusCode> {
+    if is_good(status) {
+        return kept;
+    }
+    match look_up(&daemon.store, places).await {
+        Ok(found) => found.status().or(kept),
+        Err(error) => {
+            warn!(error = error_chain(&error), "what is kept cannot be looked at");
+            kept
+        }
+    }
+}
+
+/// Removes the owner's own older answer: this person has got everyone's to the same request since,
+/// and offline would see the older one for ever.
+async fn supersede(daemon: &Daemon, places: &Places, when: Timestamp) {
+    if let Err(error) = daemon.store.remove_older(&places.own, when).await {
+        warn!(error = error_chain(&error), "an older answer of one person cannot be removed");
+    }
+}
+
+fn split(answer: Answer, whose: Whose) -> (AnswerHead, AnswerBody) {
     let (parts, body) = answer.into_parts();
     let length = parts
         .headers
@@ -117,7 +156,7 @@ fn split(answer: Answer) -> (AnswerHead, AnswerBody) {
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.parse().ok());
     let AnswerParts { status, version, headers: fields, .. } = parts;
-    (AnswerHead { status, version, fields, length }, body)
+    (AnswerHead { status, version, fields, length, whose }, body)
 }
 
 /// Moves the body to the spool and to its readers until it ends.
