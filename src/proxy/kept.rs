@@ -27,12 +27,13 @@ pub(super) fn serve(
     answer(daemon, ask, kept, fields(kept), &conditions, status)
 }
 
-/// The fields of what is kept. What is everyone's sets no cookie: it was for whoever asked first.
+/// The fields of what is kept, as they are served whatever their age. It sets no cookie: the browser may
+/// have newer ones by now, and going back to those of an old page would log a person out. What is
+/// everyone's set it for whoever asked first. Only a fresh answer of a person's own is as if its origin
+/// had just sent it (RFC 9111 §4, §7.3).
 pub(super) fn fields(kept: &Kept) -> HeaderMap {
     let mut fields = kept.fields.clone();
-    if kept.entry.place().owner().is_none() {
-        owner::remove_cookies(&mut fields);
-    }
+    owner::remove_cookies(&mut fields);
     fields
 }
 

@@ -181,9 +181,7 @@ impl Turn<'_> {
 
     /// What is kept still holds: it is served with the newer fields (RFC 9111 §3.2, §4.3.4).
     fn unchanged(self, kept: &Arc<Kept>, newer: &HeaderMap) -> Response<Body> {
-        let mut fields = kept.fields.clone();
-        // The client may have a newer one by now, or be somebody else.
-        owner::remove_cookies(&mut fields);
+        let mut fields = kept::fields(kept);
         for name in newer.keys().filter(|name| **name != CONTENT_LENGTH) {
             fields.remove(name);
             for value in newer.get_all(name) {
