@@ -66,7 +66,7 @@ pub use state::{MAX_STATE, State};
 pub use update::Update;
 pub use writer::{NewEntry, Stored, Tail, Writer};
 
-use fs::{Disk, Lock, SystemDisk};
+use fs::{Disk, Lock, SharedDisk, SystemDisk};
 use store::Store;
 
 /// What of a finished entry a crash may take back. Whatever the setting, after a crash each entry is
@@ -91,11 +91,13 @@ pub struct Options {
     pub durability: Durability,
     /// How long finished entries gather before they are synced, under [`Durability::Batch`].
     pub batch_interval: Duration,
+    /// Who may use new directories and files besides their owner; `None`: nobody.
+    pub shared: Option<SharedDisk>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { durability: Durability::default(), batch_interval: BATCH_INTERVAL }
+        Options { durability: Durability::default(), batch_interval: BATCH_INTERVAL, shared: None }
     }
 }
 
@@ -124,7 +126,11 @@ impl Spool {
     /// [`Error::is_locked`] when another process has it open, [`Error::is_no_spool`] when `root` is
     /// something else, [`Error::is_denied`], [`Error::is_full`], or what else the disk says.
     pub fn open(root: &Path, options: &Options) -> Result<(Spool, Recovery)> {
-        Spool::open_with(Arc::new(SystemDisk), root, options)
+        let disk: Arc<dyn Disk> = match options.shared {
+            Some(shared) => Arc::new(shared),
+            None => Arc::new(SystemDisk),
+        };
+        Spool::open_with(disk, root, options)
     }
 
     /// The same on another disk: how tests make one fail.

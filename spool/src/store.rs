@@ -4,6 +4,7 @@
 //! sees them stand still; it is never held over a sync. `pending` is held for a look into the map.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -393,10 +394,17 @@ impl Store {
 
     /// Makes a new file under `tmp/`.
     pub(crate) fn create_tmp(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
+        self.create_tmp_with(|path| self.disk.create(path))
+    }
+
+    fn create_tmp_with(
+        &self,
+        create: impl Fn(&Path) -> io::Result<Arc<dyn DiskFile>>,
+    ) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
         loop {
             let number = self.next_tmp.fetch_add(1, Ordering::Relaxed);
             let path = self.root.join(TMP).join(format!("{number:08}.warc"));
-            match self.disk.create(&path) {
+            match create(&path) {
                 Ok(file) => return Ok((path, file)),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::disk("write", &path, error)),
@@ -406,7 +414,21 @@ impl Store {
 
     /// Writes a small file whole: aside, synced unless nothing is, then renamed.
     pub(crate) fn replace_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
-        let (path, file) = self.create_tmp()?;
+        self.put_file(to, bytes, self.create_tmp()?)
+    }
+
+    /// The same for what is its owner's alone.
+    pub(crate) fn replace_private_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
+        let created = self.create_tmp_with(|path| self.disk.create_private(path))?;
+        self.put_file(to, bytes, created)
+    }
+
+    fn put_file(
+        &self,
+        to: &Path,
+        bytes: &[u8],
+        (path, file): (PathBuf, Arc<dyn DiskFile>),
+    ) -> Result<()> {
         let written = (|| {
             let fail = |error| Error::disk("write", to, error);
             file.write_all_at(bytes, 0).map_err(fail)?;

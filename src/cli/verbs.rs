@@ -71,7 +71,10 @@ pub(crate) fn run(
         Verb::Browse(typed) => browse::run(&typed, settings, terminal),
         Verb::Stop => stop(&settings.control()?, terminal),
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
-        Verb::Cat { headers, owner, url } => files::cat(&url, &owner, headers, settings, terminal),
+        Verb::Cat { raw, headers, owner, url } => {
+            let what = if raw { files::What::Raw } else { files::What::Plain };
+            files::cat(&url, &owner, what, headers, settings, terminal)
+        }
         Verb::Info { json, owner, url } => info::print(&url, &owner, json, settings, terminal),
         Verb::Ls { json, what } => list::list(what.as_deref(), json, settings, terminal),
         Verb::Passwd { user } => passwd::passwd(user.as_deref(), terminal),
