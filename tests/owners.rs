@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseResult, TestError, TestRunner};
 
-use crate::harness::client::{Client, Response};
+use crate::harness::client::{Client, Response, request};
 use crate::harness::daemon::{AS_PERSON, run};
 use crate::harness::wire::Fields;
 use crate::harness::{Answer, Daemon, Gate, Origin, eventually};
@@ -477,5 +477,22 @@ fn two_people_never_see_each_others_answers() {
         Ok(()) => {}
         Err(TestError::Fail(reason, steps)) => panic!("{reason}\n{steps:#?}"),
         Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn what_is_written_into_a_form_is_not_kept_with_its_answer() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/form", Answer::html("thank you"));
+    let body = "password=hunter2";
+    let fields = format!("{AS_PERSON}Content-Length: {}\r\n", body.len());
+    let mut client = daemon.client();
+    client.send(request("POST", &origin.url("/form"), &fields) + body);
+    assert_eq!(client.receive("POST").whole().text(), "thank you");
+    daemon.settle();
+    assert!(daemon.ok(&["ls"]).contains("/form?!POST:"));
+    for file in crate::harness::files(daemon.spool()) {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("hunter2"), "{}", file.display());
     }
 }

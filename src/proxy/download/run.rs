@@ -85,14 +85,13 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
         download.pass(answer, Headed::Passing(reason));
         return Outcome::NotKept(status, reason);
     }
-    let mut record = head::of_request(&recorded);
-    record.extend_from_slice(body.as_deref().unwrap_or_default());
     let secured = answer.extensions().get::<Arc<Secured>>();
     let new = NewEntry {
         asked,
         when: timestamp(received),
         head: head::of_answer(status, answer.headers()),
-        request: record,
+        // Without the body of a form: nothing needs it again, and people write passwords there.
+        request: head::of_request(&recorded),
         connection: secured.map(|secured| connection::account(secured)),
     };
     let whose = Whose::of_answer(personal, answer.headers());
