@@ -48,6 +48,7 @@ mod intercept_web;
 mod limits;
 mod never;
 mod offline;
+mod offline_choice;
 mod online;
 mod owners;
 mod pages;

@@ -13,6 +13,7 @@
 //! validate    asking about them, and what a 304 or a HEAD changes
 //! invalidate  what a change makes invalid
 //! coding      what origins may send, and what a client takes
+//! noise       arguments that select no content, and URLs near to one another
 //! ```
 
 pub mod coding;
@@ -21,6 +22,7 @@ pub mod date;
 pub mod freshness;
 pub mod invalidate;
 pub mod language;
+pub mod noise;
 pub mod reuse;
 pub mod storing;
 pub mod validate;

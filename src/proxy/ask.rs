@@ -25,6 +25,7 @@ use super::rules::{self, Asker, Ruling, Standing, parent, ruled};
 use super::target::Resource;
 use super::websocket;
 use crate::caching::coding::Terms;
+use crate::caching::noise::Near;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
 
@@ -63,6 +64,8 @@ pub struct Ask {
     pub now: SystemTime,
     /// What the decision is made from.
     pub asked: Asked,
+    /// What is between its URL and that of the answer it gets, if that is another one.
+    pub near: Option<Near>,
     /// The body of a POST that can be kept.
     pub post: Option<Bytes>,
     /// Which codings it may be answered in, and which its origin is asked for.
@@ -135,6 +138,7 @@ impl Ask {
             config,
             now,
             asked,
+            near: None,
             post,
             codings,
         }

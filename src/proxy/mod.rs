@@ -29,6 +29,7 @@ pub mod keep;
 mod kept;
 pub mod lookup;
 mod missing;
+mod near;
 pub mod owner;
 mod pass;
 mod recode;
@@ -219,7 +220,7 @@ async fn resource_of(
         }
         Ruling::Usual(_) => {}
     }
-    let kept = match lookup(daemon, &ask).await {
+    let kept = match lookup(daemon, &mut ask).await {
         Ok(kept) => kept.map(Arc::new),
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
     };
@@ -289,7 +290,7 @@ async fn act(
     match (decision, kept) {
         (Decision::Serve, Some(kept)) => {
             let why = match ask.mode {
-                Mode::Offline => Why::Offline,
+                Mode::Offline => ask.near.map_or(Why::Offline, Why::Near),
                 Mode::Autodial => Why::Autodial,
                 Mode::Online => Why::OnlyIfCached,
             };
@@ -311,11 +312,17 @@ async fn act(
 }
 
 /// Looks up what is kept, for the methods that may use it.
-async fn lookup(daemon: &Daemon, ask: &Ask) -> Result<Option<Kept>, wwwoffle_spool::Error> {
+async fn lookup(daemon: &Daemon, ask: &mut Ask) -> Result<Option<Kept>, wwwoffle_spool::Error> {
     if ask.asked.method == decide::MethodKind::Other || ask.asked.standing != Standing::Usual {
         return Ok(None);
     }
-    Ok(look_up(&daemon.store, &ask.places).await?.choose(ask.mode))
+    let exact = look_up(&daemon.store, &ask.places).await?.choose(ask.mode);
+    if exact.is_some() {
+        return Ok(exact);
+    }
+    let found = near::find(daemon, ask).await?;
+    ask.near = found.as_ref().map(|(near, _)| *near);
+    Ok(found.map(|(_, kept)| kept))
 }
 
 /// Whether the client can read what is kept, as it is or decoded.

@@ -8,6 +8,7 @@ use hyper::header::HeaderValue;
 use super::decide::Refusal;
 use super::keep::NotKept;
 use super::rules::Standing;
+use crate::caching::noise::Near;
 
 /// What was done with a request, in the words of RFC 9211 §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub enum Why {
     RefreshQueued,
     /// The client asked for nothing else.
     OnlyIfCached,
+    /// Offline, and what is kept is of a URL that names the same page.
+    Near(Near),
 }
 
 /// Why an answer is not kept.
@@ -86,6 +89,8 @@ impl fmt::Display for CacheStatus {
                     Why::Autodial => "autodial",
                     Why::RefreshQueued => "offline-refresh-queued",
                     Why::OnlyIfCached => "only-if-cached",
+                    Why::Near(Near::Arguments) => "near-arguments",
+                    Why::Near(Near::Scheme) => "near-scheme",
                 }
             ),
             CacheStatus::Stored { replaces, collapsed } => {
