@@ -2,17 +2,18 @@
 
 use wwwoffle_spool::{OutgoingSummary, RequestKind, RequestState};
 
+use super::caller::Caller;
 use crate::api::{Download, ItemKind, ItemState, QueueCounts, QueueItem, Rejection, Status};
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::mode::Mode;
 use crate::store::timestamp;
 
 /// The most rejections that are told.
 const MAX_REJECTIONS: usize = 100;
 
 /// The daemon as a whole.
-pub(super) fn status(daemon: &Daemon, mode: Mode) -> Status {
+pub(super) fn status(caller: &Caller) -> Status {
+    let (daemon, mode) = (&caller.daemon, caller.mode());
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         mode,
@@ -21,7 +22,7 @@ pub(super) fn status(daemon: &Daemon, mode: Mode) -> Status {
         listen: daemon.listening.iter().map(ToString::to_string).collect(),
         since: timestamp(daemon.since),
         queue: counts(daemon),
-        downloads: downloads(daemon),
+        downloads: downloads(caller),
         connections: u64::try_from(daemon.connections()).unwrap_or(u64::MAX),
         outward_refused: daemon.upstream.dialer().refused(),
         rejections: rejections(daemon),
@@ -39,10 +40,12 @@ pub(super) fn rejections(daemon: &Daemon) -> Vec<Rejection> {
     .collect()
 }
 
-/// The outgoing queue, oldest first.
-pub(super) fn queue(daemon: &Daemon) -> Vec<QueueItem> {
+/// The outgoing queue, oldest first, as far as the caller may see it.
+pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
+    let daemon = &caller.daemon;
     let list = daemon.store.spool().queue().list();
     list.into_iter()
+        .filter(|request| caller.may_see_queued(&request.place))
         .map(|request| {
             let state = state(daemon, &request);
             item(request, state)
@@ -64,9 +67,11 @@ pub(super) fn counts(daemon: &Daemon) -> QueueCounts {
     counts
 }
 
-fn downloads(daemon: &Daemon) -> Vec<Download> {
-    let list = daemon.downloads.list();
+/// What comes in now, as far as the caller may see it.
+fn downloads(caller: &Caller) -> Vec<Download> {
+    let list = caller.daemon.downloads.list();
     list.iter()
+        .filter(|download| !download.is_personal() || caller.may_see(download.own()))
         .map(|download| {
             let (bytes, total) = download.progress();
             Download { url: download.url().to_owned(), bytes, total }
@@ -103,6 +108,7 @@ fn item(request: OutgoingSummary, state: ItemState) -> QueueItem {
         attempts: request.attempts,
         not_before: request.not_before,
         error,
+        owner: request.place.owner().map(str::to_owned),
     }
 }
 

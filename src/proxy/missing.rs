@@ -163,7 +163,8 @@ fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
     let secret = head::secrets(fields);
     let (parts, ()) = request.into_parts();
     let queued = Timestamp::try_from(ask.now).unwrap_or(Timestamp::UNIX_EPOCH);
-    let mut outgoing = Outgoing::new(ask.place.clone(), head::of_request(&parts), kind, queued);
+    let mut outgoing =
+        Outgoing::new(ask.places.queued.clone(), head::of_request(&parts), kind, queued);
     outgoing.body = ask.post.as_deref().unwrap_or_default().to_vec();
     outgoing.secrets = if secret.is_empty() { Secrets::None } else { Secrets::Open(secret) };
     outgoing

@@ -8,22 +8,25 @@ use http_body_util::BodyExt;
 use hyper::header::CONTENT_LENGTH;
 use hyper::http::response::Parts as AnswerParts;
 use hyper::{HeaderMap, StatusCode};
+use jiff::Timestamp;
 use tracing::{debug, warn};
 use wwwoffle_spool::{NewEntry, Place, RequestKind, Writer};
 use wwwoffle_url::Key;
 
 use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome, Watch};
 use crate::caching::freshness::Exchange;
+use crate::caching::vary::fits;
 use crate::clock;
 use crate::connection;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
-use crate::proxy::choose::About;
+use crate::proxy::choose::{self, About};
 use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::freshen::{self, Asked};
-use crate::proxy::keep::{NotKept, may_keep};
+use crate::proxy::keep::{NotKept, is_good, may_keep};
+use crate::proxy::owner::{Places, Whose, is_personal};
 use crate::proxy::{head, unsafe_methods};
-use crate::store::timestamp;
+use crate::store::{Kept, timestamp};
 use crate::upstream::{Answer, AnswerBody, Failure, Outbound, Secured};
 
 /// How much is gathered before it is written, in bytes. What has come is never held back for more.
@@ -33,13 +36,13 @@ const STRETCH: usize = 128 * 1024;
 ///
 /// Dropped, it leaves an unfinished file, which is discarded, and tells all readers that it broke off.
 pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
-    let key = job.place.key();
+    let places = job.places.clone();
     let _watch = Watch { downloads: &daemon.downloads, download: &download };
     let outcome = fetch(&daemon, job, &download).await;
     daemon.downloads.leave(&download);
     debug!(url = download.url(), ?outcome, "download ended");
     if matches!(outcome, Outcome::Kept(_)) {
-        settle(&daemon, key).await;
+        settle(&daemon, places.queued.key()).await;
     }
     download.end(outcome);
 }
@@ -62,30 +65,35 @@ async fn fetch(daemon: &Arc<Daemon>, mut job: Job, download: &Arc<Download>) -> 
         Ok(answered) => answered,
         Err(outcome) => return outcome,
     };
-    let Job { place, origin, head: request, body, kept, keeping, answers, about, interim, .. } = job;
+    let Job { places, origin, head: request, body, kept, keeping, answers, about, interim, .. } =
+        job;
     let unattended = job.unattended;
     // What was asked about is not needed while the body comes.
     drop((about, interim));
     let (recorded, ()) = request.into_parts();
+    let personal = is_personal(&recorded.headers) || body.is_some();
     let (status, received) = (answer.status(), asked.received);
     let (store, local) = (&daemon.store, &daemon.local);
     let said = (status, answer.headers());
-    unsafe_methods::answered_by(store, local, (&origin, &recorded), said, received).await;
+    let sent = (&origin, &recorded, places.as_ref());
+    unsafe_methods::answered_by(store, local, sent, said, received).await;
     let exchange = Exchange { asked: asked.sent, received };
+    let kept = protected(daemon, &places, &recorded.headers, status, kept).await;
     if let Err(reason) = may_keep(status, answer.headers(), kept, &keeping, exchange) {
         daemon.downloads.leave(download);
         download.pass(answer, Headed::Passing(reason));
         return Outcome::NotKept(status, reason);
     }
-    let mut record = head::of_request(&recorded);
-    record.extend_from_slice(body.as_deref().unwrap_or_default());
     let secured = answer.extensions().get::<Arc<Secured>>();
-    let place = place.with_variant(&freshen::variant(answer.headers(), &recorded.headers));
+    let whose = Whose::of_answer(personal, answer.headers());
+    let variant = freshen::variant(answer.headers(), &recorded.headers);
+    let place = places.of_answer(whose).clone().with_variant(&variant);
     let new = NewEntry {
         asked: timestamp(asked.sent),
         when: timestamp(received),
         head: head::of_answer(status, answer.headers()),
-        request: record,
+        // Without the body of a form: nothing needs it again, and people write passwords there.
+        request: head::of_request(&recorded),
         connection: secured.map(|secured| connection::account(secured)),
     };
     let (writer, tail) = match daemon.store.begin(&place, new).await {
@@ -99,15 +107,18 @@ async fn fetch(daemon: &Arc<Daemon>, mut job: Job, download: &Arc<Download>) -> 
         }
     };
     download.feed.set_disk(Arc::new(tail));
-    let (answer_head, body) = split(answer);
+    let (answer_head, body) = split(answer, whose);
     let answer_fields = answer_head.fields.clone();
     download.set_head(Headed::Keeping(Arc::new(answer_head)));
-    let answers =
-        answers.filter(|get| keeping.answers_get(get.url(), status, &answer_fields, exchange));
+    let answers = answers
+        .filter(|get| keeping.answers_get(get.public.url(), status, &answer_fields, exchange));
     match receive(daemon, body, writer, download, unattended).await {
         Ok(()) => {
+            if whose == Whose::Everyone {
+                supersede(daemon, &places, &recorded.headers, timestamp(received)).await;
+            }
             if let Some(get) = answers {
-                answer_get(daemon, &place, &get).await;
+                answer_get(daemon, &place, get.of_answer(whose)).await;
             }
             Outcome::Kept(status)
         }
@@ -163,7 +174,37 @@ async fn ask(
     }
 }
 
-fn split(answer: Answer) -> (AnswerHead, AnswerBody) {
+/// The status of what is kept that an error must not take the place of: the person's own answer and
+/// everyone's count alike, for one would stand before the other.
+async fn protected(
+    daemon: &Daemon,
+    places: &Places,
+    request: &HeaderMap,
+    status: StatusCode,
+    kept: Option<StatusCode>,
+) -> Option<StatusCode> {
+    if is_good(status) {
+        return kept;
+    }
+    match choose::find(&daemon.store, places, || request.clone()).await {
+        Ok(found) => found.near().map(|kept| kept.status).or(kept),
+        Err(error) => {
+            warn!(error = error_chain(&error), "what is kept cannot be looked at");
+            kept
+        }
+    }
+}
+
+/// Removes the owner's own older answers to the same request, as far as `Vary` tells: this person has got
+/// everyone's since, and offline would see the older one for ever.
+async fn supersede(daemon: &Daemon, places: &Places, request: &HeaderMap, when: Timestamp) {
+    let is_older = |kept: &Kept| kept.entry.when() < when && fits(&kept.stored(), request);
+    if let Err(error) = daemon.store.remove_if(&places.own, is_older).await {
+        warn!(error = error_chain(&error), "an older answer of one person cannot be removed");
+    }
+}
+
+fn split(answer: Answer, whose: Whose) -> (AnswerHead, AnswerBody) {
     let (parts, body) = answer.into_parts();
     let length = parts
         .headers
@@ -171,7 +212,7 @@ fn split(answer: Answer) -> (AnswerHead, AnswerBody) {
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.parse().ok());
     let AnswerParts { status, version, headers: fields, .. } = parts;
-    (AnswerHead { status, version, fields, length }, body)
+    (AnswerHead { status, version, fields, length, whose }, body)
 }
 
 /// Moves the body to the spool and to its readers until it ends.
