@@ -496,3 +496,61 @@ fn what_is_written_into_a_form_is_not_kept_with_its_answer() {
         assert!(!String::from_utf8_lossy(&bytes).contains("hunter2"), "{}", file.display());
     }
 }
+
+#[test]
+fn a_fresh_answer_of_ones_own_sets_its_cookie_again_and_no_other_does() {
+    let (daemon, origin) = (daemon(), Origin::start());
+    let answer = |control| {
+        Answer::html("<p>page").field("Cache-Control", control).field("Set-Cookie", "id=1")
+    };
+    origin.say("/own", answer("max-age=600"));
+    origin.say("/stale", answer("max-age=0, stale-while-revalidate=600"));
+    origin.say("/public", answer("public, max-age=600"));
+    for path in ["/own", "/stale", "/public"] {
+        assert_eq!(
+            get(&daemon, "ada", &origin.url(path), "").fields.get("Set-Cookie"),
+            Some("id=1")
+        );
+        daemon.settle();
+    }
+    for (path, user, want) in [
+        ("/own", "ada", Some("id=1")),
+        ("/stale", "ada", None),
+        ("/public", "ada", None),
+        ("/public", "bob", None),
+    ] {
+        let page = get(&daemon, user, &origin.url(path), "");
+        assert!(page.field("Cache-Status").contains("hit"), "{path} {}", page.shown());
+        assert_eq!(page.fields.get("Set-Cookie"), want, "{path} {user}");
+        daemon.settle();
+    }
+    daemon.ok(&["offline"]);
+    for path in ["/own", "/stale", "/public"] {
+        let page = get(&daemon, "ada", &origin.url(path), "");
+        assert_eq!((page.status, page.fields.get("Set-Cookie")), (200, None), "{path}");
+    }
+}
+
+#[test]
+fn a_part_that_was_got_with_a_cookie_is_its_owners() {
+    let (daemon, origin) = (daemon(), Origin::start());
+    origin.on("/film", |request| {
+        let who = who(&request.seen.fields);
+        let part = Answer::new(206, "video/mp4", format!("for {who}"))
+            .field("Content-Range", "bytes 0-6/1000")
+            .field("ETag", &format!("\"{who}\""))
+            .field("Cache-Control", "max-age=600");
+        request.answer(&part)
+    });
+    let url = origin.url("/film");
+    let fields = "Cookie: id=1\r\nRange: bytes=0-6\r\n";
+    for user in USERS {
+        assert_eq!(get(&daemon, user, &url, fields).text(), format!("for {user}"));
+        daemon.settle();
+    }
+    daemon.ok(&["offline"]);
+    for user in USERS {
+        let part = get(&daemon, user, &url, fields);
+        assert_eq!((part.status, part.text()), (206, format!("for {user}")));
+    }
+}

@@ -301,7 +301,7 @@ async fn prepare(
     censor::request(&config, &url, sent.headers_mut());
     resource.origin.via = parent(&config, &url, &daemon.pseudonym);
     let selecting = || sent.headers().clone();
-    let found = choose::find(&daemon.store, &places, selecting).await;
+    let found = choose::find(&daemon.store, &places, config.caching.shared, selecting).await;
     let found = found.map_err(|error| error_chain(&error))?;
     let personal = !matches!(outgoing.secrets, Secrets::None);
     let is_form = outgoing.kind == RequestKind::Post;

@@ -12,6 +12,8 @@ use super::keep::is_good;
 use super::owner::Places;
 use super::ranges::part;
 use super::rules::Standing;
+use super::verdict::verdict;
+use crate::caching::reuse::Reuse;
 use crate::caching::validate::Question;
 use crate::caching::vary::{Stored, nearest, select};
 use crate::daemon::Daemon;
@@ -24,6 +26,8 @@ pub struct Found {
     /// The fields of the request as its origin would get them.
     request: HeaderMap,
     own: Option<Arc<Kept>>,
+    /// The older one, where the person and everyone has one each.
+    other: Option<Arc<Kept>>,
     near: Option<Arc<Kept>>,
 }
 
@@ -41,11 +45,12 @@ impl Found {
         }
         let mut own = Self::in_one_place(own, request.clone());
         let public = Self::in_one_place(public, request);
-        own.own = match (own.own, public.own) {
-            (Some(own), Some(public)) => {
-                Some(if own.stored().date() >= public.stored().date() { own } else { public })
+        (own.own, own.other) = match (own.own, public.own) {
+            (Some(own), Some(public)) if own.stored().date() < public.stored().date() => {
+                (Some(public), Some(own))
             }
-            (own, public) => own.or(public),
+            (Some(own), public) => (Some(own), public),
+            (None, public) => (public, None),
         };
         let is_error = |kept: &Arc<Kept>| !is_good(kept.status);
         if own.near.as_ref().is_none_or(is_error) && !public.near.as_ref().is_none_or(is_error) {
@@ -74,7 +79,18 @@ impl Found {
             .or_else(|| good.get(nearest(&self::stored(&good), &request)?).map(Arc::clone))
             .or_else(|| at(own.or_else(|| nearest(&stored, &request))?));
         let own = own.and_then(at);
-        Self { all, request, own, near }
+        Self { all, request, own, other: None, near }
+    }
+
+    /// The same, with the older of two that may answer the request where the newer must not be used again.
+    #[must_use]
+    fn usable(mut self, is_withheld: impl Fn(&Kept) -> bool) -> Self {
+        let (own, other) = (self.own.as_ref(), self.other.as_ref());
+        if own.is_some_and(|own| is_withheld(own)) && other.is_some_and(|other| !is_withheld(other))
+        {
+            std::mem::swap(&mut self.own, &mut self.other);
+        }
+        self
     }
 
     /// The same with parts that have what the request asks for: they answer it before anything else.
@@ -168,7 +184,9 @@ pub(super) async fn look_up(daemon: &Daemon, ask: &Ask) -> Result<Found, Error> 
         return Ok(Found::default());
     }
     let selecting = || ask.wire(&daemon.pseudonym).into_parts().0.headers;
-    let found = find(&daemon.store, &ask.places, selecting).await?;
+    let found = find(&daemon.store, &ask.places, ask.config.caching.shared, selecting).await?;
+    let is_withheld = |kept: &Kept| matches!(verdict(daemon, ask, kept).reuse, Reuse::Withheld(_));
+    let found = found.usable(is_withheld);
     let near = found.near().map(Arc::as_ref);
     Ok(match part::find(daemon, ask, near).await {
         Some(parts) => found.with_parts(Arc::new(parts), selecting),
@@ -176,17 +194,19 @@ pub(super) async fn look_up(daemon: &Daemon, ask: &Ask) -> Result<Found, Error> 
     })
 }
 
-/// Finds what is kept at `places`, as far as it may answer who asks; `selecting` makes the fields of the request as its origin would get
+/// Finds what is kept at `places`, as far as it may answer who asks; `shared` is whether we are a shared
+/// cache; `selecting` makes the fields of the request as its origin would get
 /// them.
 pub(crate) async fn find(
     store: &Store,
     places: &Places,
+    shared: bool,
     selecting: impl FnOnce() -> HeaderMap,
 ) -> Result<Found, Error> {
     let arcs = |all: Vec<Kept>| all.into_iter().map(Arc::new).collect::<Vec<_>>();
     let own = arcs(store.entries(&places.own).await?);
     let mut public = arcs(store.entries(&places.public).await?);
-    public.retain(|kept| places.takes_public(&kept.fields));
+    public.retain(|kept| places.takes_public(&kept.fields, shared));
     let varies = own.iter().chain(&public).any(|kept| kept.fields.contains_key(VARY));
     // Only then the fields of the request matter.
     let request = if varies { selecting() } else { HeaderMap::new() };

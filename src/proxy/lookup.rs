@@ -44,7 +44,7 @@ impl Found {
 pub async fn look_up(store: &Store, places: &Places) -> Result<Found, Error> {
     let own = store.kept(&places.own).await?;
     let public = store.kept(&places.public).await?;
-    Ok(Found { own, public: public.filter(|kept| places.takes_public(&kept.fields)) })
+    Ok(Found { own, public: public.filter(|kept| places.takes_public(&kept.fields, false)) })
 }
 
 fn date(kept: &Kept) -> SystemTime {

@@ -48,7 +48,8 @@ pub(super) async fn find(daemon: &Daemon, ask: &Ask) -> Result<Option<(Near, Kep
         }
         let places = Places::of(&mut url, &HeaderMap::new(), &ask.owner);
         let selecting = || ask.wire(&daemon.pseudonym).into_parts().0.headers;
-        let found = choose::find(&daemon.store, &places, selecting).await?;
+        let found =
+            choose::find(&daemon.store, &places, ask.config.caching.shared, selecting).await?;
         if let Some(kept) = found.near().filter(|kept| kept.status.is_success()) {
             return Ok(Some((near, guarded(ask, near, Kept::clone(kept)))));
         }

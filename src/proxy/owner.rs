@@ -26,6 +26,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::access::basic::Login;
 use crate::caching::control::{AnswerControl, Scope};
+use crate::caching::storing::may_share;
 
 /// `Set-Cookie2` (RFC 2965), which nobody sends any more; it would say as much as `Set-Cookie`.
 const SET_COOKIE_2: HeaderName = HeaderName::from_static("set-cookie2");
@@ -116,22 +117,53 @@ pub enum Whose {
 }
 
 impl Whose {
-    /// Decides, by the head of the answer. `personal` is [`is_personal`] of the request as it was
-    /// sent, or that it was a form.
+    /// Decides, by the head of the answer. `shared` is whether we are a shared cache.
     ///
     /// `public` is what an origin says of an answer that others may have though the request was
     /// somebody's (RFC 9111 §5.2.2.9). `s-maxage` and `must-revalidate`, with which §3.5 is content
-    /// too, are often said of everything a server has, by habit: they do not count. `private` is
+    /// too, are often said of everything a server has, by habit: they count only where we are to be a
+    /// shared cache, and for credentials alone, of which §3.5 speaks, not for cookies. `private` is
     /// obeyed with a list of fields as without one (§5.2.2.7 lets a cache do so), and outweighs
     /// `public` where an origin says both.
     #[must_use]
-    pub fn of_answer(personal: bool, answer: &HeaderMap) -> Self {
+    pub fn of_answer(asked: Asked, answer: &HeaderMap, shared: bool) -> Self {
         let control = AnswerControl::of(answer);
         if control.private != Scope::Nothing {
             return Self::Own;
         }
-        let is_own = personal || sets_cookie(answer);
-        if is_own && !control.public { Self::Own } else { Self::Everyone }
+        let is_for_all = match asked {
+            _ if control.public => true,
+            _ if sets_cookie(answer) => false,
+            Asked::Plainly => true,
+            Asked::WithCredentials => shared && may_share(&control),
+            Asked::AsSomebody => false,
+        };
+        if is_for_all { Self::Everyone } else { Self::Own }
+    }
+}
+
+/// What a request tells of who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Nothing.
+    Plainly,
+    /// Who it is, by credentials alone.
+    WithCredentials,
+    /// Who it is, by a cookie or in a form.
+    AsSomebody,
+}
+
+impl Asked {
+    /// What a request with these fields, as it was sent, tells.
+    #[must_use]
+    pub fn of(request: &HeaderMap, is_form: bool) -> Self {
+        if is_form || request.contains_key(COOKIE) {
+            Self::AsSomebody
+        } else if request.contains_key(AUTHORIZATION) {
+            Self::WithCredentials
+        } else {
+            Self::Plainly
+        }
     }
 }
 
@@ -211,11 +243,13 @@ impl Places {
         }
     }
 
-    /// Whether everyone's answer, with these fields, is one for the request.
+    /// Whether everyone's answer, with these fields, is one for the request. `shared` is whether we are
+    /// a shared cache.
     #[must_use]
-    pub fn takes_public(&self, answer: &HeaderMap) -> bool {
+    pub fn takes_public(&self, answer: &HeaderMap, shared: bool) -> bool {
         let control = AnswerControl::of(answer);
-        !self.credentials || (control.public && control.private == Scope::Nothing)
+        let is_for_all = control.public || (shared && may_share(&control));
+        !self.credentials || (is_for_all && control.private == Scope::Nothing)
     }
 }
 
@@ -309,7 +343,9 @@ mod tests {
                     text.split(';').filter_map(|field| field.trim().split_once(": ")).collect();
                 fields(&rows)
             };
-            let got = Whose::of_answer(is_personal(&read(request)), &read(answer));
+            let shared = request.contains("(shared)");
+            let asked = Asked::of(&read(request), false);
+            let got = Whose::of_answer(asked, &read(answer), shared);
             assert_eq!(format!("{got:?}"), want, "{row}");
         }
     }
@@ -376,8 +412,13 @@ mod tests {
         let plain = fields(&[("cache-control", "max-age=60")]);
         let marked = fields(&[("cache-control", "Public, max-age=60")]);
         let both = fields(&[("cache-control", "public, private")]);
-        assert!(stranger.takes_public(&plain) && stranger.takes_public(&marked));
-        assert!(!known.takes_public(&plain) && known.takes_public(&marked));
-        assert!(!known.takes_public(&both));
+        let checked = fields(&[("cache-control", "max-age=60, must-revalidate")]);
+        for shared in [false, true] {
+            assert!(stranger.takes_public(&plain, shared));
+            assert!(stranger.takes_public(&marked, shared));
+            assert!(!known.takes_public(&plain, shared) && known.takes_public(&marked, shared));
+            assert!(!known.takes_public(&both, shared));
+            assert_eq!(known.takes_public(&checked, shared), shared);
+        }
     }
 }

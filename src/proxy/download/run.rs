@@ -23,8 +23,8 @@ use crate::error_chain::error_chain;
 use crate::proxy::choose::{self, About};
 use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::freshen::{self, Asked};
-use crate::proxy::keep::{NotKept, is_good, may_keep};
-use crate::proxy::owner::{Places, Whose, is_personal};
+use crate::proxy::keep::{Keeping, NotKept, is_good, may_keep};
+use crate::proxy::owner::{Asked as WhoAsks, Places, Whose};
 use crate::proxy::{head, unsafe_methods};
 use crate::store::{Kept, timestamp};
 use crate::upstream::{Answer, AnswerBody, Failure, Outbound, Secured};
@@ -71,21 +71,21 @@ async fn fetch(daemon: &Arc<Daemon>, mut job: Job, download: &Arc<Download>) -> 
     // What was asked about is not needed while the body comes.
     drop((about, interim));
     let (recorded, ()) = request.into_parts();
-    let personal = is_personal(&recorded.headers) || body.is_some();
+    let told = WhoAsks::of(&recorded.headers, body.is_some());
     let (status, received) = (answer.status(), asked.received);
     let (store, local) = (&daemon.store, &daemon.local);
     let said = (status, answer.headers());
     let sent = (&origin, &recorded, places.as_ref());
     unsafe_methods::answered_by(store, local, sent, said, received).await;
     let exchange = Exchange { asked: asked.sent, received };
-    let kept = protected(daemon, &places, &recorded.headers, status, kept).await;
+    let kept = protected(daemon, &places, (&recorded.headers, &keeping), status, kept).await;
     if let Err(reason) = may_keep(status, answer.headers(), kept, &keeping, exchange) {
         daemon.downloads.leave(download);
         download.pass(answer, Headed::Passing(reason));
         return Outcome::NotKept(status, reason);
     }
     let secured = answer.extensions().get::<Arc<Secured>>();
-    let whose = Whose::of_answer(personal, answer.headers());
+    let whose = Whose::of_answer(told, answer.headers(), keeping.cache.0);
     let variant = freshen::variant(answer.headers(), &recorded.headers);
     let place = places.of_answer(whose).clone().with_variant(&variant);
     let new = NewEntry {
@@ -179,14 +179,14 @@ async fn ask(
 async fn protected(
     daemon: &Daemon,
     places: &Places,
-    request: &HeaderMap,
+    (request, keeping): (&HeaderMap, &Keeping),
     status: StatusCode,
     kept: Option<StatusCode>,
 ) -> Option<StatusCode> {
     if is_good(status) {
         return kept;
     }
-    match choose::find(&daemon.store, places, || request.clone()).await {
+    match choose::find(&daemon.store, places, keeping.cache.0, || request.clone()).await {
         Ok(found) => found.near().map(|kept| kept.status).or(kept),
         Err(error) => {
             warn!(error = error_chain(&error), "what is kept cannot be looked at");

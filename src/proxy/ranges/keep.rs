@@ -8,7 +8,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
-use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderValue, SET_COOKIE, VARY};
+use hyper::header::{
+    CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderValue, SET_COOKIE, VARY,
+};
 use hyper::{HeaderMap, Response, StatusCode};
 use tracing::{debug, warn};
 use wwwoffle_config::{NoStore, UrlParts};
@@ -31,7 +33,7 @@ use crate::proxy::download::{End, Feed};
 use crate::proxy::fields::{CACHE_STATUS, add_via, has_member};
 use crate::proxy::freshen::variant;
 use crate::proxy::keep::NotKept;
-use crate::proxy::owner::Whose;
+use crate::proxy::owner::{Asked as WhoAsks, Whose};
 use crate::proxy::status::{CacheStatus, Forward, NotStored};
 use crate::proxy::{head, pass};
 use crate::store::timestamp;
@@ -68,7 +70,9 @@ pub(in crate::proxy) async fn pass(
             return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
         }
     };
-    let whose = Whose::of_answer(ask.is_personal(), answer.headers());
+    let sent = ask.wire(&daemon.pseudonym).into_parts().0;
+    let told = WhoAsks::of(&sent.headers, false);
+    let whose = Whose::of_answer(told, answer.headers(), ask.config.caching.shared);
     let place = ask.places.of_answer(whose).clone();
     let (writer, tail) = match daemon.store.begin_segment(&place, new).await {
         Ok(begun) => begun,
@@ -106,9 +110,6 @@ fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<Received
     if status != StatusCode::PARTIAL_CONTENT {
         return Err("it has a part, and is no 206".to_owned());
     }
-    if ask.is_personal() {
-        return Err("it is for one person".to_owned());
-    }
     if fields.contains_key(SET_COOKIE) || has_member(fields, &VARY, "*") {
         return Err("it is for this request alone".to_owned());
     }
@@ -140,7 +141,10 @@ fn new_segment(
     part: Received,
 ) -> Result<NewSegment, getrandom::Error> {
     let fields = answer.headers();
-    let validator = if let Some(mark) = if_range::mark(fields).filter(|_| !part.doubtful) {
+    // A date names no one among the answers to several persons.
+    let is_told = fields.contains_key(ETAG) || !ask.is_personal();
+    let is_known = is_told && !part.doubtful;
+    let validator = if let Some(mark) = if_range::mark(fields).filter(|_| is_known) {
         mark
     } else {
         let mut random = [0; 16];

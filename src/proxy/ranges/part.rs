@@ -45,7 +45,8 @@ pub(in crate::proxy) async fn find(
         return own.filter(is_newer);
     }
     let public = at(daemon, ask, &ranges, &ask.places.public).await;
-    let public = public.filter(|part| ask.places.takes_public(&part.fields));
+    let public =
+        public.filter(|part| ask.places.takes_public(&part.fields, ask.config.caching.shared));
     let newest = own.into_iter().chain(public).max_by_key(|part| part.entry.when());
     newest.filter(is_newer)
 }
