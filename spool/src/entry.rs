@@ -255,6 +255,11 @@ impl Entry {
         self.tail.get(self.after.connection.clone()?)
     }
 
+    /// Whether it is a segment, and no whole answer.
+    pub(crate) fn is_part(&self) -> bool {
+        self.first.is_part || self.part.is_some()
+    }
+
     pub(crate) fn part(&self) -> Option<&Part> {
         self.part.as_ref()
     }

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use crate::entry::{Body, BodyFile, Damage, Entry};
 use crate::error::{Error, Result, is_missing};
@@ -111,7 +112,10 @@ pub(crate) fn recover(store: &Store, recovery: &mut Recovery) -> Result<()> {
         recovery.failures.extend(done.err());
     }
     for path in checks {
-        recovery.failures.extend(salvage::follow(store, &path).err());
+        if let Err(error) = salvage::follow(store, &path) {
+            store.has_strays.store(true, Ordering::Release);
+            recovery.failures.push(error);
+        }
     }
     let changed: Vec<&Path> = admitted.iter().map(|(path, _)| parent(path)).collect();
     match store.sync_names(&changed) {
@@ -132,51 +136,52 @@ fn recover_file(
     recovery: &mut Recovery,
     admitted: &mut Vec<Admitted>,
 ) -> Result<()> {
-    if let Some(done) = admit(store, path)? {
-        admitted.push(done);
-        recovery.admitted += 1;
-    } else if salvage::set_apart(store, path)? {
-        recovery.set_apart += 1;
-    } else {
-        recovery.removed += u64::from(store.remove_file(path)?);
+    match admit(store, path)? {
+        Left::Admitted(done) => {
+            admitted.push(*done);
+            recovery.admitted += 1;
+        }
+        Left::Broken if salvage::set_apart(store, path)? => recovery.set_apart += 1,
+        Left::Broken | Left::Outdated => recovery.removed += u64::from(store.remove_file(path)?),
     }
     Ok(())
 }
 
+/// What a file of `tmp/` is.
+enum Left {
+    /// It was whole, and has its name.
+    Admitted(Box<Admitted>),
+    /// It is whole, and of no use: there is something newer.
+    Outdated,
+    /// It was not finished, or not all of it is on the medium.
+    Broken,
+}
+
 /// Gives a file of `tmp/` its name if it should have it.
-fn admit(store: &Store, path: &Path) -> Result<Option<Admitted>> {
-    let Content::Whole(new) = read::read(&*store.disk, path, None)? else {
-        return Ok(admit_segment(store, path)?.map(|to| (to, None)));
+fn admit(store: &Store, path: &Path) -> Result<Left> {
+    let Content::Whole(new) = read::read_any(&*store.disk, path, None)? else {
+        return Ok(Left::Broken);
     };
-    if !is_whole(&new)? {
-        return Ok(None);
+    // It was meant to be a part, and what of is not known.
+    let is_headless = new.is_part() && new.part().is_none();
+    if is_headless || !is_whole(&new)? {
+        return Ok(Left::Broken);
+    }
+    let opened = store.disk.open(path).map_err(|error| Error::disk("open", path, error))?;
+    let Opened::File(file, _) = opened else { return Ok(Left::Broken) };
+    let (place, stored) = (new.place().clone(), new.stored());
+    let finished = Finished { place, path: path.to_owned(), file, stored };
+    if new.is_part() {
+        let to = partial::admit(store, &finished, &[])?;
+        return Ok(to.map_or(Left::Outdated, |to| Left::Admitted(Box::new((to, None)))));
     }
     let old = store.settled(new.place())?;
     if old.is_some_and(|(_, old)| old.order() >= new.order()) {
-        return Ok(None);
+        return Ok(Left::Outdated);
     }
-    let Some(finished) = finished(store, path, &new)? else { return Ok(None) };
     finished.file.sync().map_err(|error| Error::disk("write", path, error))?;
     let to = store.settle(&finished)?;
-    Ok(Some((to, Some(finished))))
-}
-
-/// The same for a segment that was finished.
-fn admit_segment(store: &Store, path: &Path) -> Result<Option<PathBuf>> {
-    let Content::Whole(new) = read::read_part(&*store.disk, path, None)? else { return Ok(None) };
-    if !is_whole(&new)? {
-        return Ok(None);
-    }
-    let Some(finished) = finished(store, path, &new)? else { return Ok(None) };
-    partial::admit(store, &finished, &[])
-}
-
-/// A complete file below `tmp/`.
-fn finished(store: &Store, path: &Path, entry: &Entry) -> Result<Option<Finished>> {
-    let opened = store.disk.open(path).map_err(|error| Error::disk("open", path, error))?;
-    let Opened::File(file, _) = opened else { return Ok(None) };
-    let (place, path) = (entry.place().clone(), path.to_owned());
-    Ok(Some(Finished { place, path, file, stored: entry.stored() }))
+    Ok(Left::Admitted(Box::new((to, Some(finished)))))
 }
 
 /// Reads a body to its end, and compares it with its digest.

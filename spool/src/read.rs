@@ -87,7 +87,7 @@ pub(crate) fn read(
     expected: Option<Expected<'_>>,
 ) -> Result<Content> {
     Ok(match read_any(disk, path, expected)? {
-        Content::Whole(entry) if entry.first.is_part || entry.part.is_some() => {
+        Content::Whole(entry) if entry.is_part() => {
             Content::Bad("it is a part of an answer and no whole one")
         }
         other => other,
@@ -103,7 +103,12 @@ pub(crate) fn read_part(disk: &dyn Disk, path: &Path, place: Option<&Place>) -> 
     })
 }
 
-fn read_any(disk: &dyn Disk, path: &Path, expected: Option<Expected<'_>>) -> Result<Content> {
+/// The same whichever it is.
+pub(crate) fn read_any(
+    disk: &dyn Disk,
+    path: &Path,
+    expected: Option<Expected<'_>>,
+) -> Result<Content> {
     let (file, len) = match disk.open(path) {
         Ok(Opened::File(file, len)) => (file, len),
         Ok(Opened::NotAFile) => return Ok(Content::Bad("it is not a plain file")),

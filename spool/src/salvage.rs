@@ -17,6 +17,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crc32fast::Hasher;
 use jiff::Timestamp;
@@ -61,7 +62,8 @@ const MAX_LINES: usize = 4_096;
 /// What is read of a body at once, in bytes.
 const PIECE: usize = 256 << 10;
 
-/// What the names of the files end with: of the checkpoints below `tmp/`, and of both below `partial/`.
+/// What the names of the files end with: of both below `tmp/`, and of both below `partial/`.
+const DATA: &str = "warc";
 const CHECK: &str = "check";
 const UNFINISHED: &str = "unfinished";
 const CHECKPOINT: &str = "checkpoint";
@@ -339,9 +341,11 @@ pub(crate) fn set_apart(store: &Store, data: &Path) -> Result<bool> {
     let Some(least) = first.and_then(|first| first.checked_add(read.body_offset)) else {
         return Ok(false);
     };
-    match store.disk.open(data).map_err(|error| Error::disk("open", data, error))? {
-        Opened::File(_, len) if len >= least => {}
-        _ => return Ok(false),
+    match store.disk.open(data) {
+        Ok(Opened::File(_, len)) if len >= least => {}
+        Ok(_) => return Ok(false),
+        Err(error) if is_missing(&error) => return Ok(false),
+        Err(error) => return Err(Error::disk("open", data, error)),
     }
     let to = read.path(&store.root, UNFINISHED);
     store.leaves_tmp();
@@ -354,12 +358,15 @@ pub(crate) fn set_apart(store: &Store, data: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Moves a file of checkpoints after the file it is for, or removes it if that is not below `partial/`.
+/// Moves a file of checkpoints after the file it is for, or removes it if that is nowhere.
 pub(crate) fn follow(store: &Store, check: &Path) -> Result<()> {
+    if store.is_file(&check.with_extension(DATA))? {
+        // It could not be moved, on a full disk for example. Another time it can.
+        return Ok(());
+    }
     if let Some(read) = Read::from(&*store.disk, check)? {
         let data = read.path(&store.root, UNFINISHED);
-        let is_there = matches!(store.disk.open(&data), Ok(Opened::File(..)));
-        if is_there {
+        if store.is_file(&data)? {
             let to = read.path(&store.root, CHECKPOINT);
             store.rename_into_place(check, &to)?;
             if store.durability != Durability::None {
@@ -387,6 +394,10 @@ pub(crate) fn settle(handle: &Arc<Handle>, place: &Place, left: &[OsString]) -> 
             continue;
         }
         let check = data.with_extension(CHECKPOINT);
+        if store.has_strays.load(Ordering::Acquire) && !store.is_file(&check)? {
+            // Another opening brings them together.
+            continue;
+        }
         match store.disk.open(&data) {
             Ok(Opened::File(file, _)) => {
                 let read = Read::from(&*store.disk, &check)?.filter(|read| read.place == *place);

@@ -8,6 +8,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
@@ -54,6 +55,8 @@ pub(crate) struct Store {
     pub(crate) parts: Mutex<()>,
     /// Held by whoever makes segments of what a crash left.
     pub(crate) settling: Mutex<()>,
+    /// Checkpoints are below `tmp/` still, of what lies below `partial/` already: the disk failed.
+    pub(crate) has_strays: AtomicBool,
     pub(crate) tmp: Tmp,
     last_stamp: Mutex<Timestamp>,
     /// Directories whose name is on the medium, as is that of each directory above.
@@ -81,6 +84,7 @@ impl Store {
             updates: Default::default(),
             parts: Mutex::default(),
             settling: Mutex::default(),
+            has_strays: AtomicBool::new(false),
             tmp: Tmp::default(),
             last_stamp: Mutex::new(Timestamp::UNIX_EPOCH),
             synced: Mutex::default(),

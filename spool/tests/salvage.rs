@@ -14,8 +14,11 @@
 mod support;
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use support::sim::{Fault, SimDisk};
 use support::{entry, head, open, place};
 use wwwoffle_spool::{Durability, NewSegment, Spool, Timestamp, Writer};
 
@@ -204,5 +207,56 @@ fn a_download_that_ends_leaves_no_checkpoints() {
         it.spool.flush().unwrap();
         assert_eq!(support::files(&it.root.path().join("tmp")), Vec::<PathBuf>::new(), "{how}");
         assert_eq!(it.spool.partial(&place(URL)).unwrap().is_some(), how == 1);
+    }
+}
+
+#[test]
+fn what_is_outdated_when_the_spool_is_opened_is_no_part_either() {
+    let it = under_way(Durability::Batch, 3 * MIB);
+    let check = one(it.root.path(), "tmp", "check");
+    let before = killed(it.root.path());
+    it.writer.finish(None).unwrap();
+    let data = one(it.root.path(), "tmp", "warc");
+    let finished = fs::read(&data).unwrap();
+    support::store(&it.spool, URL, b"newer").unwrap();
+    it.spool.flush().unwrap();
+    drop(it.spool);
+    // A crash brings back what was removed last.
+    fs::write(&data, finished).unwrap();
+    fs::copy(one(before.path(), "tmp", "check"), check).unwrap();
+    let options = support::options(Durability::Batch);
+    let (spool, recovery) = Spool::open(it.root.path(), &options).unwrap();
+    assert_eq!((recovery.set_apart, recovery.removed, recovery.failures.len()), (0, 1, 0));
+    assert!(spool.partial(&place(URL)).unwrap().is_none());
+    let found = spool.entry(&place(URL)).unwrap().found().unwrap();
+    assert_eq!(support::body(&found).as_deref(), Some(&b"newer"[..]));
+}
+
+#[test]
+fn a_disk_that_fails_while_a_spool_is_opened_takes_no_download() {
+    let root = Path::new("/spool");
+    let open = |disk: &SimDisk| {
+        Spool::open_with(Arc::new(disk.clone()), root, &support::options(Durability::Batch))
+    };
+    let disk = SimDisk::new();
+    let spool = open(&disk).unwrap().0;
+    let body = support::bytes(2 * MIB);
+    let new = entry(&head(200));
+    let mut writer = spool.begin_resumable(&place(URL), new, b"\"v\"", Some(100 << 20)).unwrap();
+    writer.write(&body).unwrap();
+    let killed = disk.restarted();
+    for call in 0.. {
+        let disk = killed.restarted();
+        disk.set_fault(Fault::Fail(call, ErrorKind::StorageFull));
+        if let Ok((spool, _)) = open(&disk) {
+            let _ = spool.partial(&place(URL));
+        }
+        let calls = disk.calls();
+        let spool = open(&disk.restarted()).unwrap().0;
+        assert_eq!(prefix(&spool, &body), body.len(), "call {call}");
+        if calls <= call {
+            assert!(calls > 30, "{calls}");
+            return;
+        }
     }
 }
