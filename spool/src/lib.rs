@@ -42,6 +42,7 @@ mod pending;
 mod place;
 mod queue;
 mod read;
+mod refuse;
 mod salvage;
 mod seal;
 mod shelf;

@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::layout::{Finish, Purpose, Start, State, wide};
 use crate::overlay::{self, overlay_path};
+use crate::refuse::check_head;
 use crate::store::{Finished, Store, UPDATES, lock, parent};
-use crate::writer::check_head;
 
 /// What is to be written down about an entry, besides its body: see [`crate::Spool::update`].
 #[derive(Debug, Clone, PartialEq, Eq)]
