@@ -253,15 +253,15 @@ impl Store {
         Ok(found.into_iter().map(Arc::new).collect())
     }
 
-    /// Makes an entry of what is kept in part at `place`, with the `head` of a whole answer; `false` when
-    /// not all of it is there.
+    /// Makes an entry of what is kept in part, with the `head` of a whole answer that was made for it;
+    /// `false` when not all of it is there, or it is another body by now.
     ///
     /// # Errors
     ///
     /// When the disk fails or is full.
-    pub async fn complete(&self, place: &Place, head: Vec<u8>) -> Result<bool, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        Ok(blocking(move || spool.complete(&place, head)).await?.is_some())
+    pub async fn complete(&self, partial: &Arc<Partial>, head: Vec<u8>) -> Result<bool, Error> {
+        let (spool, partial) = (self.spool.clone(), Arc::clone(partial));
+        Ok(blocking(move || spool.complete(&partial, head)).await?.is_some())
     }
 
     /// Removes what is kept in part at `place`; `false` when there was nothing.

@@ -292,6 +292,10 @@ impl Writer {
         self.state = State::Finished;
     }
 
+    pub(crate) fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
+    }
+
     pub(crate) fn handle(&self) -> &Arc<Handle> {
         &self.handle
     }

@@ -113,10 +113,14 @@ fn run(disk: &SimDisk, durability: Durability) -> (Acknowledged, Vec<wwwoffle_sp
     done.gone = note(spool.remove(&place(GOES)));
     done.begun = note(keep(&spool, WHOLE, "b", 500, 1_500).map(|()| true));
     done.grown = note(keep(&spool, GROWS, "a", 900, LEN).map(|()| true));
-    let completed = spool.complete(&place(GROWS), head(200));
-    done.completed = note(completed.map(|stored| stored.is_some()));
+    done.completed = note(complete(&spool));
     done.flushed = note(spool.flush().map(|()| true));
     (done, errors)
+}
+
+fn complete(spool: &Spool) -> Result<bool> {
+    let Some(partial) = spool.partial(&place(GROWS))? else { return Ok(false) };
+    Ok(spool.complete(&partial, head(200))?.is_some())
 }
 
 fn break_off(spool: &Spool) -> Result<bool> {

@@ -88,7 +88,7 @@ fn ranges_are_kept_put_together_and_made_whole() {
         assert_eq!(read(kept.verified(), 3_500_000, 1 << 20), body[3_500_000..5_000_000]);
         assert_eq!(read(kept.verified(), 0, 10), b"");
         assert_eq!(read(kept.verified(), 2_000_000, 10), b"");
-        assert!(spool.complete(&place(URL), head(200)).unwrap().is_none());
+        assert!(spool.complete(&partial(&spool), head(200)).unwrap().is_none());
         keep(&spool, &body, 0..11);
         keep(&spool, &body, 1_400_000..3_000_000);
         keep(&spool, &body, 4_000_000..5 << 20);
@@ -97,7 +97,7 @@ fn ranges_are_kept_put_together_and_made_whole() {
         let spool = open(root.path(), durability);
         assert!(partial(&spool).is_complete());
         assert!(matches!(spool.entry(&place(URL)).unwrap(), Lookup::Missing));
-        let Stored { body_len, .. } = spool.complete(&place(URL), head(200)).unwrap().unwrap();
+        let Stored { body_len, .. } = spool.complete(&partial(&spool), head(200)).unwrap().unwrap();
         assert_eq!(body_len, 5 << 20);
         let found = spool.entry(&place(URL)).unwrap().found().unwrap();
         assert_eq!((found.status(), support::body(&found)), (200, Some(body.clone())));
@@ -149,7 +149,7 @@ fn what_came_of_a_broken_transfer_is_kept_without_a_copy() {
         assert_eq!((kept.prefix(), kept.status(), kept.is_complete()), (len as u64, 200, false));
         assert_eq!(tail.available(), len as u64);
         keep(&spool, &body, len..2 * len);
-        assert!(spool.complete(&place(URL), head(200)).unwrap().is_some());
+        assert!(spool.complete(&partial(&spool), head(200)).unwrap().is_some());
         let found = spool.entry(&place(URL)).unwrap().found().unwrap();
         assert_eq!(support::body(&found), Some(body));
     }
@@ -359,4 +359,44 @@ fn a_download_is_taken_up_again_where_it_broke_off() {
     let found = spool.entry(&place(URL)).unwrap().found().unwrap();
     assert_eq!(support::body(&found), Some(body));
     assert!(spool.partial(&place(URL)).unwrap().is_none());
+}
+
+#[test]
+fn two_bodies_are_never_put_together() {
+    for durability in DURABILITIES {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), durability);
+        let body = support::bytes(1_000);
+        keep(&spool, &body, 0..1_000);
+        let old = partial(&spool);
+        assert!(old.is_complete());
+        // While the head for it is made, another body comes.
+        let new = NewSegment { validator: b"\"v2\"".to_vec(), ..segment(0, Some(1_000)) };
+        let mut writer = spool.begin_segment(&place(URL), new).unwrap();
+        writer.write(&[b'2'; 1_000]).unwrap();
+        writer.finish().unwrap();
+        assert!(spool.complete(&old, head(200)).unwrap().is_none());
+        assert!(matches!(spool.entry(&place(URL)).unwrap(), Lookup::Missing));
+        assert_eq!(partial(&spool).validator(), b"\"v2\"");
+
+        let begin = |place: &Place, validator: &[u8], length| {
+            spool.begin_resumable(place, entry(&head(200)), validator, length).unwrap()
+        };
+        let other = place("http://example.org/other");
+        for mut writer in [
+            begin(&place(URL), b"\"v2\"", Some(2_000)),
+            begin(&place(URL), b"\"v2\"", Some(999)),
+            begin(&place(URL).with_variant("a: b"), b"\"v1\"", Some(1_000)),
+            begin(&other, b"\"v1\"", Some(1_000)),
+            spool.begin(&place(URL), entry(&head(200))).unwrap(),
+        ] {
+            assert!(writer.write_prefix(&old).unwrap_err().is_invalid());
+            assert_eq!(writer.written(), 0);
+        }
+        let mut used = begin(&place(URL), b"\"v1\"", None);
+        used.write(b"x").unwrap();
+        assert!(used.write_prefix(&old).unwrap_err().is_invalid());
+        assert_eq!(used.written(), 1);
+        assert_eq!(begin(&place(URL), b"\"v1\"", None).write_prefix(&old).unwrap(), 1_000);
+    }
 }

@@ -61,15 +61,15 @@ impl Spool {
         SegmentWriter::begin(Arc::clone(&self.0), place, new)
     }
 
-    /// Makes an entry of what is kept in part, with this head, which is that of a whole answer: with the
+    /// Makes an entry of what is kept in part, with a head made for it: that of a whole answer, with the
     /// status 200, without `Content-Range`, and with the complete length. `None` when not all of it is
-    /// there: what is damaged is set aside.
+    /// there, or what is there is another body by now: what is damaged is set aside.
     ///
     /// # Errors
     ///
     /// Those of [`Spool::begin`] and [`Writer::finish`].
-    pub fn complete(&self, place: &Place, head: Vec<u8>) -> Result<Option<Stored>> {
-        super::complete(self, place, head)
+    pub fn complete(&self, partial: &Partial, head: Vec<u8>) -> Result<Option<Stored>> {
+        super::complete(self, partial, head)
     }
 
     /// Removes what is kept in part of a place. False when there was nothing.
@@ -127,9 +127,16 @@ impl Writer {
     ///
     /// # Errors
     ///
+    /// [`crate::Error::is_invalid`] when it is of another place or body than this one, which was begun with
+    /// [`Spool::begin_resumable`], or something was written already; then nothing was added.
     /// [`crate::Error::is_damaged`] when what is kept is not what was stored; those of [`Writer::write`].
     /// In either case the entry should be begun anew.
     pub fn write_prefix(&mut self, partial: &Partial) -> Result<u64> {
+        let is_its = self.part().is_some_and(|part| part.whole.agrees(&partial.whole));
+        if !is_its || self.place() != partial.place() || self.written() > 0 {
+            let why = "is not the beginning of what is written";
+            return Err(crate::Error::invalid("what is kept in part", why, partial.validator()));
+        }
         let prefix = partial.prefix();
         super::copy(&mut partial.verified(), 0..prefix, |piece| self.write(piece))?;
         Ok(prefix)

@@ -193,9 +193,14 @@ pub(crate) fn read(handle: &Arc<Handle>, place: &Place) -> Result<Option<Partial
 /// How much of a body is copied at once, in bytes.
 const PIECE: usize = 256 << 10;
 
-/// Makes an entry of segments.
-pub(crate) fn complete(spool: &Spool, place: &Place, head: Vec<u8>) -> Result<Option<Stored>> {
-    let Some(partial) = spool.partial(place)?.filter(Partial::is_complete) else { return Ok(None) };
+/// Makes an entry of segments, with a head that was made for those of `partial`.
+pub(crate) fn complete(spool: &Spool, partial: &Partial, head: Vec<u8>) -> Result<Option<Stored>> {
+    let (place, whole) = (partial.place(), &partial.whole);
+    // What is there by now: parts of a newer body must neither get this head nor give way to it.
+    let Some(partial) = spool.partial(place)? else { return Ok(None) };
+    if !partial.is_complete() || !partial.whole.agrees(whole) {
+        return Ok(None);
+    }
     let new = NewEntry {
         asked: partial.asked(),
         when: partial.when(),
