@@ -53,8 +53,8 @@ pub(crate) struct Store {
     pub(crate) updates: [Mutex<()>; UPDATES],
     /// Held while names below `partial/` change.
     pub(crate) parts: Mutex<()>,
-    /// Held by whoever makes segments of what a crash left.
-    pub(crate) settling: Mutex<()>,
+    /// Held by whoever makes segments of what a crash left: the files of which that failed.
+    pub(crate) settling: Mutex<HashSet<PathBuf>>,
     /// Checkpoints are below `tmp/` still, of what lies below `partial/` already: the disk failed.
     pub(crate) has_strays: AtomicBool,
     pub(crate) tmp: Tmp,
