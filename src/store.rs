@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use hyper::header::VARY;
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
-    Added, Entry, Error, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter, Spool,
+    Added, Body, Entry, Error, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter, Spool,
     Tail, Update, Writer,
 };
 use wwwoffle_url::Key;
@@ -20,6 +19,10 @@ use crate::caching::vary::Stored;
 use crate::mode::Mode;
 use crate::proxy::download::ReadAt;
 use crate::proxy::head;
+use crate::proxy::ranges::part::Part;
+
+/// How much of a body is copied at once, in bytes.
+const COPIED_AT_ONCE: usize = 128 * 1024;
 
 /// The spool, for async code. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -36,8 +39,10 @@ pub struct Kept {
     pub status: StatusCode,
     /// Its fields, as the origin sent them less those of one hop.
     pub fields: HeaderMap,
-    /// The fields of the request it answered, less the secret ones: empty where it does not vary.
+    /// The fields of the request it answered, less the secret ones.
     pub request: HeaderMap,
+    /// Where it is not whole: the parts that have what is asked for. Then the entry is the newest of them.
+    pub part: Option<Part>,
 }
 
 impl Kept {
@@ -47,11 +52,10 @@ impl Kept {
             warn!(url = entry.url(), "a kept page has a head that cannot be read");
             return None;
         };
-        let varies = fields.contains_key(VARY);
         // One without a recorded request was asked for with nothing that is known.
-        let request = varies.then(|| head::read_request(entry.request(), b"").ok()).flatten();
-        let request = request.map(|request| request.headers).unwrap_or_default();
-        Some(Self { entry, status, fields, request })
+        let request = head::read_request(entry.request(), b"").map(|request| request.headers);
+        let request = request.unwrap_or_default();
+        Some(Self { entry, status, fields, request, part: None })
     }
 
     /// It as a choice among several sees it.
@@ -104,12 +108,16 @@ impl Store {
     }
 
     /// Writes down what became of `kept`, and gives it back as it is then; `None` when it is no longer
-    /// the one that is kept, and then nothing is done.
+    /// the one that is kept, and then nothing is done. Nor is it of what is not whole: parts are an aid, and
+    /// asked about each time once they are stale.
     ///
     /// # Errors
     ///
     /// When the disk fails or is full, or the new head cannot be stored; then it is as it was.
     pub async fn update(&self, kept: Arc<Kept>, update: Update) -> Result<Option<Kept>, Error> {
+        if kept.part.is_some() {
+            return Ok(None);
+        }
         let spool = self.spool.clone();
         let updated = blocking(move || spool.update(&kept.entry, &update)).await?;
         Ok(updated.and_then(Kept::read))
@@ -285,6 +293,48 @@ impl Store {
             }
             Err(error) => warn!(%error, "damaged parts of a page cannot be set aside"),
         }
+    }
+
+    /// Keeps what is kept at `from` at `to` too. What is damaged is not copied.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full.
+    pub async fn copy(&self, from: &Place, to: &Place) -> Result<(), Error> {
+        let (spool, from, to) = (self.spool.clone(), from.clone(), to.clone());
+        blocking(move || {
+            let Some(entry) = spool.entry(&from)?.found() else { return Ok(()) };
+            let new = NewEntry {
+                asked: entry.asked(),
+                when: entry.when(),
+                head: entry.head().to_vec(),
+                request: entry.request().to_vec(),
+                connection: entry.connection().map(<[u8]>::to_vec),
+            };
+            let mut writer = spool.begin(&to, new)?;
+            match entry.body() {
+                Body::Whole(whole) => writer.write(whole.as_ref())?,
+                Body::File(file) => {
+                    let (mut verifier, mut buffer, mut at) =
+                        (file.verifier(), vec![0; COPIED_AT_ONCE], 0);
+                    loop {
+                        let read = file.read_at(at, &mut buffer)?;
+                        let piece = buffer.get(..read).unwrap_or_default();
+                        if piece.is_empty() {
+                            break;
+                        }
+                        verifier.update(piece);
+                        writer.write(piece)?;
+                        at += u64::try_from(piece.len()).unwrap_or(u64::MAX);
+                    }
+                    if !verifier.finish() {
+                        return Ok(());
+                    }
+                }
+            }
+            writer.finish(entry.trailers()).map(drop)
+        })
+        .await
     }
 
     /// Removes what is kept at `place`; `false` when there was nothing.

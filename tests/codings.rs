@@ -223,6 +223,37 @@ fn what_may_not_be_changed_is_asked_for_as_it_is_taken() {
 }
 
 #[test]
+fn a_coding_that_nobody_asked_for_arrives_as_it_came_and_is_kept() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for (path, coding, more) in [
+        ("/unknown", "ABCDEF", ""),
+        ("/old", "compress", ""),
+        ("/fixed", "ABCDEF", "no-transform"),
+        ("/mixed", "gzip, ABCDEF", "no-transform"),
+    ] {
+        let answer = answer(coding, b"nobody knows".to_vec()).field("ETag", "\"one\"");
+        origin.say(path, answer.field("Cache-Control", more));
+        for (number, said) in ["Accept-Encoding: gzip\r\n", NONE, ALL].into_iter().enumerate() {
+            let got = daemon.client().get_with(&origin.url(path), said).whole();
+            assert_eq!((got.status, got.text().as_str()), (200, "nobody knows"), "{path} {said:?}");
+            assert_eq!((got.field("Content-Encoding"), got.field("Vary")), (coding, ""), "{path}");
+            daemon.settle();
+            // The first brings it, the others ask whether it still holds.
+            let asked = origin.asked(path);
+            assert_eq!(asked.len(), number + 1, "{path} {said:?}");
+            assert_eq!(asked[number].fields.has("If-None-Match"), number > 0, "{path} {said:?}");
+        }
+    }
+    // What one client alone takes is asked for by nobody, so that it is never kept for all.
+    let fields = "Cache-Control: no-transform\r\nAccept-Encoding: dcb, compress, br;q=0.5\r\n";
+    let url = origin.url("/page/1.html");
+    daemon.client().get_with(&url, &format!("{fields}Available-Dictionary: :AA==:\r\n"));
+    let [asked] = &origin.asked("/page/1.html")[..] else { panic!("one request") };
+    assert_eq!(asked.fields.all("Accept-Encoding"), ["br"]);
+    assert!(!asked.fields.has("Available-Dictionary"), "{:?}", asked.fields);
+}
+
+#[test]
 fn ranges_and_forms_go_out_with_what_the_client_takes() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/page/1.html");

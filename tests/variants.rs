@@ -54,8 +54,8 @@ fn two_languages_are_kept_side_by_side() {
     let url = origin.url("/page");
     for (language, body) in [(GERMAN, "<p>de"), (ENGLISH, "<p>en"), (GERMAN, "<p>de")] {
         assert_eq!(get(&daemon, &url, language).text(), body);
+        daemon.settle();
     }
-    daemon.settle();
     let about = told(&origin, "/page", "If-None-Match");
     assert_eq!(about, ["-", "\"de\"", "\"de\", \"en\""], "its own first, then the others");
     origin.stop();
@@ -85,9 +85,10 @@ fn a_304_may_be_about_another_variant() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     two_languages(&origin, "/page");
     let url = origin.url("/page");
-    get(&daemon, &url, GERMAN);
-    get(&daemon, &url, ENGLISH);
-    daemon.settle();
+    for language in [GERMAN, ENGLISH] {
+        get(&daemon, &url, language);
+        daemon.settle();
+    }
     // Nobody has asked like that; the origin says which of ours it is.
     let response = get(&daemon, &url, "Accept-Language: de-AT\r\n");
     assert_eq!((response.status, response.text().as_str()), (200, "<p>de"));
@@ -111,9 +112,10 @@ fn a_304_about_nothing_of_ours_is_asked_again_without_conditions() {
         exchange.send(answer.bytes("GET")).map(|()| After::Keep)
     });
     let url = origin.url("/odd");
-    assert_eq!(get(&daemon, &url, "X-Way: 1\r\n").text(), "<p>0");
-    assert_eq!(get(&daemon, &url, "X-Way: 2\r\n").text(), "<p>1");
-    daemon.settle();
+    for (way, body) in [("X-Way: 1\r\n", "<p>0"), ("X-Way: 2\r\n", "<p>1")] {
+        assert_eq!(get(&daemon, &url, way).text(), body);
+        daemon.settle();
+    }
     let response = get(&daemon, &url, "X-Way: 1\r\n");
     assert_eq!((response.status, response.text().as_str()), (200, "<p>2"));
     let about = told(&origin, "/odd", "If-None-Match");
@@ -151,6 +153,35 @@ fn what_a_304_says_is_written_down() {
 }
 
 #[test]
+fn what_is_said_to_one_person_is_written_into_nobody_else_s_copy() {
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    origin.on("/page", |exchange| {
+        let answer = match exchange.seen.fields.get("If-None-Match") {
+            None => Answer::html("<p>for all").field("Cache-Control", "public"),
+            Some(_) => Answer::new(304, "", "")
+                .field("Cache-Control", "public, max-age=0")
+                .field("X-Name", exchange.seen.fields.get("Cookie").unwrap_or("nobody"))
+                .field("Set-Cookie", "id=secret"),
+        };
+        exchange.send(answer.field("ETag", "\"a\"").bytes("GET")).map(|()| After::Keep)
+    });
+    let url = origin.url("/page");
+    get(&daemon, &url, "");
+    daemon.settle();
+    for (cookie, name) in [("", "nobody"), ("Cookie: me=1\r\n", "me=1")] {
+        let own = get(&daemon, &url, cookie);
+        assert_eq!((own.field("X-Name"), own.field("Set-Cookie")), (name, "id=secret"));
+        daemon.settle();
+    }
+    origin.stop();
+    daemon.ok(&["offline"]);
+    let kept = get(&daemon, &url, "");
+    assert_eq!(kept.text(), "<p>for all");
+    assert_eq!((kept.field("X-Name"), kept.field("Set-Cookie")), ("nobody", ""));
+    assert_eq!(kept.field("Cache-Control"), "public, max-age=0");
+}
+
+#[test]
 fn a_head_tells_that_a_page_has_changed() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let tag = Arc::new(Mutex::new("\"a\""));
@@ -173,6 +204,24 @@ fn a_head_tells_that_a_page_has_changed() {
     assert_eq!(head(&daemon, &url).field("X-Tag"), "\"b\"");
     daemon.ok(&["autodial"]);
     assert_eq!(get(&daemon, &url, "").text(), "<p>\"b\"", "it is asked for anew");
+}
+
+#[test]
+fn a_head_does_not_undo_a_change_without_a_tag() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/bare", Answer::html("<p>body"));
+    origin.say("/tagged", Answer::html("<p>body").field("ETag", "\"a\""));
+    for (path, is_hit) in [("/bare", false), ("/tagged", true)] {
+        let url = origin.url(path);
+        daemon.ok(&["online"]);
+        get(&daemon, &url, "");
+        daemon.settle();
+        assert_eq!(send(&daemon, "DELETE", &url).status, 200);
+        assert_eq!(head(&daemon, &url).field("Content-Length"), "7");
+        daemon.ok(&["autodial"]);
+        let response = get(&daemon, &url, "");
+        assert_eq!(response.field("Cache-Status").contains("hit"), is_hit, "{path}");
+    }
 }
 
 /// An origin whose pages tell how often they were asked for, and where changes lead.

@@ -84,7 +84,8 @@ impl fmt::Display for Damage {
     }
 }
 
-/// One stored exchange. Everything but a [`Body::File`] has been verified.
+/// One stored exchange. Everything but a [`Body::File`] has been verified. Cloning it shares what was read.
+#[derive(Clone)]
 pub struct Entry {
     /// The whole file, or its beginning and its tail.
     pub(crate) bytes: Shared,

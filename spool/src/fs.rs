@@ -318,8 +318,11 @@ pub fn make_root_for(root: &Path, mode: u32, user: u32, group: u32) -> io::Resul
     }
     match SystemDisk.create_dir(root) {
         Ok(()) => {
-            std::fs::set_permissions(root, std::fs::Permissions::from_mode(mode))?;
-            std::os::unix::fs::chown(root, Some(user), Some(group))
+            // By its handle: whoever may write above it could put a link in its place meanwhile.
+            let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
+            let directory = OpenOptions::new().read(true).custom_flags(flags).open(root)?;
+            directory.set_permissions(std::fs::Permissions::from_mode(mode))?;
+            std::os::unix::fs::fchown(&directory, Some(user), Some(group))
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),

@@ -295,7 +295,7 @@ pub(crate) fn tail(
 }
 
 /// An entry's beginning, read. Ranges are within what was read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct First {
     pub(crate) place: Place,
     /// Of the record, which an update keeps.

@@ -18,7 +18,7 @@ use crate::store::{Finished, Store, UPDATES, lock, parent};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Update {
     /// The origin has confirmed it, by a 304 (RFC 9111 §4.3.4) or a HEAD (§4.3.5). It is no longer
-    /// invalid.
+    /// invalid, if the origin was asked after what had made it so was answered.
     Confirmed {
         /// The head of the response as it is now (§3.2), in the form of
         /// [`NewEntry::head`](crate::NewEntry::head); its status is that of the entry.
@@ -53,8 +53,9 @@ impl Update {
         let updated = Some(stamp);
         match self {
             Update::Confirmed { head, asked, responded } => {
+                let invalid = entry.invalid_since().filter(|since| asked <= since);
                 let (asked, responded) = (*asked, Some(*responded));
-                (head, State { asked, responded, updated, invalid: None })
+                (head, State { asked, responded, updated, invalid })
             }
             Update::Invalid { since } => {
                 let invalid = Some(entry.invalid_since().map_or(*since, |first| first.min(*since)));

@@ -15,6 +15,7 @@ mod support;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use support::{body, entry, head, open, place, store};
@@ -211,7 +212,9 @@ fn what_was_learnt_counts_for_its_entry_alone() {
         assert_eq!(find().invalid_since(), Some(find().stored()));
         assert_eq!(body(&find()).unwrap().len(), 300_000);
     }
-    let (asked, responded) = (since, since);
+    // Asked later than all that it could have said.
+    let asked = find().stored() + Duration::from_secs(1);
+    let responded = asked;
     let update = Update::Confirmed { head: head(200), asked, responded };
     spool.update(&find(), &update).unwrap().unwrap();
     assert_eq!(find().invalid_since(), None);

@@ -134,6 +134,25 @@ fn an_entry_is_updated_in_all_but_its_body() {
 }
 
 #[test]
+fn what_was_asked_before_a_change_does_not_undo_it() {
+    let time = |second: i64| Timestamp::from_second(1_700_000_000 + second).unwrap();
+    for len in [100, 200_000] {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), Durability::Batch);
+        let place = place("http://www.example.org/");
+        support::store(&spool, place.url(), &support::bytes(len)).unwrap();
+        let entry = spool.entry(&place).unwrap().found().unwrap();
+        spool.update(&entry, &Update::Invalid { since: time(9) }).unwrap().unwrap();
+        for (asked, invalid) in [(8, Some(time(9))), (9, Some(time(9))), (10, None)] {
+            let (asked, responded) = (time(asked), time(12));
+            let update = Update::Confirmed { head: head(200), asked, responded };
+            let updated = spool.update(&entry, &update).unwrap().unwrap();
+            assert_eq!((updated.asked(), updated.invalid_since()), (asked, invalid), "{len}");
+        }
+    }
+}
+
+#[test]
 fn the_variant_stored_longest_ago_goes() {
     for durability in [Durability::Each, Durability::Batch] {
         let root = tempfile::tempdir().unwrap();

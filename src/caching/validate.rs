@@ -86,6 +86,20 @@ impl Question {
         question
     }
 
+    /// The same, by dates alone: of the request's own answer, if it has one that can be asked with.
+    #[must_use]
+    pub fn by_date(self) -> Self {
+        match self.since {
+            // Its own answer is the first.
+            Some(since) => Self {
+                tags: Vec::new(),
+                since: Some(since),
+                about: self.about.into_iter().take(1).collect(),
+            },
+            None => Self::default(),
+        }
+    }
+
     /// Whether there is nothing to ask with.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -121,12 +135,12 @@ impl Question {
             let same = asked.clone().filter(|(_, stored)| is_same(stored.fields));
             same.map(|(index, _)| index).collect()
         };
+        let is_own = |index: &usize| stored.get(*index).is_some_and(|s| fits(s, request));
         let tag = newer.get(ETAG);
         if let Some(tag) = tag.filter(|tag| is_strong(tag)) {
             let all = having(&|fields| fields.get(ETAG) == Some(tag));
             if let Some(serve) = best(stored, request, &all) {
                 // Each that has this tag and could have been chosen for the request.
-                let is_own = |index: &usize| stored.get(*index).is_some_and(|s| fits(s, request));
                 let update = all.into_iter().filter(is_own).collect();
                 return Some(Holding { serve, update });
             }
@@ -143,8 +157,12 @@ impl Question {
             _ => None,
         };
         let serve = best(stored, request, &similar).or_else(only)?;
+        if tag.is_none() && similar.len() > 1 && !is_own(&serve) {
+            // A date names no one among several.
+            return None;
+        }
         let is_told = only().is_some() || !tag.is_some_and(is_strong);
-        let may_update = is_told && stored.get(serve).is_some_and(|stored| fits(stored, request));
+        let may_update = is_told && is_own(&serve);
         Some(Holding { serve, update: may_update.then_some(serve).into_iter().collect() })
     }
 }
@@ -215,8 +233,10 @@ pub fn head_says(
         return HeadSays::Nothing;
     }
     let codings = |fields| list(fields, &CONTENT_ENCODING).map(str::to_ascii_lowercase);
-    if !codings(stored).eq(codings(answer)) {
-        // Another representation: neither tag nor length can be compared.
+    let told_any =
+        [CONTENT_LENGTH, ETAG, LAST_MODIFIED].iter().any(|name| answer.contains_key(name));
+    if !told_any || !codings(stored).eq(codings(answer)) {
+        // Nothing to compare, or another representation: neither tag nor length can be compared.
         return HeadSays::Nothing;
     }
     let told = answer.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());

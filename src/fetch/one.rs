@@ -20,7 +20,7 @@ use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::proxy::ask::Ask;
 use crate::proxy::download::{Download, Headed, Job, Joined, Outcome, run};
-use crate::proxy::keep::NotKept;
+use crate::proxy::keep::{Keeping, NotKept};
 use crate::proxy::rules::{Asker, Ruling, Standing, parent, ruled};
 use crate::proxy::target::of_url;
 use crate::proxy::{censor, choose, head};
@@ -245,7 +245,7 @@ async fn prepare(daemon: &Daemon, outgoing: &Outgoing) -> Result<(Parts, Job), S
     let url = CanonicalUrl::parse(base(outgoing), &daemon.local)
         .map_err(|error| error_chain(&error))?
         .without_credentials();
-    let config = daemon.config();
+    let (config, parts) = (daemon.config(), UrlParts::of(&url));
     censor::request(&config, &url, sent.headers_mut());
     resource.origin.via = parent(&config, &url, &daemon.pseudonym);
     let selecting = || sent.headers().clone();
@@ -259,6 +259,9 @@ async fn prepare(daemon: &Daemon, outgoing: &Outgoing) -> Result<(Parts, Job), S
         head: sent,
         body: (!outgoing.body.is_empty() || is_form).then(|| Bytes::from(outgoing.body.clone())),
         kept: found.near().map(|kept| kept.status),
+        // What waits here waits for a page, and can wait longer.
+        keeping: Keeping { errors: false, ..Keeping::of(&config, &parts, &request.headers) },
+        answers: None,
         about: found.about(|_| !is_form, personal),
         unattended: true,
         interim: None,
@@ -299,6 +302,14 @@ fn not_kept(status: StatusCode, reason: NotKept) -> Verdict {
         }
         NotKept::Partial => "the origin answered with a part of the page".to_owned(),
         NotKept::Endless => "the answer has no end".to_owned(),
+        NotKept::NoStore => {
+            "the answer must not be stored, and the configuration says to heed that ([caching] \
+             no-store)"
+                .to_owned()
+        }
+        NotKept::NoPage => {
+            format!("the origin answered {status}; the older copy stays (keep-cache-if-not-found)")
+        }
     };
     let may_pass = reason == NotKept::OriginError || matches!(status.as_u16(), 408 | 425 | 429);
     if may_pass {

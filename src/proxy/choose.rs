@@ -9,6 +9,7 @@ use wwwoffle_spool::{Error, Place};
 use super::ask::Ask;
 use super::decide::MethodKind;
 use super::keep::is_good;
+use super::ranges::part;
 use super::rules::Standing;
 use crate::caching::validate::Question;
 use crate::caching::vary::{Stored, nearest, select};
@@ -42,6 +43,16 @@ impl Found {
             .or_else(|| at(own.or_else(|| nearest(&stored, &request))?));
         let own = own.and_then(at);
         Self { all, request, own, near }
+    }
+
+    /// The same with parts that have what the request asks for: they answer it before anything else.
+    #[must_use]
+    fn with_parts(mut self, parts: Arc<Kept>, selecting: impl FnOnce() -> HeaderMap) -> Self {
+        if parts.fields.contains_key(VARY) {
+            self.request = selecting();
+        }
+        self.all.push(Arc::clone(&parts));
+        Self { own: Some(Arc::clone(&parts)), near: Some(parts), ..self }
     }
 
     /// The request's own: the one that may answer it as if the origin had been asked, as far as
@@ -78,7 +89,7 @@ impl Found {
         let kept: Vec<_> = self.all.iter().filter(can_hold).map(Arc::clone).collect();
         let is_own = |kept: &Arc<Kept>| self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, kept));
         let question = Question::about(&stored(&kept), kept.iter().position(is_own), personal);
-        About { question, kept, request: self.request.clone() }
+        About { question, kept, request: self.request.clone(), personal }
     }
 }
 
@@ -98,6 +109,8 @@ pub struct About {
     pub kept: Vec<Arc<Kept>>,
     /// The fields of the request, where that matters.
     pub request: HeaderMap,
+    /// Whether the request carries a cookie or credentials.
+    pub personal: bool,
 }
 
 /// `kept` as the choice sees it.
@@ -112,7 +125,12 @@ pub(super) async fn look_up(daemon: &Daemon, ask: &Ask) -> Result<Found, Error> 
         return Ok(Found::default());
     }
     let selecting = || ask.wire(&daemon.pseudonym).into_parts().0.headers;
-    find(&daemon.store, &ask.place, selecting).await
+    let found = find(&daemon.store, &ask.place, selecting).await?;
+    let near = found.near().map(Arc::as_ref);
+    Ok(match part::find(daemon, ask, near).await {
+        Some(parts) => found.with_parts(Arc::new(parts), selecting),
+        None => found,
+    })
 }
 
 /// Finds what is kept at `place`; `selecting` makes the fields of the request as its origin would get

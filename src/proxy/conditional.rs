@@ -6,20 +6,30 @@
 
 use hyper::header::{
     ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,
-    LAST_MODIFIED,
+    LAST_MODIFIED, RANGE,
 };
 use hyper::{HeaderMap, StatusCode};
 
 use super::fields::list;
 
-/// The fields that make a request conditional.
-const CONDITIONS: [HeaderName; 5] =
-    [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE];
+/// The conditions that compare the client's copy with the answer: a `304` says that they agree.
+const OF_THE_CLIENT: [HeaderName; 2] = [IF_NONE_MATCH, IF_MODIFIED_SINCE];
+
+/// The conditions under which only some answer is wanted.
+const OF_THE_ANSWER: [HeaderName; 3] = [IF_MATCH, IF_UNMODIFIED_SINCE, IF_RANGE];
 
 /// Takes the conditions out of a request, which then asks for the whole answer.
+///
+/// Those on which answer it has to be stay where a range is asked for: a part of another one would be of
+/// no use to the client, and the origin knows best which there is.
 pub fn strip(fields: &mut HeaderMap) {
-    for name in CONDITIONS {
+    for name in OF_THE_CLIENT {
         fields.remove(name);
+    }
+    if !fields.contains_key(RANGE) {
+        for name in OF_THE_ANSWER {
+            fields.remove(name);
+        }
     }
 }
 

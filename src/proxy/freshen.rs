@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use hyper::header::SET_COOKIE;
+use hyper::header::{
+    AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, HeaderName, LAST_MODIFIED, SET_COOKIE, VARY,
+};
 use hyper::{HeaderMap, StatusCode};
 use tracing::{debug, warn};
 use wwwoffle_spool::Update;
@@ -46,7 +48,7 @@ pub async fn confirmed(
     let candidates = stored(&about.kept);
     let holding = about.question.answered(&candidates, &about.request, newer)?;
     for kept in holding.update.iter().filter_map(|index| about.kept.get(*index)) {
-        write_down(store, kept, newer, asked).await;
+        write_down(store, kept, &for_all(kept, newer, about.personal), asked).await;
     }
     let kept = Arc::clone(about.kept.get(holding.serve)?);
     let mut fields = merged(&kept.fields, newer);
@@ -56,12 +58,13 @@ pub async fn confirmed(
     Some(Confirmed { kept, fields })
 }
 
-/// Compares what is kept with the answer to a HEAD, and writes down what that says.
+/// Compares what is kept with the answer to a HEAD, and writes down what that says. `personal` says
+/// that the HEAD carries a cookie or credentials.
 pub async fn headed(
     store: &Store,
     found: &Found,
-    status: StatusCode,
-    answer: &HeaderMap,
+    personal: bool,
+    (status, answer): (StatusCode, &HeaderMap),
     asked: Asked,
 ) {
     let could_be_chosen =
@@ -69,13 +72,37 @@ pub async fn headed(
     for kept in found.all().iter().filter(could_be_chosen) {
         match head_says(&kept.fields, kept.entry.body_len(), status, answer) {
             HeadSays::Nothing => {}
-            HeadSays::Unchanged => write_down(store, kept, answer, asked).await,
+            // A change may leave length and date as they were; then only asking for the page tells.
+            HeadSays::Unchanged
+                if kept.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
+            HeadSays::Unchanged => {
+                write_down(store, kept, &for_all(kept, answer, personal), asked).await;
+            }
             HeadSays::Changed => {
                 debug!(url = kept.entry.url(), "a HEAD says that what is kept has changed");
                 invalidate(store, Arc::clone(kept), asked.received).await;
             }
         }
     }
+}
+
+/// Fields that say how long an answer may be used, and nothing about who asked.
+const OF_CACHES: [HeaderName; 6] = [AGE, CACHE_CONTROL, DATE, EXPIRES, LAST_MODIFIED, VARY];
+
+/// What of a newer head goes into a kept answer. Everyone's gets no cookie that was set for one client,
+/// and from an answer to a person's own request nothing that could be about the person.
+fn for_all(kept: &Kept, newer: &HeaderMap, personal: bool) -> HeaderMap {
+    let is_everyones = kept.entry.place().owner().is_none();
+    let mut fields = newer.clone();
+    if is_everyones && personal {
+        fields = HeaderMap::new();
+        for (name, value) in newer.iter().filter(|(name, _)| OF_CACHES.contains(name)) {
+            fields.append(name.clone(), value.clone());
+        }
+    } else if is_everyones && !kept.fields.contains_key(SET_COOKIE) {
+        fields.remove(SET_COOKIE);
+    }
+    fields
 }
 
 /// The variant text that an answer to `request` is kept under.

@@ -31,6 +31,7 @@ pub mod keep;
 mod kept;
 mod missing;
 mod pass;
+pub mod ranges;
 mod recode;
 pub mod reply;
 pub mod rules;
@@ -41,6 +42,7 @@ pub mod target;
 mod through;
 mod tunnel;
 pub mod unsafe_methods;
+mod verdict;
 mod websocket;
 
 use std::sync::Arc;
@@ -60,15 +62,17 @@ use self::amend::Amendment;
 use self::ask::Ask;
 use self::body::Body;
 use self::choose::{Found, is_invalid, look_up};
-use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
+use self::decide::{Decision, Kept as KeptFor, Online, Refusal, decide};
 use self::fields::{has_passed, strip_one_hop};
 use self::rules::Ruling;
 use self::site::Door;
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
 use self::tunnel::Switch;
+use self::verdict::is_of_use;
 use self::websocket::Handshake;
 use crate::access::basic::Login;
+use crate::caching::reuse::Reuse;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
@@ -224,7 +228,10 @@ async fn resource_of(
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
     };
     let kept = if mode == Mode::Offline { found.near() } else { found.own() };
-    let kept = kept.map(Arc::clone);
+    let verdict = kept.map(|kept| verdict::verdict(daemon, &ask, kept));
+    ask.verdict = verdict.filter(|verdict| kept.is_some_and(|kept| is_of_use(mode, kept, verdict)));
+    let kept = kept.filter(|_| ask.verdict.is_some()).map(Arc::clone);
+    let online = ask.verdict.map_or_else(Online::default, |verdict| verdict.reuse.into());
     let how = how_kept(&ask, kept.as_deref());
     if how == KeptFor::Uncoded {
         // What can be decoded for nobody is asked for as this client reads it.
@@ -232,7 +239,7 @@ async fn resource_of(
     }
     let mut asked = ask.asked;
     asked.reload |= mode == Mode::Autodial && is_invalid(kept.as_deref());
-    let decision = decide(mode, how, asked);
+    let decision = decide(mode, how, online, asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
     let amendment = Amendment::of(&ask);
@@ -295,11 +302,17 @@ async fn act(
             let why = match ask.mode {
                 Mode::Offline => Why::Offline,
                 Mode::Autodial => Why::Autodial,
-                Mode::Online => Why::OnlyIfCached,
+                Mode::Online => reused(&ask),
             };
             kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
         }
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
+        (Decision::ServeAndRevalidate, Some(kept)) => {
+            let status = CacheStatus::Hit(reused(&ask));
+            let response = kept::serve(daemon, &ask, &kept, status);
+            through::revalidate(daemon, client, ask, &found);
+            response
+        }
         (Decision::Revalidate | Decision::Fetch, _) => {
             through::fetch(daemon, client, ask, &found).await
         }
@@ -309,21 +322,37 @@ async fn act(
         (Decision::Confirm, kept) => missing::confirm(daemon, &ask, kept.is_some()),
         (Decision::Refuse(refusal), _) => missing::refuse(daemon, &ask, refusal),
         // The decision was made from what is kept, so this is not reached.
-        (Decision::Serve | Decision::ServeAndRefresh, None) => {
+        (Decision::Serve | Decision::ServeAndRefresh | Decision::ServeAndRevalidate, None) => {
             missing::refuse(daemon, &ask, Refusal::NotKept)
         }
     }
+}
+
+/// Why what is kept is served while online.
+fn reused(ask: &Ask) -> Why {
+    let verdict = ask.verdict.as_ref();
+    let by = match verdict.map(|verdict| (verdict.reuse, verdict.by)) {
+        Some((Reuse::StaleTaken, _)) => Some("max-stale"),
+        Some((Reuse::Refreshing, _)) => Some("stale-while-revalidate"),
+        Some((_, Some(option))) => Some(option.as_str()),
+        Some((_, None)) | None => ask.overruled,
+    };
+    Why::Reused { ttl: verdict.map_or(0, |verdict| verdict.freshness.ttl()), by }
 }
 
 /// Whether the client can read what is kept, as it is or decoded.
 fn how_kept(ask: &Ask, kept: Option<&Kept>) -> KeptFor {
     match kept {
         None => KeptFor::Nothing,
-        Some(kept) if ask.codings.deliver(kept.status, &kept.fields).is_readable() => {
-            KeptFor::Whole
-        }
+        Some(kept) if reads(ask, kept) => KeptFor::Whole,
         Some(_) => KeptFor::Uncoded,
     }
+}
+
+/// Whether what is kept is of use to the client. Of a decoded body there are no ranges.
+fn reads(ask: &Ask, kept: &Kept) -> bool {
+    let delivery = ask.codings.deliver(kept.status, &kept.fields);
+    delivery.is_readable() && !(delivery.is_decoded() && ranges::are_asked(ask))
 }
 
 /// What `Max-Forwards` says (RFC 9110 §7.6.2).

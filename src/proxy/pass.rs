@@ -13,9 +13,11 @@ use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
 use super::choose::Found;
+use super::decide::MethodKind;
 use super::fields::{CACHE_STATUS, add_via, complete_date, strip_one_hop};
 use super::freshen::{self, Asked};
-use super::status::{CacheStatus, NotStored};
+use super::rules::Standing;
+use super::status::{CacheStatus, Forward, NotStored};
 use super::tunnel::splice;
 use super::unsafe_methods::{self, Sent};
 use super::websocket::{Granted, Handshake};
@@ -64,9 +66,22 @@ pub(super) async fn pass(
             let asked = Asked { sent, received: clock::now() };
             complete_date(answer.headers_mut(), asked.received);
             see(daemon, ask, found, &answer, asked).await;
-            respond(daemon, ask, answer, NotStored::Ruled(ask.asked.standing))
+            respond(daemon, ask, answer, forward(ask), NotStored::Ruled(ask.asked.standing))
         }
         Err(failure) => reply::failed(daemon, ask, &failure),
+    }
+}
+
+/// Why a request is sent on that is not for the spool.
+fn forward(ask: &Ask) -> Forward {
+    let is_usual = ask.asked.standing == Standing::Usual && !ask.asked.upgrade;
+    match ask.asked.method {
+        // What is kept would do, were it fresh.
+        MethodKind::Head if is_usual => Forward::of(ask.verdict.as_ref()),
+        MethodKind::Other if is_usual && !matches!(ask.method, Method::GET | Method::HEAD) => {
+            Forward::Method
+        }
+        _ => Forward::Bypass,
     }
 }
 
@@ -74,7 +89,8 @@ pub(super) async fn pass(
 async fn see(daemon: &Daemon, ask: &Ask, found: &Found, answer: &Answer, asked: Asked) {
     let (status, fields) = (answer.status(), answer.headers());
     if ask.method == Method::HEAD {
-        freshen::headed(&daemon.store, found, status, fields, asked).await;
+        let personal = ask.is_personal();
+        freshen::headed(&daemon.store, found, personal, (status, fields), asked).await;
     }
     let sent = Sent { method: &ask.method, url: &ask.bare, fields: &ask.fields };
     let (store, local) = (&daemon.store, &daemon.local);
@@ -88,12 +104,13 @@ pub(super) fn respond(
     daemon: &Daemon,
     ask: &Ask,
     answer: Answer,
+    forward: Forward,
     why: NotStored,
 ) -> Response<Body> {
     let (mut parts, incoming) = answer.into_parts();
     complete_date(&mut parts.headers, clock::now());
     add_via(&mut parts.headers, parts.version, &daemon.pseudonym);
-    let status = CacheStatus::Passed { status: parts.status, why };
+    let status = CacheStatus::Passed { forward, status: parts.status, why };
     parts.headers.insert(CACHE_STATUS, status.value());
     let delivery = if ask.codings.asks_ours() {
         ask.codings.deliver(parts.status, &parts.headers)

@@ -170,7 +170,9 @@ impl Partial {
         Verified::of_segments(Arc::clone(&self.segments))
     }
 
-    fn newest(&self) -> Option<&Entry> {
+    /// The newest segment: an entry of which the body is a part. There is always one.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Entry> {
         self.segments.last()
     }
 }

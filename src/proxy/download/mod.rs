@@ -2,8 +2,8 @@
 //!
 //! A download runs in a task of its own, so that it does not end with the client that asked first.
 //! Whoever asks for the same thing meanwhile joins it: the same key, the same cookie, the same
-//! credentials, and, once the head is known, the same values of what the answer varies with. A form
-//! is never joined: two people who send the same words both want it done.
+//! credentials, and, once the head is known, the same values of what the answer varies with; and the
+//! same range, if any. A form is never joined: two people who send the same words both want it done.
 
 mod feed;
 mod run;
@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
+use hyper::header::{
+    AUTHORIZATION, COOKIE, HeaderName, HeaderValue, IF_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
+};
 use hyper::{HeaderMap, Request, StatusCode, Version};
 use tokio::sync::{mpsc, watch};
 use wwwoffle_spool::Place;
@@ -25,7 +27,7 @@ pub use run::run;
 
 use super::choose::About;
 use super::freshen::Confirmed;
-use super::keep::NotKept;
+use super::keep::{Keeping, NotKept};
 use crate::caching::vary::Vary;
 use crate::upstream::{Answer, Failure, Interim, Origin};
 
@@ -42,6 +44,10 @@ pub struct Job {
     pub body: Option<Bytes>,
     /// The status of what is kept already.
     pub kept: Option<StatusCode>,
+    /// What is kept of the answer.
+    pub keeping: Keeping,
+    /// Where GET looks for its answer, of a POST whose answer may be that too.
+    pub answers: Option<Place>,
     /// What the origin is asked about.
     pub about: About,
     /// Whether it goes on though no client reads it.
@@ -84,6 +90,8 @@ struct JoinKey {
     place: Key,
     cookie: Vec<HeaderValue>,
     credentials: Vec<HeaderValue>,
+    /// Which part was asked for, and of which answer.
+    range: [Vec<HeaderValue>; 4],
     /// Different for each download that nobody can join.
     alone: Option<u64>,
 }
@@ -95,6 +103,7 @@ impl JoinKey {
             place: place.key(),
             cookie: all(COOKIE),
             credentials: all(AUTHORIZATION),
+            range: [RANGE, IF_RANGE, IF_MATCH, IF_UNMODIFIED_SINCE].map(all),
             alone: None,
         }
     }

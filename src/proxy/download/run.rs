@@ -9,10 +9,11 @@ use hyper::header::CONTENT_LENGTH;
 use hyper::http::response::Parts as AnswerParts;
 use hyper::{HeaderMap, StatusCode};
 use tracing::{debug, warn};
-use wwwoffle_spool::{NewEntry, RequestKind, Writer};
+use wwwoffle_spool::{NewEntry, Place, RequestKind, Writer};
 use wwwoffle_url::Key;
 
 use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome, Watch};
+use crate::caching::freshness::Exchange;
 use crate::clock;
 use crate::connection;
 use crate::daemon::Daemon;
@@ -20,7 +21,7 @@ use crate::error_chain::error_chain;
 use crate::proxy::choose::About;
 use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::freshen::{self, Asked};
-use crate::proxy::keep::may_keep;
+use crate::proxy::keep::{NotKept, may_keep};
 use crate::proxy::{head, unsafe_methods};
 use crate::store::timestamp;
 use crate::upstream::{Answer, AnswerBody, Failure, Outbound, Secured};
@@ -61,13 +62,17 @@ async fn fetch(daemon: &Arc<Daemon>, mut job: Job, download: &Arc<Download>) -> 
         Ok(answered) => answered,
         Err(outcome) => return outcome,
     };
-    let Job { place, origin, head: request, body, kept, unattended, .. } = job;
+    let Job { place, origin, head: request, body, kept, keeping, answers, about, interim, .. } = job;
+    let unattended = job.unattended;
+    // What was asked about is not needed while the body comes.
+    drop((about, interim));
     let (recorded, ()) = request.into_parts();
     let (status, received) = (answer.status(), asked.received);
     let (store, local) = (&daemon.store, &daemon.local);
     let said = (status, answer.headers());
     unsafe_methods::answered_by(store, local, (&origin, &recorded), said, received).await;
-    if let Err(reason) = may_keep(status, answer.headers(), kept) {
+    let exchange = Exchange { asked: asked.sent, received };
+    if let Err(reason) = may_keep(status, answer.headers(), kept, &keeping, exchange) {
         daemon.downloads.leave(download);
         download.pass(answer, Headed::Passing(reason));
         return Outcome::NotKept(status, reason);
@@ -95,10 +100,25 @@ async fn fetch(daemon: &Arc<Daemon>, mut job: Job, download: &Arc<Download>) -> 
     };
     download.feed.set_disk(Arc::new(tail));
     let (answer_head, body) = split(answer);
+    let answer_fields = answer_head.fields.clone();
     download.set_head(Headed::Keeping(Arc::new(answer_head)));
+    let answers =
+        answers.filter(|get| keeping.answers_get(get.url(), status, &answer_fields, exchange));
     match receive(daemon, body, writer, download, unattended).await {
-        Ok(()) => Outcome::Kept(status),
+        Ok(()) => {
+            if let Some(get) = answers {
+                answer_get(daemon, &place, &get).await;
+            }
+            Outcome::Kept(status)
+        }
         Err(outcome) => outcome,
+    }
+}
+
+/// Keeps the answer to a POST as that to GET too (RFC 9110 §9.3.3). What fails is told, and no more.
+async fn answer_get(daemon: &Daemon, post: &Place, get: &Place) {
+    if let Err(error) = daemon.store.copy(post, get).await {
+        warn!(url = get.url(), error = error_chain(&error), "the answer to a form is no page");
     }
 }
 
@@ -132,9 +152,11 @@ async fn ask(
         }
         let confirmed = freshen::confirmed(&daemon.store, &job.about, answer.headers(), asked);
         if let Some(confirmed) = confirmed.await {
-            let status = confirmed.kept.status;
+            let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
             download.set_head(Headed::Unchanged(confirmed));
-            return Err(Outcome::Kept(status));
+            // Who waits for the whole waits still.
+            let not_kept = || Outcome::NotKept(status, NotKept::Partial);
+            return Err(if is_whole { Outcome::Kept(status) } else { not_kept() });
         }
         debug!(url = download.url(), "a 304 is about nothing that is kept");
         job.about = About::default();
