@@ -71,6 +71,7 @@ pub(crate) struct Finished {
     pub(crate) file: Arc<dyn DiskFile>,
     /// Later for what was finished later.
     pub(crate) stored: Timestamp,
+    pub(crate) status: u16,
 }
 
 impl Store {
@@ -223,8 +224,12 @@ impl Store {
         Ok(true)
     }
 
-    /// A whole answer is kept, and as durably as it will be: its parts are of no more use.
+    /// A whole answer is kept, and as durably as it will be: its parts are of no more use. Of those of
+    /// another an error or a way round tells nothing: the rest may still come.
     pub(crate) fn drop_parts(&self, finished: &Finished) {
+        if !(200..300).contains(&finished.status) {
+            return;
+        }
         // What stays behind is older than the entry, and harms nobody.
         let _ = partial::tree::remove(self, &finished.place, Some(finished.stored));
     }

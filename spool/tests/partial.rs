@@ -252,6 +252,23 @@ fn a_whole_entry_and_a_removal_take_the_parts_along() {
 }
 
 #[test]
+fn an_error_does_not_take_the_parts_along() {
+    for durability in DURABILITIES {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), durability);
+        let body = support::bytes(200_000);
+        keep(&spool, &body, 0..1_000);
+        for (status, remain) in [(503, true), (404, true), (302, true), (200, false)] {
+            let mut writer = spool.begin(&place(URL), entry(&head(status))).unwrap();
+            writer.write(b"busy").unwrap();
+            writer.finish(None).unwrap();
+            spool.flush().unwrap();
+            assert_eq!(spool.partial(&place(URL)).unwrap().is_some(), remain, "{status}");
+        }
+    }
+}
+
+#[test]
 fn there_are_never_too_many_segments() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
