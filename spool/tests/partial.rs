@@ -292,6 +292,19 @@ fn there_are_never_too_many_segments() {
 }
 
 #[test]
+fn removing_leaves_nothing_however_much_there_is() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::None);
+    keep(&spool, &[7; 10], 0..1);
+    let one = support::files(&root.path().join("partial")).remove(0);
+    for number in 1..1_200 {
+        fs::write(one.with_file_name(format!("{number:020}.warc")), "copied here").unwrap();
+    }
+    assert!(spool.remove(&place(URL)).unwrap());
+    assert_eq!(support::files(&root.path().join("partial")).len(), 0);
+}
+
+#[test]
 fn what_no_segment_can_be_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
