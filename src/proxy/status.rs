@@ -8,6 +8,7 @@ use hyper::header::HeaderValue;
 use super::decide::Refusal;
 use super::keep::NotKept;
 use super::rules::Standing;
+use crate::caching::noise::Near;
 use crate::caching::reuse::{Because, Reuse, Verdict};
 
 /// What was done with a request, in the words of RFC 9211 §2.
@@ -124,6 +125,8 @@ pub enum Why {
     Autodial,
     /// Offline, and the request was recorded to be fetched anew.
     RefreshQueued,
+    /// Offline, and what is kept is of a URL that names the same page.
+    Near(Near),
 }
 
 /// Why an answer is not kept.
@@ -152,6 +155,10 @@ impl fmt::Display for CacheStatus {
             CacheStatus::Hit(Why::RefreshQueued) => {
                 f.write_str("hit; detail=offline-refresh-queued")
             }
+            CacheStatus::Hit(Why::Near(Near::Arguments)) => {
+                f.write_str("hit; detail=near-arguments")
+            }
+            CacheStatus::Hit(Why::Near(Near::Scheme)) => f.write_str("hit; detail=near-scheme"),
             CacheStatus::Stored { forward, collapsed, by } => {
                 write!(f, "fwd={}; stored", forward.as_str())?;
                 f.write_str(if *collapsed { "; collapsed" } else { "" })?;

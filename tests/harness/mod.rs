@@ -28,7 +28,7 @@ pub(crate) use client::{Client, Response, Tls};
 pub(crate) use daemon::Daemon;
 pub(crate) use firefox::Firefox;
 pub(crate) use forward::Forward;
-pub(crate) use origin::{After, Answer, Origin};
+pub(crate) use origin::{After, Answer, Exchange, Origin};
 pub(crate) use secure::{Stage, Trust};
 pub(crate) use tls::{Authority, Identity, Manners, Speaks, TlsOrigin};
 

@@ -31,6 +31,7 @@ use crate::proxy::download::{End, Feed};
 use crate::proxy::fields::{CACHE_STATUS, add_via, has_member};
 use crate::proxy::freshen::variant;
 use crate::proxy::keep::NotKept;
+use crate::proxy::owner::Whose;
 use crate::proxy::status::{CacheStatus, Forward, NotStored};
 use crate::proxy::{head, pass};
 use crate::store::timestamp;
@@ -67,7 +68,9 @@ pub(in crate::proxy) async fn pass(
             return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
         }
     };
-    let (writer, tail) = match daemon.store.begin_segment(&ask.place, new).await {
+    let whose = Whose::of_answer(ask.is_personal(), answer.headers());
+    let place = ask.places.of_answer(whose).clone();
+    let (writer, tail) = match daemon.store.begin_segment(&place, new).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(error = error_chain(&error), "a part of a page cannot be kept");
@@ -88,7 +91,7 @@ pub(in crate::proxy) async fn pass(
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
         let receiving = Receiving { writer, expected: part.span.len(), feed };
-        let task = receiving.run(Arc::clone(daemon), ask.place.clone(), answer.into_body());
+        let task = receiving.run(Arc::clone(daemon), place, answer.into_body());
         daemon.tasks.spawn(task);
         *response.body_mut() = bodies::download(reader);
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
