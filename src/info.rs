@@ -67,6 +67,7 @@ mod tests {
         let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: id=hunter2\r\n\
                      Location: https://me:hunter2@b.example/\xff\r\n\r\n";
         let new = NewEntry {
+            asked: Timestamp::UNIX_EPOCH,
             when: Timestamp::UNIX_EPOCH,
             head: head.to_vec(),
             request: b"GET /p HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\nbody".to_vec(),

@@ -2,12 +2,14 @@
 
 pub mod access;
 pub mod api;
+pub mod caching;
 pub mod certificates;
 pub mod cli;
 pub mod clock;
 pub mod connection;
 pub mod control_path;
 pub mod daemon;
+pub mod decoding;
 pub mod error_chain;
 pub mod exit;
 pub mod fetch;

@@ -9,7 +9,9 @@ use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
-use wwwoffle_spool::{Added, Entry, Error, Lookup, NewEntry, Outgoing, Place, Spool, Tail, Writer};
+use wwwoffle_spool::{
+    Added, Entry, Error, Lookup, NewEntry, Outgoing, Place, Spool, Tail, Update, Writer,
+};
 use wwwoffle_url::Key;
 
 use crate::mode::Mode;
@@ -31,6 +33,17 @@ pub struct Kept {
     pub status: StatusCode,
     /// Its fields, as the origin sent them less those of one hop.
     pub fields: HeaderMap,
+}
+
+impl Kept {
+    /// Reads the head of an entry.
+    fn read(entry: Entry) -> Option<Self> {
+        let Ok((status, fields)) = head::read_answer(entry.head()) else {
+            warn!(url = entry.url(), "a kept page has a head that cannot be read");
+            return None;
+        };
+        Some(Self { entry, status, fields })
+    }
 }
 
 impl Store {
@@ -62,11 +75,34 @@ impl Store {
                 return Ok(None);
             }
         };
-        let Ok((status, fields)) = head::read_answer(entry.head()) else {
-            warn!(url = entry.url(), "a kept page has a head that cannot be read");
-            return Ok(None);
-        };
-        Ok(Some(Kept { entry, status, fields }))
+        Ok(Kept::read(entry))
+    }
+
+    /// All that is kept under the key of `place`, whatever it varies with, the one stored last first.
+    /// What is damaged is set aside, told in the log, and counts as missing.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn entries(&self, place: &Place) -> Result<Vec<Kept>, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        let entries = blocking(move || spool.entries(&place)).await?;
+        for damage in entries.set_aside {
+            warn!(%damage, "a kept page was set aside and will be fetched again");
+        }
+        Ok(entries.found.into_iter().filter_map(Kept::read).collect())
+    }
+
+    /// Writes down what became of `kept`, and gives it back as it is then; `None` when it is no longer
+    /// the one that is kept, and then nothing is done.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full, or the new head cannot be stored; then it is as it was.
+    pub async fn update(&self, kept: Arc<Kept>, update: Update) -> Result<Option<Kept>, Error> {
+        let spool = self.spool.clone();
+        let updated = blocking(move || spool.update(&kept.entry, &update)).await?;
+        Ok(updated.and_then(Kept::read))
     }
 
     /// Puts a kept entry aside whose body turned out to be damaged while it was read.
@@ -84,17 +120,10 @@ impl Store {
     /// # Errors
     ///
     /// When the disk fails or is full, or the entry cannot be kept at all.
-    pub async fn begin(
-        &self,
-        place: &Place,
-        when: Timestamp,
-        head: Vec<u8>,
-        request: Vec<u8>,
-        connection: Option<Vec<u8>>,
-    ) -> Result<(Writer, Tail), Error> {
+    pub async fn begin(&self, place: &Place, new: NewEntry) -> Result<(Writer, Tail), Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         blocking(move || {
-            let mut writer = spool.begin(&place, NewEntry { when, head, request, connection })?;
+            let mut writer = spool.begin(&place, new)?;
             let tail = writer.tail()?;
             Ok((writer, tail))
         })

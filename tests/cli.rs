@@ -104,8 +104,11 @@ fn get_keeps_a_page_and_cat_gives_it_back() {
             if !running {
                 daemon.down();
             }
-            let body =
-                daemon::output(daemon.command(&["cat", &url]), None, crate::harness::PATIENCE);
+            let body = daemon::output(
+                daemon.command(&["cat", "--raw", &url]),
+                None,
+                crate::harness::PATIENCE,
+            );
             assert!(body.status.success() && body.stdout == want.body, "{path}, daemon: {running}");
             let all = daemon.run(&["cat", "--headers", &url]);
             assert!(all.out.starts_with("HTTP/1.1 200"), "{all:?}");

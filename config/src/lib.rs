@@ -97,13 +97,13 @@ pub use password::{BadPassword, ControlPassword, PasswordHash, User, Users};
 pub use place::Place;
 pub use rule::Ruled;
 pub use schema::{
-    Alias, AllowedHosts, AllowedUsers, CensorHeader, Config, DontCache, DontCompress, DontGet,
-    FetchOptions, Https, IndexOptions, LocalNames, LocalNet, MimeTypes, ModifyHtml, OfflineOptions,
-    OnlineOptions, Options, Proxy, Purge, Startup, Tunnel,
+    Alias, AllowedHosts, AllowedUsers, Caching, CensorHeader, Config, DontCache, DontCompress,
+    DontGet, FetchOptions, Https, IndexOptions, LocalNames, LocalNet, MimeTypes, ModifyHtml,
+    OfflineOptions, OnlineOptions, Options, Proxy, Purge, Startup, Tunnel,
 };
 pub use spec::{ParseSpecError, UrlSpec};
 pub use specset::{Listed, UrlSpecSet};
-pub use value::{Durability, HostNames, Listen, LogLevel, LogTo, SpoolDir};
+pub use value::{Durability, HostNames, Listen, LogLevel, LogTo, NoStore, SpoolDir};
 pub use values::{
     aliases::{Alias as UrlAlias, Aliases},
     amounts::{Age, AgeLimit, AskAgain, Percent, Permissions, Size, SizeLimit},

@@ -125,6 +125,7 @@ macro_rules! section {
     };
 }
 
+mod caching;
 mod daemon;
 mod fetching;
 mod html;
@@ -132,6 +133,7 @@ mod lists;
 mod requests;
 mod secure;
 
+pub use caching::Caching;
 pub use daemon::{AllowedHosts, AllowedUsers, LocalNames, LocalNet, Options, Startup};
 pub use fetching::{FetchOptions, IndexOptions, MimeTypes, Purge};
 pub use html::ModifyHtml;
@@ -205,6 +207,8 @@ config! {
     online_options: OnlineOptions,
     /// What happens to requests while offline.
     offline_options: OfflineOptions,
+    /// What is used again while online.
+    caching: Caching,
     /// What is fetched, and how.
     fetch_options: FetchOptions,
     /// What is never got.

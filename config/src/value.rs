@@ -354,6 +354,17 @@ with each field of an event apart.",
     Journal = "journal",
 }
 
+words! {
+    /// What becomes of an answer that must not be stored.
+    NoStore, "no-store",
+    "`\"keep\"`: it is kept to be read offline, and never used again online. `\"respect\"`: it is not kept.",
+    "\"keep\" or \"respect\"":
+    /// It is kept, to be read offline alone.
+    Keep = "keep",
+    /// It is passed on and not kept.
+    Respect = "respect",
+}
+
 #[cfg(test)]
 mod tests {
     use super::time;

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{self, Error, Result};
 use crate::fs::{Disk, DiskFile, Opened};
-use crate::layout::{self, FIRST_READ, First, TailRanges, wide};
+use crate::layout::{self, FIRST_READ, First, State, TailRanges, wide};
 use crate::place::Place;
 use crate::warc::Reason;
 use wwwoffle_url::Key;
@@ -38,6 +38,15 @@ impl Lookup {
             Lookup::Missing | Lookup::SetAside(_) => None,
         }
     }
+}
+
+/// All that is kept under one key: see [`crate::Spool::entries`].
+#[derive(Debug, Default)]
+pub struct Entries {
+    /// The entries, the one stored last first. Their variants differ.
+    pub found: Vec<Entry>,
+    /// What was there and was not whole, or not what belongs there.
+    pub set_aside: Vec<Damage>,
 }
 
 /// A file that was not served, and why.
@@ -131,13 +140,40 @@ impl Entry {
         &self.first.place
     }
 
-    /// When the response came, as its writer said.
+    /// When the response came that brought the body, as its writer said.
     #[must_use]
     pub fn when(&self) -> Timestamp {
         self.first.when
     }
 
-    /// When the entry was finished.
+    /// When the request was sent whose answer came at [`Entry::responded`] (`request_time` of RFC 9111
+    /// §4.2.3). Of an entry kept before this was recorded, when the response came.
+    #[must_use]
+    pub fn asked(&self) -> Timestamp {
+        self.state().asked
+    }
+
+    /// When the head came that [`Entry::head`] is of, or that confirmed it last (`response_time`).
+    #[must_use]
+    pub fn responded(&self) -> Timestamp {
+        self.state().responded.unwrap_or(self.first.when)
+    }
+
+    /// When the origin confirmed last that this is its answer: [`Entry::when`] at first, later the time
+    /// of the last [`Update::Confirmed`](crate::Update::Confirmed).
+    #[must_use]
+    pub fn checked(&self) -> Timestamp {
+        self.responded()
+    }
+
+    /// Since when it may no longer be what its origin would answer, if something was sent there that
+    /// changes it (RFC 9111 §4.4). Until the origin has confirmed it, it is not fresh.
+    #[must_use]
+    pub fn invalid_since(&self) -> Option<Timestamp> {
+        self.state().invalid
+    }
+
+    /// When the entry was finished. An update does not change it.
     #[must_use]
     pub fn stored(&self) -> Timestamp {
         self.first.stored
@@ -149,7 +185,7 @@ impl Entry {
         self.status
     }
 
-    /// The head of the response: status line, fields and empty line.
+    /// The head of the response, as it was updated last: status line, fields and empty line.
     #[must_use]
     pub fn head(&self) -> &[u8] {
         self.bytes.get(self.first.head.clone()).unwrap_or_default()
@@ -189,6 +225,30 @@ impl Entry {
     #[must_use]
     pub fn connection(&self) -> Option<&[u8]> {
         self.tail.get(self.after.connection.clone()?)
+    }
+
+    /// What tells this entry from every other there was at its place; an update keeps it.
+    pub(crate) fn id(&self) -> &str {
+        &self.first.id
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.first.state
+    }
+
+    /// Later for what is newer: of two entries of a place, and of two states of one.
+    pub(crate) fn order(&self) -> (Timestamp, Option<Timestamp>) {
+        (self.first.stored, self.state().updated)
+    }
+
+    /// All that follows the body, as it is in the file.
+    pub(crate) fn tail(&self) -> &[u8] {
+        // Of a small one the tail begins behind the body.
+        let start = match &self.body {
+            Body::Whole(whole) => whole.range.end,
+            Body::File(_) => 0,
+        };
+        self.tail.get(start..).unwrap_or_default()
     }
 
     /// The open file, if the body is still on disk.
@@ -312,7 +372,7 @@ pub(crate) fn read(disk: &dyn Disk, path: &Path, expected: Option<&Place>) -> Re
         Ok(first) => first,
         Err(reason) => return Ok(Content::Bad(reason)),
     };
-    if expected.is_some_and(|place| *place != first.place) {
+    if expected.is_some_and(|place| !place.is_variant_of(&first.place)) {
         return Ok(Content::Bad("it belongs to another place"));
     }
     let parts = if wide(bytes.len()) == len {

@@ -9,7 +9,7 @@ use std::any::Any;
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -43,6 +43,15 @@ pub trait Disk: fmt::Debug + Send + Sync {
     ///
     /// `AlreadyExists` when anything has that name.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
+
+    /// The same for what is its owner's alone, whoever may read the others.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Disk::create`].
+    fn create_private(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.create(path)
+    }
 
     /// Opens a file for reading. Neither follows a symbolic link nor waits for a FIFO's other end.
     ///
@@ -146,13 +155,7 @@ impl Disk for SystemDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(FILE_MODE)
-            .open(path)?;
-        Ok(Arc::new(SystemFile(file)))
+        Ok(Arc::new(SystemFile(new_file(path)?)))
     }
 
     fn open(&self, path: &Path) -> io::Result<Opened> {
@@ -206,6 +209,94 @@ impl Disk for SystemDisk {
         // A clock outside the years that jiff knows is as good as one that was never set.
         Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
     }
+}
+
+/// The file system of the machine, for a spool that more than its owner may read.
+#[derive(Debug, Clone, Copy)]
+pub struct SharedDisk {
+    /// The permission bits of new directories.
+    pub directories: u32,
+    /// The permission bits of new files.
+    pub files: u32,
+}
+
+impl SharedDisk {
+    /// Whether it differs from [`SystemDisk`].
+    #[must_use]
+    pub fn is_shared(self) -> bool {
+        (self.directories, self.files) != (DIRECTORY_MODE, FILE_MODE)
+    }
+}
+
+impl Disk for SharedDisk {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.create_dir(path)?;
+        // What a directory is made with is less what the umask takes away.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(self.directories))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let file = new_file(path)?;
+        file.set_permissions(std::fs::Permissions::from_mode(self.files))?;
+        Ok(Arc::new(SystemFile(file)))
+    }
+
+    fn create_private(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        SystemDisk.create(path)
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Names> {
+        SystemDisk.read_dir(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        SystemDisk.open(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove_file(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.sync_dir(path)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        SystemDisk.lock(path)
+    }
+
+    fn now(&self) -> Timestamp {
+        SystemDisk.now()
+    }
+}
+
+/// Makes what is missing of the way to `root`, and gives `root` itself, if it was missing, these
+/// permission bits, a user and a group: a daemon that begins as root and goes on as somebody else cannot make it later.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn make_root_for(root: &Path, mode: u32, user: u32, group: u32) -> io::Result<()> {
+    if let Some(above) = root.parent().filter(|above| !above.as_os_str().is_empty()) {
+        // Whoever may enter them: only the spool itself is its owner's.
+        DirBuilder::new().recursive(true).create(above)?;
+    }
+    match SystemDisk.create_dir(root) {
+        Ok(()) => {
+            std::fs::set_permissions(root, std::fs::Permissions::from_mode(mode))?;
+            std::os::unix::fs::chown(root, Some(user), Some(group))
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
 }
 
 /// `open` refuses a symbolic link with ELOOP (`O_NOFOLLOW`), a socket or a device nobody serves with ENXIO.

@@ -15,10 +15,10 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
-use crate::place::{Origin, Place};
+use crate::place::{MAX_OWNER, MAX_VARIANT, Origin, Place};
 use crate::warc::{
     self, BLOCK_END, FIELDS, Header, LINE_END, REQUEST, RESPONSE, Reason, Record, VERSION_LINE,
-    parse_record, push_field, time_text,
+    escape, parse_record, push_field, time_text, unescape,
 };
 
 /// What an unfinished file begins with, as wide as the line that takes its place.
@@ -51,8 +51,11 @@ const FIXED: usize = VERSION_LINE.len()
     + "Wwwoffle-Stored: 2026-11-20T13:13:26.123456Z\r\n".len()
     + "Wwwoffle-Check: 01234567\r\n".len();
 
-/// The fields of record 1 besides URL and head; far more than there are.
+/// The fields of record 1 besides URL, owner, variant and head; far more than there are.
 const OTHER_FIELDS: usize = 1 << 10;
+
+/// Owner and variant, in which every byte may be escaped.
+const PLACE_FIELDS: usize = 3 * (MAX_OWNER + MAX_VARIANT);
 
 /// The three other records: their fields, the URL in each, and their blocks.
 pub(crate) const MAX_TAIL: usize =
@@ -62,8 +65,18 @@ pub(crate) const MAX_TAIL: usize =
 const ABOUT: &str = "Wwwoffle-About";
 const CONNECTION: &str = "connection";
 
+/// The fields for whom it is kept, and with what it varies.
+const OWNER: &str = "Wwwoffle-Owner";
+const VARIANT: &str = "Wwwoffle-Variant";
+
+/// The fields of times, and of what became of an entry since it was stored.
+const ASKED: &str = "Wwwoffle-Asked";
+const RESPONDED: &str = "Wwwoffle-Responded";
+const UPDATED: &str = "Wwwoffle-Updated";
+const INVALID: &str = "Wwwoffle-Invalid";
+
 // The body's offset has to be known after one read.
-const _: () = assert!(FIXED + OTHER_FIELDS + MAX_URL + MAX_HEAD < FIRST_READ);
+const _: () = assert!(FIXED + OTHER_FIELDS + PLACE_FIELDS + MAX_URL + MAX_HEAD < FIRST_READ);
 
 /// The beginning of an entry that is being written, up to its body.
 #[derive(Debug)]
@@ -92,6 +105,7 @@ impl Start {
         place: &Place,
         id: &str,
         when: Timestamp,
+        state: &State,
         head: &[u8],
     ) -> Start {
         out.extend_from_slice(UNFINISHED.as_bytes());
@@ -101,7 +115,8 @@ impl Start {
         push_field(out, "WARC-Date", &time_text(when));
         push_field(out, "WARC-Target-URI", place.url());
         push_field(out, "Content-Type", RESPONSE);
-        push_field(out, "Wwwoffle-Key", &key_text(place));
+        place_fields(place, |name, value| push_field(out, name, value));
+        state.write(|name, value| push_field(out, name, value));
         push_field(out, "Wwwoffle-Head", &head.len().to_string());
         out.extend_from_slice(LINE_END.as_bytes());
         out.extend_from_slice(head);
@@ -135,6 +150,45 @@ impl Start {
         fixed.extend_from_slice(format!("{:08x}{LINE_END}", check.finalize()).as_bytes());
         debug_assert_eq!(fixed.len(), FIXED);
         fixed
+    }
+}
+
+/// When the origin was asked, when it answered last, and what became of the entry since it was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) asked: Timestamp,
+    /// `None`: when the entry's own response came.
+    pub(crate) responded: Option<Timestamp>,
+    /// Of two states of one entry the later is the newer; `None` is older than any.
+    pub(crate) updated: Option<Timestamp>,
+    pub(crate) invalid: Option<Timestamp>,
+}
+
+impl State {
+    /// That of an entry that was stored and not updated.
+    pub(crate) fn new(asked: Timestamp) -> State {
+        State { asked, responded: None, updated: None, invalid: None }
+    }
+
+    fn write(&self, mut field: impl FnMut(&str, &str)) {
+        field(ASKED, &time_text(self.asked));
+        let times = [(RESPONDED, self.responded), (UPDATED, self.updated), (INVALID, self.invalid)];
+        for (name, time) in times {
+            if let Some(time) = time {
+                field(name, &time_text(time));
+            }
+        }
+    }
+
+    /// `when` is when the response came: an entry made before it was recorded was asked for then.
+    fn read(header: &Header<'_>, when: Timestamp) -> Result<State, Reason> {
+        let time = |name| header.get(name).map(|_| header.time(name)).transpose();
+        Ok(State {
+            asked: time(ASKED)?.unwrap_or(when),
+            responded: time(RESPONDED)?,
+            updated: time(UPDATED)?,
+            invalid: time(INVALID)?,
+        })
     }
 }
 
@@ -185,7 +239,10 @@ pub(crate) fn tail(
 #[derive(Debug)]
 pub(crate) struct First {
     pub(crate) place: Place,
+    /// Of the record, which an update keeps.
+    pub(crate) id: String,
     pub(crate) when: Timestamp,
+    pub(crate) state: State,
     pub(crate) stored: Timestamp,
     pub(crate) digest: [u8; 32],
     pub(crate) head: Range<usize>,
@@ -213,9 +270,12 @@ impl First {
         }
         let block_len = header.number("Content-Length")?;
         let body_len = block_len.checked_sub(wide(head_len)).ok_or("its lengths disagree")?;
+        let when = header.time("WARC-Date")?;
         let first = First {
             place: place(&header)?,
-            when: header.time("WARC-Date")?,
+            id: header.need("WARC-Record-ID")?.to_owned(),
+            when,
+            state: State::read(&header, when)?,
             stored: header.time("Wwwoffle-Stored")?,
             digest: header.digest("WARC-Payload-Digest")?,
             head,
@@ -290,13 +350,19 @@ pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
     Ok(ranges)
 }
 
-/// `url <key>` or `variant <key>`.
-pub(crate) fn key_text(place: &Place) -> String {
+/// The fields that say where a record belongs, besides its target.
+pub(crate) fn place_fields(place: &Place, mut field: impl FnMut(&str, &str)) {
     let origin = match place.origin() {
         Origin::Url => "url",
         Origin::Variant => "variant",
     };
-    format!("{origin} {}", place.key())
+    field("Wwwoffle-Key", &format!("{origin} {}", place.key()));
+    if let Some(owner) = place.owner() {
+        field(OWNER, &escape(owner, MAX_OWNER));
+    }
+    if !place.variant_text().is_empty() {
+        field(VARIANT, &escape(place.variant_text(), MAX_VARIANT));
+    }
 }
 
 /// The place a record says it belongs to.
@@ -308,8 +374,13 @@ pub(crate) fn place(header: &Header<'_>) -> Result<Place, Reason> {
         "variant" => Origin::Variant,
         _ => return Err("a key in a header is none"),
     };
-    let place = Place::new(header.need("WARC-Target-URI")?, key, origin);
-    if place.is_consistent() { Ok(place) } else { Err("its key is not that of its URL") }
+    let text = |name, most| {
+        let text = header.get(name).map(unescape).unwrap_or_default();
+        if text.len() > most { Err("a field in a header is too long") } else { Ok(text) }
+    };
+    let (owner, variant) = (text(OWNER, MAX_OWNER)?, text(VARIANT, MAX_VARIANT)?);
+    let place = Place::recorded(header.need("WARC-Target-URI")?, &owner, key, origin);
+    Ok(place.ok_or("its key is not that of its URL and owner")?.with_variant(&variant))
 }
 
 pub(crate) fn wide(size: usize) -> u64 {

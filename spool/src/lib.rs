@@ -38,6 +38,7 @@ mod queue;
 mod seal;
 mod state;
 mod store;
+mod update;
 mod warc;
 mod writer;
 
@@ -49,7 +50,7 @@ use std::time::Duration;
 pub use jiff::Timestamp;
 pub use wwwoffle_url::Key;
 
-pub use entry::{Body, BodyFile, Damage, Entry, Lookup, Verifier, Whole};
+pub use entry::{Body, BodyFile, Damage, Entries, Entry, Lookup, Verifier, Whole};
 pub use error::{Error, Result};
 pub use layout::{MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_TRAILERS, MAX_URL};
 pub use list::{Host, List, Summary};
@@ -59,12 +60,13 @@ pub use outgoing::{
     RequestKind, RequestState, Sealed, Secrets,
 };
 pub use pending::BATCH_INTERVAL;
-pub use place::Place;
+pub use place::{MAX_OWNER, MAX_VARIANT, Place};
 pub use queue::{Added, MAX_QUEUE, Queue};
 pub use state::{MAX_STATE, State};
+pub use update::Update;
 pub use writer::{NewEntry, Stored, Tail, Writer};
 
-use fs::{Disk, Lock, SystemDisk};
+use fs::{Disk, Lock, SharedDisk, SystemDisk};
 use store::Store;
 
 /// What of a finished entry a crash may take back. Whatever the setting, after a crash each entry is
@@ -89,11 +91,13 @@ pub struct Options {
     pub durability: Durability,
     /// How long finished entries gather before they are synced, under [`Durability::Batch`].
     pub batch_interval: Duration,
+    /// Who may use new directories and files besides their owner; `None`: nobody.
+    pub shared: Option<SharedDisk>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { durability: Durability::default(), batch_interval: BATCH_INTERVAL }
+        Options { durability: Durability::default(), batch_interval: BATCH_INTERVAL, shared: None }
     }
 }
 
@@ -122,7 +126,11 @@ impl Spool {
     /// [`Error::is_locked`] when another process has it open, [`Error::is_no_spool`] when `root` is
     /// something else, [`Error::is_denied`], [`Error::is_full`], or what else the disk says.
     pub fn open(root: &Path, options: &Options) -> Result<(Spool, Recovery)> {
-        Spool::open_with(Arc::new(SystemDisk), root, options)
+        let disk: Arc<dyn Disk> = match options.shared {
+            Some(shared) => Arc::new(shared),
+            None => Arc::new(SystemDisk),
+        };
+        Spool::open_with(disk, root, options)
     }
 
     /// The same on another disk: how tests make one fail.
@@ -157,6 +165,29 @@ impl Spool {
         self.0.store.entry(place)
     }
 
+    /// All that is kept under the key of a place, whatever its variant: one open when that is a single
+    /// entry that varies with nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails. Neither a missing entry nor a damaged one is an error.
+    pub fn entries(&self, place: &Place) -> Result<Entries> {
+        self.0.store.entries(place)
+    }
+
+    /// Writes down what became of an entry, and gives it back as it is then. `None` when it is no
+    /// longer the one at its place: another answer has come, or it was removed; then nothing is done.
+    ///
+    /// What a crash may take back is told by [`Durability`], as for a new entry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_invalid`] and [`Error::is_too_large`] for a head that cannot be stored, or one with
+    /// another status than the entry; or when the disk fails or is full. Then the entry is as it was.
+    pub fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
+        self.0.store.update(entry, update)
+    }
+
     /// Begins an entry. What is at its place stays until [`Writer::finish`].
     ///
     /// # Errors
@@ -167,7 +198,18 @@ impl Spool {
         Writer::begin(Arc::clone(&self.0), place, new)
     }
 
-    /// Removes an entry. False when there was none.
+    /// Removes the entry of a place alone: others of its key, with other variants, stay. False when
+    /// there was none.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn remove_variant(&self, place: &Place) -> Result<bool> {
+        self.0.store.remove_variant(place)
+    }
+
+    /// Removes all that is kept under the key of a place, whatever its variant. False when there was
+    /// nothing.
     ///
     /// # Errors
     ///

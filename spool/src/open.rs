@@ -122,7 +122,7 @@ fn admit(store: &Store, path: &Path) -> Result<Option<PathBuf>> {
     }
     let to = store.path(new.place());
     if let Content::Whole(old) = entry::read(&*store.disk, &to, Some(new.place()))?
-        && old.stored() >= new.stored()
+        && old.order() >= new.order()
     {
         return Ok(None);
     }

@@ -5,11 +5,13 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
-use crate::layout::{self, MAX_URL, key_text};
-use crate::place::Place;
+use crate::layout::{self, MAX_URL};
+use crate::place::{MAX_OWNER, MAX_VARIANT, Place};
 use crate::seal::Vault;
-use crate::warc::{self, Header, REQUEST, Reason, Record, parse_record, time_text};
-use crate::writer::{check_url, empty_line, refuse_secrets};
+use crate::warc::{
+    self, Header, REQUEST, Reason, Record, escape, parse_record, time_text, unescape,
+};
+use crate::writer::{check_place, empty_line, refuse_secrets};
 
 /// The longest head of a waiting request, in bytes.
 pub const MAX_REQUEST_HEAD: usize = 64 << 10;
@@ -23,9 +25,10 @@ pub const MAX_SECRETS: usize = 32 << 10;
 /// The longest reason or error kept with a request, in bytes; more is cut off.
 pub const MAX_REASON: usize = 1 << 10;
 
-/// No file of a request is longer, in bytes: two URLs and two reasons, in which every byte may be
-/// escaped, secrets in hex, other fields, head and body.
+/// No file of a request is longer, in bytes: two URLs, two reasons, an owner and a variant, in which
+/// every byte may be escaped, secrets in hex, other fields, head and body.
 pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
+    + 3 * (MAX_OWNER + MAX_VARIANT)
     + 2 * MAX_SECRETS
     + (4 << 10)
     + MAX_REQUEST_HEAD
@@ -182,7 +185,7 @@ impl Outgoing {
         record.field("WARC-Date", &time_text(self.queued));
         record.field("WARC-Target-URI", self.place.url());
         record.field("Content-Type", REQUEST);
-        record.field("Wwwoffle-Key", &key_text(&self.place));
+        layout::place_fields(&self.place, |name, value| record.field(name, value));
         record.field("Wwwoffle-Head", &self.head.len().to_string());
         record.field("Wwwoffle-Kind", kind_word(self.kind));
         record.field("Wwwoffle-Hops", &self.hops.to_string());
@@ -244,10 +247,9 @@ impl Outgoing {
 
     fn check(&self) -> Result<()> {
         let invalid = |why| Err(Error::invalid("the request", why, b""));
-        Error::unless_fits("the URL", self.place.url().len(), MAX_URL)?;
+        check_place(&self.place)?;
         Error::unless_fits("the head of the request", self.head.len(), MAX_REQUEST_HEAD)?;
         Error::unless_fits("the body of the request", self.body.len(), MAX_REQUEST_BODY)?;
-        check_url(self.place.url())?;
         if let Some(page) = &self.page {
             Error::unless_fits("the URL of the page", page.len(), MAX_URL)?;
         }
@@ -310,49 +312,9 @@ fn kind_of(word: &str) -> Option<RequestKind> {
     KINDS.iter().find(|row| row.1 == word).map(|row| row.0)
 }
 
-/// Text as one line of a header: control characters and `%` as `%` and hex, cut at `most` bytes.
-fn escape(text: &str, most: usize) -> String {
-    let mut line = String::new();
-    for (start, character) in text.char_indices() {
-        if start + character.len_utf8() > most {
-            break;
-        }
-        if character.is_control() || character == '%' {
-            for byte in character.encode_utf8(&mut [0; 4]).bytes() {
-                line.push('%');
-                line.push_str(&hex::encode([byte]));
-            }
-        } else {
-            line.push(character);
-        }
-    }
-    line
-}
-
-fn unescape(line: &str) -> String {
-    let mut pieces = line.split('%');
-    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
-    for piece in pieces {
-        let (digits, rest) = piece.split_at_checked(2).unwrap_or((piece, ""));
-        bytes.extend(hex::decode(digits).unwrap_or_default());
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_becomes_one_line_and_comes_back() {
-        for text in ["", "plain", "100 %", "a\r\nWARC-Type: x", "\u{85}é\0%41", "tab\t"] {
-            let line = escape(text, MAX_REASON);
-            assert!(!line.contains(char::is_control), "{line:?}");
-            assert_eq!(unescape(&line), text);
-        }
-        assert_eq!(escape("aéé", 4), "aé");
-    }
 
     #[test]
     fn secrets_are_not_shown() {

@@ -1,11 +1,14 @@
 //! Entries that are finished, and visible, but not yet under their name: the batch.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::store::{Finished, Store, Waiting, lock};
+use crate::place::Place;
+use crate::store::{Finished, Store, lock};
 use wwwoffle_url::Key;
 
 /// How long finished entries gather before they are written as one batch.
@@ -29,39 +32,51 @@ pub(crate) struct Pending {
     pub(crate) failures: Mutex<Vec<Error>>,
 }
 
+/// A key, and what names one of the entries under it.
+type Slot = (Key, Key);
+
 #[derive(Debug, Default)]
 struct Gathering {
-    waiting: Waiting,
+    waiting: BTreeMap<Slot, Finished>,
     stopping: bool,
 }
 
 impl Pending {
-    /// Where the entry with this key is now, if it waits.
-    pub(crate) fn path(&self, key: &Key) -> Option<PathBuf> {
-        lock(&self.gathering).waiting.get(key).map(|finished| finished.path.clone())
+    /// Where the entry of this place is now, if it waits.
+    pub(crate) fn path(&self, place: &Place) -> Option<PathBuf> {
+        let gathering = lock(&self.gathering);
+        gathering.waiting.get(&slot(place)).map(|finished| finished.path.clone())
+    }
+
+    /// The entries of this key that wait, whatever their variant.
+    pub(crate) fn variants(&self, key: Key) -> Vec<Finished> {
+        lock(&self.gathering).waiting.range(slots(key)).map(|(_, one)| one.clone()).collect()
     }
 
     /// Adds an entry; gives back the one it replaces, and how many there are.
     pub(crate) fn add(&self, finished: Finished) -> (Option<Finished>, usize) {
         let mut gathering = lock(&self.gathering);
-        let replaced = gathering.waiting.insert(finished.place.key(), finished);
+        let replaced = gathering.waiting.insert(slot(&finished.place), finished);
         self.changed.notify_all();
         (replaced, gathering.waiting.len())
     }
 
-    pub(crate) fn forget(&self, key: &Key) -> Option<Finished> {
-        lock(&self.gathering).waiting.remove(key)
+    pub(crate) fn forget(&self, place: &Place) -> Option<Finished> {
+        lock(&self.gathering).waiting.remove(&slot(place))
     }
 
     /// Whether this is still the newest for its key.
     pub(crate) fn holds(&self, finished: &Finished) -> bool {
         let gathering = lock(&self.gathering);
-        let newest = gathering.waiting.get(&finished.place.key());
-        newest.is_some_and(|newest| newest.stored == finished.stored)
+        let newest = gathering.waiting.get(&slot(&finished.place));
+        newest.is_some_and(|newest| newest.path == finished.path)
     }
 
+    /// All that wait, the one finished first first.
     pub(crate) fn snapshot(&self) -> Vec<Finished> {
-        lock(&self.gathering).waiting.values().cloned().collect()
+        let mut all: Vec<_> = lock(&self.gathering).waiting.values().cloned().collect();
+        all.sort_unstable_by_key(|finished| finished.stored);
+        all
     }
 
     /// Ends [`run`].
@@ -83,6 +98,14 @@ impl Pending {
             .unwrap_or_else(PoisonError::into_inner);
         !gathering.stopping
     }
+}
+
+fn slot(place: &Place) -> Slot {
+    (place.key(), place.variant_name())
+}
+
+fn slots(key: Key) -> RangeInclusive<Slot> {
+    (key, Key::from_bytes([0; 32]))..=(key, Key::from_bytes([u8::MAX; 32]))
 }
 
 /// Writes batches until [`Pending::stop`]. What is left then is for who stopped it.

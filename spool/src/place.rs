@@ -1,5 +1,10 @@
 //! Where an entry lies: `http/www.example.org/9f/9f86d081….warc`.
 //!
+//! A place is a URL, an owner and a variant. The owner is part of the key: what is kept for one of
+//! several persons is found by who asks for that person, and by nobody else. The variant is not: all
+//! answers that vary have the key of what they are variants of, and lie together in
+//! `9f86d081….variants/`, each named by the SHA-256 of its variant text ([`crate::shelf`]).
+//!
 //! # Names of directories
 //!
 //! A host comes from the network, so its directory's name is made from an allow-list and cannot be
@@ -12,6 +17,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
@@ -27,19 +33,35 @@ pub(crate) const EXTENSION: &str = ".warc";
 /// The schemes whose directories have their own name.
 pub(crate) const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
 
-/// The name of one entry: its key, and the URL that decides in which directory it lies.
-#[derive(Clone, PartialEq, Eq, Hash)]
+/// What the directory of variants of a key ends with.
+pub(crate) const VARIANTS: &str = ".variants";
+
+/// The longest owner of an entry, in bytes.
+pub const MAX_OWNER: usize = 1 << 10;
+
+/// The longest variant text of an entry, in bytes.
+pub const MAX_VARIANT: usize = 4 << 10;
+
+/// The name of one entry: its key, the URL that decides in which directory it lies, and its variant.
+#[derive(Clone)]
 pub struct Place {
     /// Canonical, never with credentials.
     url: String,
-    key: Key,
+    /// Of the URL alone. What was read from a file tells it not always, so it does not count when two
+    /// places are compared.
+    base: Key,
     origin: Origin,
+    /// Empty: nobody's.
+    owner: String,
+    /// Of the URL and the owner.
+    key: Key,
+    variant: String,
 }
 
 /// What the key was made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
-    /// The URL as it is shown; so the key of a file can be checked against its target.
+    /// The URL as it is shown, and the owner; so the key of a file can be checked.
     Url,
     /// The URL with credentials or what else the answer depends on, which is not in the file.
     Variant,
@@ -64,15 +86,74 @@ impl Place {
         Place::new(url.as_str(), url.key(), origin)
     }
 
-    /// The place for what depends on more than the URL: one of several answers, told apart by
-    /// `variant`, any text that the caller makes from what the answer varies with.
+    /// The place for what depends on more than the URL, as a credential that came with the request:
+    /// another key, made from `secret`, which is any text and is not recorded.
     #[must_use]
-    pub fn variant(url: &CanonicalUrl, variant: &str) -> Place {
-        Place::new(url.as_str(), url.variant_key(variant), Origin::Variant)
+    pub fn variant(url: &CanonicalUrl, secret: &str) -> Place {
+        Place::new(url.as_str(), url.variant_key(secret), Origin::Variant)
+    }
+
+    /// The place of what is kept for `owner` alone: another key. Any text of at most [`MAX_OWNER`]
+    /// bytes is an owner; an empty one is nobody. It takes the place of an owner there was; but not of
+    /// the one of a place that was read from a file of a URL with credentials, which are not in it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
+    /// use wwwoffle_spool::Place;
+    /// use wwwoffle_url::{CanonicalUrl, LocalHost};
+    /// let all = Place::of(&CanonicalUrl::parse("http://example.org", &LocalHost::default())?);
+    /// let own = all.clone().owned_by("user anna");
+    /// assert_ne!(own.key(), all.key());
+    /// assert_eq!(own.owner(), Some("user anna"));
+    /// assert_eq!(own.owned_by(""), all);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn owned_by(mut self, owner: &str) -> Place {
+        owner.clone_into(&mut self.owner);
+        self.key = if owner.is_empty() { self.base } else { self.base.variant(owner) };
+        self
+    }
+
+    /// The place of one of several answers under this key, told apart by `variant`: any text of at
+    /// most [`MAX_VARIANT`] bytes, made by the caller from what the answers vary with. An empty one is
+    /// an answer that varies with nothing. It takes the place of a variant there was.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
+    /// use wwwoffle_spool::Place;
+    /// use wwwoffle_url::{CanonicalUrl, LocalHost};
+    /// let all = Place::of(&CanonicalUrl::parse("http://example.org", &LocalHost::default())?);
+    /// let german = all.clone().with_variant("accept-language: de");
+    /// assert_eq!(german.key(), all.key());
+    /// assert_ne!(german.relative_path(), all.relative_path());
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn with_variant(mut self, variant: &str) -> Place {
+        variant.clone_into(&mut self.variant);
+        self
     }
 
     pub(crate) fn new(url: &str, key: Key, origin: Origin) -> Place {
-        Place { url: url.to_owned(), key, origin }
+        let (owner, variant) = (String::new(), String::new());
+        Place { url: url.to_owned(), base: key, origin, owner, key, variant }
+    }
+
+    /// The place a file says it belongs to: `key` is the one with the owner in it. `None` when the key
+    /// is not that of the URL and the owner, as far as the file alone can tell.
+    pub(crate) fn recorded(url: &str, owner: &str, key: Key, origin: Origin) -> Option<Place> {
+        let place = match origin {
+            Origin::Url => {
+                let base = Key::from_bytes(Sha256::digest(url).into());
+                Place::new(url, base, origin).owned_by(owner)
+            }
+            // What was hashed is not in the file.
+            Origin::Variant => {
+                Place { owner: owner.to_owned(), ..Place::new(url, key, Origin::Variant) }
+            }
+        };
+        Some(place).filter(|place| place.key == key)
     }
 
     /// The canonical URL, without credentials.
@@ -81,38 +162,94 @@ impl Place {
         &self.url
     }
 
-    /// The key that names the file.
+    /// The key that names the file: of the URL and the owner, whatever the variant.
     #[must_use]
     pub fn key(&self) -> Key {
         self.key
     }
 
-    /// Where the entry lies below the root of the spool.
+    /// Whom it is kept for, if not for everybody.
+    #[must_use]
+    pub fn owner(&self) -> Option<&str> {
+        Some(self.owner.as_str()).filter(|owner| !owner.is_empty())
+    }
+
+    /// What tells it from the other answers under its key; empty if it varies with nothing.
+    #[must_use]
+    pub fn variant_text(&self) -> &str {
+        &self.variant
+    }
+
+    /// Where the entry lies below the root of the spool. One without a variant lies where
+    /// [`Place::variant_path`] says as soon as there are others.
     #[must_use]
     pub fn relative_path(&self) -> PathBuf {
+        if self.variant.is_empty() { self.single_path() } else { self.variant_path() }
+    }
+
+    /// Where the only entry of the key lies, if it varies with nothing.
+    pub(crate) fn single_path(&self) -> PathBuf {
+        self.stem(EXTENSION)
+    }
+
+    /// Where the entries of the key lie if some vary.
+    pub(crate) fn variants_path(&self) -> PathBuf {
+        self.stem(VARIANTS)
+    }
+
+    /// Where the entry lies among others of its key.
+    pub(crate) fn variant_path(&self) -> PathBuf {
+        self.variants_path().join(format!("{}{EXTENSION}", self.variant_name()))
+    }
+
+    /// What names the entry among those of its key.
+    pub(crate) fn variant_name(&self) -> Key {
+        Key::from_bytes(Sha256::digest(&self.variant).into())
+    }
+
+    /// Whether both have the same URL, owner and key.
+    pub(crate) fn is_variant_of(&self, other: &Place) -> bool {
+        (self.key, self.origin, &self.url, &self.owner)
+            == (other.key, other.origin, &other.url, &other.owner)
+    }
+
+    /// What `<host>/9f/9f86d081…` ends with.
+    fn stem(&self, end: &str) -> PathBuf {
         let (scheme, host) = scheme_and_host(&self.url);
         let key = self.key.to_string();
         let first = key.get(..2).unwrap_or_default();
         let (scheme, host) = (scheme_directory(scheme), directory(host));
-        PathBuf::from(format!("{scheme}/{host}/{first}/{key}{EXTENSION}"))
+        PathBuf::from(format!("{scheme}/{host}/{first}/{key}{end}"))
     }
 
     pub(crate) fn origin(&self) -> Origin {
         self.origin
     }
+}
 
-    /// Whether the key is the one the URL has, as far as the file alone can tell.
-    pub(crate) fn is_consistent(&self) -> bool {
-        match self.origin {
-            Origin::Variant => true,
-            Origin::Url => <[u8; 32]>::from(Sha256::digest(&self.url)) == *self.key.as_bytes(),
-        }
+impl PartialEq for Place {
+    fn eq(&self, other: &Place) -> bool {
+        self.is_variant_of(other) && self.variant == other.variant
+    }
+}
+
+impl Eq for Place {}
+
+impl Hash for Place {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.key, &self.variant).hash(state);
     }
 }
 
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Place({} {})", self.key, self.url)
+        write!(f, "Place({} {}", self.key, self.url)?;
+        for (name, text) in [("owner", &self.owner), ("variant", &self.variant)] {
+            if !text.is_empty() {
+                write!(f, ", {name} {text:?}")?;
+            }
+        }
+        f.write_str(")")
     }
 }
 
@@ -217,15 +354,37 @@ mod tests {
     fn a_key_is_that_of_the_url_unless_it_hides_something() {
         let url = |text| CanonicalUrl::parse(text, &LocalHost::default()).unwrap();
         let plain = Place::of(&url("http://example.org/?a=b"));
-        assert!(plain.is_consistent());
         assert_eq!(plain.origin(), Origin::Url);
         let private = Place::of(&url("http://me:secret@example.org/?a=b"));
         assert_eq!(private.origin(), Origin::Variant);
         assert_eq!(private.url(), plain.url());
         assert_ne!(private.key(), plain.key());
-        let variant = Place::variant(&url("http://example.org/?a=b"), "gzip");
-        assert_ne!(variant.key(), plain.key());
-        assert!(!Place::new("http://example.org/", plain.key(), Origin::Url).is_consistent());
+        for place in [plain, private] {
+            for owner in ["", "user anna", "user\nanna"] {
+                let place = place.clone().owned_by("user bob").owned_by(owner);
+                let recorded =
+                    |owner| Place::recorded(place.url(), owner, place.key(), place.origin());
+                assert!(recorded(owner).unwrap().is_variant_of(&place));
+                let wrong = recorded("user carl");
+                assert!(wrong.is_none_or(|wrong| !wrong.is_variant_of(&place)), "{owner:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_owner_has_a_key_and_each_variant_a_file() {
+        let place = place("http://example.org/?a=b");
+        let owned = ["", "a", "b", "a\n"].map(|owner| place.clone().owned_by(owner));
+        let keys: HashSet<_> = owned.iter().map(Place::key).collect();
+        assert_eq!(keys.len(), 4);
+        for owned in owned {
+            let variants = ["", "a", "b"].map(|variant| owned.clone().with_variant(variant));
+            let paths: HashSet<_> = variants.iter().map(Place::relative_path).collect();
+            assert_eq!(paths.len(), 3);
+            assert!(variants.iter().all(|variant| variant.key() == owned.key()));
+            let among: HashSet<_> = variants.iter().map(Place::variant_path).collect();
+            assert!(among.iter().all(|path| path.starts_with(owned.variants_path())));
+        }
     }
 
     #[test]

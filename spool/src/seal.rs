@@ -42,7 +42,7 @@ impl Vault {
     fn make(store: &Store) -> Result<Vault> {
         let mut key = [0; KEY_LEN];
         getrandom::fill(&mut key).map_err(Error::random)?;
-        store.replace_file(&store.root.join(SECRET_FILE), &key)?;
+        store.replace_private_file(&store.root.join(SECRET_FILE), &key)?;
         Ok(Vault(ChaCha20Poly1305::new(&key.into())))
     }
 

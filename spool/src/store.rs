@@ -3,7 +3,8 @@
 //! Two locks order what threads do. `commit` is held while names change, so that whoever holds it
 //! sees them stand still; it is never held over a sync. `pending` is held for a look into the map.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,12 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Durability;
-use crate::entry::{self, Content, Damage, Entry, Lookup};
+use crate::entry::{self, Body, Content, Damage, Entries, Entry, Lookup};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, DiskFile};
+use crate::layout::{self, Finish, Start};
 use crate::pending::{MAX_FAILURES, MAX_PENDING, Pending};
 use crate::place::Place;
-use wwwoffle_url::Key;
+use crate::update::Update;
 
 /// How often a lookup follows an entry that is being renamed, before it makes renaming wait.
 const LOOKUP_TRIES: usize = 4;
@@ -37,6 +39,8 @@ pub(crate) struct Store {
     pub(crate) durability: Durability,
     pub(crate) commit: Mutex<()>,
     pub(crate) pending: Pending,
+    /// Held by whoever writes an update: no update may be based on a state that another replaces.
+    updates: Mutex<()>,
     next_tmp: AtomicU64,
     last_stamp: Mutex<Timestamp>,
     /// Directories whose name is on the medium, as is that of each directory above.
@@ -49,7 +53,7 @@ pub(crate) struct Finished {
     pub(crate) place: Place,
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn DiskFile>,
-    /// Unique, and later for what was finished later.
+    /// Later for what was finished later.
     pub(crate) stored: Timestamp,
 }
 
@@ -61,6 +65,7 @@ impl Store {
             durability,
             commit: Mutex::default(),
             pending: Pending::default(),
+            updates: Mutex::default(),
             next_tmp: AtomicU64::new(0),
             last_stamp: Mutex::new(Timestamp::UNIX_EPOCH),
             synced: Mutex::default(),
@@ -70,7 +75,7 @@ impl Store {
     /// The entry at a place. What is not whole is set aside.
     pub(crate) fn entry(&self, place: &Place) -> Result<Lookup> {
         for _ in 0..LOOKUP_TRIES {
-            let pending = self.pending.path(&place.key());
+            let pending = self.pending.path(place);
             let settled = pending.is_none();
             let path = pending.unwrap_or_else(|| self.path(place));
             match entry::read(&*self.disk, &path, Some(place))? {
@@ -82,12 +87,12 @@ impl Store {
         }
         // What was bad may have been replaced meanwhile; it is judged again while names stand still.
         let _commit = lock(&self.commit);
-        let path = self.pending.path(&place.key()).unwrap_or_else(|| self.path(place));
+        let path = self.pending.path(place).unwrap_or_else(|| self.path(place));
         match entry::read(&*self.disk, &path, Some(place))? {
             Content::Whole(entry) => Ok(Lookup::Found(entry)),
             Content::Missing => Ok(Lookup::Missing),
             Content::Bad(reason) => {
-                self.pending.forget(&place.key());
+                self.pending.forget(place);
                 Ok(Lookup::SetAside(self.move_aside(&path, reason)))
             }
         }
@@ -99,7 +104,7 @@ impl Store {
         let Some(body) = entry.file() else { return Ok(None) };
         let place = entry.place();
         let _commit = lock(&self.commit);
-        let path = self.pending.path(&place.key()).unwrap_or_else(|| self.path(place));
+        let path = self.pending.path(place).unwrap_or_else(|| self.path(place));
         let Content::Whole(now) = entry::read(&*self.disk, &path, Some(place))? else {
             return Ok(None);
         };
@@ -109,20 +114,19 @@ impl Store {
         match now.file() {
             // The entry has its file open, so no other can have its number.
             Some(file) if identity(file)? == identity(body)? => {
-                self.pending.forget(&place.key());
+                self.pending.forget(place);
                 Ok(Some(self.move_aside(&path, reason)))
             }
             _ => Ok(None),
         }
     }
 
-    /// Removes the entry at a place. False when there was none.
-    pub(crate) fn remove(&self, place: &Place) -> Result<bool> {
+    /// Removes the entry of a place, and leaves others of its key. False when there was none.
+    pub(crate) fn remove_variant(&self, place: &Place) -> Result<bool> {
         let path = self.path(place);
         let removed = {
             let _commit = lock(&self.commit);
-            let pending = self.pending.forget(&place.key());
-            let pending = match pending {
+            let pending = match self.pending.forget(place) {
                 Some(finished) => self.remove_file(&finished.path)?,
                 None => false,
             };
@@ -135,6 +139,101 @@ impl Store {
             self.sync_names(&[parent(&path)])?;
         }
         Ok(removed)
+    }
+
+    /// Removes every entry of a key. False when there was none.
+    pub(crate) fn remove(&self, place: &Place) -> Result<bool> {
+        let mut removed = false;
+        for variant in self.variants(place)? {
+            removed |= self.remove_variant(&variant)?;
+        }
+        Ok(removed)
+    }
+
+    /// The places of a key of which something is or waits to be at its name.
+    fn variants(&self, place: &Place) -> Result<Vec<Place>> {
+        let _commit = lock(&self.commit);
+        let mut places: Vec<Place> = vec![place.clone().with_variant("")];
+        let pending = self.pending.variants(place.key()).into_iter().map(|one| one.place);
+        places.extend(pending.filter(|place| !place.variant_text().is_empty()));
+        let directory = self.root.join(place.variants_path());
+        let names = match self.disk.read_dir(&directory) {
+            Ok(names) => names,
+            Err(error) if is_missing(&error) => return Ok(places),
+            Err(error) => return Err(Error::disk("read", &directory, error)),
+        };
+        for name in names {
+            let name = name.map_err(|error| Error::disk("read", &directory, error))?;
+            if let Content::Whole(entry) = entry::read(&*self.disk, &directory.join(name), None)?
+                && entry.place().is_variant_of(place)
+                && !places.contains(entry.place())
+            {
+                places.push(entry.place().clone());
+            }
+        }
+        Ok(places)
+    }
+
+    /// All that is kept under a key.
+    pub(crate) fn entries(&self, place: &Place) -> Result<Entries> {
+        let mut entries = Entries::default();
+        for variant in self.variants(place)? {
+            match self.entry(&variant)? {
+                Lookup::Found(entry) => entries.found.push(entry),
+                Lookup::Missing => {}
+                Lookup::SetAside(damage) => entries.set_aside.push(damage),
+            }
+        }
+        entries.found.sort_by_key(|entry| std::cmp::Reverse(entry.stored()));
+        Ok(entries)
+    }
+
+    /// Writes an update down: the entry anew, with the body it has.
+    pub(crate) fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
+        update.check(entry)?;
+        let _one = lock(&self.updates);
+        let place = entry.place();
+        let Some(now) = self.entry(place)?.found().filter(|now| now.id() == entry.id()) else {
+            return Ok(None);
+        };
+        let (head, state) = update.applied(&now, self.stamp());
+        let mut bytes = Vec::new();
+        let start = Start::write(&mut bytes, place, now.id(), now.when(), &state, head);
+        let finish = Finish {
+            body_len: now.body_len(),
+            digest: *now.digest(),
+            tail_len: layout::wide(now.tail().len()),
+            stored: now.stored(),
+        };
+        let fixed = start.fixed(&finish);
+        bytes.get_mut(..fixed.len()).unwrap_or_default().copy_from_slice(&fixed);
+        let (path, file) = self.create_tmp()?;
+        let fail = |error| Error::disk("write", &path, error);
+        file.write_all_at(&bytes, 0).map_err(fail)?;
+        let mut end = start.body_offset();
+        let mut put = |bytes: &[u8]| {
+            let at = end;
+            end += layout::wide(bytes.len());
+            file.write_all_at(bytes, at).map_err(fail)
+        };
+        match now.body() {
+            Body::Whole(whole) => put(whole)?,
+            Body::File(body) => {
+                let (mut piece, mut offset) = (vec![0; layout::FIRST_READ], 0);
+                loop {
+                    let read = body.read_at(offset, &mut piece)?;
+                    if read == 0 {
+                        break;
+                    }
+                    put(piece.get(..read).unwrap_or_default())?;
+                    offset += layout::wide(read);
+                }
+            }
+        }
+        put(now.tail())?;
+        let stored = now.stored();
+        self.admit(Finished { place: place.clone(), path: path.clone(), file, stored })?;
+        Ok(self.entry(place)?.found())
     }
 
     /// Makes a finished file the entry of its place, as durably as the setting says.
@@ -195,7 +294,7 @@ impl Store {
                 self.forget_and_remove(&finished);
                 failures.push(error);
             } else {
-                self.pending.forget(&finished.place.key());
+                self.pending.forget(&finished.place);
                 changed.push(path);
             }
         }
@@ -213,7 +312,7 @@ impl Store {
     }
 
     fn forget_and_remove(&self, finished: &Finished) -> bool {
-        self.pending.forget(&finished.place.key());
+        self.pending.forget(&finished.place);
         let _ = self.disk.remove_file(&finished.path);
         true
     }
@@ -295,10 +394,17 @@ impl Store {
 
     /// Makes a new file under `tmp/`.
     pub(crate) fn create_tmp(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
+        self.create_tmp_with(|path| self.disk.create(path))
+    }
+
+    fn create_tmp_with(
+        &self,
+        create: impl Fn(&Path) -> io::Result<Arc<dyn DiskFile>>,
+    ) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
         loop {
             let number = self.next_tmp.fetch_add(1, Ordering::Relaxed);
             let path = self.root.join(TMP).join(format!("{number:08}.warc"));
-            match self.disk.create(&path) {
+            match create(&path) {
                 Ok(file) => return Ok((path, file)),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::disk("write", &path, error)),
@@ -308,7 +414,21 @@ impl Store {
 
     /// Writes a small file whole: aside, synced unless nothing is, then renamed.
     pub(crate) fn replace_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
-        let (path, file) = self.create_tmp()?;
+        self.put_file(to, bytes, self.create_tmp()?)
+    }
+
+    /// The same for what is its owner's alone.
+    pub(crate) fn replace_private_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
+        let created = self.create_tmp_with(|path| self.disk.create_private(path))?;
+        self.put_file(to, bytes, created)
+    }
+
+    fn put_file(
+        &self,
+        to: &Path,
+        bytes: &[u8],
+        (path, file): (PathBuf, Arc<dyn DiskFile>),
+    ) -> Result<()> {
         let written = (|| {
             let fail = |error| Error::disk("write", to, error);
             file.write_all_at(bytes, 0).map_err(fail)?;
@@ -374,6 +494,3 @@ pub(crate) fn parent(path: &Path) -> &Path {
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// Entries that were finished and wait for their batch.
-pub(crate) type Waiting = HashMap<Key, Finished>;

@@ -209,6 +209,37 @@ pub(crate) fn time_text(time: Timestamp) -> String {
     format!("{:.6}", time.max(Timestamp::UNIX_EPOCH))
 }
 
+/// Text as one line of a header: control characters and `%` as `%` and hex, cut at `most` bytes.
+pub(crate) fn escape(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    for (start, character) in text.char_indices() {
+        if start + character.len_utf8() > most {
+            break;
+        }
+        if character.is_control() || character == '%' {
+            for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                line.push('%');
+                line.push_str(&hex::encode([byte]));
+            }
+        } else {
+            line.push(character);
+        }
+    }
+    line
+}
+
+/// The text that [`escape`] made a line of.
+pub(crate) fn unescape(line: &str) -> String {
+    let mut pieces = line.split('%');
+    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    for piece in pieces {
+        let (digits, rest) = piece.split_at_checked(2).unwrap_or((piece, ""));
+        bytes.extend(hex::decode(digits).unwrap_or_default());
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Two new record ids (RFC 9562, version 4).
 pub(crate) fn record_ids() -> Result<[String; 2]> {
     let mut random = [0; 32];
@@ -264,6 +295,16 @@ mod tests {
             }
             assert!(parse_record(&bytes[..index]).is_err(), "cut at {index}");
         }
+    }
+
+    #[test]
+    fn text_becomes_one_line_and_comes_back() {
+        for text in ["", "plain", "100 %", "a\r\nWARC-Type: x", "\u{85}é\0%41", "tab\t"] {
+            let line = escape(text, 1 << 10);
+            assert!(!line.contains(char::is_control), "{line:?}");
+            assert_eq!(unescape(&line), text);
+        }
+        assert_eq!(escape("aéé", 4), "aé");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::fs::DiskFile;
 use crate::layout::{
     self, After, Finish, MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL, Start, wide,
 };
-use crate::place::Place;
+use crate::place::{MAX_OWNER, MAX_VARIANT, Place};
 use crate::store::{Finished, Store};
 use crate::{Handle, warc};
 use wwwoffle_url::Key;
@@ -25,7 +25,9 @@ const BUFFER: usize = 64 << 10;
 /// What of an entry is known before its body.
 #[derive(Debug, Clone)]
 pub struct NewEntry {
-    /// When the response came.
+    /// When the request was sent (`request_time` of RFC 9111 §4.2.3).
+    pub asked: Timestamp,
+    /// When the head of the response came (`response_time`).
     pub when: Timestamp,
     /// The head of the response as HTTP/1.1, from the status line to the empty line: without
     /// `Transfer-Encoding`, which the body is stored without.
@@ -94,8 +96,7 @@ pub struct Tail {
 
 impl Writer {
     pub(crate) fn begin(handle: Arc<Handle>, place: &Place, new: NewEntry) -> Result<Writer> {
-        Error::unless_fits("the URL", place.url().len(), MAX_URL)?;
-        check_url(place.url())?;
+        check_place(place)?;
         check_head(&new.head)?;
         check_request(&new.request)?;
         let connection = new.connection.as_deref().unwrap_or_default();
@@ -103,7 +104,10 @@ impl Writer {
         let ids = warc::record_ids()?;
         let [response, _] = &ids;
         let mut buffer = Vec::with_capacity(new.head.len() + (4 << 10));
-        let start = Start::write(&mut buffer, place, response, new.when, &new.head);
+        let start = {
+            let state = layout::State::new(new.asked);
+            Start::write(&mut buffer, place, response, new.when, &state, &new.head)
+        };
         let (path, file) = handle.store.create_tmp()?;
         Ok(Writer {
             handle,
@@ -305,8 +309,16 @@ impl Tail {
     }
 }
 
+/// What cannot be recorded, or would not be read, is refused.
+pub(crate) fn check_place(place: &Place) -> Result<()> {
+    Error::unless_fits("the URL", place.url().len(), MAX_URL)?;
+    Error::unless_fits("the owner", place.owner().unwrap_or_default().len(), MAX_OWNER)?;
+    Error::unless_fits("the variant", place.variant_text().len(), MAX_VARIANT)?;
+    check_url(place.url())
+}
+
 /// A target is one line without blanks, and shows no credentials.
-pub(crate) fn check_url(url: &str) -> Result<()> {
+fn check_url(url: &str) -> Result<()> {
     let authority = crate::place::scheme_and_host(url).1;
     if url.is_empty() || url.chars().any(|character| character.is_control() || character == ' ') {
         return Err(Error::invalid("the URL", "has blanks or control characters", url.as_bytes()));
@@ -317,7 +329,7 @@ pub(crate) fn check_url(url: &str) -> Result<()> {
     Ok(())
 }
 
-fn check_head(head: &[u8]) -> Result<()> {
+pub(crate) fn check_head(head: &[u8]) -> Result<()> {
     let invalid = |why| Err(Error::invalid("the head of the response", why, head));
     Error::unless_fits("the head of the response", head.len(), MAX_HEAD)?;
     if status_of(head).is_none() {

@@ -273,6 +273,7 @@ proptest! {
         let when = Timestamp::from_second(seconds).unwrap();
         let connection = connection.map(String::into_bytes);
         let new = NewEntry {
+            asked: when,
             when,
             head: head.clone(),
             request: request.clone(),

@@ -1,11 +1,11 @@
 //! Entries: what is stored is what is found.
 
-#![allow(clippy::as_conversions, reason = "lengths of test data")]
+#![allow(clippy::as_conversions, clippy::indexing_slicing, reason = "a test")]
 
 mod support;
 
 use support::{entry, head, open, place};
-use wwwoffle_spool::{Body, Durability, Lookup, NewEntry};
+use wwwoffle_spool::{Body, Durability, Lookup, NewEntry, Place, Timestamp, Update};
 
 #[test]
 fn an_entry_is_found_as_it_was_stored() {
@@ -39,6 +39,93 @@ fn an_entry_is_found_as_it_was_stored() {
                 assert_eq!(matches!(found.body(), Body::Whole(_)), stored.file_len <= 128 << 10);
                 assert_eq!(support::body(&found), Some(body.clone()));
             }
+        }
+    }
+}
+
+#[test]
+fn owners_and_variants_are_kept_side_by_side() {
+    for durability in [Durability::Each, Durability::Batch, Durability::None] {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), durability);
+        let all = place("http://www.example.org/");
+        let own = all.clone().owned_by("user anna\n100 %");
+        let put = |place: &Place, body: &[u8]| {
+            let mut writer = spool.begin(place, entry(&head(200))).unwrap();
+            writer.write(body).unwrap();
+            writer.finish(None).unwrap();
+        };
+        put(&own, b"own");
+        put(&all.clone().with_variant("de\r\n%"), b"german");
+        put(&all.clone().with_variant("en"), b"english");
+        put(&all.clone().with_variant("de\r\n%"), b"german again");
+        for flushed in [false, true] {
+            if flushed {
+                spool.flush().unwrap();
+            }
+            let found = spool.entries(&all).unwrap().found;
+            let told: Vec<_> = found
+                .iter()
+                .map(|entry| (entry.place().variant_text(), support::body(entry).unwrap()))
+                .collect();
+            let expected = [("de\r\n%", b"german again".to_vec()), ("en", b"english".to_vec())];
+            assert_eq!(told, expected);
+            let found = spool.entries(&own).unwrap().found;
+            assert_eq!(support::body(&found[0]).unwrap(), b"own");
+            assert_eq!(found[0].place(), &own);
+            assert_eq!(found.len(), 1);
+        }
+        assert!(spool.remove_variant(&all.clone().with_variant("en")).unwrap());
+        assert_eq!(spool.entries(&all).unwrap().found.len(), 1);
+        assert!(spool.remove(&all).unwrap());
+        assert_eq!(spool.entries(&all).unwrap().found.len(), 0);
+        assert!(spool.entry(&own).unwrap().found().is_some());
+    }
+}
+
+#[test]
+fn an_entry_is_updated_in_all_but_its_body() {
+    let time = |second: i64| Timestamp::from_second(1_700_000_000 + second).unwrap();
+    for durability in [Durability::Each, Durability::Batch, Durability::None] {
+        for len in [100, 200_000] {
+            let root = tempfile::tempdir().unwrap();
+            let spool = open(root.path(), durability);
+            let place = place("http://www.example.org/");
+            let new = NewEntry { asked: time(-3), ..entry(&head(200)) };
+            let mut writer = spool.begin(&place, new).unwrap();
+            writer.write(&support::bytes(len)).unwrap();
+            writer.finish(Some(b"X-Sum: 1\r\n")).unwrap();
+            let first = spool.entry(&place).unwrap().found().unwrap();
+            assert_eq!((first.asked(), first.responded()), (time(-3), time(0)));
+            assert_eq!(first.invalid_since(), None);
+            let since = time(9);
+            let invalid = spool.update(&first, &Update::Invalid { since }).unwrap().unwrap();
+            assert_eq!((invalid.invalid_since(), invalid.checked()), (Some(since), time(0)));
+            let head = b"HTTP/1.1 200 OK\r\nETag: \"b\"\r\n\r\n".to_vec();
+            let update =
+                Update::Confirmed { head: head.clone(), asked: time(10), responded: time(11) };
+            // That it was read before it was updated does not matter: it is the same answer.
+            let updated = spool.update(&first, &update).unwrap().unwrap();
+            for flushed in [false, true] {
+                if flushed {
+                    spool.flush().unwrap();
+                }
+                let found = spool.entry(&place).unwrap().found().unwrap();
+                for entry in [&updated, &found] {
+                    assert_eq!(entry.head(), head);
+                    assert_eq!((entry.asked(), entry.responded()), (time(10), time(11)));
+                    assert_eq!((entry.when(), entry.checked()), (time(0), time(11)));
+                    assert_eq!((entry.stored(), entry.digest()), (first.stored(), first.digest()));
+                    assert_eq!(entry.invalid_since(), None);
+                    assert_eq!(entry.trailers(), Some(&b"X-Sum: 1\r\n"[..]));
+                    assert_eq!(support::body(entry), Some(support::bytes(len)));
+                }
+            }
+            support::store(&spool, place.url(), b"another").unwrap();
+            assert!(spool.update(&first, &update).unwrap().is_none());
+            assert_eq!(spool.entry(&place).unwrap().found().unwrap().body_len(), 7);
+            spool.remove(&place).unwrap();
+            assert!(spool.update(&first, &update).unwrap().is_none());
         }
     }
 }

@@ -18,7 +18,7 @@ fn readers_see_the_old_or_the_new_while_it_is_replaced() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let root = tempfile::tempdir().unwrap();
         // Batches come as fast as they can, so that lookups meet renames.
-        let options = Options { durability, batch_interval: Duration::ZERO };
+        let options = Options { durability, batch_interval: Duration::ZERO, shared: None };
         let (spool, _) = Spool::open(root.path(), &options).unwrap();
         store(&spool, URL, b"").unwrap();
         let done = AtomicBool::new(false);

@@ -77,8 +77,11 @@ pub(crate) enum Verb {
         #[arg(value_name = "WHAT")]
         what: Option<String>,
     },
-    /// Print what the spool has of a URL, byte for byte.
+    /// Print what the spool has of a URL, decoded if it is compressed.
     Cat {
+        /// Byte for byte as it was received and is kept.
+        #[arg(long)]
+        raw: bool,
         /// The head of the response too.
         #[arg(long)]
         headers: bool,

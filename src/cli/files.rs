@@ -6,8 +6,15 @@ use serde::Serialize;
 use wwwoffle_spool::{Body, BodyFile, Entry, Lookup, Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use super::{Terminal, control::Control, failure::Failure, settings::Settings};
-use crate::{api::Flushed, exit::ExitStatus, pages::shown};
+use super::{Terminal, control::Control, failure::Failure, plain::Plain, settings::Settings};
+use crate::{
+    api::Flushed,
+    caching::coding::{Delivery, Terms},
+    decoding::Coding,
+    exit::ExitStatus,
+    pages::shown,
+    proxy::head::{of_answer, read_answer},
+};
 
 /// Bytes of a large body that are read at once.
 const PIECE: usize = 64 * 1024;
@@ -34,9 +41,19 @@ pub(crate) fn hash(
     Ok(status)
 }
 
-/// Prints what the spool has of a URL, byte for byte as it was received.
+/// How a body is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// With its content codings undone, where they are known.
+    Plain,
+    /// Byte for byte as it was received.
+    Raw,
+}
+
+/// Prints what the spool has of a URL. The head is that of what is printed.
 pub(crate) fn cat(
     url: &str,
+    what: What,
     headers: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
@@ -56,23 +73,42 @@ pub(crate) fn cat(
             )));
         }
     };
+    let (head, undone) = match what {
+        What::Raw => (entry.head().to_vec(), Vec::new()),
+        What::Plain => decoded(entry.head()),
+    };
     if headers {
-        terminal.stdout.write_all(entry.head())?;
+        terminal.stdout.write_all(&head)?;
     }
-    print_body(&entry, terminal.stdout)?;
+    let mut out = Plain::new(&undone, terminal.stdout);
+    print_body(&entry, &mut out)?;
+    out.finish()?;
     Ok(ExitStatus::Done)
 }
 
-fn print_body(entry: &Entry, out: &mut dyn Write) -> Result<(), Failure> {
+/// The head of an answer whose codings are undone, and those codings in the order they are undone.
+/// What cannot be undone stays.
+fn decoded(head: &[u8]) -> (Vec<u8>, Vec<Coding>) {
+    let as_it_is = || (head.to_vec(), Vec::new());
+    let Ok((status, mut fields)) = read_answer(head) else { return as_it_is() };
+    let delivery = Terms::of_a_reader().deliver(status, &fields);
+    delivery.amend(&mut fields);
+    match delivery {
+        Delivery::Decoded { undone, .. } => (of_answer(status, &fields), undone),
+        _ => as_it_is(),
+    }
+}
+
+fn print_body(entry: &Entry, out: &mut Plain<'_>) -> Result<(), Failure> {
     match entry.body() {
-        Body::Whole(bytes) => Ok(out.write_all(bytes)?),
+        Body::Whole(bytes) => out.write(bytes),
         Body::File(file) => print_file(file, out),
     }
 }
 
 /// Prints a large body piece by piece, the last one after all has been verified: a damaged body
 /// never looks whole.
-fn print_file(file: &BodyFile, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_file(file: &BodyFile, out: &mut Plain<'_>) -> Result<(), Failure> {
     let (mut verifier, mut offset) = (file.verifier(), 0_u64);
     let (mut held, mut buffer) = (Vec::new(), vec![0; PIECE]);
     loop {
@@ -82,13 +118,13 @@ fn print_file(file: &BodyFile, out: &mut dyn Write) -> Result<(), Failure> {
             break;
         }
         verifier.update(piece);
-        out.write_all(&held)?;
+        out.write(&held)?;
         held.clear();
         held.extend_from_slice(piece);
         offset = offset.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
     }
     if verifier.finish() {
-        Ok(out.write_all(&held)?)
+        out.write(&held)
     } else {
         Err(Failure::plain("the body is damaged: `wwwoffle get --refresh URL` fetches it again"))
     }

@@ -14,6 +14,7 @@ mod import;
 mod info;
 mod list;
 mod passwd;
+mod plain;
 mod programs;
 mod progress;
 mod settings;

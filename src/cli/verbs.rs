@@ -70,7 +70,10 @@ pub(crate) fn run(
         Verb::Browse(typed) => browse::run(&typed, settings, terminal),
         Verb::Stop => stop(&settings.control()?, terminal),
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
-        Verb::Cat { headers, url } => files::cat(&url, headers, settings, terminal),
+        Verb::Cat { raw, headers, url } => {
+            let what = if raw { files::What::Raw } else { files::What::Plain };
+            files::cat(&url, what, headers, settings, terminal)
+        }
         Verb::Info { json, url } => info::print(&url, json, settings, terminal),
         Verb::Ls { json, what } => list::list(what.as_deref(), json, settings, terminal),
         Verb::Passwd { user } => passwd::passwd(user.as_deref(), terminal),

@@ -25,6 +25,7 @@ use super::rules::{self, Asker, Ruling, Standing, parent, ruled};
 use super::target::Resource;
 use super::websocket;
 use crate::access::basic::Login;
+use crate::caching::coding::Terms;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
 
@@ -63,6 +64,8 @@ pub struct Ask {
     pub asked: Asked,
     /// The body of a POST that can be kept.
     pub post: Option<Bytes>,
+    /// Which codings it may be answered in, and which its origin is asked for.
+    pub codings: Terms,
 }
 
 impl Ask {
@@ -110,6 +113,11 @@ impl Ask {
             queueing: queueing(&config, &parts),
             recursive: *config.dont_get.get_recursive.of(&parts),
         };
+        let is_for_all = asked.standing == Standing::Usual
+            && !asked.partial
+            && matches!(asked.method, MethodKind::Get | MethodKind::Head);
+        let is_file = config.dont_compress.file_ext.end(bare.path());
+        let codings = Terms::of(&fields, is_for_all, is_file);
         Self {
             resource,
             bare,
@@ -125,6 +133,7 @@ impl Ask {
             now,
             asked,
             post,
+            codings,
         }
     }
 
@@ -155,6 +164,7 @@ impl Ask {
                 fields.insert(AUTHORIZATION, value);
             }
         }
+        self.codings.ask(fields);
         censor::request(&self.config, &self.bare, fields);
         if self.trailers {
             fields.insert(TE, HeaderValue::from_static("trailers"));

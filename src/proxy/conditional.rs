@@ -5,8 +5,8 @@
 //! and judge the conditions ourselves.
 
 use hyper::header::{
-    ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,
-    LAST_MODIFIED, SET_COOKIE, VARY,
+    ACCEPT_ENCODING, ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
+    IF_UNMODIFIED_SINCE, LAST_MODIFIED, SET_COOKIE, VARY,
 };
 use hyper::{HeaderMap, StatusCode};
 
@@ -91,14 +91,16 @@ pub fn not_modified(answer: &mut HeaderMap) {
 ///
 /// `personal` says that the request carries a cookie or credentials. An entity tag names one
 /// representation among all of a resource; a date does not, so where the answer varies or is
-/// personal a date proves nothing.
+/// personal a date proves nothing. The coding does not count: origins are asked for the same ones
+/// each time.
 pub fn add_ours(request: &mut HeaderMap, kept: &HeaderMap, personal: bool) -> bool {
     let mut asked = false;
     if let Some(tag) = kept.get(ETAG) {
         request.insert(IF_NONE_MATCH, tag.clone());
         asked = true;
     }
-    let date_is_enough = !personal && !kept.contains_key(VARY) && !kept.contains_key(SET_COOKIE);
+    let varies = list(kept, &VARY).any(|name| !name.eq_ignore_ascii_case(ACCEPT_ENCODING.as_str()));
+    let date_is_enough = !personal && !varies && !kept.contains_key(SET_COOKIE);
     if let Some(date) = kept.get(LAST_MODIFIED)
         && (asked || date_is_enough)
     {
@@ -163,6 +165,8 @@ mod tests {
         let both = [(&ETAG, "\"a\""), (&LAST_MODIFIED, OLD)];
         let date = [(&LAST_MODIFIED, OLD)];
         let varying = [(&LAST_MODIFIED, OLD), (&VARY, "Accept-Language")];
+        let coded = [(&LAST_MODIFIED, OLD), (&VARY, "accept-Encoding")];
+        let both_ways = [(&LAST_MODIFIED, OLD), (&VARY, "Accept-Encoding, Cookie")];
         let cookie = [(&LAST_MODIFIED, OLD), (&SET_COOKIE, "a=b")];
         for (kept, personal, want) in [
             (&both[..], false, vec![IF_NONE_MATCH, IF_MODIFIED_SINCE]),
@@ -170,6 +174,8 @@ mod tests {
             (&date[..], false, vec![IF_MODIFIED_SINCE]),
             (&date[..], true, vec![]),
             (&varying[..], false, vec![]),
+            (&coded[..], false, vec![IF_MODIFIED_SINCE]),
+            (&both_ways[..], false, vec![]),
             (&cookie[..], false, vec![]),
             (&[][..], false, vec![]),
         ] {

@@ -60,9 +60,9 @@ pub enum Queueing {
 pub enum Kept {
     /// Nothing.
     Nothing,
-    /// An answer, but in a coding this client does not take.
+    /// An answer, but in a coding this client does not take and that cannot be undone for it.
     Uncoded,
-    /// An answer that can be served as it is.
+    /// An answer that can be served, as it is or decoded.
     Whole,
 }
 

@@ -10,8 +10,8 @@ use super::ask::Ask;
 use super::body::{self, Body};
 use super::conditional::{self, Conditions};
 use super::fields::{CACHE_STATUS, add_via, set_age};
-use super::head;
 use super::status::CacheStatus;
+use super::{head, recode};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::store::Kept;
@@ -36,6 +36,8 @@ pub(super) fn answer(
     conditions: &Conditions,
     status: CacheStatus,
 ) -> Response<Body> {
+    let delivery = ask.codings.deliver(kept.status, &fields);
+    delivery.amend(&mut fields);
     set_age(&mut fields, kept.entry.when().into(), clock::now());
     add_via(&mut fields, Version::HTTP_11, &daemon.pseudonym);
     fields.insert(CACHE_STATUS, status.value());
@@ -47,7 +49,10 @@ pub(super) fn answer(
         return respond(kept.status, fields, body::empty());
     }
     let trailers = trailers(ask, kept);
-    if trailers.is_none() {
+    if delivery.is_decoded() {
+        // How long it will be is known at its end.
+        fields.remove(CONTENT_LENGTH);
+    } else if trailers.is_none() {
         fields.insert(CONTENT_LENGTH, HeaderValue::from(kept.entry.body_len()));
     } else {
         // Trailers need the chunked coding, which is instead of a length (RFC 9112 §6.2).
@@ -56,7 +61,8 @@ pub(super) fn answer(
     if ask.method == Method::HEAD {
         return respond(kept.status, fields, body::empty());
     }
-    respond(kept.status, fields, body::kept(&daemon.store, kept, trailers))
+    let body = recode::body(delivery, body::kept(&daemon.store, kept, trailers));
+    respond(kept.status, fields, body)
 }
 
 fn trailers(ask: &Ask, kept: &Kept) -> Option<HeaderMap> {

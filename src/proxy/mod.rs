@@ -29,6 +29,7 @@ pub mod keep;
 mod kept;
 mod missing;
 mod pass;
+mod recode;
 pub mod reply;
 pub mod rules;
 pub mod site;
@@ -45,13 +46,10 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{
-    ACCEPT_ENCODING, ALT_SVC, CONTENT_ENCODING, HeaderValue, MAX_FORWARDS, PROXY_AUTHORIZATION,
-    UPGRADE,
-};
+use hyper::header::{ALT_SVC, HeaderValue, MAX_FORWARDS, PROXY_AUTHORIZATION, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use hyper::{Method, Request, Response, StatusCode, Version};
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -59,7 +57,7 @@ use self::amend::Amendment;
 use self::ask::Ask;
 use self::body::Body;
 use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
-use self::fields::{has_passed, list, strip_one_hop};
+use self::fields::{has_passed, strip_one_hop};
 use self::rules::{Ruling, Standing};
 use self::site::Door;
 use self::status::{CacheStatus, Why};
@@ -209,7 +207,7 @@ async fn resource_of(
         (None, Some(incoming))
     };
     let now = clock::now();
-    let ask = Ask::new(daemon, resource, parts, post, mode, now);
+    let mut ask = Ask::new(daemon, resource, parts, post, mode, now);
     match &ask.ruling {
         Ruling::Moved { to, by } => return stand_in::moved(daemon, &ask, to, by),
         Ruling::Blocked { by, replacement } => {
@@ -221,7 +219,12 @@ async fn resource_of(
         Ok(kept) => kept.map(Arc::new),
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
     };
-    let decision = decide(mode, how_kept(&ask.fields, kept.as_deref()), ask.asked);
+    let how = how_kept(&ask, kept.as_deref());
+    if how == KeptFor::Uncoded {
+        // What can be decoded for nobody is asked for as this client reads it.
+        ask.codings.ask_as_the_client();
+    }
+    let decision = decide(mode, how, ask.asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
     let amendment = Amendment::of(&ask);
@@ -311,21 +314,15 @@ async fn lookup(daemon: &Daemon, ask: &Ask) -> Result<Option<Kept>, wwwoffle_spo
     daemon.store.kept(&ask.place).await
 }
 
-/// Whether the client takes the coding of what is kept (RFC 9110 §12.5.3).
-fn how_kept(request: &HeaderMap, kept: Option<&Kept>) -> KeptFor {
-    let Some(kept) = kept else { return KeptFor::Nothing };
-    let taken = |coding: &str| {
-        coding.eq_ignore_ascii_case("identity")
-            || list(request, &ACCEPT_ENCODING).any(|member| {
-                let (name, weight) = member.split_once(';').unwrap_or((member, ""));
-                let refused = weight
-                    .replace(' ', "")
-                    .strip_prefix("q=")
-                    .is_some_and(|weight| weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0));
-                (name.trim() == "*" || name.trim().eq_ignore_ascii_case(coding)) && !refused
-            })
-    };
-    if list(&kept.fields, &CONTENT_ENCODING).all(taken) { KeptFor::Whole } else { KeptFor::Uncoded }
+/// Whether the client can read what is kept, as it is or decoded.
+fn how_kept(ask: &Ask, kept: Option<&Kept>) -> KeptFor {
+    match kept {
+        None => KeptFor::Nothing,
+        Some(kept) if ask.codings.deliver(kept.status, &kept.fields).is_readable() => {
+            KeptFor::Whole
+        }
+        Some(_) => KeptFor::Uncoded,
+    }
 }
 
 /// What `Max-Forwards` says (RFC 9110 §7.6.2).

@@ -13,11 +13,12 @@ use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
 use super::fields::{CACHE_STATUS, add_via, complete_date, strip_one_hop};
-use super::reply;
 use super::status::{CacheStatus, NotStored};
 use super::tunnel::splice;
 use super::websocket::{Granted, Handshake};
 use super::{Client, MAX_INTERIMS, Rest};
+use super::{recode, reply};
+use crate::caching::coding::Delivery;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::upstream::{Answer, Failure, Interim, Outbound};
@@ -55,21 +56,34 @@ pub(super) async fn pass(
         }
         Ok(mut answer) => {
             strip_one_hop(answer.headers_mut());
-            respond(daemon, answer, NotStored::Ruled(ask.asked.standing))
+            respond(daemon, ask, answer, NotStored::Ruled(ask.asked.standing))
         }
         Err(failure) => reply::failed(daemon, ask, &failure),
     }
 }
 
 /// An answer, less its fields of one hop, on its way to the client.
-pub(super) fn respond(daemon: &Daemon, answer: Answer, why: NotStored) -> Response<Body> {
+///
+/// It is decoded only where we asked for its coding: what its client asked for goes through as it is.
+pub(super) fn respond(
+    daemon: &Daemon,
+    ask: &Ask,
+    answer: Answer,
+    why: NotStored,
+) -> Response<Body> {
     let (mut parts, incoming) = answer.into_parts();
     complete_date(&mut parts.headers, clock::now());
     add_via(&mut parts.headers, parts.version, &daemon.pseudonym);
     let status = CacheStatus::Passed { status: parts.status, why };
     parts.headers.insert(CACHE_STATUS, status.value());
+    let delivery = if ask.codings.asks_ours() {
+        ask.codings.deliver(parts.status, &parts.headers)
+    } else {
+        Delivery::AsItIs
+    };
+    delivery.amend(&mut parts.headers);
     // The version and the extensions are those of the other connection.
-    let mut response = Response::new(body::passing(incoming));
+    let mut response = Response::new(recode::body(delivery, body::passing(incoming)));
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
     response.extensions_mut().insert(Foreign);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONTENT_LENGTH, DATE, SET_COOKIE};
-use hyper::{HeaderMap, Response, Version};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, DATE, HeaderName, SET_COOKIE};
+use hyper::{HeaderMap, Response, StatusCode, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
 
@@ -15,7 +15,7 @@ use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run
 use super::fields::{CACHE_STATUS, add_via};
 use super::status::{CacheStatus, NotStored};
 use super::{Client, MAX_INTERIMS};
-use super::{kept, pass, reply};
+use super::{kept, pass, recode, reply};
 use crate::daemon::Daemon;
 use crate::store::Kept;
 use crate::upstream::{Failure, Interim};
@@ -34,20 +34,18 @@ pub(super) async fn fetch(
     // The origin judges our copy, we judge the client's.
     let conditions = Conditions::of(&ask.fields);
     conditional::strip(&mut ask.fields);
-    let (ask, kept, conditions) = (&ask, kept.as_ref(), &conditions);
-    let turn = Turn { daemon, client, ask, kept, may_hold, conditions };
-    let downloads = &daemon.downloads;
-    let alone = || downloads.alone(&ask.place, &ask.fields, ask.now);
-    if ask.post.is_some() {
-        return turn.lead(alone()).await;
+    let (kept, conditions) = (kept.as_ref(), &conditions);
+    let turn = Turn { daemon, client, ask: &ask, kept, may_hold, conditions };
+    if let Some(response) = turn.answer().await {
+        return response;
     }
-    match downloads.join(&ask.place, &ask.fields, ask.now) {
-        Joined::New(download) => turn.lead(download).await,
-        Joined::Running(download) => match turn.follow(download).await {
-            Some(response) => response,
-            // What is on its way is not for this client: it gets its own.
-            None => turn.lead(alone()).await,
-        },
+    // It came in a coding that this client does not take, and that nobody may change.
+    ask.codings.ask_as_the_client();
+    let turn = Turn { daemon, client, ask: &ask, kept, may_hold: false, conditions };
+    match turn.lead(turn.alone()).await {
+        Some(response) => response,
+        // Only what we asked for by ourselves is asked for anew.
+        None => turn.failed(&Failure::Ours),
     }
 }
 
@@ -63,25 +61,56 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Starts the download and answers with what it brings.
-    async fn lead(self, download: Arc<Download>) -> Response<Body> {
+    /// Joins or starts a download; `None` when what it brings is to be asked for anew as the client
+    /// takes it.
+    async fn answer(self) -> Option<Response<Body>> {
+        let ask = self.ask;
+        if ask.post.is_some() {
+            return self.lead(self.alone()).await;
+        }
+        match self.daemon.downloads.join(&ask.place, &ask.fields, ask.now) {
+            Joined::New(download) => self.lead(download).await,
+            Joined::Running(download) => match self.follow(download).await {
+                Some(response) => Some(response),
+                // What is on its way is not for this client: it gets its own.
+                None => self.lead(self.alone()).await,
+            },
+        }
+    }
+
+    /// A download that nobody can join.
+    fn alone(self) -> Arc<Download> {
+        self.daemon.downloads.alone(&self.ask.place, &self.ask.fields, self.ask.now)
+    }
+
+    /// Whether the client can read an answer, or nothing better is to be had: it asked for it itself.
+    fn takes(self, status: StatusCode, fields: &HeaderMap) -> bool {
+        let codings = &self.ask.codings;
+        !codings.asks_ours() || codings.deliver(status, fields).is_readable()
+    }
+
+    /// Starts the download and answers with what it brings; `None` as for [`Turn::answer`].
+    async fn lead(self, download: Arc<Download>) -> Option<Response<Body>> {
         let reader = download.feed().read();
         let (interim, interims) = mpsc::channel(MAX_INTERIMS);
         // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
         let job = self.job((self.ask.version > Version::HTTP_10).then_some(interim));
         let task = run(Arc::clone(self.daemon), job, Arc::clone(&download));
         self.daemon.tasks.spawn(task);
-        match self.headed(&download, Some(interims)).await {
+        Some(match self.headed(&download, Some(interims)).await {
+            Headed::Keeping(head) if !self.takes(head.status, &head.fields) => return None,
             Headed::Keeping(head) => self.keeping(&head, reader, false),
             Headed::Unchanged(fields) => match self.kept {
                 Some(kept) => self.unchanged(kept, &fields),
                 // Only what we have is asked about.
                 None => self.failed(&Failure::Unsendable("a condition of nobody's was met")),
             },
-            Headed::Passing(reason) => self.passing(&download, NotStored::Answer(reason)),
-            Headed::Unkeepable(_) => self.passing(&download, NotStored::Spool),
+            Headed::Passing(reason) => {
+                return self.passing(&download, NotStored::Answer(reason));
+            }
+            Headed::Unkeepable(_) => return self.passing(&download, NotStored::Spool),
             Headed::Failed(failure) => self.failed(&failure),
-        }
+        })
     }
 
     /// Waits for somebody else's download; `None` when its answer is not for this client.
@@ -91,6 +120,7 @@ impl Turn<'_> {
             // A cookie that is set is for one client: two of them must not share a session.
             Headed::Keeping(head)
                 if download.serves(&self.ask.fields, &head.fields)
+                    && self.ask.codings.deliver(head.status, &head.fields).is_readable()
                     && !head.fields.contains_key(SET_COOKIE) =>
             {
                 Some(self.keeping(&head, Some(reader), true))
@@ -149,6 +179,8 @@ impl Turn<'_> {
     ) -> Response<Body> {
         let Some(reader) = reader else { return self.failed(&Failure::Abandoned) };
         let mut fields = head.fields.clone();
+        let delivery = self.ask.codings.deliver(head.status, &fields);
+        delivery.amend(&mut fields);
         add_via(&mut fields, head.version, &self.daemon.pseudonym);
         let status = CacheStatus::Stored { replaces: self.kept.is_some(), collapsed };
         fields.insert(CACHE_STATUS, status.value());
@@ -157,9 +189,9 @@ impl Turn<'_> {
             // The download goes on without this client: the page is kept.
             conditional::not_modified(&mut fields);
             response = Response::new(body::empty());
-            *response.status_mut() = hyper::StatusCode::NOT_MODIFIED;
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
         } else {
-            response = Response::new(body::download(reader));
+            response = Response::new(recode::body(delivery, body::download(reader)));
             *response.status_mut() = head.status;
         }
         *response.headers_mut() = fields;
@@ -172,7 +204,9 @@ impl Turn<'_> {
         let mut fields = kept.fields.clone();
         // The client may have a newer one by now, or be somebody else.
         fields.remove(SET_COOKIE);
-        for name in newer.keys().filter(|name| **name != CONTENT_LENGTH) {
+        // These tell of the body, and it is the kept one.
+        let is_of_body = |name: &HeaderName| *name == CONTENT_LENGTH || *name == CONTENT_ENCODING;
+        for name in newer.keys().filter(|name| !is_of_body(name)) {
             fields.remove(name);
             for value in newer.get_all(name) {
                 fields.append(name.clone(), value.clone());
@@ -188,10 +222,11 @@ impl Turn<'_> {
         response
     }
 
-    fn passing(self, download: &Download, why: NotStored) -> Response<Body> {
+    fn passing(self, download: &Download, why: NotStored) -> Option<Response<Body>> {
         match download.take() {
-            Some(answer) => pass::respond(self.daemon, answer, why),
-            None => self.failed(&Failure::Abandoned),
+            Some(answer) if !self.takes(answer.status(), answer.headers()) => None,
+            Some(answer) => Some(pass::respond(self.daemon, self.ask, answer, why)),
+            None => Some(self.failed(&Failure::Abandoned)),
         }
     }
 

@@ -24,7 +24,7 @@ const AFTER_FAILURE: Duration = Duration::from_millis(100);
 /// # Errors
 ///
 /// What the system said: the port is taken, or not ours to take.
-pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     // A restart must not wait for the connections of the time before to be forgotten.
     socket.set_reuse_address(true)?;
@@ -34,7 +34,7 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    TcpListener::from_std(socket.into())
+    Ok(socket.into())
 }
 
 /// Accepts clients until the daemon stops; each is served in a task of its own.

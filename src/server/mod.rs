@@ -6,6 +6,7 @@ pub mod control;
 pub(crate) mod front;
 mod gate;
 mod http2;
+pub mod identity;
 pub mod listener;
 pub mod places;
 mod run;

@@ -11,10 +11,12 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
-use wwwoffle_config::Durability;
+use wwwoffle_config::{Durability, Startup};
+use wwwoffle_spool::fs::SharedDisk;
 use wwwoffle_spool::{Options, Recovery, Spool};
 
 use super::control::{self, ControlSocket};
+use super::identity::{BadIdentity, Identity};
 use super::listener;
 use crate::access::names;
 use crate::clock;
@@ -63,16 +65,24 @@ pub struct Start {
 ///
 /// [`Refusal`] when it cannot start.
 pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
-    crate::log::start(start.live.config().options.log_level);
+    let config = start.live.config();
+    crate::log::start(config.options.log_level, config.startup.log_to)
+        .map_err(|error| refuse(ExitStatus::BadConfig, error_chain(&error)))?;
     listener::raise_open_files();
+    config
+        .may_listen(&start.listen)
+        .map_err(|nobody_said| refuse(ExitStatus::BadConfig, nobody_said.to_string()))?;
+    let listeners = bind_all(&start.listen)?;
+    // Before the first thread is started and the first file is written.
+    become_somebody(&config.startup, &start.spool)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| refuse(ExitStatus::Failed, format!("no threads can be had: {error}")))?;
-    let (store, mode) = open(&start.spool, start.live.config().startup.durability)?;
+    let (store, mode) = open(&start.spool, &config.startup)?;
     let mode = start.mode.unwrap_or(mode);
     let spool = store.spool().clone();
-    let ran = runtime.block_on(serve(start, store, mode, ready));
+    let ran = runtime.block_on(serve(start, listeners, store, mode, ready));
     // What has not ended by now is abandoned: unfinished entries are discarded at the next start.
     runtime.shutdown_timeout(Duration::from_secs(1));
     if let Err(error) = spool.flush() {
@@ -81,13 +91,29 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
     ran
 }
 
-fn open(root: &Path, durability: Durability) -> Result<(Store, Mode), Refusal> {
-    let durability = match durability {
+/// Becomes whom the configuration says, if it does.
+fn become_somebody(startup: &Startup, spool: &Path) -> Result<(), Refusal> {
+    let bad = |error: BadIdentity| refuse(ExitStatus::BadConfig, error_chain(&error));
+    let Some(identity) = Identity::of(startup).map_err(bad)? else { return Ok(()) };
+    identity.may_be_assumed().map_err(bad)?;
+    identity.own(spool, startup.dir_perm.bits()).map_err(|error| {
+        let message =
+            format!("the spool {} cannot be made for {identity}: {error}", spool.display());
+        refuse(ExitStatus::BadSpool, message)
+    })?;
+    identity.assume().map_err(bad)
+}
+
+fn open(root: &Path, startup: &Startup) -> Result<(Store, Mode), Refusal> {
+    let durability = match startup.durability {
         Durability::Each => wwwoffle_spool::Durability::Each,
         Durability::Batch => wwwoffle_spool::Durability::Batch,
         Durability::None => wwwoffle_spool::Durability::None,
     };
-    let options = Options { durability, ..Options::default() };
+    let shared =
+        SharedDisk { directories: startup.dir_perm.bits(), files: startup.file_perm.bits() };
+    let shared = Some(shared).filter(|shared| shared.is_shared());
+    let options = Options { durability, shared, ..Options::default() };
     let cannot = |error: &wwwoffle_spool::Error| {
         let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
         refuse(status, error_chain(error))
@@ -117,15 +143,13 @@ fn say_recovered(recovery: &Recovery) {
 
 async fn serve(
     start: Start,
+    listeners: Vec<std::net::TcpListener>,
     store: Store,
     mode: Mode,
     ready: impl FnOnce(&str),
 ) -> Result<(), Refusal> {
-    let Start { live, spool, listen, .. } = start;
-    live.config()
-        .may_listen(&listen)
-        .map_err(|nobody_said| refuse(ExitStatus::BadConfig, nobody_said.to_string()))?;
-    let (listeners, listening) = bind_all(&listen)?;
+    let Start { live, spool, .. } = start;
+    let (listeners, listening) = accepting(listeners)?;
     let socket = control::bind(&spool).map_err(|error| {
         let message = format!("the control socket in {} cannot be made: {error}", spool.display());
         refuse(ExitStatus::BadSpool, message)
@@ -226,22 +250,24 @@ async fn tell_failures(daemon: Arc<Daemon>) {
     }
 }
 
-fn bind_all(listen: &[SocketAddr]) -> Result<(Vec<TcpListener>, Vec<SocketAddr>), Refusal> {
-    let (mut listeners, mut listening) = (Vec::new(), Vec::new());
-    for address in listen {
-        let bound = listener::bind(*address).and_then(|listener| {
-            let address = listener.local_addr()?;
-            Ok((listener, address))
-        });
-        match bound {
-            Ok((listener, address)) => {
-                listeners.push(listener);
-                listening.push(address);
-            }
-            Err(error) => return Err(cannot_listen(*address, &error)),
-        }
-    }
-    Ok((listeners, listening))
+fn bind_all(listen: &[SocketAddr]) -> Result<Vec<std::net::TcpListener>, Refusal> {
+    let bind =
+        |address: &SocketAddr| listener::bind(*address).map_err(|e| cannot_listen(*address, &e));
+    listen.iter().map(bind).collect()
+}
+
+/// Hands listeners to the runtime, and tells where they listen.
+fn accepting(
+    listeners: Vec<std::net::TcpListener>,
+) -> Result<(Vec<TcpListener>, Vec<SocketAddr>), Refusal> {
+    let accepting = |listener: std::net::TcpListener| {
+        let address = listener.local_addr()?;
+        Ok((TcpListener::from_std(listener)?, address))
+    };
+    let failed = |error: io::Error| {
+        refuse(ExitStatus::Failed, format!("a port cannot be listened on: {error}"))
+    };
+    listeners.into_iter().map(accepting).collect::<io::Result<_>>().map_err(failed)
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> Refusal {

@@ -65,6 +65,13 @@ impl Key {
         Self(bytes)
     }
 
+    /// The key of one of several things under this key, which differ in what `text` says: SHA-256 of
+    /// this key in hex, a line feed, and `text`. No URL has a line feed, so none has such a key.
+    #[must_use]
+    pub fn variant(&self, text: &str) -> Self {
+        Self::of(format!("{self}\n{text}").as_bytes())
+    }
+
     /// The hash.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
@@ -113,6 +120,15 @@ mod tests {
             let expected: [u8; 32] = Sha256::digest(&text[..end]).into();
             assert_eq!(Key::of(&text[..end]), Key(expected), "{end}");
         }
+    }
+
+    #[test]
+    fn variants_of_a_key_have_keys_of_their_own() {
+        let key = Key::from_bytes([0xab; 32]);
+        let expected: [u8; 32] = Sha256::digest(format!("{}\nuser a", "ab".repeat(32))).into();
+        assert_eq!(key.variant("user a"), Key(expected));
+        assert_ne!(key.variant(""), key);
+        assert_ne!(key.variant("a").variant("b"), key.variant("a\nb"));
     }
 
     #[test]

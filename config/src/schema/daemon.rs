@@ -26,15 +26,15 @@ section! {
         /// The control password: whoever changes something, on a page or through the API, has to know it; "" asks for none. `wwwoffle passwd` makes the line. The socket in the spool needs none.
         "password" => password: ControlPassword = r#""""#, Live;
         /// The user that the daemon becomes once it listens, when it was started by root.
-        "run-uid" => run_uid: Account = r#""""#, Later;
+        "run-uid" => run_uid: Account = r#""""#, Restart;
         /// The group that the daemon becomes a member of once it listens, when it was started by root; "" is that of the user.
-        "run-gid" => run_gid: Account = r#""""#, Later;
+        "run-gid" => run_gid: Account = r#""""#, Restart;
         /// Where the log goes.
-        "log-to" => log_to: LogTo = r#""stderr""#, Later;
-        /// Who may enter the directories of the spool.
-        "dir-perm" => dir_perm: Permissions = r#""0700""#, Later;
-        /// Who may read and write the files of the spool; keys are for their owner alone in any case.
-        "file-perm" => file_perm: Permissions = r#""0600""#, Later;
+        "log-to" => log_to: LogTo = r#""stderr""#, Restart;
+        /// Who may enter the directories of the spool, besides their owner; those that are there already stay as they are.
+        "dir-perm" => dir_perm: Permissions = r#""0700""#, Restart;
+        /// Who may read and write the files of the spool, besides their owner; keys are for their owner alone in any case, and files that are there already stay as they are.
+        "file-perm" => file_perm: Permissions = r#""0600""#, Restart;
     }
 }
 

@@ -214,7 +214,7 @@ from_text!(
     "age that matters",
     "\
 `\"standard\"`: as HTTP's own rules (RFC 9111) have it. An age, as in `\"10min\"`, `\"2h\"` or `\"1mo\"`: at that
-age, whatever those rules say. `\"never\"`: at no age.",
+age. `\"never\"`: at no age.",
     "an age, such as \"10min\" or \"2h\", \"standard\" or \"never\""
 );
 

@@ -33,7 +33,7 @@ pub fn open(root: &Path, durability: Durability) -> Spool {
 }
 
 pub fn options(durability: Durability) -> Options {
-    Options { durability, batch_interval: std::time::Duration::from_secs(3_600) }
+    Options { durability, batch_interval: std::time::Duration::from_secs(3_600), shared: None }
 }
 
 pub fn place(url: &str) -> Place {
@@ -46,7 +46,8 @@ pub fn head(status: u16) -> Vec<u8> {
 
 pub fn entry(head: &[u8]) -> NewEntry {
     let when = Timestamp::from_second(1_700_000_000).unwrap();
-    NewEntry { when, head: head.to_vec(), request: REQUEST.to_vec(), connection: None }
+    let (head, request) = (head.to_vec(), REQUEST.to_vec());
+    NewEntry { asked: when, when, head, request, connection: None }
 }
 
 /// The body, if it is what its digest says.

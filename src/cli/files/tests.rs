@@ -18,9 +18,14 @@ fn time() -> Timestamp {
 }
 
 fn store(spool: &Spool, url: &str, body: &[u8]) {
+    store_coded(spool, url, "", body);
+}
+
+fn store_coded(spool: &Spool, url: &str, fields: &str, body: &[u8]) {
     let new = NewEntry {
+        asked: time(),
         when: time(),
-        head: b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n".to_vec(),
+        head: format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n{fields}\r\n").into_bytes(),
         request: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
         connection: None,
     };
@@ -79,6 +84,57 @@ fn cat_gives_every_byte_back() {
         assert_eq!((status, err.as_str()), (ExitStatus::Done, ""), "{line:?}");
         assert!(out == want, "{line:?}: {} bytes, not {}", out.len(), want.len());
     }
+}
+
+#[test]
+fn cat_decodes_unless_the_raw_bytes_are_asked_for() {
+    let root = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
+    let fields = "Content-Encoding: zstd\r\nContent-Length: 9\r\nCache-Control: no-transform\r\n";
+    let coded = |body: &[u8]| zstd::stream::encode_all(body, 1).unwrap();
+    let (small, big) = (coded(b"small"), coded(&noise()));
+    store_coded(&spool, "http://a/small", fields, &small);
+    store_coded(&spool, "http://a/big", fields, &big);
+    store_coded(&spool, "http://a/cut", fields, &small[..small.len() - 1]);
+    store_coded(&spool, "http://a/other", "Content-Encoding: compress\r\n", b"other");
+    spool.flush().unwrap();
+    let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nCache-Control: no-transform\r\n\
+                 Vary: Accept-Encoding\r\nAccept-Ranges: none\r\n\r\nsmall";
+    let table: [(&[&str], &[u8]); 5] = [
+        (&["cat", "http://a/small"], b"small"),
+        (&["cat", "--raw", "http://a/small"], &small),
+        (&["cat", "http://a/big"], &noise()),
+        (&["cat", "--raw", "http://a/big"], &big),
+        (&["cat", "http://a/other"], b"other"),
+    ];
+    for (line, want) in table {
+        let (status, out, err) = on(root.path(), line);
+        assert_eq!((status, err.as_str()), (ExitStatus::Done, ""), "{line:?}");
+        assert!(out == want, "{line:?}: {} bytes, not {}", out.len(), want.len());
+    }
+    let lines = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let (_, out, _) = on(root.path(), &["cat", "--headers", "http://a/small"]);
+    assert_eq!(lines(&out), lines(head));
+    let (_, raw, _) = on(root.path(), &["cat", "--raw", "--headers", "http://a/small"]);
+    assert!(String::from_utf8_lossy(&raw).contains(fields), "{raw:?}");
+    let (status, _, err) = on(root.path(), &["cat", "http://a/cut"]);
+    assert_eq!(status, ExitStatus::Failed);
+    assert_eq!(err, "wwwoffle: the zstd body ends too early: `--raw` prints it as kept\n");
+}
+
+/// Bytes that no coding makes much shorter, of more than one piece.
+fn noise() -> Vec<u8> {
+    let mut state = 1_u32;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    };
+    std::iter::repeat_with(next).take(1_500_000).collect()
 }
 
 #[test]

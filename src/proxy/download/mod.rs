@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, VARY};
+use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE, HeaderName, HeaderValue, VARY};
 use hyper::{HeaderMap, Request, StatusCode, Version};
 use tokio::sync::{mpsc, watch};
 use wwwoffle_spool::Place;
@@ -176,12 +176,16 @@ impl Download {
         }
     }
 
-    /// Whether `request` would have got the same answer, as far as `Vary` tells (RFC 9111 §4.1).
+    /// Whether `request` would have got the same answer, as far as `Vary` tells (RFC 9111 §4.1). Its
+    /// coding does not matter here: each client gets that which it takes.
     #[must_use]
     pub fn serves(&self, request: &HeaderMap, answer: &HeaderMap) -> bool {
         list(answer, &VARY).all(|name| {
             if name == "*" {
                 return false;
+            }
+            if name.eq_ignore_ascii_case(ACCEPT_ENCODING.as_str()) {
+                return true;
             }
             let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return false };
             self.request.get_all(&name).iter().eq(request.get_all(&name).iter())
@@ -331,7 +335,8 @@ mod tests {
     #[test]
     fn an_answer_serves_those_who_ask_alike_in_what_it_varies_with() {
         let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
-        let first = fields(&[("accept-language", "en"), ("accept", "*/*")]);
+        let first =
+            fields(&[("accept-language", "en"), ("accept", "*/*"), ("accept-encoding", "br")]);
         let place = Place::of(&url);
         let download = Downloads::default().alone(&place, &first, SystemTime::UNIX_EPOCH);
         let german = fields(&[("accept-language", "de"), ("accept", "*/*")]);
@@ -339,6 +344,8 @@ mod tests {
             ("", true, true),
             ("Accept", true, true),
             ("Accept-Language", true, false),
+            ("ACCEPT-Encoding", true, true),
+            ("accept-encoding, accept-language", true, false),
             ("accept, ACCEPT-LANGUAGE", true, false),
             ("*", false, false),
             ("Accept, *", false, false),

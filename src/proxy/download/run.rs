@@ -8,9 +8,8 @@ use http_body_util::BodyExt;
 use hyper::header::CONTENT_LENGTH;
 use hyper::http::response::Parts as AnswerParts;
 use hyper::{HeaderMap, StatusCode};
-use jiff::Timestamp;
 use tracing::{debug, warn};
-use wwwoffle_spool::{RequestKind, Writer};
+use wwwoffle_spool::{NewEntry, RequestKind, Writer};
 use wwwoffle_url::Key;
 
 use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome, Watch};
@@ -21,6 +20,7 @@ use crate::error_chain::error_chain;
 use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::head;
 use crate::proxy::keep::may_keep;
+use crate::store::timestamp;
 use crate::upstream::{Answer, AnswerBody, Failure, Outbound, Secured};
 
 /// How much is gathered before it is written, in bytes. What has come is never held back for more.
@@ -58,6 +58,7 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
     let Job { place, origin, head: request, body, kept, unattended, interim } = job;
     let outbound = body.clone().map_or(Outbound::Empty, Outbound::Whole);
     let (recorded, ()) = request.clone().into_parts();
+    let asked = timestamp(clock::now());
     let mut answer = match daemon.upstream.send(&origin, request, outbound, interim).await {
         Ok(answer) => answer,
         Err(failure) => {
@@ -79,13 +80,17 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
         download.pass(answer, Headed::Passing(reason));
         return Outcome::NotKept(status, reason);
     }
-    let when = Timestamp::try_from(received).unwrap_or(Timestamp::UNIX_EPOCH);
     let mut record = head::of_request(&recorded);
     record.extend_from_slice(body.as_deref().unwrap_or_default());
-    let kept_head = head::of_answer(status, answer.headers());
     let secured = answer.extensions().get::<Arc<Secured>>();
-    let account = secured.map(|secured| connection::account(secured));
-    let (writer, tail) = match daemon.store.begin(&place, when, kept_head, record, account).await {
+    let new = NewEntry {
+        asked,
+        when: timestamp(received),
+        head: head::of_answer(status, answer.headers()),
+        request: record,
+        connection: secured.map(|secured| connection::account(secured)),
+    };
+    let (writer, tail) = match daemon.store.begin(&place, new).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");

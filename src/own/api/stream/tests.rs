@@ -27,7 +27,13 @@ fn daemon(root: &tempfile::TempDir, mode: Mode) -> Arc<Daemon> {
 
 fn keep(daemon: &Daemon, url: &str, head: &str) {
     let (head, request) = (head.as_bytes().to_vec(), b"GET /p HTTP/1.1\r\n\r\n".to_vec());
-    let new = NewEntry { when: Timestamp::UNIX_EPOCH, head, request, connection: None };
+    let new = NewEntry {
+        asked: Timestamp::UNIX_EPOCH,
+        when: Timestamp::UNIX_EPOCH,
+        head,
+        request,
+        connection: None,
+    };
     let mut writer = daemon.store.spool().begin(&place(url), new).unwrap();
     writer.write(b"body").unwrap();
     writer.finish(None).unwrap();

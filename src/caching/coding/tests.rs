@@ -1,0 +1,150 @@
+//! What clients say, what is done for them, and what an answer says then.
+
+use super::*;
+
+fn fields(text: &str) -> HeaderMap {
+    let mut fields = HeaderMap::new();
+    for line in text.split('|').map(str::trim).filter(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(':').unwrap();
+        let name: HeaderName = name.parse().unwrap();
+        fields.append(name, value.trim().parse().unwrap());
+    }
+    fields
+}
+
+/// Rows of a table: columns between `;;`, comments after `#`.
+fn rows(table: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
+    let rows = (1..).zip(table.lines().map(str::trim));
+    rows.filter(|(_, row)| !row.is_empty() && !row.starts_with('#'))
+        .map(|(number, row)| (number, row.split(";;").map(str::trim).collect()))
+}
+
+#[test]
+fn what_a_client_takes_is_as_the_table_says() {
+    for (number, row) in rows(include_str!("accepted.txt")) {
+        let [said, takes] = row[..] else { panic!("accepted.txt:{number}: {row:?}") };
+        let said = match said {
+            "-" => HeaderMap::new(),
+            said => fields(&format!("accept-encoding:{}", said.replace('|', "|accept-encoding:"))),
+        };
+        let accepted = Accepted::of(&said);
+        let got: Vec<_> = ["gzip", "deflate", "br", "zstd", "compress", "identity"]
+            .into_iter()
+            .filter(|name| accepted.takes(name))
+            .collect();
+        let want: Vec<_> = takes.split_ascii_whitespace().collect();
+        assert_eq!(got, want, "accepted.txt:{number}: {row:?}");
+        assert_eq!(accepted.takes("X-GZip"), accepted.takes("gzip"));
+    }
+}
+
+#[test]
+fn a_long_field_is_read_as_far_as_its_bound() {
+    let many = "x,".repeat(MAX_MEMBERS - 1);
+    let last = |members: &str| Accepted::of(&fields(&format!("accept-encoding: {members}")));
+    assert!(last(&format!("{many}br,gzip")).takes("br"));
+    assert!(!last(&format!("{many}br,gzip")).takes("gzip"));
+    let mut binary = HeaderMap::new();
+    binary.insert(ACCEPT_ENCODING, HeaderValue::from_bytes(b"gzip, \xff").unwrap());
+    let accepted = Accepted::of(&binary);
+    assert!(!accepted.takes("gzip") && accepted.takes("identity") && !accepted.is_silent());
+}
+
+#[test]
+fn an_answer_is_delivered_as_the_table_says() {
+    for (number, row) in rows(include_str!("deliver.txt")) {
+        let [request, answer, want] = row[..] else { panic!("deliver.txt:{number}: {row:?}") };
+        let is_file = request.contains("x-file");
+        let terms = Terms::of(&fields(request), true, is_file);
+        let status = if answer.contains("content-range") { 206 } else { 200 };
+        let delivery = terms.deliver(StatusCode::from_u16(status).unwrap(), &fields(answer));
+        let names = |codings: &[Coding]| {
+            codings.iter().map(|coding| coding.name()).collect::<Vec<_>>().join(" ")
+        };
+        let got = match &delivery {
+            Delivery::AsItIs => "as it is".to_owned(),
+            Delivery::AsKept => "as kept".to_owned(),
+            Delivery::NotForIt => "not for it".to_owned(),
+            Delivery::Decoded { undone, left } if left.is_empty() => {
+                format!("undo {}", names(undone))
+            }
+            Delivery::Decoded { undone, left } => {
+                format!("undo {} leave {}", names(undone), names(left))
+            }
+        };
+        assert_eq!(got, want, "deliver.txt:{number}: {row:?}");
+        assert_eq!(delivery.is_readable(), want != "not for it");
+        assert_eq!(delivery.is_decoded(), want.starts_with("undo"));
+    }
+}
+
+#[test]
+fn more_codings_than_anyone_applies_are_left_alone() {
+    let terms = Terms::of(&fields("accept-encoding: identity"), true, false);
+    for (codings, want) in [
+        ("gzip, gzip, gzip", true),
+        ("gzip, gzip, gzip, gzip", false),
+        (&"identity,".repeat(MAX_CODINGS), true),
+        (&format!("{}gzip", "identity,".repeat(MAX_CODINGS)), false),
+    ] {
+        let answer = fields(&format!("content-encoding: {codings}"));
+        assert_eq!(terms.deliver(StatusCode::OK, &answer).is_readable(), want, "{codings}");
+    }
+}
+
+#[test]
+fn origins_are_asked_for_ours_unless_the_client_forbids_it() {
+    let client = "accept-encoding: br;q=0.5, dcb | available-dictionary: :AA==: | accept: */*";
+    for (asks_ours, more, want) in [
+        (true, "", OUR_CODINGS),
+        (false, "", "br;q=0.5, dcb"),
+        (true, "| cache-control: no-cache, No-Transform", "br;q=0.5, dcb"),
+    ] {
+        let given = fields(&format!("{client}{more}"));
+        let mut request = given.clone();
+        let terms = Terms::of(&given, asks_ours, false);
+        terms.ask(&mut request);
+        assert_eq!(request.get_all(ACCEPT_ENCODING).iter().collect::<Vec<_>>(), [want]);
+        assert_eq!(request.contains_key("available-dictionary"), want != OUR_CODINGS);
+        assert_eq!(terms.asks_ours(), want == OUR_CODINGS);
+        assert_eq!(request["accept"], "*/*");
+    }
+    let mut silent = HeaderMap::new();
+    Terms::of(&silent.clone(), true, false).ask(&mut silent);
+    assert_eq!(silent[ACCEPT_ENCODING], OUR_CODINGS);
+    for name in OUR_CODINGS.split(", ") {
+        assert!(Coding::parse(name).is_some(), "{name} is asked for and cannot be undone");
+    }
+}
+
+#[test]
+fn an_answer_says_of_itself_what_the_table_says() {
+    for (number, row) in rows(include_str!("amend.txt")) {
+        let [said, answer, want] = row[..] else { panic!("amend.txt:{number}: {row:?}") };
+        let mut answer = fields(answer);
+        let terms = Terms::of(&fields(&format!("accept-encoding: {said}")), true, false);
+        let delivery = terms.deliver(StatusCode::OK, &answer);
+        delivery.amend(&mut answer);
+        let mut got: Vec<_> = answer
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .collect();
+        got.sort();
+        assert_eq!(got.join(" | "), want, "amend.txt:{number}: {row:?}");
+        // What was amended is amended no further: a 304 and a 200 say the same.
+        let before = answer.clone();
+        delivery.amend(&mut answer);
+        assert_eq!(answer, before, "amend.txt:{number}");
+    }
+}
+
+#[test]
+fn digests_are_taken_out_of_trailers_with_what_they_are_of() {
+    let trailers = fields("repr-digest: sha-256=:AA==: | x-sum: 1");
+    for (said, want) in [("br", 2), ("identity", 1)] {
+        let terms = Terms::of(&fields(&format!("accept-encoding: {said}")), true, false);
+        let mut left = trailers.clone();
+        terms.deliver(StatusCode::OK, &fields("content-encoding: br")).amend_trailers(&mut left);
+        assert_eq!(left.len(), want, "{said}");
+    }
+}

@@ -1,0 +1,221 @@
+use super::*;
+use std::time::{Duration, SystemTime};
+
+use crate::caching::vary::variant_text;
+
+/// Fields from lines.
+fn fields(text: &str) -> HeaderMap {
+    let mut all = HeaderMap::new();
+    for line in text.split('|').map(str::trim).filter(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(": ").unwrap();
+        all.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+    }
+    all
+}
+
+struct Kept {
+    request: HeaderMap,
+    fields: HeaderMap,
+    variant: String,
+    received: SystemTime,
+}
+
+fn kept(rows: &[(&str, &str)]) -> Vec<Kept> {
+    // Each is newer than the one before.
+    let row = |(second, (request, answer)): (u64, &(&str, &str))| {
+        let (request, fields) = (fields(request), fields(answer));
+        let variant = variant_text(&fields, &request).unwrap_or_else(|| "*".to_owned());
+        let received = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+        Kept { request, fields, variant, received }
+    };
+    (0..).zip(rows).map(row).collect()
+}
+
+fn stored(kept: &[Kept]) -> Vec<Stored<'_>> {
+    kept.iter()
+        .map(|Kept { request, fields, variant, received }| Stored {
+            fields,
+            variant,
+            request,
+            received: *received,
+        })
+        .collect()
+}
+
+const OLD: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+const NEW: &str = "Mon, 07 Nov 1994 08:49:37 GMT";
+
+/// The question about `rows` as fields of a request: `If-None-Match`, `If-Modified-Since`.
+fn question(rows: &[&str], own: Option<usize>, personal: bool) -> (String, String) {
+    let rows: Vec<_> = rows.iter().map(|row| ("", *row)).collect();
+    let kept = kept(&rows);
+    let question = Question::about(&stored(&kept), own, personal);
+    let mut request = HeaderMap::new();
+    question.ask(&mut request);
+    assert_eq!(question.is_empty(), request.is_empty());
+    let text = |name| request.get(name).map_or("", |value: &HeaderValue| value.to_str().unwrap());
+    (text(IF_NONE_MATCH).to_owned(), text(IF_MODIFIED_SINCE).to_owned())
+}
+
+#[test]
+fn a_date_is_asked_with_only_where_it_proves_something() {
+    let date = format!("Last-Modified: {OLD}");
+    let both = format!("ETag: \"a\" | {date}");
+    let varying = format!("{date} | Vary: Accept-Language");
+    let cookie = format!("{date} | Set-Cookie: a=b");
+    let varying_tag = format!("{both} | Vary: Accept-Language");
+    for (answer, personal, tag, since) in [
+        (&both[..], false, "\"a\"", OLD),
+        (&both, true, "\"a\"", OLD),
+        (&varying_tag, true, "\"a\"", OLD),
+        (&date, false, "", OLD),
+        (&date, true, "", ""),
+        (&varying, false, "", ""),
+        (&cookie, false, "", ""),
+        ("Content-Type: text/plain", false, "", ""),
+        ("ETag: unquoted", false, "unquoted", ""),
+        ("ETag: W/\"a\"", false, "W/\"a\"", ""),
+    ] {
+        let got = question(&[answer], Some(0), personal);
+        assert_eq!(got, (tag.to_owned(), since.to_owned()), "{answer} {personal}");
+    }
+}
+
+#[test]
+fn all_tags_of_a_url_are_asked_with_at_once() {
+    let dated = format!("ETag: \"b\" | Last-Modified: {NEW}");
+    let only_dated = format!("Last-Modified: {NEW}");
+    for (rows, own, tags, since) in [
+        (&["ETag: \"a\"", "ETag: \"b\""][..], Some(1), "\"b\", \"a\"", ""),
+        (&["ETag: \"a\"", "ETag: \"b\""], None, "\"a\", \"b\"", ""),
+        (&["ETag: \"a\"", &dated], Some(1), "\"b\", \"a\"", NEW),
+        // Nobody's own: a date would be about the wrong one.
+        (&["ETag: \"a\"", &dated], None, "\"a\", \"b\"", ""),
+        (&[&only_dated], None, "", ""),
+        (&["ETag: \"a\"", "ETag: W/\"a\"", "ETag: \"a\""], None, "\"a\", W/\"a\"", ""),
+        // What is no tag cannot stand in a list, and alone only where it is the request's own.
+        (&["ETag: a, b", "ETag: \"b\"", "ETag: \"c\"d\""], None, "\"b\"", ""),
+        (&["ETag: a, b", "ETag: \"b\""], Some(0), "a, b", ""),
+        (&["ETag: a, b", "ETag: \"b\""], Some(1), "\"b\"", ""),
+        // An origin that sees a tag does not look at the date.
+        (&["ETag: \"a\"", &only_dated], Some(1), "", NEW),
+        (&["ETag: \"a,b\""], Some(0), "\"a,b\"", ""),
+    ] {
+        let got = question(rows, own, false);
+        assert_eq!(got, (tags.to_owned(), since.to_owned()), "{rows:?} {own:?}");
+    }
+}
+
+#[test]
+fn a_question_is_bounded() {
+    let short: Vec<_> = (0..100).map(|n| format!("ETag: \"{n}\"")).collect();
+    let long: Vec<_> = (0..100).map(|n| format!("ETag: \"{n}{}\"", "x".repeat(300))).collect();
+    for rows in [short, long] {
+        let rows: Vec<_> = rows.iter().map(String::as_str).collect();
+        let (tags, _) = question(&rows, Some(50), false);
+        assert!(tags.starts_with("\"50"), "its own is among them");
+        assert!(tags.len() <= MAX_TAGS_LENGTH && tags.split(", ").count() <= MAX_TAGS, "{tags}");
+    }
+}
+
+#[test]
+fn a_304_is_about_those_it_names() {
+    const DE: &str = "Accept-Language: de";
+    const EN: &str = "Accept-Language: en";
+    let by = |tag: &str| format!("ETag: {tag} | Vary: Accept-Language");
+    let (a, b, wa, wb) = (by("\"a\""), by("\"b\""), by("W/\"a\""), by("W/\"b\""));
+    let dated = |tag: &str, date: &str| format!("{} | Last-Modified: {date}", by(tag));
+    let (dated_a, dated_b) = (dated("\"a\"", OLD), dated("\"b\"", NEW));
+    let date = format!("Last-Modified: {OLD}");
+    let new_date = format!("Last-Modified: {NEW}");
+    let all = |serve, update: &[usize]| Some(Holding { serve, update: update.to_vec() });
+    for (rows, request, newer, want) in [
+        // A strong tag names its own, whatever was its own request.
+        (&[(DE, &a[..]), (EN, &b)][..], DE, "ETag: \"a\"", all(0, &[0])),
+        (&[(DE, &a), (EN, &b)], DE, "ETag: \"b\"", all(1, &[])),
+        (&[(DE, &a), (EN, &b)], "", "ETag: \"b\"", all(1, &[])),
+        (&[(DE, &a), (DE, &a), (EN, &a)], DE, "ETag: \"a\"", all(1, &[1, 0])),
+        // None of ours.
+        (&[(DE, &a), (EN, &b)], DE, "ETag: \"c\"", None),
+        (&[(DE, &a), (EN, &b)], DE, "Date: x", None),
+        (&[(DE, &a), (EN, &b)], DE, "ETag: W/\"c\"", None),
+        // A weak tag names the newest of those that are weakly the same.
+        (&[(DE, &wa), (DE, &wa), (EN, &wb)], DE, "ETag: W/\"a\"", all(1, &[1])),
+        (&[(DE, &a), (EN, &b)], DE, "ETag: W/\"a\"", all(0, &[0])),
+        (&[(DE, &wa), (EN, &wb)], DE, "ETag: W/\"b\"", all(1, &[])),
+        // Weakly the same as a strong one: served, and left as it is.
+        (&[(DE, &wa), (EN, &wb)], DE, "ETag: \"a\"", all(0, &[])),
+        // A date does, where there is no tag.
+        (&[(DE, &dated_a), (EN, &dated_b)], DE, &date, all(0, &[0])),
+        (&[(DE, &dated_a), (EN, &dated_b)], DE, &new_date, all(1, &[])),
+        // Where one was asked about, it can only be that one.
+        (&[(DE, &a)], DE, "Date: x", all(0, &[0])),
+        (&[(DE, &a)], DE, "ETag: \"b\"", all(0, &[0])),
+        (&[(DE, &a)], EN, "Date: x", all(0, &[])),
+        (&[("", &date)], "", "Date: x", all(0, &[0])),
+        (&[("", &date)], "", "ETag: \"b\"", all(0, &[0])),
+        (&[], "", "ETag: \"b\"", None),
+    ] {
+        let (kept, request, newer) = (kept(rows), fields(request), fields(newer));
+        let stored = stored(&kept);
+        let own = crate::caching::vary::select(&stored, &request);
+        let got = Question::about(&stored, own, false).answered(&stored, &request, &newer);
+        assert_eq!(got, want, "{rows:?} {request:?} {newer:?}");
+    }
+}
+
+#[test]
+fn newer_fields_take_the_place_of_older_ones() {
+    let stored = "Content-Type: text/plain | Content-Length: 5 | Content-Encoding: gzip | \
+                  Content-Range: x | Content-MD5: x | ETag: \"a\" | Set-Cookie: a=b | X-Old: 1 | \
+                  Set-Cookie: c=d | Age: 60 | Cache-Control: max-age=1 | Cache-Control: private";
+    for (newer, name, want) in [
+        ("Content-Type: text/html", "content-type", &["text/html"][..]),
+        ("Content-Length: 7", "content-length", &["5"]),
+        ("Content-Encoding: br", "content-encoding", &["gzip"]),
+        ("Content-Range: y", "content-range", &["x"]),
+        ("Content-MD5: y", "content-md5", &["x"]),
+        ("ETag: \"b\"", "etag", &["\"a\""]),
+        ("Cache-Control: max-age=2", "cache-control", &["max-age=2"]),
+        ("Set-Cookie: e=f", "set-cookie", &["e=f"]),
+        ("X-New: 1", "set-cookie", &["a=b", "c=d"]),
+        ("X-New: 1", "x-new", &["1"]),
+        ("X-New: 1 | X-New: 2", "x-new", &["1", "2"]),
+        ("X-New: 1", "x-old", &["1"]),
+        // The age is that of the newer message.
+        ("X-New: 1", "age", &[]),
+        ("Age: 2", "age", &["2"]),
+    ] {
+        let merged = merged(&fields(stored), &fields(newer));
+        let got: Vec<_> = merged.get_all(name).iter().collect();
+        assert_eq!(got, want, "{newer}");
+    }
+}
+
+#[test]
+fn a_head_tells_whether_what_is_stored_has_changed() {
+    use HeadSays::{Changed, Nothing, Unchanged};
+    let both = format!("ETag: \"a\" | Last-Modified: {OLD}");
+    let newer = format!("ETag: \"a\" | Last-Modified: {NEW}");
+    let coded = format!("{both} | Content-Encoding: gzip");
+    for (stored, status, answer, want) in [
+        (&both, 200, "ETag: \"a\" | Content-Length: 5", Unchanged),
+        (&both, 200, &both, Unchanged),
+        (&both, 200, "Content-Length: 5", Unchanged),
+        (&both, 200, "X-New: 1", Unchanged),
+        (&both, 200, "Content-Length: 6", Changed),
+        (&both, 200, "Content-Length: x", Changed),
+        (&both, 200, "ETag: \"b\"", Changed),
+        (&both, 200, "ETag: W/\"a\"", Changed),
+        (&both, 200, &newer, Changed),
+        (&coded, 200, "ETag: \"b\" | Content-Length: 9", Nothing),
+        (&coded, 200, "ETag: \"a\" | Content-Encoding: GZIP", Unchanged),
+        (&both, 404, "ETag: \"b\"", Nothing),
+        (&both, 304, "ETag: \"b\"", Nothing),
+        (&both, 206, "ETag: \"b\"", Nothing),
+    ] {
+        let status = StatusCode::from_u16(status).unwrap();
+        let got = head_says(&fields(stored), 5, status, &fields(answer));
+        assert_eq!(got, want, "{stored} {status} {answer}");
+    }
+}

@@ -1,0 +1,50 @@
+//! A body on its way to the output, with its content codings undone or as it is kept.
+
+use std::io::Write;
+
+use super::failure::Failure;
+use crate::decoding::{Coding, Decoder, Made};
+use crate::error_chain::error_chain;
+
+/// Bytes decoded at once.
+const PIECE: usize = 64 * 1024;
+
+/// Decodes a body and writes it on.
+pub(super) struct Plain<'a> {
+    decoder: Decoder,
+    output: Vec<u8>,
+    to: &'a mut dyn Write,
+}
+
+impl<'a> Plain<'a> {
+    /// Undoes `codings` in this order; without any the body is written as it is.
+    pub(super) fn new(codings: &[Coding], to: &'a mut dyn Write) -> Self {
+        Self { decoder: Decoder::new(codings), output: vec![0; PIECE], to }
+    }
+
+    /// Takes more of the body.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.decode(bytes, false)
+    }
+
+    /// Says that all of the body was written; what is cut short is a failure.
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
+        self.decode(&[], true)
+    }
+
+    fn decode(&mut self, mut input: &[u8], is_last: bool) -> Result<(), Failure> {
+        loop {
+            match self.decoder.decode(&mut input, is_last, &mut self.output) {
+                Ok(Made::Bytes(length)) => {
+                    self.to.write_all(self.output.get(..length).unwrap_or_default())?;
+                }
+                Ok(Made::Busy) => {}
+                Ok(Made::Hungry | Made::End) => return Ok(()),
+                Err(fault) => {
+                    let why = error_chain(&fault);
+                    return Err(Failure::plain(format_args!("{why}: `--raw` prints it as kept")));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The log: where it goes and how much of it.
+
+mod syslog;
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use tracing::warn;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, registry, reload};
+use wwwoffle_config::{LogLevel, LogTo};
+
+use self::syslog::Syslog;
+
+type SetLevel = Box<dyn Fn(LogLevel) + Send + Sync>;
+
+/// How the level of the log is changed once it has been started.
+static SET_LEVEL: OnceLock<SetLevel> = OnceLock::new();
+
+/// Where the log of the system is written to (`syslog(3)`).
+const SYSLOG: &str = "/dev/log";
+
+/// Why the log cannot go where it is to go.
+#[derive(Debug, thiserror::Error)]
+pub enum NoLog {
+    /// There is no log of the system.
+    #[error(
+        "log-to = \"syslog\": nobody reads {SYSLOG}; start a syslog daemon, or log to \"stderr\""
+    )]
+    Syslog(#[source] io::Error),
+    /// There is no journal.
+    #[error(
+        "log-to = \"journal\": systemd's journal does not run here; log to \"syslog\" or \"stderr\""
+    )]
+    Journal(#[source] io::Error),
+}
+
+/// Sends the log there from now on, `level` and above.
+///
+/// Only the first call of a process has an effect: tests start several daemons in one.
+///
+/// # Errors
+///
+/// [`NoLog`] when nobody takes it there.
+pub fn start(level: LogLevel, to: LogTo) -> Result<(), NoLog> {
+    let (level, handle) = reload::Layer::new(filter(level));
+    // The level is judged first, for all of it.
+    if registry().with(output(to)?.and_then(level)).try_init().is_ok() {
+        let set = move |level| {
+            if let Err(error) = handle.reload(filter(level)) {
+                warn!(%error, "the log stays at its level");
+            }
+        };
+        let _first = SET_LEVEL.set(Box::new(set));
+    }
+    Ok(())
+}
+
+/// Logs `level` and above from now on.
+pub fn set_level(level: LogLevel) {
+    if let Some(set) = SET_LEVEL.get() {
+        set(level);
+    }
+}
+
+fn output(to: LogTo) -> Result<Box<dyn Layer<Registry> + Send + Sync>, NoLog> {
+    let lines = fmt::layer().with_target(false);
+    Ok(match to {
+        LogTo::Stderr => {
+            lines.with_ansi(io::stderr().is_terminal()).with_writer(io::stderr).boxed()
+        }
+        LogTo::Syslog => {
+            let syslog = Syslog::open(Path::new(SYSLOG)).map_err(NoLog::Syslog)?;
+            // The log of the system has its own time and level.
+            lines.with_ansi(false).without_time().with_level(false).with_writer(syslog).boxed()
+        }
+        LogTo::Journal => tracing_journald::layer().map_err(NoLog::Journal)?.boxed(),
+    })
+}
+
+fn filter(level: LogLevel) -> EnvFilter {
+    EnvFilter::new(format!("wwwoffle={}", level.as_str()))
+}

@@ -1,0 +1,161 @@
+//! The log of the system: a datagram for each event, as `syslog(3)` sends it.
+
+use std::io::{self, Write};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Zoned;
+use tracing::{Level, Metadata};
+use tracing_subscriber::fmt::MakeWriter;
+
+/// The longest text of an event, in bytes; what is longer is cut. Many syslog daemons take no more.
+const MAX_TEXT: usize = 8 * 1024 - 64;
+
+/// What a message is about, for the log of the system: a daemon (RFC 5424 §6.2.1).
+const FACILITY: u8 = 3;
+
+/// Sends each event to a socket.
+#[derive(Debug)]
+pub(super) struct Syslog {
+    at: PathBuf,
+    socket: Mutex<UnixDatagram>,
+}
+
+/// One event, sent when it is dropped.
+#[derive(Debug)]
+pub(super) struct Event<'a> {
+    to: &'a Syslog,
+    severity: u8,
+    text: Vec<u8>,
+}
+
+impl Syslog {
+    /// Sends to the socket at `at`.
+    ///
+    /// # Errors
+    ///
+    /// When nobody reads it.
+    pub(super) fn open(at: &Path) -> io::Result<Self> {
+        Ok(Self { at: at.to_owned(), socket: Mutex::new(connect(at)?) })
+    }
+
+    /// Sends once more when whoever read it has been started anew.
+    fn send(&self, datagram: &[u8]) -> io::Result<()> {
+        let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = match socket.send(datagram) {
+            // A log that nobody reads in time must not stop us.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            Err(_) => {
+                *socket = connect(&self.at)?;
+                socket.send(datagram)
+            }
+            sent => sent,
+        };
+        sent.map(drop)
+    }
+}
+
+fn connect(at: &Path) -> io::Result<UnixDatagram> {
+    let socket = UnixDatagram::unbound()?;
+    socket.connect(at)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+impl<'a> MakeWriter<'a> for Syslog {
+    type Writer = Event<'a>;
+
+    fn make_writer(&'a self) -> Event<'a> {
+        Event { to: self, severity: severity(Level::INFO), text: Vec::new() }
+    }
+
+    fn make_writer_for(&'a self, about: &Metadata<'_>) -> Event<'a> {
+        Event { to: self, severity: severity(*about.level()), text: Vec::new() }
+    }
+}
+
+/// RFC 5424 §6.2.1.
+fn severity(level: Level) -> u8 {
+    match level {
+        Level::ERROR => 3,
+        Level::WARN => 4,
+        Level::INFO => 6,
+        _ => 7,
+    }
+}
+
+impl Write for Event<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = MAX_TEXT.saturating_sub(self.text.len());
+        self.text.extend_from_slice(bytes.get(..left).unwrap_or(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Event<'_> {
+    fn drop(&mut self) {
+        // Where it would have to be told is just what fails.
+        let _nobody_reads = self.to.send(&datagram(self.severity, &self.text, &Zoned::now()));
+    }
+}
+
+/// The form of RFC 3164 §4.1, without the host: it goes to the same machine.
+fn datagram(severity: u8, text: &[u8], now: &Zoned) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text);
+    let text: String = text.trim_end().chars().map(printable).collect();
+    let (when, id) = (now.strftime("%b %e %H:%M:%S"), std::process::id());
+    format!("<{}>{when} wwwoffle[{id}]: {text}", FACILITY * 8 + severity).into_bytes()
+}
+
+/// One event is one line.
+fn printable(character: char) -> char {
+    if character.is_control() { ' ' } else { character }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_with_its_severity() {
+        let now = "2026-11-05T07:08:09[UTC]".parse().unwrap();
+        let id = std::process::id();
+        for (level, text, want) in [
+            (Level::ERROR, "no\n", format!("<27>Nov  5 07:08:09 wwwoffle[{id}]: no")),
+            (Level::WARN, "a\nb\u{1b}c", format!("<28>Nov  5 07:08:09 wwwoffle[{id}]: a b c")),
+            (Level::INFO, "", format!("<30>Nov  5 07:08:09 wwwoffle[{id}]: ")),
+            (Level::TRACE, "x", format!("<31>Nov  5 07:08:09 wwwoffle[{id}]: x")),
+        ] {
+            let datagram = datagram(severity(level), text.as_bytes(), &now);
+            assert_eq!(String::from_utf8(datagram).unwrap(), want);
+        }
+    }
+
+    #[test]
+    fn whoever_reads_may_be_started_anew_and_what_is_long_is_cut() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path().join("log");
+        assert!(Syslog::open(&at).is_err(), "nobody reads");
+        let first = UnixDatagram::bind(&at).unwrap();
+        let syslog = Syslog::open(&at).unwrap();
+        let mut bytes = [0; 16 * 1024];
+        let mut said = |socket: &UnixDatagram, text: &str| {
+            syslog.make_writer().write_all(text.as_bytes()).unwrap();
+            let length = socket.recv(&mut bytes).unwrap();
+            String::from_utf8(bytes[..length].to_vec()).unwrap()
+        };
+        assert!(said(&first, "one").ends_with(": one"));
+        drop(first);
+        syslog.make_writer().write_all(b"lost").unwrap();
+        rustix::fs::unlink(&at).unwrap();
+        let second = UnixDatagram::bind(&at).unwrap();
+        assert!(said(&second, "two").ends_with(": two"));
+        let long = said(&second, &"x".repeat(100_000));
+        assert!(long.len() < 8 * 1024 && long.len() > MAX_TEXT, "{}", long.len());
+    }
+}

@@ -1,0 +1,373 @@
+//! Content codings: origins are asked for all of them, what is kept is what came, and each client gets
+//! what it can read.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use flate2::Compression;
+use flate2::write::{DeflateEncoder, ZlibEncoder};
+
+use crate::harness::client::request;
+use crate::harness::origin::After;
+use crate::harness::site::{self, noise};
+use crate::harness::tools::{plain, program};
+use crate::harness::{Answer, Client, Daemon, Gate, Origin, cannot_run, eventually, heavy};
+
+const NONE: &str = "";
+const ALL: &str = "Accept-Encoding: gzip, deflate, br, zstd\r\n";
+const OURS: &str = "gzip, deflate, br, zstd";
+
+fn br(body: &[u8]) -> Vec<u8> {
+    let parameters = brotli::enc::BrotliEncoderParams { quality: 4, ..Default::default() };
+    let mut coded = Vec::new();
+    brotli::BrotliCompress(&mut &body[..], &mut coded, &parameters).unwrap();
+    coded
+}
+
+fn zstd(body: &[u8]) -> Vec<u8> {
+    zstd::stream::encode_all(body, 1).unwrap()
+}
+
+fn zlib(body: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn bare_deflate(body: &[u8]) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A body as a page's origin has it in a coding, with that coding's name.
+fn coded(body: &[u8]) -> [(&'static str, Vec<u8>); 6] {
+    [
+        ("br", br(body)),
+        ("zstd", zstd(body)),
+        ("gzip", site::gzip(body)),
+        ("deflate", zlib(body)),
+        ("deflate", bare_deflate(body)),
+        ("gzip, br", br(&site::gzip(body))),
+    ]
+}
+
+/// A page of many words and some noise, of several pieces whatever its coding.
+fn page() -> Vec<u8> {
+    let words =
+        (0..30_000_u32).flat_map(|number| format!("{} ", number * 7919 % 1009).into_bytes());
+    words.chain(noise(7, 200_000)).collect()
+}
+
+fn answer(coding: &str, body: Vec<u8>) -> Answer {
+    Answer::html(body).field("Content-Encoding", coding)
+}
+
+#[test]
+fn one_kept_copy_does_for_everyone() {
+    let (daemon, origin, page) = (Daemon::start(), Origin::start(), page());
+    let all = coded(&page);
+    for (number, (coding, sent)) in all.iter().enumerate() {
+        let answer = answer(coding, sent.clone()).field("ETag", "\"one\"");
+        origin.say(&format!("/{number}"), if number % 2 == 0 { answer } else { answer.chunked() });
+    }
+    for online in [true, false] {
+        for (number, (coding, sent)) in all.iter().enumerate() {
+            let url = origin.url(&format!("/{number}"));
+            for fields in [NONE, "Accept-Encoding: x-unknown\r\n", "Accept-Encoding: *;q=0\r\n"] {
+                let got = daemon.client().get_with(&url, fields).whole();
+                let what = format!("{coding} for {fields:?}, online: {online}");
+                assert!(got.body == page, "{what}: {} bytes", got.body.len());
+                for name in ["Content-Encoding", "Content-Length"] {
+                    assert!(!got.fields.has(name), "{what}: {:?}", got.fields);
+                }
+                for (name, want) in
+                    [("ETag", "W/\"one\""), ("Accept-Ranges", "none"), ("Vary", "Accept-Encoding")]
+                {
+                    assert_eq!(got.field(name), want, "{what}");
+                }
+            }
+            let got = daemon.client().get_with(&url, ALL).whole();
+            assert!(got.body == *sent, "{coding}, online: {online}");
+            assert_eq!(got.field("Content-Encoding"), *coding);
+            assert_eq!((got.field("ETag"), got.field("Vary")), ("\"one\"", "Accept-Encoding"));
+            daemon.settle();
+        }
+        daemon.ok(&["offline"]);
+    }
+    for (number, (_, sent)) in all.iter().enumerate() {
+        let seen = origin.asked(&format!("/{number}"));
+        assert!(seen.iter().all(|seen| seen.fields.all("Accept-Encoding") == [OURS]));
+        // The first brought it, the others asked whether it still holds.
+        let fetched = seen.iter().filter(|seen| !seen.fields.has("If-None-Match")).count();
+        assert_eq!(fetched, 1);
+        let url = origin.url(&format!("/{number}"));
+        let cat = |more: &[&str]| {
+            crate::harness::daemon::output(
+                daemon.command(&[&["cat"], more, &[url.as_str()]].concat()),
+                None,
+                std::time::Duration::from_secs(60),
+            )
+        };
+        assert!(cat(&[]).stdout == page);
+        assert!(cat(&["--raw"]).stdout == *sent);
+    }
+    // Of two codings the one that is taken stays.
+    let got = daemon.client().get_with(&origin.url("/5"), "Accept-Encoding: gzip\r\n").whole();
+    assert!(got.body == site::gzip(&page));
+    assert_eq!(got.field("Content-Encoding"), "gzip");
+}
+
+#[test]
+fn conditions_and_heads_fit_what_the_client_gets() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let sent = answer("br", br(b"a page"));
+    origin.say("/", sent.field("ETag", "\"1\"").field("Content-Digest", "sha-256=:AA==:"));
+    let url = origin.url("/");
+    for online in [true, false] {
+        for (fields, tag, has) in [(NONE, "W/\"1\"", false), (ALL, "\"1\"", true)] {
+            let got = daemon.client().get_with(&url, fields).whole();
+            assert_eq!(got.field("ETag"), tag, "online: {online}");
+            daemon.settle();
+            let asked = format!("{fields}If-None-Match: {tag}\r\n");
+            let unchanged = daemon.client().get_with(&url, &asked).whole();
+            assert_eq!((unchanged.status, unchanged.field("ETag")), (304, tag));
+            assert_eq!(unchanged.field("Vary"), "Accept-Encoding");
+            daemon.settle();
+            let mut client = daemon.client();
+            client.send(request("HEAD", &url, fields));
+            let head = client.receive("HEAD").whole();
+            assert_eq!(head.status, 200);
+            for name in ["Content-Encoding", "ETag", "Accept-Ranges", "Vary", "Content-Digest"] {
+                assert_eq!(head.field(name), got.field(name), "{name}, online: {online}");
+            }
+            for name in ["Content-Encoding", "Content-Digest", "Content-Length"] {
+                assert_eq!(head.fields.has(name), has, "{name}, online: {online}");
+            }
+            // The connection is where it should be.
+            client.ask(&url, fields);
+            assert!(client.receive("GET").whole().body == got.body);
+        }
+        daemon.ok(&["offline"]);
+    }
+}
+
+#[test]
+fn a_download_is_joined_whatever_is_taken() {
+    let (daemon, origin, page) = (Daemon::start(), Origin::start(), page());
+    let (gate, sent) = (Gate::new(), zstd(&page));
+    let (shut, body) = (Arc::clone(&gate), sent.clone());
+    origin.on("/", move |exchange| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: zstd\r\n\
+                    Vary: Accept-Encoding\r\n";
+        exchange.send(format!("{head}Content-Length: {}\r\n\r\n", body.len()))?;
+        exchange.send(&body[..body.len() / 2])?;
+        shut.wait();
+        exchange.send(&body[body.len() / 2..])?;
+        Ok(After::Keep)
+    });
+    let url = origin.url("/");
+    let mut clients: Vec<_> = [ALL, NONE, "Accept-Encoding: br\r\n", "Accept-Encoding: zstd\r\n"]
+        .into_iter()
+        .map(|fields| {
+            let mut client = daemon.client();
+            client.ask(&url, fields);
+            let (_, head) = client.final_head().unwrap();
+            (client, head)
+        })
+        .collect();
+    gate.open();
+    for (number, (client, head)) in clients.iter_mut().enumerate() {
+        let mut got = Vec::new();
+        let framing = Client::framing("GET", head);
+        client.reader.body(framing, |piece| got.extend_from_slice(piece)).unwrap();
+        assert!(got == if matches!(number, 0 | 3) { sent.clone() } else { page.clone() });
+    }
+    assert_eq!(origin.count("/"), 1);
+}
+
+#[test]
+fn what_may_not_be_changed_is_asked_for_as_it_is_taken() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let negotiated = |status: u16, control: &'static str| {
+        move |exchange: &mut crate::harness::origin::Exchange<'_>| {
+            let takes = exchange.seen.fields.get("Accept-Encoding").unwrap_or_default();
+            let is_br = takes.contains("br");
+            let body = if is_br { br(b"a page") } else { b"a page".to_vec() };
+            let answer = Answer::new(status, "text/html", body).field("Cache-Control", control);
+            exchange.answer(&if is_br { answer.field("Content-Encoding", "br") } else { answer })
+        }
+    };
+    origin.on("/answer", negotiated(200, "no-transform"));
+    origin.on("/error", negotiated(500, "no-transform"));
+    origin.on("/request", negotiated(200, "max-age=0"));
+    for (path, more, times) in
+        [("/answer", "", 2), ("/error", "", 2), ("/request", "Cache-Control: no-transform\r\n", 1)]
+    {
+        let fields = format!("Accept-Encoding: gzip\r\n{more}");
+        let got = daemon.client().get_with(&origin.url(path), &fields).whole();
+        assert_eq!((got.field("Content-Encoding"), got.text().as_str()), ("", "a page"), "{path}");
+        let asked = origin.asked(path);
+        assert_eq!(asked.len(), times, "{path}");
+        assert_eq!(asked[times - 1].fields.get("Accept-Encoding"), Some("gzip"), "{path}");
+        daemon.settle();
+    }
+    // An error that is not kept is decoded, where it may be.
+    origin.on("/trouble", negotiated(503, ""));
+    let got = daemon.get(&origin.url("/trouble")).whole();
+    assert_eq!((got.status, got.text().as_str()), (503, "a page"));
+    assert_eq!(origin.count("/trouble"), 1);
+}
+
+#[test]
+fn ranges_and_forms_go_out_with_what_the_client_takes() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let url = origin.url("/page/1.html");
+    daemon.client().get_with(&url, "Range: bytes=0-1\r\nAccept-Encoding: identity\r\n");
+    let mut client = daemon.client();
+    client.send(request("POST", &url, "Accept-Encoding: br;q=0.1\r\nContent-Length: 0\r\n"));
+    client.receive("POST");
+    daemon.get(&origin.url("/file.tgz"));
+    let asked: Vec<_> = origin
+        .seen()
+        .iter()
+        .map(|seen| seen.fields.get("Accept-Encoding").unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(asked, ["identity", "br;q=0.1", "identity"]);
+}
+
+#[test]
+fn a_compressed_file_arrives_as_it_is() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let file = site::gzip(b"an archive");
+    for (path, kind) in [("/a.tgz", "application/x-tar"), ("/latest", "application/x-gzip")] {
+        let answer = Answer::new(200, kind, file.clone()).field("Content-Encoding", "gzip");
+        origin.say(path, answer);
+        for _ in 0..2 {
+            assert!(daemon.get(&origin.url(path)).whole().body == file, "{path}");
+            daemon.settle();
+        }
+    }
+}
+
+#[test]
+fn the_queue_asks_for_codings_and_what_it_brings_is_read_by_all() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for path in ["/queued", "/wanted"] {
+        origin.say(path, answer("zstd", zstd(path.as_bytes())));
+    }
+    daemon.ok(&["offline"]);
+    daemon.browse(&origin.url("/queued"));
+    // It waits for the line.
+    assert_eq!(daemon.run(&["get", &origin.url("/wanted")]).status, 10);
+    daemon.ok(&["online"]);
+    eventually("what was queued is fetched", || daemon.queued().is_empty());
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for path in ["/queued", "/wanted"] {
+        assert_eq!(origin.asked(path)[0].fields.get("Accept-Encoding"), Some(OURS), "{path}");
+        assert_eq!(daemon.get(&origin.url(path)).whole().text(), path);
+        let coded = daemon.client().get_with(&origin.url(path), ALL).whole();
+        assert_eq!(coded.field("Content-Encoding"), "zstd");
+    }
+}
+
+#[test]
+fn what_is_cut_or_damaged_never_looks_whole() {
+    let (daemon, origin, page) = (Daemon::start(), Origin::start(), page());
+    let mut urls = Vec::new();
+    for (number, (coding, sent)) in coded(&page).into_iter().enumerate() {
+        let cut = sent[..sent.len() - 9].to_vec();
+        let mut damaged = sent.clone();
+        for byte in damaged.iter_mut().skip(sent.len() / 2).take(2000) {
+            *byte ^= 0x55;
+        }
+        for (kind, body) in [("cut", cut), ("damaged", damaged)] {
+            // Without a sum nobody may see it.
+            if kind == "damaged" && !coding.contains("gzip") && number != 3 {
+                continue;
+            }
+            let path = format!("/{kind}/{number}");
+            origin.say(&path, answer(coding, body));
+            urls.push(origin.url(&path));
+        }
+    }
+    for online in [true, false] {
+        for url in &urls {
+            let got = daemon.client().get_with(url, NONE);
+            assert!(got.whole.is_err(), "{url}, online: {online}");
+            daemon.settle();
+            // Who takes the coding gets what came, as it came.
+            daemon.client().get_with(url, ALL).whole();
+            daemon.settle();
+        }
+        daemon.ok(&["offline"]);
+    }
+    // The daemon is none the worse.
+    assert_eq!(daemon.status()["mode"], "offline");
+}
+
+/// So many zeros in gzip, written piece by piece.
+fn zeros(count: usize) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Compression::best());
+    let piece = vec![0; 1 << 20];
+    for _ in 0..count >> 20 {
+        encoder.write_all(&piece).unwrap();
+    }
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn a_bomb_takes_no_memory_and_no_more_time_than_its_client_gives() {
+    const SIZE: usize = 1 << 30;
+    let _alone = heavy();
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/gzip", answer("gzip", zeros(SIZE)));
+    origin.say("/zstd", answer("zstd", zstd(&vec![0; 200 << 20])));
+    let mut client = daemon.client();
+    client.ask(&origin.url("/gzip"), NONE);
+    let (_, head) = client.final_head().unwrap();
+    let framing = Client::framing("GET", &head);
+    let mut length = 0;
+    client.reader.body(framing, |piece| length += piece.len()).unwrap();
+    assert_eq!(length, SIZE);
+    // One that expands more than gzip can breaks off.
+    client.ask(&origin.url("/zstd"), NONE);
+    let mut length = 0;
+    let broken = client.try_stream("GET", |piece| length += piece.len()).unwrap();
+    assert!(broken.whole.is_err() && length < 200 << 20, "{length}");
+    assert!(daemon.peak_kib() < 200 * 1024, "{} KiB", daemon.peak_kib());
+    daemon.settle();
+    // One that nobody reads is not decoded.
+    let before = daemon.open_files();
+    let mut leaving = daemon.client();
+    daemon.ok(&["offline"]);
+    leaving.ask(&origin.url("/gzip"), NONE);
+    leaving.final_head().unwrap();
+    drop(leaving);
+    eventually("the connection of who left is closed", || daemon.open_files() <= before);
+}
+
+#[test]
+fn curl_reads_it_with_and_without_codings() {
+    let Some(curl) = program(&["curl"]) else { return cannot_run("there is no curl") };
+    let (daemon, origin, page) = (Daemon::start(), Origin::start(), noise(3, 100_000));
+    for (number, (coding, sent)) in coded(&page).into_iter().enumerate() {
+        origin.say(&format!("/{number}"), answer(coding, sent));
+    }
+    let proxy = format!("http://{}", daemon.addr());
+    for online in [true, false] {
+        for number in 0..6 {
+            for more in [&[][..], &["--compressed"]] {
+                let mut command = plain(std::process::Command::new(&curl));
+                command.args(["-sS", "-f", "--max-time", "60", "--proxy", &proxy]).args(more);
+                command.arg(origin.url(&format!("/{number}")));
+                let ran = command.output().unwrap();
+                let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+                assert!(ran.stdout == page, "{number} {more:?}, online: {online}: {said}");
+            }
+            daemon.settle();
+        }
+        daemon.ok(&["offline"]);
+    }
+}

@@ -1,0 +1,236 @@
+//! Who the daemon is and where it says what it does: `run-uid`, `run-gid`, `dir-perm`, `file-perm`,
+//! `log-to`. Needs root, as does whoever uses them.
+
+use std::io::{self, BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::harness::{Daemon, Origin, cannot_run, daemon, files};
+
+/// A user and a group that are nobody's on this machine, named by their numbers.
+const NOBODY: (u32, u32) = (65_431, 65_432);
+
+fn is_root() -> bool {
+    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    if !is_root {
+        cannot_run("only root may become somebody else");
+    }
+    is_root
+}
+
+/// A daemon with a directory that others may enter.
+fn prepare(config: &str) -> Daemon {
+    let daemon = Daemon::prepare(Some(config));
+    std::fs::set_permissions(daemon.home(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    daemon
+}
+
+fn as_nobody() -> Daemon {
+    let (user, group) = NOBODY;
+    prepare(&format!("[startup]\nrun-uid = \"{user}\"\nrun-gid = \"{group}\"\n"))
+}
+
+/// A port that only root may listen on, free at the time.
+fn low_port() -> u16 {
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    (600..1_000).rev().find(is_free).expect("one of 400 ports is free")
+}
+
+/// A line of the kernel's account of a process.
+fn status(daemon: &Daemon, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.split_ascii_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn root_listens_and_somebody_else_serves() {
+    if !is_root() {
+        return;
+    }
+    let origin = Origin::start();
+    let mut daemon = as_nobody();
+    daemon.up_at(&format!("127.0.0.1:{}", low_port()));
+    let (user, group) = NOBODY;
+    // Real, effective, saved and for files: there is no way back.
+    assert_eq!(
+        status(&daemon, "Uid:"),
+        [user.to_string(), user.to_string(), user.to_string(), user.to_string()]
+    );
+    assert_eq!(
+        status(&daemon, "Gid:"),
+        [group.to_string(), group.to_string(), group.to_string(), group.to_string()]
+    );
+    assert_eq!(status(&daemon, "Groups:"), [group.to_string()]);
+    assert_eq!(status(&daemon, "CapEff:"), ["0000000000000000"]);
+    assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
+    daemon.settle();
+    let found = files(daemon.spool());
+    assert!(found.len() > 3, "{found:?}");
+    for file in &found {
+        let about = std::fs::metadata(file).unwrap();
+        assert_eq!((about.uid(), about.gid()), NOBODY, "{}", file.display());
+    }
+    daemon.ok(&["offline"]);
+    daemon.restart();
+    assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
+}
+
+#[test]
+fn who_cannot_be_become_is_refused_with_a_remedy() {
+    if !is_root() {
+        return;
+    }
+    for (lines, want) in [
+        ("run-uid = \"no-such-user\"", "there is no user \"no-such-user\" on this system"),
+        ("run-gid = \"no-such-group\"", "there is no group \"no-such-group\" on this system"),
+        ("run-uid = \"65431\"", "say which with run-gid"),
+    ] {
+        let daemon = prepare(&format!("[startup]\n{lines}\n"));
+        let ran = daemon.run(&["serve", "--listen", "127.0.0.1:0"]);
+        assert_eq!(ran.status, 64, "{lines}: {ran:?}");
+        assert!(ran.err.contains(want), "{lines}: {}", ran.err);
+        assert!(!daemon.spool().exists(), "nothing was made");
+    }
+}
+
+#[test]
+fn only_root_may_become_somebody_else() {
+    if !is_root() {
+        return;
+    }
+    let daemon = as_nobody();
+    // Where the program lies, others may have no way to.
+    let program = daemon.home().join("wwwoffle");
+    std::fs::copy(env!("CARGO_BIN_EXE_wwwoffle"), &program).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65433", "--regid", "65433", "--clear-groups"]).arg(&program);
+    command.arg("--config").arg(daemon.config_file()).arg("--spool").arg(daemon.spool());
+    command.args(["serve", "--listen", "127.0.0.1:0"]).env("HOME", daemon.home());
+    let ran = daemon::run(command, None);
+    assert_eq!(ran.status, 64, "{ran:?}");
+    assert!(ran.err.contains("only root may become user 65431 of group 65432"), "{}", ran.err);
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn others_may_read_the_spool_as_far_as_they_are_let() {
+    let origin = Origin::start();
+    let config = "[startup]\ndir-perm = \"0750\"\nfile-perm = \"0640\"\n";
+    let mut daemon = Daemon::prepare(Some(config)).with_umask("077");
+    daemon.up();
+    assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
+    daemon.settle();
+    daemon.down();
+    assert_eq!(mode(daemon.spool()), 0o750);
+    let kept: Vec<_> = files(&daemon.spool().join("http"));
+    assert_eq!(kept.len(), 1);
+    for kept in &kept {
+        assert_eq!(mode(kept), 0o640);
+        let above = kept.ancestors().skip(1).take_while(|above| above.starts_with(daemon.spool()));
+        above.for_each(|directory| assert_eq!(mode(directory), 0o750, "{}", directory.display()));
+    }
+    for key in [daemon.spool().join("secret"), daemon.spool().join("ca/authority.pem")] {
+        assert_eq!(mode(&key), 0o600, "{}", key.display());
+    }
+}
+
+#[test]
+fn by_default_only_the_owner_reads_the_spool() {
+    let origin = Origin::start();
+    let mut daemon = Daemon::prepare(None).with_umask("000");
+    daemon.up();
+    assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
+    daemon.down();
+    assert_eq!(mode(daemon.spool()), 0o700);
+    for file in files(daemon.spool()) {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+}
+
+/// Starts a daemon that sees these sockets where the system's logs are, and stops it once it is ready.
+fn run_with_logs(daemon: &Daemon, syslog: &Path, journal: &Path) -> (Option<i32>, String) {
+    // In a mount namespace of its own: nobody else's /dev and /run change.
+    let script = "mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/journal && \
+        ln -s \"$1\" /run/systemd/journal/socket && \
+        mount -t tmpfs tmpfs /dev && ln -s \"$0\" /dev/log && shift && exec \"$@\"";
+    let inner = daemon.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script]).arg(syslog).arg(journal);
+    command.arg(inner.get_program()).args(inner.get_args());
+    command.env("HOME", daemon.home()).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    if !ready.is_empty() {
+        // Each program in the row has become the next: this is the daemon.
+        let stop = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+        assert!(stop.unwrap().success());
+    }
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn may_mount() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", "mount -t tmpfs tmpfs /run"]);
+    let may = command.output().is_ok_and(|output| output.status.success());
+    if !may {
+        cannot_run("mounting is not permitted here");
+    }
+    may
+}
+
+/// All that a socket has got.
+fn heard(socket: &UnixDatagram) -> Vec<String> {
+    socket.set_nonblocking(true).unwrap();
+    let mut bytes = vec![0; 64 * 1024];
+    let mut heard = Vec::new();
+    loop {
+        match socket.recv(&mut bytes) {
+            Ok(length) => heard.push(String::from_utf8_lossy(&bytes[..length]).into_owned()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return heard,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn the_log_goes_to_the_system_or_to_the_journal_or_nowhere_and_says_so() {
+    if !may_mount() {
+        return;
+    }
+    for (to, other) in [("syslog", "journal"), ("journal", "syslog")] {
+        let daemon = prepare(&format!("[startup]\nlog-to = \"{to}\"\n"));
+        let at = [daemon.home().join("syslog"), daemon.home().join("journal")];
+        // Nobody reads it: the start is refused.
+        let (status, said) = run_with_logs(&daemon, &at[0], &at[1]);
+        assert_eq!(status, Some(64), "{to}: {said}");
+        assert!(said.contains(&format!("log-to = \"{to}\"")), "{to}: {said}");
+        let sockets = at.each_ref().map(|at| UnixDatagram::bind(at).unwrap());
+        let ended = run_with_logs(&daemon, &at[0], &at[1]);
+        assert_eq!(ended, (Some(0), String::new()), "{to}");
+        let [syslog, journal] = sockets.each_ref().map(heard);
+        let (heard, silent) = if to == "syslog" { (syslog, journal) } else { (journal, syslog) };
+        assert!(silent.is_empty(), "{other} too: {silent:?}");
+        let stopping = heard.iter().find(|event| event.contains("stopping"));
+        let stopping = stopping.unwrap_or_else(|| panic!("{to}: {heard:?}"));
+        match to {
+            "syslog" => assert!(
+                stopping.starts_with("<30>") && stopping.contains(" wwwoffle["),
+                "{stopping}"
+            ),
+            // Each field of an event apart.
+            _ => assert!(
+                stopping.contains("F_WHY\n") && stopping.contains("SIGTERM\n"),
+                "{stopping}"
+            ),
+        }
+    }
+}
