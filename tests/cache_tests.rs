@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// As a shared cache, which most of them are about; without guesses where an origin says nothing that
 /// one could guess from.
-const CONFIG: &str = "";
+const CONFIG: &str = "[caching]\nshared = true\n";
 
 /// What came of one test.
 #[derive(Debug, Deserialize)]
@@ -124,9 +124,9 @@ fn hold(outcomes: &[Outcome]) {
     let judged = || outcomes.iter().filter(|outcome| outcome.kind != Kind::Check);
     let wrong: Vec<_> = judged()
         .filter(|outcome| outcome.passed == excused.contains(outcome.id.as_str()))
-        .map(|outcome| format!("{:?} {} {}", outcome.kind, outcome.id, outcome.why))
+        .map(|outcome| outcome.id.as_str())
         .collect();
-    assert!(wrong.is_empty(), "{} differ from the list:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} differ from the list:\n{}", wrong.len(), wrong.join(" "));
     let known: BTreeSet<&str> = judged().map(|outcome| outcome.id.as_str()).collect();
     assert!(excused.is_subset(&known), "not tests: {:?}", excused.difference(&known));
     let required = judged().filter(|outcome| outcome.kind == Kind::Required);
