@@ -2,9 +2,13 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+
+use crate::clock;
 
 /// What the proxy may do about a page, chosen by the user.
 ///
@@ -66,13 +70,15 @@ impl FromStr for Mode {
 #[derive(Clone, Debug)]
 pub struct ModeSwitch {
     mode: watch::Sender<Mode>,
+    /// When connections to origins became possible, after a time when they were not.
+    dials_since: Arc<Mutex<SystemTime>>,
 }
 
 impl ModeSwitch {
-    /// A switch that stands at `mode`.
+    /// A switch that stands at `mode` from now on.
     #[must_use]
     pub fn new(mode: Mode) -> Self {
-        Self { mode: watch::Sender::new(mode) }
+        Self { mode: watch::Sender::new(mode), dials_since: Arc::new(Mutex::new(clock::now())) }
     }
 
     /// The mode now.
@@ -87,9 +93,20 @@ impl ModeSwitch {
         let mut was = mode;
         self.mode.send_if_modified(|current| {
             was = std::mem::replace(current, mode);
+            if mode.may_dial() && !was.may_dial() {
+                // Before anybody can begin a request under the new mode.
+                *self.dials_since.lock().unwrap_or_else(PoisonError::into_inner) = clock::now();
+            }
             was != mode
         });
         was
+    }
+
+    /// Since when connections to origins are possible: the last change from offline to another mode,
+    /// or the start. While offline, the one before.
+    #[must_use]
+    pub fn dials_since(&self) -> SystemTime {
+        *self.dials_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Follows the changes from now on.
@@ -125,5 +142,24 @@ mod tests {
         assert!(seen.has_changed().unwrap());
         assert_eq!(*seen.borrow_and_update(), Mode::Offline);
         assert_eq!(switch.now(), Mode::Offline);
+    }
+
+    #[test]
+    fn the_line_is_up_since_the_last_change_from_offline() {
+        let switch = ModeSwitch::new(Mode::Online);
+        for (mode, is_new) in [
+            (Mode::Autodial, false),
+            (Mode::Offline, false),
+            (Mode::Offline, false),
+            (Mode::Autodial, true),
+            (Mode::Online, false),
+            (Mode::Offline, false),
+            (Mode::Online, true),
+        ] {
+            let long_ago = SystemTime::UNIX_EPOCH;
+            *switch.dials_since.lock().unwrap() = long_ago;
+            switch.set(mode);
+            assert_eq!(switch.dials_since() > long_ago, is_new, "{mode}");
+        }
     }
 }

@@ -10,13 +10,19 @@ use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
-    Added, Entry, Error, Lookup, NewEntry, Outgoing, Place, Spool, Tail, Update, Writer,
+    Added, Body, Entry, Error, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter, Spool,
+    Tail, Update, Writer,
 };
 use wwwoffle_url::Key;
 
+use crate::caching::vary::Stored;
 use crate::mode::Mode;
 use crate::proxy::download::ReadAt;
 use crate::proxy::head;
+use crate::proxy::ranges::part::Part;
+
+/// How much of a body is copied at once, in bytes.
+const COPIED_AT_ONCE: usize = 128 * 1024;
 
 /// The spool, for async code. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -33,16 +39,34 @@ pub struct Kept {
     pub status: StatusCode,
     /// Its fields, as the origin sent them less those of one hop.
     pub fields: HeaderMap,
+    /// The fields of the request it answered, less the secret ones.
+    pub request: HeaderMap,
+    /// Where it is not whole: the parts that have what is asked for. Then the entry is the newest of them.
+    pub part: Option<Part>,
 }
 
 impl Kept {
-    /// Reads the head of an entry.
+    /// Reads the head of an entry. One that cannot be read is told in the log, and counts as missing.
     fn read(entry: Entry) -> Option<Self> {
         let Ok((status, fields)) = head::read_answer(entry.head()) else {
             warn!(url = entry.url(), "a kept page has a head that cannot be read");
             return None;
         };
-        Some(Self { entry, status, fields })
+        // One without a recorded request was asked for with nothing that is known.
+        let request = head::read_request(entry.request(), b"").map(|request| request.headers);
+        let request = request.unwrap_or_default();
+        Some(Self { entry, status, fields, request, part: None })
+    }
+
+    /// It as a choice among several sees it.
+    #[must_use]
+    pub fn stored(&self) -> Stored<'_> {
+        Stored {
+            fields: &self.fields,
+            variant: self.entry.place().variant_text(),
+            request: &self.request,
+            received: self.entry.responded().into(),
+        }
     }
 }
 
@@ -59,23 +83,13 @@ impl Store {
         &self.spool
     }
 
-    /// What is kept at `place`, if it is whole. What is damaged is set aside, told in the log, and
-    /// counts as missing.
+    /// The newest of what is kept under the key of `place`: see [`entries`](Self::entries).
     ///
     /// # Errors
     ///
     /// When the disk fails.
     pub async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        let entry = match blocking(move || spool.entry(&place)).await? {
-            Lookup::Found(entry) => entry,
-            Lookup::Missing => return Ok(None),
-            Lookup::SetAside(damage) => {
-                warn!(%damage, "a kept page was set aside and will be fetched again");
-                return Ok(None);
-            }
-        };
-        Ok(Kept::read(entry))
+        Ok(self.entries(place).await?.into_iter().next())
     }
 
     /// All that is kept under the key of `place`, whatever it varies with, the one stored last first.
@@ -94,12 +108,16 @@ impl Store {
     }
 
     /// Writes down what became of `kept`, and gives it back as it is then; `None` when it is no longer
-    /// the one that is kept, and then nothing is done.
+    /// the one that is kept, and then nothing is done. Nor is it of what is not whole: parts are an aid, and
+    /// asked about each time once they are stale.
     ///
     /// # Errors
     ///
     /// When the disk fails or is full, or the new head cannot be stored; then it is as it was.
     pub async fn update(&self, kept: Arc<Kept>, update: Update) -> Result<Option<Kept>, Error> {
+        if kept.part.is_some() {
+            return Ok(None);
+        }
         let spool = self.spool.clone();
         let updated = blocking(move || spool.update(&kept.entry, &update)).await?;
         Ok(updated.and_then(Kept::read))
@@ -130,16 +148,56 @@ impl Store {
         .await
     }
 
-    /// Adds `stretch` to the body of an unfinished entry.
+    /// The same for an answer with a strong validator, of which a part is of use too.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::begin`].
+    pub async fn begin_resumable(
+        &self,
+        place: &Place,
+        new: NewEntry,
+        validator: Vec<u8>,
+        complete_length: Option<u64>,
+    ) -> Result<(Writer, Tail), Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        blocking(move || {
+            let mut writer = spool.begin_resumable(&place, new, &validator, complete_length)?;
+            let tail = writer.tail()?;
+            Ok((writer, tail))
+        })
+        .await
+    }
+
+    /// Begins a segment and a second hand on it that reads along, from where the segment begins.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::begin`].
+    pub async fn begin_segment(
+        &self,
+        place: &Place,
+        new: NewSegment,
+    ) -> Result<(SegmentWriter, Tail), Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        blocking(move || {
+            let mut writer = spool.begin_segment(&place, new)?;
+            let tail = writer.tail()?;
+            Ok((writer, tail))
+        })
+        .await
+    }
+
+    /// Adds `stretch` to the body of an unfinished entry or segment.
     ///
     /// # Errors
     ///
     /// When the disk fails or is full; the entry is then given up.
-    pub async fn write(
+    pub async fn write<W: WriteBody>(
         &self,
-        mut writer: Writer,
+        mut writer: W,
         stretch: Vec<Bytes>,
-    ) -> Result<(Writer, Vec<Bytes>), (Error, Vec<Bytes>)> {
+    ) -> Result<(W, Vec<Bytes>), (Error, Vec<Bytes>)> {
         let write = move || {
             for chunk in &stretch {
                 if let Err(error) = writer.write(chunk) {
@@ -161,6 +219,122 @@ impl Store {
     /// When the disk fails or is full.
     pub async fn finish(&self, writer: Writer, trailers: Option<Vec<u8>>) -> Result<(), Error> {
         blocking(move || writer.finish(trailers.as_deref()).map(drop)).await
+    }
+
+    /// Keeps what came of an answer that broke off, for [`Store::partial`]; `false` when nothing of it is
+    /// of use.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full.
+    pub async fn finish_short(&self, writer: Writer) -> Result<bool, Error> {
+        blocking(move || writer.finish_short()).await
+    }
+
+    /// Completes a segment: it is found from now on. `cut`: the transfer broke off.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full, or the segment is longer than what it is a part of.
+    pub async fn finish_segment(&self, writer: SegmentWriter, cut: bool) -> Result<(), Error> {
+        blocking(move || if cut { writer.finish_short() } else { writer.finish() }).await
+    }
+
+    /// What is kept in part at `place`.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn partial(&self, place: &Place) -> Result<Option<Arc<Partial>>, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        Ok(blocking(move || spool.partial(&place)).await?.map(Arc::new))
+    }
+
+    /// All that is kept in part under the key of `place`, whatever the variant.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn partials_of(&self, place: &Place) -> Result<Vec<Arc<Partial>>, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        let found = blocking(move || spool.partials_of(&place)).await?;
+        Ok(found.into_iter().map(Arc::new).collect())
+    }
+
+    /// Makes an entry of what is kept in part, with the `head` of a whole answer that was made for it;
+    /// `false` when not all of it is there, or it is another body by now.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full.
+    pub async fn complete(&self, partial: &Arc<Partial>, head: Vec<u8>) -> Result<bool, Error> {
+        let (spool, partial) = (self.spool.clone(), Arc::clone(partial));
+        Ok(blocking(move || spool.complete(&partial, head)).await?.is_some())
+    }
+
+    /// Removes what is kept in part at `place`; `false` when there was nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn remove_partial(&self, place: &Place) -> Result<bool, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        blocking(move || spool.remove_partial(&place)).await
+    }
+
+    /// Sets aside what of the parts kept at `place` is damaged, after reading them told of it.
+    pub async fn mend_partial(&self, place: &Place) {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        match blocking(move || spool.mend_partial(&place)).await {
+            Ok(damages) => {
+                for damage in damages {
+                    warn!(%damage, "a part of a page was set aside");
+                }
+            }
+            Err(error) => warn!(%error, "damaged parts of a page cannot be set aside"),
+        }
+    }
+
+    /// Keeps what is kept at `from` at `to` too. What is damaged is not copied.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full.
+    pub async fn copy(&self, from: &Place, to: &Place) -> Result<(), Error> {
+        let (spool, from, to) = (self.spool.clone(), from.clone(), to.clone());
+        blocking(move || {
+            let Some(entry) = spool.entry(&from)?.found() else { return Ok(()) };
+            let new = NewEntry {
+                asked: entry.asked(),
+                when: entry.when(),
+                head: entry.head().to_vec(),
+                request: entry.request().to_vec(),
+                connection: entry.connection().map(<[u8]>::to_vec),
+            };
+            let mut writer = spool.begin(&to, new)?;
+            match entry.body() {
+                Body::Whole(whole) => writer.write(whole.as_ref())?,
+                Body::File(file) => {
+                    let (mut verifier, mut buffer, mut at) =
+                        (file.verifier(), vec![0; COPIED_AT_ONCE], 0);
+                    loop {
+                        let read = file.read_at(at, &mut buffer)?;
+                        let piece = buffer.get(..read).unwrap_or_default();
+                        if piece.is_empty() {
+                            break;
+                        }
+                        verifier.update(piece);
+                        writer.write(piece)?;
+                        at += u64::try_from(piece.len()).unwrap_or(u64::MAX);
+                    }
+                    if !verifier.finish() {
+                        return Ok(());
+                    }
+                }
+            }
+            writer.finish(entry.trailers()).map(drop)
+        })
+        .await
     }
 
     /// Removes what is kept at `place`; `false` when there was nothing.
@@ -242,6 +416,28 @@ impl Store {
     ) -> Result<T, Error> {
         let spool = self.spool.clone();
         blocking(move || call(&spool)).await
+    }
+}
+
+/// What a body is written to.
+pub trait WriteBody: Send + 'static {
+    /// Adds to the body.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error>;
+}
+
+impl WriteBody for Writer {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        Self::write(self, bytes)
+    }
+}
+
+impl WriteBody for SegmentWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        Self::write(self, bytes)
     }
 }
 

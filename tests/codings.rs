@@ -7,11 +7,14 @@ use std::sync::Arc;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, ZlibEncoder};
 
+use crate::browser::browser;
 use crate::harness::client::request;
 use crate::harness::origin::After;
 use crate::harness::site::{self, noise};
 use crate::harness::tools::{plain, program};
-use crate::harness::{Answer, Client, Daemon, Gate, Origin, cannot_run, eventually, heavy};
+use crate::harness::{
+    Answer, Chromium, Client, Daemon, Gate, Origin, cannot_run, eventually, heavy,
+};
 
 const NONE: &str = "";
 const ALL: &str = "Accept-Encoding: gzip, deflate, br, zstd\r\n";
@@ -220,6 +223,37 @@ fn what_may_not_be_changed_is_asked_for_as_it_is_taken() {
 }
 
 #[test]
+fn a_coding_that_nobody_asked_for_arrives_as_it_came_and_is_kept() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for (path, coding, more) in [
+        ("/unknown", "ABCDEF", ""),
+        ("/old", "compress", ""),
+        ("/fixed", "ABCDEF", "no-transform"),
+        ("/mixed", "gzip, ABCDEF", "no-transform"),
+    ] {
+        let answer = answer(coding, b"nobody knows".to_vec()).field("ETag", "\"one\"");
+        origin.say(path, answer.field("Cache-Control", more));
+        for (number, said) in ["Accept-Encoding: gzip\r\n", NONE, ALL].into_iter().enumerate() {
+            let got = daemon.client().get_with(&origin.url(path), said).whole();
+            assert_eq!((got.status, got.text().as_str()), (200, "nobody knows"), "{path} {said:?}");
+            assert_eq!((got.field("Content-Encoding"), got.field("Vary")), (coding, ""), "{path}");
+            daemon.settle();
+            // The first brings it, the others ask whether it still holds.
+            let asked = origin.asked(path);
+            assert_eq!(asked.len(), number + 1, "{path} {said:?}");
+            assert_eq!(asked[number].fields.has("If-None-Match"), number > 0, "{path} {said:?}");
+        }
+    }
+    // What one client alone takes is asked for by nobody, so that it is never kept for all.
+    let fields = "Cache-Control: no-transform\r\nAccept-Encoding: dcb, compress, br;q=0.5\r\n";
+    let url = origin.url("/page/1.html");
+    daemon.client().get_with(&url, &format!("{fields}Available-Dictionary: :AA==:\r\n"));
+    let [asked] = &origin.asked("/page/1.html")[..] else { panic!("one request") };
+    assert_eq!(asked.fields.all("Accept-Encoding"), ["br"]);
+    assert!(!asked.fields.has("Available-Dictionary"), "{:?}", asked.fields);
+}
+
+#[test]
 fn ranges_and_forms_go_out_with_what_the_client_takes() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/page/1.html");
@@ -370,4 +404,33 @@ fn curl_reads_it_with_and_without_codings() {
         }
         daemon.ok(&["offline"]);
     }
+}
+
+#[test]
+fn chromium_shows_a_page_offline_whose_parts_are_all_coded() {
+    let Some(program) = browser() else { return };
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    let html =
+        b"<!doctype html><link rel=stylesheet href=/style><p>One kept copy.<script src=/script>\
+                 </script><iframe src=/frame></iframe>";
+    let style = Answer::new(200, "text/css", zstd(b"p { width: 321px }"));
+    let script = bare_deflate(b"document.title = 'it ran'");
+    let script = Answer::new(200, "text/javascript", script);
+    origin.say("/", answer("br", br(html)));
+    origin.say("/style", style.field("Content-Encoding", "zstd"));
+    origin.say("/script", script.field("Content-Encoding", "deflate").chunked());
+    origin.say("/frame", answer("gzip, br", br(&site::gzip(b"<b>inside</b>"))));
+    for path in ["/", "/style", "/script", "/frame"] {
+        assert_eq!(daemon.get(&origin.url(path)).whole().status, 200);
+    }
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    origin.stop();
+    let mut chromium = Chromium::start(&program, &daemon);
+    chromium.open(&origin.url("/"));
+    assert!(chromium.until("document.title == 'it ran'", "the script ran").contains("One kept"));
+    let width = chromium.value("getComputedStyle(document.querySelector('p')).width");
+    assert_eq!(width, "321px");
+    let inside = chromium.value("document.querySelector('iframe').contentDocument.body.innerText");
+    assert_eq!(inside, "inside");
 }

@@ -104,7 +104,8 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
 fn a_kept_page_outlives_its_origins_certificate() {
     let authority = Authority::new();
     let good = TlsOrigin::start(authority.identity(&["127.0.0.1"]));
-    let answer = Answer::html("as it was").field("Cache-Control", "no-cache");
+    // Stale at once, so that its origin is asked; one that says no-cache would not be served.
+    let answer = Answer::html("as it was").field("Cache-Control", "max-age=0");
     good.origin.say("/p", answer);
     let url = good.url("/p");
     let mut daemon = authority.daemon("");

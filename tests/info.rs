@@ -1,5 +1,7 @@
 //! What is known of a kept page: the page `/info/`, the API and the command line.
 
+use serde_json::Value;
+
 use crate::harness::form::encode;
 use crate::harness::{Answer, Authority, Daemon, Identity, Origin, TlsOrigin};
 
@@ -122,11 +124,18 @@ fn a_revalidated_page_keeps_what_was_recorded() {
     let daemon = authority.daemon("");
     daemon.get(&url);
     daemon.settle();
-    let before = daemon.ok(&["info", "--json", &url]);
-    assert!(before.contains(&sha256), "{before}");
+    // The `304` has a date of its own, which takes the place of the older one.
+    let told = || {
+        let told: Value = serde_json::from_str(&daemon.ok(&["info", "--json", &url])).unwrap();
+        let mut kept = told["kept"].clone();
+        kept["response"].as_array_mut().unwrap().retain(|field| field["name"] != "date");
+        kept
+    };
+    let before = told();
+    assert!(before.to_string().contains(&sha256), "{before}");
     daemon.get(&url);
     daemon.settle();
-    assert_eq!(daemon.ok(&["info", "--json", &url]), before);
+    assert_eq!(told(), before);
 }
 
 #[test]

@@ -1,18 +1,22 @@
-//! An entry, read: one open and one read when it is small.
+//! An entry, as it was read.
 
 use std::fmt;
 use std::io;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::error::{self, Error, Result};
-use crate::fs::{Disk, DiskFile, Opened};
-use crate::layout::{self, FIRST_READ, First, State, TailRanges, wide};
+use crate::blocks::Blocks;
+use crate::error::{Error, Result};
+use crate::fs::DiskFile;
+use crate::layout::{First, State, TailRanges, wide};
+use crate::overlay::Overlay;
+use crate::partial::part::Part;
 use crate::place::Place;
+use crate::verified::Verified;
 use crate::warc::Reason;
 use wwwoffle_url::Key;
 
@@ -49,6 +53,15 @@ pub struct Entries {
     pub set_aside: Vec<Damage>,
 }
 
+impl From<Entries> for Lookup {
+    fn from(mut entries: Entries) -> Lookup {
+        if !entries.found.is_empty() {
+            return Lookup::Found(entries.found.swap_remove(0));
+        }
+        entries.set_aside.pop().map_or(Lookup::Missing, Lookup::SetAside)
+    }
+}
+
 /// A file that was not served, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
@@ -71,18 +84,23 @@ impl fmt::Display for Damage {
     }
 }
 
-/// One stored exchange. Everything but a [`Body::File`] has been verified.
+/// One stored exchange. Everything but a [`Body::File`] has been verified. Cloning it shares what was read.
+#[derive(Clone)]
 pub struct Entry {
     /// The whole file, or its beginning and its tail.
-    bytes: Shared,
-    tail: Shared,
-    first: First,
-    body: Body,
-    after: TailRanges,
-    status: u16,
+    pub(crate) bytes: Shared,
+    pub(crate) tail: Shared,
+    pub(crate) first: First,
+    pub(crate) body: Body,
+    pub(crate) after: TailRanges,
+    pub(crate) status: u16,
+    /// Of a segment: what it is a part of.
+    pub(crate) part: Option<Part>,
+    /// What was learnt of a large one since, and lies beside it.
+    pub(crate) overlay: Option<Overlay>,
 }
 
-type Shared = Arc<Vec<u8>>;
+pub(crate) type Shared = Arc<Vec<u8>>;
 
 /// The body of an entry, as it was received less its transfer coding.
 #[derive(Debug, Clone)]
@@ -96,18 +114,20 @@ pub enum Body {
 /// A body in memory. Cloning shares it; as it is `AsRef<[u8]>`, a buffer type can own it uncopied.
 #[derive(Clone)]
 pub struct Whole {
-    bytes: Shared,
-    range: Range<usize>,
+    pub(crate) bytes: Shared,
+    pub(crate) range: Range<usize>,
 }
 
 /// A body on disk, open: it stays readable when the entry is replaced or removed.
 #[derive(Debug, Clone)]
 pub struct BodyFile {
-    file: Arc<dyn DiskFile>,
-    path: Arc<Path>,
-    start: u64,
-    len: u64,
-    digest: [u8; 32],
+    pub(crate) file: Arc<dyn DiskFile>,
+    pub(crate) path: Arc<Path>,
+    pub(crate) start: u64,
+    pub(crate) len: u64,
+    pub(crate) digest: [u8; 32],
+    /// The checksums of its blocks, from the file, or made when they were first needed.
+    pub(crate) blocks: Arc<OnceLock<Blocks>>,
 }
 
 /// Checks a body that is read in order against the digest it was stored with.
@@ -188,6 +208,9 @@ impl Entry {
     /// The head of the response, as it was updated last: status line, fields and empty line.
     #[must_use]
     pub fn head(&self) -> &[u8] {
+        if let Some(overlay) = &self.overlay {
+            return &overlay.head;
+        }
         self.bytes.get(self.first.head.clone()).unwrap_or_default()
     }
 
@@ -209,6 +232,12 @@ impl Entry {
         &self.body
     }
 
+    /// Reads any part of the body, and gives nothing out that has not been verified.
+    #[must_use]
+    pub fn verified(&self) -> Verified {
+        Verified::of(&self.body)
+    }
+
     /// The request: head and body, without secrets.
     #[must_use]
     pub fn request(&self) -> &[u8] {
@@ -227,13 +256,22 @@ impl Entry {
         self.tail.get(self.after.connection.clone()?)
     }
 
+    /// Whether it is a segment, and no whole answer.
+    pub(crate) fn is_part(&self) -> bool {
+        self.first.is_part || self.part.is_some()
+    }
+
+    pub(crate) fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
+    }
+
     /// What tells this entry from every other there was at its place; an update keeps it.
     pub(crate) fn id(&self) -> &str {
         &self.first.id
     }
 
     pub(crate) fn state(&self) -> &State {
-        &self.first.state
+        self.overlay.as_ref().map_or(&self.first.state, |overlay| &overlay.state)
     }
 
     /// Later for what is newer: of two entries of a place, and of two states of one.
@@ -330,6 +368,11 @@ impl BodyFile {
     pub(crate) fn identity(&self) -> io::Result<u64> {
         self.file.identity()
     }
+
+    pub(crate) fn damaged(&self, reason: Reason) -> Error {
+        let path = self.path.to_path_buf();
+        Error::damaged(Damage { path, moved_to: None, reason: reason.to_owned() })
+    }
 }
 
 impl Verifier {
@@ -346,97 +389,6 @@ impl Verifier {
     }
 }
 
-/// What a path held.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
-pub(crate) enum Content {
-    Whole(Entry),
-    Missing,
-    Bad(Reason),
-}
-
-/// Reads the entry at `path`; with `expected`, only the one that belongs there.
-pub(crate) fn read(disk: &dyn Disk, path: &Path, expected: Option<&Place>) -> Result<Content> {
-    let (file, len) = match disk.open(path) {
-        Ok(Opened::File(file, len)) => (file, len),
-        Ok(Opened::NotAFile) => return Ok(Content::Bad("it is not a plain file")),
-        Err(error) if error::is_missing(&error) => return Ok(Content::Missing),
-        Err(error) => return Err(Error::disk("open", path, error)),
-    };
-    let read = |len: usize, offset| {
-        read_exactly(&*file, len, offset).map_err(|error| Error::disk("read", path, error))
-    };
-    let first_len = usize::try_from(len).unwrap_or(FIRST_READ).min(FIRST_READ);
-    let bytes = read(first_len, 0)?;
-    let first = match First::parse(&bytes, len) {
-        Ok(first) => first,
-        Err(reason) => return Ok(Content::Bad(reason)),
-    };
-    if expected.is_some_and(|place| !place.is_variant_of(&first.place)) {
-        return Ok(Content::Bad("it belongs to another place"));
-    }
-    let parts = if wide(bytes.len()) == len {
-        small(bytes, &first)
-    } else {
-        let tail_len = usize::try_from(len - first.body_end()).unwrap_or(usize::MAX);
-        let tail = read(tail_len, first.body_end())?;
-        large(bytes, tail, &first, file, path)
-    };
-    Ok(match parts.and_then(|parts| entry(parts, first)) {
-        Ok(entry) => Content::Whole(entry),
-        Err(reason) => Content::Bad(reason),
-    })
-}
-
-struct Parts {
-    bytes: Shared,
-    tail: Shared,
-    body: Body,
-    after: TailRanges,
-}
-
-/// Takes a file that was read whole apart, and compares its body with its digest.
-fn small(bytes: Vec<u8>, first: &First) -> Result<Parts, Reason> {
-    let end = layout::narrow(first.body_end())?;
-    let range = first.body_offset()..end;
-    let body = bytes.get(range.clone()).ok_or("it is shorter than its body")?;
-    if <[u8; 32]>::from(Sha256::digest(body)) != first.digest {
-        return Err("its body does not agree with its digest");
-    }
-    let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.moved(end);
-    let bytes = Arc::new(bytes);
-    Ok(Parts {
-        tail: Arc::clone(&bytes),
-        body: Body::Whole(Whole { bytes: Arc::clone(&bytes), range }),
-        bytes,
-        after,
-    })
-}
-
-/// The same for a file of which beginning and tail were read.
-fn large(
-    mut bytes: Vec<u8>,
-    tail: Vec<u8>,
-    first: &First,
-    file: Arc<dyn DiskFile>,
-    path: &Path,
-) -> Result<Parts, Reason> {
-    let after = layout::parse_tail(&tail)?;
-    // The body is read as it is sent; there is no use in holding some of it.
-    bytes.truncate(first.body_offset());
-    bytes.shrink_to_fit();
-    let (start, len, digest) = (wide(first.body_offset()), first.body_len, first.digest);
-    let body = Body::File(BodyFile { file, path: path.into(), start, len, digest });
-    Ok(Parts { bytes: Arc::new(bytes), tail: Arc::new(tail), body, after })
-}
-
-fn entry(parts: Parts, first: First) -> Result<Entry, Reason> {
-    let head = parts.bytes.get(first.head.clone()).unwrap_or_default();
-    let status = status_of(head).ok_or("its head has no status")?;
-    let Parts { bytes, tail, body, after } = parts;
-    Ok(Entry { bytes, tail, first, body, after, status })
-}
-
 /// The status code in a head: `HTTP/1.1 200 OK`.
 pub(crate) fn status_of(head: &[u8]) -> Option<u16> {
     let rest = head.strip_prefix(b"HTTP/1.")?;
@@ -444,18 +396,4 @@ pub(crate) fn status_of(head: &[u8]) -> Option<u16> {
     let after = rest.get(5)?;
     let separated = rest.get(1) == Some(&b' ') && matches!(after, b' ' | b'\r');
     std::str::from_utf8(digits).ok().filter(|_| separated)?.parse().ok()
-}
-
-/// Reads `len` bytes, or as many as there are.
-pub(crate) fn read_exactly(file: &dyn DiskFile, len: usize, offset: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; len];
-    let mut read = 0;
-    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, offset.saturating_add(wide(read)))? {
-            0 => break,
-            more => read += more,
-        }
-    }
-    bytes.truncate(read);
-    Ok(bytes)
 }

@@ -67,6 +67,21 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Those of the system; then both names are as they were.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Gives what is at `from` the name `to` as well.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` when anything has the name `to`; `PermissionDenied`, `Unsupported` or
+    /// `TooManyLinks` where a file has one name only.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a directory.
+    ///
+    /// # Errors
+    ///
+    /// `DirectoryNotEmpty` when anything is in it.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+
     /// Takes a file's name away. Who has it open keeps it.
     ///
     /// # Errors
@@ -178,8 +193,16 @@ impl Disk for SystemDisk {
         std::fs::rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
+    }
+
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         std::fs::remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_dir(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
@@ -202,7 +225,7 @@ impl Disk for SystemDisk {
         }
         // On a full disk the lock is as good without the number, which only serves messages.
         let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-        Ok(Some(Box::new(file)))
+        Ok(Some(Box::new(SystemLock(file))))
     }
 
     fn now(&self) -> Timestamp {
@@ -257,8 +280,16 @@ impl Disk for SharedDisk {
         SystemDisk.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.link(from, to)
+    }
+
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         SystemDisk.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove_dir(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
@@ -287,8 +318,11 @@ pub fn make_root_for(root: &Path, mode: u32, user: u32, group: u32) -> io::Resul
     }
     match SystemDisk.create_dir(root) {
         Ok(()) => {
-            std::fs::set_permissions(root, std::fs::Permissions::from_mode(mode))?;
-            std::os::unix::fs::chown(root, Some(user), Some(group))
+            // By its handle: whoever may write above it could put a link in its place meanwhile.
+            let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
+            let directory = OpenOptions::new().read(true).custom_flags(flags).open(root)?;
+            directory.set_permissions(std::fs::Permissions::from_mode(mode))?;
+            std::os::unix::fs::fchown(&directory, Some(user), Some(group))
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
@@ -303,6 +337,18 @@ fn new_file(path: &Path) -> io::Result<File> {
 fn is_no_file(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::LOOP, Errno::NXIO].iter().any(|kind| error.raw_os_error() == Some(kind.raw_os_error()))
+}
+
+/// A lock that is held. Closing the file is not enough to give it up: a process that another thread
+/// has just begun has the file open too, until it runs its own program.
+#[derive(Debug)]
+struct SystemLock(File);
+
+impl Drop for SystemLock {
+    fn drop(&mut self) {
+        // Closing it follows, and is what there is if this fails.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
 }
 
 #[derive(Debug)]
@@ -328,5 +374,23 @@ impl DiskFile for SystemFile {
 
     fn identity(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.ino())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_given_up_though_a_new_process_has_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let lock = SystemDisk.lock(&path).unwrap().unwrap();
+        assert!(SystemDisk.lock(&path).unwrap().is_none());
+        // What a process has between its beginning and its program.
+        let inherited = lock.downcast_ref::<SystemLock>().unwrap().0.try_clone().unwrap();
+        drop(lock);
+        assert!(SystemDisk.lock(&path).unwrap().is_some());
+        drop(inherited);
     }
 }

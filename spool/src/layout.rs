@@ -5,8 +5,11 @@
 //! rest      the other fields of the response record, and the empty line
 //! head      the head of the response, as HTTP
 //! body      to the end of record 1
-//! tail      record 2, the request; then one of the connection and one of the trailers, if known
+//! tail      record 2, the request; then one of the connection and one of the trailers, if known, one of
+//!           the checksums of a large body, and one of the part of a body that a segment is
 //! ```
+//!
+//! What may end as a segment has one more fixed field, which says at the end whether it did.
 //!
 //! Until the entry is finished its first line is [`UNFINISHED`], which no reader takes for WARC.
 
@@ -14,7 +17,9 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 
+use crate::blocks::{Blocks, MAX_BLOCKS_TEXT};
 use crate::error::{Error, Result};
+use crate::partial::part::{MAX_PART_TEXT, Part};
 use crate::place::{MAX_OWNER, MAX_VARIANT, Origin, Place};
 use crate::warc::{
     self, BLOCK_END, FIELDS, Header, LINE_END, REQUEST, RESPONSE, Reason, Record, VERSION_LINE,
@@ -55,32 +60,61 @@ const FIXED: usize = VERSION_LINE.len()
 const OTHER_FIELDS: usize = 1 << 10;
 
 /// Owner and variant, in which every byte may be escaped.
-const PLACE_FIELDS: usize = 3 * (MAX_OWNER + MAX_VARIANT);
+pub(crate) const PLACE_FIELDS: usize = 3 * (MAX_OWNER + MAX_VARIANT);
 
-/// The three other records: their fields, the URL in each, and their blocks.
-pub(crate) const MAX_TAIL: usize =
-    3 * (MAX_URL + OTHER_FIELDS) + MAX_KEPT_REQUEST + MAX_CONNECTION + MAX_TRAILERS;
+/// The other records: their fields, the URL in each, and their blocks.
+pub(crate) const MAX_TAIL: usize = 5 * (MAX_URL + OTHER_FIELDS)
+    + MAX_KEPT_REQUEST
+    + MAX_CONNECTION
+    + MAX_TRAILERS
+    + MAX_BLOCKS_TEXT
+    + MAX_PART_TEXT;
 
-/// The field, and its value, by which the record of the connection is told from the trailers.
+/// The field, and its values, by which the records that follow the request are told from the trailers.
 const ABOUT: &str = "Wwwoffle-About";
 const CONNECTION: &str = "connection";
+const BLOCKS: &str = "blocks";
+const PART: &str = "part";
+
+/// The fixed field of what may end as a segment, filled in as one of two lines of the same width: the
+/// body came to its end, or (WARC 1.1 §5.13) the network was lost.
+const ENDED: &str = "Wwwoffle-Ended: completely\r\n";
+const CUT: &str = "WARC-Truncated: disconnect\r\n";
+const _: () = assert!(ENDED.len() == CUT.len());
+
+/// The field of a file that was begun as a segment, so that it is none of a whole answer.
+const IS_PART: &str = "Wwwoffle-Part";
 
 /// The fields for whom it is kept, and with what it varies.
 const OWNER: &str = "Wwwoffle-Owner";
 const VARIANT: &str = "Wwwoffle-Variant";
 
 /// The fields of times, and of what became of an entry since it was stored.
-const ASKED: &str = "Wwwoffle-Asked";
+pub(crate) const ASKED: &str = "Wwwoffle-Asked";
 const RESPONDED: &str = "Wwwoffle-Responded";
 const UPDATED: &str = "Wwwoffle-Updated";
 const INVALID: &str = "Wwwoffle-Invalid";
 
 // The body's offset has to be known after one read.
-const _: () = assert!(FIXED + OTHER_FIELDS + PLACE_FIELDS + MAX_URL + MAX_HEAD < FIRST_READ);
+const _: () =
+    assert!(FIXED + ENDED.len() + OTHER_FIELDS + PLACE_FIELDS + MAX_URL + MAX_HEAD < FIRST_READ);
+
+/// What a file that is being written may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// An entry, or nothing.
+    Whole,
+    /// An entry, or a segment if the transfer breaks off.
+    WholeOrPart,
+    /// A segment.
+    Part,
+}
 
 /// The beginning of an entry that is being written, up to its body.
 #[derive(Debug)]
 pub(crate) struct Start {
+    /// The length of the fixed fields.
+    fixed: usize,
     /// The check over everything after the fixed fields.
     check: crc32fast::Hasher,
     /// The length of all that.
@@ -96,6 +130,8 @@ pub(crate) struct Finish {
     pub(crate) digest: [u8; 32],
     pub(crate) tail_len: u64,
     pub(crate) stored: Timestamp,
+    /// The transfer broke off.
+    pub(crate) cut: bool,
 }
 
 impl Start {
@@ -107,9 +143,11 @@ impl Start {
         when: Timestamp,
         state: &State,
         head: &[u8],
+        purpose: Purpose,
     ) -> Start {
+        let fixed = FIXED + if purpose == Purpose::Whole { 0 } else { ENDED.len() };
         out.extend_from_slice(UNFINISHED.as_bytes());
-        out.resize(FIXED, b'\n');
+        out.resize(fixed, b'\n');
         push_field(out, "WARC-Type", "response");
         push_field(out, "WARC-Record-ID", id);
         push_field(out, "WARC-Date", &time_text(when));
@@ -118,23 +156,26 @@ impl Start {
         place_fields(place, |name, value| push_field(out, name, value));
         state.write(|name, value| push_field(out, name, value));
         push_field(out, "Wwwoffle-Head", &head.len().to_string());
+        if purpose == Purpose::Part {
+            push_field(out, IS_PART, "yes");
+        }
         out.extend_from_slice(LINE_END.as_bytes());
         out.extend_from_slice(head);
-        let after = out.get(FIXED..).unwrap_or_default();
+        let after = out.get(fixed..).unwrap_or_default();
         let mut check = crc32fast::Hasher::new();
         check.update(after);
-        Start { check, after_fixed: wide(after.len()), head: wide(head.len()) }
+        Start { fixed, check, after_fixed: wide(after.len()), head: wide(head.len()) }
     }
 
     /// Where the body begins in the file.
     pub(crate) fn body_offset(&self) -> u64 {
-        wide(FIXED) + self.after_fixed
+        wide(self.fixed) + self.after_fixed
     }
 
     /// What takes the place of the beginning of the file when all the rest is written.
     pub(crate) fn fixed(&self, finish: &Finish) -> Vec<u8> {
         let block_end = self.body_offset() + finish.body_len;
-        let mut fixed = Vec::with_capacity(FIXED);
+        let mut fixed = Vec::with_capacity(self.fixed);
         fixed.extend_from_slice(VERSION_LINE.as_bytes());
         let number = |number: u64| format!("{number:020}");
         push_field(&mut fixed, "Content-Length", &number(self.head + finish.body_len));
@@ -142,13 +183,16 @@ impl Start {
         push_field(&mut fixed, "WARC-Payload-Digest", &digest);
         push_field(&mut fixed, "Wwwoffle-Length", &number(block_end + finish.tail_len));
         push_field(&mut fixed, "Wwwoffle-Stored", &time_text(finish.stored));
+        if self.fixed > FIXED {
+            fixed.extend_from_slice(if finish.cut { CUT } else { ENDED }.as_bytes());
+        }
         fixed.extend_from_slice(b"Wwwoffle-Check: ");
         let mut check = crc32fast::Hasher::new();
         check.update(&fixed);
         check.update(LINE_END.as_bytes());
         check.combine(&self.check);
         fixed.extend_from_slice(format!("{:08x}{LINE_END}", check.finalize()).as_bytes());
-        debug_assert_eq!(fixed.len(), FIXED);
+        debug_assert_eq!(fixed.len(), self.fixed);
         fixed
     }
 }
@@ -170,7 +214,7 @@ impl State {
         State { asked, responded: None, updated: None, invalid: None }
     }
 
-    fn write(&self, mut field: impl FnMut(&str, &str)) {
+    pub(crate) fn write(&self, mut field: impl FnMut(&str, &str)) {
         field(ASKED, &time_text(self.asked));
         let times = [(RESPONDED, self.responded), (UPDATED, self.updated), (INVALID, self.invalid)];
         for (name, time) in times {
@@ -181,7 +225,7 @@ impl State {
     }
 
     /// `when` is when the response came: an entry made before it was recorded was asked for then.
-    fn read(header: &Header<'_>, when: Timestamp) -> Result<State, Reason> {
+    pub(crate) fn read(header: &Header<'_>, when: Timestamp) -> Result<State, Reason> {
         let time = |name| header.get(name).map(|_| header.time(name)).transpose();
         Ok(State {
             asked: time(ASKED)?.unwrap_or(when),
@@ -198,14 +242,19 @@ pub(crate) struct After<'a> {
     pub(crate) request: &'a [u8],
     pub(crate) connection: Option<&'a [u8]>,
     pub(crate) trailers: Option<&'a [u8]>,
+    pub(crate) part: Option<&'a Part>,
+    /// The checksums of the body, which are written if the file is not read whole at once.
+    pub(crate) blocks: Option<&'a Blocks>,
 }
 
-/// All that follows the body: the end of record 1, and the other records.
+/// All that follows the body: the end of record 1, and the other records. The body ends at `body_end`
+/// in the file.
 pub(crate) fn tail(
     place: &Place,
     ids: &[String; 2],
     when: Timestamp,
     after: &After<'_>,
+    body_end: u64,
 ) -> Result<Vec<u8>> {
     let [response, request_id] = ids;
     let begin = |kind: &str, id: &str, content_type: &str| {
@@ -219,24 +268,34 @@ pub(crate) fn tail(
     };
     let mut tail = BLOCK_END.as_bytes().to_vec();
     tail.extend(begin("request", request_id, REQUEST).finish(&[after.request]));
-    if after.connection.is_none() && after.trailers.is_none() {
-        return Ok(tail);
-    }
-    let [connection_id, trailers_id] = warc::record_ids()?;
+    let add = |tail: &mut Vec<u8>, about: Option<&str>, block: &[u8]| -> Result<()> {
+        let [id, _] = warc::record_ids()?;
+        let mut record = begin("metadata", &id, FIELDS);
+        if let Some(about) = about {
+            record.field(ABOUT, about);
+        }
+        tail.extend(record.finish(&[block]));
+        Ok(())
+    };
     if let Some(connection) = after.connection {
-        let mut record = begin("metadata", &connection_id, FIELDS);
-        record.field(ABOUT, CONNECTION);
-        tail.extend(record.finish(&[connection]));
+        add(&mut tail, Some(CONNECTION), connection)?;
     }
     if let Some(trailers) = after.trailers {
         Error::unless_fits("the trailer section", trailers.len(), MAX_TRAILERS)?;
-        tail.extend(begin("metadata", &trailers_id, FIELDS).finish(&[trailers]));
+        add(&mut tail, None, trailers)?;
+    }
+    if let Some(part) = after.part {
+        add(&mut tail, Some(PART), &part.text())?;
+    }
+    let is_large = body_end.saturating_add(wide(tail.len())) > wide(FIRST_READ);
+    if let Some(blocks) = after.blocks.filter(|_| is_large) {
+        add(&mut tail, Some(BLOCKS), &blocks.text())?;
     }
     Ok(tail)
 }
 
 /// An entry's beginning, read. Ranges are within what was read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct First {
     pub(crate) place: Place,
     /// Of the record, which an update keeps.
@@ -249,6 +308,8 @@ pub(crate) struct First {
     pub(crate) body_len: u64,
     /// The file's.
     pub(crate) length: u64,
+    /// The body is not whole, or was never meant to be.
+    pub(crate) is_part: bool,
 }
 
 impl First {
@@ -281,6 +342,7 @@ impl First {
             head,
             body_len,
             length,
+            is_part: header.get(IS_PART).or(header.get("WARC-Truncated")).is_some(),
         };
         match first.tail_len() {
             Some(tail) if tail <= wide(MAX_TAIL) => Ok(first),
@@ -309,6 +371,8 @@ pub(crate) struct TailRanges {
     pub(crate) request: Range<usize>,
     pub(crate) connection: Option<Range<usize>>,
     pub(crate) trailers: Option<Range<usize>>,
+    pub(crate) part: Option<Range<usize>>,
+    pub(crate) blocks: Option<Range<usize>>,
 }
 
 impl TailRanges {
@@ -319,6 +383,8 @@ impl TailRanges {
             request: moved(self.request),
             connection: self.connection.map(moved),
             trailers: self.trailers.map(moved),
+            part: self.part.map(moved),
+            blocks: self.blocks.map(moved),
         }
     }
 }
@@ -335,17 +401,24 @@ pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
         return Err("its second record is not a request");
     }
     let request = before(rest, block);
-    let mut ranges = TailRanges { request, connection: None, trailers: None };
+    let mut ranges =
+        TailRanges { request, connection: None, trailers: None, part: None, blocks: None };
     let mut left = rest;
     while !left.is_empty() {
         let (header, block, rest) = parse_record(left)?;
-        let is_connection = header.get(ABOUT) == Some(CONNECTION);
-        let part = if is_connection { &mut ranges.connection } else { &mut ranges.trailers };
+        left = rest;
+        let part = match header.get(ABOUT) {
+            None => &mut ranges.trailers,
+            Some(CONNECTION) => &mut ranges.connection,
+            Some(PART) => &mut ranges.part,
+            Some(BLOCKS) => &mut ranges.blocks,
+            // Of a later version.
+            Some(_) => continue,
+        };
         if header.need("WARC-Type")? != "metadata" || part.is_some() {
             return Err("it has records that no entry has");
         }
         *part = Some(before(rest, block));
-        left = rest;
     }
     Ok(ranges)
 }

@@ -7,6 +7,9 @@
 //!
 //! ```text
 //! <root>/http/www.example.org/9f/9f86d081….warc  a response record and its request record
+//!                   …/9f86d081….update.warc      what was learnt of it since, if it is large
+//!                   …/9f86d081….variants/…       the entries of one key, if some of them vary
+//! <root>/partial/9f/9f86d081…/000….warc          parts of an answer that is not whole
 //! <root>/outgoing/9f86d081….warc                 a request recorded while offline
 //! <root>/tmp/                                    entries being written; emptied on opening
 //! <root>/damaged/                                what was found damaged, with the reason beside it
@@ -25,6 +28,7 @@
 //!
 //! Sizes are in bytes. Every call blocks.
 
+mod blocks;
 mod entry;
 mod error;
 pub mod fs;
@@ -32,13 +36,21 @@ mod layout;
 mod list;
 mod open;
 mod outgoing;
+mod overlay;
+mod partial;
 mod pending;
 mod place;
 mod queue;
+mod read;
+mod refuse;
+mod salvage;
 mod seal;
+mod shelf;
 mod state;
 mod store;
+mod tmp;
 mod update;
+mod verified;
 mod warc;
 mod writer;
 
@@ -59,15 +71,22 @@ pub use outgoing::{
     MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing, OutgoingSummary,
     RequestKind, RequestState, Sealed, Secrets,
 };
+pub use partial::{
+    MAX_SEGMENTS, MAX_VALIDATOR, NewSegment, Partial, PartialList, PartialSummary, SegmentWriter,
+};
 pub use pending::BATCH_INTERVAL;
 pub use place::{MAX_OWNER, MAX_VARIANT, Place};
 pub use queue::{Added, MAX_QUEUE, Queue};
+pub use shelf::MAX_VARIANTS;
 pub use state::{MAX_STATE, State};
 pub use update::Update;
+pub use verified::Verified;
 pub use writer::{NewEntry, Stored, Tail, Writer};
 
 use fs::{Disk, Lock, SharedDisk, SystemDisk};
-use store::Store;
+use layout::Purpose;
+use shelf::{Look, Which};
+use store::{LOOKUP_TRIES, Store};
 
 /// What of a finished entry a crash may take back. Whatever the setting, after a crash each entry is
 /// whole, old or new, or absent.
@@ -156,7 +175,8 @@ impl Spool {
         Ok((Spool(Arc::new(Handle { store, queue, background, _lock: lock })), recovery))
     }
 
-    /// Looks an entry up: one open and one read when it is small.
+    /// Looks an entry up: one open and one read when it is small. A place without a variant text means
+    /// the one stored last of all under its key.
     ///
     /// # Errors
     ///
@@ -183,7 +203,8 @@ impl Spool {
     /// # Errors
     ///
     /// [`Error::is_invalid`] and [`Error::is_too_large`] for a head that cannot be stored, or one with
-    /// another status than the entry; or when the disk fails or is full. Then the entry is as it was.
+    /// another status than the entry; or when the disk fails or is full. Then the entry is as it was,
+    /// unless it was the last sync that failed.
     pub fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
         self.0.store.update(entry, update)
     }
@@ -195,7 +216,7 @@ impl Spool {
     /// [`Error::is_too_large`] and [`Error::is_invalid`] for what cannot be stored; or when the
     /// disk fails or is full.
     pub fn begin(&self, place: &Place, new: NewEntry) -> Result<Writer> {
-        Writer::begin(Arc::clone(&self.0), place, new)
+        Writer::begin(Arc::clone(&self.0), place, new, Purpose::Whole, None)
     }
 
     /// Removes the entry of a place alone: others of its key, with other variants, stay. False when
@@ -282,8 +303,9 @@ impl Spool {
         self.failures().into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Why entries that were finished could not be kept, since this was last asked. Under
-    /// [`Durability::Batch`] the disk may fail after [`Writer::finish`].
+    /// Why entries that were finished could not be kept, since this was last asked, and what was found
+    /// damaged while something else was done. Under [`Durability::Batch`] the disk may fail after
+    /// [`Writer::finish`].
     #[must_use]
     pub fn failures(&self) -> Vec<Error> {
         std::mem::take(&mut *store::lock(&self.0.store.pending.failures))
@@ -330,14 +352,28 @@ impl Reader {
     ///
     /// When the disk fails.
     pub fn entry(&self, place: &Place) -> Result<Lookup> {
-        let path = self.root.join(place.relative_path());
-        Ok(match entry::read(&*self.disk, &path, Some(place))? {
-            entry::Content::Whole(entry) => Lookup::Found(entry),
-            entry::Content::Missing => Lookup::Missing,
-            entry::Content::Bad(reason) => {
-                Lookup::SetAside(Damage { path, moved_to: None, reason: reason.to_owned() })
+        let which = if place.variant_text().is_empty() { Which::All } else { Which::Exact };
+        Ok(self.look(place, which)?.into())
+    }
+
+    /// All that is kept under the key of a place, as [`Spool::entries`]; nothing is moved.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn entries(&self, place: &Place) -> Result<Entries> {
+        self.look(place, Which::All)
+    }
+
+    fn look(&self, place: &Place, which: Which) -> Result<Entries> {
+        let mut tries = 0;
+        loop {
+            let look = Look::at(&*self.disk, &self.root, place, which, &[])?;
+            tries += 1;
+            if !look.moved || tries == LOOKUP_TRIES {
+                return Ok(look.told());
             }
-        })
+        }
     }
 
     /// The entries of the spool, of a scheme, of a host (with its port) under all schemes, or of both.

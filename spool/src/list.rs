@@ -12,11 +12,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use wwwoffle_url::Key;
 
-use crate::entry::{read_exactly, status_of};
+use crate::entry::status_of;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Names, Opened};
 use crate::layout::{FIRST_READ, First};
-use crate::place::{self, EXTENSION, Place, SCHEMES};
+use crate::place::{self, EXTENSION, Place, SCHEMES, VARIANTS};
+use crate::read::read_exactly;
 use crate::store::Finished;
 
 /// Most beginnings and heads fit in this many bytes; for others there is a second read.
@@ -54,7 +55,8 @@ pub struct List {
     root: PathBuf,
     /// Finished entries that have not got their name yet: these come first.
     pending: Vec<Finished>,
-    listed: HashSet<Key>,
+    /// By key and variant.
+    listed: HashSet<(Key, Key)>,
     /// Where to go on, with the depth below the root.
     starts: Vec<(PathBuf, usize)>,
     /// Directories being read, each in the one before.
@@ -63,7 +65,7 @@ pub struct List {
 
 struct Level {
     path: PathBuf,
-    /// 1 is a scheme's, 2 a host's, 3 one of keys.
+    /// 1 is a scheme's, 2 a host's, 3 one of keys, 4 one of variants.
     depth: usize,
     names: Names,
 }
@@ -100,7 +102,9 @@ impl List {
     /// The entry at a path that a walk came by; `None` when there is none.
     fn entry(&self, path: &Path) -> Result<Option<Summary>> {
         let Some(summary) = glance(&*self.disk, path)? else { return Ok(None) };
-        let belongs = self.root.join(summary.place.relative_path()) == path;
+        let place = &summary.place;
+        let single = place.variant_text().is_empty() && self.root.join(place.single_path()) == path;
+        let belongs = single || self.root.join(place.variant_path()) == path;
         Ok(Some(summary).filter(|_| belongs))
     }
 
@@ -108,7 +112,7 @@ impl List {
         while let Some(finished) = self.pending.pop() {
             match glance(&*self.disk, &finished.path) {
                 Ok(Some(summary)) => {
-                    self.listed.insert(summary.place.key());
+                    self.listed.insert((summary.place.key(), summary.place.variant_name()));
                     return Some(Ok(summary));
                 }
                 // It has got its name meanwhile, so the walk comes by it.
@@ -136,11 +140,19 @@ impl List {
         if depth < KEYS {
             return self.enter(path, depth + 1).map(|()| None);
         }
-        let key = name.strip_suffix(EXTENSION).and_then(|key| key.parse().ok());
-        if key.is_none_or(|key| self.listed.contains(&key)) {
+        if depth == KEYS && name.ends_with(VARIANTS) {
+            // What has the first name hides those in the directory.
+            let single = path.with_extension(EXTENSION.trim_start_matches('.'));
+            let hidden = glance(&*self.disk, &single)?.is_some();
+            return if hidden { Ok(None) } else { self.enter(path, depth + 1).map(|()| None) };
+        }
+        if name.strip_suffix(EXTENSION).and_then(|key| key.parse::<Key>().ok()).is_none() {
             return Ok(None);
         }
-        self.entry(&path)
+        let summary = self.entry(&path)?;
+        Ok(summary.filter(|summary| {
+            !self.listed.contains(&(summary.place.key(), summary.place.variant_name()))
+        }))
     }
 }
 
@@ -244,12 +256,13 @@ fn is_ours(name: &str, depth: usize) -> bool {
     match depth {
         1 => name.starts_with('=') || place::host_of(name).is_some(),
         2 => name.len() == 2,
+        KEYS => name.ends_with(EXTENSION) || name.ends_with(VARIANTS),
         _ => name.ends_with(EXTENSION),
     }
 }
 
 /// Reads the beginning of an entry. `None` when it is none.
-fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
+pub(crate) fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
     let (file, len) = match disk.open(path) {
         Ok(Opened::File(file, len)) => (file, len),
         Ok(Opened::NotAFile) => return Ok(None),
@@ -261,6 +274,9 @@ fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
         let bytes = read_exactly(&*file, most, 0);
         let bytes = bytes.map_err(|error| Error::disk("read", path, error))?;
         let Ok(first) = First::parse(&bytes, len) else { continue };
+        if first.is_part {
+            return Ok(None);
+        }
         let head = bytes.get(first.head.clone()).unwrap_or_default();
         let content_type = content_type(head);
         let Some(status) = status_of(head) else { return Ok(None) };

@@ -3,10 +3,14 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
-use crate::entry::{self, Body, BodyFile, Content, Damage, Entry};
+use crate::entry::{Body, BodyFile, Damage, Entry};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Lock, Opened};
+use crate::partial;
+use crate::read::{self, Content};
+use crate::salvage;
 use crate::store::{DAMAGED, Finished, OUTGOING, Store, TMP, parent};
 
 /// What the file `version` holds: the format, and its number.
@@ -31,6 +35,8 @@ const PIECE: usize = 256 << 10;
 pub struct Recovery {
     /// Entries that were finished and had not got their name yet; they have it now.
     pub admitted: u64,
+    /// Downloads that were under way of which a part is kept: [`crate::Spool::partial`] finds it.
+    pub set_apart: u64,
     /// Files of writes that were under way, or replaced by newer ones; they are gone.
     pub removed: u64,
     /// Files that were not what they should be, now in `damaged/`: requests, the secret, the state.
@@ -89,53 +95,93 @@ pub(crate) fn check_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     }
 }
 
-/// Empties `tmp/`: what was finished and is whole gets its name, unless what has it is newer.
+/// Empties `tmp/`: what was finished and is whole gets its name, unless what has it is newer; what was not,
+/// and has checkpoints, is moved to where its part is found.
 pub(crate) fn recover(store: &Store, recovery: &mut Recovery) -> Result<()> {
     let tmp = store.root.join(TMP);
-    let names = store.disk.read_dir(&tmp).map_err(|error| Error::disk("read", &tmp, error))?;
-    let mut changed: Vec<PathBuf> = Vec::new();
-    for name in names {
-        let name = name.map_err(|error| Error::disk("read", &tmp, error))?;
-        let path = tmp.join(name);
-        let done = admit(store, &path).and_then(|admitted| {
-            if let Some(to) = admitted {
-                changed.push(to);
-                recovery.admitted += 1;
-            } else {
-                recovery.removed += u64::from(store.remove_file(&path)?);
-            }
-            Ok(())
-        });
+    let fail = |error| Error::disk("read", &tmp, error);
+    let names = store.disk.read_dir(&tmp).map_err(fail)?;
+    let names: Vec<PathBuf> =
+        names.map(|name| name.map(|name| tmp.join(name)).map_err(fail)).collect::<Result<_>>()?;
+    let (checks, files): (Vec<_>, Vec<_>) =
+        names.into_iter().partition(|path| salvage::is_check(path));
+    let mut admitted = Vec::new();
+    for path in files {
         // One bad file is no reason to keep all others from being read.
+        let done = recover_file(store, &path, recovery, &mut admitted);
         recovery.failures.extend(done.err());
     }
-    let changed: Vec<&Path> = changed.iter().map(|path| parent(path)).collect();
-    recovery.failures.extend(store.sync_names(&changed).err());
+    for path in checks {
+        if let Err(error) = salvage::follow(store, &path) {
+            store.has_strays.store(true, Ordering::Release);
+            recovery.failures.push(error);
+        }
+    }
+    let changed: Vec<&Path> = admitted.iter().map(|(path, _)| parent(path)).collect();
+    match store.sync_names(&changed) {
+        Ok(()) => admitted.iter().filter_map(|(_, entry)| entry.as_ref()).for_each(|entry| {
+            store.drop_parts(entry);
+        }),
+        Err(error) => recovery.failures.push(error),
+    }
     Ok(())
 }
 
+/// What got its name: where it is now, and what it is if it is an entry.
+type Admitted = (PathBuf, Option<Finished>);
+
+fn recover_file(
+    store: &Store,
+    path: &Path,
+    recovery: &mut Recovery,
+    admitted: &mut Vec<Admitted>,
+) -> Result<()> {
+    match admit(store, path)? {
+        Left::Admitted(done) => {
+            admitted.push(*done);
+            recovery.admitted += 1;
+        }
+        Left::Broken if salvage::set_apart(store, path)? => recovery.set_apart += 1,
+        Left::Broken | Left::Outdated => recovery.removed += u64::from(store.remove_file(path)?),
+    }
+    Ok(())
+}
+
+/// What a file of `tmp/` is.
+enum Left {
+    /// It was whole, and has its name.
+    Admitted(Box<Admitted>),
+    /// It is whole, and of no use: there is something newer.
+    Outdated,
+    /// It was not finished, or not all of it is on the medium.
+    Broken,
+}
+
 /// Gives a file of `tmp/` its name if it should have it.
-fn admit(store: &Store, path: &Path) -> Result<Option<PathBuf>> {
-    let Content::Whole(new) = entry::read(&*store.disk, path, None)? else { return Ok(None) };
-    if !is_whole(&new)? {
-        return Ok(None);
-    }
-    let to = store.path(new.place());
-    if let Content::Whole(old) = entry::read(&*store.disk, &to, Some(new.place()))?
-        && old.order() >= new.order()
-    {
-        return Ok(None);
-    }
-    let Opened::File(file, _) =
-        store.disk.open(path).map_err(|error| Error::disk("open", path, error))?
-    else {
-        return Ok(None);
+fn admit(store: &Store, path: &Path) -> Result<Left> {
+    let Content::Whole(new) = read::read_any(&*store.disk, path, None)? else {
+        return Ok(Left::Broken);
     };
-    let finished =
-        Finished { place: new.place().clone(), path: path.to_owned(), file, stored: new.stored() };
+    // It was meant to be a part, and what of is not known.
+    let is_headless = new.is_part() && new.part().is_none();
+    if is_headless || !is_whole(&new)? {
+        return Ok(Left::Broken);
+    }
+    let opened = store.disk.open(path).map_err(|error| Error::disk("open", path, error))?;
+    let Opened::File(file, _) = opened else { return Ok(Left::Broken) };
+    let (place, stored) = (new.place().clone(), new.stored());
+    let finished = Finished { place, path: path.to_owned(), file, stored };
+    if new.is_part() {
+        let to = partial::admit(store, &finished, &[])?;
+        return Ok(to.map_or(Left::Outdated, |to| Left::Admitted(Box::new((to, None)))));
+    }
+    let old = store.settled(new.place())?;
+    if old.is_some_and(|(_, old)| old.order() >= new.order()) {
+        return Ok(Left::Outdated);
+    }
     finished.file.sync().map_err(|error| Error::disk("write", path, error))?;
-    store.rename_into_place(&finished.path, &to)?;
-    Ok(Some(to))
+    let to = store.settle(&finished)?;
+    Ok(Left::Admitted(Box::new((to, Some(finished)))))
 }
 
 /// Reads a body to its end, and compares it with its digest.
@@ -206,7 +252,7 @@ fn holder(disk: &dyn Disk, lock: &Path) -> Option<u32> {
 fn read_line(disk: &dyn Disk, path: &Path) -> Result<Option<String>> {
     match disk.open(path) {
         Ok(Opened::File(file, _)) => {
-            let bytes = entry::read_exactly(&*file, MAX_LINE, 0)
+            let bytes = read::read_exactly(&*file, MAX_LINE, 0)
                 .map_err(|error| Error::disk("read", path, error))?;
             Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
         }

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::layout::{self, MAX_URL};
 use crate::place::{MAX_OWNER, MAX_VARIANT, Place};
+use crate::refuse::{check_place, empty_line, refuse_secrets};
 use crate::seal::Vault;
 use crate::warc::{
     self, Header, REQUEST, Reason, Record, escape, parse_record, time_text, unescape,
 };
-use crate::writer::{check_place, empty_line, refuse_secrets};
 
 /// The longest head of a waiting request, in bytes.
 pub const MAX_REQUEST_HEAD: usize = 64 << 10;

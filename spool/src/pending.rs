@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::Error;
 use crate::place::Place;
+use crate::shelf::MAX_VARIANTS;
 use crate::store::{Finished, Store, lock};
 use wwwoffle_url::Key;
 
@@ -19,7 +20,7 @@ pub const BATCH_INTERVAL: Duration = Duration::from_millis(250);
 pub(crate) const MAX_PENDING: usize = 256;
 
 /// Failures kept until they are asked for.
-pub(crate) const MAX_FAILURES: usize = 64;
+const MAX_FAILURES: usize = 64;
 
 /// The entries between `finish` and their name.
 #[derive(Debug, Default)]
@@ -48,21 +49,46 @@ impl Pending {
         gathering.waiting.get(&slot(place)).map(|finished| finished.path.clone())
     }
 
+    /// Notes why something could not be kept, or was found damaged meanwhile.
+    pub(crate) fn fail(&self, error: Error) {
+        let mut failures = lock(&self.failures);
+        if failures.len() < MAX_FAILURES {
+            failures.push(error);
+        }
+    }
+
     /// The entries of this key that wait, whatever their variant.
     pub(crate) fn variants(&self, key: Key) -> Vec<Finished> {
         lock(&self.gathering).waiting.range(slots(key)).map(|(_, one)| one.clone()).collect()
     }
 
-    /// Adds an entry; gives back the one it replaces, and how many there are.
-    pub(crate) fn add(&self, finished: Finished) -> (Option<Finished>, usize) {
+    /// Adds an entry; gives back those it replaces or leaves no room for, and how many there are.
+    pub(crate) fn add(&self, finished: Finished) -> (Vec<Finished>, usize) {
         let mut gathering = lock(&self.gathering);
-        let replaced = gathering.waiting.insert(slot(&finished.place), finished);
+        let waiting = &mut gathering.waiting;
+        let key = finished.place.key();
+        let mut gone = Vec::from_iter(waiting.insert(slot(&finished.place), finished));
+        if waiting.range(slots(key)).count() > MAX_VARIANTS {
+            let oldest = waiting.range(slots(key)).min_by_key(|(_, one)| one.stored);
+            let oldest = oldest.map(|(slot, _)| *slot);
+            gone.extend(oldest.and_then(|slot| waiting.remove(&slot)));
+        }
+        let count = waiting.len();
         self.changed.notify_all();
-        (replaced, gathering.waiting.len())
+        (gone, count)
     }
 
     pub(crate) fn forget(&self, place: &Place) -> Option<Finished> {
         lock(&self.gathering).waiting.remove(&slot(place))
+    }
+
+    /// Forgets the entry of this key that waits at `path`, if one does.
+    pub(crate) fn forget_at(&self, key: Key, path: &Path) {
+        let mut gathering = lock(&self.gathering);
+        let slot = gathering.waiting.range(slots(key)).find(|(_, one)| one.path == path);
+        if let Some(slot) = slot.map(|(slot, _)| *slot) {
+            gathering.waiting.remove(&slot);
+        }
     }
 
     /// Whether this is still the newest for its key.

@@ -180,12 +180,19 @@ impl Place {
         &self.variant
     }
 
-    /// Where the entry lies below the root of the spool. One without a variant lies where
-    /// [`Place::variant_path`] says as soon as there are others.
+    /// Where the entry lies below the root of the spool. One without a variant lies among
+    /// the others, in a directory, as soon as there are some.
     #[must_use]
     pub fn relative_path(&self) -> PathBuf {
         if self.variant.is_empty() { self.single_path() } else { self.variant_path() }
     }
+
+    /// The SHA-256 of the empty text: the name of what varies with nothing.
+    pub(crate) const SINGLE: Key = Key::from_bytes([
+        0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9,
+        0x24, 0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52,
+        0xb8, 0x55,
+    ]);
 
     /// Where the only entry of the key lies, if it varies with nothing.
     pub(crate) fn single_path(&self) -> PathBuf {
@@ -204,6 +211,9 @@ impl Place {
 
     /// What names the entry among those of its key.
     pub(crate) fn variant_name(&self) -> Key {
+        if self.variant.is_empty() {
+            return Place::SINGLE;
+        }
         Key::from_bytes(Sha256::digest(&self.variant).into())
     }
 
@@ -381,6 +391,7 @@ mod tests {
             let variants = ["", "a", "b"].map(|variant| owned.clone().with_variant(variant));
             let paths: HashSet<_> = variants.iter().map(Place::relative_path).collect();
             assert_eq!(paths.len(), 3);
+            assert_eq!(*Place::SINGLE.as_bytes(), <[u8; 32]>::from(Sha256::digest("")));
             assert!(variants.iter().all(|variant| variant.key() == owned.key()));
             let among: HashSet<_> = variants.iter().map(Place::variant_path).collect();
             assert!(among.iter().all(|path| path.starts_with(owned.variants_path())));

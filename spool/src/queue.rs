@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex};
 use wwwoffle_url::Key;
 
 use crate::Durability;
-use crate::entry::read_exactly;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Opened};
 use crate::open::Recovery;
 use crate::outgoing::{MAX_REQUEST_FILE, Outgoing, OutgoingSummary};
 use crate::place::EXTENSION;
+use crate::read::read_exactly;
 use crate::seal::Vault;
 use crate::store::{OUTGOING, Store, lock, parent};
 use crate::warc::Reason;

@@ -8,9 +8,10 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 use wwwoffle_url::Key;
 
-use crate::entry::{Damage, read_exactly};
+use crate::entry::Damage;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::Opened;
+use crate::read::read_exactly;
 use crate::store::Store;
 
 /// The file in the root that holds the key, as 32 bytes.

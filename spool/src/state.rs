@@ -10,9 +10,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::entry::{Damage, read_exactly};
+use crate::entry::Damage;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::Opened;
+use crate::read::read_exactly;
 use crate::store::Store;
 
 const FILE: &str = "state";

@@ -1,35 +1,44 @@
 //! The tree of entries: finding one, putting one in its place, taking one away.
 //!
 //! Two locks order what threads do. `commit` is held while names change, so that whoever holds it
-//! sees them stand still; it is never held over a sync. `pending` is held for a look into the map.
+//! sees them stand still; it is held over a sync only when the first entry that varies comes under a
+//! key, when there are too many of them, or when what was learnt of a large entry goes with it
+//! ([`crate::shelf`]). `pending` is held for a
+//! look into the map.
 
 use std::collections::HashSet;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Durability;
-use crate::entry::{self, Body, Content, Damage, Entries, Entry, Lookup};
+use crate::entry::{BodyFile, Damage, Entries, Entry, Lookup};
 use crate::error::{Error, Result, is_missing};
-use crate::fs::{Disk, DiskFile};
-use crate::layout::{self, Finish, Start};
-use crate::pending::{MAX_FAILURES, MAX_PENDING, Pending};
+use crate::fs::{Disk, DiskFile, Opened};
+use crate::overlay::{self, Found, overlay_path};
+use crate::partial;
+use crate::pending::{MAX_PENDING, Pending};
 use crate::place::Place;
-use crate::update::Update;
+use crate::read::{self, Content, Expected};
+use crate::shelf::Which;
+use crate::tmp::Tmp;
 
 /// How often a lookup follows an entry that is being renamed, before it makes renaming wait.
-const LOOKUP_TRIES: usize = 4;
+pub(crate) const LOOKUP_TRIES: usize = 4;
 
 /// Directories known to be on the medium; more are asked about again.
 const MAX_SYNCED: usize = 8_192;
+
+/// So many updates, of different keys, are written at the same time.
+pub(crate) const UPDATES: usize = 16;
 
 /// Directories of the root.
 pub(crate) const TMP: &str = "tmp";
 pub(crate) const DAMAGED: &str = "damaged";
 pub(crate) const OUTGOING: &str = "outgoing";
+pub(crate) const PARTIAL: &str = "partial";
 
 /// A tree of entries on a disk.
 #[derive(Debug)]
@@ -39,9 +48,16 @@ pub(crate) struct Store {
     pub(crate) durability: Durability,
     pub(crate) commit: Mutex<()>,
     pub(crate) pending: Pending,
-    /// Held by whoever writes an update: no update may be based on a state that another replaces.
-    updates: Mutex<()>,
-    next_tmp: AtomicU64,
+    /// Held by whoever writes an update, by the first byte of the key: no update may be based on a
+    /// state that another replaces.
+    pub(crate) updates: [Mutex<()>; UPDATES],
+    /// Held while names below `partial/` change.
+    pub(crate) parts: Mutex<()>,
+    /// Held by whoever makes segments of what a crash left.
+    pub(crate) settling: Mutex<()>,
+    /// Checkpoints are below `tmp/` still, of what lies below `partial/` already: the disk failed.
+    pub(crate) has_strays: AtomicBool,
+    pub(crate) tmp: Tmp,
     last_stamp: Mutex<Timestamp>,
     /// Directories whose name is on the medium, as is that of each directory above.
     synced: Mutex<HashSet<PathBuf>>,
@@ -65,37 +81,65 @@ impl Store {
             durability,
             commit: Mutex::default(),
             pending: Pending::default(),
-            updates: Mutex::default(),
-            next_tmp: AtomicU64::new(0),
+            updates: Default::default(),
+            parts: Mutex::default(),
+            settling: Mutex::default(),
+            has_strays: AtomicBool::new(false),
+            tmp: Tmp::default(),
             last_stamp: Mutex::new(Timestamp::UNIX_EPOCH),
             synced: Mutex::default(),
         }
     }
 
-    /// The entry at a place. What is not whole is set aside.
+    /// The entry at a place, and of one that says no variant the one stored last. What is not whole
+    /// is set aside.
     pub(crate) fn entry(&self, place: &Place) -> Result<Lookup> {
+        let which = if place.variant_text().is_empty() { Which::All } else { Which::Exact };
+        let mut entries = self.lookup(place, which)?;
+        if !entries.found.is_empty() {
+            self.tell(entries.set_aside.drain(..));
+        }
+        Ok(entries.into())
+    }
+
+    /// All that is kept under a key. What is not whole is set aside.
+    pub(crate) fn entries(&self, place: &Place) -> Result<Entries> {
+        self.lookup(place, Which::All)
+    }
+
+    /// The entry of exactly this place.
+    pub(crate) fn exact(&self, place: &Place) -> Result<Option<Entry>> {
+        let mut entries = self.lookup(place, Which::Exact)?;
+        self.tell(entries.set_aside.drain(..));
+        Ok(entries.found.pop())
+    }
+
+    /// Tells, among the failures, of what was set aside while something else was asked for.
+    fn tell(&self, set_aside: impl Iterator<Item = Damage>) {
+        for damage in set_aside {
+            self.pending.fail(Error::damaged(damage));
+        }
+    }
+
+    fn lookup(&self, place: &Place, which: Which) -> Result<Entries> {
         for _ in 0..LOOKUP_TRIES {
-            let pending = self.pending.path(place);
-            let settled = pending.is_none();
-            let path = pending.unwrap_or_else(|| self.path(place));
-            match entry::read(&*self.disk, &path, Some(place))? {
-                Content::Whole(entry) => return Ok(Lookup::Found(entry)),
-                Content::Missing if settled => return Ok(Lookup::Missing),
-                Content::Missing => {}
-                Content::Bad(_) => break,
+            let look = self.look(place, which)?;
+            if !look.bad.is_empty() {
+                break;
+            }
+            if !look.moved {
+                return Ok(look.told());
             }
         }
         // What was bad may have been replaced meanwhile; it is judged again while names stand still.
         let _commit = lock(&self.commit);
-        let path = self.pending.path(place).unwrap_or_else(|| self.path(place));
-        match entry::read(&*self.disk, &path, Some(place))? {
-            Content::Whole(entry) => Ok(Lookup::Found(entry)),
-            Content::Missing => Ok(Lookup::Missing),
-            Content::Bad(reason) => {
-                self.pending.forget(place);
-                Ok(Lookup::SetAside(self.move_aside(&path, reason)))
-            }
+        let look = self.look(place, which)?;
+        let mut entries = Entries { found: look.found, set_aside: Vec::new() };
+        for (path, reason) in look.bad {
+            self.pending.forget_at(place.key(), &path);
+            entries.set_aside.push(self.move_aside(&path, reason));
         }
+        Ok(entries)
     }
 
     /// Sets an entry aside whose body turned out not to be what was stored. `None` when another has
@@ -104,169 +148,85 @@ impl Store {
         let Some(body) = entry.file() else { return Ok(None) };
         let place = entry.place();
         let _commit = lock(&self.commit);
-        let path = self.pending.path(place).unwrap_or_else(|| self.path(place));
-        let Content::Whole(now) = entry::read(&*self.disk, &path, Some(place))? else {
-            return Ok(None);
+        let paths = match self.pending.path(place) {
+            Some(path) => vec![path],
+            None => self.names_of(place),
         };
-        let identity = |body: &entry::BodyFile| {
-            body.identity().map_err(|error| Error::disk("look at", &path, error))
-        };
-        match now.file() {
-            // The entry has its file open, so no other can have its number.
-            Some(file) if identity(file)? == identity(body)? => {
-                self.pending.forget(place);
-                Ok(Some(self.move_aside(&path, reason)))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Removes the entry of a place, and leaves others of its key. False when there was none.
-    pub(crate) fn remove_variant(&self, place: &Place) -> Result<bool> {
-        let path = self.path(place);
-        let removed = {
-            let _commit = lock(&self.commit);
-            let pending = match self.pending.forget(place) {
-                Some(finished) => self.remove_file(&finished.path)?,
-                None => false,
+        for path in paths {
+            let expected = Expected { place, name: place.variant_name() };
+            let content = read::read(&*self.disk, &path, Some(expected))?;
+            let Content::Whole(now) = content else { continue };
+            let identity = |body: &BodyFile| {
+                body.identity().map_err(|error| Error::disk("look at", &path, error))
             };
-            self.remove_file(&path)? || pending
-        };
-        if removed && self.durability == Durability::Each {
-            // The name it had while it was written could come back too, and be taken for unfinished
-            // business.
-            self.sync_dir(&self.root.join(TMP))?;
-            self.sync_names(&[parent(&path)])?;
-        }
-        Ok(removed)
-    }
-
-    /// Removes every entry of a key. False when there was none.
-    pub(crate) fn remove(&self, place: &Place) -> Result<bool> {
-        let mut removed = false;
-        for variant in self.variants(place)? {
-            removed |= self.remove_variant(&variant)?;
-        }
-        Ok(removed)
-    }
-
-    /// The places of a key of which something is or waits to be at its name.
-    fn variants(&self, place: &Place) -> Result<Vec<Place>> {
-        let _commit = lock(&self.commit);
-        let mut places: Vec<Place> = vec![place.clone().with_variant("")];
-        let pending = self.pending.variants(place.key()).into_iter().map(|one| one.place);
-        places.extend(pending.filter(|place| !place.variant_text().is_empty()));
-        let directory = self.root.join(place.variants_path());
-        let names = match self.disk.read_dir(&directory) {
-            Ok(names) => names,
-            Err(error) if is_missing(&error) => return Ok(places),
-            Err(error) => return Err(Error::disk("read", &directory, error)),
-        };
-        for name in names {
-            let name = name.map_err(|error| Error::disk("read", &directory, error))?;
-            if let Content::Whole(entry) = entry::read(&*self.disk, &directory.join(name), None)?
-                && entry.place().is_variant_of(place)
-                && !places.contains(entry.place())
+            // The entry has its file open, so no other can have its number.
+            if let Some(file) = now.file()
+                && identity(file)? == identity(body)?
             {
-                places.push(entry.place().clone());
+                self.pending.forget_at(place.key(), &path);
+                let damage = self.move_aside(&path, reason);
+                self.drop_overlay(&path)?;
+                return Ok(Some(damage));
             }
         }
-        Ok(places)
-    }
-
-    /// All that is kept under a key.
-    pub(crate) fn entries(&self, place: &Place) -> Result<Entries> {
-        let mut entries = Entries::default();
-        for variant in self.variants(place)? {
-            match self.entry(&variant)? {
-                Lookup::Found(entry) => entries.found.push(entry),
-                Lookup::Missing => {}
-                Lookup::SetAside(damage) => entries.set_aside.push(damage),
-            }
-        }
-        entries.found.sort_by_key(|entry| std::cmp::Reverse(entry.stored()));
-        Ok(entries)
-    }
-
-    /// Writes an update down: the entry anew, with the body it has.
-    pub(crate) fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
-        update.check(entry)?;
-        let _one = lock(&self.updates);
-        let place = entry.place();
-        let Some(now) = self.entry(place)?.found().filter(|now| now.id() == entry.id()) else {
-            return Ok(None);
-        };
-        let (head, state) = update.applied(&now, self.stamp());
-        let mut bytes = Vec::new();
-        let start = Start::write(&mut bytes, place, now.id(), now.when(), &state, head);
-        let finish = Finish {
-            body_len: now.body_len(),
-            digest: *now.digest(),
-            tail_len: layout::wide(now.tail().len()),
-            stored: now.stored(),
-        };
-        let fixed = start.fixed(&finish);
-        bytes.get_mut(..fixed.len()).unwrap_or_default().copy_from_slice(&fixed);
-        let (path, file) = self.create_tmp()?;
-        let fail = |error| Error::disk("write", &path, error);
-        file.write_all_at(&bytes, 0).map_err(fail)?;
-        let mut end = start.body_offset();
-        let mut put = |bytes: &[u8]| {
-            let at = end;
-            end += layout::wide(bytes.len());
-            file.write_all_at(bytes, at).map_err(fail)
-        };
-        match now.body() {
-            Body::Whole(whole) => put(whole)?,
-            Body::File(body) => {
-                let (mut piece, mut offset) = (vec![0; layout::FIRST_READ], 0);
-                loop {
-                    let read = body.read_at(offset, &mut piece)?;
-                    if read == 0 {
-                        break;
-                    }
-                    put(piece.get(..read).unwrap_or_default())?;
-                    offset += layout::wide(read);
-                }
-            }
-        }
-        put(now.tail())?;
-        let stored = now.stored();
-        self.admit(Finished { place: place.clone(), path: path.clone(), file, stored })?;
-        Ok(self.entry(place)?.found())
+        Ok(None)
     }
 
     /// Makes a finished file the entry of its place, as durably as the setting says.
     pub(crate) fn admit(&self, finished: Finished) -> Result<()> {
-        let sync = match self.durability {
-            Durability::Batch => {
-                let count = {
-                    let _commit = lock(&self.commit);
-                    let (replaced, count) = self.pending.add(finished);
-                    if let Some(replaced) = replaced {
-                        // What stays behind in tmp/ is older, and is removed when the spool is opened.
-                        let _ = self.disk.remove_file(&replaced.path);
-                    }
-                    count
-                };
-                if count >= MAX_PENDING {
-                    self.write_batch();
-                }
-                return Ok(());
+        self.admit_over(finished, None).map(|_| ())
+    }
+
+    /// The same, if the entry of its place is still the one with the record `id`; false if not.
+    pub(crate) fn admit_over(&self, finished: Finished, id: Option<&str>) -> Result<bool> {
+        let is_outdated = || match id {
+            None => Ok(false),
+            Some(id) => {
+                let look = self.look(&finished.place, Which::Exact)?;
+                Ok::<_, Error>(look.found.first().is_none_or(|now| now.id() != id))
             }
-            Durability::Each => true,
-            Durability::None => false,
         };
+        let sync = self.durability == Durability::Each;
+        if self.durability == Durability::Batch {
+            let count = {
+                let _commit = lock(&self.commit);
+                if is_outdated()? {
+                    return Ok(false);
+                }
+                let (gone, count) = self.pending.add(finished);
+                for gone in gone {
+                    self.discard(&gone.path);
+                }
+                count
+            };
+            if count >= MAX_PENDING {
+                self.write_batch();
+            }
+            return Ok(true);
+        }
         if sync {
             let synced = finished.file.sync();
             synced.map_err(|error| Error::disk("write", &finished.path, error))?;
         }
-        let path = self.path(&finished.place);
-        {
+        let path = {
             let _commit = lock(&self.commit);
-            self.rename_into_place(&finished.path, &path)?;
+            if is_outdated()? {
+                return Ok(false);
+            }
+            self.settle(&finished)?
+        };
+        if sync {
+            self.sync_names(&[parent(&path)])?;
         }
-        if sync { self.sync_names(&[parent(&path)]) } else { Ok(()) }
+        self.drop_outdated_overlay(&finished.place, &path);
+        self.drop_parts(&finished);
+        Ok(true)
+    }
+
+    /// A whole answer is kept, and as durably as it will be: its parts are of no more use.
+    pub(crate) fn drop_parts(&self, finished: &Finished) {
+        // What stays behind is older than the entry, and harms nobody.
+        let _ = partial::tree::remove(self, &finished.place, Some(finished.stored));
     }
 
     /// Puts everything finished under its name, and on the medium. What cannot be is given up; why,
@@ -285,24 +245,52 @@ impl Store {
             }
         }
         for finished in synced {
-            let path = self.path(&finished.place);
             let _commit = lock(&self.commit);
             if !self.pending.holds(&finished) {
                 continue;
             }
-            if let Err(error) = self.rename_into_place(&finished.path, &path) {
-                self.forget_and_remove(&finished);
-                failures.push(error);
-            } else {
-                self.pending.forget(&finished.place);
-                changed.push(path);
+            match self.settle(&finished) {
+                Ok(path) => {
+                    self.pending.forget(&finished.place);
+                    changed.push((finished, path));
+                }
+                Err(error) => {
+                    self.forget_and_remove(&finished);
+                    failures.push(error);
+                }
             }
         }
-        let changed: Vec<_> = changed.iter().map(|path| parent(path)).collect();
-        failures.extend(self.sync_names(&changed).err());
-        let mut kept = lock(&self.pending.failures);
-        kept.extend(failures);
-        kept.truncate(MAX_FAILURES);
+        let directories: Vec<_> = changed.iter().map(|(_, path)| parent(path)).collect();
+        match self.sync_names(&directories) {
+            // What is on the medium may still need it.
+            Err(error) => failures.push(error),
+            Ok(()) => {
+                for (finished, path) in &changed {
+                    self.drop_outdated_overlay(&finished.place, path);
+                    self.drop_parts(finished);
+                }
+            }
+        }
+        for error in failures {
+            self.pending.fail(error);
+        }
+    }
+
+    /// Removes what lies beside an entry and was learnt of the one before. That it is there does no
+    /// harm, so neither does failing.
+    fn drop_outdated_overlay(&self, place: &Place, path: &Path) {
+        let overlay = overlay_path(path);
+        if !self.is_file(&overlay).unwrap_or_default() {
+            return;
+        }
+        let _commit = lock(&self.commit);
+        let expected = Expected { place, name: place.variant_name() };
+        let Ok(Content::Whole(now)) = read::read(&*self.disk, path, Some(expected)) else {
+            return;
+        };
+        if !matches!(overlay::read(&*self.disk, &overlay, &now), Ok(Found::Its(_)) | Err(_)) {
+            let _ = self.disk.remove_file(&overlay);
+        }
     }
 
     /// Forgets a finished file that cannot be kept. False when it was no longer wanted anyway.
@@ -313,7 +301,7 @@ impl Store {
 
     fn forget_and_remove(&self, finished: &Finished) -> bool {
         self.pending.forget(&finished.place);
-        let _ = self.disk.remove_file(&finished.path);
+        self.discard(&finished.path);
         true
     }
 
@@ -392,23 +380,21 @@ impl Store {
         }
     }
 
-    /// Makes a new file under `tmp/`.
-    pub(crate) fn create_tmp(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
-        self.create_tmp_with(|path| self.disk.create(path))
+    /// Whether there is a plain file of that name.
+    pub(crate) fn is_file(&self, path: &Path) -> Result<bool> {
+        match self.disk.open(path) {
+            Ok(Opened::File(..)) => Ok(true),
+            Ok(Opened::NotAFile) => Ok(false),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(Error::disk("open", path, error)),
+        }
     }
 
-    fn create_tmp_with(
-        &self,
-        create: impl Fn(&Path) -> io::Result<Arc<dyn DiskFile>>,
-    ) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
-        loop {
-            let number = self.next_tmp.fetch_add(1, Ordering::Relaxed);
-            let path = self.root.join(TMP).join(format!("{number:08}.warc"));
-            match create(&path) {
-                Ok(file) => return Ok((path, file)),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(Error::disk("write", &path, error)),
-            }
+    pub(crate) fn is_directory(&self, path: &Path) -> Result<bool> {
+        match self.disk.read_dir(path) {
+            Ok(_) => Ok(true),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(Error::disk("read", path, error)),
         }
     }
 
@@ -419,8 +405,7 @@ impl Store {
 
     /// The same for what is its owner's alone.
     pub(crate) fn replace_private_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
-        let created = self.create_tmp_with(|path| self.disk.create_private(path))?;
-        self.put_file(to, bytes, created)
+        self.put_file(to, bytes, self.create_private_tmp()?)
     }
 
     fn put_file(
@@ -478,10 +463,6 @@ impl Store {
         let now = Timestamp::from_microsecond(self.disk.now().as_microsecond()).unwrap_or(next);
         *last = now.max(next);
         *last
-    }
-
-    pub(crate) fn path(&self, place: &Place) -> PathBuf {
-        self.root.join(place.relative_path())
     }
 }
 

@@ -1,18 +1,24 @@
 //! What becomes of an entry without a new body: the origin confirms it, or something was sent there
 //! that may have changed it.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 
-use crate::entry::{Entry, status_of};
+use crate::Durability;
+use crate::entry::{Body, Entry, status_of};
 use crate::error::{Error, Result};
-use crate::layout::State;
-use crate::writer::check_head;
+use crate::fs::DiskFile;
+use crate::layout::{Finish, Purpose, Start, State, wide};
+use crate::overlay::{self, overlay_path};
+use crate::refuse::check_head;
+use crate::store::{Finished, Store, UPDATES, lock, parent};
 
 /// What is to be written down about an entry, besides its body: see [`crate::Spool::update`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Update {
     /// The origin has confirmed it, by a 304 (RFC 9111 §4.3.4) or a HEAD (§4.3.5). It is no longer
-    /// invalid.
+    /// invalid, if the origin was asked after what had made it so was answered.
     Confirmed {
         /// The head of the response as it is now (§3.2), in the form of
         /// [`NewEntry::head`](crate::NewEntry::head); its status is that of the entry.
@@ -47,8 +53,9 @@ impl Update {
         let updated = Some(stamp);
         match self {
             Update::Confirmed { head, asked, responded } => {
+                let invalid = entry.invalid_since().filter(|since| asked <= since);
                 let (asked, responded) = (*asked, Some(*responded));
-                (head, State { asked, responded, updated, invalid: None })
+                (head, State { asked, responded, updated, invalid })
             }
             Update::Invalid { since } => {
                 let invalid = Some(entry.invalid_since().map_or(*since, |first| first.min(*since)));
@@ -56,4 +63,95 @@ impl Update {
             }
         }
     }
+}
+
+impl Store {
+    /// Writes an update down, and gives back the entry as it is then. `None` when it is no longer the
+    /// one at its place.
+    pub(crate) fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
+        update.check(entry)?;
+        let place = entry.place();
+        let [first, ..] = *place.key().as_bytes();
+        let turn = self.updates.get(usize::from(first) % UPDATES);
+        let _one = turn.map(lock);
+        let is_it = |now: &Entry| now.id() == entry.id();
+        let Some(now) = self.exact(place)?.filter(is_it) else { return Ok(None) };
+        if let Update::Invalid { since } = update
+            && now.invalid_since().is_some_and(|first| first <= *since)
+        {
+            return Ok(Some(now));
+        }
+        let (head, state) = update.applied(&now, self.stamp());
+        let (path, file) = self.create_tmp()?;
+        let written = match now.body() {
+            Body::Whole(body) => {
+                let fail = |error| Error::disk("write", &path, error);
+                file.write_all_at(&rewritten(&now, body, head, &state), 0).map_err(fail).and_then(
+                    |()| {
+                        let (place, path) = (place.clone(), path.clone());
+                        let stored = now.stored();
+                        self.admit_over(Finished { place, path, file, stored }, Some(now.id()))
+                    },
+                )
+            }
+            Body::File(_) => overlay::encode(&now, head, &state)
+                .and_then(|bytes| self.write_overlay(&now, &path, &*file, &bytes)),
+        };
+        if !matches!(written, Ok(true)) {
+            self.discard(&path);
+        }
+        if written? { Ok(self.exact(place)?.filter(is_it)) } else { Ok(None) }
+    }
+
+    /// Puts what was learnt of a large entry beside it. False when it is no longer there.
+    fn write_overlay(
+        &self,
+        entry: &Entry,
+        aside: &Path,
+        file: &dyn DiskFile,
+        bytes: &[u8],
+    ) -> Result<bool> {
+        let fail = |error| Error::disk("write", aside, error);
+        file.write_all_at(bytes, 0).map_err(fail)?;
+        if self.durability != Durability::None {
+            file.sync().map_err(fail)?;
+        }
+        if self.pending.path(entry.place()).is_some() {
+            // It lies beside a name, so the entry has to have one.
+            self.write_batch();
+        }
+        let path = {
+            let _commit = lock(&self.commit);
+            if self.pending.path(entry.place()).is_some() {
+                return Ok(false);
+            }
+            let settled = self.settled(entry.place())?;
+            let Some((path, _)) = settled.filter(|(_, now)| now.id() == entry.id()) else {
+                return Ok(false);
+            };
+            let path = overlay_path(&path);
+            self.rename_into_place(aside, &path)?;
+            path
+        };
+        if self.durability != Durability::None {
+            self.sync_names(&[parent(&path)])?;
+        }
+        Ok(true)
+    }
+}
+
+/// The file of an entry with another head and state; everything else is as it was.
+fn rewritten(entry: &Entry, body: &[u8], head: &[u8], state: &State) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let (place, tail) = (entry.place(), entry.tail());
+    let (id, when) = (entry.id(), entry.when());
+    let start = Start::write(&mut bytes, place, id, when, state, head, Purpose::Whole);
+    bytes.extend_from_slice(body);
+    bytes.extend_from_slice(tail);
+    let (digest, stored) = (*entry.digest(), entry.stored());
+    let (body_len, tail_len) = (wide(body.len()), wide(tail.len()));
+    let finish = Finish { body_len, digest, tail_len, stored, cut: false };
+    let fixed = start.fixed(&finish);
+    bytes.get_mut(..fixed.len()).unwrap_or_default().copy_from_slice(&fixed);
+    bytes
 }

@@ -8,15 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::entry::status_of;
+use crate::blocks::Summing;
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
-use crate::layout::{
-    self, After, Finish, MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL, Start, wide,
-};
-use crate::place::{MAX_OWNER, MAX_VARIANT, Place};
+use crate::layout::{self, After, Finish, MAX_CONNECTION, Purpose, Start, wide};
+use crate::partial::part::Part;
+use crate::place::Place;
+use crate::refuse::{check_head, check_place, check_request};
+use crate::salvage::{About, Checkpoints};
 use crate::store::{Finished, Store};
-use crate::{Handle, warc};
+use crate::{Durability, Handle, partial, warc};
 use wwwoffle_url::Key;
 
 /// What is gathered before it is written, in bytes.
@@ -59,7 +60,11 @@ pub struct Writer {
     /// Somebody reads along, so everything goes to the file at once.
     read_along: bool,
     hasher: Sha256,
+    summing: Summing,
     body_len: u64,
+    /// What it may become a part of: of a segment, and of an entry that may break off.
+    part: Option<Part>,
+    checkpoints: Option<Checkpoints>,
     state: State,
 }
 
@@ -69,6 +74,15 @@ enum State {
     /// A write failed, so the file is not what it should be.
     Broken,
     Finished,
+}
+
+/// How the body of a file came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It is that of an entry.
+    Whole,
+    /// It is that of a segment; `cut` when the transfer broke off.
+    Part { cut: bool },
 }
 
 /// An entry that was finished.
@@ -95,7 +109,13 @@ pub struct Tail {
 }
 
 impl Writer {
-    pub(crate) fn begin(handle: Arc<Handle>, place: &Place, new: NewEntry) -> Result<Writer> {
+    pub(crate) fn begin(
+        handle: Arc<Handle>,
+        place: &Place,
+        new: NewEntry,
+        purpose: Purpose,
+        part: Option<Part>,
+    ) -> Result<Writer> {
         check_place(place)?;
         check_head(&new.head)?;
         check_request(&new.request)?;
@@ -104,11 +124,21 @@ impl Writer {
         let ids = warc::record_ids()?;
         let [response, _] = &ids;
         let mut buffer = Vec::with_capacity(new.head.len() + (4 << 10));
-        let start = {
-            let state = layout::State::new(new.asked);
-            Start::write(&mut buffer, place, response, new.when, &state, &new.head)
-        };
+        let state = layout::State::new(new.asked);
+        let start =
+            Start::write(&mut buffer, place, response, new.when, &state, &new.head, purpose);
+        let about = part.as_ref().map(|part| About {
+            body_offset: start.body_offset(),
+            asked: new.asked,
+            when: new.when,
+            head: &new.head,
+            request: &new.request,
+            connection: new.connection.as_deref(),
+            part,
+        });
+        let about = about.map(|about| about.record(place)).transpose()?;
         let (path, file) = handle.store.create_tmp()?;
+        let checkpoints = about.map(|about| Checkpoints::new(&path, about));
         Ok(Writer {
             handle,
             place: place.clone(),
@@ -124,7 +154,10 @@ impl Writer {
             visible: Arc::default(),
             read_along: false,
             hasher: Sha256::new(),
+            summing: Summing::new(),
             body_len: 0,
+            part,
+            checkpoints,
             state: State::Writing,
         })
     }
@@ -136,8 +169,12 @@ impl Writer {
     /// When the disk fails or is full. Then the entry cannot be finished any more.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.hasher.update(bytes);
+        self.summing.update(bytes);
         self.body_len += wide(bytes.len());
-        self.put(bytes)
+        self.put(bytes)?;
+        let checkpoints = self.checkpoints.as_mut();
+        let is_due = checkpoints.is_some_and(|checks| checks.update(bytes, self.body_len));
+        if is_due { self.checkpoint() } else { Ok(()) }
     }
 
     /// The length of the body so far, in bytes.
@@ -179,15 +216,53 @@ impl Writer {
     /// When the disk fails or is full, now or in an earlier [`Writer::write`]; when the trailers are
     /// too long. Then nothing was stored, unless it was the last sync that failed.
     pub fn finish(mut self, trailers: Option<&[u8]>) -> Result<Stored> {
+        let (finished, stored) = self.complete(trailers, Ended::Whole)?;
+        self.store().admit(finished)?;
+        self.state = State::Finished;
+        Ok(stored)
+    }
+
+    /// Keeps what came of a transfer that broke off as a segment, which [`crate::Spool::partial`] finds;
+    /// nothing of it is copied. False when there is nothing to keep: the entry was not begun with
+    /// [`crate::Spool::begin_resumable`], or no byte of its body came.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full, now or in an earlier [`Writer::write`]. Then nothing was kept.
+    pub fn finish_short(mut self) -> Result<bool> {
+        if self.part.is_none() || self.body_len == 0 {
+            return Ok(false);
+        }
+        let (finished, _) = self.complete(None, Ended::Part { cut: true })?;
+        partial::admit(self.store(), &finished, &[])?;
+        self.state = State::Finished;
+        // It is kept. That there are too many is no failure of this one.
+        let _ = partial::reduce(&self.handle, &self.place);
+        Ok(true)
+    }
+
+    /// Writes what follows the body, and makes the file a whole one. It is under `tmp/` still.
+    pub(crate) fn complete(
+        &mut self,
+        trailers: Option<&[u8]>,
+        ended: Ended,
+    ) -> Result<(Finished, Stored)> {
         let connection = self.connection.as_deref();
-        let after = After { request: &self.request, connection, trailers };
-        let tail = layout::tail(&self.place, &self.ids, self.when, &after)?;
-        let store = Arc::clone(&self.handle.store);
+        let part = self.part.as_ref().filter(|_| ended != Ended::Whole);
+        if part.is_some_and(|part| !part.has_room_for(self.body_len)) {
+            return Err(Error::invalid("the body", "is longer than what it is a part of", b""));
+        }
+        let blocks = std::mem::replace(&mut self.summing, Summing::new()).finish();
+        let after =
+            After { request: &self.request, connection, trailers, part, blocks: Some(&blocks) };
+        let body_end = self.start.body_offset() + self.body_len;
+        let tail = layout::tail(&self.place, &self.ids, self.when, &after, body_end)?;
         let finish = Finish {
             body_len: self.body_len,
             digest: std::mem::take(&mut self.hasher).finalize().into(),
             tail_len: wide(tail.len()),
-            stored: store.stamp(),
+            stored: self.store().stamp(),
+            cut: ended == Ended::Part { cut: true },
         };
         let fixed = self.start.fixed(&finish);
         if self.flushed == 0 {
@@ -201,20 +276,57 @@ impl Writer {
             self.flush()?;
             self.write_at(&fixed, 0)?;
         }
-        store.admit(Finished {
+        let finished = Finished {
             place: self.place.clone(),
             path: self.path.clone(),
             file: Arc::clone(&self.file),
             stored: finish.stored,
-        })?;
-        self.state = State::Finished;
+        };
         let (key, body_len, digest) = (self.place.key(), finish.body_len, finish.digest);
-        let file_len = self.start.body_offset() + body_len + finish.tail_len;
-        Ok(Stored { key, body_len, digest, file_len })
+        let file_len = body_end + finish.tail_len;
+        Ok((finished, Stored { key, body_len, digest, file_len }))
+    }
+
+    /// The file has its name: dropping this leaves it alone.
+    pub(crate) fn set_admitted(&mut self) {
+        self.state = State::Finished;
+    }
+
+    pub(crate) fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
+    }
+
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.handle
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.handle.store
     }
 
     /// Gives the entry up. What was there before stays.
     pub fn discard(self) {}
+
+    /// Notes how far the body is on the disk, for [`crate::salvage`].
+    fn checkpoint(&mut self) -> Result<()> {
+        self.flush()?;
+        if self.store().durability != Durability::None {
+            // After a sync that failed nothing is known of the file.
+            self.file.sync().map_err(|error| {
+                self.state = State::Broken;
+                Error::disk("write", &self.path, error)
+            })?;
+        }
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.note(&self.handle.store, self.body_len);
+        }
+        Ok(())
+    }
+
+    /// From now on there are no checkpoints.
+    pub(crate) fn stop_checkpoints(&mut self) {
+        self.checkpoints = None;
+    }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         if self.state == State::Broken {
@@ -269,8 +381,10 @@ impl Drop for Writer {
     fn drop(&mut self) {
         if self.state != State::Finished {
             // What stays behind is removed when the spool is opened.
-            let store: &Store = &self.handle.store;
-            let _ = store.disk.remove_file(&self.path);
+            self.store().discard(&self.path);
+        }
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.remove(&self.handle.store);
         }
     }
 }
@@ -307,79 +421,4 @@ impl Tail {
         let read = self.file.read_at(buffer, self.body_offset.saturating_add(offset));
         read.map_err(|error| Error::disk("read", &self.path, error))
     }
-}
-
-/// What cannot be recorded, or would not be read, is refused.
-pub(crate) fn check_place(place: &Place) -> Result<()> {
-    Error::unless_fits("the URL", place.url().len(), MAX_URL)?;
-    Error::unless_fits("the owner", place.owner().unwrap_or_default().len(), MAX_OWNER)?;
-    Error::unless_fits("the variant", place.variant_text().len(), MAX_VARIANT)?;
-    check_url(place.url())
-}
-
-/// A target is one line without blanks, and shows no credentials.
-fn check_url(url: &str) -> Result<()> {
-    let authority = crate::place::scheme_and_host(url).1;
-    if url.is_empty() || url.chars().any(|character| character.is_control() || character == ' ') {
-        return Err(Error::invalid("the URL", "has blanks or control characters", url.as_bytes()));
-    }
-    if authority.contains('@') {
-        return Err(Error::invalid("the URL", "shows credentials of its host", b""));
-    }
-    Ok(())
-}
-
-pub(crate) fn check_head(head: &[u8]) -> Result<()> {
-    let invalid = |why| Err(Error::invalid("the head of the response", why, head));
-    Error::unless_fits("the head of the response", head.len(), MAX_HEAD)?;
-    if status_of(head).is_none() {
-        return invalid("does not begin with an HTTP/1 status line");
-    }
-    match empty_line(head) {
-        Some(end) if end == head.len() => {}
-        _ => return invalid("does not end with its first empty line"),
-    }
-    if has_bare_line_feed(head) {
-        return invalid("has a line feed without a carriage return");
-    }
-    if has_field(head, &["transfer-encoding"]) {
-        return invalid("has a Transfer-Encoding, which the stored body has not");
-    }
-    Ok(())
-}
-
-fn check_request(request: &[u8]) -> Result<()> {
-    Error::unless_fits("the request", request.len(), MAX_KEPT_REQUEST)?;
-    let Some(end) = empty_line(request) else {
-        return Err(Error::invalid("the request", "has a head without an end", b""));
-    };
-    refuse_secrets(request.get(..end).unwrap_or_default())
-}
-
-/// Refuses a head with a field that only its origin may see.
-pub(crate) fn refuse_secrets(head: &[u8]) -> Result<()> {
-    if has_field(head, &["authorization", "proxy-authorization", "cookie"]) {
-        // What is refused is just what may not be shown.
-        return Err(Error::invalid("the request", "has secrets in its head", b""));
-    }
-    Ok(())
-}
-
-/// Where a head ends: behind its first empty line.
-pub(crate) fn empty_line(head: &[u8]) -> Option<usize> {
-    head.windows(4).position(|window| window == b"\r\n\r\n").map(|start| start + 4)
-}
-
-/// Others who read WARC take such a line for a line, and so could see the end of the head elsewhere.
-fn has_bare_line_feed(head: &[u8]) -> bool {
-    let mut lines = head.split(|&byte| byte == b'\n').rev().skip(1);
-    !lines.all(|line| line.ends_with(b"\r"))
-}
-
-/// Whether a head has one of these fields, named in lower case.
-fn has_field(head: &[u8], names: &[&str]) -> bool {
-    head.split(|&byte| byte == b'\n').skip(1).any(|line| {
-        let name = line.split(|&byte| byte == b':').next().unwrap_or_default().trim_ascii();
-        names.iter().any(|wanted| name.eq_ignore_ascii_case(wanted.as_bytes()))
-    })
 }

@@ -15,10 +15,11 @@ mod support;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use support::{body, entry, head, open, place, store};
-use wwwoffle_spool::{Body, Durability, Lookup, NewEntry, Reader, Spool, Timestamp};
+use wwwoffle_spool::{Body, Durability, Lookup, NewEntry, Reader, Spool, Timestamp, Update};
 
 const URL: &str = "http://example.org/";
 
@@ -80,7 +81,8 @@ fn any_cut_and_any_addition_is_noticed() {
 #[test]
 fn a_large_entry_is_noticed_at_once_or_by_its_verifier() {
     let stored = stored(400_000);
-    let first = stored.bytes.len() - 400_000 - 700;
+    let beginning = &support::bytes(400_000)[..100];
+    let first = stored.bytes.windows(100).position(|window| window == beginning).unwrap();
     for index in (0..1_500).chain([stored.bytes.len() - 600, stored.bytes.len() - 1]) {
         let mut bytes = stored.bytes.clone();
         bytes[index] ^= 4;
@@ -89,7 +91,7 @@ fn a_large_entry_is_noticed_at_once_or_by_its_verifier() {
             Lookup::SetAside(_) => assert!(!stored.path.exists()),
             Lookup::Missing => panic!("byte {index}"),
             Lookup::Found(found) => {
-                assert!(index > first / 2, "byte {index} is of the head");
+                assert!(index >= first, "byte {index} is of the head");
                 assert_eq!(body(&found), None, "byte {index}");
                 let damage = stored.spool.set_aside(&found).unwrap().unwrap();
                 assert!(damage.moved_to.unwrap().exists());
@@ -188,6 +190,72 @@ fn what_tmp_holds_is_admitted_only_if_whole_and_newest() {
         assert_eq!(entry.as_ref().and_then(body).map(|body| body.len()), found, "case {number}");
         assert_eq!(support::files(&root.path().join("tmp")), Vec::<PathBuf>::new());
     }
+}
+
+#[test]
+fn what_was_learnt_counts_for_its_entry_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Each);
+    store(&spool, URL, &support::bytes(300_000)).unwrap();
+    let path = root.path().join(place(URL).relative_path());
+    let beside = path.with_extension("update.warc");
+    let find = || spool.entry(&place(URL)).unwrap().found().unwrap();
+    let since = find().when();
+    spool.update(&find(), &Update::Invalid { since }).unwrap().unwrap();
+    assert_eq!(find().invalid_since(), Some(since));
+    let learnt = fs::read(&beside).unwrap();
+
+    // Nobody knows what a damaged one said.
+    let half = &learnt[..learnt.len() / 2];
+    for damaged in [half, b"", b"rubbish"] {
+        fs::write(&beside, damaged).unwrap();
+        assert_eq!(find().invalid_since(), Some(find().stored()));
+        assert_eq!(body(&find()).unwrap().len(), 300_000);
+    }
+    // Asked later than all that it could have said.
+    let asked = find().stored() + Duration::from_secs(1);
+    let responded = asked;
+    let update = Update::Confirmed { head: head(200), asked, responded };
+    spool.update(&find(), &update).unwrap().unwrap();
+    assert_eq!(find().invalid_since(), None);
+
+    // Another answer of the same length, at the same place, is another entry.
+    store(&spool, URL, &support::bytes(300_000)).unwrap();
+    assert!(!beside.exists());
+    fs::write(&beside, &learnt).unwrap();
+    assert_eq!(find().invalid_since(), None);
+    let reader = Reader::open(root.path()).unwrap();
+    assert_eq!(reader.entries(&place(URL)).unwrap().found[0].invalid_since(), None);
+    assert!(spool.remove(&place(URL)).unwrap());
+    assert_eq!(support::files(&root.path().join("http")), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_damaged_variant_is_set_aside_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Each);
+    let variants = ["", "de", "en"].map(|text| place(URL).with_variant(text));
+    for place in &variants {
+        support::store_at(&spool, place, b"body").unwrap();
+    }
+    let german = root.path().join(variants[1].relative_path());
+    let english = root.path().join(variants[2].relative_path());
+    // A variant under the name of another is foreign there.
+    fs::copy(&english, &german).unwrap();
+    let reader = Reader::open(root.path()).unwrap();
+    let entries = reader.entries(&variants[0]).unwrap();
+    assert_eq!((entries.found.len(), entries.set_aside.len()), (2, 1));
+    assert!(german.exists(), "a reader changes nothing");
+    let entries = spool.entries(&variants[0]).unwrap();
+    assert_eq!((entries.found.len(), entries.set_aside.len()), (2, 1));
+    assert!(!german.exists());
+    // One that hides the others goes out of the way of the next that varies, and is told.
+    let single = root.path().join(variants[0].relative_path());
+    fs::write(&single, b"rubbish").unwrap();
+    support::store_at(&spool, &variants[1], b"body").unwrap();
+    assert!(spool.failures()[0].is_damaged());
+    let entries = spool.entries(&variants[0]).unwrap();
+    assert_eq!((entries.found.len(), entries.set_aside.len()), (3, 0));
 }
 
 #[test]

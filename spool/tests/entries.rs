@@ -5,7 +5,10 @@
 mod support;
 
 use support::{entry, head, open, place};
-use wwwoffle_spool::{Body, Durability, Lookup, NewEntry, Place, Timestamp, Update};
+use wwwoffle_spool::{
+    Body, Durability, Lookup, MAX_OWNER, MAX_VARIANT, MAX_VARIANTS, NewEntry, Place, Timestamp,
+    Update,
+};
 
 #[test]
 fn an_entry_is_found_as_it_was_stored() {
@@ -127,5 +130,91 @@ fn an_entry_is_updated_in_all_but_its_body() {
             spool.remove(&place).unwrap();
             assert!(spool.update(&first, &update).unwrap().is_none());
         }
+    }
+}
+
+#[test]
+fn what_was_asked_before_a_change_does_not_undo_it() {
+    let time = |second: i64| Timestamp::from_second(1_700_000_000 + second).unwrap();
+    for len in [100, 200_000] {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), Durability::Batch);
+        let place = place("http://www.example.org/");
+        support::store(&spool, place.url(), &support::bytes(len)).unwrap();
+        let entry = spool.entry(&place).unwrap().found().unwrap();
+        spool.update(&entry, &Update::Invalid { since: time(9) }).unwrap().unwrap();
+        for (asked, invalid) in [(8, Some(time(9))), (9, Some(time(9))), (10, None)] {
+            let (asked, responded) = (time(asked), time(12));
+            let update = Update::Confirmed { head: head(200), asked, responded };
+            let updated = spool.update(&entry, &update).unwrap().unwrap();
+            assert_eq!((updated.asked(), updated.invalid_since()), (asked, invalid), "{len}");
+        }
+    }
+}
+
+#[test]
+fn the_variant_stored_longest_ago_goes() {
+    for durability in [Durability::Each, Durability::Batch] {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), durability);
+        let all = place("http://www.example.org/");
+        let number = MAX_VARIANTS + 4;
+        for variant in 0..number {
+            let place = all.clone().with_variant(&format!("{variant}"));
+            spool.begin(&place, entry(&head(200))).unwrap().finish(None).unwrap();
+            if variant % 5 == 0 {
+                spool.flush().unwrap();
+            }
+            // Storing it again makes it the newest.
+            let first = all.clone().with_variant("0");
+            spool.begin(&first, entry(&head(200))).unwrap().finish(None).unwrap();
+        }
+        for flushed in [false, true] {
+            if flushed {
+                spool.flush().unwrap();
+            }
+            let mut told: Vec<usize> = spool
+                .entries(&all)
+                .unwrap()
+                .found
+                .iter()
+                .map(|entry| entry.place().variant_text().parse().unwrap())
+                .collect();
+            assert_eq!(told.len(), MAX_VARIANTS);
+            told.sort_unstable();
+            assert_eq!(told[0], 0);
+            assert_eq!(told[1], number + 1 - MAX_VARIANTS);
+        }
+        assert_eq!(spool.list(None, None).unwrap().count(), MAX_VARIANTS);
+    }
+}
+
+#[test]
+fn a_place_is_bounded() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::None);
+    let place = place("http://www.example.org/");
+    let text = |len| "%".repeat(len);
+    let begin = |owner, variant| {
+        let place = place.clone().owned_by(&text(owner)).with_variant(&text(variant));
+        spool.begin(&place, entry(&head(200)))
+    };
+    assert!(begin(MAX_OWNER + 1, 0).unwrap_err().is_too_large());
+    assert!(begin(0, MAX_VARIANT + 1).unwrap_err().is_too_large());
+    begin(MAX_OWNER, MAX_VARIANT).unwrap().finish(None).unwrap();
+    let found = spool.entries(&place.owned_by(&text(MAX_OWNER))).unwrap().found;
+    assert_eq!(found[0].place().variant_text().len(), MAX_VARIANT);
+}
+
+#[test]
+fn an_update_that_could_not_be_read_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::None);
+    support::store(&spool, "http://www.example.org/", b"body").unwrap();
+    let found = spool.entry(&place("http://www.example.org/")).unwrap().found().unwrap();
+    for wrong in [head(304), b"HTTP/1.1 200 OK\r\n".to_vec(), Vec::new()] {
+        let update =
+            Update::Confirmed { head: wrong, asked: found.asked(), responded: found.when() };
+        assert!(spool.update(&found, &update).unwrap_err().is_invalid());
     }
 }

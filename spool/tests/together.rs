@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use support::{body, entry, head, open, place, store};
-use wwwoffle_spool::{Durability, Lookup, Options, RequestKind, Spool};
+use wwwoffle_spool::{Durability, Lookup, Options, RequestKind, Spool, Update};
 
 const URL: &str = "http://example.org/";
 
@@ -44,6 +44,55 @@ fn readers_see_the_old_or_the_new_while_it_is_replaced() {
         spool.flush().unwrap();
         assert_eq!(spool.entry(&place(URL)).unwrap().found().unwrap().body_len(), 99 * 3_000);
         assert_eq!(support::files(&root.path().join("tmp")).len(), 0);
+    }
+}
+
+#[test]
+fn readers_miss_nothing_while_variants_come_and_entries_are_updated() {
+    for durability in [Durability::Each, Durability::Batch, Durability::None] {
+        let root = tempfile::tempdir().unwrap();
+        let options = Options { durability, batch_interval: Duration::ZERO, shared: None };
+        let (spool, _) = Spool::open(root.path(), &options).unwrap();
+        // Each URL becomes one of several variants once only, so there are many; every second is large.
+        let urls: Vec<_> = (0..24).map(|number| format!("http://example.org/{number}")).collect();
+        for (number, url) in urls.iter().enumerate() {
+            store(&spool, url, &support::bytes(1_000 + number % 2 * 150_000)).unwrap();
+        }
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut seen = vec![None; urls.len()];
+                    while !done.load(Ordering::Relaxed) {
+                        for (url, seen) in urls.iter().zip(&mut seen) {
+                            let entries = spool.entries(&place(url)).unwrap();
+                            assert_eq!(entries.set_aside.len(), 0);
+                            let first = entries.found.iter().find(|entry| {
+                                entry.place().variant_text().is_empty() && body(entry).is_some()
+                            });
+                            let now = first.expect("the first is always there").invalid_since();
+                            assert!(now >= *seen, "an older state came back");
+                            *seen = now;
+                        }
+                    }
+                });
+            }
+            for url in &urls {
+                let first = spool.entry(&place(url)).unwrap().found().unwrap();
+                let since = first.when();
+                spool.update(&first, &Update::Invalid { since }).unwrap().unwrap();
+                for variant in ["de", "en"] {
+                    let place = place(url).with_variant(variant);
+                    support::store_at(&spool, &place, variant.as_bytes()).unwrap();
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        spool.flush().unwrap();
+        for url in &urls {
+            assert_eq!(spool.entries(&place(url)).unwrap().found.len(), 3);
+        }
+        assert_eq!(spool.list(None, None).unwrap().count(), 3 * urls.len());
     }
 }
 

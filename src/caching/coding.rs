@@ -3,12 +3,13 @@
 //!
 //! Origins are asked for all codings that we can undo, whatever the client said, so that one kept copy
 //! serves everyone: who takes its coding gets it as it is kept, others get it decoded on the way. A
-//! request that forbids changes (`no-transform`), or that is for a range, goes out with what its
-//! client said instead: a range is one of the coded body, and only the client knows of which. So do
-//! requests whose answers pass through.
+//! request that forbids changes (`no-transform`) goes out with those of them that its client takes. One
+//! for a range, or whose answer passes through, goes out with what its client said: a range is one of
+//! the coded body, and only the client knows of which.
 //!
 //! An answer that forbids changes is sent as it is to those who take its coding. For others it is
-//! asked for anew with what they take, and what then comes replaces it.
+//! asked for anew with what they take, and what then comes replaces it. An answer in a coding that we
+//! cannot undo was asked for by nobody: asking anew would bring the same, so all get it as it is.
 
 use hyper::HeaderMap;
 use hyper::StatusCode;
@@ -17,6 +18,7 @@ use hyper::header::{
     ETAG, HeaderName, HeaderValue, VARY,
 };
 
+use super::control::{AnswerControl, RequestControl};
 use crate::decoding::{Coding, MAX_LAYERS};
 
 /// What origins are asked for. In the order and without weights, as browsers write it: origins that
@@ -63,12 +65,6 @@ impl Accepted {
         Self { members: Some(members.collect()) }
     }
 
-    /// Whether the client said nothing of codings.
-    #[must_use]
-    pub fn is_silent(&self) -> bool {
-        self.members.is_none()
-    }
-
     /// Whether it takes the coding of this name. Silence would mean any coding by the letter; yet who
     /// is silent can often read none, and never has to: it counts as taking none.
     #[must_use]
@@ -80,6 +76,18 @@ impl Accepted {
             all.peek().is_some().then(|| all.all(|(_, is_taken)| *is_taken))
         };
         said(&name).or_else(|| said("*")).unwrap_or(name == "identity")
+    }
+
+    /// The codings that we can undo and it takes, as a field.
+    fn of_ours(&self) -> HeaderValue {
+        let mut taken: Vec<_> = OUR_CODINGS.split(", ").filter(|name| self.takes(name)).collect();
+        if !self.takes("identity") {
+            taken.push("identity;q=0");
+        } else if taken.is_empty() {
+            taken.push("identity");
+        }
+        HeaderValue::from_str(&taken.join(", "))
+            .unwrap_or_else(|_| HeaderValue::from_static("identity"))
     }
 
     /// The same of a coding of a body, where `identity` changes nothing.
@@ -156,7 +164,18 @@ pub struct Terms {
     accepted: Accepted,
     change: Change,
     is_file: bool,
-    asks_ours: bool,
+    asks: Asks,
+}
+
+/// What an origin is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asks {
+    /// All codings that we can undo.
+    Ours,
+    /// Those of them that the client takes: the answer is kept, and others have to read it too.
+    OursThatItTakes,
+    /// What the client said.
+    ItsOwn,
 }
 
 /// Whether a body may be changed on its way.
@@ -175,39 +194,61 @@ impl Terms {
     /// a GET or HEAD for the whole of a resource. `is_file` says that the URL names a compressed file.
     #[must_use]
     pub fn of(request: &HeaderMap, asks_ours: bool, is_file: bool) -> Self {
-        let forbidden = forbids_changes(request);
+        // RFC 9111 §5.2.1.6.
+        let forbidden = RequestControl::of(request).no_transform;
         let change = if forbidden { Change::Forbidden } else { Change::Allowed };
-        let accepted = Accepted::of(request);
-        Self { accepted, change, is_file, asks_ours: asks_ours && !forbidden }
+        let asks = match asks_ours {
+            true if forbidden => Asks::OursThatItTakes,
+            true => Asks::Ours,
+            false => Asks::ItsOwn,
+        };
+        Self { accepted: Accepted::of(request), change, is_file, asks }
     }
 
     /// The terms of who reads here and now, and takes no coding.
     #[must_use]
     pub fn of_a_reader() -> Self {
         let accepted = Accepted::default();
-        Self { accepted, change: Change::AtTheEnd, is_file: false, asks_ours: false }
+        Self { accepted, change: Change::AtTheEnd, is_file: false, asks: Asks::ItsOwn }
     }
 
-    /// Whether the origin is asked for the codings that we can undo.
+    /// Whether the origin is asked for all codings that we can undo.
     #[must_use]
     pub fn asks_ours(&self) -> bool {
-        self.asks_ours
+        self.asks == Asks::Ours
     }
 
-    /// From here on the origin is asked for what the client said.
+    /// From here on the origin is asked for what the client takes.
     pub fn ask_as_the_client(&mut self) {
-        self.asks_ours = false;
+        if self.asks == Asks::Ours {
+            self.asks = Asks::OursThatItTakes;
+        }
+    }
+
+    /// Takes out of a client's request what would choose among codings that are not asked for: an
+    /// answer that varies with it is one for all then.
+    pub fn strip(&self, request: &mut HeaderMap) {
+        if self.asks != Asks::ItsOwn {
+            for name in DICTIONARIES {
+                request.remove(name);
+            }
+        }
     }
 
     /// Writes into a request what its origin is asked for.
     pub fn ask(&self, request: &mut HeaderMap) {
-        if !self.asks_ours {
-            return;
-        }
-        request.insert(ACCEPT_ENCODING, HeaderValue::from_static(OUR_CODINGS));
-        for name in DICTIONARIES {
-            request.remove(name);
-        }
+        let value = match self.asks {
+            Asks::Ours => HeaderValue::from_static(OUR_CODINGS),
+            Asks::OursThatItTakes => self.accepted.of_ours(),
+            Asks::ItsOwn => return,
+        };
+        request.insert(ACCEPT_ENCODING, value);
+    }
+
+    /// Whether the client takes an answer, or a part of one, in the coding that it has.
+    #[must_use]
+    pub fn takes_as_it_is(&self, answer: &HeaderMap) -> bool {
+        members(answer, &CONTENT_ENCODING).all(|name| self.accepted.takes_layer(name))
     }
 
     /// What is done with an answer for this client.
@@ -225,11 +266,11 @@ impl Terms {
         }
         let may_change = match self.change {
             Change::Forbidden => false,
-            Change::Allowed => !forbids_changes(answer),
+            // RFC 9111 §5.2.2.6.
+            Change::Allowed => !AnswerControl::of(answer).no_transform,
             Change::AtTheEnd => true,
         };
-        let is_taken =
-            members(answer, &CONTENT_ENCODING).all(|name| self.accepted.takes_layer(name));
+        let is_taken = self.takes_as_it_is(answer);
         match codings {
             Some(_) if is_taken && may_change => Delivery::AsKept,
             _ if is_taken => Delivery::AsItIs,
@@ -242,17 +283,11 @@ impl Terms {
                 }
                 Delivery::Decoded { undone, left }
             }
-            // Whatever it asks for, it would get the same: by the letter it takes any coding
-            // (RFC 9110 §12.5.3).
-            None if self.accepted.is_silent() => Delivery::AsItIs,
-            _ => Delivery::NotForIt,
+            // Nobody asked for it, so whoever asks anew gets the same.
+            None => Delivery::AsItIs,
+            Some(_) => Delivery::NotForIt,
         }
     }
-}
-
-/// `no-transform` (RFC 9111 §5.2.1.6, §5.2.2.6).
-fn forbids_changes(fields: &HeaderMap) -> bool {
-    crate::proxy::fields::has_directive(fields, "no-transform")
 }
 
 /// What is done with the coding of an answer on its way to a client.
@@ -269,12 +304,13 @@ pub enum Delivery {
         /// In the order they were applied.
         left: Vec<Coding>,
     },
-    /// The client cannot read it, and nothing can be done about it.
+    /// The client cannot read it, and nobody may change it: it is to be asked for as the client takes
+    /// it.
     NotForIt,
 }
 
 impl Delivery {
-    /// Whether the client can read what it gets, as far as can be told.
+    /// Whether there is nothing better for the client to get.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         *self != Self::NotForIt

@@ -12,6 +12,7 @@
 //! vary        which of several kept answers is the one (with language)
 //! validate    asking about them, and what a 304 or a HEAD changes
 //! invalidate  what a change makes invalid
+//! range       Range, If-Range, Content-Range; which parts are there and which lack
 //! coding      what origins may send, and what a client takes
 //! ```
 
@@ -21,6 +22,7 @@ pub mod date;
 pub mod freshness;
 pub mod invalidate;
 pub mod language;
+pub mod range;
 pub mod reuse;
 pub mod storing;
 pub mod validate;

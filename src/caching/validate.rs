@@ -12,11 +12,11 @@
 
 use hyper::header::{
     AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, HeaderValue,
-    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, SET_COOKIE, TRAILER, VARY,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, SET_COOKIE, TRAILER,
 };
 use hyper::{HeaderMap, StatusCode};
 
-use super::vary::{Stored, fits};
+use super::vary::{Stored, Vary, fits};
 use crate::proxy::fields::list;
 
 /// The most entity tags in one `If-None-Match`.
@@ -48,15 +48,17 @@ impl Question {
     /// request carries a cookie or credentials.
     ///
     /// An entity tag names one representation among all of a resource; a date does not, so where
-    /// the answer varies or is personal a date proves nothing.
+    /// the answer varies or is personal a date proves nothing. The coding does not count: origins are
+    /// asked for the same ones each time.
     #[must_use]
     pub fn about(stored: &[Stored<'_>], own: Option<usize>, personal: bool) -> Self {
         let mut question = Self::default();
         if let Some((index, own)) = own.and_then(|own| Some((own, stored.get(own)?))) {
             let tag = own.fields.get(ETAG);
             let date = own.fields.get(LAST_MODIFIED);
-            let is_same_for_all =
-                !personal && !own.fields.contains_key(VARY) && !own.fields.contains_key(SET_COOKIE);
+            let is_same_for_all = !personal
+                && Vary::of(own.fields) == Vary::By(Vec::new())
+                && !own.fields.contains_key(SET_COOKIE);
             question.since = date.filter(|_| tag.is_some() || is_same_for_all).cloned();
             if tag.is_some() || question.since.is_some() {
                 question.tags.extend(tag.cloned());
@@ -82,6 +84,20 @@ impl Question {
             question.about.push(index);
         }
         question
+    }
+
+    /// The same, by dates alone: of the request's own answer, if it has one that can be asked with.
+    #[must_use]
+    pub fn by_date(self) -> Self {
+        match self.since {
+            // Its own answer is the first.
+            Some(since) => Self {
+                tags: Vec::new(),
+                since: Some(since),
+                about: self.about.into_iter().take(1).collect(),
+            },
+            None => Self::default(),
+        }
     }
 
     /// Whether there is nothing to ask with.
@@ -119,12 +135,12 @@ impl Question {
             let same = asked.clone().filter(|(_, stored)| is_same(stored.fields));
             same.map(|(index, _)| index).collect()
         };
+        let is_own = |index: &usize| stored.get(*index).is_some_and(|s| fits(s, request));
         let tag = newer.get(ETAG);
         if let Some(tag) = tag.filter(|tag| is_strong(tag)) {
             let all = having(&|fields| fields.get(ETAG) == Some(tag));
             if let Some(serve) = best(stored, request, &all) {
                 // Each that has this tag and could have been chosen for the request.
-                let is_own = |index: &usize| stored.get(*index).is_some_and(|s| fits(s, request));
                 let update = all.into_iter().filter(is_own).collect();
                 return Some(Holding { serve, update });
             }
@@ -141,8 +157,12 @@ impl Question {
             _ => None,
         };
         let serve = best(stored, request, &similar).or_else(only)?;
+        if tag.is_none() && similar.len() > 1 && !is_own(&serve) {
+            // A date names no one among several.
+            return None;
+        }
         let is_told = only().is_some() || !tag.is_some_and(is_strong);
-        let may_update = is_told && stored.get(serve).is_some_and(|stored| fits(stored, request));
+        let may_update = is_told && is_own(&serve);
         Some(Holding { serve, update: may_update.then_some(serve).into_iter().collect() })
     }
 }
@@ -177,9 +197,13 @@ pub fn merged(stored: &HeaderMap, newer: &HeaderMap) -> HeaderMap {
     // It is the age of the older message. What has none was made just now (RFC 9111 §4.2.3).
     fields.remove(AGE);
     for name in newer.keys().filter(|name| !KEPT.contains(name)) {
-        fields.remove(name);
-        for value in newer.get_all(name) {
-            fields.append(name.clone(), value.clone());
+        let mut values = newer.get_all(name).iter().cloned();
+        // In its old place: the rest stays in the order of the origin.
+        if let Some(first) = values.next() {
+            fields.insert(name.clone(), first);
+        }
+        for value in values {
+            fields.append(name.clone(), value);
         }
     }
     fields
@@ -209,8 +233,10 @@ pub fn head_says(
         return HeadSays::Nothing;
     }
     let codings = |fields| list(fields, &CONTENT_ENCODING).map(str::to_ascii_lowercase);
-    if !codings(stored).eq(codings(answer)) {
-        // Another representation: neither tag nor length can be compared.
+    let told_any =
+        [CONTENT_LENGTH, ETAG, LAST_MODIFIED].iter().any(|name| answer.contains_key(name));
+    if !told_any || !codings(stored).eq(codings(answer)) {
+        // Nothing to compare, or another representation: neither tag nor length can be compared.
         return HeadSays::Nothing;
     }
     let told = answer.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());

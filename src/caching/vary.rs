@@ -129,14 +129,21 @@ impl Stored<'_> {
         }
     }
 
-    fn fit(&self, vary: &Vary, request: &HeaderMap) -> Fit {
-        let Vary::By(names) = vary else { return Fit::Apart { by: MAX_NAMES } };
+    /// How well it fits; `elsewhere` are the fields that any answers to the URL were chosen by.
+    fn fit(&self, request: &HeaderMap, elsewhere: &[HeaderName]) -> Fit {
+        let Vary::By(names) = Vary::of(self.fields) else { return Fit::Apart { by: MAX_NAMES } };
         let differs = |name: &&HeaderName| self.part(name) != Some(part(name, request));
         let (language, others): (Vec<_>, Vec<_>) =
             names.iter().filter(differs).partition(|name| **name == ACCEPT_LANGUAGE);
         match (language.is_empty(), others.len()) {
-            // RFC 9111 §4.1: answers that lack `Vary` by mistake yield to those that have it.
-            (true, 0) if !self.fields.contains_key(VARY) => Fit::Unvaried,
+            // RFC 9111 §4.1: answers that lack `Vary` by mistake yield to those that have it; but not
+            // where somebody got this one who asked alike, as after the page varies no more.
+            (true, 0)
+                if !self.fields.contains_key(VARY)
+                    && elsewhere.iter().any(|name| differs(&name)) =>
+            {
+                Fit::Unvaried
+            }
             (true, 0) => Fit::Exact,
             (false, 0) if self.is_in_favourite(request) => Fit::Favourite,
             (_, by) => Fit::Apart { by },
@@ -171,7 +178,7 @@ enum Fit {
     Exact,
     /// All but the languages, and it is in the one that the client wants most.
     Favourite,
-    /// It says that it is the same for all.
+    /// It says that it is the same for all, and another request got it.
     Unvaried,
     /// It answered another request: so many fields differ, the languages not counted.
     Apart { by: usize },
@@ -195,8 +202,9 @@ enum Fit {
 /// ```
 #[must_use]
 pub fn select(stored: &[Stored<'_>], request: &HeaderMap) -> Option<usize> {
+    let names = names(stored);
     let fits = stored.iter().enumerate().filter_map(|(index, stored)| {
-        let fit = stored.fit(&Vary::of(stored.fields), request);
+        let fit = stored.fit(request, &names);
         (fit < Fit::Apart { by: 0 }).then(|| (fit, Reverse(stored.date()), index))
     });
     fits.min().map(|(_, _, index)| index)
@@ -205,16 +213,28 @@ pub fn select(stored: &[Stored<'_>], request: &HeaderMap) -> Option<usize> {
 /// Whether `stored` is an answer to `request` as far as `Vary` tells.
 #[must_use]
 pub fn fits(stored: &Stored<'_>, request: &HeaderMap) -> bool {
-    stored.fit(&Vary::of(stored.fields), request) < Fit::Apart { by: 0 }
+    stored.fit(request, &[]) < Fit::Apart { by: 0 }
+}
+
+/// The fields that any of the answers was chosen by.
+fn names(stored: &[Stored<'_>]) -> Vec<HeaderName> {
+    let by = |stored: &Stored<'_>| match Vary::of(stored.fields) {
+        Vary::By(names) => names,
+        Vary::ByMore => Vec::new(),
+    };
+    let mut names: Vec<_> = stored.iter().flat_map(by).collect();
+    names.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
+    names.dedup();
+    names
 }
 
 /// Chooses a stored answer where the origin cannot be asked: the request's own, or else the one that
 /// differs in the fewest fields, in the language that the client wants most, the newest.
 #[must_use]
 pub fn nearest(stored: &[Stored<'_>], request: &HeaderMap) -> Option<usize> {
-    let languages = languages(request);
+    let (languages, names) = (languages(request), names(stored));
     let near = stored.iter().enumerate().map(|(index, stored)| {
-        let fit = stored.fit(&Vary::of(stored.fields), request);
+        let fit = stored.fit(request, &names);
         let weight = match fit {
             Fit::Apart { .. } => stored.weight(languages.as_ref()),
             Fit::Exact | Fit::Favourite | Fit::Unvaried => 0,

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
-use wwwoffle_spool::{Body, BodyFile, Entry, Lookup, Place, Reader};
+use wwwoffle_spool::{Body, BodyFile, Entry, Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::{Terminal, control::Control, failure::Failure, plain::Plain, settings::Settings};
@@ -59,19 +59,11 @@ pub(crate) fn cat(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
     let place = place(url, &settings.local_host()?).map_err(Failure::plain)?;
-    let entry = match reader(settings)?.entry(&place).map_err(|error| spool_failed(&error))? {
-        Lookup::Found(entry) => entry,
-        Lookup::Missing => {
-            return Err(Failure::plain(format_args!(
-                "not in the spool: {}: `wwwoffle get URL` fetches it",
-                shown::line(place.url())
-            )));
-        }
-        Lookup::SetAside(damage) => {
-            return Err(Failure::plain(format_args!(
-                "{damage}: `wwwoffle get --refresh URL` fetches it again"
-            )));
-        }
+    let Some(entry) = newest(&place, settings)? else {
+        return Err(Failure::plain(format_args!(
+            "not in the spool: {}: `wwwoffle get URL` fetches it",
+            shown::line(place.url())
+        )));
     };
     let (head, undone) = match what {
         What::Raw => (entry.head().to_vec(), Vec::new()),
@@ -84,6 +76,17 @@ pub(crate) fn cat(
     print_body(&entry, &mut out)?;
     out.finish()?;
     Ok(ExitStatus::Done)
+}
+
+/// The newest of what is kept of a URL, whatever it varies with.
+pub(super) fn newest(place: &Place, settings: &Settings<'_>) -> Result<Option<Entry>, Failure> {
+    let kept = reader(settings)?.entries(place).map_err(|error| spool_failed(&error))?;
+    match (kept.found.into_iter().next(), kept.set_aside.first()) {
+        (None, Some(damage)) => Err(Failure::plain(format_args!(
+            "{damage}: `wwwoffle get --refresh URL` fetches it again"
+        ))),
+        (found, _) => Ok(found),
+    }
 }
 
 /// The head of an answer whose codings are undone, and those codings in the order they are undone.

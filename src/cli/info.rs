@@ -5,7 +5,7 @@ use std::io::Write;
 use super::{
     Terminal,
     failure::Failure,
-    files::{place, print_json, reader, spool_failed},
+    files::{newest, place, print_json},
     settings::Settings,
 };
 use crate::{
@@ -14,7 +14,6 @@ use crate::{
     info,
     pages::shown,
 };
-use wwwoffle_spool::Lookup;
 
 /// Prints what is known of `url`, as `GET /api/info` does with `json`.
 pub(crate) fn print(
@@ -24,15 +23,7 @@ pub(crate) fn print(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
     let place = place(url, &settings.local_host()?).map_err(Failure::plain)?;
-    let entry = match reader(settings)?.entry(&place).map_err(|error| spool_failed(&error))? {
-        Lookup::Found(entry) => Some(entry),
-        Lookup::Missing => None,
-        Lookup::SetAside(damage) => {
-            return Err(Failure::plain(format_args!(
-                "{damage}: `wwwoffle get --refresh URL` fetches it again"
-            )));
-        }
-    };
+    let entry = newest(&place, settings)?;
     let told = info::of(&place, entry.as_ref());
     if json {
         print_json(&told, terminal.stdout)?;

@@ -20,11 +20,11 @@ use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::proxy::ask::Ask;
 use crate::proxy::download::{Download, Headed, Job, Joined, Outcome, run};
-use crate::proxy::keep::NotKept;
+use crate::proxy::keep::{Keeping, NotKept};
 use crate::proxy::rules::{Asker, Ruling, Standing, parent, ruled};
 use crate::proxy::target::of_url;
-use crate::proxy::{censor, conditional, head};
-use crate::store::{Kept, timestamp};
+use crate::proxy::{censor, choose, head};
+use crate::store::timestamp;
 use crate::upstream::Failure;
 
 /// The longest time between two attempts.
@@ -152,7 +152,7 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
     if let Some(verdict) = by_rule(daemon, outgoing).await {
         return verdict;
     }
-    let (request, job, kept) = match prepare(daemon, outgoing).await {
+    let (request, job) = match prepare(daemon, outgoing).await {
         Ok(prepared) => prepared,
         Err(error) => return Verdict::Failed { error, status: None },
     };
@@ -177,12 +177,13 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
     }
     match outcome {
         Outcome::Kept(status) => {
-            if let Err(error) = follow(daemon, outgoing, request, &download, kept.as_ref()).await {
+            if let Err(error) = follow(daemon, outgoing, request, &download).await {
                 return Verdict::Again { error, status: Some(status.as_u16()), acted: true };
             }
             let bytes = match download.head().await {
                 Headed::Keeping(_) => download.feed().length(),
-                _ => kept.map_or(0, |kept| kept.entry.body_len()),
+                Headed::Unchanged(confirmed) => confirmed.kept.entry.body_len(),
+                Headed::Passing(_) | Headed::Unkeepable(_) | Headed::Failed(_) => 0,
             };
             Verdict::Done { status, bytes }
         }
@@ -235,39 +236,37 @@ async fn by_rule(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Option<Verdict> {
 }
 
 /// Rebuilds the request, and asks with what is kept if there is something.
-async fn prepare(
-    daemon: &Daemon,
-    outgoing: &Outgoing,
-) -> Result<(Parts, Job, Option<Kept>), String> {
+async fn prepare(daemon: &Daemon, outgoing: &Outgoing) -> Result<(Parts, Job), String> {
     let request = recorded(outgoing)?;
     // The port is all that is needed of it: path and fields are as they were recorded.
     let mut resource =
         of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
-    let kept = daemon.store.kept(&outgoing.place).await.map_err(|error| error_chain(&error))?;
     let mut sent = Request::from_parts(request.clone(), ());
     let url = CanonicalUrl::parse(base(outgoing), &daemon.local)
         .map_err(|error| error_chain(&error))?
         .without_credentials();
-    let config = daemon.config();
+    let (config, parts) = (daemon.config(), UrlParts::of(&url));
     censor::request(&config, &url, sent.headers_mut());
     resource.origin.via = parent(&config, &url, &daemon.pseudonym);
-    if let Some(kept) = &kept
-        && outgoing.kind != RequestKind::Post
-    {
-        let personal = !matches!(outgoing.secrets, Secrets::None);
-        conditional::add_ours(sent.headers_mut(), &kept.fields, personal);
-    }
+    let selecting = || sent.headers().clone();
+    let found = choose::find(&daemon.store, &outgoing.place, selecting).await;
+    let found = found.map_err(|error| error_chain(&error))?;
+    let personal = !matches!(outgoing.secrets, Secrets::None);
+    let is_form = outgoing.kind == RequestKind::Post;
     let job = Job {
         place: outgoing.place.clone(),
         origin: resource.origin,
         head: sent,
-        body: (!outgoing.body.is_empty() || outgoing.kind == RequestKind::Post)
-            .then(|| Bytes::from(outgoing.body.clone())),
-        kept: kept.as_ref().map(|kept| kept.status),
+        body: (!outgoing.body.is_empty() || is_form).then(|| Bytes::from(outgoing.body.clone())),
+        kept: found.near().map(|kept| kept.status),
+        // What waits here waits for a page, and can wait longer.
+        keeping: Keeping { errors: false, ..Keeping::of(&config, &parts, &request.headers) },
+        answers: None,
+        about: found.about(|_| !is_form, personal),
         unattended: true,
         interim: None,
     };
-    Ok((request, job, kept))
+    Ok((request, job))
 }
 
 /// The request as it was recorded, with its secrets.
@@ -303,6 +302,14 @@ fn not_kept(status: StatusCode, reason: NotKept) -> Verdict {
         }
         NotKept::Partial => "the origin answered with a part of the page".to_owned(),
         NotKept::Endless => "the answer has no end".to_owned(),
+        NotKept::NoStore => {
+            "the answer must not be stored, and the configuration says to heed that ([caching] \
+             no-store)"
+                .to_owned()
+        }
+        NotKept::NoPage => {
+            format!("the origin answered {status}; the older copy stays (keep-cache-if-not-found)")
+        }
     };
     let may_pass = reason == NotKept::OriginError || matches!(status.as_u16(), 408 | 425 | 429);
     if may_pass {
@@ -320,12 +327,11 @@ async fn follow(
     outgoing: &Outgoing,
     request: Parts,
     download: &Download,
-    kept: Option<&Kept>,
 ) -> Result<(), String> {
-    let (status, fields) = match (download.head().await, kept) {
-        (Headed::Keeping(head), _) => (head.status, head.fields.clone()),
-        (Headed::Unchanged(_), Some(kept)) => (kept.status, kept.fields.clone()),
-        _ => return Ok(()),
+    let (status, fields) = match download.head().await {
+        Headed::Keeping(head) => (head.status, head.fields.clone()),
+        Headed::Unchanged(confirmed) => (confirmed.kept.status, confirmed.fields),
+        Headed::Passing(_) | Headed::Unkeepable(_) | Headed::Failed(_) => return Ok(()),
     };
     let Some(target) = location(base(outgoing), status, &fields) else { return Ok(()) };
     let left_to_browsers = "the configuration leaves it to browsers ([dont-get] get-recursive)";

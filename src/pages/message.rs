@@ -60,6 +60,15 @@ pub enum Message<'a> {
         /// What the spool has instead.
         kept: Option<Kept<'a>>,
     },
+    /// What is kept may not be used without asking its origin, and that cannot be asked.
+    MustAsk {
+        /// What was asked for.
+        url: &'a str,
+        /// How the origin failed.
+        detail: &'a str,
+        /// What is kept.
+        kept: Kept<'a>,
+    },
     /// What was asked for can neither be answered nor queued while offline.
     OfflineRefused {
         /// The method, `CONNECT` among them.
@@ -214,6 +223,7 @@ impl Message<'_> {
     fn words(&self) -> Words {
         match self {
             Self::OriginFailed { failure, .. } => failure.words(),
+            Self::MustAsk { .. } => MUST_ASK,
             Self::BadRequest { .. } => BAD_REQUEST,
             Self::Forbidden(_) => FORBIDDEN,
             Self::Denied(denied) => denied.words(),
@@ -238,6 +248,7 @@ impl Message<'_> {
         match self {
             Self::BadRequest { detail }
             | Self::SpoolFailed { detail }
+            | Self::MustAsk { detail, .. }
             | Self::OriginFailed {
                 failure:
                     OriginFailure::BadAnswer(detail)
@@ -268,6 +279,7 @@ impl Message<'_> {
     fn url(&self) -> Option<ShownUrl> {
         match self {
             Self::OriginFailed { url, .. }
+            | Self::MustAsk { url, .. }
             | Self::OfflineRefused { url, .. }
             | Self::Ruled { url, .. }
             | Self::TooLargeToQueue { url }
@@ -283,6 +295,7 @@ pub fn page(templates: &Templates, shell: &Shell, message: &Message<'_>) -> Page
     let Words { status, title, happened, advice } = message.words();
     let kept = match message {
         Message::OriginFailed { kept, .. } => *kept,
+        Message::MustAsk { kept, .. } => Some(*kept),
         _ => None,
     };
     let certificate = match message {
@@ -349,6 +362,19 @@ const METHOD_NOT_ALLOWED: Words = Words {
     happened: "The page exists, and does not take this method. A link never changes anything here: \
                use the button on the page.",
     advice: &["Begin at the start page of the proxy."],
+};
+
+const MUST_ASK: Words = Words {
+    status: 504,
+    title: "Kept, and not to be shown unasked",
+    happened: "The page is in the spool, and says that while online it must not be shown before its \
+               origin was asked whether it still holds. The origin cannot be asked.",
+    advice: &[
+        "Go offline on the start page of the proxy, to read what is kept.",
+        "To be shown it all the same, set [caching] serve-unreachable in the configuration for this \
+         address.",
+        "Try again later.",
+    ],
 };
 
 const OFFLINE_REFUSED: Words = Words {

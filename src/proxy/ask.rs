@@ -1,14 +1,14 @@
 //! A request as the proxy sees it: who wants what, and what the origin will be sent.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use hyper::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderValue,
-    PRAGMA, RANGE, TE, TRANSFER_ENCODING, UPGRADE,
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderValue, RANGE, TE,
+    TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
@@ -18,7 +18,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::censor;
 use super::decide::{Asked, MethodKind, Queueing};
-use super::fields::{add_via, has_directive, has_member, list, strip_one_hop};
+use super::fields::{add_via, has_member, strip_one_hop};
 use super::http2::Unframed;
 use super::intent::{Intent, intent};
 use super::rules::{self, Asker, Ruling, Standing, parent, ruled};
@@ -26,6 +26,8 @@ use super::target::Resource;
 use super::websocket;
 use crate::access::basic::Login;
 use crate::caching::coding::Terms;
+use crate::caching::control::RequestControl;
+use crate::caching::reuse::Verdict;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
 
@@ -64,6 +66,14 @@ pub struct Ask {
     pub asked: Asked,
     /// The body of a POST that can be kept.
     pub post: Option<Bytes>,
+    /// Of such a POST, the place where GET looks for its answer.
+    pub answers: Option<Place>,
+    /// What the client says of caches, as far as that is heeded.
+    pub control: RequestControl,
+    /// The option that says what of it is heeded, where that makes a difference.
+    pub overruled: Option<&'static str>,
+    /// What may be done with what is kept for it.
+    pub verdict: Option<Verdict>,
     /// Which codings it may be answered in, and which its origin is asked for.
     pub codings: Terms,
 }
@@ -93,7 +103,9 @@ impl Ask {
         let bare = resource.url.without_credentials();
         let ruling = ruled(&config, &bare, &Asker::of(&fields, &daemon.local));
         let parts = UrlParts::of(&bare);
+        let (control, overruled) = control(&config, mode, &parts, &fields);
         resource.origin.via = parent(&config, &bare, &daemon.pseudonym);
+        let answers = post.as_ref().map(|_| place(&mut resource.url.clone(), &fields));
         if let Some(body) = &post {
             resource.url = resource.url.with_post(&digest(body));
         }
@@ -101,10 +113,9 @@ impl Ask {
         let asked = Asked {
             method: kind(&method, post.is_some(), has_body || is_websocket),
             intent: intent(&method, &fields),
-            reload: is_reload(&fields, heeded(&config, mode, &parts))
-                || forced(&config, mode, &parts, &fields),
-            only_if_cached: has_directive(&fields, "only-if-cached"),
-            partial: fields.contains_key(RANGE) || upgrade.is_some(),
+            reload: control.is_reload(),
+            only_if_cached: control.only_if_cached,
+            upgrade: upgrade.is_some(),
             noise: config.noise().matches(&resource.url).is_some(),
             standing: match ruling {
                 Ruling::Usual(standing) => standing,
@@ -114,10 +125,12 @@ impl Ask {
             recursive: *config.dont_get.get_recursive.of(&parts),
         };
         let is_for_all = asked.standing == Standing::Usual
-            && !asked.partial
+            && upgrade.is_none()
+            && !fields.contains_key(RANGE)
             && matches!(asked.method, MethodKind::Get | MethodKind::Head);
         let is_file = config.dont_compress.file_ext.end(bare.path());
         let codings = Terms::of(&fields, is_for_all, is_file);
+        codings.strip(&mut fields);
         Self {
             resource,
             bare,
@@ -133,6 +146,10 @@ impl Ask {
             now,
             asked,
             post,
+            answers,
+            control,
+            overruled,
+            verdict: None,
             codings,
         }
     }
@@ -182,6 +199,12 @@ impl Ask {
     #[must_use]
     pub fn is_personal(&self) -> bool {
         self.fields.contains_key(COOKIE) || self.fields.contains_key(AUTHORIZATION)
+    }
+
+    /// Whether it has credentials, in a field or in its URL.
+    #[must_use]
+    pub fn has_credentials(&self) -> bool {
+        self.fields.contains_key(AUTHORIZATION) || self.resource.url.user().is_some()
     }
 
     /// The page it is a part of: its `Referer`, if that is a page of the web.
@@ -250,15 +273,32 @@ fn heeded(config: &Config, mode: Mode, url: &UrlParts<'_>) -> Heeded {
     }
 }
 
-/// Whether the client will not have a stored answer (RFC 9111 §5.2.1.4, §5.4), as far as that is
-/// heeded.
-fn is_reload(fields: &HeaderMap, heeded: Heeded) -> bool {
-    let age_zero = list(fields, &CACHE_CONTROL)
-        .any(|directive| directive.replace(' ', "").eq_ignore_ascii_case("max-age=0"));
-    let pragma = !fields.contains_key(CACHE_CONTROL) && has_member(fields, &PRAGMA, "no-cache");
-    (heeded.age_zero && age_zero)
-        || (heeded.no_cache && has_directive(fields, "no-cache"))
-        || (heeded.pragma && pragma)
+/// What the client says of caches, as far as that is heeded; and the option that says otherwise, where
+/// one does.
+fn control(
+    config: &Config,
+    mode: Mode,
+    url: &UrlParts<'_>,
+    fields: &HeaderMap,
+) -> (RequestControl, Option<&'static str>) {
+    let heeded = heeded(config, mode, url);
+    let mut control = RequestControl::of(fields);
+    let was_reload = control.is_reload();
+    let mut overruled = None;
+    if control.no_cache && !heeded.no_cache {
+        (control.no_cache, overruled) = (false, Some("cache-control-no-cache"));
+    }
+    if control.pragma && !heeded.pragma {
+        (control.pragma, overruled) = (false, Some("pragma-no-cache"));
+    }
+    if control.max_age == Some(Duration::ZERO) && !heeded.age_zero {
+        (control.max_age, overruled) = (None, Some("cache-control-max-age-0"));
+    }
+    if forced(config, mode, url, fields) && !control.is_reload() {
+        (control.no_cache, overruled) = (true, Some("cookies-force-refresh"));
+    }
+    let is_same = was_reload == control.is_reload();
+    (control, overruled.filter(|_| !is_same))
 }
 
 /// Whether a cookie makes it a request that is always sent on.
@@ -282,7 +322,7 @@ fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
 
 /// Credentials are part of the key. Those of the Basic scheme are those of the URL, so that both
 /// ways of giving them are one; any other scheme makes a variant.
-fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
+pub(super) fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
     let Some(authorization) = fields.get(AUTHORIZATION) else {
         return Place::of(url);
     };
@@ -314,20 +354,48 @@ mod tests {
     use wwwoffle_url::LocalHost;
 
     #[test]
-    fn a_reload_is_told_by_any_of_its_three_spellings() {
-        for (name, value, want) in [
-            ("cache-control", "no-cache", true),
-            ("cache-control", "max-age=0", true),
-            ("cache-control", "Max-Age = 0", true),
-            ("cache-control", "max-age=00", false),
-            ("cache-control", "max-age=60", false),
-            ("pragma", "no-cache", true),
-            ("accept", "*/*", false),
+    fn a_reload_is_heeded_as_the_options_say() {
+        let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let parts = UrlParts::of(&url);
+        for (options, name, value, want) in [
+            ("", "cache-control", "no-cache", (true, None)),
+            ("", "cache-control", "Max-Age = 0", (true, None)),
+            ("", "cache-control", "max-age=60", (false, None)),
+            ("", "pragma", "no-cache", (true, None)),
+            ("", "cookie", "a=b", (false, None)),
+            (
+                "cache-control-no-cache = false",
+                "cache-control",
+                "no-cache",
+                (false, Some("cache-control-no-cache")),
+            ),
+            (
+                "cache-control-no-cache = false",
+                "cache-control",
+                "no-cache, max-age=0",
+                (true, None),
+            ),
+            (
+                "cache-control-max-age-0 = false",
+                "cache-control",
+                "max-age=0",
+                (false, Some("cache-control-max-age-0")),
+            ),
+            ("cache-control-max-age-0 = false", "cache-control", "max-age=1", (false, None)),
+            ("pragma-no-cache = false", "pragma", "no-cache", (false, Some("pragma-no-cache"))),
+            (
+                "cookies-force-refresh = true",
+                "cookie",
+                "a=b",
+                (true, Some("cookies-force-refresh")),
+            ),
         ] {
+            let text = format!("[online-options]\n{options}\n");
+            let config = Config::parse(&text, std::path::Path::new("w.conf")).unwrap();
             let fields: HeaderMap =
                 [(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect();
-            let all = Heeded { pragma: true, no_cache: true, age_zero: true };
-            assert_eq!(is_reload(&fields, all), want, "{name}: {value}");
+            let (control, overruled) = control(&config, Mode::Online, &parts, &fields);
+            assert_eq!((control.is_reload(), overruled), want, "{options} {name}: {value}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! The bodies we send: whole, from a download, from the spool, or straight from an origin.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,7 +10,7 @@ use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use hyper::HeaderMap;
 use hyper::body::Frame;
 use tokio::task::spawn_blocking;
-use wwwoffle_spool::{Body as KeptBody, BodyFile, Verifier};
+use wwwoffle_spool::{Body as KeptBody, BodyFile, Partial, Verified, Verifier};
 
 use super::download::{BodyError, FeedReader};
 use crate::store::{Kept, Store};
@@ -78,6 +79,88 @@ pub fn kept(store: &Store, kept: &Arc<Kept>, trailers: Option<HeaderMap>) -> Bod
                 )
             });
             StreamBody::new(frames).boxed_unsync()
+        }
+    }
+}
+
+/// What a range is read from.
+#[derive(Clone, Debug)]
+pub enum RangeOf {
+    /// A whole answer.
+    Kept(Arc<Kept>),
+    /// One that is kept in part, the range among the parts.
+    Partial(Arc<Partial>),
+}
+
+/// A range of a kept body, or of what is kept of one. Every byte was verified before it is sent; what
+/// turns out to be damaged breaks the body off and is set aside.
+#[must_use]
+pub fn range(store: &Store, of: RangeOf, range: Range<u64>) -> Body {
+    if let RangeOf::Kept(kept) = &of
+        && let KeptBody::Whole(bytes) = kept.entry.body()
+    {
+        let bytes = Bytes::from_owner(bytes.clone());
+        let within = |offset| usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let (start, end) = (within(range.start), within(range.end));
+        return whole(bytes.slice(start.min(end)..end));
+    }
+    let from = match &of {
+        RangeOf::Kept(kept) => kept.entry.verified(),
+        RangeOf::Partial(partial) => partial.verified(),
+    };
+    let reading = RangeReading { store: store.clone(), of, from, range };
+    let frames = stream::unfold(Some(reading), |reading| async move {
+        reading?.next().await.map_or_else(
+            |error| Some((Err(BoxError::from(error)), None)),
+            |next| next.map(|(bytes, reading)| (Ok(Frame::data(bytes)), Some(reading))),
+        )
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// A range being read from the disk.
+struct RangeReading {
+    store: Store,
+    of: RangeOf,
+    from: Verified,
+    /// What is left of it.
+    range: Range<u64>,
+}
+
+impl RangeReading {
+    async fn next(mut self) -> Result<Option<(Bytes, Self)>, BodyError> {
+        if self.range.is_empty() {
+            return Ok(None);
+        }
+        let (mut from, range) = (self.from, self.range.clone());
+        let read = move || {
+            let left = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+            let mut buffer = vec![0; left.min(READ_SIZE)];
+            let read = from.read_at(range.start, &mut buffer);
+            if let Ok(read) = &read {
+                buffer.truncate(*read);
+            }
+            (from, read.map(|_| Bytes::from(buffer)))
+        };
+        let (from, bytes) = match spawn_blocking(read).await {
+            Ok(read) => read,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        };
+        self.from = from;
+        match bytes {
+            Ok(bytes) if bytes.is_empty() => Err(BodyError::Damaged),
+            Ok(bytes) => {
+                self.range.start = self.range.start.saturating_add(length(&bytes));
+                Ok(Some((bytes, self)))
+            }
+            Err(error) if error.is_damaged() => {
+                match self.of {
+                    RangeOf::Kept(kept) => self.store.set_aside(kept).await,
+                    RangeOf::Partial(partial) => self.store.mend_partial(partial.place()).await,
+                }
+                Err(BodyError::Damaged)
+            }
+            Err(error) => Err(BodyError::Disk(Arc::new(std::io::Error::other(error)))),
         }
     }
 }

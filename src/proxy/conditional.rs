@@ -5,21 +5,31 @@
 //! and judge the conditions ourselves.
 
 use hyper::header::{
-    ACCEPT_ENCODING, ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
-    IF_UNMODIFIED_SINCE, LAST_MODIFIED, SET_COOKIE, VARY,
+    ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,
+    LAST_MODIFIED, RANGE,
 };
 use hyper::{HeaderMap, StatusCode};
 
 use super::fields::list;
 
-/// The fields that make a request conditional.
-const CONDITIONS: [HeaderName; 5] =
-    [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE];
+/// The conditions that compare the client's copy with the answer: a `304` says that they agree.
+const OF_THE_CLIENT: [HeaderName; 2] = [IF_NONE_MATCH, IF_MODIFIED_SINCE];
+
+/// The conditions under which only some answer is wanted.
+const OF_THE_ANSWER: [HeaderName; 3] = [IF_MATCH, IF_UNMODIFIED_SINCE, IF_RANGE];
 
 /// Takes the conditions out of a request, which then asks for the whole answer.
+///
+/// Those on which answer it has to be stay where a range is asked for: a part of another one would be of
+/// no use to the client, and the origin knows best which there is.
 pub fn strip(fields: &mut HeaderMap) {
-    for name in CONDITIONS {
+    for name in OF_THE_CLIENT {
         fields.remove(name);
+    }
+    if !fields.contains_key(RANGE) {
+        for name in OF_THE_ANSWER {
+            fields.remove(name);
+        }
     }
 }
 
@@ -86,30 +96,6 @@ pub fn not_modified(answer: &mut HeaderMap) {
     }
 }
 
-/// Asks the origin whether a kept answer still holds: adds our own conditions to `request`.
-/// Returns whether there was something to ask with.
-///
-/// `personal` says that the request carries a cookie or credentials. An entity tag names one
-/// representation among all of a resource; a date does not, so where the answer varies or is
-/// personal a date proves nothing. The coding does not count: origins are asked for the same ones
-/// each time.
-pub fn add_ours(request: &mut HeaderMap, kept: &HeaderMap, personal: bool) -> bool {
-    let mut asked = false;
-    if let Some(tag) = kept.get(ETAG) {
-        request.insert(IF_NONE_MATCH, tag.clone());
-        asked = true;
-    }
-    let varies = list(kept, &VARY).any(|name| !name.eq_ignore_ascii_case(ACCEPT_ENCODING.as_str()));
-    let date_is_enough = !personal && !varies && !kept.contains_key(SET_COOKIE);
-    if let Some(date) = kept.get(LAST_MODIFIED)
-        && (asked || date_is_enough)
-    {
-        request.insert(IF_MODIFIED_SINCE, date.clone());
-        asked = true;
-    }
-    asked
-}
-
 /// The weak comparison (RFC 9110 §8.8.3.2).
 fn weakly_equal(one: &str, other: &str) -> bool {
     fn opaque(tag: &str) -> &str {
@@ -157,32 +143,6 @@ mod tests {
             let met = conditions.are_met_by(StatusCode::OK, &fields(&answer));
             assert_eq!(met, want, "{asked:?} {answer:?}");
             assert!(!conditions.are_met_by(StatusCode::NOT_FOUND, &fields(&answer)));
-        }
-    }
-
-    #[test]
-    fn a_date_is_asked_with_only_where_it_proves_something() {
-        let both = [(&ETAG, "\"a\""), (&LAST_MODIFIED, OLD)];
-        let date = [(&LAST_MODIFIED, OLD)];
-        let varying = [(&LAST_MODIFIED, OLD), (&VARY, "Accept-Language")];
-        let coded = [(&LAST_MODIFIED, OLD), (&VARY, "accept-Encoding")];
-        let both_ways = [(&LAST_MODIFIED, OLD), (&VARY, "Accept-Encoding, Cookie")];
-        let cookie = [(&LAST_MODIFIED, OLD), (&SET_COOKIE, "a=b")];
-        for (kept, personal, want) in [
-            (&both[..], false, vec![IF_NONE_MATCH, IF_MODIFIED_SINCE]),
-            (&both[..], true, vec![IF_NONE_MATCH, IF_MODIFIED_SINCE]),
-            (&date[..], false, vec![IF_MODIFIED_SINCE]),
-            (&date[..], true, vec![]),
-            (&varying[..], false, vec![]),
-            (&coded[..], false, vec![IF_MODIFIED_SINCE]),
-            (&both_ways[..], false, vec![]),
-            (&cookie[..], false, vec![]),
-            (&[][..], false, vec![]),
-        ] {
-            let mut request = HeaderMap::new();
-            let asked = add_ours(&mut request, &fields(kept), personal);
-            assert_eq!(request.keys().cloned().collect::<Vec<_>>(), want, "{kept:?} {personal}");
-            assert_eq!(asked, !want.is_empty());
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use super::intent::Intent;
 use super::rules::Standing;
+use crate::caching::reuse::Reuse;
 use crate::mode::Mode;
 
 /// What is asked, as far as the decision needs it.
@@ -18,8 +19,8 @@ pub struct Asked {
     pub reload: bool,
     /// The client wants nothing that has to be fetched (RFC 9111 §5.2.1.7).
     pub only_if_cached: bool,
-    /// The answer will not be a whole page: a range was asked for, or another protocol.
-    pub partial: bool,
+    /// The answer will be no page: another protocol was asked for.
+    pub upgrade: bool,
     /// On the list of what browsers send by themselves.
     pub noise: bool,
     /// Whether answers are kept at all.
@@ -66,6 +67,31 @@ pub enum Kept {
     Whole,
 }
 
+/// What may be done with it while its origin can be asked: [`crate::caching::reuse`] says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Online {
+    /// It answers without asking.
+    Fresh,
+    /// It answers, and is asked for anew meanwhile.
+    Refreshing,
+    /// The origin has to be asked first whether it holds.
+    #[default]
+    Stale,
+    /// It is there to be read offline, and is not used.
+    Withheld,
+}
+
+impl From<Reuse> for Online {
+    fn from(reuse: Reuse) -> Self {
+        match reuse {
+            Reuse::Fresh | Reuse::StaleTaken => Online::Fresh,
+            Reuse::Refreshing => Online::Refreshing,
+            Reuse::Validate(_) => Online::Stale,
+            Reuse::Withheld(_) => Online::Withheld,
+        }
+    }
+}
+
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -73,6 +99,8 @@ pub enum Decision {
     Serve,
     /// Serve what is kept, and queue the request so that it is fetched anew.
     ServeAndRefresh,
+    /// Serve what is kept, and ask the origin meanwhile whether it still holds.
+    ServeAndRevalidate,
     /// Ask the origin whether what is kept still holds, keep the answer.
     Revalidate,
     /// Ask the origin, keep the answer.
@@ -96,7 +124,7 @@ pub enum Refusal {
     Noise,
     /// Offline, and of no use later: a changing method, an upgrade, a script's POST.
     OnlyOnline,
-    /// `only-if-cached`, and it is not.
+    /// `only-if-cached`, and it is not, or would have to be asked about.
     NotKept,
     /// Offline, and nothing of it is ever kept.
     NeverKept,
@@ -108,9 +136,10 @@ pub enum Refusal {
     LeftToBrowsers,
 }
 
-/// Decides what is done with a request. Pure: the same arguments give the same decision.
+/// Decides what is done with a request. Pure: the same arguments give the same decision. `online` counts
+/// where something is kept.
 #[must_use]
-pub fn decide(mode: Mode, kept: Kept, asked: Asked) -> Decision {
+pub fn decide(mode: Mode, kept: Kept, online: Online, asked: Asked) -> Decision {
     match asked.standing {
         Standing::Usual => {}
         Standing::NeverKept if mode == Mode::Offline => {
@@ -120,10 +149,10 @@ pub fn decide(mode: Mode, kept: Kept, asked: Asked) -> Decision {
         Standing::NeverKept | Standing::Nearby => return Decision::Pass,
     }
     match mode {
-        Mode::Online => with_a_line(kept, asked),
+        Mode::Online => with_a_line(kept, online, asked),
         Mode::Autodial => match kept {
             Kept::Whole if !asked.reload && asked.reads() => Decision::Serve,
-            _ => with_a_line(kept, asked),
+            _ => with_a_line(kept, online, asked),
         },
         Mode::Offline => without_a_line(kept, asked),
     }
@@ -136,18 +165,23 @@ impl Asked {
     }
 }
 
-fn with_a_line(kept: Kept, asked: Asked) -> Decision {
+fn with_a_line(kept: Kept, online: Online, asked: Asked) -> Decision {
     if asked.only_if_cached {
-        return match kept {
-            Kept::Whole | Kept::Uncoded if asked.reads() => Decision::Serve,
+        // RFC 9111 §5.2.1.7: what is stale would have to be asked about.
+        return match (kept, online) {
+            (Kept::Whole | Kept::Uncoded, Online::Fresh | Online::Refreshing) if asked.reads() => {
+                Decision::Serve
+            }
             _ => Decision::Refuse(Refusal::NotKept),
         };
     }
-    match (asked.method, kept) {
-        _ if asked.partial => Decision::Pass,
-        (MethodKind::Get, Kept::Nothing | Kept::Uncoded) | (MethodKind::Post, _) => Decision::Fetch,
-        (MethodKind::Get, Kept::Whole) => Decision::Revalidate,
-        (MethodKind::Head | MethodKind::Other, _) => Decision::Pass,
+    match (asked.method, kept, online) {
+        _ if asked.upgrade => Decision::Pass,
+        (MethodKind::Get | MethodKind::Head, Kept::Whole, Online::Fresh) => Decision::Serve,
+        (MethodKind::Get, Kept::Whole, Online::Refreshing) => Decision::ServeAndRevalidate,
+        (MethodKind::Get, Kept::Whole, Online::Stale) => Decision::Revalidate,
+        (MethodKind::Get | MethodKind::Post, ..) => Decision::Fetch,
+        (MethodKind::Head | MethodKind::Other, ..) => Decision::Pass,
     }
 }
 
@@ -185,15 +219,18 @@ fn without_a_line(kept: Kept, asked: Asked) -> Decision {
 mod tests {
     use super::*;
 
-    /// A row of the table: mode, what is kept, what is asked, what is done. `-` stands for any.
-    fn parse(row: &str) -> (Mode, Kept, Asked) {
+    /// A row of the table: mode, what is kept, what is asked.
+    fn parse(row: &str) -> (Mode, Kept, Online, Asked) {
         let words: Vec<_> = row.split_whitespace().collect();
         let has = |word: &str| words.contains(&word);
         let mode = words[0].parse().unwrap();
-        let kept = match words[1] {
-            "nothing" => Kept::Nothing,
-            "uncoded" => Kept::Uncoded,
-            "whole" => Kept::Whole,
+        let (kept, online) = match words[1] {
+            "nothing" => (Kept::Nothing, Online::Stale),
+            "uncoded" => (Kept::Uncoded, Online::Stale),
+            "fresh" => (Kept::Whole, Online::Fresh),
+            "refreshing" => (Kept::Whole, Online::Refreshing),
+            "stale" => (Kept::Whole, Online::Stale),
+            "withheld" => (Kept::Whole, Online::Withheld),
             other => panic!("{other}"),
         };
         let method = match words[2] {
@@ -212,7 +249,7 @@ mod tests {
             intent,
             reload: has("reload"),
             only_if_cached: has("only-if-cached"),
-            partial: has("partial"),
+            upgrade: has("upgrade"),
             noise: has("noise"),
             standing: match () {
                 () if has("dont-cache") => Standing::NeverKept,
@@ -226,7 +263,7 @@ mod tests {
             },
             recursive: !has("get-recursive=false"),
         };
-        (mode, kept, asked)
+        (mode, kept, online, asked)
     }
 
     #[test]
@@ -236,10 +273,16 @@ mod tests {
             let Some((given, want)) = row.split_once("->").filter(|_| !row.starts_with('#')) else {
                 continue;
             };
-            let (mode, kept, asked) = parse(given);
-            let got = format!("{:?}", decide(mode, kept, asked));
-            if got != want.trim() {
-                wrong.push(format!("decide.txt:{number}: {} got {got}", row.trim()));
+            // What is kept, in whatever state.
+            let any = &["fresh", "refreshing", "stale", "withheld"][..];
+            let each = if given.contains(" kept ") { any } else { &[""] };
+            for state in each {
+                let (mode, kept, online, asked) =
+                    parse(&given.replacen(" kept ", &format!(" {state} "), 1));
+                let got = format!("{:?}", decide(mode, kept, online, asked));
+                if got != want.trim() {
+                    wrong.push(format!("decide.txt:{number}: {} {state} got {got}", row.trim()));
+                }
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -258,17 +301,20 @@ mod tests {
                             intent,
                             reload: bits & 1 != 0,
                             only_if_cached: bits & 2 != 0,
-                            partial: bits & 4 != 0,
+                            upgrade: bits & 4 != 0,
                             noise: bits & 8 != 0,
                             standing: Standing::Usual,
                             queueing: [Queueing::Usual, Queueing::Never][usize::from(bits >> 4)],
                             recursive: true,
                         };
-                        let decision = decide(Mode::Offline, kept, asked);
+                        let decision = decide(Mode::Offline, kept, Online::Withheld, asked);
                         assert!(
                             !matches!(
                                 decision,
-                                Decision::Fetch | Decision::Pass | Decision::Revalidate
+                                Decision::Fetch
+                                    | Decision::Pass
+                                    | Decision::Revalidate
+                                    | Decision::ServeAndRevalidate
                             ),
                             "{asked:?}"
                         );

@@ -1,7 +1,13 @@
 //! Which answers are kept. Every "no" has its reason.
 
-use hyper::header::{CONTENT_RANGE, CONTENT_TYPE};
+use hyper::header::{AUTHORIZATION, CONTENT_LOCATION, CONTENT_TYPE};
 use hyper::{HeaderMap, StatusCode};
+use wwwoffle_config::{Config, NoStore, UrlParts};
+use wwwoffle_url::{CanonicalUrl, LocalHost, Resolved, Rules, resolve};
+
+use crate::caching::control::{AnswerControl, RequestControl};
+use crate::caching::freshness::{Basis, Exchange, Freshness, Heuristics};
+use crate::caching::storing::{Requested, is_no_store, may_reuse};
 
 /// Why an answer is passed on and not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +22,10 @@ pub enum NotKept {
     WouldReplaceGood,
     /// A stream of events has no end.
     Endless,
+    /// It must not be stored, and `no-store = respect` says to heed that.
+    NoStore,
+    /// It is no page, and `keep-cache-if-not-found` says to leave the one that is kept.
+    NoPage,
 }
 
 impl NotKept {
@@ -28,7 +38,88 @@ impl NotKept {
             NotKept::OriginError => "origin-error",
             NotKept::WouldReplaceGood => "good-copy-kept",
             NotKept::Endless => "endless",
+            NotKept::NoStore => "no-store",
+            NotKept::NoPage => "keep-cache-if-not-found",
         }
+    }
+}
+
+/// What is kept of the answers to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keeping {
+    /// Whether we are a shared cache, and what is guessed of lifetimes.
+    pub cache: (bool, Heuristics),
+    /// What the request says.
+    pub requested: Requested,
+    /// Whether trouble of the origin is kept for as long as it is fresh: for who asks now, not for the
+    /// queue.
+    pub errors: bool,
+    /// `no-store`.
+    pub no_store: NoStore,
+    /// `keep-cache-if-not-found`.
+    pub keeps_pages: bool,
+}
+
+impl Keeping {
+    /// What the configuration says of a URL, for a request with these fields.
+    #[must_use]
+    pub fn of(config: &Config, url: &UrlParts<'_>, request: &HeaderMap) -> Self {
+        let caching = &config.caching;
+        let heuristics = Heuristics {
+            share: caching.heuristics.of(url).number(),
+            limit: *caching.heuristics_limit.of(url),
+        };
+        let requested = Requested {
+            no_store: RequestControl::of(request).no_store,
+            credentials: request.contains_key(AUTHORIZATION),
+        };
+        Self {
+            cache: (caching.shared, heuristics),
+            requested,
+            errors: true,
+            no_store: *caching.no_store.of(url),
+            keeps_pages: *config.online_options.keep_cache_if_not_found.of(url),
+        }
+    }
+
+    /// Whether the answer to a POST may be that to a later GET for `url` too (RFC 9110 §9.3.3): it says
+    /// how long it is fresh, and that it is what `url` names.
+    #[must_use]
+    pub fn answers_get(
+        &self,
+        url: &str,
+        status: StatusCode,
+        fields: &HeaderMap,
+        exchange: Exchange,
+    ) -> bool {
+        let fresh = Freshness::of(status, fields, exchange, self.cache, exchange.received);
+        let is_explicit = fresh.basis == Basis::Explicit;
+        status.is_success()
+            && is_explicit
+            && self.is_fresh(status, fields, exchange)
+            && is_content_of(url, fields)
+    }
+
+    /// Whether an answer that has just come may be used again without asking.
+    fn is_fresh(&self, status: StatusCode, fields: &HeaderMap, exchange: Exchange) -> bool {
+        let (shared, _) = self.cache;
+        let control = AnswerControl::of(fields);
+        let fresh = Freshness::of(status, fields, exchange, self.cache, exchange.received);
+        fresh.is_fresh() && may_reuse(status, &control, self.requested, &fresh, shared).is_ok()
+    }
+}
+
+/// Whether `Content-Location` says that an answer is what `url` names (RFC 9110 §8.7).
+fn is_content_of(url: &str, fields: &HeaderMap) -> bool {
+    let named = fields.get(CONTENT_LOCATION).and_then(|value| value.to_str().ok());
+    let canonical = |text: &str| CanonicalUrl::parse(text, &LocalHost::default()).ok();
+    match named.map(|named| resolve(url, named, Rules::Browser)) {
+        Some(Ok(Resolved::Url(named))) => {
+            let named = canonical(&named).map(|named| named.without_credentials());
+            named.is_some() && named == canonical(url)
+        }
+        Some(Ok(Resolved::CurrentDocument { .. })) => true,
+        Some(Err(_)) | None => false,
     }
 }
 
@@ -42,21 +133,31 @@ pub fn may_keep(
     status: StatusCode,
     fields: &HeaderMap,
     kept: Option<StatusCode>,
+    keeping: &Keeping,
+    exchange: Exchange,
 ) -> Result<(), NotKept> {
     match status.as_u16() {
+        // With any other status `Content-Range` means nothing (RFC 9110 §14.4).
         206 => return Err(NotKept::Partial),
         304 | 401 | 407 | 408 | 412 | 416 | 417 | 421 | 425 | 428 | 429 | 431 => {
             return Err(NotKept::AboutTheRequest);
         }
+        500..
+            if keeping.errors
+                && !kept.is_some_and(is_good)
+                && keeping.is_fresh(status, fields, exchange) => {}
         500.. => return Err(NotKept::OriginError),
         _ => {}
     }
-    if fields.contains_key(CONTENT_RANGE) {
-        return Err(NotKept::Partial);
-    }
-    let good = |status: StatusCode| status.is_success() || status.is_redirection();
-    if kept.is_some_and(good) && !good(status) {
+    if kept.is_some_and(is_good) && !is_good(status) {
         return Err(NotKept::WouldReplaceGood);
+    }
+    if keeping.keeps_pages && kept.is_some_and(|kept| kept.is_success()) && !status.is_success() {
+        return Err(NotKept::NoPage);
+    }
+    let is_no_store = is_no_store(status, &AnswerControl::of(fields), keeping.requested);
+    if is_no_store && keeping.no_store == NoStore::Respect {
+        return Err(NotKept::NoStore);
     }
     let endless = fields
         .get(CONTENT_TYPE)
@@ -70,9 +171,19 @@ pub fn may_keep(
     if endless { Err(NotKept::Endless) } else { Ok(()) }
 }
 
+/// Whether an answer is one that people need offline, and no error.
+pub(super) fn is_good(status: StatusCode) -> bool {
+    status.is_success() || status.is_redirection()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
+    use hyper::header::HeaderName;
+
     use super::*;
+    use hyper::header::CONTENT_RANGE;
 
     #[test]
     fn every_no_has_its_reason() {
@@ -98,8 +209,94 @@ mod tests {
                 fields.insert(CONTENT_TYPE, kind.parse().unwrap());
             }
             let kept = kept.map(|status| StatusCode::from_u16(status).unwrap());
-            let got = may_keep(StatusCode::from_u16(status).unwrap(), &fields, kept);
+            let status = StatusCode::from_u16(status).unwrap();
+            let got = may_keep(status, &fields, kept, &keeping(""), exchange());
             assert_eq!(got, want, "{status} {kind:?} over {kept:?}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_told_by_the_status_alone() {
+        let fields = HeaderMap::from_iter([(CONTENT_RANGE, "bytes 0-1/2".parse().unwrap())]);
+        assert_eq!(may_keep(StatusCode::OK, &fields, None, &keeping(""), exchange()), Ok(()));
+        let partial = may_keep(StatusCode::PARTIAL_CONTENT, &HeaderMap::new(), None, &keeping(""), exchange());
+        assert_eq!(partial, Err(NotKept::Partial));
+    }
+
+    fn exchange() -> Exchange {
+        Exchange { asked: SystemTime::UNIX_EPOCH, received: SystemTime::UNIX_EPOCH }
+    }
+
+    fn keeping(text: &str) -> Keeping {
+        let config = Config::parse(text, std::path::Path::new("w.conf")).unwrap();
+        let url = CanonicalUrl::parse("http://h.example/a", &LocalHost::default()).unwrap();
+        Keeping::of(&config, &UrlParts::of(&url), &HeaderMap::new())
+    }
+
+    fn fields(rows: &[(&'static str, &str)]) -> HeaderMap {
+        rows.iter()
+            .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn trouble_is_kept_while_it_is_fresh_and_what_must_not_be_stored_as_the_option_says() {
+        let none = keeping("");
+        let queue = Keeping { errors: false, ..none };
+        let respect = keeping("[caching]\nno-store = \"respect\"");
+        let asked = Requested { no_store: true, ..Requested::default() };
+        let keeps = keeping("[online-options]\nkeep-cache-if-not-found = true");
+        let error = Err(NotKept::OriginError);
+        for (status, control, kept, keeping, want) in [
+            (503, "max-age=60", None, none, Ok(())),
+            (599, "max-age=60", Some(404), none, Ok(())),
+            (503, "max-age=60", Some(200), none, error),
+            (503, "max-age=0", None, none, error),
+            (503, "max-age=60, no-store", None, none, error),
+            (599, "max-age=60, must-understand", None, none, error),
+            (503, "max-age=60", None, queue, error),
+            (200, "no-store", None, none, Ok(())),
+            (200, "no-store", None, respect, Err(NotKept::NoStore)),
+            (200, "no-store, must-understand", None, respect, Ok(())),
+            (200, "", None, Keeping { requested: asked, ..respect }, Err(NotKept::NoStore)),
+            (200, "", None, Keeping { requested: asked, ..none }, Ok(())),
+            (302, "", Some(200), none, Ok(())),
+            (302, "", Some(200), keeps, Err(NotKept::NoPage)),
+            (302, "", Some(301), keeps, Ok(())),
+            (203, "", Some(200), keeps, Ok(())),
+        ] {
+            let kept = kept.map(|status| StatusCode::from_u16(status).unwrap());
+            let status = StatusCode::from_u16(status).unwrap();
+            let fields = fields(&[("cache-control", control)]);
+            let got = may_keep(status, &fields, kept, &keeping, exchange());
+            assert_eq!(got, want, "{status} {control} over {kept:?} {keeping:?}");
+        }
+    }
+
+    #[test]
+    fn the_answer_to_a_form_is_a_page_where_it_says_so() {
+        let url = "http://h.example/a";
+        for (status, control, location, want) in [
+            (200, "max-age=60", Some("http://h.example/a"), true),
+            (200, "max-age=60", Some("/a"), true),
+            (200, "max-age=60", Some(""), true),
+            (201, "max-age=60", Some("a"), true),
+            (200, "max-age=60", Some("/b"), false),
+            (200, "max-age=60", Some("/a?b"), false),
+            (200, "max-age=60", Some("https://h.example/a"), false),
+            (200, "max-age=60", None, false),
+            (200, "max-age=0", Some("/a"), false),
+            (200, "max-age=60, no-store", Some("/a"), false),
+            (200, "", Some("/a"), false),
+            (400, "max-age=60", Some("/a"), false),
+        ] {
+            let mut fields = fields(&[("cache-control", control)]);
+            if let Some(location) = location {
+                fields.insert(CONTENT_LOCATION, location.parse().unwrap());
+            }
+            let status = StatusCode::from_u16(status).unwrap();
+            let got = keeping("").answers_get(url, status, &fields, exchange());
+            assert_eq!(got, want, "{status} {control} {location:?}");
         }
     }
 }

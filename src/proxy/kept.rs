@@ -11,9 +11,13 @@ use super::body::{self, Body};
 use super::conditional::{self, Conditions};
 use super::fields::{CACHE_STATUS, add_via, set_age};
 use super::status::CacheStatus;
-use super::{head, recode};
+use super::verdict::exchange;
+use super::{head, ranges, recode};
+use crate::caching::control::AnswerControl;
+use crate::caching::reuse::unsent;
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::mode::Mode;
 use crate::store::Kept;
 
 /// Answers from the spool; the client's own conditions may make it a `304`.
@@ -24,7 +28,19 @@ pub(super) fn serve(
     status: CacheStatus,
 ) -> Response<Body> {
     let conditions = Conditions::of(&ask.fields);
-    answer(daemon, ask, kept, kept.fields.clone(), &conditions, status)
+    answer(daemon, ask, kept, unasked(ask, kept), &conditions, status)
+}
+
+/// The fields of what is kept, for an answer that its origin was not asked about. Offline they are all
+/// there: it is the page as it was.
+pub(super) fn unasked(ask: &Ask, kept: &Kept) -> HeaderMap {
+    let mut fields = kept.fields.clone();
+    if ask.mode.may_dial() {
+        for name in unsent(&AnswerControl::of(&kept.fields), ask.config.caching.shared) {
+            fields.remove(name);
+        }
+    }
+    fields
 }
 
 /// Answers from the spool with `fields`, which may be newer than those that were kept.
@@ -38,7 +54,7 @@ pub(super) fn answer(
 ) -> Response<Body> {
     let delivery = ask.codings.deliver(kept.status, &fields);
     delivery.amend(&mut fields);
-    set_age(&mut fields, kept.entry.when().into(), clock::now());
+    set_age(&mut fields, exchange(kept), clock::now());
     add_via(&mut fields, Version::HTTP_11, &daemon.pseudonym);
     fields.insert(CACHE_STATUS, status.value());
     if conditions.are_met_by(kept.status, &fields) {
@@ -47,6 +63,16 @@ pub(super) fn answer(
     }
     if has_no_body(kept.status) {
         return respond(kept.status, fields, body::empty());
+    }
+    // A decoded body has none.
+    if !delivery.is_decoded() {
+        if let Some(part) = ranges::serve::ranges(daemon, ask, kept, &fields) {
+            return part;
+        }
+        // Online the origin says itself what it has, by HEAD too.
+        if kept.status == StatusCode::OK && ask.mode != Mode::Online {
+            ranges::serve::accept(&mut fields);
+        }
     }
     let trailers = trailers(ask, kept);
     if delivery.is_decoded() {

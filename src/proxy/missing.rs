@@ -155,10 +155,11 @@ fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
         *request.method_mut() = Method::GET;
     }
     let fields = request.headers_mut();
-    conditional::strip(fields);
     for name in [CACHE_CONTROL, PRAGMA, RANGE, TE, CONNECTION, CONTENT_LENGTH, ACCEPT_RANGES] {
         fields.remove(name);
     }
+    // After the range: without one there is nothing that a condition could be for.
+    conditional::strip(fields);
     let secret = head::secrets(fields);
     let (parts, ()) = request.into_parts();
     let queued = Timestamp::try_from(ask.now).unwrap_or(Timestamp::UNIX_EPOCH);

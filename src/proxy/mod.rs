@@ -17,10 +17,12 @@ mod amend;
 pub mod ask;
 pub mod body;
 pub(crate) mod censor;
+pub mod choose;
 pub mod conditional;
 pub mod decide;
 pub mod download;
 pub mod fields;
+pub mod freshen;
 pub mod head;
 pub mod http2;
 pub mod intent;
@@ -29,6 +31,7 @@ pub mod keep;
 mod kept;
 mod missing;
 mod pass;
+pub mod ranges;
 mod recode;
 pub mod reply;
 pub mod rules;
@@ -38,6 +41,8 @@ pub mod status;
 pub mod target;
 mod through;
 mod tunnel;
+pub mod unsafe_methods;
+mod verdict;
 mod websocket;
 
 use std::sync::Arc;
@@ -56,15 +61,18 @@ use tracing::debug;
 use self::amend::Amendment;
 use self::ask::Ask;
 use self::body::Body;
-use self::decide::{Decision, Kept as KeptFor, Refusal, decide};
+use self::choose::{Found, is_invalid, look_up};
+use self::decide::{Decision, Kept as KeptFor, Online, Refusal, decide};
 use self::fields::{has_passed, strip_one_hop};
-use self::rules::{Ruling, Standing};
+use self::rules::Ruling;
 use self::site::Door;
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
 use self::tunnel::Switch;
+use self::verdict::is_of_use;
 use self::websocket::Handshake;
 use crate::access::basic::Login;
+use crate::caching::reuse::Reuse;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
@@ -215,20 +223,27 @@ async fn resource_of(
         }
         Ruling::Usual(_) => {}
     }
-    let kept = match lookup(daemon, &ask).await {
-        Ok(kept) => kept.map(Arc::new),
+    let found = match look_up(daemon, &ask).await {
+        Ok(found) => found,
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
     };
+    let kept = if mode == Mode::Offline { found.near() } else { found.own() };
+    let verdict = kept.map(|kept| verdict::verdict(daemon, &ask, kept));
+    ask.verdict = verdict.filter(|verdict| kept.is_some_and(|kept| is_of_use(mode, kept, verdict)));
+    let kept = kept.filter(|_| ask.verdict.is_some()).map(Arc::clone);
+    let online = ask.verdict.map_or_else(Online::default, |verdict| verdict.reuse.into());
     let how = how_kept(&ask, kept.as_deref());
     if how == KeptFor::Uncoded {
         // What can be decoded for nobody is asked for as this client reads it.
         ask.codings.ask_as_the_client();
     }
-    let decision = decide(mode, how, ask.asked);
+    let mut asked = ask.asked;
+    asked.reload |= mode == Mode::Autodial && is_invalid(kept.as_deref());
+    let decision = decide(mode, how, online, asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
     let amendment = Amendment::of(&ask);
-    let response = act(daemon, client, ask, kept, decision, rest).await;
+    let response = act(daemon, client, ask, (kept, found), decision, rest).await;
     match amendment {
         Some(amendment) => amendment.apply(daemon, response),
         None => response,
@@ -278,7 +293,7 @@ async fn act(
     daemon: &Arc<Daemon>,
     client: &Client,
     ask: Ask,
-    kept: Option<Arc<Kept>>,
+    (kept, found): (Option<Arc<Kept>>, Found),
     decision: Decision,
     rest: Rest,
 ) -> Response<Body> {
@@ -287,42 +302,57 @@ async fn act(
             let why = match ask.mode {
                 Mode::Offline => Why::Offline,
                 Mode::Autodial => Why::Autodial,
-                Mode::Online => Why::OnlyIfCached,
+                Mode::Online => reused(&ask),
             };
             kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
         }
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
-        (Decision::Revalidate, kept) => through::fetch(daemon, client, ask, kept, true).await,
-        (Decision::Fetch, kept) => through::fetch(daemon, client, ask, kept, false).await,
-        (Decision::Pass, _) => pass::pass(daemon, client, &ask, rest).await,
+        (Decision::ServeAndRevalidate, Some(kept)) => {
+            let status = CacheStatus::Hit(reused(&ask));
+            let response = kept::serve(daemon, &ask, &kept, status);
+            through::revalidate(daemon, client, ask, &found);
+            response
+        }
+        (Decision::Revalidate | Decision::Fetch, _) => {
+            through::fetch(daemon, client, ask, &found).await
+        }
+        (Decision::Pass, _) => pass::pass(daemon, client, &ask, &found, rest).await,
         (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
         (Decision::QueuePart, _) => missing::part(daemon, &ask).await,
         (Decision::Confirm, kept) => missing::confirm(daemon, &ask, kept.is_some()),
         (Decision::Refuse(refusal), _) => missing::refuse(daemon, &ask, refusal),
         // The decision was made from what is kept, so this is not reached.
-        (Decision::Serve | Decision::ServeAndRefresh, None) => {
+        (Decision::Serve | Decision::ServeAndRefresh | Decision::ServeAndRevalidate, None) => {
             missing::refuse(daemon, &ask, Refusal::NotKept)
         }
     }
 }
 
-/// Looks up what is kept, for the methods that may use it.
-async fn lookup(daemon: &Daemon, ask: &Ask) -> Result<Option<Kept>, wwwoffle_spool::Error> {
-    if ask.asked.method == decide::MethodKind::Other || ask.asked.standing != Standing::Usual {
-        return Ok(None);
-    }
-    daemon.store.kept(&ask.place).await
+/// Why what is kept is served while online.
+fn reused(ask: &Ask) -> Why {
+    let verdict = ask.verdict.as_ref();
+    let by = match verdict.map(|verdict| (verdict.reuse, verdict.by)) {
+        Some((Reuse::StaleTaken, _)) => Some("max-stale"),
+        Some((Reuse::Refreshing, _)) => Some("stale-while-revalidate"),
+        Some((_, Some(option))) => Some(option.as_str()),
+        Some((_, None)) | None => ask.overruled,
+    };
+    Why::Reused { ttl: verdict.map_or(0, |verdict| verdict.freshness.ttl()), by }
 }
 
 /// Whether the client can read what is kept, as it is or decoded.
 fn how_kept(ask: &Ask, kept: Option<&Kept>) -> KeptFor {
     match kept {
         None => KeptFor::Nothing,
-        Some(kept) if ask.codings.deliver(kept.status, &kept.fields).is_readable() => {
-            KeptFor::Whole
-        }
+        Some(kept) if reads(ask, kept) => KeptFor::Whole,
         Some(_) => KeptFor::Uncoded,
     }
+}
+
+/// Whether what is kept is of use to the client. Of a decoded body there are no ranges.
+fn reads(ask: &Ask, kept: &Kept) -> bool {
+    let delivery = ask.codings.deliver(kept.status, &kept.fields);
+    delivery.is_readable() && !(delivery.is_decoded() && ranges::are_asked(ask))
 }
 
 /// What `Max-Forwards` says (RFC 9110 §7.6.2).

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
 use hyper::upgrade::OnUpgrade;
-use hyper::{Response, StatusCode, Version};
+use hyper::{Method, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
 use tracing::debug;
@@ -12,9 +12,14 @@ use tracing::debug;
 use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
+use super::choose::Found;
+use super::decide::MethodKind;
 use super::fields::{CACHE_STATUS, add_via, complete_date, strip_one_hop};
-use super::status::{CacheStatus, NotStored};
+use super::freshen::{self, Asked};
+use super::rules::Standing;
+use super::status::{CacheStatus, Forward, NotStored};
 use super::tunnel::splice;
+use super::unsafe_methods::{self, Sent};
 use super::websocket::{Granted, Handshake};
 use super::{Client, MAX_INTERIMS, Rest};
 use super::{recode, reply};
@@ -28,6 +33,7 @@ pub(super) async fn pass(
     daemon: &Arc<Daemon>,
     client: &Client,
     ask: &Ask,
+    found: &Found,
     rest: Rest,
 ) -> Response<Body> {
     let body = match (&ask.post, rest.incoming) {
@@ -42,6 +48,7 @@ pub(super) async fn pass(
     let origin = &ask.resource.origin;
     // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
     let interim = (ask.version > Version::HTTP_10).then_some(interim);
+    let sent = clock::now();
     let mut exchange = std::pin::pin!(daemon.upstream.send(origin, head, body, interim));
     let answer = loop {
         tokio::select! {
@@ -56,10 +63,38 @@ pub(super) async fn pass(
         }
         Ok(mut answer) => {
             strip_one_hop(answer.headers_mut());
-            respond(daemon, ask, answer, NotStored::Ruled(ask.asked.standing))
+            let asked = Asked { sent, received: clock::now() };
+            complete_date(answer.headers_mut(), asked.received);
+            see(daemon, ask, found, &answer, asked).await;
+            respond(daemon, ask, answer, forward(ask), NotStored::Ruled(ask.asked.standing))
         }
         Err(failure) => reply::failed(daemon, ask, &failure),
     }
+}
+
+/// Why a request is sent on that is not for the spool.
+fn forward(ask: &Ask) -> Forward {
+    let is_usual = ask.asked.standing == Standing::Usual && !ask.asked.upgrade;
+    match ask.asked.method {
+        // What is kept would do, were it fresh.
+        MethodKind::Head if is_usual => Forward::of(ask.verdict.as_ref()),
+        MethodKind::Other if is_usual && !matches!(ask.method, Method::GET | Method::HEAD) => {
+            Forward::Method
+        }
+        _ => Forward::Bypass,
+    }
+}
+
+/// Sees what an answer that is passed on says of what is kept.
+async fn see(daemon: &Daemon, ask: &Ask, found: &Found, answer: &Answer, asked: Asked) {
+    let (status, fields) = (answer.status(), answer.headers());
+    if ask.method == Method::HEAD {
+        let personal = ask.is_personal();
+        freshen::headed(&daemon.store, found, personal, (status, fields), asked).await;
+    }
+    let sent = Sent { method: &ask.method, url: &ask.bare, fields: &ask.fields };
+    let (store, local) = (&daemon.store, &daemon.local);
+    unsafe_methods::answered(store, local, sent, (status, fields), asked.received).await;
 }
 
 /// An answer, less its fields of one hop, on its way to the client.
@@ -69,12 +104,13 @@ pub(super) fn respond(
     daemon: &Daemon,
     ask: &Ask,
     answer: Answer,
+    forward: Forward,
     why: NotStored,
 ) -> Response<Body> {
     let (mut parts, incoming) = answer.into_parts();
     complete_date(&mut parts.headers, clock::now());
     add_via(&mut parts.headers, parts.version, &daemon.pseudonym);
-    let status = CacheStatus::Passed { status: parts.status, why };
+    let status = CacheStatus::Passed { forward, status: parts.status, why };
     parts.headers.insert(CACHE_STATUS, status.value());
     let delivery = if ask.codings.asks_ours() {
         ask.codings.deliver(parts.status, &parts.headers)

@@ -15,8 +15,11 @@ use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::pages::certificates::ShownCertificate;
-use crate::pages::message::{BadCertificate, Message, NoTls, OriginFailure, Phase, page};
+use crate::pages::message::{
+    BadCertificate, Kept as KeptCopy, Message, NoTls, OriginFailure, Phase, page,
+};
 use crate::pages::{Page, Shell};
+use crate::store::Kept;
 use crate::upstream::{CertificateFault, Failure, TlsFault};
 
 /// A page as a response.
@@ -102,6 +105,20 @@ pub fn failed(daemon: &Daemon, ask: &Ask, failure: &Failure) -> Response<Body> {
     let mut response = instead(daemon, ask, CacheStatus::Failed, &told);
     *response.status_mut() = failure.status();
     response
+}
+
+/// The answer to a request for what is kept and may not be used unasked, when its origin gave no
+/// answer: the status is that of RFC 9111 §5.2.2.2.
+pub(super) fn must_ask(
+    daemon: &Daemon,
+    ask: &Ask,
+    kept: &Kept,
+    failure: &Failure,
+) -> Response<Body> {
+    let url = ask.resource.url.as_str();
+    let kept = KeptCopy { url, stored: kept.entry.stored() };
+    let told = Message::MustAsk { url, detail: &failure.chain(), kept };
+    instead(daemon, ask, CacheStatus::MustAsk, &told)
 }
 
 pub(super) fn origin_failure<'a>(

@@ -8,6 +8,7 @@ use hyper::header::HeaderValue;
 use super::decide::Refusal;
 use super::keep::NotKept;
 use super::rules::Standing;
+use crate::caching::reuse::{Because, Reuse, Verdict};
 
 /// What was done with a request, in the words of RFC 9211 §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,22 +17,37 @@ pub enum CacheStatus {
     Hit(Why),
     /// The origin was asked and its answer is being kept.
     Stored {
-        /// Something older was kept already.
-        replaces: bool,
+        /// Why it was asked.
+        forward: Forward,
         /// The answer was on its way to somebody else.
         collapsed: bool,
+        /// The option without which it would not have been asked, or otherwise.
+        by: Option<&'static str>,
     },
+    /// The origin was asked for a part, and that is being kept.
+    StoredPart,
     /// The origin was asked, its answer is passed on and not kept.
     Passed {
+        /// Why it was asked.
+        forward: Forward,
         /// The origin's status.
         status: StatusCode,
         /// Why it is not kept.
         why: NotStored,
     },
     /// The origin said that what is kept still holds.
-    Validated,
-    /// The origin could not be asked, so what is kept is served.
-    Unreachable,
+    Validated {
+        /// Why it was asked.
+        forward: Forward,
+        /// The option without which it would not have been asked, or otherwise.
+        by: Option<&'static str>,
+    },
+    /// The origin could not be asked, so what is kept is served; by an option, if it forbids that.
+    Unreachable(Option<&'static str>),
+    /// The origin could not be asked, and what is kept says that it must be.
+    MustAsk,
+    /// The origin answered with an error, and what is kept is served in its place.
+    InsteadOf(StatusCode),
     /// Nothing is kept and the origin could not be asked.
     Failed,
     /// Nothing is kept; the request was recorded.
@@ -48,17 +64,60 @@ pub enum CacheStatus {
     LeadsToBlocked,
 }
 
+/// Why an origin was asked (RFC 9211 §2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forward {
+    /// Nothing is kept that may be used.
+    UriMiss,
+    /// What is kept may not be used without asking.
+    Stale,
+    /// What is kept may be used, and the request will not have it.
+    Request,
+    /// Answers to this method are not kept.
+    Method,
+    /// The request, or the configuration, is not for the spool.
+    Bypass,
+}
+
+impl Forward {
+    /// Why the origin is asked about what is kept.
+    #[must_use]
+    pub fn of(verdict: Option<&Verdict>) -> Self {
+        match verdict.map(|verdict| verdict.reuse) {
+            None | Some(Reuse::Withheld(_)) => Forward::UriMiss,
+            Some(Reuse::Validate(Because::Request)) => Forward::Request,
+            Some(_) => Forward::Stale,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Forward::UriMiss => "uri-miss",
+            Forward::Stale => "stale",
+            Forward::Request => "request",
+            Forward::Method => "method",
+            Forward::Bypass => "bypass",
+        }
+    }
+}
+
 /// Why the spool answered alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
+    /// HTTP lets it be used without asking, or an option does; with what is left of its lifetime, in
+    /// seconds.
+    Reused {
+        /// Below zero where it is stale.
+        ttl: i64,
+        /// The option, or what of the standard lets something stale be used.
+        by: Option<&'static str>,
+    },
     /// The mode is offline.
     Offline,
     /// The mode is autodial.
     Autodial,
     /// Offline, and the request was recorded to be fetched anew.
     RefreshQueued,
-    /// The client asked for nothing else.
-    OnlyIfCached,
 }
 
 /// Why an answer is not kept.
@@ -78,34 +137,47 @@ impl fmt::Display for CacheStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("wwwoffle; ")?;
         match self {
-            CacheStatus::Hit(why) => write!(
-                f,
-                "hit; detail={}",
-                match why {
-                    Why::Offline => "offline",
-                    Why::Autodial => "autodial",
-                    Why::RefreshQueued => "offline-refresh-queued",
-                    Why::OnlyIfCached => "only-if-cached",
-                }
-            ),
-            CacheStatus::Stored { replaces, collapsed } => {
-                f.write_str(if *replaces { "fwd=stale; stored" } else { "fwd=uri-miss; stored" })?;
-                f.write_str(if *collapsed { "; collapsed" } else { "" })
+            CacheStatus::Hit(Why::Reused { ttl, by }) => {
+                write!(f, "hit; ttl={ttl}")?;
+                detail(f, *by)
             }
-            CacheStatus::Passed { status, why } => {
-                let (forward, detail) = match why {
+            CacheStatus::Hit(Why::Offline) => f.write_str("hit; detail=offline"),
+            CacheStatus::Hit(Why::Autodial) => f.write_str("hit; detail=autodial"),
+            CacheStatus::Hit(Why::RefreshQueued) => {
+                f.write_str("hit; detail=offline-refresh-queued")
+            }
+            CacheStatus::Stored { forward, collapsed, by } => {
+                write!(f, "fwd={}; stored", forward.as_str())?;
+                f.write_str(if *collapsed { "; collapsed" } else { "" })?;
+                detail(f, *by)
+            }
+            CacheStatus::StoredPart => f.write_str("fwd=miss; fwd-status=206; stored"),
+            CacheStatus::Passed { forward, status, why } => {
+                let reason = match why {
+                    NotStored::Ruled(Standing::Usual) if *forward != Forward::Bypass => None,
                     NotStored::Request | NotStored::Ruled(Standing::Usual) => {
-                        ("bypass", "not-a-whole-page")
+                        Some("not-a-whole-page")
                     }
-                    NotStored::Ruled(Standing::NeverKept) => ("bypass", "dont-cache"),
-                    NotStored::Ruled(Standing::Nearby) => ("bypass", "local-net"),
-                    NotStored::Answer(reason) => ("uri-miss", reason.as_str()),
-                    NotStored::Spool => ("uri-miss", "spool-failed"),
+                    NotStored::Ruled(Standing::NeverKept) => Some("dont-cache"),
+                    NotStored::Ruled(Standing::Nearby) => Some("local-net"),
+                    NotStored::Answer(reason) => Some(reason.as_str()),
+                    NotStored::Spool => Some("spool-failed"),
                 };
-                write!(f, "fwd={forward}; fwd-status={}; detail={detail}", status.as_u16())
+                write!(f, "fwd={}; fwd-status={}", forward.as_str(), status.as_u16())?;
+                detail(f, reason)
             }
-            CacheStatus::Validated => f.write_str("fwd=stale; fwd-status=304"),
-            CacheStatus::Unreachable => f.write_str("fwd=stale; detail=origin-unreachable"),
+            CacheStatus::Validated { forward, by } => {
+                write!(f, "fwd={}; fwd-status=304", forward.as_str())?;
+                detail(f, *by)
+            }
+            CacheStatus::Unreachable(by) => {
+                f.write_str("fwd=stale")?;
+                detail(f, by.or(Some("origin-unreachable")))
+            }
+            CacheStatus::MustAsk => f.write_str("fwd=stale; detail=must-revalidate"),
+            CacheStatus::InsteadOf(status) => {
+                write!(f, "fwd=stale; fwd-status={}; detail=stale-if-error", status.as_u16())
+            }
             CacheStatus::Failed => f.write_str("fwd=uri-miss; detail=origin-failed"),
             CacheStatus::Queued => f.write_str("detail=queued"),
             CacheStatus::Refused(Refusal::Noise) => f.write_str("detail=noise"),
@@ -121,6 +193,10 @@ impl fmt::Display for CacheStatus {
             CacheStatus::LeadsToBlocked => f.write_str("detail=location-error"),
         }
     }
+}
+
+fn detail(f: &mut fmt::Formatter<'_>, detail: Option<&'static str>) -> fmt::Result {
+    detail.map_or(Ok(()), |detail| write!(f, "; detail={detail}"))
 }
 
 impl CacheStatus {
@@ -142,17 +218,40 @@ mod tests {
         for (status, want) in [
             (CacheStatus::Hit(Why::Offline), "wwwoffle; hit; detail=offline"),
             (
-                CacheStatus::Stored { replaces: false, collapsed: true },
+                CacheStatus::Hit(Why::Reused { ttl: -5, by: Some("max-stale") }),
+                "wwwoffle; hit; ttl=-5; detail=max-stale",
+            ),
+            (CacheStatus::Hit(Why::Reused { ttl: 60, by: None }), "wwwoffle; hit; ttl=60"),
+            (
+                CacheStatus::Stored { forward: Forward::UriMiss, collapsed: true, by: None },
                 "wwwoffle; fwd=uri-miss; stored; collapsed",
             ),
             (
+                CacheStatus::Stored {
+                    forward: Forward::Stale,
+                    collapsed: false,
+                    by: Some("request-changed"),
+                },
+                "wwwoffle; fwd=stale; stored; detail=request-changed",
+            ),
+            (
                 CacheStatus::Passed {
+                    forward: Forward::UriMiss,
                     status: StatusCode::PARTIAL_CONTENT,
                     why: NotStored::Answer(NotKept::Partial),
                 },
                 "wwwoffle; fwd=uri-miss; fwd-status=206; detail=partial",
             ),
-            (CacheStatus::Validated, "wwwoffle; fwd=stale; fwd-status=304"),
+            (
+                CacheStatus::Validated { forward: Forward::Request, by: None },
+                "wwwoffle; fwd=request; fwd-status=304",
+            ),
+            (CacheStatus::Unreachable(None), "wwwoffle; fwd=stale; detail=origin-unreachable"),
+            (CacheStatus::MustAsk, "wwwoffle; fwd=stale; detail=must-revalidate"),
+            (
+                CacheStatus::InsteadOf(StatusCode::SERVICE_UNAVAILABLE),
+                "wwwoffle; fwd=stale; fwd-status=503; detail=stale-if-error",
+            ),
             (CacheStatus::Refused(Refusal::Noise), "wwwoffle; detail=noise"),
         ] {
             assert_eq!(status.value(), want);

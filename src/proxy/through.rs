@@ -2,50 +2,63 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, DATE, HeaderName, SET_COOKIE};
+use hyper::header::{AGE, SET_COOKIE};
 use hyper::{HeaderMap, Response, StatusCode, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
+use wwwoffle_config::UrlParts;
 
 use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
+use super::choose::Found;
 use super::conditional::{self, Conditions};
 use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run};
 use super::fields::{CACHE_STATUS, add_via};
-use super::status::{CacheStatus, NotStored};
+use super::freshen::Confirmed;
+use super::keep::{Keeping, NotKept};
+use super::status::{CacheStatus, Forward, NotStored, Why};
+use super::verdict::{is_of_use, verdict};
 use super::{Client, MAX_INTERIMS};
-use super::{kept, pass, recode, reply};
+use super::{kept, pass, ranges, recode, reply};
+use crate::caching::reuse::{Override, Reuse, Unreachable, is_failure};
 use crate::daemon::Daemon;
 use crate::store::Kept;
 use crate::upstream::{Failure, Interim};
 
 /// Asks the origin, joining whoever asks the same already, and answers with what comes.
-///
-/// `may_hold` says that what is kept would do if the origin says that it still holds. A copy that
-/// this client cannot read would not: many servers have one tag for all codings of a page.
 pub(super) async fn fetch(
     daemon: &Arc<Daemon>,
     client: &Client,
     mut ask: Ask,
-    kept: Option<Arc<Kept>>,
-    may_hold: bool,
+    found: &Found,
 ) -> Response<Body> {
     // The origin judges our copy, we judge the client's.
     let conditions = Conditions::of(&ask.fields);
     conditional::strip(&mut ask.fields);
-    let (kept, conditions) = (kept.as_ref(), &conditions);
-    let turn = Turn { daemon, client, ask: &ask, kept, may_hold, conditions };
+    let conditions = &conditions;
+    let turn = Turn { daemon, client, ask: &ask, found, conditions };
     if let Some(response) = turn.answer().await {
         return response;
     }
     // It came in a coding that this client does not take, and that nobody may change.
     ask.codings.ask_as_the_client();
-    let turn = Turn { daemon, client, ask: &ask, kept, may_hold: false, conditions };
+    let turn = Turn { daemon, client, ask: &ask, found, conditions };
     match turn.lead(turn.alone()).await {
         Some(response) => response,
         // Only what we asked for by ourselves is asked for anew.
         None => turn.failed(&Failure::Ours),
+    }
+}
+
+/// Asks the origin whether what is kept still holds, and keeps its answer, while nobody waits: the client
+/// has what is kept already (RFC 5861 §3). Only one such request is under way at a time.
+pub(super) fn revalidate(daemon: &Arc<Daemon>, client: &Client, mut ask: Ask, found: &Found) {
+    conditional::strip(&mut ask.fields);
+    let turn = Turn { daemon, client, ask: &ask, found, conditions: &Conditions::default() };
+    if let Joined::New(download) = daemon.downloads.join(&ask.place, &ask.fields, ask.now) {
+        let job = Job { unattended: true, ..turn.job(None) };
+        daemon.tasks.spawn(run(Arc::clone(daemon), job, download));
     }
 }
 
@@ -55,8 +68,7 @@ struct Turn<'a> {
     daemon: &'a Arc<Daemon>,
     client: &'a Client,
     ask: &'a Ask,
-    kept: Option<&'a Arc<Kept>>,
-    may_hold: bool,
+    found: &'a Found,
     conditions: &'a Conditions,
 }
 
@@ -100,11 +112,8 @@ impl Turn<'_> {
         Some(match self.headed(&download, Some(interims)).await {
             Headed::Keeping(head) if !self.takes(head.status, &head.fields) => return None,
             Headed::Keeping(head) => self.keeping(&head, reader, false),
-            Headed::Unchanged(fields) => match self.kept {
-                Some(kept) => self.unchanged(kept, &fields),
-                // Only what we have is asked about.
-                None => self.failed(&Failure::Unsendable("a condition of nobody's was met")),
-            },
+            Headed::Unchanged(confirmed) => self.unchanged(confirmed),
+            Headed::Passing(NotKept::Partial) => self.part(&download).await,
             Headed::Passing(reason) => {
                 return self.passing(&download, NotStored::Answer(reason));
             }
@@ -125,33 +134,48 @@ impl Turn<'_> {
             {
                 Some(self.keeping(&head, Some(reader), true))
             }
-            Headed::Unchanged(fields) => {
-                let kept = self.kept.filter(|_| self.may_hold)?;
-                download
-                    .serves(&self.ask.fields, &kept.fields)
-                    .then(|| self.unchanged(kept, &fields))
+            Headed::Unchanged(confirmed)
+                if download.serves(&self.ask.fields, &confirmed.fields)
+                    && !confirmed.fields.contains_key(SET_COOKIE)
+                    && self.reads(&confirmed.kept) =>
+            {
+                Some(self.unchanged(confirmed))
             }
             Headed::Failed(failure) => Some(self.failed(&failure)),
-            Headed::Keeping(_) | Headed::Passing(_) | Headed::Unkeepable(_) => None,
+            Headed::Keeping(_)
+            | Headed::Unchanged(_)
+            | Headed::Passing(_)
+            | Headed::Unkeepable(_) => None,
         }
     }
 
     fn job(self, interim: Option<mpsc::Sender<Interim>>) -> Job {
-        let mut head = self.ask.wire(&self.daemon.pseudonym);
-        if let Some(kept) = self.kept
-            && self.may_hold
-        {
-            conditional::add_ours(head.headers_mut(), &kept.fields, self.ask.is_personal());
+        let (config, url) = (&self.ask.config, UrlParts::of(&self.ask.bare));
+        // What a form brings about is new each time.
+        let asks = self.ask.post.is_none() && self.asks_conditionally();
+        let may_ask = |kept: &Kept| asks && self.reads(kept) && !self.is_withheld(kept);
+        let mut about = self.found.about(may_ask, self.ask.is_personal());
+        if !*config.online_options.validate_with_etag.of(&url) {
+            about.question = about.question.by_date();
         }
         Job {
             place: self.ask.place.clone(),
             origin: self.ask.resource.origin.clone(),
-            head,
+            head: self.ask.wire(&self.daemon.pseudonym),
             body: self.ask.post.clone(),
-            kept: self.kept.map(|kept| kept.status),
+            kept: self.found.near().map(|kept| kept.status),
+            keeping: Keeping::of(config, &url, &self.ask.fields),
+            answers: self.ask.answers.clone(),
+            about,
             unattended: self.ask.config.options.finish_downloads,
             interim,
         }
+    }
+
+    /// Whether the client can read what is kept. A copy that it cannot is not asked about: many servers
+    /// have one tag for all codings of a page.
+    fn reads(self, kept: &Kept) -> bool {
+        super::reads(self.ask, kept)
     }
 
     /// Waits for the head, passing interim answers on meanwhile.
@@ -182,7 +206,7 @@ impl Turn<'_> {
         let delivery = self.ask.codings.deliver(head.status, &fields);
         delivery.amend(&mut fields);
         add_via(&mut fields, head.version, &self.daemon.pseudonym);
-        let status = CacheStatus::Stored { replaces: self.kept.is_some(), collapsed };
+        let status = CacheStatus::Stored { forward: self.forward(), collapsed, by: self.by() };
         fields.insert(CACHE_STATUS, status.value());
         let mut response;
         if self.conditions.are_met_by(head.status, &fields) {
@@ -200,47 +224,99 @@ impl Turn<'_> {
     }
 
     /// What is kept still holds: it is served with the newer fields (RFC 9111 §3.2, §4.3.4).
-    fn unchanged(self, kept: &Arc<Kept>, newer: &HeaderMap) -> Response<Body> {
-        let mut fields = kept.fields.clone();
-        // The client may have a newer one by now, or be somebody else.
-        fields.remove(SET_COOKIE);
-        // These tell of the body, and it is the kept one.
-        let is_of_body = |name: &HeaderName| *name == CONTENT_LENGTH || *name == CONTENT_ENCODING;
-        for name in newer.keys().filter(|name| !is_of_body(name)) {
-            fields.remove(name);
-            for value in newer.get_all(name) {
-                fields.append(name.clone(), value.clone());
-            }
-        }
-        let status = CacheStatus::Validated;
+    fn unchanged(self, confirmed: Confirmed) -> Response<Body> {
+        let Confirmed { kept, fields } = confirmed;
+        // Checked just now: it has the age that the origin's answer had, if any.
+        let age = fields.get(AGE).cloned();
+        let status = CacheStatus::Validated { forward: self.forward(), by: self.by() };
         let mut response =
-            kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status);
-        if newer.contains_key(DATE) {
-            // Checked just now: its age begins anew.
-            response.headers_mut().remove(hyper::header::AGE);
-        }
+            kept::answer(self.daemon, self.ask, &kept, fields, self.conditions, status);
+        match age {
+            Some(age) => response.headers_mut().insert(AGE, age),
+            None => response.headers_mut().remove(AGE),
+        };
         response
     }
 
-    fn passing(self, download: &Download, why: NotStored) -> Option<Response<Body>> {
+    /// A part came: it is passed on as well, and may be kept as one.
+    async fn part(self, download: &Download) -> Response<Body> {
         match download.take() {
-            Some(answer) if !self.takes(answer.status(), answer.headers()) => None,
-            Some(answer) => Some(pass::respond(self.daemon, self.ask, answer, why)),
-            None => Some(self.failed(&Failure::Abandoned)),
+            Some(answer) => {
+                ranges::keep::pass(self.daemon, self.ask, self.conditions, answer).await
+            }
+            None => self.failed(&Failure::Abandoned),
         }
     }
 
-    /// The origin could not be asked: what is kept is better than nothing (RFC 9111 §4.2.4).
+    /// Why the origin is asked.
+    fn forward(self) -> Forward {
+        Forward::of(self.ask.verdict.as_ref())
+    }
+
+    /// The option without which it would not be asked, or otherwise.
+    fn by(self) -> Option<&'static str> {
+        let verdict = self.ask.verdict.and_then(|verdict| verdict.by).map(Override::as_str);
+        let is_whole = self.found.own().is_some() && !self.asks_conditionally();
+        verdict.or(self.ask.overruled).or(is_whole.then_some("request-conditional"))
+    }
+
+    /// Whether the origin is asked only for what has changed: `request-conditional`.
+    fn asks_conditionally(self) -> bool {
+        let url = UrlParts::of(&self.ask.bare);
+        *self.ask.config.online_options.request_conditional.of(&url)
+    }
+
+    /// Whether what is kept is there to be read offline alone.
+    fn is_withheld(self, kept: &Kept) -> bool {
+        matches!(verdict(self.daemon, self.ask, kept).reuse, Reuse::Withheld(_))
+    }
+
+    fn passing(self, download: &Download, why: NotStored) -> Option<Response<Body>> {
+        match (download.take(), self.found.own(), self.ask.verdict) {
+            // RFC 5861 §4
+            (Some(answer), Some(kept), Some(verdict))
+                if verdict.instead_of_error && is_failure(answer.status()) =>
+            {
+                Some(self.instead(kept, CacheStatus::InsteadOf(answer.status())))
+            }
+            (Some(answer), ..) if !self.takes(answer.status(), answer.headers()) => None,
+            (Some(answer), ..) => {
+                Some(pass::respond(self.daemon, self.ask, answer, self.forward(), why))
+            }
+            (None, ..) => Some(self.failed(&Failure::Abandoned)),
+        }
+    }
+
+    /// The origin could not be asked: what is kept is better than nothing, unless it forbids that (RFC
+    /// 9111 §4.2.4). Who went offline meanwhile is served as offline.
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin gave no answer");
-        match self.kept {
-            Some(kept) if self.ask.post.is_none() => {
-                let status = CacheStatus::Unreachable;
-                let fields = kept.fields.clone();
-                kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status)
+        let kept = self.found.near().filter(|_| self.ask.post.is_none());
+        let kept = kept.map(|kept| (kept, verdict(self.daemon, self.ask, kept)));
+        let of_use = kept.filter(|(kept, verdict)| is_of_use(self.ask.mode, kept, verdict));
+        let Some((kept, verdict)) = of_use else {
+            return reply::failed(self.daemon, self.ask, failure);
+        };
+        match verdict.unreachable {
+            _ if matches!(failure, Failure::Offline) => {
+                self.instead(kept, CacheStatus::Hit(Why::Offline))
             }
-            _ => reply::failed(self.daemon, self.ask, failure),
+            Unreachable::Serve => self.instead(kept, CacheStatus::Unreachable(None)),
+            Unreachable::ServeOverruled => {
+                let by = Override::ServeUnreachable.as_str();
+                self.instead(kept, CacheStatus::Unreachable(Some(by)))
+            }
+            Unreachable::Forbidden if matches!(verdict.reuse, Reuse::Withheld(_)) => {
+                reply::failed(self.daemon, self.ask, failure)
+            }
+            Unreachable::Forbidden => reply::must_ask(self.daemon, self.ask, kept, failure),
         }
+    }
+
+    /// What is kept, in place of an answer of its origin.
+    fn instead(self, kept: &Arc<Kept>, status: CacheStatus) -> Response<Body> {
+        let fields = kept::unasked(self.ask, kept);
+        kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status)
     }
 }

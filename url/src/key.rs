@@ -22,7 +22,7 @@ pub struct Key([u8; 32]);
 impl Key {
     /// The key with this hash.
     #[must_use]
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 

@@ -17,20 +17,20 @@ section! {
         "cache-control-max-age-0" => cache_control_max_age_0: Ruled<bool> = "true", Live;
         /// Whether a request with a cookie is always sent on.
         "cookies-force-refresh" => cookies_force_refresh: Ruled<bool> = "false", Live;
-        /// At which age a kept page is asked for again.
-        "request-changed" => request_changed: Ruled<AskAgain> = r#""standard""#, Later;
-        /// Whether a kept page is asked for again at most once while online.
-        "request-changed-once" => request_changed_once: Ruled<bool> = "false", Later;
+        /// At which age a kept page is asked for again; with an age or never, a page that says itself when it expires, or that it is to be asked for, is asked for then too, unless request-expired or request-no-cache is false. An error is asked for as usual, and so is a redirection that is not permanent unless request-redirection is false.
+        "request-changed" => request_changed: Ruled<AskAgain> = r#""standard""#, Live;
+        /// Whether a kept page is asked for again at most once while online, with the exceptions of request-changed.
+        "request-changed-once" => request_changed_once: Ruled<bool> = "false", Live;
         /// Whether a kept page is asked for again when its own dates say that it has expired.
-        "request-expired" => request_expired: Ruled<bool> = "true", Later;
+        "request-expired" => request_expired: Ruled<bool> = "true", Live;
         /// Whether a kept page that says no-cache is asked for again.
-        "request-no-cache" => request_no_cache: Ruled<bool> = "true", Later;
-        /// Whether a kept redirection that is not permanent is asked for again.
-        "request-redirection" => request_redirection: Ruled<bool> = "true", Later;
+        "request-no-cache" => request_no_cache: Ruled<bool> = "true", Live;
+        /// Whether a kept redirection that is not permanent is asked for again; by default when HTTP's own rules say so.
+        "request-redirection" => request_redirection: Ruled<bool> = "true", Live;
         /// Whether an origin is asked only for what has changed (If-Modified-Since, If-None-Match).
-        "request-conditional" => request_conditional: Ruled<bool> = "true", Later;
+        "request-conditional" => request_conditional: Ruled<bool> = "true", Live;
         /// Whether that goes by the tag (`ETag`) of the kept page too.
-        "validate-with-etag" => validate_with_etag: Ruled<bool> = "true", Later;
+        "validate-with-etag" => validate_with_etag: Ruled<bool> = "true", Live;
         /// Whether the part of a page that came before its browser left is kept.
         "intr-download-keep" => intr_download_keep: Ruled<bool> = "false", Later;
         /// A page that is smaller than this is fetched to its end when its browser leaves.
@@ -39,8 +39,8 @@ section! {
         "intr-download-percent" => intr_download_percent: Ruled<Percent> = r#""80%""#, Later;
         /// Whether the part of a page that came before its origin fell silent is kept.
         "timeout-download-keep" => timeout_download_keep: Ruled<bool> = "false", Later;
-        /// Whether a good page stays when its origin now answers with an error or a redirection.
-        "keep-cache-if-not-found" => keep_cache_if_not_found: Ruled<bool> = "false", Later;
+        /// Whether a kept page stays when its origin now answers with a redirection. When it answers with an error it stays in any case.
+        "keep-cache-if-not-found" => keep_cache_if_not_found: Ruled<bool> = "false", Live;
         /// Whether origins may send compressed bodies.
         "request-compressed-data" => request_compressed_data: Ruled<bool> = "true", Live;
     }

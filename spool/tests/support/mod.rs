@@ -71,8 +71,13 @@ pub fn body(entry: &Entry) -> Option<Vec<u8>> {
 
 /// Stores an entry.
 pub fn store(spool: &Spool, url: &str, body: &[u8]) -> wwwoffle_spool::Result<()> {
+    store_at(spool, &place(url), body)
+}
+
+/// Stores an entry at a place.
+pub fn store_at(spool: &Spool, place: &Place, body: &[u8]) -> wwwoffle_spool::Result<()> {
     let new = NewEntry { connection: Some(CONNECTION.to_vec()), ..entry(&head(200)) };
-    let mut writer = spool.begin(&place(url), new)?;
+    let mut writer = spool.begin(place, new)?;
     writer.write(body)?;
     writer.finish(None).map(|_| ())
 }
@@ -85,6 +90,25 @@ pub fn bytes(len: usize) -> Vec<u8> {
         (state >> 24) as u8
     };
     (0..len).map(next).collect()
+}
+
+/// An entry's file less its last record, as if it had been written so.
+pub fn without_last_record(bytes: &[u8]) -> Vec<u8> {
+    let last = bytes.windows(12).rposition(|window| window == b"\r\n\r\nWARC/1.1").unwrap() + 4;
+    let mut bytes = bytes[..last].to_vec();
+    let mut put = |name: &str, value: &str| {
+        let at = bytes.windows(name.len()).position(|window| window == name.as_bytes()).unwrap();
+        bytes[at + name.len()..][..value.len()].copy_from_slice(value.as_bytes());
+        at + name.len()
+    };
+    put("Wwwoffle-Length: ", &format!("{last:020}"));
+    let check = put("Wwwoffle-Check: ", "");
+    let head = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+    let end = head + bytes[head..].windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+    let covered = [&bytes[..check], &bytes[check + 8..end]].concat();
+    let digits = format!("{:08x}", crc32fast::hash(&covered));
+    bytes[check..check + 8].copy_from_slice(digits.as_bytes());
+    bytes
 }
 
 /// A request that waits.

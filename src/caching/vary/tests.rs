@@ -126,6 +126,22 @@ fn the_newest_of_those_that_fit_best_is_chosen() {
 }
 
 #[test]
+fn a_page_that_varies_no_more_is_found_by_who_asked_for_it() {
+    let german = Kept::new("Accept-Language: de", "Vary: Accept-Language", 1);
+    let newer = Kept::new("Accept-Language: de", "Content-Type: text/html", 2);
+    let stored = [german.stored(), newer.stored()];
+    // Who asked alike got the newer one.
+    assert_eq!(select(&stored, &fields("Accept-Language: de")), Some(1));
+    assert_eq!(nearest(&stored, &fields("Accept-Language: de")), Some(1));
+    // For all others it is as good as any without `Vary`.
+    assert_eq!(select(&stored, &fields("Accept-Language: en")), Some(1));
+    let german = Kept::new("Accept-Language: de", "Vary: Accept-Language", 1);
+    let default = Kept::new("", "Content-Type: text/html", 2);
+    let stored = [german.stored(), default.stored()];
+    assert_eq!(select(&stored, &fields("Accept-Language: de")), Some(0));
+}
+
+#[test]
 fn the_fewest_differences_are_nearest() {
     let one = Kept::new("Foo: 1; Bar: 2", "Vary: Foo, Bar, Accept-Language", 1);
     let two = Kept::new("Foo: 3; Bar: 2", "Vary: Foo, Bar", 2);

@@ -50,6 +50,10 @@ fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
         (502, failed(OriginFailure::Tls { fault: NoTls::NotSpoken, detail: text })),
         (502, failed(OriginFailure::Tls { fault: NoTls::NoAgreement, detail: text })),
         (502, Message::OriginFailed { url: text, failure: OriginFailure::Refused, kept }),
+        (
+            504,
+            Message::MustAsk { url: text, detail: text, kept: Kept { url: text, stored: time() } },
+        ),
         (504, Message::OfflineRefused { method: text, url: text }),
         (403, Message::PortBlocked { host_port: text }),
         (403, Message::HostRefused { host_port: text }),

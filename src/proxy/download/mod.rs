@@ -2,8 +2,8 @@
 //!
 //! A download runs in a task of its own, so that it does not end with the client that asked first.
 //! Whoever asks for the same thing meanwhile joins it: the same key, the same cookie, the same
-//! credentials, and, once the head is known, the same values of what the answer varies with. A form
-//! is never joined: two people who send the same words both want it done.
+//! credentials, and, once the head is known, the same values of what the answer varies with; and the
+//! same range, if any. A form is never joined: two people who send the same words both want it done.
 
 mod feed;
 mod run;
@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE, HeaderName, HeaderValue, VARY};
+use hyper::header::{
+    AUTHORIZATION, COOKIE, HeaderName, HeaderValue, IF_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
+};
 use hyper::{HeaderMap, Request, StatusCode, Version};
 use tokio::sync::{mpsc, watch};
 use wwwoffle_spool::Place;
@@ -23,8 +25,10 @@ use wwwoffle_url::Key;
 pub use feed::{BodyError, End, Feed, FeedReader, ReadAt};
 pub use run::run;
 
-use super::fields::list;
-use super::keep::NotKept;
+use super::choose::About;
+use super::freshen::Confirmed;
+use super::keep::{Keeping, NotKept};
+use crate::caching::vary::Vary;
 use crate::upstream::{Answer, Failure, Interim, Origin};
 
 /// Everything a download needs to know.
@@ -34,12 +38,18 @@ pub struct Job {
     pub place: Place,
     /// Whom to ask.
     pub origin: Origin,
-    /// The request as it will be sent, conditions of our own included.
+    /// The request as it will be sent, without conditions.
     pub head: Request<()>,
     /// The body of a POST.
     pub body: Option<Bytes>,
     /// The status of what is kept already.
     pub kept: Option<StatusCode>,
+    /// What is kept of the answer.
+    pub keeping: Keeping,
+    /// Where GET looks for its answer, of a POST whose answer may be that too.
+    pub answers: Option<Place>,
+    /// What the origin is asked about.
+    pub about: About,
     /// Whether it goes on though no client reads it.
     pub unattended: bool,
     /// Where interim answers go.
@@ -51,8 +61,8 @@ pub struct Job {
 pub enum Headed {
     /// An answer that is being kept; its body is in [`Download::feed`].
     Keeping(Arc<AnswerHead>),
-    /// `304`: what is kept still holds. The fields are those of the `304`.
-    Unchanged(Arc<HeaderMap>),
+    /// `304`: what is kept still holds.
+    Unchanged(Confirmed),
     /// An answer that is not kept: only the first who asked gets it, from [`Download::take`].
     Passing(NotKept),
     /// An answer that should be kept and cannot: the spool failed. As with `Passing`.
@@ -80,6 +90,8 @@ struct JoinKey {
     place: Key,
     cookie: Vec<HeaderValue>,
     credentials: Vec<HeaderValue>,
+    /// Which part was asked for, and of which answer.
+    range: [Vec<HeaderValue>; 4],
     /// Different for each download that nobody can join.
     alone: Option<u64>,
 }
@@ -91,6 +103,7 @@ impl JoinKey {
             place: place.key(),
             cookie: all(COOKIE),
             credentials: all(AUTHORIZATION),
+            range: [RANGE, IF_RANGE, IF_MATCH, IF_UNMODIFIED_SINCE].map(all),
             alone: None,
         }
     }
@@ -180,16 +193,8 @@ impl Download {
     /// coding does not matter here: each client gets that which it takes.
     #[must_use]
     pub fn serves(&self, request: &HeaderMap, answer: &HeaderMap) -> bool {
-        list(answer, &VARY).all(|name| {
-            if name == "*" {
-                return false;
-            }
-            if name.eq_ignore_ascii_case(ACCEPT_ENCODING.as_str()) {
-                return true;
-            }
-            let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return false };
-            self.request.get_all(&name).iter().eq(request.get_all(&name).iter())
-        })
+        let vary = Vary::of(answer);
+        vary.text(request).is_some_and(|text| vary.text(&self.request) == Some(text))
     }
 }
 
@@ -350,6 +355,8 @@ mod tests {
             ("*", false, false),
             ("Accept, *", false, false),
             ("not a name", false, false),
+            // All are asked for with the same codings.
+            ("Accept-Encoding", true, true),
         ] {
             let answer = fields(&[("vary", vary)]);
             assert_eq!(download.serves(&first, &answer), serves_same, "{vary}");

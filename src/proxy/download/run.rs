@@ -9,17 +9,20 @@ use hyper::header::CONTENT_LENGTH;
 use hyper::http::response::Parts as AnswerParts;
 use hyper::{HeaderMap, StatusCode};
 use tracing::{debug, warn};
-use wwwoffle_spool::{NewEntry, RequestKind, Writer};
+use wwwoffle_spool::{NewEntry, Place, RequestKind, Writer};
 use wwwoffle_url::Key;
 
 use super::{AnswerHead, Download, End, Feed, Headed, Job, Outcome, Watch};
+use crate::caching::freshness::Exchange;
 use crate::clock;
 use crate::connection;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
+use crate::proxy::choose::About;
 use crate::proxy::fields::{complete_date, strip_one_hop};
-use crate::proxy::head;
-use crate::proxy::keep::may_keep;
+use crate::proxy::freshen::{self, Asked};
+use crate::proxy::keep::{NotKept, may_keep};
+use crate::proxy::{head, unsafe_methods};
 use crate::store::timestamp;
 use crate::upstream::{Answer, AnswerBody, Failure, Outbound, Secured};
 
@@ -54,28 +57,22 @@ async fn settle(daemon: &Daemon, key: Key) {
     }
 }
 
-async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outcome {
-    let Job { place, origin, head: request, body, kept, unattended, interim } = job;
-    let outbound = body.clone().map_or(Outbound::Empty, Outbound::Whole);
-    let (recorded, ()) = request.clone().into_parts();
-    let asked = timestamp(clock::now());
-    let mut answer = match daemon.upstream.send(&origin, request, outbound, interim).await {
-        Ok(answer) => answer,
-        Err(failure) => {
-            let failure = Arc::new(failure);
-            download.set_head(Headed::Failed(Arc::clone(&failure)));
-            return Outcome::Failed(failure);
-        }
+async fn fetch(daemon: &Arc<Daemon>, mut job: Job, download: &Arc<Download>) -> Outcome {
+    let (answer, asked) = match ask(daemon, &mut job, download).await {
+        Ok(answered) => answered,
+        Err(outcome) => return outcome,
     };
-    let received = clock::now();
-    strip_one_hop(answer.headers_mut());
-    complete_date(answer.headers_mut(), received);
-    let status = answer.status();
-    if status == StatusCode::NOT_MODIFIED && kept.is_some() {
-        download.set_head(Headed::Unchanged(Arc::new(answer.headers().clone())));
-        return Outcome::Kept(kept.unwrap_or(status));
-    }
-    if let Err(reason) = may_keep(status, answer.headers(), kept) {
+    let Job { place, origin, head: request, body, kept, keeping, answers, about, interim, .. } = job;
+    let unattended = job.unattended;
+    // What was asked about is not needed while the body comes.
+    drop((about, interim));
+    let (recorded, ()) = request.into_parts();
+    let (status, received) = (answer.status(), asked.received);
+    let (store, local) = (&daemon.store, &daemon.local);
+    let said = (status, answer.headers());
+    unsafe_methods::answered_by(store, local, (&origin, &recorded), said, received).await;
+    let exchange = Exchange { asked: asked.sent, received };
+    if let Err(reason) = may_keep(status, answer.headers(), kept, &keeping, exchange) {
         daemon.downloads.leave(download);
         download.pass(answer, Headed::Passing(reason));
         return Outcome::NotKept(status, reason);
@@ -83,8 +80,9 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
     let mut record = head::of_request(&recorded);
     record.extend_from_slice(body.as_deref().unwrap_or_default());
     let secured = answer.extensions().get::<Arc<Secured>>();
+    let place = place.with_variant(&freshen::variant(answer.headers(), &recorded.headers));
     let new = NewEntry {
-        asked,
+        asked: timestamp(asked.sent),
         when: timestamp(received),
         head: head::of_answer(status, answer.headers()),
         request: record,
@@ -102,10 +100,66 @@ async fn fetch(daemon: &Arc<Daemon>, job: Job, download: &Arc<Download>) -> Outc
     };
     download.feed.set_disk(Arc::new(tail));
     let (answer_head, body) = split(answer);
+    let answer_fields = answer_head.fields.clone();
     download.set_head(Headed::Keeping(Arc::new(answer_head)));
+    let answers =
+        answers.filter(|get| keeping.answers_get(get.url(), status, &answer_fields, exchange));
     match receive(daemon, body, writer, download, unattended).await {
-        Ok(()) => Outcome::Kept(status),
+        Ok(()) => {
+            if let Some(get) = answers {
+                answer_get(daemon, &place, &get).await;
+            }
+            Outcome::Kept(status)
+        }
         Err(outcome) => outcome,
+    }
+}
+
+/// Keeps the answer to a POST as that to GET too (RFC 9110 §9.3.3). What fails is told, and no more.
+async fn answer_get(daemon: &Daemon, post: &Place, get: &Place) {
+    if let Err(error) = daemon.store.copy(post, get).await {
+        warn!(url = get.url(), error = error_chain(&error), "the answer to a form is no page");
+    }
+}
+
+/// Asks the origin, at first about what is kept. A `304` that is about none of that says nothing:
+/// then it is asked once more, for the answer itself.
+///
+/// # Errors
+///
+/// What has come of it, where that is no new answer.
+async fn ask(
+    daemon: &Arc<Daemon>,
+    job: &mut Job,
+    download: &Download,
+) -> Result<(Answer, Asked), Outcome> {
+    loop {
+        let mut request = job.head.clone();
+        job.about.question.ask(request.headers_mut());
+        let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
+        let (sent, interim) = (clock::now(), job.interim.clone());
+        let answer = daemon.upstream.send(&job.origin, request, outbound, interim).await;
+        let mut answer = answer.map_err(|failure| {
+            let failure = Arc::new(failure);
+            download.set_head(Headed::Failed(Arc::clone(&failure)));
+            Outcome::Failed(failure)
+        })?;
+        let asked = Asked { sent, received: clock::now() };
+        strip_one_hop(answer.headers_mut());
+        complete_date(answer.headers_mut(), asked.received);
+        if answer.status() != StatusCode::NOT_MODIFIED || job.about.question.is_empty() {
+            return Ok((answer, asked));
+        }
+        let confirmed = freshen::confirmed(&daemon.store, &job.about, answer.headers(), asked);
+        if let Some(confirmed) = confirmed.await {
+            let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
+            download.set_head(Headed::Unchanged(confirmed));
+            // Who waits for the whole waits still.
+            let not_kept = || Outcome::NotKept(status, NotKept::Partial);
+            return Err(if is_whole { Outcome::Kept(status) } else { not_kept() });
+        }
+        debug!(url = download.url(), "a 304 is about nothing that is kept");
+        job.about = About::default();
     }
 }
 

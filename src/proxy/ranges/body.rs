@@ -1,0 +1,102 @@
+//! Some bytes of what is kept on their way to a client: read from where they are, compared with their
+//! checksums, and never held whole.
+
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use tokio::task::spawn_blocking;
+use wwwoffle_spool::{Error, Verified};
+
+use crate::caching::range::{Span, Stretch};
+use crate::proxy::body::Body;
+use crate::proxy::download::BodyError;
+use crate::store::{Kept, Store};
+use crate::upstream::BoxError;
+
+/// How much one read brings, in bytes.
+const READ_SIZE: u64 = 128 * 1024;
+
+/// The body that is made of `stretches` of what is kept.
+pub(super) fn body(store: &Store, kept: &Arc<Kept>, stretches: Vec<Stretch>) -> Body {
+    let verified = match &kept.part {
+        Some(part) => part.partial.verified(),
+        None => kept.entry.verified(),
+    };
+    let (store, kept) = (store.clone(), Arc::clone(kept));
+    let reading = Reading { store, kept, verified, left: stretches.into() };
+    let frames = stream::unfold(Some(reading), |reading| async move {
+        reading?.next().await.map_or_else(
+            |error| Some((Err(BoxError::from(error)), None)),
+            |next| next.map(|(bytes, reading)| (Ok(Frame::data(bytes)), Some(reading))),
+        )
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// A body being read.
+struct Reading {
+    store: Store,
+    kept: Arc<Kept>,
+    verified: Verified,
+    /// What has not been sent.
+    left: VecDeque<Stretch>,
+}
+
+impl Reading {
+    async fn next(mut self) -> Result<Option<(Bytes, Self)>, BodyError> {
+        let span = match self.left.pop_front() {
+            None => return Ok(None),
+            Some(Stretch::Text(text)) => return Ok(Some((text, self))),
+            Some(Stretch::Content(span)) => span,
+        };
+        let mut verified = self.verified;
+        let read = spawn_blocking(move || {
+            let read = read_from(&mut verified, span);
+            (read, verified)
+        });
+        let read = read.await.unwrap_or_else(|panicked| {
+            std::panic::resume_unwind(panicked.into_panic());
+        });
+        self.verified = read.1;
+        match read.0 {
+            // It was there when the head was sent.
+            Ok(None) => Err(BodyError::Disk(Arc::new(ErrorKind::UnexpectedEof.into()))),
+            Ok(Some(bytes)) => {
+                let end = span.start().saturating_add(length(&bytes));
+                if let Some(rest) = Span::new(end, span.end()) {
+                    self.left.push_front(Stretch::Content(rest));
+                }
+                Ok(Some((bytes, self)))
+            }
+            Err(error) if error.is_damaged() => {
+                // What is damaged is not found again.
+                match &self.kept.part {
+                    Some(part) => self.store.mend_partial(part.partial.place()).await,
+                    None => self.store.set_aside(self.kept).await,
+                }
+                Err(BodyError::Damaged)
+            }
+            Err(error) => Err(BodyError::Disk(Arc::new(std::io::Error::other(error)))),
+        }
+    }
+}
+
+fn read_from(verified: &mut Verified, span: Span) -> Result<Option<Bytes>, Error> {
+    let size = usize::try_from(span.len().min(READ_SIZE)).unwrap_or(usize::MAX);
+    let mut buffer = vec![0; size];
+    let read = verified.read_at(span.start(), &mut buffer)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    buffer.truncate(read);
+    Ok(Some(buffer.into()))
+}
+
+fn length(bytes: &Bytes) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,301 @@
+//! A part of a page on its way from the origin: to the client and to the spool at once.
+//!
+//! It ends when its client leaves, and what has come is kept: who winds a film asks for all the rest of it
+//! each time, and would else fetch it many times over.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
+use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderValue, SET_COOKIE, VARY};
+use hyper::{HeaderMap, Response, StatusCode};
+use tracing::{debug, warn};
+use wwwoffle_config::{NoStore, UrlParts};
+use wwwoffle_spool::{Error, NewSegment, Place, SegmentWriter, Spool};
+
+use super::part::{NO_VALIDATOR, fields, is_validated};
+use crate::caching::control::{AnswerControl, RequestControl};
+use crate::caching::range::if_range::{self, single};
+use crate::caching::range::{Received, received};
+use crate::caching::storing::{Requested, is_no_store};
+use crate::clock;
+use crate::connection;
+use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
+use crate::proxy::amend::Foreign;
+use crate::proxy::ask::Ask;
+use crate::proxy::body::{self as bodies, Body};
+use crate::proxy::conditional::{self, Conditions};
+use crate::proxy::download::{End, Feed};
+use crate::proxy::fields::{CACHE_STATUS, add_via, has_member};
+use crate::proxy::freshen::variant;
+use crate::proxy::keep::NotKept;
+use crate::proxy::status::{CacheStatus, Forward, NotStored};
+use crate::proxy::{head, pass};
+use crate::store::timestamp;
+use crate::upstream::{Answer, AnswerBody, Failure, Secured};
+
+/// How much is gathered before it is written, in bytes. What has come is never held back for more.
+const STRETCH: usize = 128 * 1024;
+
+/// Sends an answer with a part of a page on, and keeps the part if it can be told which it is.
+pub(in crate::proxy) async fn pass(
+    daemon: &Arc<Daemon>,
+    ask: &Ask,
+    conditions: &Conditions,
+    mut answer: Answer,
+) -> Response<Body> {
+    let forward = Forward::of(ask.verdict.as_ref());
+    let part = match part_of(ask, answer.status(), answer.headers()) {
+        Ok(part) => part,
+        Err(why) => {
+            debug!(url = ask.resource.url.as_str(), why, "a part is not kept");
+            return pass::respond(daemon, ask, answer, forward, NotStored::Answer(NotKept::Partial));
+        }
+    };
+    let new = match new_segment(daemon, ask, &answer, part) {
+        Ok(new) => new,
+        Err(error) => {
+            warn!(%error, "a part cannot be told from others");
+            return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
+        }
+    };
+    let (writer, tail) = match daemon.store.begin_segment(&ask.place, new).await {
+        Ok(begun) => begun,
+        Err(error) => {
+            warn!(error = error_chain(&error), "a part of a page cannot be kept");
+            return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
+        }
+    };
+    let feed = Feed::new();
+    feed.set_disk(Arc::new(tail));
+    let Some(reader) = feed.read() else {
+        return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
+    };
+    let mut fields = std::mem::take(answer.headers_mut());
+    add_via(&mut fields, answer.version(), &daemon.pseudonym);
+    fields.insert(CACHE_STATUS, CacheStatus::StoredPart.value());
+    let mut response = Response::new(bodies::empty());
+    if conditions.are_met_by(StatusCode::OK, &fields) {
+        conditional::not_modified(&mut fields);
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else {
+        let receiving = Receiving { writer, expected: part.span.len(), feed };
+        let task = receiving.run(Arc::clone(daemon), ask.place.clone(), answer.into_body());
+        daemon.tasks.spawn(task);
+        *response.body_mut() = bodies::download(reader);
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+    }
+    *response.headers_mut() = fields;
+    response.extensions_mut().insert(Foreign);
+    response
+}
+
+/// Which part an answer brings, or why it is not kept.
+fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<Received, String> {
+    if status != StatusCode::PARTIAL_CONTENT {
+        return Err("it has a part, and is no 206".to_owned());
+    }
+    if ask.is_personal() {
+        return Err("it is for one person".to_owned());
+    }
+    if fields.contains_key(SET_COOKIE) || has_member(fields, &VARY, "*") {
+        return Err("it is for this request alone".to_owned());
+    }
+    if must_not_be_stored(ask, fields) {
+        return Err("it says no-store, and that is heeded".to_owned());
+    }
+    // Its content is not that of the whole, whatever else it says.
+    let kind = single(fields, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
+    if kind.starts_with("multipart/byteranges") {
+        return Err("it is a multipart".to_owned());
+    }
+    let length = single(fields, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
+    received(super::asked(ask).as_ref(), single(fields, &CONTENT_RANGE), length)
+        .map_err(|misfit| misfit.to_string())
+}
+
+/// Whether `no-store` is heeded for the URL, and said (RFC 9111 §5.2.1.5, §5.2.2.5).
+fn must_not_be_stored(ask: &Ask, fields: &HeaderMap) -> bool {
+    let no_store = RequestControl::of(&ask.fields).no_store;
+    let requested = Requested { no_store, ..Requested::default() };
+    *ask.config.caching.no_store.of(&UrlParts::of(&ask.bare)) == NoStore::Respect
+        && is_no_store(StatusCode::OK, &AnswerControl::of(fields), requested)
+}
+
+fn new_segment(
+    daemon: &Daemon,
+    ask: &Ask,
+    answer: &Answer,
+    part: Received,
+) -> Result<NewSegment, getrandom::Error> {
+    let fields = answer.headers();
+    let validator = if let Some(mark) = if_range::mark(fields).filter(|_| !part.doubtful) {
+        mark
+    } else {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random)?;
+        format!("{NO_VALIDATOR}{}", hex::encode(random))
+    };
+    let secured = answer.extensions().get::<Arc<Secured>>();
+    Ok(NewSegment {
+        asked: timestamp(ask.now),
+        when: timestamp(clock::now()),
+        head: head::of_answer(answer.status(), fields),
+        request: head::of_request(&ask.wire(&daemon.pseudonym).into_parts().0),
+        connection: secured.map(|secured| connection::account(secured)),
+        validator: validator.into_bytes(),
+        complete_length: part.complete,
+        start: part.span.start(),
+    })
+}
+
+/// A part being received.
+struct Receiving {
+    writer: SegmentWriter,
+    /// How many bytes it has to have.
+    expected: u64,
+    feed: Arc<Feed>,
+}
+
+/// What has come: some bytes, and perhaps the end.
+struct Gathered {
+    stretch: Vec<Bytes>,
+    end: Option<Result<(), Failure>>,
+}
+
+impl Receiving {
+    async fn run(mut self, daemon: Arc<Daemon>, place: Place, mut body: AnswerBody) {
+        loop {
+            let feed = Arc::clone(&self.feed);
+            let gathered = tokio::select! {
+                gathered = gather(&mut body) => gathered,
+                () = feed.abandoned() => {
+                    Gathered { stretch: Vec::new(), end: Some(Err(Failure::Abandoned)) }
+                }
+            };
+            let Gathered { stretch, end } = gathered;
+            if !stretch.is_empty() {
+                match daemon.store.write(self.writer, stretch).await {
+                    Ok((writer, stretch)) => {
+                        self.writer = writer;
+                        feed.written(stretch);
+                    }
+                    Err((error, stretch)) => {
+                        warn!(error = error_chain(&error), "a part cannot be kept any further");
+                        return pass_rest(&feed, Gathered { stretch, end }, body).await;
+                    }
+                }
+            }
+            if let Some(end) = end {
+                return self.end(&daemon, place, end).await;
+            }
+        }
+    }
+
+    /// Keeps what has come, if it is what it said to be.
+    async fn end(self, daemon: &Daemon, place: Place, end: Result<(), Failure>) {
+        let Self { writer, expected, feed } = self;
+        let came = writer.written();
+        let is_sound = match &end {
+            Ok(()) => came == expected,
+            Err(failure) => came <= expected && is_cut(failure),
+        };
+        let finish = move |spool: &Spool| {
+            if !is_sound {
+                writer.discard();
+                return Ok(());
+            }
+            if came == expected {
+                writer.finish()?;
+            } else {
+                writer.finish_short()?;
+            }
+            complete(spool, &place)
+        };
+        let finished = daemon.store.run(finish).await;
+        feed.finish(match end {
+            Ok(()) => End::Whole(None),
+            Err(failure) => End::Broken(Arc::new(failure)),
+        });
+        if let Err(error) = finished {
+            warn!(error = error_chain(&error), "a part cannot be kept");
+        }
+    }
+}
+
+/// Whether a body that ended so is good as far as it came: only the way here has failed.
+fn is_cut(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::Abandoned
+            | Failure::CutShort(_)
+            | Failure::Stalled
+            | Failure::Silent
+            | Failure::Alert(_)
+            | Failure::GivenUp(_)
+    )
+}
+
+/// Makes a whole entry of the parts, where that is what they are (RFC 9111 §3.4).
+fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
+    let Some(partial) = spool.partial(place)? else { return Ok(()) };
+    if !partial.is_complete() || !is_validated(&partial) {
+        return Ok(());
+    }
+    let (Some(mut fields), Some(length)) = (fields(&partial), partial.complete_length()) else {
+        return Ok(());
+    };
+    // Of answers that vary, one lies beside the other; parts do not.
+    let request = head::read_request(partial.request(), b"");
+    if !request.is_ok_and(|request| variant(&fields, &request.headers).is_empty()) {
+        return Ok(());
+    }
+    fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    spool.complete(&partial, head::of_answer(StatusCode::OK, &fields)).map(drop)
+}
+
+/// Waits for bytes, then takes what else is there already, up to [`STRETCH`].
+async fn gather(body: &mut AnswerBody) -> Gathered {
+    let mut gathered = Gathered { stretch: Vec::new(), end: None };
+    let mut size = 0;
+    let mut next = body.frame().await;
+    loop {
+        match next {
+            None => gathered.end = Some(Ok(())),
+            Some(Err(failure)) => gathered.end = Some(Err(failure)),
+            // What follows the whole is not for who has a part.
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    size += data.len();
+                    gathered.stretch.push(data);
+                }
+            }
+        }
+        if gathered.end.is_some() || size >= STRETCH {
+            return gathered;
+        }
+        match body.frame().now_or_never() {
+            Some(more) => next = more,
+            None => return gathered,
+        }
+    }
+}
+
+/// The disk has failed: hands the rest of the body to its reader alone.
+async fn pass_rest(feed: &Feed, mut gathered: Gathered, mut body: AnswerBody) {
+    feed.spill();
+    loop {
+        for chunk in gathered.stretch {
+            if !feed.push(chunk).await {
+                return feed.finish(End::Broken(Arc::new(Failure::Abandoned)));
+            }
+        }
+        match gathered.end {
+            None => gathered = gather(&mut body).await,
+            Some(Ok(())) => return feed.finish(End::Whole(None)),
+            Some(Err(failure)) => return feed.finish(End::Broken(Arc::new(failure))),
+        }
+    }
+}

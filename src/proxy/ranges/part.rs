@@ -1,0 +1,103 @@
+//! What is kept of a page in part, for requests that it has the bytes for.
+
+use std::sync::Arc;
+
+use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderName, SET_COOKIE, VARY};
+use hyper::{HeaderMap, StatusCode};
+use tracing::warn;
+use wwwoffle_spool::Partial;
+
+use super::asked;
+use crate::caching::range::{Held, Ranges, Satisfied, Span, if_range};
+use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
+use crate::proxy::ask::Ask;
+use crate::proxy::fields::list;
+use crate::proxy::head;
+use crate::store::Kept;
+
+/// What stands in place of a validator where there is none: with a number of its own, so that no two
+/// parts are ever taken for parts of the same.
+pub(super) const NO_VALIDATOR: &str = "none:";
+
+/// Parts of a page that hold what one request asks for.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub(super) partial: Arc<Partial>,
+    /// What of it is asked for.
+    pub(super) satisfied: Satisfied,
+}
+
+/// The parts that hold what is asked for, where `kept`, which is kept whole, is not there or older. For the
+/// request they are a page that is kept, with the head of the whole.
+pub(in crate::proxy) async fn find(
+    daemon: &Daemon,
+    ask: &Ask,
+    kept: Option<&Kept>,
+) -> Option<Kept> {
+    let ranges = asked(ask)?;
+    match daemon.store.partial(&ask.place).await {
+        Ok(partial) => {
+            let is_newer =
+                |partial: &Arc<Partial>| kept.is_none_or(|kept| kept.entry.when() < partial.when());
+            parts(ask, &ranges, partial.filter(is_newer)?)
+        }
+        Err(error) => {
+            warn!(error = error_chain(&error), "what is kept in part cannot be read");
+            None
+        }
+    }
+}
+
+fn parts(ask: &Ask, ranges: &Ranges, partial: Arc<Partial>) -> Option<Kept> {
+    let spans = partial.ranges().iter().filter_map(|range| Span::new(range.start, range.end));
+    let satisfied = ranges.within(&Held::new(spans), partial.complete_length())?;
+    let (entry, fields) = (partial.newest()?.clone(), fields(&partial)?);
+    let request = head::read_request(partial.request(), b"").ok()?.headers;
+    // Of a decoded body there are no ranges.
+    let delivery = ask.codings.deliver(StatusCode::OK, &fields);
+    let is_meant = delivery.is_readable()
+        && !delivery.is_decoded()
+        && serves(&request, &fields, &ask.fields)
+        && if_range::holds(&ask.fields, &fields)
+        && !if_range::has_failed(&ask.fields, &fields);
+    let part = Some(Part { partial, satisfied });
+    is_meant.then_some(Kept { entry, status: StatusCode::OK, fields, request, part })
+}
+
+/// The fields of the whole: those of the newest part, and what older ones have besides (RFC 9110
+/// §15.3.7). `None` where they cannot be read.
+pub(super) fn fields(partial: &Partial) -> Option<HeaderMap> {
+    let mut all = HeaderMap::new();
+    for head in partial.heads() {
+        overwrite(&mut all, &head::read_answer(head).ok()?.1);
+    }
+    all.remove(CONTENT_LENGTH);
+    all.remove(CONTENT_RANGE);
+    Some(all)
+}
+
+/// Whether the validator of these parts is one of their origin's.
+pub(super) fn is_validated(partial: &Partial) -> bool {
+    !partial.validator().starts_with(NO_VALIDATOR.as_bytes())
+}
+
+fn overwrite(fields: &mut HeaderMap, newer: &HeaderMap) {
+    let none = [CONTENT_LENGTH, CONTENT_RANGE, SET_COOKIE];
+    for name in newer.keys().filter(|name| !none.contains(name)) {
+        fields.remove(name);
+        for value in newer.get_all(name) {
+            fields.append(name.clone(), value.clone());
+        }
+    }
+}
+
+/// Whether `request` brings what `stored` has brought, as far as `Vary` tells.
+fn serves(stored: &HeaderMap, fields: &HeaderMap, request: &HeaderMap) -> bool {
+    list(fields, &VARY).all(|name| {
+        HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| {
+            let is_same = stored.get_all(&name).iter().eq(request.get_all(&name).iter());
+            !head::SECRET.contains(&name) && is_same
+        })
+    })
+}

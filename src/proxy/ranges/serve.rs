@@ -1,0 +1,127 @@
+//! Answering with a part of what is kept.
+
+use std::sync::Arc;
+
+use hyper::header::{
+    ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, HeaderValue, TRAILER, VIA,
+};
+use hyper::{HeaderMap, Response, StatusCode};
+use tracing::warn;
+
+use super::body::body;
+use super::part::Part;
+use crate::caching::range::{ContentRange, Multipart, Satisfied, Span, Stretch, if_range};
+use crate::daemon::Daemon;
+use crate::proxy::amend::Foreign;
+use crate::proxy::ask::Ask;
+use crate::proxy::body::{self as bodies, Body};
+use crate::proxy::fields::CACHE_STATUS;
+use crate::proxy::reply;
+use crate::store::Kept;
+
+/// Answers a request for ranges from what is kept, whole or in part; `fields` are those the whole would
+/// be sent with. `None` where the whole is the answer, because no range is asked for that counts.
+pub(in crate::proxy) fn ranges(
+    daemon: &Daemon,
+    ask: &Ask,
+    kept: &Arc<Kept>,
+    fields: &HeaderMap,
+) -> Option<Response<Body>> {
+    if let Some(Part { partial, satisfied }) = &kept.part {
+        let answer = answer(daemon, kept, fields, satisfied, partial.complete_length());
+        // Several parts cannot be told apart without a boundary, and there is no whole.
+        return answer.or_else(|| Some(reply::plain(500, "the parts cannot be told apart")));
+    }
+    let ranges = super::asked(ask).filter(|_| kept.status == StatusCode::OK)?;
+    if if_range::has_failed(&ask.fields, fields) {
+        return Some(bare(StatusCode::PRECONDITION_FAILED, fields, None));
+    }
+    if !if_range::holds(&ask.fields, fields) {
+        return None;
+    }
+    let length = kept.entry.body_len();
+    answer(daemon, kept, fields, &ranges.satisfy(length), Some(length))
+}
+
+/// The answer with these bytes of a representation of `complete` bytes; `None` where that is the whole.
+fn answer(
+    daemon: &Daemon,
+    kept: &Arc<Kept>,
+    fields: &HeaderMap,
+    satisfied: &Satisfied,
+    complete: Option<u64>,
+) -> Option<Response<Body>> {
+    let (stretches, range, multipart) = match satisfied {
+        Satisfied::Whole => return None,
+        Satisfied::Nothing => {
+            let range = ContentRange::Unsatisfied { complete: complete? };
+            return Some(bare(StatusCode::RANGE_NOT_SATISFIABLE, fields, Some(range)));
+        }
+        Satisfied::One(span) => {
+            let range = ContentRange::Part { span: *span, complete };
+            (vec![Stretch::Content(*span)], Some(range), None)
+        }
+        Satisfied::Several(spans) => {
+            let multipart = several(spans, complete, fields)?;
+            let content_type = HeaderValue::from_str(&multipart.content_type()).ok()?;
+            (multipart.into_stretches(), None, Some(content_type))
+        }
+    };
+    let mut fields = fields.clone();
+    fields.remove(CONTENT_RANGE);
+    // What follows the whole does not follow a part.
+    fields.remove(TRAILER);
+    let length = stretches.iter().map(Stretch::len).fold(0, u64::saturating_add);
+    fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    accept(&mut fields);
+    if let Some(range) = range {
+        fields.insert(CONTENT_RANGE, value(range));
+    }
+    if let Some(content_type) = multipart {
+        fields.insert(CONTENT_TYPE, content_type);
+    }
+    let mut response = Response::new(body(&daemon.store, kept, stretches));
+    *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+    *response.headers_mut() = fields;
+    response.extensions_mut().insert(Foreign);
+    Some(response)
+}
+
+/// Says that ranges may be asked for: of what is kept there are, whatever its origin does.
+pub(in crate::proxy) fn accept(fields: &mut HeaderMap) {
+    fields.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+}
+
+fn several(spans: &[Span], complete: Option<u64>, fields: &HeaderMap) -> Option<Multipart> {
+    let mut random = [0; 16];
+    if let Err(error) = getrandom::fill(&mut random) {
+        // Without a boundary nobody can know, the whole is the answer.
+        warn!(%error, "no boundary can be made");
+        return None;
+    }
+    let content_type = fields.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    Some(Multipart::new(spans, complete, content_type, random))
+}
+
+/// An answer that says something of the request, and has nothing of what is kept.
+fn bare(status: StatusCode, fields: &HeaderMap, range: Option<ContentRange>) -> Response<Body> {
+    let mut response = Response::new(bodies::empty());
+    *response.status_mut() = status;
+    let own = response.headers_mut();
+    for name in [DATE, VIA, CACHE_STATUS] {
+        for value in fields.get_all(&name) {
+            own.append(name.clone(), value.clone());
+        }
+    }
+    accept(own);
+    if let Some(range) = range {
+        own.insert(CONTENT_RANGE, value(range));
+    }
+    own.insert(CONTENT_LENGTH, HeaderValue::from(0_u64));
+    response
+}
+
+fn value(range: ContentRange) -> HeaderValue {
+    // Digits and a few signs.
+    HeaderValue::from_str(&range.to_string()).unwrap_or(HeaderValue::from_static("bytes */*"))
+}

@@ -1,0 +1,81 @@
+//! What an origin was told may have changed what it would answer: what is kept of that is not used
+//! again before the origin has confirmed it (RFC 9111 §4.4). It stays readable offline.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, StatusCode};
+use tracing::{debug, warn};
+use wwwoffle_spool::Place;
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use super::ask::place;
+use super::freshen::invalidate;
+use crate::caching::invalidate::{invalidated, is_unsafe};
+use crate::error_chain::error_chain;
+use crate::store::Store;
+use crate::upstream::{Origin, Scheme};
+
+/// What was sent: its method, its target, and the fields that say whose it was.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'a> {
+    /// The method.
+    pub method: &'a Method,
+    /// The target.
+    pub url: &'a CanonicalUrl,
+    /// The fields.
+    pub fields: &'a HeaderMap,
+}
+
+/// Sees what the answer to a request as it was sent to `origin` changes: see [`answered`].
+pub async fn answered_by(
+    store: &Store,
+    local: &LocalHost,
+    (origin, request): (&Origin, &Parts),
+    (status, answer): (StatusCode, &HeaderMap),
+    when: SystemTime,
+) {
+    if !is_unsafe(&request.method) {
+        return;
+    }
+    let scheme = match origin.scheme {
+        Scheme::Http => "http",
+        Scheme::Https => "https",
+    };
+    let text = format!("{scheme}://{origin}{}", request.uri);
+    let Ok(url) = CanonicalUrl::parse(&text, local) else { return };
+    let sent = Sent { method: &request.method, url: &url, fields: &request.headers };
+    answered(store, local, sent, (status, answer), when).await;
+}
+
+/// Marks what a request makes invalid that was answered so, before the client knows.
+pub async fn answered(
+    store: &Store,
+    local: &LocalHost,
+    sent: Sent<'_>,
+    (status, answer): (StatusCode, &HeaderMap),
+    when: SystemTime,
+) {
+    for mut url in invalidated(sent.method, sent.url, status, answer, local) {
+        debug!(url = url.as_str(), method = %sent.method, "what is kept is no longer valid");
+        let public = Place::of(&url);
+        let own = place(&mut url, sent.fields);
+        let mut places = vec![public];
+        if !places.contains(&own) {
+            places.push(own);
+        }
+        for place in &places {
+            match store.entries(place).await {
+                Ok(all) => {
+                    for kept in all {
+                        invalidate(store, Arc::new(kept), when).await;
+                    }
+                }
+                Err(error) => {
+                    warn!(error = error_chain(&error), "what is kept cannot be marked invalid");
+                }
+            }
+        }
+    }
+}

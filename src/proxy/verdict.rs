@@ -1,0 +1,72 @@
+//! What HTTP's rules for caches and the options that overrule them say of a kept answer: the one
+//! place where the spool and the configuration meet [`crate::caching`].
+
+use std::time::SystemTime;
+
+use wwwoffle_config::{AskAgain as Configured, Config, UrlParts};
+
+use super::ask::Ask;
+use super::head;
+use crate::caching::control::RequestControl;
+use crate::caching::freshness::{Exchange, Heuristics};
+use crate::caching::reuse::{AskAgain, Overrides, Policy, Reuse, Stored, Verdict, reuse};
+use crate::caching::storing::Requested;
+use crate::daemon::Daemon;
+use crate::mode::Mode;
+use crate::store::Kept;
+
+/// What may be done with a kept answer for a request.
+pub(super) fn verdict(daemon: &Daemon, ask: &Ask, kept: &Kept) -> Verdict {
+    let policy = policy(&ask.config, &UrlParts::of(&ask.bare), daemon.mode.dials_since());
+    reuse(&stored(ask, kept), &ask.control, &policy, ask.now)
+}
+
+/// Whether a kept answer can be any answer to a request. Trouble of an origin is kept for as long as
+/// it is fresh, and not to be read later.
+pub(super) fn is_of_use(mode: Mode, kept: &Kept, verdict: &Verdict) -> bool {
+    !kept.status.is_server_error() || (mode.may_dial() && verdict.reuse == Reuse::Fresh)
+}
+
+/// What the configuration says of a URL. `dials_since` is when the line came up.
+pub(super) fn policy(config: &Config, url: &UrlParts<'_>, dials_since: SystemTime) -> Policy {
+    let (caching, online) = (&config.caching, &config.online_options);
+    let ask_again = match online.request_changed.of(url) {
+        Configured::Standard => AskAgain::Standard,
+        Configured::Never => AskAgain::Never,
+        Configured::OlderThan(age) => AskAgain::After(age.as_duration()),
+    };
+    Policy {
+        shared: caching.shared,
+        heuristics: Heuristics {
+            share: caching.heuristics.of(url).number(),
+            limit: *caching.heuristics_limit.of(url),
+        },
+        serve_unreachable: *caching.serve_unreachable.of(url),
+        overrides: Overrides {
+            ask_again,
+            once_since: online.request_changed_once.of(url).then_some(dials_since),
+            expired: *online.request_expired.of(url),
+            no_cache: *online.request_no_cache.of(url),
+            redirection: *online.request_redirection.of(url),
+        },
+    }
+}
+
+/// When a kept answer, or the last `304` about it, was asked for and came.
+pub(super) fn exchange(kept: &Kept) -> Exchange {
+    Exchange { asked: kept.entry.asked().into(), received: kept.entry.responded().into() }
+}
+
+fn stored<'a>(ask: &Ask, kept: &'a Kept) -> Stored<'a> {
+    // One without a request that can be read was asked for with nothing that is known.
+    let request = head::read_request(kept.entry.request(), b"");
+    let no_store = request.is_ok_and(|request| RequestControl::of(&request.headers).no_store);
+    Stored {
+        status: kept.status,
+        fields: &kept.fields,
+        exchange: exchange(kept),
+        // Credentials are part of the key: what is found was asked for with them, or is for all.
+        requested: Requested { no_store, credentials: ask.has_credentials() },
+        is_invalid: kept.entry.invalid_since().is_some(),
+    }
+}
