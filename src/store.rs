@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
-    Added, Body, Entry, Error, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter, Spool,
-    Tail, Update, Writer,
+    Added, Body, Entry, Error, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter,
+    Spool, Tail, Update, Writer,
 };
 use wwwoffle_url::Key;
 

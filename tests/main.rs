@@ -58,6 +58,7 @@ mod passwd;
 mod queue;
 mod queue_forms;
 mod ranges;
+mod resume;
 mod rules;
 mod tls_sessions;
 mod tools;

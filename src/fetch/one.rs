@@ -19,7 +19,7 @@ use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::proxy::ask::Ask;
-use crate::proxy::download::{Download, Headed, Job, Joined, Outcome, run};
+use crate::proxy::download::{Download, Headed, Job, Joined, Leaving, Outcome, run};
 use crate::proxy::keep::{Keeping, NotKept};
 use crate::proxy::rules::{Asker, Ruling, Standing, parent, ruled};
 use crate::proxy::target::of_url;
@@ -170,7 +170,7 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
             (download, true)
         }
     };
-    let outcome = download.outcome().await;
+    let (download, outcome) = download.outcome().await;
     if is_ours {
         // An answer that is not kept is nobody's; one that a client asked for is the client's.
         drop(download.take());
@@ -192,7 +192,7 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
             Verdict::Again { error: error_chain(error.as_ref()), status: None, acted: true }
         }
         Outcome::Failed(failure) => match &*failure {
-            Failure::Offline => Verdict::Untried,
+            Failure::Offline | Failure::Stopping => Verdict::Untried,
             failure if failure.may_pass() => {
                 let acted = !failure.is_before_sending();
                 Verdict::Again { error: failure.chain(), status: None, acted }
@@ -263,7 +263,7 @@ async fn prepare(daemon: &Daemon, outgoing: &Outgoing) -> Result<(Parts, Job), S
         keeping: Keeping { errors: false, ..Keeping::of(&config, &parts, &request.headers) },
         answers: None,
         about: found.about(|_| !is_form, personal),
-        unattended: true,
+        leaving: Leaving::queued(&config, &UrlParts::of(&url)),
         interim: None,
     };
     Ok((request, job))

@@ -2,10 +2,13 @@
 
 use wwwoffle_spool::{OutgoingSummary, RequestKind, RequestState};
 
-use crate::api::{Download, ItemKind, ItemState, QueueCounts, QueueItem, Rejection, Status};
+use crate::api::{
+    Download, DownloadWaiting, ItemKind, ItemState, QueueCounts, QueueItem, Rejection, Status,
+};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
+use crate::proxy::download::Shown;
 use crate::store::timestamp;
 
 /// The most rejections that are told.
@@ -66,12 +69,24 @@ pub(super) fn counts(daemon: &Daemon) -> QueueCounts {
 
 fn downloads(daemon: &Daemon) -> Vec<Download> {
     let list = daemon.downloads.list();
-    list.iter()
-        .map(|download| {
-            let (bytes, total) = download.progress();
-            Download { url: download.url().to_owned(), bytes, total }
-        })
-        .collect()
+    list.iter().map(|download| shown(download.url(), download.progress())).collect()
+}
+
+fn shown(url: &str, progress: Shown) -> Download {
+    let waiting = progress.waiting.map(|waiting| DownloadWaiting {
+        since: timestamp(waiting.since),
+        next: timestamp(waiting.next),
+        attempts: waiting.attempts,
+        error: waiting.error,
+    });
+    Download {
+        url: url.to_owned(),
+        bytes: progress.bytes,
+        total: progress.total,
+        rate: progress.rate,
+        resumed: progress.resumed,
+        waiting,
+    }
 }
 
 fn state(daemon: &Daemon, request: &OutgoingSummary) -> ItemState {

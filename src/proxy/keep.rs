@@ -219,7 +219,13 @@ mod tests {
     fn a_range_is_told_by_the_status_alone() {
         let fields = HeaderMap::from_iter([(CONTENT_RANGE, "bytes 0-1/2".parse().unwrap())]);
         assert_eq!(may_keep(StatusCode::OK, &fields, None, &keeping(""), exchange()), Ok(()));
-        let partial = may_keep(StatusCode::PARTIAL_CONTENT, &HeaderMap::new(), None, &keeping(""), exchange());
+        let partial = may_keep(
+            StatusCode::PARTIAL_CONTENT,
+            &HeaderMap::new(),
+            None,
+            &keeping(""),
+            exchange(),
+        );
         assert_eq!(partial, Err(NotKept::Partial));
     }
 

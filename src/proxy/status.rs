@@ -24,6 +24,12 @@ pub enum CacheStatus {
         /// The option without which it would not have been asked, or otherwise.
         by: Option<&'static str>,
     },
+    /// The origin was asked for what is missing of an answer that is kept in part, and it is being kept
+    /// whole.
+    Resumed {
+        /// The answer was on its way to somebody else.
+        collapsed: bool,
+    },
     /// The origin was asked for a part, and that is being kept.
     StoredPart,
     /// The origin was asked, its answer is passed on and not kept.
@@ -151,6 +157,11 @@ impl fmt::Display for CacheStatus {
                 f.write_str(if *collapsed { "; collapsed" } else { "" })?;
                 detail(f, *by)
             }
+            CacheStatus::Resumed { collapsed } => {
+                f.write_str("fwd=partial; fwd-status=206; stored")?;
+                f.write_str(if *collapsed { "; collapsed" } else { "" })?;
+                f.write_str("; detail=resumed")
+            }
             CacheStatus::StoredPart => f.write_str("fwd=miss; fwd-status=206; stored"),
             CacheStatus::Passed { forward, status, why } => {
                 let reason = match why {
@@ -251,6 +262,10 @@ mod tests {
             (
                 CacheStatus::InsteadOf(StatusCode::SERVICE_UNAVAILABLE),
                 "wwwoffle; fwd=stale; fwd-status=503; detail=stale-if-error",
+            ),
+            (
+                CacheStatus::Resumed { collapsed: false },
+                "wwwoffle; fwd=partial; fwd-status=206; stored; detail=resumed",
             ),
             (CacheStatus::Refused(Refusal::Noise), "wwwoffle; detail=noise"),
         ] {

@@ -13,7 +13,7 @@ use super::ask::Ask;
 use super::body::{self, Body};
 use super::choose::Found;
 use super::conditional::{self, Conditions};
-use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run};
+use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, Leaving, run};
 use super::fields::{CACHE_STATUS, add_via};
 use super::freshen::Confirmed;
 use super::keep::{Keeping, NotKept};
@@ -57,7 +57,9 @@ pub(super) fn revalidate(daemon: &Arc<Daemon>, client: &Client, mut ask: Ask, fo
     conditional::strip(&mut ask.fields);
     let turn = Turn { daemon, client, ask: &ask, found, conditions: &Conditions::default() };
     if let Joined::New(download) = daemon.downloads.join(&ask.place, &ask.fields, ask.now) {
-        let job = Job { unattended: true, ..turn.job(None) };
+        let job = turn.job(None);
+        let leaving = Leaving { finishes: true, ..job.leaving };
+        let job = Job { leaving, ..job };
         daemon.tasks.spawn(run(Arc::clone(daemon), job, download));
     }
 }
@@ -167,7 +169,7 @@ impl Turn<'_> {
             keeping: Keeping::of(config, &url, &self.ask.fields),
             answers: self.ask.answers.clone(),
             about,
-            unattended: self.ask.config.options.finish_downloads,
+            leaving: Leaving::of(&self.ask.config, &UrlParts::of(&self.ask.bare)),
             interim,
         }
     }
@@ -206,7 +208,11 @@ impl Turn<'_> {
         let delivery = self.ask.codings.deliver(head.status, &fields);
         delivery.amend(&mut fields);
         add_via(&mut fields, head.version, &self.daemon.pseudonym);
-        let status = CacheStatus::Stored { forward: self.forward(), collapsed, by: self.by() };
+        let status = if head.resumed {
+            CacheStatus::Resumed { collapsed }
+        } else {
+            CacheStatus::Stored { forward: self.forward(), collapsed, by: self.by() }
+        };
         fields.insert(CACHE_STATUS, status.value());
         let mut response;
         if self.conditions.are_met_by(head.status, &fields) {

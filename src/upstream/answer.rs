@@ -63,6 +63,8 @@ pub struct AnswerBody {
 enum Source {
     Http1(Incoming, Option<Lease>),
     Http2(Frames, Option<Slot>),
+    #[cfg(test)]
+    Scripted(tokio::sync::mpsc::Receiver<Result<Frame<Bytes>, Failure>>),
 }
 
 impl Source {
@@ -80,6 +82,8 @@ impl Source {
                 };
                 Poll::Ready(frame.map(|frame| frame.map_err(failure)))
             }
+            #[cfg(test)]
+            Self::Scripted(frames) => frames.poll_recv(cx),
         }
     }
 
@@ -87,6 +91,8 @@ impl Source {
         match self {
             Self::Http1(incoming, _) => incoming.is_end_stream(),
             Self::Http2(frames, _) => frames.is_end_stream(),
+            #[cfg(test)]
+            Self::Scripted(_) => false,
         }
     }
 
@@ -95,6 +101,8 @@ impl Source {
         match self {
             Self::Http1(_, lease) => lease.take().map(Lease::give_back),
             Self::Http2(_, slot) => slot.take().map(Slot::let_go),
+            #[cfg(test)]
+            Self::Scripted(_) => None,
         };
     }
 
@@ -103,6 +111,8 @@ impl Source {
         match self {
             Self::Http1(_, lease) => *lease = None,
             Self::Http2(_, slot) => *slot = None,
+            #[cfg(test)]
+            Self::Scripted(frames) => frames.close(),
         }
     }
 }
@@ -114,6 +124,15 @@ impl AnswerBody {
 
     pub(super) fn over_http2(frames: Frames, slot: Slot, patience: Duration) -> Self {
         Self::with(Source::Http2(frames, Some(slot)), patience)
+    }
+
+    /// A body that a test sends.
+    #[cfg(test)]
+    pub(crate) fn scripted(
+        frames: tokio::sync::mpsc::Receiver<Result<Frame<Bytes>, Failure>>,
+        patience: Duration,
+    ) -> Self {
+        Self::with(Source::Scripted(frames), patience)
     }
 
     fn with(source: Source, patience: Duration) -> Self {
@@ -163,6 +182,8 @@ impl Body for AnswerBody {
         match &self.source {
             Source::Http1(incoming, _) => incoming.size_hint(),
             Source::Http2(frames, _) => frames.size_hint(),
+            #[cfg(test)]
+            Source::Scripted(_) => SizeHint::default(),
         }
     }
 }

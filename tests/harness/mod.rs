@@ -5,6 +5,7 @@ pub(crate) mod chromium;
 pub(crate) mod client;
 pub(crate) mod daemon;
 pub(crate) mod faults;
+pub(crate) mod film;
 pub(crate) mod firefox;
 pub(crate) mod form;
 pub(crate) mod forward;

@@ -51,7 +51,13 @@ pub(in crate::proxy) async fn pass(
         Ok(part) => part,
         Err(why) => {
             debug!(url = ask.resource.url.as_str(), why, "a part is not kept");
-            return pass::respond(daemon, ask, answer, forward, NotStored::Answer(NotKept::Partial));
+            return pass::respond(
+                daemon,
+                ask,
+                answer,
+                forward,
+                NotStored::Answer(NotKept::Partial),
+            );
         }
     };
     let new = match new_segment(daemon, ask, &answer, part) {
