@@ -393,10 +393,10 @@ fn two_bodies_are_never_put_together() {
             assert!(writer.write_prefix(&old).unwrap_err().is_invalid());
             assert_eq!(writer.written(), 0);
         }
-        let mut begun = begin(&place(URL), b"\"v1\"", None);
-        begun.write(b"x").unwrap();
-        assert!(begun.write_prefix(&old).unwrap_err().is_invalid());
-        assert_eq!(begun.written(), 1);
+        let mut writer = begin(&place(URL), b"\"v1\"", None);
+        writer.write(b"x").unwrap();
+        assert!(writer.write_prefix(&old).unwrap_err().is_invalid());
+        assert_eq!(writer.written(), 1);
         assert_eq!(begin(&place(URL), b"\"v1\"", None).write_prefix(&old).unwrap(), 1_000);
     }
 }
