@@ -18,8 +18,8 @@ use crate::harness::{Absolute, Daemon, cannot_run, daemon, heavy};
 /// How long all of them may take; many wait three seconds for something to become stale.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// As a shared cache, which most of them are about; without guesses where an origin says nothing that
-/// one could guess from.
+/// As a shared cache, which most of them are about. An answer from which nothing can be guessed is never
+/// guessed to be fresh, so no option says so.
 const CONFIG: &str = "[caching]\nshared = true\n";
 
 /// What came of one test.

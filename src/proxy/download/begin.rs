@@ -21,7 +21,7 @@ use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::freshen::{self, Asked};
 use crate::proxy::keep::{NotKept, may_keep};
 use crate::proxy::{head, unsafe_methods};
-use crate::store::{Store, timestamp};
+use crate::store::timestamp;
 use crate::upstream::{Answer, Failure, Outbound, Secured};
 
 /// How often one download begins anew because the page has changed. An origin that changes it each
@@ -220,20 +220,9 @@ async fn keep<A: Asks>(
     download.progress.begins(0, head.length);
     let transfer = Transfer::new(ground, job, download, mark, head.length, writer);
     let answers = |get: &&Place| job.keeping.answers_get(get.url(), status, &head.fields, exchange);
-    let get = job.answers.as_ref().filter(answers);
+    let transfer = transfer.answering(job.answers.as_ref().filter(answers).cloned());
     download.set_head(Headed::Keeping(Arc::new(head)));
-    let ended = transfer.receive(Ok(answer.into_body()), status).await;
-    if let (Ended::Done(Outcome::Kept(_)), Some(get)) = (&ended, get) {
-        answer_get(ground.store, &job.place, get).await;
-    }
-    ended
-}
-
-/// Keeps the answer to a POST as that to GET too (RFC 9110 §9.3.3). What fails is told, and no more.
-async fn answer_get(store: &Store, post: &Place, get: &Place) {
-    if let Err(error) = store.copy(post, get).await {
-        warn!(url = get.url(), error = error_chain(&error), "the answer to a form is no page");
-    }
+    transfer.receive(Ok(answer.into_body()), status).await
 }
 
 fn unanswered(download: &Download, failure: Failure) -> Outcome {
