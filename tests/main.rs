@@ -22,6 +22,7 @@ mod authority;
 mod bad;
 mod browse;
 mod browser;
+mod cache_tests;
 mod caching;
 mod certificates;
 mod cli;

@@ -232,15 +232,11 @@ async fn keep<A: Asks>(
         job.keeping.answers_get(get.public.url(), status, &head.fields, exchange)
     };
     let get = job.answers.as_ref().filter(answers);
+    let transfer = transfer.answering(get.map(|get| (place, get.of_answer(whose).clone())));
     download.set_head(Headed::Keeping(Arc::new(head)));
     let ended = transfer.receive(Ok(answer.into_body()), status).await;
-    if matches!(ended, Ended::Done(Outcome::Kept(_))) {
-        if whose == Whose::Everyone {
-            supersede(store, job, timestamp(asked.received)).await;
-        }
-        if let Some(get) = get {
-            answer_get(store, &place, get.of_answer(whose)).await;
-        }
+    if matches!(ended, Ended::Done(Outcome::Kept(_))) && whose == Whose::Everyone {
+        supersede(store, job, timestamp(asked.received)).await;
     }
     ended
 }
@@ -272,13 +268,6 @@ async fn supersede(store: &Store, job: &Job, when: Timestamp) {
     let is_older = move |kept: &Kept| kept.entry.when() < when && fits(&kept.stored(), &request);
     if let Err(error) = store.remove_if(&job.places.own, is_older).await {
         warn!(error = error_chain(&error), "an older answer of one person cannot be removed");
-    }
-}
-
-/// Keeps the answer to a POST as that to GET too (RFC 9110 §9.3.3). What fails is told, and no more.
-async fn answer_get(store: &Store, post: &Place, get: &Place) {
-    if let Err(error) = store.copy(post, get).await {
-        warn!(url = get.url(), error = error_chain(&error), "the answer to a form is no page");
     }
 }
 

@@ -208,7 +208,7 @@ impl World {
             leaving: self.leaving,
             interim: None,
         };
-        let (watch, outcome) = carry_out(&ground, job, download).await;
+        let (watch, outcome) = Box::pin(carry_out(&ground, job, download)).await;
         downloads.leave(&watch.download);
         drop(watch.download.take());
         watch.download.end(outcome);
