@@ -76,6 +76,8 @@ pub enum CacheStatus {
 pub enum Forward {
     /// Nothing is kept that may be used.
     UriMiss,
+    /// What is kept answers other requests (`Vary`).
+    VaryMiss,
     /// What is kept may not be used without asking.
     Stale,
     /// What is kept may be used, and the request will not have it.
@@ -100,6 +102,7 @@ impl Forward {
     const fn as_str(self) -> &'static str {
         match self {
             Forward::UriMiss => "uri-miss",
+            Forward::VaryMiss => "vary-miss",
             Forward::Stale => "stale",
             Forward::Request => "request",
             Forward::Method => "method",

@@ -275,7 +275,12 @@ impl Turn<'_> {
 
     /// Why the origin is asked.
     fn forward(self) -> Forward {
-        Forward::of(self.ask.verdict.as_ref())
+        match Forward::of(self.ask.verdict.as_ref()) {
+            Forward::UriMiss if self.found.own().is_none() && !self.found.all().is_empty() => {
+                Forward::VaryMiss
+            }
+            forward => forward,
+        }
     }
 
     /// The option without which it would not be asked, or otherwise.
