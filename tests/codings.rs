@@ -251,6 +251,10 @@ fn a_coding_that_nobody_asked_for_arrives_as_it_came_and_is_kept() {
     let [asked] = &origin.asked("/page/1.html")[..] else { panic!("one request") };
     assert_eq!(asked.fields.all("Accept-Encoding"), ["br"]);
     assert!(!asked.fields.has("Available-Dictionary"), "{:?}", asked.fields);
+    // Nor for a part, which is kept too.
+    let fields = "Range: bytes=0-1\r\nAccept-Encoding: dcb, br;q=0.5\r\n";
+    daemon.client().get_with(&origin.url("/page/2.html"), fields);
+    assert_eq!(origin.asked("/page/2.html")[0].fields.all("Accept-Encoding"), ["br"]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub use info::{Certificate, Chain, Connection, Field, Info, KeptInfo};
 use jiff::Timestamp;
 pub use listing::{UnknownWhat, What};
 pub use types::{
-    ApiError, Deleted, DeletedUrls, Download, EntriesToDelete, EntryItem, Event, FetchRequest,
-    Flushed, GetRequest, ItemKind, ItemState, Mode, ModeChange, ModeRequest, Queue, QueueCounts,
-    QueueItem, QueueTarget, Rejection, Retried, Started, Status, Stopping,
+    ApiError, Deleted, DeletedUrls, Download, DownloadWaiting, EntriesToDelete, EntryItem, Event,
+    FetchRequest, Flushed, GetRequest, ItemKind, ItemState, Mode, ModeChange, ModeRequest, Queue,
+    QueueCounts, QueueItem, QueueTarget, Rejection, Retried, Started, Status, Stopping,
 };

@@ -65,6 +65,28 @@ pub struct Download {
     pub bytes: u64,
     /// Bytes announced, when the origin announced them.
     pub total: Option<u64>,
+    /// Bytes in a second, over the last ten; absent while nothing can be said of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u64>,
+    /// How often it was taken up again after it broke off.
+    #[serde(default)]
+    pub resumed: u32,
+    /// What it waits for, when it has broken off and will be taken up again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<DownloadWaiting>,
+}
+
+/// A download that has broken off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DownloadWaiting {
+    /// Since when nothing has come.
+    pub since: Timestamp,
+    /// When the rest is asked for next; a moment that has passed while that is under way.
+    pub next: Timestamp,
+    /// How many attempts in a row have brought nothing, with the next.
+    pub attempts: u32,
+    /// Why it broke off.
+    pub error: String,
 }
 
 /// The body of `POST /api/mode`.

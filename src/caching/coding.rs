@@ -3,9 +3,9 @@
 //!
 //! Origins are asked for all codings that we can undo, whatever the client said, so that one kept copy
 //! serves everyone: who takes its coding gets it as it is kept, others get it decoded on the way. A
-//! request that forbids changes (`no-transform`) goes out with those of them that its client takes. One
-//! for a range, or whose answer passes through, goes out with what its client said: a range is one of
-//! the coded body, and only the client knows of which.
+//! request that forbids changes (`no-transform`), or that is for a range, goes out with those of them
+//! that its client takes: a range is one of the coded body, and only the client knows of which. One
+//! whose answer passes through goes out with what its client said.
 //!
 //! An answer that forbids changes is sent as it is to those who take its coding. For others it is
 //! asked for anew with what they take, and what then comes replaces it. An answer in a coding that we
@@ -191,7 +191,7 @@ enum Change {
 
 impl Terms {
     /// The terms of a request. `asks_ours` says that its answer, if it is kept, serves others too:
-    /// a GET or HEAD for the whole of a resource. `is_file` says that the URL names a compressed file.
+    /// a GET or HEAD. `is_file` says that the URL names a compressed file.
     #[must_use]
     pub fn of(request: &HeaderMap, asks_ours: bool, is_file: bool) -> Self {
         // RFC 9111 §5.2.1.6.

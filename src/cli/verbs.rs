@@ -30,7 +30,7 @@ use crate::{
         ModeRequest, Queue, QueueItem, Started, Status, Stopping,
     },
     exit::ExitStatus,
-    pages::shown,
+    pages::{progress, shown},
 };
 
 /// How long a daemon may take to stop: its own deadline, and some more.
@@ -157,10 +157,11 @@ fn status(
         queue.waiting, queue.active, queue.failed
     )?;
     for download in &status.downloads {
-        let received = shown::bytes(download.bytes);
-        let total = download.total.map(|total| format!(" of {}", shown::bytes(total)));
-        let url = shown::line(&download.url);
-        writeln!(out, "download     {received}{} {url}", total.unwrap_or_default())?;
+        let (line, url) = (progress::line(download), shown::line(&download.url));
+        writeln!(out, "download     {line} {url}")?;
+        if let Some(waiting) = progress::waiting(download, |time| format!("{time:.0}")) {
+            writeln!(out, "             {waiting}")?;
+        }
     }
     for one in &status.rejections {
         let (host, client) = (shown::line(&one.host), shown::line(&one.client));

@@ -21,7 +21,7 @@ use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::proxy::ask::Ask;
-use crate::proxy::download::{Download, Headed, Job, Joined, Outcome, run};
+use crate::proxy::download::{Download, Headed, Job, Joined, Leaving, Outcome, run};
 use crate::proxy::keep::{Keeping, NotKept};
 use crate::proxy::lookup::look_up;
 use crate::proxy::owner::{Owner, Places, Whose};
@@ -184,7 +184,7 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
             Verdict::Again { error: error_chain(error.as_ref()), status: None, acted: true }
         }
         Outcome::Failed(failure) => match &*failure {
-            Failure::Offline => Verdict::Untried,
+            Failure::Offline | Failure::Stopping => Verdict::Untried,
             failure if failure.may_pass() => {
                 let acted = !failure.is_before_sending();
                 Verdict::Again { error: failure.chain(), status: None, acted }
@@ -217,7 +217,7 @@ async fn carry_out(
         let about = job.about.identities();
         match downloads.join(&job.places, fields, about, clock::now()) {
             Joined::Running(download) => {
-                let outcome = download.outcome().await;
+                let (download, outcome) = download.outcome().await;
                 let is_elsewhere = match download.head().await {
                     Headed::Keeping(head) => {
                         (head.whose == Whose::Own && !download.is_of(&job.places))
@@ -243,7 +243,7 @@ async fn run_ours(
     download: Arc<Download>,
 ) -> (Arc<Download>, Outcome) {
     daemon.tasks.spawn(run(Arc::clone(daemon), job, Arc::clone(&download)));
-    let outcome = download.outcome().await;
+    let (download, outcome) = download.outcome().await;
     // An answer that is not kept is nobody's; one that a client asked for is the client's.
     drop(download.take());
     (download, outcome)
@@ -315,7 +315,7 @@ async fn prepare(
         keeping: Keeping { errors: false, ..Keeping::of(&config, &parts, &request.headers) },
         answers: None,
         about: found.about(|_| !is_form, personal),
-        unattended: true,
+        leaving: Leaving::queued(&config, &UrlParts::of(&url)),
         interim: None,
     };
     Ok((request, job, found.own().map(Arc::clone)))

@@ -3,9 +3,12 @@
 use wwwoffle_spool::{OutgoingSummary, RequestKind, RequestState};
 
 use super::caller::Caller;
-use crate::api::{Download, ItemKind, ItemState, QueueCounts, QueueItem, Rejection, Status};
+use crate::api::{
+    Download, DownloadWaiting, ItemKind, ItemState, QueueCounts, QueueItem, Rejection, Status,
+};
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::proxy::download::Shown;
 use crate::store::timestamp;
 
 /// The most rejections that are told.
@@ -72,11 +75,25 @@ fn downloads(caller: &Caller) -> Vec<Download> {
     let list = caller.daemon.downloads.list();
     list.iter()
         .filter(|download| !download.is_personal() || caller.may_see(download.own()))
-        .map(|download| {
-            let (bytes, total) = download.progress();
-            Download { url: download.url().to_owned(), bytes, total }
-        })
+        .map(|download| shown(download.url(), download.progress()))
         .collect()
+}
+
+fn shown(url: &str, progress: Shown) -> Download {
+    let waiting = progress.waiting.map(|waiting| DownloadWaiting {
+        since: timestamp(waiting.since),
+        next: timestamp(waiting.next),
+        attempts: waiting.attempts,
+        error: waiting.error,
+    });
+    Download {
+        url: url.to_owned(),
+        bytes: progress.bytes,
+        total: progress.total,
+        rate: progress.rate,
+        resumed: progress.resumed,
+        waiting,
+    }
 }
 
 fn state(daemon: &Daemon, request: &OutgoingSummary) -> ItemState {

@@ -21,6 +21,7 @@ pub mod info;
 pub mod message;
 mod origin;
 pub mod pac;
+pub mod progress;
 pub mod queue;
 pub mod shown;
 mod templates;

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{
-    Page, Shell, Templates,
-    shown::{self, ShownUrl},
+    Page, Shell, Templates, progress,
+    shown::{ShownTime, ShownUrl},
 };
 use crate::api::{Download, Mode, QueueCounts, Status};
 
@@ -36,6 +36,7 @@ struct Choice {
 struct DownloadView {
     url: ShownUrl,
     text: String,
+    waiting: Option<String>,
     percent: Option<u64>,
 }
 
@@ -59,7 +60,9 @@ pub fn page(templates: &Templates, shell: &Shell, status: &Status, token: &str) 
         token,
         queue: status.queue,
         can_fetch: status.mode != Mode::Offline && status.queue.waiting > 0,
-        downloads: status.downloads.iter().take(SHOWN_DOWNLOADS).map(download).collect(),
+        downloads: (status.downloads.iter().take(SHOWN_DOWNLOADS))
+            .map(|one| download(shell, one))
+            .collect(),
         more_downloads: status.downloads.len().saturating_sub(SHOWN_DOWNLOADS),
         proxy: shell.origin.host_port(),
         rejected: rejected(status),
@@ -73,24 +76,25 @@ fn rejected(status: &Status) -> usize {
     hosts.len()
 }
 
-fn download(download: &Download) -> DownloadView {
-    let received = shown::bytes(download.bytes);
-    let text = match download.total {
-        Some(total) => format!("{received} of {}", shown::bytes(total)),
-        None => received,
-    };
+fn download(shell: &Shell, download: &Download) -> DownloadView {
     let percent = download
         .total
         .and_then(|total| download.bytes.saturating_mul(100).checked_div(total))
         .map(|percent| percent.min(100));
-    DownloadView { url: ShownUrl::new(&download.url), text, percent }
+    let time = |time| ShownTime::new(time, &shell.zone).text;
+    DownloadView {
+        url: ShownUrl::new(&download.url),
+        text: progress::line(download),
+        waiting: progress::waiting(download, time),
+        percent,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::page;
     use crate::{
-        api::{Download, Mode, QueueCounts, Rejection, Status},
+        api::{Download, DownloadWaiting, Mode, QueueCounts, Rejection, Status},
         pages::testing::{assert_harmless, hostile, shell, templates, time},
     };
 
@@ -151,7 +155,9 @@ mod tests {
     fn downloads_are_shown_with_their_progress() {
         let mut status = status(Mode::Online);
         for (bytes, total) in [(500, Some(2_000)), (7, None), (9, Some(0)), (u64::MAX, Some(1))] {
-            status.downloads.push(Download { url: "http://a.example/big".into(), bytes, total });
+            let url = "http://a.example/big".into();
+            let (rate, resumed, waiting) = (None, 0, None);
+            status.downloads.push(Download { url, bytes, total, rate, resumed, waiting });
         }
         let page = page(&templates(), &shell(), &status, "t");
         assert_harmless(&page);
@@ -164,10 +170,15 @@ mod tests {
     fn many_and_hostile_downloads_stay_bounded_text() {
         let mut status = status(Mode::Online);
         for url in hostile().iter().cycle().take(1_000) {
-            status.downloads.push(Download { url: url.clone(), bytes: 1, total: Some(2) });
+            let error = url.clone();
+            let waiting = DownloadWaiting { since: time(), next: time(), attempts: 1, error };
+            let (bytes, total, waiting) = (1, Some(2), Some(waiting));
+            let (url, rate, resumed) = (url.clone(), Some(0), 3);
+            status.downloads.push(Download { url, bytes, total, rate, resumed, waiting });
         }
         let page = page(&templates(), &shell(), &status, "t");
         assert_harmless(&page);
         assert!(page.body.contains("and 980 more"));
+        assert!(page.body.contains("attempt 1 to take it up again at 2026-11-20 12:00"));
     }
 }

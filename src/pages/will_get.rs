@@ -21,6 +21,8 @@ pub struct WillGet<'a> {
     pub recorded: Option<Timestamp>,
     /// What the last attempt ended with.
     pub last_error: Option<&'a str>,
+    /// How many bytes of it are here, and how many it has in all if that is known, when only a part is.
+    pub part: Option<(u64, Option<u64>)>,
 }
 
 #[derive(Serialize)]
@@ -30,6 +32,7 @@ struct View<'a> {
     undo_token: &'a str,
     recorded: Option<ShownTime>,
     last_error: Option<String>,
+    part: Option<String>,
 }
 
 /// Makes the page, with status 504: a program that asked must not take it for the page wanted.
@@ -41,6 +44,10 @@ pub fn page(templates: &Templates, shell: &Shell, will_get: &WillGet<'_>) -> Pag
         undo_token: will_get.undo_token,
         recorded: will_get.recorded.map(|time| ShownTime::new(time, &shell.zone)),
         last_error: will_get.last_error.map(shown::text),
+        part: will_get.part.map(|(here, total)| match total {
+            Some(total) => format!("{} of {}", shown::bytes(here), shown::bytes(total)),
+            None => shown::bytes(here),
+        }),
     };
     templates.page("will-get.html", 504, shell, &view)
 }
@@ -58,10 +65,15 @@ mod tests {
             undo_token: "cd34",
             recorded: None,
             last_error: None,
+            part: None,
         };
         let old = WillGet { recorded: Some(time()), last_error: Some("refused"), ..new };
+        let part = WillGet { part: Some((1_500, Some(3_000))), ..new };
+        let open_end = WillGet { part: Some((7, None)), ..new };
         for (will_get, want) in [
-            (new, &["<h1>Recorded: it will be fetched</h1>"][..]),
+            (part, &["Only a part of it is here", "1.5 kB of 3.0 kB"][..]),
+            (open_end, &["Only a part of it is here", "7 B"]),
+            (new, &["<h1>Recorded: it will be fetched</h1>"]),
             (old, &["<h1>Already recorded</h1>", ">2026-11-20 12:00</time>", "refused"]),
         ] {
             let page = page(&templates(), &shell(), &will_get);
@@ -91,6 +103,7 @@ mod tests {
                 undo_token: key,
                 recorded: None,
                 last_error: Some(hostile),
+                part: None,
             };
             assert_harmless(&page(&templates(), &shell(), &will_get));
         }

@@ -132,10 +132,13 @@ impl Ask {
         };
         let is_for_all = asked.standing == Standing::Usual
             && upgrade.is_none()
-            && !fields.contains_key(RANGE)
             && matches!(asked.method, MethodKind::Get | MethodKind::Head);
         let is_file = config.dont_compress.file_ext.end(bare.path());
-        let codings = Terms::of(&fields, is_for_all, is_file);
+        let mut codings = Terms::of(&fields, is_for_all, is_file);
+        if fields.contains_key(RANGE) {
+            // It is one of the coded body, and only the client knows of which.
+            codings.ask_as_the_client();
+        }
         codings.strip(&mut fields);
         Self {
             resource,

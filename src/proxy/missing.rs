@@ -37,6 +37,7 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
         Ok(added) => added,
         Err(error) => return reply::spool_failed(daemon, ask, &error),
     };
+    let part = kept_in_part(daemon, ask).await;
     let response = if ask.asked.intent == Intent::Person {
         let shell = daemon.shell(ask.mode);
         let waiting = daemon.store.spool().queue().summary(&key);
@@ -48,12 +49,36 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
             undo_token: &token,
             recorded: waiting.as_ref().map(|waiting| waiting.queued),
             last_error: waiting.as_ref().and_then(|waiting| waiting.last_error.as_deref()),
+            part,
         };
         reply::from_page(&shell, will_get::page(&daemon.templates, &shell, &will_get))
+    } else if part.is_some() {
+        reply::plain(
+            504,
+            "only a part is kept; recorded, the rest is fetched when the line is back",
+        )
     } else {
         reply::plain(504, "not kept; recorded, it will be fetched when the line is back")
     };
     reply::with_status(response, CacheStatus::Queued)
+}
+
+/// How much of it is kept in part, and how much it has in all if that is known.
+async fn kept_in_part(daemon: &Daemon, ask: &Ask) -> Option<(u64, Option<u64>)> {
+    for place in [&ask.places.own, &ask.places.public] {
+        match daemon.store.partial(place).await {
+            Ok(Some(partial)) => {
+                let ranges = partial.ranges().iter();
+                let bytes = ranges.map(|range| range.end - range.start).sum();
+                return Some((bytes, partial.complete_length()));
+            }
+            Ok(None) => {}
+            Err(error) => {
+                debug!(error = error_chain(&error), "what is kept in part cannot be looked up");
+            }
+        }
+    }
+    None
 }
 
 /// Queues a part of a page; the answer is empty, for nobody reads it.

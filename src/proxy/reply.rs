@@ -154,14 +154,17 @@ pub(super) fn origin_failure<'a>(
         Failure::HeadTimeout | Failure::Silent => OriginFailure::Timeout(Phase::Head),
         Failure::Stalled => OriginFailure::Timeout(Phase::Body),
         Failure::Malformed(error) if error.is_parse_too_large() => OriginFailure::HeadTooLarge,
-        Failure::Malformed(_) | Failure::Wrong(_) | Failure::BreaksHttp2(_) => {
-            OriginFailure::BadAnswer(chain)
-        }
+        Failure::Malformed(_)
+        | Failure::Wrong(_)
+        | Failure::BreaksHttp2(_)
+        | Failure::Changed
+        | Failure::NotResumed(_) => OriginFailure::BadAnswer(chain),
         Failure::CutShort(_)
         | Failure::GivenUp(_)
         | Failure::Unprocessed
         | Failure::ClosedAtOnce
         | Failure::Abandoned
+        | Failure::Stopping
         | Failure::Tls { fault: TlsFault::CutShort(_), .. } => OriginFailure::Closed,
         Failure::Tls { .. } | Failure::Alert(_) => {
             OriginFailure::Tls { fault: NoTls::NoAgreement, detail: chain }

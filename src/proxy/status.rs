@@ -25,6 +25,12 @@ pub enum CacheStatus {
         /// The option without which it would not have been asked, or otherwise.
         by: Option<&'static str>,
     },
+    /// The origin was asked for what is missing of an answer that is kept in part, and it is being kept
+    /// whole.
+    Resumed {
+        /// The answer was on its way to somebody else.
+        collapsed: bool,
+    },
     /// The origin was asked for a part, and that is being kept.
     StoredPart,
     /// The origin was asked, its answer is passed on and not kept.
@@ -70,6 +76,8 @@ pub enum CacheStatus {
 pub enum Forward {
     /// Nothing is kept that may be used.
     UriMiss,
+    /// What is kept answers other requests (`Vary`).
+    VaryMiss,
     /// What is kept may not be used without asking.
     Stale,
     /// What is kept may be used, and the request will not have it.
@@ -94,6 +102,7 @@ impl Forward {
     const fn as_str(self) -> &'static str {
         match self {
             Forward::UriMiss => "uri-miss",
+            Forward::VaryMiss => "vary-miss",
             Forward::Stale => "stale",
             Forward::Request => "request",
             Forward::Method => "method",
@@ -157,6 +166,11 @@ impl fmt::Display for CacheStatus {
                 write!(f, "fwd={}; stored", forward.as_str())?;
                 f.write_str(if *collapsed { "; collapsed" } else { "" })?;
                 detail(f, *by)
+            }
+            CacheStatus::Resumed { collapsed } => {
+                f.write_str("fwd=partial; fwd-status=206; stored")?;
+                f.write_str(if *collapsed { "; collapsed" } else { "" })?;
+                f.write_str("; detail=resumed")
             }
             CacheStatus::StoredPart => f.write_str("fwd=miss; fwd-status=206; stored"),
             CacheStatus::Passed { forward, status, why } => {
@@ -258,6 +272,10 @@ mod tests {
             (
                 CacheStatus::InsteadOf(StatusCode::SERVICE_UNAVAILABLE),
                 "wwwoffle; fwd=stale; fwd-status=503; detail=stale-if-error",
+            ),
+            (
+                CacheStatus::Resumed { collapsed: false },
+                "wwwoffle; fwd=partial; fwd-status=206; stored; detail=resumed",
             ),
             (CacheStatus::Refused(Refusal::Noise), "wwwoffle; detail=noise"),
         ] {

@@ -13,7 +13,7 @@ use super::ask::Ask;
 use super::body::{self, Body};
 use super::choose::{About, Found};
 use super::conditional::{self, Conditions};
-use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, run};
+use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, Leaving, run};
 use super::fields::{CACHE_STATUS, add_via};
 use super::freshen::Confirmed;
 use super::keep::{Keeping, NotKept};
@@ -60,7 +60,9 @@ pub(super) fn revalidate(daemon: &Arc<Daemon>, client: &Client, mut ask: Ask, fo
     let about = turn.about();
     let joined = daemon.downloads.join(&ask.places, &ask.fields, about.identities(), ask.now);
     if let Joined::New(download) = joined {
-        let job = Job { unattended: true, ..turn.job(about, None) };
+        let job = turn.job(about, None);
+        let leaving = Leaving { finishes: true, ..job.leaving };
+        let job = Job { leaving, ..job };
         daemon.tasks.spawn(run(Arc::clone(daemon), job, download));
     }
 }
@@ -186,7 +188,7 @@ impl Turn<'_> {
             keeping: Keeping::of(config, &url, &self.ask.fields),
             answers: self.ask.answers.clone(),
             about,
-            unattended: self.ask.config.options.finish_downloads,
+            leaving: Leaving::of(&self.ask.config, &UrlParts::of(&self.ask.bare)),
             interim,
         }
     }
@@ -225,7 +227,11 @@ impl Turn<'_> {
         let delivery = self.ask.codings.deliver(head.status, &fields);
         delivery.amend(&mut fields);
         add_via(&mut fields, head.version, &self.daemon.pseudonym);
-        let status = CacheStatus::Stored { forward: self.forward(), collapsed, by: self.by() };
+        let status = if head.resumed {
+            CacheStatus::Resumed { collapsed }
+        } else {
+            CacheStatus::Stored { forward: self.forward(), collapsed, by: self.by() }
+        };
         fields.insert(CACHE_STATUS, status.value());
         let mut response;
         if self.conditions.are_met_by(head.status, &fields) {
@@ -269,7 +275,12 @@ impl Turn<'_> {
 
     /// Why the origin is asked.
     fn forward(self) -> Forward {
-        Forward::of(self.ask.verdict.as_ref())
+        match Forward::of(self.ask.verdict.as_ref()) {
+            Forward::UriMiss if self.found.own().is_none() && !self.found.all().is_empty() => {
+                Forward::VaryMiss
+            }
+            forward => forward,
+        }
     }
 
     /// The option without which it would not be asked, or otherwise.

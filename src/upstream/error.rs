@@ -139,6 +139,15 @@ pub enum Failure {
     /// The task that fetched it panicked.
     #[error("the download was ended by a fault of this program")]
     Ours,
+    /// The page changed at its origin while it came: its rest is that of another one.
+    #[error("the page changed at its origin while it came")]
+    Changed,
+    /// The origin does not give the rest of a body that broke off.
+    #[error("the rest of an answer that broke off was asked for, and the origin answered {0}")]
+    NotResumed(StatusCode),
+    /// The daemon stops.
+    #[error("the daemon stops")]
+    Stopping,
     /// The request cannot be put on the wire.
     #[error("the request cannot be sent: {0}")]
     Unsendable(&'static str),
@@ -207,10 +216,14 @@ impl Failure {
             | Failure::HeadTimeout
             | Failure::Silent
             | Failure::Stalled => StatusCode::GATEWAY_TIMEOUT,
-            Failure::Busy { .. } | Failure::Unprocessed => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Busy { .. } | Failure::Unprocessed | Failure::Stopping => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Failure::Ours => StatusCode::INTERNAL_SERVER_ERROR,
             Failure::RequestBody(_) | Failure::Unsendable(_) => StatusCode::BAD_REQUEST,
             Failure::Abandoned
+            | Failure::Changed
+            | Failure::NotResumed(_)
             | Failure::Parent { .. }
             | Failure::UnknownHost { .. }
             | Failure::Refused { .. }

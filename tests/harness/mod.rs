@@ -1,9 +1,11 @@
 //! What the tests stand on: an origin, a client and the daemon, each speaking bytes on real sockets.
 
+pub(crate) mod absolute;
 pub(crate) mod chromium;
 pub(crate) mod client;
 pub(crate) mod daemon;
 pub(crate) mod faults;
+pub(crate) mod film;
 pub(crate) mod firefox;
 pub(crate) mod form;
 pub(crate) mod forward;
@@ -22,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub(crate) use absolute::Absolute;
 pub(crate) use chromium::Chromium;
 pub(crate) use client::{Client, Response, Tls};
 pub(crate) use daemon::Daemon;

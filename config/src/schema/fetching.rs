@@ -20,6 +20,10 @@ section! {
         "attempts" => attempts: NonZeroUsize = "5", Live;
         /// How long to wait before the second attempt; each further wait is longer.
         "retry-delay" => retry_delay: Duration = r#""2s""#, Live;
+        /// How often in a row the rest of a download that broke off is asked for without one more byte of it coming, before it is given up.
+        "resume-attempts" => resume_attempts: NonZeroUsize = "10", Live;
+        /// How long to wait before the first of these attempts; each further wait is longer.
+        "resume-delay" => resume_delay: Duration = r#""1s""#, Live;
         /// Whether style sheets are fetched with a page.
         "stylesheets" => stylesheets: Ruled<bool> = "true", Later;
         /// Whether images are fetched with a page.

@@ -34,14 +34,14 @@ section! {
         "request-conditional" => request_conditional: Ruled<bool> = "true", Live;
         /// Whether that goes by the tag (`ETag`) of the kept page too.
         "validate-with-etag" => validate_with_etag: Ruled<bool> = "true", Live;
-        /// Whether the part of a page that came before its browser left is kept.
-        "intr-download-keep" => intr_download_keep: Ruled<bool> = "false", Later;
-        /// A page that is smaller than this is fetched to its end when its browser leaves.
-        "intr-download-size" => intr_download_size: Ruled<Size> = r#""1 kB""#, Later;
-        /// A page of which more than this is there is fetched to its end when its browser leaves.
-        "intr-download-percent" => intr_download_percent: Ruled<Percent> = r#""80%""#, Later;
-        /// Whether the part of a page that came before its origin fell silent is kept.
-        "timeout-download-keep" => timeout_download_keep: Ruled<bool> = "false", Later;
+        /// Whether what came of a page before its browser left is kept aside, where downloads end with their browsers (finish-downloads); the next request for the page begins with it.
+        "intr-download-keep" => intr_download_keep: Ruled<bool> = "false", Live;
+        /// With intr-download-keep: a page that is smaller than this is fetched to its end when its browser leaves.
+        "intr-download-size" => intr_download_size: Ruled<Size> = r#""1 kB""#, Live;
+        /// With intr-download-keep: a page of which more than this is there is fetched to its end when its browser leaves.
+        "intr-download-percent" => intr_download_percent: Ruled<Percent> = r#""80%""#, Live;
+        /// Whether what came of a page before its origin or the line failed is kept aside; the next request for the page begins with it.
+        "timeout-download-keep" => timeout_download_keep: Ruled<bool> = "true", Live;
         /// Whether a kept page stays when its origin now answers with a redirection. When it answers with an error it stays in any case.
         "keep-cache-if-not-found" => keep_cache_if_not_found: Ruled<bool> = "false", Live;
         /// Whether origins may send compressed bodies.

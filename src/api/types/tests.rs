@@ -26,7 +26,14 @@ fn status() {
             listen: vec!["127.0.0.1:8080".into()],
             since: time(),
             queue: QueueCounts { waiting: 1, failed: 2, active: 3 },
-            downloads: vec![Download { url: "http://a/".into(), bytes: 1, total: None }],
+            downloads: vec![Download {
+                url: "http://a/".into(),
+                bytes: 1,
+                total: None,
+                rate: None,
+                resumed: 0,
+                waiting: None,
+            }],
             connections: 4,
             outward_refused: 5,
             rejections: vec![Rejection {
@@ -39,7 +46,7 @@ fn status() {
             r#"{"version":"0.1.0","mode":"autodial","pid":7,"spool":"/s","#,
             r#""listen":["127.0.0.1:8080"],"since":"2026-11-20T12:00:00Z","#,
             r#""queue":{"waiting":1,"failed":2,"active":3},"#,
-            r#""downloads":[{"url":"http://a/","bytes":1,"total":null}],"#,
+            r#""downloads":[{"url":"http://a/","bytes":1,"total":null,"resumed":0}],"#,
             r#""connections":4,"outward_refused":5,"#,
             r#""rejections":[{"host":"h.example","client":"10.0.0.1","until":"2026-11-20T12:00:00Z"}]}"#
         ),

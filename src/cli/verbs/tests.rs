@@ -18,7 +18,9 @@ use crate::{
 const STATUS: &str = r#"{"version":"0.1.0","mode":"offline","pid":7,"spool":"/s",
     "listen":["127.0.0.1:8080","[::1]:8080"],"since":"2026-11-20T12:00:00.5Z",
     "queue":{"waiting":1,"failed":2,"active":0},
-    "downloads":[{"url":"http://a/","bytes":1500,"total":3000}],
+    "downloads":[{"url":"http://a/","bytes":1500,"total":3000},
+        {"url":"http://b/","bytes":1500,"total":null,"rate":0,"resumed":2,"waiting":{"attempts":3,
+        "since":"2026-11-20T12:00:00Z","next":"2026-11-20T12:00:04Z","error":"reset"}}],
     "connections":4,"outward_refused":5}"#;
 
 /// Runs the verb against a daemon that answers once with `body`; also what that was asked.
@@ -73,6 +75,9 @@ fn each_verb_asks_and_tells() {
             "mode         offline\n\
              queue        1 waiting, 0 under way, 2 failed\n\
              download     1.5 kB of 3.0 kB http://a/\n\
+             download     1.5 kB, taken up again 2 times http://b/\n\
+             \x20            broke off at 2026-11-20T12:00:00Z: reset; attempt 3 to take it up again \
+             at 2026-11-20T12:00:04Z\n\
              listening    127.0.0.1:8080, [::1]:8080\n\
              connections  4\n\
              refused      5 connections outward, while offline\n\

@@ -26,6 +26,7 @@ use crate::error_chain::error_chain;
 use crate::fetch::{self, Wanted};
 use crate::mode::Mode;
 use crate::proxy::body::Body;
+use crate::proxy::download::Shown;
 use crate::proxy::lookup::look_up;
 use crate::proxy::owner::{Owner, Places};
 use crate::store::Kept;
@@ -419,7 +420,7 @@ impl Follow {
 
     fn tell_progress(&mut self) {
         for download in self.daemon.downloads.list() {
-            let (bytes, total) = download.progress();
+            let Shown { bytes, total, .. } = download.progress();
             if let Some(open) = self.open.get_mut(download.url())
                 && bytes != open.bytes
             {

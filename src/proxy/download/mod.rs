@@ -5,9 +5,32 @@
 //! credentials, and, once the head is known, the same values of what the answer varies with; and the
 //! same range, if any. With a cookie or credentials it is the same person, too. A form is never joined:
 //! two people who send the same words both want it done.
+//!
+//! A body that breaks off is taken up again where it ended, in the same download: its readers see one
+//! body, however often the line was cut (`resume` says when that may be). What came of one that was
+//! given up is kept aside, never as an answer, and the next request for it begins with that. A body that
+//! has changed meanwhile ends for its readers, for two are never mixed, and begins anew as another download in its
+//! place.
+//!
+//! ```text
+//! run ── begin ── transfer ── the spool, the feed
+//!          │          └───── resume, leaving: what is to be done when it breaks off, or all have left
+//!          ├── part, when an earlier attempt has left something
+//!          └── another download, when the page has changed
+//! ```
 
+mod begin;
+#[cfg(test)]
+mod faulty;
 mod feed;
+mod leaving;
+#[cfg(test)]
+mod model;
+mod part;
+mod progress;
+mod resume;
 mod run;
+mod transfer;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,13 +41,17 @@ use bytes::Bytes;
 use hyper::header::{
     AUTHORIZATION, COOKIE, HeaderName, HeaderValue, IF_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
 };
-use hyper::{HeaderMap, Request, StatusCode, Version};
+use hyper::{HeaderMap, Method, Request, StatusCode, Version};
 use tokio::sync::{mpsc, watch};
 use wwwoffle_spool::Place;
 use wwwoffle_url::Key;
 
 pub use feed::{BodyError, End, Feed, FeedReader, ReadAt};
+pub use leaving::{Leaving, Then};
+pub use progress::{Shown, Waiting};
 pub use run::run;
+
+use progress::Progress;
 
 use super::choose::About;
 use super::freshen::Confirmed;
@@ -53,10 +80,20 @@ pub struct Job {
     pub answers: Option<Arc<Places>>,
     /// What the origin is asked about.
     pub about: About,
-    /// Whether it goes on though no client reads it.
-    pub unattended: bool,
+    /// What becomes of it when no client reads it, or the way to its origin breaks.
+    pub leaving: Leaving,
     /// Where interim answers go.
     pub interim: Option<mpsc::Sender<Interim>>,
+}
+
+impl Job {
+    /// Whether its rest may be asked for if it breaks off: to ask twice does no harm (RFC 9110 §9.2.1),
+    /// and all of the page was asked for.
+    fn may_resume(&self) -> bool {
+        self.head.method() == Method::GET
+            && self.body.is_none()
+            && !self.head.headers().contains_key(RANGE)
+    }
 }
 
 /// What came of the request, as soon as the head is here.
@@ -85,6 +122,8 @@ pub struct AnswerHead {
     pub fields: HeaderMap,
     /// The length of its body in bytes, if the origin told.
     pub length: Option<u64>,
+    /// Whether the body begins with what an earlier attempt has left.
+    pub resumed: bool,
     /// For whom it is kept.
     pub whose: Whose,
 }
@@ -134,8 +173,18 @@ pub struct Download {
     request: HeaderMap,
     headed: watch::Sender<Option<Headed>>,
     feed: Arc<Feed>,
+    progress: Progress,
     passing: Mutex<Option<Answer>>,
-    ended: watch::Sender<Option<Outcome>>,
+    ended: watch::Sender<Option<Last>>,
+}
+
+/// What became of a download.
+#[derive(Clone, Debug)]
+enum Last {
+    /// Its end.
+    Outcome(Outcome),
+    /// The page changed while it came: another download has begun in its place.
+    Next(Arc<Download>),
 }
 
 /// How a download ended.
@@ -164,13 +213,10 @@ impl Download {
         self.started
     }
 
-    /// How many bytes of the body have come, and how many will, if that is known.
+    /// How far it has come.
     #[must_use]
-    pub fn progress(&self) -> (u64, Option<u64>) {
-        match &*self.headed.borrow() {
-            Some(Headed::Keeping(head)) => (self.feed.length(), head.length),
-            _ => (0, None),
-        }
+    pub fn progress(&self) -> Shown {
+        self.progress.shown()
     }
 
     /// The body, once it comes. A reader taken before the head is here misses nothing.
@@ -194,12 +240,21 @@ impl Download {
         self.passing.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Waits for the end. Dropping it is free.
-    pub async fn outcome(&self) -> Outcome {
-        let mut ended = self.ended.subscribe();
-        match ended.wait_for(Option::is_some).await.as_deref() {
-            Ok(Some(outcome)) => outcome.clone(),
-            Ok(None) | Err(_) => Outcome::Failed(Arc::new(Failure::HeadTimeout)),
+    /// Waits for the end, and that of the downloads that take its place; the last of them comes with its
+    /// outcome. Dropping it is free.
+    pub async fn outcome(self: &Arc<Self>) -> (Arc<Self>, Outcome) {
+        let mut download = Arc::clone(self);
+        loop {
+            let mut ended = download.ended.subscribe();
+            let last = ended.wait_for(Option::is_some).await.map(|last| last.clone());
+            match last {
+                Ok(Some(Last::Next(next))) => download = next,
+                Ok(Some(Last::Outcome(outcome))) => return (download, outcome),
+                // The sender is in the download.
+                Ok(None) | Err(_) => {
+                    return (download, Outcome::Failed(Arc::new(Failure::HeadTimeout)));
+                }
+            }
         }
     }
 
@@ -284,6 +339,16 @@ impl Downloads {
         all
     }
 
+    /// Another download in the place of `former`, which nobody can join any more.
+    fn succeed(&self, former: &Arc<Download>) -> Arc<Download> {
+        let next = Arc::new(Download::after(former));
+        let mut running = self.lock();
+        if running.get(&former.key).is_none_or(|found| Arc::ptr_eq(found, former)) {
+            running.insert(former.key.clone(), Arc::clone(&next));
+        }
+        next
+    }
+
     /// Lets nobody join any more.
     fn leave(&self, download: &Arc<Download>) {
         let mut running = self.lock();
@@ -302,12 +367,12 @@ impl Downloads {
 /// would be joined for ever, and answer nobody.
 struct Watch<'a> {
     downloads: &'a Downloads,
-    download: &'a Arc<Download>,
+    download: Arc<Download>,
 }
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        self.downloads.leave(self.download);
+        self.downloads.leave(&self.download);
         if self.download.ended.borrow().is_some() {
             return;
         }
@@ -324,14 +389,25 @@ impl Drop for Watch<'_> {
 
 impl Download {
     fn new(key: JoinKey, places: &Places, request: &HeaderMap, now: SystemTime) -> Self {
+        Self::of(key, places.own.clone(), request.clone(), now)
+    }
+
+    /// One for the same request, of which nothing has come.
+    fn after(former: &Self) -> Self {
+        let (own, request) = (former.own.clone(), former.request.clone());
+        Self::of(former.key.clone(), own, request, former.started)
+    }
+
+    fn of(key: JoinKey, own: Place, request: HeaderMap, started: SystemTime) -> Self {
         Self {
             key,
-            own: places.own.clone(),
-            url: places.own.url().to_owned(),
-            started: now,
-            request: request.clone(),
+            url: own.url().to_owned(),
+            own,
+            started,
+            request,
             headed: watch::Sender::new(None),
             feed: Feed::new(),
+            progress: Progress::default(),
             passing: Mutex::new(None),
             ended: watch::Sender::new(None),
         }
@@ -347,7 +423,11 @@ impl Download {
     }
 
     fn end(&self, outcome: Outcome) {
-        self.ended.send_replace(Some(outcome));
+        self.ended.send_replace(Some(Last::Outcome(outcome)));
+    }
+
+    fn end_before(&self, next: Arc<Download>) {
+        self.ended.send_replace(Some(Last::Next(next)));
     }
 }
 
@@ -376,9 +456,9 @@ mod tests {
         let join = || downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH);
         let Joined::New(download) = join() else { panic!("it is new") };
         let mut reader = download.feed().read().unwrap();
-        drop(Watch { downloads: &downloads, download: &download });
+        drop(Watch { downloads: &downloads, download: Arc::clone(&download) });
         assert!(matches!(download.head().await, Headed::Failed(_)));
-        assert!(matches!(download.outcome().await, Outcome::Failed(_)));
+        assert!(matches!(download.outcome().await.1, Outcome::Failed(_)));
         assert!(reader.next().await.unwrap().is_err());
         assert!(matches!(join(), Joined::New(_)), "it is begun anew");
     }

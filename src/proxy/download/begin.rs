@@ -1,0 +1,345 @@
+//! A download from the request to the head of its answer, and once more when the page has changed.
+
+use std::sync::Arc;
+
+use hyper::header::CONTENT_LENGTH;
+use hyper::{HeaderMap, StatusCode};
+use jiff::Timestamp;
+use tracing::{debug, warn};
+use wwwoffle_spool::{NewEntry, Place, Tail, Writer};
+
+use super::part::Part;
+use super::resume::{Mark, Rest};
+use super::run::{Asks, Ground};
+use super::transfer::Transfer;
+use super::{AnswerHead, Download, End, Headed, Job, Outcome, Watch};
+use crate::caching::freshness::Exchange;
+use crate::caching::vary::fits;
+use crate::clock;
+use crate::connection;
+use crate::error_chain::error_chain;
+use crate::proxy::choose::{self, About};
+use crate::proxy::fields::{complete_date, strip_one_hop};
+use crate::proxy::freshen::{self, Asked};
+use crate::proxy::keep::{NotKept, is_good, may_keep};
+use crate::proxy::owner::{Asked as WhoAsks, Places, Whose};
+use crate::proxy::{head, unsafe_methods};
+use crate::store::{Kept, Store, timestamp};
+use crate::upstream::{Answer, Failure, Outbound, Secured};
+
+/// How often one download begins anew because the page has changed. An origin that changes it each
+/// time that it breaks off would else be asked without end.
+const MAX_REPLACED: usize = 3;
+
+/// What one download came to.
+pub(super) enum Ended {
+    /// Its end.
+    Done(Outcome),
+    /// What had come does not go with what comes now: with this answer, or else with that to the same
+    /// request asked once more.
+    Changed(Option<Box<Answer>>),
+}
+
+/// Carries a download out, and those that take its place. The last of them is in the watch, with its
+/// outcome, which is not told yet.
+pub(super) async fn carry_out<'a, A: Asks>(
+    ground: &Ground<'a, A>,
+    mut job: Job,
+    download: Arc<Download>,
+) -> (Watch<'a>, Outcome) {
+    let mut watch = Watch { downloads: ground.downloads, download };
+    let (mut replaced, mut given) = (0, None);
+    loop {
+        given = match fetch(ground, &mut job, &watch.download, given.take()).await {
+            Ended::Done(outcome) => return (watch, outcome),
+            Ended::Changed(answer) => answer,
+        };
+        let changed = Arc::new(Failure::Changed);
+        let broken = End::Broken(Arc::clone(&changed));
+        // Who read it has left for good, and nobody reads the next one yet.
+        if replaced == MAX_REPLACED || !job.leaving.finishes {
+            ground.downloads.leave(&watch.download);
+            watch.download.feed.finish(broken);
+            return (watch, Outcome::Failed(changed));
+        }
+        replaced += 1;
+        debug!(url = watch.download.url(), "the page has changed while it came; it begins anew");
+        // First the next, then the end: who asks again at once joins it.
+        let next = ground.downloads.succeed(&watch.download);
+        let former = std::mem::replace(&mut watch.download, Arc::clone(&next));
+        former.feed.finish(broken);
+        former.end_before(next);
+    }
+}
+
+async fn fetch<A: Asks>(
+    ground: &Ground<'_, A>,
+    job: &mut Job,
+    download: &Arc<Download>,
+    given: Option<Box<Answer>>,
+) -> Ended {
+    if let Some(mut answer) = given {
+        let now = clock::now();
+        let asked = Asked { sent: now, received: now };
+        tidy(&mut answer, asked);
+        return keep(ground, job, download, *answer, asked).await;
+    }
+    let mut part = None;
+    if job.may_resume() {
+        part = Part::look(ground.store, &job.places, told(job) != WhoAsks::Plainly).await;
+    }
+    loop {
+        let (answer, asked) = match ask(ground, job, download, part.as_ref()).await {
+            Ok(answered) => answered,
+            Err(outcome) => return Ended::Done(outcome),
+        };
+        let Some(begun) = part.take() else {
+            // What was asked about is not needed while the body comes.
+            (job.about, job.interim) = (About::default(), None);
+            return keep(ground, job, download, answer, asked).await;
+        };
+        match begun.mark.judge(answer.status(), answer.headers(), begun.bytes) {
+            Rest::Joins { end, length } => {
+                let rest = (answer, end, length);
+                return go_on(ground, job, download, rest, asked, begun).await;
+            }
+            // It is asked for once more, as if nothing had been here.
+            Rest::Unfit => begun.remove(ground.store).await,
+            Rest::Afresh | Rest::Trouble | Rest::Nothing => {
+                return keep(ground, job, download, answer, asked).await;
+            }
+        }
+    }
+}
+
+/// Asks the origin, at first about what is kept, and for what follows the part that is here. A `304`
+/// that is about none of what is kept says nothing: then it is asked once more, for the answer itself.
+///
+/// # Errors
+///
+/// What has come of it, where that is no new answer.
+async fn ask<A: Asks>(
+    ground: &Ground<'_, A>,
+    job: &mut Job,
+    download: &Download,
+    part: Option<&Part>,
+) -> Result<(Answer, Asked), Outcome> {
+    loop {
+        let mut request = job.head.clone();
+        job.about.question.ask(request.headers_mut());
+        if let Some(part) = part {
+            part.mark.ask(request.headers_mut(), part.bytes);
+        }
+        let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
+        let (sent, interim) = (clock::now(), job.interim.clone());
+        let answer = ground.asks.ask(&job.origin, request, outbound, interim).await;
+        let mut answer = answer.map_err(|failure| unanswered(download, failure))?;
+        let asked = Asked { sent, received: clock::now() };
+        tidy(&mut answer, asked);
+        if answer.status() != StatusCode::NOT_MODIFIED || job.about.question.is_empty() {
+            return Ok((answer, asked));
+        }
+        let confirmed = freshen::confirmed(ground.store, &job.about, answer.headers(), asked);
+        if let Some(confirmed) = confirmed.await {
+            let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
+            download.set_head(Headed::Unchanged(confirmed));
+            // Who waits for the whole waits still.
+            let not_kept = || Outcome::NotKept(status, NotKept::Partial);
+            return Err(if is_whole { Outcome::Kept(status) } else { not_kept() });
+        }
+        debug!(url = download.url(), "a 304 is about nothing that is kept");
+        job.about = About::default();
+    }
+}
+
+fn tidy(answer: &mut Answer, asked: Asked) {
+    strip_one_hop(answer.headers_mut());
+    complete_date(answer.headers_mut(), asked.received);
+}
+
+/// Serves and keeps what an earlier attempt has left, and the rest behind it.
+async fn go_on<A: Asks>(
+    ground: &Ground<'_, A>,
+    job: &Job,
+    download: &Arc<Download>,
+    (answer, end, length): (Answer, Option<u64>, Option<u64>),
+    asked: Asked,
+    part: Part,
+) -> Ended {
+    let mut head = part.head(answer.headers(), answer.version(), length);
+    let mut mark = part.mark.clone();
+    mark.learn(length);
+    // What was begun as somebody's own stays that, whatever the rest says of itself.
+    if part.place != job.places.own {
+        head.whose = whose(job, &head.fields);
+    }
+    let new = new_entry(job, job.places.of_answer(head.whose), &answer, &head, asked);
+    let (writer, tail) = match begin(ground, new, Some(&mark)).await {
+        Ok(begun) => begun,
+        // A part cannot be passed on as it came: all of it is asked for, and passes by the spool.
+        Err(error) => {
+            warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
+            let head = job.head.clone();
+            let asked = ground.asks.ask(&job.origin, head, Outbound::Empty, None).await;
+            return Ended::Done(match asked {
+                Ok(answer) => unkeepable(ground, download, answer, error),
+                Err(failure) => unanswered(download, failure),
+            });
+        }
+    };
+    download.feed.set_disk(Arc::new(tail));
+    download.progress.begins(part.bytes, length);
+    let transfer = Transfer::new(ground, job, download, Some(mark), length, writer);
+    download.set_head(Headed::Keeping(Arc::new(head)));
+    transfer.go_on(part, answer.into_body(), end).await
+}
+
+/// Keeps an answer if it may be kept, or passes it on.
+async fn keep<A: Asks>(
+    ground: &Ground<'_, A>,
+    job: &Job,
+    download: &Arc<Download>,
+    answer: Answer,
+    asked: Asked,
+) -> Ended {
+    let status = answer.status();
+    let request = job.head.clone().into_parts().0;
+    let said = (status, answer.headers());
+    let (store, local) = (ground.store, ground.local);
+    let sent = (&job.origin, &request, job.places.as_ref());
+    unsafe_methods::answered_by(store, local, sent, said, asked.received).await;
+    let exchange = Exchange { asked: asked.sent, received: asked.received };
+    let kept = protected(store, job, status).await;
+    if let Err(reason) = may_keep(status, answer.headers(), kept, &job.keeping, exchange) {
+        ground.downloads.leave(download);
+        download.pass(answer, Headed::Passing(reason));
+        return Ended::Done(Outcome::NotKept(status, reason));
+    }
+    let mark = job.may_resume().then(|| Mark::of(status, answer.headers())).flatten();
+    let whose = whose(job, answer.headers());
+    let head = head_of(&answer, whose);
+    let new = new_entry(job, job.places.of_answer(whose), &answer, &head, asked);
+    let place = new.0.clone();
+    let (writer, tail) = match begin(ground, new, mark.as_ref()).await {
+        Ok(begun) => begun,
+        Err(error) => {
+            warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
+            return Ended::Done(unkeepable(ground, download, answer, error));
+        }
+    };
+    download.feed.set_disk(Arc::new(tail));
+    download.progress.begins(0, head.length);
+    let transfer = Transfer::new(ground, job, download, mark, head.length, writer);
+    let answers = |get: &&Arc<Places>| {
+        job.keeping.answers_get(get.public.url(), status, &head.fields, exchange)
+    };
+    let get = job.answers.as_ref().filter(answers);
+    let transfer = transfer.answering(get.map(|get| (place, get.of_answer(whose).clone())));
+    download.set_head(Headed::Keeping(Arc::new(head)));
+    let ended = transfer.receive(Ok(answer.into_body()), status).await;
+    if matches!(ended, Ended::Done(Outcome::Kept(_))) && whose == Whose::Everyone {
+        supersede(store, job, timestamp(asked.received)).await;
+    }
+    ended
+}
+
+/// What the request tells of who asks.
+fn told(job: &Job) -> WhoAsks {
+    match WhoAsks::of(job.head.headers(), job.body.is_some()) {
+        WhoAsks::Plainly if job.places.credentials => WhoAsks::WithCredentials,
+        told => told,
+    }
+}
+
+/// For whom an answer with these fields is kept.
+fn whose(job: &Job, answer: &HeaderMap) -> Whose {
+    Whose::of_answer(told(job), answer, job.keeping.cache.0)
+}
+
+/// The status of what is kept that an error must not take the place of: the person's own answer and
+/// everyone's count alike, for one would stand before the other.
+async fn protected(store: &Store, job: &Job, status: StatusCode) -> Option<StatusCode> {
+    if is_good(status) {
+        return job.kept;
+    }
+    match choose::find(store, &job.places, job.keeping.cache.0, || job.head.headers().clone()).await
+    {
+        Ok(found) => found.near().map(|kept| kept.status).or(job.kept),
+        Err(error) => {
+            warn!(error = error_chain(&error), "what is kept cannot be looked at");
+            job.kept
+        }
+    }
+}
+
+/// Removes the owner's own older answers to the same request, as far as `Vary` tells: this person has got
+/// everyone's since, and offline would see the older one for ever.
+async fn supersede(store: &Store, job: &Job, when: Timestamp) {
+    let request = job.head.headers().clone();
+    let is_older = move |kept: &Kept| kept.entry.when() < when && fits(&kept.stored(), &request);
+    if let Err(error) = store.remove_if(&job.places.own, is_older).await {
+        warn!(error = error_chain(&error), "an older answer of one person cannot be removed");
+    }
+}
+
+fn unanswered(download: &Download, failure: Failure) -> Outcome {
+    let failure = Arc::new(failure);
+    download.set_head(Headed::Failed(Arc::clone(&failure)));
+    Outcome::Failed(failure)
+}
+
+/// Passes an answer on that the spool does not take.
+fn unkeepable<A>(
+    ground: &Ground<'_, A>,
+    download: &Arc<Download>,
+    answer: Answer,
+    error: wwwoffle_spool::Error,
+) -> Outcome {
+    let error = Arc::new(error);
+    ground.downloads.leave(download);
+    download.pass(answer, Headed::Unkeepable(Arc::clone(&error)));
+    Outcome::Unkeepable(error)
+}
+
+/// Where an answer is kept, and what is known of it before its body.
+fn new_entry(
+    job: &Job,
+    place: &Place,
+    answer: &Answer,
+    kept: &AnswerHead,
+    asked: Asked,
+) -> (Place, NewEntry) {
+    let variant = freshen::variant(&kept.fields, job.head.headers());
+    let place = place.clone().with_variant(&variant);
+    // Without the body of a form: nothing needs it again, and people write passwords there.
+    let request = head::of_request(&job.head.clone().into_parts().0);
+    let secured = answer.extensions().get::<Arc<Secured>>();
+    let new = NewEntry {
+        asked: timestamp(asked.sent),
+        when: timestamp(asked.received),
+        head: head::of_answer(kept.status, &kept.fields),
+        request,
+        connection: secured.map(|secured| connection::account(secured)),
+    };
+    (place, new)
+}
+
+async fn begin<A>(
+    ground: &Ground<'_, A>,
+    (place, new): (Place, NewEntry),
+    mark: Option<&Mark>,
+) -> Result<(Writer, Tail), wwwoffle_spool::Error> {
+    // A part of one of several answers would not be found again: what it varies with is in its head.
+    if let Some(mark) = mark.filter(|_| place.variant_text().is_empty()) {
+        let validator = mark.validator().to_vec();
+        return ground.store.begin_resumable(&place, new, validator, mark.length()).await;
+    }
+    ground.store.begin(&place, new).await
+}
+
+fn head_of(answer: &Answer, whose: Whose) -> AnswerHead {
+    let fields = answer.headers().clone();
+    let length = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let (status, version) = (answer.status(), answer.version());
+    AnswerHead { status, version, fields, length, resumed: false, whose }
+}

@@ -1,0 +1,101 @@
+//! A disk that a test makes fail.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use wwwoffle_spool::Timestamp;
+use wwwoffle_spool::fs::{Disk, DiskFile, Lock, Names, Opened, SystemDisk};
+
+/// The machine's own, full whenever it is told to be: nothing is made or written then.
+#[derive(Debug, Default)]
+pub(super) struct Faulty {
+    is_full: Arc<AtomicBool>,
+}
+
+impl Faulty {
+    pub(super) fn fail(&self, fails: bool) {
+        self.is_full.store(fails, Ordering::SeqCst);
+    }
+}
+
+fn room(is_full: &AtomicBool) -> io::Result<()> {
+    if is_full.load(Ordering::SeqCst) {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    Ok(())
+}
+
+#[derive(Debug)]
+struct File {
+    file: Arc<dyn DiskFile>,
+    is_full: Arc<AtomicBool>,
+}
+
+impl DiskFile for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        room(&self.is_full)?;
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn identity(&self) -> io::Result<u64> {
+        self.file.identity()
+    }
+}
+
+impl Disk for Faulty {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.create_dir(path)
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Names> {
+        SystemDisk.read_dir(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        room(&self.is_full)?;
+        let file = SystemDisk.create(path)?;
+        Ok(Arc::new(File { file, is_full: Arc::clone(&self.is_full) }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        SystemDisk.open(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.link(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove_dir(path)
+    }
+
+    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        SystemDisk.lock(path)
+    }
+
+    fn now(&self) -> Timestamp {
+        SystemDisk.now()
+    }
+}

@@ -1,0 +1,391 @@
+//! Downloads against a simple model of them: clients that join and leave, an origin that breaks off,
+//! fails and changes the page, a disk that fails, the mode. What each client has read and what is kept
+//! is compared after each step.
+
+mod predicted;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use hyper::body::Frame;
+use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_RANGE, RANGE};
+use hyper::{HeaderMap, Request, Response};
+use proptest::prelude::*;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_spool::{Body as KeptBody, Durability, Options, Spool};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use predicted::{ATTEMPTS, Manner, Model, length};
+
+use super::begin::carry_out;
+use super::faulty::Faulty;
+use super::run::{Asks, Ground, Patience};
+use super::{Download, Downloads, FeedReader, Job, Joined, Leaving};
+use crate::mode::{Mode, ModeSwitch};
+use crate::proxy::choose::About;
+use crate::proxy::keep::Keeping;
+use crate::proxy::owner::{Owner, Places};
+use crate::server::tasks::Tasks;
+use crate::store::Store;
+use crate::upstream::{Answer, AnswerBody, Failure, Interim, Origin, Outbound, Scheme};
+
+const PAUSE: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_secs(30);
+
+/// One step of a schedule.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Join,
+    /// The client that came so many places after the first leaves.
+    Leave(usize),
+    /// So many thousandths of the page come.
+    Send(u64),
+    /// The rest comes.
+    SendRest,
+    BreakOff,
+    /// So long that every attempt is made.
+    Wait,
+    ChangePage,
+    /// How the origin answers from now on.
+    OriginIs(Manner),
+    DiskFails(bool),
+    Switch(Mode),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    use Manner::{Down, Odd, Plain, Well};
+    let manner = prop_oneof![3 => Just(Well), 1 => Just(Down), 1 => Just(Odd), 1 => Just(Plain)];
+    let mode = prop_oneof![2 => Just(Mode::Online), 1 => Just(Mode::Offline)];
+    let step = prop_oneof![
+        6 => Just(Step::Join),
+        3 => (0..4_usize).prop_map(Step::Leave),
+        8 => (0..400_u64).prop_map(Step::Send),
+        3 => Just(Step::SendRest),
+        5 => Just(Step::BreakOff),
+        6 => Just(Step::Wait),
+        2 => Just(Step::ChangePage),
+        3 => manner.prop_map(Step::OriginIs),
+        1 => any::<bool>().prop_map(Step::DiskFails),
+        2 => mode.prop_map(Step::Switch),
+    ];
+    prop::collection::vec(step, 1..40)
+}
+
+fn leavings() -> impl Strategy<Value = Leaving> {
+    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(finishes, keeps, keeps_broken)| {
+        Leaving { finishes, keeps, below: 0, above_percent: 60, keeps_broken }
+    })
+}
+
+fn content(version: u64, from: u64, to: u64) -> Vec<u8> {
+    let mixed = |at: u64| at.wrapping_mul(2_654_435_761).wrapping_add(version * 97);
+    let byte = |at: u64| mixed(at).to_le_bytes()[1];
+    (from..to).map(byte).collect()
+}
+
+fn tag(version: u64) -> String {
+    format!("\"v{version}\"")
+}
+
+type Frames = mpsc::Sender<Result<Frame<Bytes>, Failure>>;
+
+/// The origin: answers as the script says, and hands each body's sending end to the test.
+struct Script(Mutex<Scene>);
+
+struct Scene {
+    version: u64,
+    manner: Manner,
+    /// Where the open answer goes, of which version it is and what comes next.
+    open: Option<(Frames, u64, u64)>,
+}
+
+impl Asks for Script {
+    async fn ask(
+        &self,
+        _: &Origin,
+        head: Request<()>,
+        _: Outbound,
+        _: Option<mpsc::Sender<Interim>>,
+    ) -> Result<Answer, Failure> {
+        let mut scene = self.0.lock().unwrap();
+        let (version, length) = (scene.version, length(scene.version));
+        let text = |name| head.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let from = text(RANGE).map(|range| {
+            range.strip_prefix("bytes=").unwrap().strip_suffix('-').unwrap().parse::<u64>().unwrap()
+        });
+        let holds = text(IF_RANGE) == Some(tag(version));
+        let start = match (scene.manner, from) {
+            (Manner::Down, _) => return Err(Failure::HeadTimeout),
+            (Manner::Plain, _) | (_, None) => None,
+            (Manner::Odd, Some(from)) => Some(from - 1),
+            (Manner::Well, Some(from)) => Some(from).filter(|_| holds),
+        };
+        let (sender, frames) = mpsc::channel(16);
+        let mut answer = Response::new(AnswerBody::scripted(frames, LONG * 1_000_000));
+        let fields = answer.headers_mut();
+        fields.insert(ETAG, tag(version).parse().unwrap());
+        fields.insert(CONTENT_LENGTH, (length - start.unwrap_or(0)).into());
+        if let Some(start) = start {
+            let range = format!("bytes {start}-{}/{length}", length - 1);
+            fields.insert(CONTENT_RANGE, range.parse().unwrap());
+            *answer.status_mut() = hyper::StatusCode::PARTIAL_CONTENT;
+        }
+        scene.open = Some((sender, version, start.unwrap_or(0)));
+        Ok(answer)
+    }
+}
+
+/// What the downloads stand on.
+struct World {
+    script: Script,
+    store: Store,
+    downloads: Downloads,
+    mode: ModeSwitch,
+    tasks: Tasks,
+    disk: Arc<Faulty>,
+    places: Arc<Places>,
+    leaving: Leaving,
+    _root: tempfile::TempDir,
+}
+
+impl World {
+    fn new(leaving: Leaving) -> Arc<Self> {
+        let root = tempfile::tempdir().unwrap();
+        let disk = Arc::new(Faulty::default());
+        let options = Options { durability: Durability::None, ..Options::default() };
+        let (spool, _) = Spool::open_with(disk.clone(), &root.path().join("s"), &options).unwrap();
+        let mut url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let places = Arc::new(Places::of(&mut url, &HeaderMap::new(), &Owner::Local));
+        let scene = Scene { version: 1, manner: Manner::Well, open: None };
+        Arc::new(Self {
+            script: Script(Mutex::new(scene)),
+            store: Store::new(spool),
+            downloads: Downloads::default(),
+            mode: ModeSwitch::new(Mode::Online),
+            tasks: Tasks::new(),
+            disk,
+            places,
+            leaving,
+            _root: root,
+        })
+    }
+
+    /// A client asks; its way into the body.
+    fn join(self: &Arc<Self>) -> FeedReader {
+        let (places, fields, now) = (&self.places, HeaderMap::new(), SystemTime::UNIX_EPOCH);
+        let download = match self.downloads.join(places, &fields, Vec::new(), now) {
+            Joined::Running(download) => return download.feed().read().unwrap(),
+            Joined::New(download) => download,
+        };
+        let reader = download.feed().read().unwrap();
+        let world = Arc::clone(self);
+        self.tasks.spawn(async move { world.carry_out(download).await });
+        reader
+    }
+
+    async fn carry_out(self: Arc<Self>, download: Arc<Download>) {
+        let patience = Patience { attempts: ATTEMPTS, pause: PAUSE };
+        let Self { script: asks, store, downloads, mode, tasks, .. } = &*self;
+        let local = &LocalHost::default();
+        let ground = Ground { asks, store, local, downloads, mode, tasks, patience };
+        let (scheme, host) = (Scheme::Http, "h.example".to_owned());
+        let url = CanonicalUrl::parse(self.places.public.url(), local).unwrap();
+        let config = Config::default();
+        let job = Job {
+            places: Arc::clone(&self.places),
+            origin: Origin { scheme, host, port: 80, via: None },
+            head: Request::new(()),
+            body: None,
+            kept: None,
+            keeping: Keeping::of(&config, &UrlParts::of(&url), &HeaderMap::new()),
+            answers: None,
+            about: About::default(),
+            leaving: self.leaving,
+            interim: None,
+        };
+        let (watch, outcome) = Box::pin(carry_out(&ground, job, download)).await;
+        downloads.leave(&watch.download);
+        drop(watch.download.take());
+        watch.download.end(outcome);
+    }
+
+    /// Sends as much of the open answer, leaving `spare` bytes at least.
+    async fn send(&self, most: u64, spare: u64) {
+        let Some((sender, version, at)) = self.script.0.lock().unwrap().open.clone() else {
+            return;
+        };
+        let end = length(version).saturating_sub(spare).min(at + most).max(at);
+        if end > at {
+            let bytes = Bytes::from(content(version, at, end));
+            let _gone = sender.send(Ok(Frame::data(bytes))).await;
+        }
+        if let Some(open) = &mut self.script.0.lock().unwrap().open {
+            open.2 = end;
+        }
+    }
+
+    /// What is kept whole: its bytes; and what in part: version and length.
+    async fn kept(&self) -> (Option<Vec<u8>>, Option<(u64, u64)>) {
+        let whole = self.store.kept(&self.places.public).await.unwrap();
+        let whole = whole.map(|kept| match kept.entry.body() {
+            KeptBody::Whole(bytes) => bytes.to_vec(),
+            KeptBody::File(_) => panic!("it is small"),
+        });
+        let part = self.store.partial(&self.places.public).await.unwrap().map(|partial| {
+            let tag = String::from_utf8(partial.validator().to_vec()).unwrap();
+            let version = tag.trim_matches(['"', 'v']).parse().unwrap();
+            assert_eq!(partial.complete_length(), Some(length(version)));
+            let mut bytes = vec![0; usize::try_from(partial.prefix()).unwrap()];
+            let read = partial.verified().read_at(0, &mut bytes).unwrap();
+            assert_eq!(read, bytes.len());
+            assert!(bytes == content(version, 0, partial.prefix()), "a part is not what was sent");
+            (version, partial.prefix())
+        });
+        (whole, part)
+    }
+}
+
+/// What a client has read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Read {
+    bytes: Vec<u8>,
+    end: Option<bool>,
+}
+
+/// Carries a schedule out on both, and compares them after each step.
+async fn play(leaving: Leaving, steps: &[Step]) {
+    let world = World::new(leaving);
+    let mut model = Model {
+        leaving,
+        version: 1,
+        manner: Manner::Well,
+        is_online: true,
+        disk_fails: false,
+        run: None,
+        kept: None,
+        part: None,
+        clients: BTreeMap::new(),
+    };
+    let (mut readers, next) = (BTreeMap::<usize, (FeedReader, Read)>::new(), AtomicUsize::new(0));
+    for step in steps {
+        match *step {
+            // With a failing disk nothing is kept and nothing joined, and other tests see to that;
+            // offline nothing is asked.
+            Step::Join if model.disk_fails || !model.is_online => {}
+            Step::Join if model.run.as_ref().is_some_and(|run| run.is_spilled) => {}
+            Step::Join => {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let reader = world.join();
+                model.join(number);
+                if model.clients.contains_key(&number) {
+                    readers.insert(number, (reader, Read::default()));
+                }
+            }
+            Step::Leave(place) => {
+                if let Some(number) = readers.keys().nth(place).copied() {
+                    readers.remove(&number);
+                    model.leave(number);
+                }
+            }
+            Step::Send(thousandths) => {
+                if let Some(run) = model.run.clone().filter(|run| run.is_open) {
+                    let most = length(run.version) * thousandths / 1_000;
+                    world.send(most, 1).await;
+                    model.comes((run.here + most).min(length(run.version) - 1).max(run.here));
+                }
+            }
+            Step::SendRest => {
+                if model.run.as_ref().is_some_and(|run| run.is_open) {
+                    world.send(u64::MAX / 2, 0).await;
+                    world.script.0.lock().unwrap().open = None;
+                    let whole = length(model.run.as_ref().unwrap().version);
+                    model.comes(whole);
+                    model.end(true, false);
+                }
+            }
+            Step::BreakOff => {
+                let open = world.script.0.lock().unwrap().open.take();
+                if let Some((sender, ..)) = open {
+                    let _gone = sender.send(Err(Failure::CutShort("reset".into()))).await;
+                    model.break_off();
+                }
+            }
+            Step::Wait => {
+                sleep(LONG).await;
+                model.wait();
+            }
+            Step::ChangePage => {
+                world.script.0.lock().unwrap().version += 1;
+                model.version += 1;
+            }
+            Step::OriginIs(manner) => {
+                world.script.0.lock().unwrap().manner = manner;
+                model.manner = manner;
+            }
+            Step::DiskFails(fails) => {
+                world.disk.fail(fails);
+                model.disk_fails = fails;
+            }
+            Step::Switch(mode) => {
+                world.mode.set(mode);
+                model.is_online = mode.may_dial();
+                if !model.is_online && model.run.as_ref().is_some_and(|run| !run.is_open) {
+                    model.end(false, leaving.keeps_broken);
+                }
+            }
+        }
+        compare(&world, &model, &mut readers, *step).await;
+    }
+}
+
+async fn compare(
+    world: &World,
+    model: &Model,
+    readers: &mut BTreeMap<usize, (FeedReader, Read)>,
+    step: Step,
+) {
+    // The clock stands still while anything goes on.
+    let moment = Duration::from_millis(1);
+    sleep(moment).await;
+    for (number, (reader, read)) in readers {
+        while let Ok(next) = timeout(moment, reader.next()).await {
+            match next {
+                Some(Ok(frame)) => read.bytes.extend_from_slice(&frame.into_data().unwrap()),
+                Some(Err(_)) => read.end = Some(false),
+                None => {
+                    read.end.get_or_insert(true);
+                    break;
+                }
+            }
+        }
+        let (version, bytes, end) = model.clients[number];
+        assert!(
+            read.bytes == content(version, 0, bytes),
+            "{step:?}: client {number} has {} bytes, not {bytes} of version {version}",
+            read.bytes.len()
+        );
+        assert_eq!(read.end, end, "{step:?}: client {number}");
+    }
+    let running = world.downloads.list().len();
+    assert_eq!(running, usize::from(model.run.is_some()), "{step:?}: {model:?}");
+    let (whole, part) = world.kept().await;
+    let want = model.kept.map(|version| content(version, 0, length(version)));
+    assert!(whole == want, "{step:?}: what is kept is not version {:?}", model.kept);
+    assert_eq!(part, model.part, "{step:?}: {model:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
+
+    #[test]
+    fn downloads_do_what_the_model_does(leaving in leavings(), steps in steps()) {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(play(leaving, &steps));
+    }
+}

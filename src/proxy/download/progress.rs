@@ -1,0 +1,172 @@
+//! How far a download has come, for those who look on.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+/// Over how long the rate is taken.
+const RATE_OVER: Duration = Duration::from_secs(10);
+
+/// How far apart the looks are that it is taken from.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// How far a download has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Bytes of the body that are here.
+    pub bytes: u64,
+    /// Bytes of the whole body, if that is known.
+    pub total: Option<u64>,
+    /// Bytes in a second, of late; `None` before anything can be said of it.
+    pub rate: Option<u64>,
+    /// How often it was taken up again after it broke off.
+    pub resumed: u32,
+    /// What it waits for, when the way to its origin is broken.
+    pub waiting: Option<Waiting>,
+}
+
+/// A download between two attempts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Since when nothing has come.
+    pub since: SystemTime,
+    /// When the next attempt is or was made.
+    pub next: SystemTime,
+    /// How many attempts in a row have brought nothing.
+    pub attempts: u32,
+    /// Why it broke off.
+    pub error: String,
+}
+
+/// The same while it changes.
+#[derive(Debug, Default)]
+pub(super) struct Progress(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    bytes: u64,
+    total: Option<u64>,
+    resumed: u32,
+    waiting: Option<Waiting>,
+    /// When how much was here, the oldest first.
+    looks: VecDeque<(Instant, u64)>,
+}
+
+impl Progress {
+    /// A body of so many bytes begins; some of them may be here from an earlier attempt.
+    pub(super) fn begins(&self, bytes: u64, total: Option<u64>) {
+        let mut state = self.lock();
+        (state.bytes, state.total) = (bytes, total);
+        if bytes > 0 {
+            state.resumed += 1;
+        }
+        state.looks = [(Instant::now(), bytes)].into();
+    }
+
+    /// So many bytes are here.
+    pub(super) fn at(&self, bytes: u64) {
+        let mut state = self.lock();
+        // What was here from an earlier attempt passes by once more.
+        state.bytes = state.bytes.max(bytes);
+        state.look(Instant::now());
+    }
+
+    /// It broke off, and waits.
+    pub(super) fn waits(&self, next: SystemTime, now: SystemTime, attempts: usize, error: String) {
+        let mut state = self.lock();
+        let since = state.waiting.as_ref().map_or(now, |waiting| waiting.since);
+        let attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
+        state.waiting = Some(Waiting { since, next, attempts, error });
+    }
+
+    /// It goes on.
+    pub(super) fn goes_on(&self, total: Option<u64>) {
+        let mut state = self.lock();
+        state.resumed = state.resumed.saturating_add(1);
+        state.total = state.total.or(total);
+        state.waiting = None;
+        // The time without a line tells nothing of how fast it is.
+        state.looks = [(Instant::now(), state.bytes)].into();
+    }
+
+    /// How far it has come.
+    pub(super) fn shown(&self) -> Shown {
+        let mut state = self.lock();
+        state.look(Instant::now());
+        Shown {
+            bytes: state.bytes,
+            total: state.total,
+            rate: state.rate(),
+            resumed: state.resumed,
+            waiting: state.waiting.clone(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Each change is made whole before anything that could panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn look(&mut self, now: Instant) {
+        let is_due = |(last, _): &(Instant, u64)| now.duration_since(*last) >= LOOK_EVERY;
+        if self.looks.back().is_some_and(is_due) {
+            self.looks.push_back((now, self.bytes));
+        }
+        // One look that is older has to stay, or there is nothing to compare with.
+        while self.looks.get(1).is_some_and(|(then, _)| now.duration_since(*then) >= RATE_OVER) {
+            self.looks.pop_front();
+        }
+    }
+
+    fn rate(&self) -> Option<u64> {
+        if self.waiting.is_some() {
+            return Some(0);
+        }
+        let ((then, before), (now, bytes)) = (self.looks.front()?, self.looks.back()?);
+        let millis = now.duration_since(*then).as_millis();
+        let per_second = u128::from(bytes.saturating_sub(*before)) * 1_000;
+        per_second.checked_div(millis).and_then(|rate| u64::try_from(rate).ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::advance;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_rate_is_that_of_the_last_seconds() {
+        let progress = Progress::default();
+        progress.begins(0, Some(100_000));
+        assert_eq!(progress.shown().rate, None, "nothing can be said yet");
+        for second in 1..=5 {
+            advance(Duration::from_secs(1)).await;
+            progress.at(second * 1_000);
+        }
+        assert_eq!(progress.shown().rate, Some(1_000));
+        advance(RATE_OVER * 2).await;
+        assert_eq!(progress.shown().rate, Some(0), "nothing has come for long");
+        assert!(progress.lock().looks.len() < 30);
+        assert_eq!((progress.shown().bytes, progress.shown().total), (5_000, Some(100_000)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_is_told_with_its_cause_until_it_is_over() {
+        let progress = Progress::default();
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        progress.begins(0, None);
+        progress.waits(at(101), at(100), 1, "reset".to_owned());
+        progress.waits(at(104), at(102), 2, "refused".to_owned());
+        let error = "refused".to_owned();
+        let waiting = Waiting { since: at(100), next: at(104), attempts: 2, error };
+        assert_eq!(progress.shown().waiting, Some(waiting));
+        assert_eq!(progress.shown().rate, Some(0));
+        progress.goes_on(Some(7));
+        let shown = progress.shown();
+        assert_eq!((shown.waiting, shown.resumed, shown.total), (None, 1, Some(7)));
+    }
+}

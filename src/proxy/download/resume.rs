@@ -1,0 +1,383 @@
+//! Taking a body up again where it broke off: whether what comes then is the rest of the same body.
+//!
+//! Two representations are never mixed. What had come is continued only where its origin has given a
+//! strong validator with it and gives the same one with the rest (RFC 9110 §13.1.5, §14.2, §15.3.7),
+//! in the same content coding, from just the first byte that is missing, with the same length in all.
+//! Of anything else a new body is made, or none.
+
+use std::time::{Duration, SystemTime};
+
+use hyper::header::{
+    ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, HeaderName,
+    HeaderValue, IF_RANGE, LAST_MODIFIED, RANGE,
+};
+use hyper::{HeaderMap, StatusCode};
+
+use wwwoffle_spool::MAX_VALIDATOR;
+
+use crate::proxy::fields::has_member;
+use crate::upstream::Failure;
+
+/// The longest pause between two attempts.
+pub(super) const MAX_PAUSE: Duration = Duration::from_secs(60);
+
+/// A date is a strong validator when the answer is so much younger (RFC 9110 §8.8.2.2): then the page
+/// was not changed twice within its second, wherever the clock that told `Date` stands.
+const STRONG_AFTER: Duration = Duration::from_secs(60);
+
+/// What an answer says of its body by which the rest of it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    validator: HeaderValue,
+    /// What has to come with the rest just as it came with the beginning.
+    tag: Option<HeaderValue>,
+    date: Option<HeaderValue>,
+    coding: Vec<HeaderValue>,
+    /// The length of the whole body in bytes, once that is known.
+    length: Option<u64>,
+}
+
+/// What an answer is to somebody who has asked for the rest of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// The rest, or a part of it: as far as before byte `end` of the body, which has `length` in all.
+    /// Neither is told by an answer that brings all of a body of unknown length.
+    Joins {
+        /// Where it ends.
+        end: Option<u64>,
+        /// How long the whole body is.
+        length: Option<u64>,
+    },
+    /// Another whole body.
+    Afresh,
+    /// Of no use to anybody, and it will not be better the next time: it has to be asked for without a
+    /// range.
+    Unfit,
+    /// The origin has a bad moment.
+    Trouble,
+    /// There is no rest to be had.
+    Nothing,
+}
+
+impl Mark {
+    /// What the answer with these fields is known by; `None` when its rest could not be told from
+    /// another body's.
+    pub(super) fn of(status: StatusCode, fields: &HeaderMap) -> Option<Self> {
+        if status != StatusCode::OK
+            || fields.contains_key(CONTENT_RANGE)
+            || has_member(fields, &ACCEPT_RANGES, "none")
+        {
+            return None;
+        }
+        let (tag, date) = (one(fields, &ETAG), one(fields, &LAST_MODIFIED));
+        let validator = match tag {
+            // RFC 9110 §13.1.5: a weak tag does not do, and a date only where there is no tag.
+            Some(tag) => tag.as_bytes().starts_with(b"\"").then(|| tag.clone())?,
+            None => date.filter(|_| is_strong_date(fields))?.clone(),
+        };
+        (validator.len() <= MAX_VALIDATOR).then(|| Self {
+            validator,
+            tag: tag.cloned(),
+            date: date.cloned(),
+            coding: all(fields, &CONTENT_ENCODING),
+            length: one(fields, &CONTENT_LENGTH).and_then(number),
+        })
+    }
+
+    /// The validator, as it was given.
+    pub(super) fn validator(&self) -> &[u8] {
+        self.validator.as_bytes()
+    }
+
+    /// The length of the whole body in bytes, if it is known.
+    pub(super) fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    /// Makes the request one for what follows `from` bytes.
+    pub(super) fn ask(&self, request: &mut HeaderMap, from: u64) {
+        request.remove(RANGE);
+        request.remove(IF_RANGE);
+        if from > 0
+            && let Ok(range) = HeaderValue::from_str(&format!("bytes={from}-"))
+        {
+            request.insert(RANGE, range);
+            request.insert(IF_RANGE, self.validator.clone());
+        }
+    }
+
+    /// Judges the answer to a request for what follows `from` bytes.
+    pub(super) fn judge(&self, status: StatusCode, fields: &HeaderMap, from: u64) -> Rest {
+        match status.as_u16() {
+            200 if from == 0 && Self::of(status, fields).is_some_and(|other| self.is(&other)) => {
+                let length = one(fields, &CONTENT_LENGTH).and_then(number);
+                Rest::Joins { end: length, length }
+            }
+            200 => Rest::Afresh,
+            206 if self.has_same_fields(fields) => self.judge_range(fields, from),
+            206 | 412 | 416 => Rest::Unfit,
+            408 | 421 | 425 | 429 | 500.. => Rest::Trouble,
+            _ => Rest::Nothing,
+        }
+    }
+
+    /// Remembers the length that the rest has told.
+    pub(super) fn learn(&mut self, length: Option<u64>) {
+        self.length = self.length.or(length);
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        let same_length = self.length.is_none_or(|length| other.length == Some(length));
+        same_length
+            && Self { length: None, ..self.clone() } == Self { length: None, ..other.clone() }
+    }
+
+    fn has_same_fields(&self, fields: &HeaderMap) -> bool {
+        // RFC 9110 §15.3.7 lets a `206` leave the date out beside a tag.
+        let date = one(fields, &LAST_MODIFIED);
+        one(fields, &ETAG) == self.tag.as_ref()
+            && (date == self.date.as_ref() || (date.is_none() && self.tag.is_some()))
+            && all(fields, &CONTENT_ENCODING) == self.coding
+    }
+
+    fn judge_range(&self, fields: &HeaderMap, from: u64) -> Rest {
+        let Some(range) = one(fields, &CONTENT_RANGE).and_then(ContentRange::read) else {
+            return Rest::Unfit;
+        };
+        let ContentRange { first, last, length } = range;
+        if first != from || self.length.is_some_and(|known| known != length) {
+            return Rest::Unfit;
+        }
+        Rest::Joins { end: Some(last.saturating_add(1)), length: Some(length) }
+    }
+}
+
+/// A field that may come once; `None` when it is missing or came more often.
+fn one<'fields>(fields: &'fields HeaderMap, name: &HeaderName) -> Option<&'fields HeaderValue> {
+    let mut values = fields.get_all(name).iter();
+    values.next().filter(|_| values.next().is_none())
+}
+
+fn all(fields: &HeaderMap, name: &HeaderName) -> Vec<HeaderValue> {
+    fields.get_all(name).iter().cloned().collect()
+}
+
+fn number(value: &HeaderValue) -> Option<u64> {
+    digits(value.to_str().ok()?)
+}
+
+/// Nothing but digits: no sign, no blank.
+fn digits(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+fn is_strong_date(fields: &HeaderMap) -> bool {
+    let time = |name| httpdate::parse_http_date(one(fields, name)?.to_str().ok()?).ok();
+    let (Some(changed), Some(sent)) = (time(&LAST_MODIFIED), time(&DATE)) else { return false };
+    sent.duration_since(changed).is_ok_and(|passed| passed >= STRONG_AFTER)
+}
+
+/// `Content-Range: bytes first-last/length` (RFC 9110 §14.4). One whose length is not told is no use
+/// here, for nobody would know the end of the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ContentRange {
+    first: u64,
+    last: u64,
+    length: u64,
+}
+
+impl ContentRange {
+    fn read(value: &HeaderValue) -> Option<Self> {
+        let (unit, rest) = value.to_str().ok()?.trim().split_once(' ')?;
+        let (range, length) = rest.trim_start().split_once('/')?;
+        let (first, last) = range.split_once('-')?;
+        let (first, last, length) = (digits(first)?, digits(last)?, digits(length)?);
+        let is_sound = unit.eq_ignore_ascii_case("bytes") && first <= last && last < length;
+        is_sound.then_some(Self { first, last, length })
+    }
+}
+
+/// Whether a body that ended so may be taken up again: the way to its origin broke, and what had come
+/// by it is sound.
+pub(super) fn may_go_on(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::CutShort(_)
+            | Failure::Alert(_)
+            | Failure::Silent
+            | Failure::Stalled
+            | Failure::GivenUp(_)
+            // Over HTTP/2 a body that ends too early is a breach of its rules.
+            | Failure::BreaksHttp2(_)
+    )
+}
+
+/// Whether what has come of a body that ended so is worth keeping aside: nothing tells that it is not
+/// what its origin has sent.
+pub(super) fn leaves_sound(failure: &Failure) -> bool {
+    !matches!(
+        failure,
+        Failure::Malformed(_)
+            | Failure::Wrong(_)
+            | Failure::Changed
+            | Failure::Ours
+            | Failure::RequestBody(_)
+            | Failure::Unsendable(_)
+    )
+}
+
+/// How long to pause before the `attempt`th attempt in a row that has brought nothing: each time twice
+/// as long.
+pub(super) fn pause(first: Duration, attempt: usize) -> Duration {
+    let doublings = u32::try_from(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
+    let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
+    first.saturating_mul(factor).min(MAX_PAUSE)
+}
+
+/// The time so long after `now`.
+pub(super) fn after(now: SystemTime, pause: Duration) -> SystemTime {
+    now.checked_add(pause).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(text: &str) -> HeaderMap {
+        let mut fields = HeaderMap::new();
+        for (name, value) in text.lines().filter_map(|line| line.split_once(": ")) {
+            fields.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        fields
+    }
+
+    const OLD: &str = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT";
+
+    #[test]
+    fn only_a_strong_validator_marks_a_body() {
+        let young = format!("{OLD}\nDate: Sun, 06 Nov 1994 08:50:36 GMT");
+        let old = format!("{OLD}\nDate: Sun, 06 Nov 1994 08:50:37 GMT");
+        for (status, given, want) in [
+            (200, "ETag: \"a\"", Some("\"a\"")),
+            (200, "ETag: W/\"a\"", None),
+            (200, "ETag: \"a\"\nETag: \"b\"", None),
+            (200, "ETag: bare", None),
+            (200, "", None),
+            (200, OLD, None),
+            (200, &young, None),
+            (200, &old, Some("Sun, 06 Nov 1994 08:49:37 GMT")),
+            (200, &format!("{old}\nETag: W/\"a\""), None),
+            (200, &format!("{young}\nETag: \"a\""), Some("\"a\"")),
+            (200, "Last-Modified: long ago\nDate: Sun, 06 Nov 1994 08:50:37 GMT", None),
+            (200, "ETag: \"a\"\nAccept-Ranges: none", None),
+            (200, "ETag: \"a\"\nContent-Range: bytes 0-1/2", None),
+            (203, "ETag: \"a\"", None),
+            (206, "ETag: \"a\"", None),
+            (404, "ETag: \"a\"", None),
+        ] {
+            let mark = Mark::of(StatusCode::from_u16(status).unwrap(), &fields(given));
+            let got = mark.map(|mark| mark.validator.to_str().unwrap().to_owned());
+            assert_eq!(got.as_deref(), want, "{status} {given}");
+        }
+    }
+
+    #[test]
+    fn the_rest_is_asked_for_from_the_first_byte_that_is_missing() {
+        let mark = Mark::of(StatusCode::OK, &fields("ETag: \"a\"")).unwrap();
+        let mut request = fields("Accept: */*\nRange: bytes=5-6\nIf-Range: \"old\"");
+        mark.ask(&mut request, 7);
+        assert_eq!(request, fields("Accept: */*\nRange: bytes=7-\nIf-Range: \"a\""));
+        mark.ask(&mut request, 0);
+        assert_eq!(request, fields("Accept: */*"), "all of it is asked for without a condition");
+    }
+
+    /// Rows of what came first, what follows, from where, and what that is.
+    #[test]
+    fn only_the_rest_of_the_same_body_joins() {
+        let first = "ETag: \"a\"\nContent-Length: 10";
+        let joins = |end, length| Rest::Joins { end: Some(end), length: Some(length) };
+        let tagged = |range: &str| format!("ETag: \"a\"\nContent-Range: {range}");
+        for (first, status, rest, from, want) in [
+            (first, 206, &*tagged("bytes 4-9/10"), 4, joins(10, 10)),
+            (first, 206, &tagged("Bytes 4-9/10"), 4, joins(10, 10)),
+            (first, 206, &tagged("bytes 4-6/10"), 4, joins(7, 10)),
+            (first, 206, &tagged("bytes 0-9/10"), 0, joins(10, 10)),
+            ("ETag: \"a\"", 206, &tagged("bytes 4-9/10"), 4, joins(10, 10)),
+            // Another start, length, or none that can be read.
+            (first, 206, &tagged("bytes 3-9/10"), 4, Rest::Unfit),
+            (first, 206, &tagged("bytes 5-9/10"), 4, Rest::Unfit),
+            (first, 206, &tagged("bytes 4-10/11"), 4, Rest::Unfit),
+            (first, 206, &tagged("bytes 4-9/*"), 4, Rest::Unfit),
+            (first, 206, &tagged("bytes 4-10/10"), 4, Rest::Unfit),
+            (first, 206, &tagged("bytes 4-3/10"), 4, Rest::Unfit),
+            (first, 206, &tagged("bytes +4-9/10"), 4, Rest::Unfit),
+            (first, 206, &tagged("bytes -9/10"), 4, Rest::Unfit),
+            (first, 206, &tagged("bytes */10"), 4, Rest::Unfit),
+            (first, 206, &tagged("items 4-9/10"), 4, Rest::Unfit),
+            (first, 206, &tagged("bytes 4-9/10\nContent-Range: bytes 4-9/10"), 4, Rest::Unfit),
+            (first, 206, &tagged("bytes 4-99999999999999999999/10"), 4, Rest::Unfit),
+            (first, 206, "ETag: \"a\"", 4, Rest::Unfit),
+            // Another validator, or none; an origin that does not heed If-Range.
+            (first, 206, "ETag: \"b\"\nContent-Range: bytes 4-9/10", 4, Rest::Unfit),
+            (first, 206, "ETag: W/\"a\"\nContent-Range: bytes 4-9/10", 4, Rest::Unfit),
+            (first, 206, "Content-Range: bytes 4-9/10", 4, Rest::Unfit),
+            // Another coding.
+            (
+                first,
+                206,
+                "ETag: \"a\"\nContent-Encoding: gzip\nContent-Range: bytes 4-9/10",
+                4,
+                Rest::Unfit,
+            ),
+            ("ETag: \"a\"\nContent-Encoding: gzip", 206, &tagged("bytes 4-9/10"), 4, Rest::Unfit),
+            // A whole body joins only where nothing had come of the same one.
+            (first, 200, first, 0, joins(10, 10)),
+            (first, 200, "ETag: \"a\"\nContent-Length: 11", 0, Rest::Afresh),
+            (first, 200, "ETag: \"b\"\nContent-Length: 10", 0, Rest::Afresh),
+            ("ETag: \"a\"", 200, "ETag: \"a\"", 0, Rest::Joins { end: None, length: None }),
+            (first, 200, first, 4, Rest::Afresh),
+            (first, 200, "", 4, Rest::Afresh),
+            // No bodies of ours.
+            (first, 416, "Content-Range: bytes */3", 4, Rest::Unfit),
+            (first, 503, "", 4, Rest::Trouble),
+            (first, 429, "", 4, Rest::Trouble),
+            (first, 302, "Location: /", 4, Rest::Nothing),
+            (first, 304, "", 4, Rest::Nothing),
+            (first, 403, "", 4, Rest::Nothing),
+            (first, 404, "", 4, Rest::Nothing),
+        ] {
+            let mark = Mark::of(StatusCode::OK, &fields(first)).unwrap();
+            let got = mark.judge(StatusCode::from_u16(status).unwrap(), &fields(rest), from);
+            assert_eq!(got, want, "{first:?} then {status} {rest:?} from {from}");
+        }
+    }
+
+    #[test]
+    fn a_dated_body_is_joined_by_its_date_and_no_new_tag() {
+        let first = format!("{OLD}\nDate: Mon, 07 Nov 1994 08:49:37 GMT");
+        let mark = Mark::of(StatusCode::OK, &fields(&first)).unwrap();
+        let judge = |more: &str| {
+            let rest = fields(&format!("{more}\nContent-Range: bytes 4-9/10"));
+            mark.judge(StatusCode::PARTIAL_CONTENT, &rest, 4)
+        };
+        assert!(matches!(judge(OLD), Rest::Joins { .. }));
+        assert_eq!(judge(""), Rest::Unfit);
+        assert_eq!(judge(&format!("{OLD}\nETag: \"a\"")), Rest::Unfit);
+        assert_eq!(judge("Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT"), Rest::Unfit);
+    }
+
+    #[test]
+    fn pauses_grow_up_to_a_limit() {
+        let pauses: Vec<_> =
+            (1..=8).map(|attempt| pause(Duration::from_secs(1), attempt).as_secs()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
+        assert_eq!(pause(Duration::from_secs(1), usize::MAX), MAX_PAUSE);
+    }
+
+    #[test]
+    fn a_broken_way_is_gone_again_and_a_broken_answer_is_not() {
+        assert!(may_go_on(&Failure::Stalled) && may_go_on(&Failure::CutShort("reset".into())));
+        assert!(!may_go_on(&Failure::Wrong("it is longer than it said")));
+        assert!(!may_go_on(&Failure::Abandoned) && !may_go_on(&Failure::Ours));
+    }
+}

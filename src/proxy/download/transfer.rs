@@ -1,0 +1,430 @@
+//! A body on its way to the spool and to its readers, taken up again where it breaks off.
+
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
+use hyper::{HeaderMap, StatusCode};
+use tokio::time::{Instant, sleep, sleep_until};
+use tracing::{debug, warn};
+use wwwoffle_spool::{Place, Writer};
+
+use super::begin::Ended;
+use super::part::Part;
+use super::resume::{self, Mark, Rest};
+use super::run::{Asks, Ground};
+use super::{Download, End, Feed, Job, Outcome, Then};
+use crate::clock;
+use crate::error_chain::error_chain;
+use crate::proxy::{conditional, head};
+use crate::upstream::{Answer, AnswerBody, Failure, Outbound};
+
+/// How much is gathered before it is written, in bytes. What has come is never held back for more.
+const STRETCH: usize = 128 * 1024;
+
+/// How long a download that somebody reads goes on when the daemon stops: less than the daemon waits,
+/// so that there is time to keep what has come.
+const STOP_WITHIN: Duration = Duration::from_secs(8);
+
+/// A body under way.
+pub(super) struct Transfer<'a, A> {
+    ground: &'a Ground<'a, A>,
+    job: &'a Job,
+    download: &'a Arc<Download>,
+    /// By what its rest is known, if it may be taken up again.
+    mark: Option<Mark>,
+    /// Its length in bytes, if that is known.
+    total: Option<u64>,
+    /// Before which byte of it what comes now has to end.
+    end: Option<u64>,
+    /// Where it goes; `None` when the disk has failed.
+    writer: Option<Writer>,
+    /// The end of the body, which its readers get when the page is kept.
+    last: Vec<Bytes>,
+    /// Where the answer to a POST lies, and where GET looks for its own, if they are one.
+    answers: Option<(Place, Place)>,
+    /// Why the disk has failed.
+    lost: Option<wwwoffle_spool::Error>,
+    /// Nobody reads it, and it goes on nevertheless.
+    goes_on: bool,
+    /// Attempts in a row that have brought nothing.
+    attempts: usize,
+    /// How much was here when it last broke off, in bytes.
+    had: u64,
+    /// Until when it goes on, now that the daemon stops.
+    stops: OnceLock<Instant>,
+}
+
+/// What came of trying to take a body up again.
+enum TakenUp {
+    Joined(AnswerBody),
+    Changed(Option<Box<Answer>>),
+    Lost(Failure),
+}
+
+impl<'a, A: Asks> Transfer<'a, A> {
+    pub(super) fn new(
+        ground: &'a Ground<'a, A>,
+        job: &'a Job,
+        download: &'a Arc<Download>,
+        mark: Option<Mark>,
+        total: Option<u64>,
+        writer: Writer,
+    ) -> Self {
+        Self {
+            ground,
+            job,
+            download,
+            mark,
+            total,
+            end: total,
+            writer: Some(writer),
+            last: Vec::new(),
+            answers: None,
+            lost: None,
+            goes_on: false,
+            attempts: 0,
+            had: 0,
+            stops: OnceLock::new(),
+        }
+    }
+
+    /// Has the answer at the first place kept at the second too.
+    pub(super) fn answering(self, places: Option<(Place, Place)>) -> Self {
+        Self { answers: places, ..self }
+    }
+
+    /// Moves the body to the spool and to its readers until it ends, or nobody wants it any more.
+    ///
+    /// Dropping it discards what has come.
+    pub(super) async fn receive(
+        mut self,
+        mut body: Result<AnswerBody, Failure>,
+        status: StatusCode,
+    ) -> Ended {
+        loop {
+            let moved = match &mut body {
+                Ok(body) => self.pump(body).await,
+                Err(_) => Ok(None),
+            };
+            let failure = match (moved, body) {
+                (_, Err(failure)) | (Err(failure), _) => failure,
+                (Ok(trailers), Ok(_)) => return Ended::Done(self.finish(trailers, status).await),
+            };
+            body = match self.take_up(failure).await {
+                TakenUp::Joined(rest) => Ok(rest),
+                TakenUp::Changed(answer) => return Ended::Changed(answer),
+                TakenUp::Lost(failure) => return Ended::Done(self.give_up(failure).await),
+            };
+        }
+    }
+
+    /// The same for a body of which an earlier attempt has left a part, and `rest` is what follows that,
+    /// as far as before byte `end`.
+    pub(super) async fn go_on(mut self, part: Part, rest: AnswerBody, end: Option<u64>) -> Ended {
+        self.end = Some(part.bytes);
+        let refilled = self.refill(&part).await;
+        self.end = end;
+        self.had = self.feed().length();
+        self.receive(refilled.map(|()| rest), StatusCode::OK).await
+    }
+
+    /// Moves the part to the new file and to the readers.
+    async fn refill(&mut self, part: &Part) -> Result<(), Failure> {
+        let mut body = part.body(self.ground.store);
+        loop {
+            match self.unless_ended(body.frame()).await? {
+                Some(Ok(frame)) => {
+                    self.put(frame.into_data().into_iter().collect(), false).await?;
+                }
+                None if self.feed().length() == part.bytes => return Ok(()),
+                None => return Err(Failure::CutShort("what was kept of it has ended".into())),
+                // It has been set aside.
+                Some(Err(error)) => return Err(Failure::CutShort(error)),
+            }
+        }
+    }
+
+    fn feed(&self) -> &'a Feed {
+        &self.download.feed
+    }
+
+    /// Moves what comes until it ends, with its trailers.
+    async fn pump(&mut self, body: &mut AnswerBody) -> Result<Option<HeaderMap>, Failure> {
+        loop {
+            // Dropping it loses nothing: it waits only while it has gathered nothing.
+            let gathered = self.unless_ended(gather(body)).await?;
+            let length = self.feed().length().saturating_add(size_of(&gathered.stretch));
+            // A rest may end before the body does, though nothing broke (RFC 9110 §15.3.7.2).
+            let whole = self.mark.as_ref().and_then(Mark::length);
+            let is_whole =
+                matches!(gathered.end, Some(Ok(_))) && whole.is_none_or(|whole| whole == length);
+            if !gathered.stretch.is_empty() {
+                self.put(gathered.stretch, is_whole).await?;
+            }
+            match gathered.end {
+                None => {}
+                Some(Err(failure)) => return Err(failure),
+                Some(Ok(trailers)) if is_whole => return Ok(trailers),
+                Some(Ok(_)) => {
+                    return Err(Failure::CutShort("only a part of the rest was sent".into()));
+                }
+            }
+        }
+    }
+
+    /// Hands on what has come: to the disk, or when that has failed to the readers alone. The last of
+    /// it is held back from them until the page is kept: who has had all of it finds it there.
+    async fn put(&mut self, stretch: Vec<Bytes>, is_last: bool) -> Result<(), Failure> {
+        let feed = self.feed();
+        let size = size_of(&stretch);
+        if self.end.is_some_and(|end| feed.length().saturating_add(size) > end) {
+            return Err(Failure::Wrong("it is longer than it said"));
+        }
+        let left = match self.writer.take() {
+            None => stretch,
+            Some(writer) => match self.ground.store.write(writer, stretch).await {
+                Ok((writer, stretch)) => {
+                    self.writer = Some(writer);
+                    if is_last {
+                        self.last = stretch;
+                    } else {
+                        feed.written(stretch);
+                    }
+                    Vec::new()
+                }
+                Err((error, stretch)) => {
+                    let (url, told) = (self.download.url(), error_chain(&error));
+                    warn!(url, error = told, "the page cannot be kept any further");
+                    self.lost = Some(error);
+                    feed.spill();
+                    stretch
+                }
+            },
+        };
+        for chunk in left {
+            if !feed.push(chunk).await {
+                return Err(Failure::Abandoned);
+            }
+        }
+        self.download.progress.at(feed.length());
+        Ok(())
+    }
+
+    /// Does what takes time, unless the download ends meanwhile.
+    async fn unless_ended<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                () = self.left() => {
+                    let then = self.job.leaving.then(self.feed().length(), self.total);
+                    // Without a disk there is nothing to go on for.
+                    if self.lost.is_some() || then != Then::GoOn {
+                        return Err(Failure::Abandoned);
+                    }
+                    self.goes_on = true;
+                }
+                () = self.stopped() => return Err(Failure::Stopping),
+            }
+        }
+    }
+
+    /// Resolves when nobody reads, if that matters still.
+    async fn left(&self) {
+        if self.goes_on && self.lost.is_none() {
+            std::future::pending::<()>().await;
+        }
+        self.feed().abandoned().await;
+    }
+
+    /// Resolves when the daemon stops: at once, or a little later for those who read.
+    async fn stopped(&self) {
+        self.ground.tasks.stopping().await;
+        let until = *self.stops.get_or_init(|| Instant::now() + STOP_WITHIN);
+        if self.feed().readers() > 0 {
+            sleep_until(until).await;
+        }
+    }
+
+    /// Asks for what is missing, again and again, until it comes or there is no hope of it.
+    async fn take_up(&mut self, failure: Failure) -> TakenUp {
+        let Some(mark) = self.mark.clone().filter(|_| resume::may_go_on(&failure)) else {
+            return TakenUp::Lost(failure);
+        };
+        let (from, url) = (self.feed().length(), self.download.url());
+        if from > self.had {
+            (self.attempts, self.had) = (0, from);
+        }
+        let mut failure = failure;
+        while self.attempts < self.ground.patience.attempts {
+            self.attempts += 1;
+            debug!(url, from, attempt = self.attempts, error = failure.chain(), "it broke off");
+            if let Err(ended) = self.pause(&failure).await {
+                return TakenUp::Lost(ended);
+            }
+            let mut request = self.job.head.clone();
+            // What was kept before is of no concern here: it is asked for the rest of what came.
+            conditional::strip(request.headers_mut());
+            mark.ask(request.headers_mut(), from);
+            let ask = self.ground.asks.ask(&self.job.origin, request, Outbound::Empty, None);
+            let answer = match self.unless_ended(ask).await {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(lost @ Failure::Offline)) => return TakenUp::Lost(lost),
+                Ok(Err(lost)) if !lost.may_pass() => return TakenUp::Lost(lost),
+                Ok(Err(passing)) => {
+                    failure = passing;
+                    continue;
+                }
+                Err(ended) => return TakenUp::Lost(ended),
+            };
+            let status = answer.status();
+            match mark.judge(status, answer.headers(), from) {
+                Rest::Joins { end, length } => {
+                    self.join(end, length);
+                    return TakenUp::Joined(answer.into_body());
+                }
+                Rest::Afresh => return TakenUp::Changed(Some(Box::new(answer))),
+                Rest::Unfit => return TakenUp::Changed(None),
+                Rest::Trouble => failure = Failure::NotResumed(status),
+                Rest::Nothing => return TakenUp::Lost(Failure::NotResumed(status)),
+            }
+        }
+        TakenUp::Lost(failure)
+    }
+
+    fn join(&mut self, end: Option<u64>, length: Option<u64>) {
+        if let Some(mark) = &mut self.mark {
+            mark.learn(length);
+        }
+        self.total = self.total.or(length);
+        self.end = end;
+        self.download.progress.goes_on(self.total);
+    }
+
+    /// Waits before the next attempt, for as long as the mode allows one.
+    async fn pause(&mut self, failure: &Failure) -> Result<(), Failure> {
+        let pause = resume::pause(self.ground.patience.pause, self.attempts);
+        let now = clock::now();
+        let next = resume::after(now, pause);
+        self.download.progress.waits(next, now, self.attempts, failure.chain());
+        let mut mode = self.ground.mode.watch();
+        let offline = async move {
+            // The switch is in the daemon, so the mode never ends.
+            let _offline = mode.wait_for(|mode| !mode.may_dial()).await;
+        };
+        let waited = async {
+            tokio::select! {
+                biased;
+                () = offline => Err(Failure::Offline),
+                () = sleep(pause) => Ok(()),
+            }
+        };
+        self.unless_ended(waited).await?
+    }
+
+    async fn finish(mut self, trailers: Option<HeaderMap>, status: StatusCode) -> Outcome {
+        let lines = trailers.as_ref().map(head::lines);
+        let finished = match self.writer.take() {
+            Some(writer) => self.ground.store.finish(writer, lines).await,
+            None => Ok(()),
+        };
+        if let (Ok(()), Some((post, get))) = (&finished, &self.answers) {
+            self.answer_get(post, get).await;
+        }
+        // The readers have all of it, whatever became of our copy.
+        if !self.last.is_empty() {
+            self.feed().written(std::mem::take(&mut self.last));
+        }
+        self.feed().finish(End::Whole(trailers.map(Arc::new)));
+        let url = self.download.url();
+        match (finished, self.lost.take()) {
+            (Ok(()), None) => Outcome::Kept(status),
+            (Ok(()), Some(error)) => Outcome::Unkeepable(Arc::new(error)),
+            (Err(error), _) => {
+                warn!(url, error = error_chain(&error), "the page cannot be kept");
+                Outcome::Unkeepable(Arc::new(error))
+            }
+        }
+    }
+
+    /// Keeps the answer to a POST as that to GET too (RFC 9110 §9.3.3). What fails is told, and no more.
+    async fn answer_get(&self, post: &Place, get: &Place) {
+        if let Err(error) = self.ground.store.copy(post, get).await {
+            let url = get.url();
+            warn!(url, error = error_chain(&error), "the answer to a form is no page");
+        }
+    }
+
+    /// Ends it where it is, and keeps aside what has come.
+    async fn give_up(mut self, failure: Failure) -> Outcome {
+        let bytes = self.feed().length();
+        let keeps = match failure {
+            Failure::Abandoned => self.job.leaving.then(bytes, self.total) == Then::Keep,
+            _ => self.job.leaving.keeps_broken && resume::leaves_sound(&failure),
+        };
+        // Where more of the same is kept aside already, that stays.
+        if let Some(writer) = self.writer.take().filter(|_| keeps)
+            && let Err(error) = self.ground.store.finish_short(writer).await
+        {
+            let url = self.download.url();
+            warn!(url, error = error_chain(&error), "what came of the page cannot be kept aside");
+        }
+        // Now, and no sooner: who asks again at once begins with that.
+        self.ground.downloads.leave(self.download);
+        let failure = Arc::new(failure);
+        self.feed().finish(End::Broken(Arc::clone(&failure)));
+        match self.lost.take() {
+            // Nobody has to read along: that it was not kept is what matters.
+            Some(error) if matches!(*failure, Failure::Abandoned) => {
+                Outcome::Unkeepable(Arc::new(error))
+            }
+            _ => Outcome::Failed(failure),
+        }
+    }
+}
+
+fn size_of(stretch: &[Bytes]) -> u64 {
+    stretch.iter().map(|chunk| wide(chunk.len())).sum()
+}
+
+fn wide(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+/// What has come: some bytes, and perhaps the end.
+struct Gathered {
+    stretch: Vec<Bytes>,
+    end: Option<Result<Option<HeaderMap>, Failure>>,
+}
+
+/// Waits for bytes, then takes what else is there already, up to [`STRETCH`].
+async fn gather(body: &mut AnswerBody) -> Gathered {
+    let mut gathered = Gathered { stretch: Vec::new(), end: None };
+    let mut size = 0;
+    let mut next = body.frame().await;
+    loop {
+        match next {
+            None => gathered.end = Some(Ok(None)),
+            Some(Err(failure)) => gathered.end = Some(Err(failure)),
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) => {
+                    size += data.len();
+                    gathered.stretch.push(data);
+                }
+                Err(frame) => gathered.end = Some(Ok(frame.into_trailers().ok())),
+            },
+        }
+        if gathered.end.is_some() || size >= STRETCH {
+            return gathered;
+        }
+        match body.frame().now_or_never() {
+            Some(more) => next = more,
+            None => return gathered,
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! A large file at an origin whose line is cut again and again.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use sha2::{Digest, Sha256};
+
+use super::origin::{After, Exchange};
+use super::{Gate, Origin};
+
+/// Bytes written at once.
+const PIECE: u64 = 64 * 1024;
+
+/// After how many bytes its content repeats, but for the stamp at each beginning: no power of two, so
+/// that bytes which come at a wrong place are wrong bytes.
+const PERIOD: u64 = 1_000_003;
+
+/// How an answer ends before its time.
+#[derive(Clone)]
+pub(crate) enum Cut {
+    /// The connection is closed.
+    Close,
+    /// It is reset.
+    Reset,
+    /// Nothing more comes, and the connection stays open, until the gate opens.
+    Hang(Arc<Gate>),
+    /// It is closed, and the file is another one from now on.
+    Change,
+}
+
+/// What an origin makes of a request for the rest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ranges {
+    /// What the standard says.
+    Right,
+    /// It sends all of it (200).
+    Ignored,
+    /// It sends what follows the byte before (206).
+    OneTooEarly,
+    /// It sends the range of a file that has changed, as if nobody had said `If-Range` (206).
+    Unconditional,
+}
+
+/// The file, and what is done to those who ask for it.
+pub(crate) struct Film {
+    pub(crate) size: u64,
+    version: AtomicU64,
+    ranges: Ranges,
+    /// What is done to each answer after so many bytes of it, one after the other.
+    cuts: Mutex<VecDeque<(u64, Cut)>>,
+    sent: AtomicU64,
+    hung: AtomicU64,
+    /// Before which byte of the file the last of them hangs.
+    hangs_at: AtomicU64,
+    chunked: bool,
+}
+
+impl Film {
+    /// A film at `path` of `origin`.
+    pub(crate) fn at(
+        origin: &Origin,
+        path: &str,
+        size: u64,
+        ranges: Ranges,
+        cuts: impl IntoIterator<Item = (u64, Cut)>,
+    ) -> Arc<Self> {
+        Self::framed(origin, path, size, ranges, cuts, false)
+    }
+
+    /// The same; `chunked` says that its first answer tells no length.
+    pub(crate) fn framed(
+        origin: &Origin,
+        path: &str,
+        size: u64,
+        ranges: Ranges,
+        cuts: impl IntoIterator<Item = (u64, Cut)>,
+        chunked: bool,
+    ) -> Arc<Self> {
+        let (version, [sent, hung, hangs_at]) = (AtomicU64::new(1), Default::default());
+        let cuts = Mutex::new(cuts.into_iter().collect());
+        let film = Arc::new(Self { size, version, ranges, cuts, sent, hung, hangs_at, chunked });
+        let shown = Arc::clone(&film);
+        origin.on(path, move |exchange| shown.answer(exchange));
+        film
+    }
+
+    /// The bytes of the body that were written to sockets, for whoever.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::SeqCst)
+    }
+
+    /// How many cuts are still to come.
+    pub(crate) fn cuts_left(&self) -> usize {
+        self.cuts.lock().unwrap().len()
+    }
+
+    /// How many answers hang or have hung.
+    pub(crate) fn hung(&self) -> u64 {
+        self.hung.load(Ordering::SeqCst)
+    }
+
+    /// Before which byte of the file the last of these hangs.
+    pub(crate) fn hangs_at(&self) -> u64 {
+        self.hangs_at.load(Ordering::SeqCst)
+    }
+
+    /// The version of the file now.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::SeqCst)
+    }
+
+    /// The whole of a version.
+    pub(crate) fn whole(&self, version: u64) -> Vec<u8> {
+        let mut whole = Vec::new();
+        while (whole.len() as u64) < self.size {
+            whole.extend(piece(version, whole.len() as u64, self.size));
+        }
+        whole
+    }
+
+    /// The digest of the whole of a version.
+    pub(crate) fn digest(&self, version: u64) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        let mut at = 0;
+        while at < self.size {
+            let piece = piece(version, at, self.size);
+            at += piece.len() as u64;
+            digest.update(&piece);
+        }
+        digest.finalize().into()
+    }
+
+    fn answer(&self, exchange: &mut Exchange<'_>) -> io::Result<After> {
+        exchange.body()?;
+        let mut version = self.version.load(Ordering::SeqCst);
+        let fields = exchange.seen.fields.clone();
+        let wanted = fields.get("Range").and_then(|range| range.strip_prefix("bytes="));
+        let wanted = wanted.and_then(|range| range.strip_suffix('-')?.parse::<u64>().ok());
+        let holds = fields.get("If-Range") == Some(&tag(version));
+        let from = match (self.ranges, wanted) {
+            (Ranges::Ignored, _) | (_, None) => None,
+            (Ranges::Right, Some(from)) => Some(from).filter(|_| holds),
+            (Ranges::OneTooEarly, Some(from)) => Some(from.saturating_sub(1)),
+            (Ranges::Unconditional, Some(from)) => Some(from),
+        };
+        let (start, size) = (from.unwrap_or(0), self.size);
+        let chunked = self.chunked && from.is_none();
+        exchange.send(match from {
+            None if chunked => format!(
+                "HTTP/1.1 200 OK\r\nETag: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
+                tag(version)
+            ),
+            None => format!(
+                "HTTP/1.1 200 OK\r\nETag: {}\r\nContent-Length: {size}\r\n\r\n",
+                tag(version)
+            ),
+            Some(_) => format!(
+                "HTTP/1.1 206 Part\r\nETag: {}\r\nContent-Length: {}\r\n\
+                 Content-Range: bytes {start}-{}/{size}\r\n\r\n",
+                tag(version),
+                size - start,
+                size - 1
+            ),
+        })?;
+        let cut = self.cuts.lock().unwrap().pop_front();
+        let end = cut.as_ref().map_or(size, |(after, _)| size.min(start + after));
+        let mut at = start;
+        while at < end {
+            let piece = piece(version, at, end.min(at + PIECE));
+            if chunked {
+                exchange.send(format!("{:x}\r\n", piece.len()))?;
+            }
+            exchange.send(&piece)?;
+            if chunked {
+                exchange.send("\r\n")?;
+            }
+            self.sent.fetch_add(piece.len() as u64, Ordering::SeqCst);
+            at += piece.len() as u64;
+        }
+        match cut {
+            None if chunked => {
+                exchange.send("0\r\n\r\n")?;
+                Ok(After::Keep)
+            }
+            None => Ok(After::Keep),
+            Some((_, Cut::Close)) => Ok(After::Close),
+            Some((_, Cut::Reset)) => exchange.reset(),
+            Some((_, Cut::Hang(gate))) => {
+                self.hangs_at.store(at, Ordering::SeqCst);
+                self.hung.fetch_add(1, Ordering::SeqCst);
+                gate.wait();
+                Ok(After::Close)
+            }
+            Some((_, Cut::Change)) => {
+                version += 1;
+                self.version.store(version, Ordering::SeqCst);
+                Ok(After::Close)
+            }
+        }
+    }
+}
+
+fn tag(version: u64) -> String {
+    format!("\"film-{version}\"")
+}
+
+/// The bytes from `from` on, to the end of a period or before `end`.
+fn piece(version: u64, from: u64, end: u64) -> Vec<u8> {
+    static PATTERN: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
+    let pattern = PATTERN.get_or_init(|| {
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let next = |_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        (0..PERIOD).map(next).collect()
+    });
+    let (number, offset) = (from / PERIOD, (from % PERIOD) as usize);
+    let end = (end.min((number + 1) * PERIOD) - number * PERIOD) as usize;
+    let mut piece = pattern[offset..end].to_vec();
+    let stamp = [version.to_le_bytes(), number.to_le_bytes()].concat();
+    for (at, byte) in stamp.iter().enumerate().skip(offset) {
+        if let Some(place) = piece.get_mut(at - offset) {
+            *place = *byte;
+        }
+    }
+    piece
+}

@@ -1,0 +1,240 @@
+//! Downloads over a line that breaks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use crate::harness::film::{Cut, Film, Ranges};
+use crate::harness::{Client, Daemon, Gate, Origin, eventually, eventually_within, files, heavy};
+
+const MIB: u64 = 1 << 20;
+
+/// The file of the issue, and how often the line is cut while it comes.
+const LARGE: u64 = 300 * MIB;
+const CUTS: u64 = 20;
+
+/// What of the origin's bytes may be lost at a cut: what the sockets on both sides hold.
+const LOST_AT_A_CUT: u64 = 8 * MIB;
+
+/// The memory a download may take, in KiB, whatever its size.
+const MEMORY: u64 = 160 * 1024;
+
+/// How long the large file may take on a slow machine.
+const PATIENT: Duration = Duration::from_secs(180);
+
+/// Taken up again at once, so that no test waits.
+const QUICK: &str = "[fetch-options]\nresume-delay = \"1ms\"\nretry-delay = \"1ms\"\n";
+
+fn cuts() -> Vec<(u64, Cut)> {
+    let each = LARGE / (CUTS + 1);
+    (0..CUTS).map(|n| (each + n, if n % 2 == 0 { Cut::Close } else { Cut::Reset })).collect()
+}
+
+/// Reads an answer to its end; its digest, and how long it was.
+#[track_caller]
+fn digest(client: &mut Client) -> ([u8; 32], u64) {
+    let (mut digest, mut length) = (Sha256::new(), 0);
+    let answer = client.try_stream("GET", |piece| {
+        digest.update(piece);
+        length += piece.len() as u64;
+    });
+    answer.expect("there is an answer").whole();
+    (digest.finalize().into(), length)
+}
+
+/// Nothing below the directory of parts.
+fn has_no_parts(daemon: &Daemon) -> bool {
+    let parts = daemon.spool().join("partial");
+    !parts.exists() || files(&parts).is_empty()
+}
+
+#[test]
+fn a_large_file_over_a_line_that_is_cut_twenty_times_comes_once_and_whole() {
+    let _alone = heavy();
+    let (daemon, mut origin) = (Daemon::configured(QUICK), Origin::start());
+    let film = Film::at(&origin, "/film", LARGE, Ranges::Right, cuts());
+    let (url, want) = (origin.url("/film"), (film.digest(1), LARGE));
+    let mut client = daemon.client();
+    client.ask(&url, "");
+    assert_eq!(digest(&mut client), want, "the client sees one body");
+    assert_eq!(film.cuts_left(), 0);
+    let most = LARGE + CUTS * LOST_AT_A_CUT;
+    assert!((LARGE..=most).contains(&film.sent()), "{} sent of {LARGE}", film.sent());
+    assert!(daemon.peak_kib() < MEMORY, "{} KiB", daemon.peak_kib());
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    origin.stop();
+    client.ask(&url, "");
+    assert_eq!(digest(&mut client), want, "it is kept whole");
+    assert!(has_no_parts(&daemon));
+}
+
+#[test]
+fn a_large_file_comes_once_and_whole_though_the_daemon_is_restarted() {
+    let _alone = heavy();
+    let (mut daemon, mut origin) = (Daemon::configured(QUICK), Origin::start());
+    let mut cuts = cuts();
+    let gates: Vec<_> = [4, 9, 14]
+        .map(|cut| {
+            let gate = Gate::new();
+            cuts[cut].1 = Cut::Hang(Arc::clone(&gate));
+            gate
+        })
+        .into();
+    let film = Film::at(&origin, "/film", LARGE, Ranges::Right, cuts);
+    let (url, want) = (origin.url("/film"), (film.digest(1), LARGE));
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.browse(&url).status, 504, "it is queued");
+    daemon.ok(&["online"]);
+    for (n, gate) in (1..).zip(&gates) {
+        eventually_within(PATIENT, "the line hangs", || film.hung() == n);
+        eventually("all that was sent is here", || {
+            daemon.status()["downloads"][0]["bytes"].as_u64() == Some(film.hangs_at())
+        });
+        if n == 2 {
+            daemon.kill9();
+        } else {
+            daemon.down();
+        }
+        gate.open();
+        daemon.up();
+    }
+    eventually_within(PATIENT, "it has come whole", || {
+        daemon.status()["queue"]["waiting"] == 0 && daemon.status()["queue"]["active"] == 0
+    });
+    assert_eq!((film.cuts_left(), &daemon.status()["queue"]["failed"]), (0, &0.into()));
+    let most = LARGE + CUTS * LOST_AT_A_CUT;
+    assert!((LARGE..=most).contains(&film.sent()), "{} sent of {LARGE}", film.sent());
+    assert!(daemon.peak_kib() < MEMORY, "{} KiB", daemon.peak_kib());
+    daemon.ok(&["offline"]);
+    origin.stop();
+    let mut client = daemon.client();
+    client.ask(&url, "");
+    assert_eq!(digest(&mut client), want, "it is kept whole");
+    assert!(has_no_parts(&daemon));
+}
+
+#[test]
+fn two_bodies_are_never_mixed() {
+    let daemon = Daemon::configured(QUICK);
+    for (name, ranges, cut) in [
+        ("/changed", Ranges::Right, Cut::Change),
+        ("/no-ranges", Ranges::Ignored, Cut::Close),
+        ("/wrong-start", Ranges::OneTooEarly, Cut::Close),
+        ("/no-conditions", Ranges::Unconditional, Cut::Change),
+    ] {
+        let mut origin = Origin::start();
+        let film = Film::at(&origin, name, 4 * MIB, ranges, [(MIB, cut)]);
+        let url = origin.url(name);
+        let mut client = daemon.client();
+        client.ask(&url, "");
+        let broken = client.try_receive("GET").unwrap();
+        assert!(broken.whole.is_err(), "{name}: it cannot be told as whole");
+        assert!(film.whole(1).starts_with(&broken.body), "{name}: what came is of one body");
+        let now = film.whole(film.version());
+        assert!(daemon.get(&url).body == now, "{name}: the next one is whole");
+        daemon.settle();
+        daemon.ok(&["offline"]);
+        origin.stop();
+        assert!(daemon.get(&url).body == now, "{name}: so is what is kept");
+        assert!(has_no_parts(&daemon), "{name}");
+        daemon.ok(&["online"]);
+    }
+}
+
+#[test]
+fn a_body_of_unknown_length_goes_on_too() {
+    let (daemon, origin) = (Daemon::configured(QUICK), Origin::start());
+    let cuts = [(MIB, Cut::Close), (MIB, Cut::Close)];
+    let film = Film::framed(&origin, "/chunks", 4 * MIB, Ranges::Right, cuts, true);
+    let answer = daemon.get(&origin.url("/chunks"));
+    assert!(answer.body == film.whole(1));
+    assert_eq!(answer.field("Content-Length"), "", "nobody knew it then");
+    assert_eq!(film.sent(), 4 * MIB, "nothing is lost where a connection is closed");
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    assert!(daemon.get(&origin.url("/chunks")).body == film.whole(1));
+}
+
+#[test]
+fn what_waits_is_shown_and_going_offline_keeps_it_for_later() {
+    let (daemon, origin) =
+        (Daemon::configured("[fetch-options]\nresume-delay = \"1h\"\n"), Origin::start());
+    let film = Film::at(&origin, "/film", 4 * MIB, Ranges::Right, [(MIB, Cut::Close)]);
+    let url = origin.url("/film");
+    let mut client = daemon.client();
+    client.ask(&url, "");
+    eventually("it waits", || daemon.status()["downloads"][0]["waiting"]["attempts"] == 1);
+    let shown = &daemon.status()["downloads"][0];
+    assert_eq!((&shown["bytes"], &shown["total"]), (&MIB.into(), &(4 * MIB).into()));
+    assert_eq!((&shown["rate"], &shown["resumed"]), (&0.into(), &0.into()));
+    assert!(daemon.ok(&["status"]).contains("broke off at "));
+    assert!(daemon.page("/").shown().contains("attempt 1 to take it up again at "));
+    daemon.ok(&["offline"]);
+    let broken = client.try_receive("GET").unwrap();
+    assert!(broken.whole.is_err() && broken.body.len() as u64 == MIB);
+    let page = daemon.browse(&url);
+    assert_eq!(page.status, 504);
+    assert!(
+        page.shown().contains("Only a part of it is here: 1.0 MB of 4.1 MB"),
+        "{}",
+        page.shown()
+    );
+    assert!(daemon.get(&url).status == 504, "a part is no answer");
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    assert_eq!(film.sent(), 4 * MIB, "what was here is not sent again");
+    let asked = origin.asked("/film");
+    assert_eq!(asked[1].fields.get("Range"), Some(&*format!("bytes={MIB}-")));
+    daemon.ok(&["offline"]);
+    assert!(daemon.get(&url).body == film.whole(1));
+    assert!(has_no_parts(&daemon));
+}
+
+/// What becomes of a download whose client leaves at a tenth of it, as configured.
+#[test]
+fn a_client_that_leaves_takes_along_what_the_configuration_says() {
+    const SIZE: u64 = 8 * MIB;
+    let ends = "[options]\nfinish-downloads = false\n";
+    let keeps = format!("{ends}[online-options]\nintr-download-keep = true\n");
+    let (soon, small) = (
+        format!("{keeps}intr-download-percent = \"5%\"\n"),
+        format!("{keeps}intr-download-size = \"1 GB\"\n"),
+    );
+    let wide = format!("{QUICK}{keeps}");
+    for (config, goes_on, keeps_part) in [
+        (QUICK.to_owned(), true, false),
+        (format!("{QUICK}{ends}"), false, false),
+        (wide, false, true),
+        (format!("{QUICK}{soon}"), true, false),
+        (format!("{QUICK}{small}"), true, false),
+    ] {
+        let (daemon, origin) = (Daemon::configured(&config), Origin::start());
+        let gate = Gate::new();
+        let cuts = [(SIZE / 10, Cut::Hang(Arc::clone(&gate)))];
+        let film = Film::at(&origin, "/film", SIZE, Ranges::Right, cuts);
+        let url = origin.url("/film");
+        let mut client = daemon.client();
+        client.ask(&url, "");
+        client.final_head().unwrap();
+        client.reader.exactly((SIZE / 10) as usize).unwrap();
+        drop(client);
+        if !goes_on {
+            eventually("it ends", || daemon.status()["downloads"][0].is_null());
+        }
+        gate.open();
+        daemon.settle();
+        assert_eq!(film.sent(), if goes_on { SIZE } else { SIZE / 10 }, "{config}");
+        assert_eq!(!has_no_parts(&daemon), keeps_part, "{config}");
+        let next = daemon.get(&url);
+        assert!(next.body == film.whole(1), "{config}");
+        let resumed = "wwwoffle; fwd=partial; fwd-status=206; stored; detail=resumed";
+        assert_eq!(
+            next.field("Cache-Status") == resumed,
+            keeps_part,
+            "{config}: {}",
+            next.field("Cache-Status")
+        );
+    }
+}
