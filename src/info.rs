@@ -15,6 +15,7 @@ const SECRET_ANSWERS: [HeaderName; 2] = [SET_COOKIE, HeaderName::from_static("se
 /// What is known of the URL of `place`, of which `entry` is kept.
 #[must_use]
 pub fn of(place: &Place, entry: Option<&Entry>) -> Info {
+    let place = entry.map_or(place, Entry::place);
     Info { url: place.url().to_owned(), key: place.key().to_string(), kept: entry.map(kept) }
 }
 
@@ -24,6 +25,7 @@ fn kept(entry: &Entry) -> KeptInfo {
     let request = head::read_request(entry.request(), b"").ok();
     let content_type = response.get(CONTENT_TYPE).map(|value| text(value.as_bytes()));
     KeptInfo {
+        owner: entry.place().owner().map(str::to_owned),
         status: entry.status(),
         received: entry.when(),
         stored: entry.stored(),

@@ -31,7 +31,7 @@ pub struct Store {
 }
 
 /// A kept answer with its head read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Kept {
     /// The entry itself.
     pub entry: Entry,
@@ -44,6 +44,10 @@ pub struct Kept {
     /// Where it is not whole: the parts that have what is asked for. Then the entry is the newest of them.
     pub part: Option<Part>,
 }
+
+/// Which entry something is said of: its key, and when it was finished, which is unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity(Key, Timestamp);
 
 impl Kept {
     /// Reads the head of an entry. One that cannot be read is told in the log, and counts as missing.
@@ -67,6 +71,12 @@ impl Kept {
             request: &self.request,
             received: self.entry.responded().into(),
         }
+    }
+
+    /// Which entry this is.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity(self.entry.place().key(), self.entry.stored())
     }
 }
 
@@ -345,6 +355,23 @@ impl Store {
     pub async fn remove(&self, place: &Place) -> Result<bool, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         blocking(move || spool.remove(&place)).await
+    }
+
+    /// Removes those of what is kept under the key of `place` that `is_meant` says, whatever their variant.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn remove_if(
+        &self,
+        place: &Place,
+        is_meant: impl Fn(&Kept) -> bool,
+    ) -> Result<(), Error> {
+        for kept in self.entries(place).await?.into_iter().filter(is_meant) {
+            let spool = self.spool.clone();
+            blocking(move || spool.remove_variant(kept.entry.place())).await?;
+        }
+        Ok(())
     }
 
     /// Records a request to be fetched, unless it is recorded already.

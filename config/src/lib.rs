@@ -107,6 +107,7 @@ pub use value::{Durability, HostNames, Listen, LogLevel, LogTo, NoStore, SpoolDi
 pub use values::{
     aliases::{Alias as UrlAlias, Aliases},
     amounts::{Age, AgeLimit, AskAgain, Percent, Permissions, Size, SizeLimit},
+    arguments::ArgumentNames,
     authorities::ExtraAuthorities,
     censored::{Censor, CensoredFields},
     hosts::{HostList, HostSpec, ParseHostSpecError},

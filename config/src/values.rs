@@ -3,6 +3,7 @@
 
 pub(crate) mod aliases;
 pub(crate) mod amounts;
+pub(crate) mod arguments;
 pub(crate) mod authorities;
 pub(crate) mod censored;
 pub(crate) mod hosts;

@@ -170,7 +170,8 @@ fn admit(store: &Store, path: &Path) -> Result<Left> {
     let opened = store.disk.open(path).map_err(|error| Error::disk("open", path, error))?;
     let Opened::File(file, _) = opened else { return Ok(Left::Broken) };
     let (place, stored) = (new.place().clone(), new.stored());
-    let finished = Finished { place, path: path.to_owned(), file, stored };
+    let (path, status) = (path.to_owned(), new.status());
+    let finished = Finished { place, path, file, stored, status };
     if new.is_part() {
         let to = partial::admit(store, &finished, &[])?;
         return Ok(to.map_or(Left::Outdated, |to| Left::Admitted(Box::new((to, None)))));
@@ -179,7 +180,7 @@ fn admit(store: &Store, path: &Path) -> Result<Left> {
     if old.is_some_and(|(_, old)| old.order() >= new.order()) {
         return Ok(Left::Outdated);
     }
-    finished.file.sync().map_err(|error| Error::disk("write", path, error))?;
+    finished.file.sync().map_err(|error| Error::disk("write", &finished.path, error))?;
     let to = store.settle(&finished)?;
     Ok(Left::Admitted(Box::new((to, Some(finished)))))
 }

@@ -59,6 +59,9 @@ const MAX_START: usize = (2 << 10)
 /// More lines than a body of 2⁶⁴ bytes has.
 const MAX_LINES: usize = 4_096;
 
+/// So many files that the disk does not let become segments are remembered until the next opening.
+const MAX_GIVEN_UP: usize = 1_024;
+
 /// What is read of a body at once, in bytes.
 const PIECE: usize = 256 << 10;
 
@@ -383,9 +386,12 @@ pub(crate) fn settle(handle: &Arc<Handle>, place: &Place, left: &[OsString]) -> 
     let store = &handle.store;
     let directory = directory(&store.root, place);
     // One at a time: what another has settled meanwhile is not there any more.
-    let _settling = lock(&store.settling);
+    let mut given_up = lock(&store.settling);
     for name in left {
         let data = directory.join(name);
+        if given_up.contains(&data) {
+            continue;
+        }
         if has_extension(&data, CHECKPOINT) {
             let alone = store.disk.open(&data.with_extension(UNFINISHED));
             if alone.is_err_and(|error| is_missing(&error)) {
@@ -398,22 +404,39 @@ pub(crate) fn settle(handle: &Arc<Handle>, place: &Place, left: &[OsString]) -> 
             // Another opening brings them together.
             continue;
         }
-        match store.disk.open(&data) {
-            Ok(Opened::File(file, _)) => {
-                let read = Read::from(&*store.disk, &check)?.filter(|read| read.place == *place);
-                if let Some(read) = read {
-                    keep_good(handle, read, &*file, &data)?;
+        match settle_one(handle, place, &data, &check) {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(error) => {
+                // It may be large, and the disk full: it is not read and written again for each who asks.
+                if given_up.len() < MAX_GIVEN_UP {
+                    given_up.insert(data);
                 }
+                return Err(error);
             }
-            Ok(Opened::NotAFile) => {}
-            Err(error) if is_missing(&error) => continue,
-            Err(error) => return Err(Error::disk("open", &data, error)),
         }
         let _parts = lock(&store.parts);
         clear(store, &data);
         clear(store, &check);
     }
     Ok(())
+}
+
+/// Makes a segment of one file, as far as it is good. False: it is gone.
+fn settle_one(handle: &Arc<Handle>, place: &Place, data: &Path, check: &Path) -> Result<bool> {
+    let disk = &*handle.store.disk;
+    match disk.open(data) {
+        Ok(Opened::File(file, _)) => {
+            let read = Read::from(disk, check)?.filter(|read| read.place == *place);
+            if let Some(read) = read {
+                keep_good(handle, read, &*file, data)?;
+            }
+            Ok(true)
+        }
+        Ok(Opened::NotAFile) => Ok(true),
+        Err(error) if is_missing(&error) => Ok(false),
+        Err(error) => Err(Error::disk("open", data, error)),
+    }
 }
 
 /// Removes a file; what cannot be removed, a directory for example, is put out of the way.

@@ -53,8 +53,8 @@ pub(crate) struct Store {
     pub(crate) updates: [Mutex<()>; UPDATES],
     /// Held while names below `partial/` change.
     pub(crate) parts: Mutex<()>,
-    /// Held by whoever makes segments of what a crash left.
-    pub(crate) settling: Mutex<()>,
+    /// Held by whoever makes segments of what a crash left: the files of which that failed.
+    pub(crate) settling: Mutex<HashSet<PathBuf>>,
     /// Checkpoints are below `tmp/` still, of what lies below `partial/` already: the disk failed.
     pub(crate) has_strays: AtomicBool,
     pub(crate) tmp: Tmp,
@@ -71,6 +71,7 @@ pub(crate) struct Finished {
     pub(crate) file: Arc<dyn DiskFile>,
     /// Later for what was finished later.
     pub(crate) stored: Timestamp,
+    pub(crate) status: u16,
 }
 
 impl Store {
@@ -223,8 +224,12 @@ impl Store {
         Ok(true)
     }
 
-    /// A whole answer is kept, and as durably as it will be: its parts are of no more use.
+    /// A whole answer is kept, and as durably as it will be: its parts are of no more use. Of those of
+    /// another an error or a way round tells nothing: the rest may still come.
     pub(crate) fn drop_parts(&self, finished: &Finished) {
+        if !(200..300).contains(&finished.status) {
+            return;
+        }
         // What stays behind is older than the entry, and harms nobody.
         let _ = partial::tree::remove(self, &finished.place, Some(finished.stored));
     }

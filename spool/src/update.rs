@@ -89,8 +89,9 @@ impl Store {
                 file.write_all_at(&rewritten(&now, body, head, &state), 0).map_err(fail).and_then(
                     |()| {
                         let (place, path) = (place.clone(), path.clone());
-                        let stored = now.stored();
-                        self.admit_over(Finished { place, path, file, stored }, Some(now.id()))
+                        let (stored, status) = (now.stored(), now.status());
+                        let finished = Finished { place, path, file, stored, status };
+                        self.admit_over(finished, Some(now.id()))
                     },
                 )
             }

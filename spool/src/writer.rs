@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::blocks::Summing;
+use crate::entry::status_of;
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::layout::{self, After, Finish, MAX_CONNECTION, Purpose, Start, wide};
@@ -46,6 +47,7 @@ pub struct Writer {
     place: Place,
     ids: [String; 2],
     when: Timestamp,
+    status: u16,
     request: Vec<u8>,
     connection: Option<Vec<u8>>,
     start: Start,
@@ -144,6 +146,7 @@ impl Writer {
             place: place.clone(),
             ids,
             when: new.when,
+            status: status_of(&new.head).unwrap_or_default(),
             request: new.request,
             connection: new.connection,
             start,
@@ -281,6 +284,7 @@ impl Writer {
             path: self.path.clone(),
             file: Arc::clone(&self.file),
             stored: finish.stored,
+            status: self.status,
         };
         let (key, body_len, digest) = (self.place.key(), finish.body_len, finish.digest);
         let file_len = body_end + finish.tail_len;

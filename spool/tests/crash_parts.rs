@@ -41,6 +41,9 @@ const CUT: &str = "http://a/cut";
 const LEN: usize = 3_000;
 const LARGE: usize = (4 << 20) + 300_000;
 
+/// What comes between two checkpoints at least.
+const CHECKPOINT: u64 = 2 << 20;
+
 static BODY: LazyLock<Vec<u8>> = LazyLock::new(|| support::bytes(LARGE));
 
 #[derive(Debug, Default, Clone)]
@@ -51,6 +54,10 @@ struct Acknowledged {
     changed: bool,
     gone: bool,
     begun: bool,
+    /// Of what breaks off, so many bytes are behind a checkpoint.
+    checked: u64,
+    /// And it is being moved to where a part lies.
+    moving: bool,
     cut: bool,
 }
 
@@ -106,7 +113,8 @@ fn run(disk: &SimDisk, durability: Durability) -> (Acknowledged, Vec<wwwoffle_sp
         errors.extend(result.err());
         ok
     };
-    done.cut = note(break_off(&spool));
+    let cut = break_off(&spool, &mut done);
+    done.cut = note(cut);
     done.changed = note(keep(&spool, CHANGES, "b", 500, 1_500).map(|()| true));
     done.gone = note(spool.remove(&place(GOES)));
     done.begun = note(keep(&spool, WHOLE, "b", 500, 1_500).map(|()| true));
@@ -121,13 +129,20 @@ fn complete(spool: &Spool) -> Result<bool> {
     Ok(spool.complete(&partial, head(200))?.is_some())
 }
 
-fn break_off(spool: &Spool) -> Result<bool> {
+fn break_off(spool: &Spool, done: &mut Acknowledged) -> Result<bool> {
     let new = entry(&head(200));
     let mut writer = spool.begin_resumable(&place(CUT), new, b"v", Some(LARGE as u64 * 2))?;
     let _tail = writer.tail()?;
+    let mut last = 0;
     for piece in BODY.chunks(1_100_000) {
         writer.write(piece)?;
+        // A checkpoint that could not be noted is not told; but then this write would have failed too.
+        done.checked = last;
+        if writer.written() - last >= CHECKPOINT {
+            last = writer.written();
+        }
     }
+    done.moving = true;
     writer.finish_short()
 }
 
@@ -208,6 +223,11 @@ fn check(disk: &SimDisk, durability: Durability, done: &Acknowledged, loss: Loss
         assert!(!done.begun || has(WHOLE, 500..1_500), "{what}: a new part is lost");
         assert!(!done.changed || has(CHANGES, 500..1_500), "{what}: the new body is lost");
         assert!(!done.cut || has(CUT, 0..LARGE as u64), "{what}: what broke off is lost");
+        // Who gives a download up because the disk fails keeps nothing of it.
+        // And of a name that moves this disk may lose the old and the new one.
+        let may_go = loss == Loss::GivenUp || done.moving && loss == Loss::Unsynced;
+        let is_kept = may_go || done.checked == 0 || has(CUT, 0..done.checked);
+        assert!(is_kept, "{what}: what is behind a checkpoint is lost");
     }
     if let Some(partial) = there(&spool, CHANGES, what)
         && partial.validator() == b"a"

@@ -252,6 +252,23 @@ fn a_whole_entry_and_a_removal_take_the_parts_along() {
 }
 
 #[test]
+fn an_error_does_not_take_the_parts_along() {
+    for durability in DURABILITIES {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), durability);
+        let body = support::bytes(200_000);
+        keep(&spool, &body, 0..1_000);
+        for (status, remain) in [(503, true), (404, true), (302, true), (200, false)] {
+            let mut writer = spool.begin(&place(URL), entry(&head(status))).unwrap();
+            writer.write(b"busy").unwrap();
+            writer.finish(None).unwrap();
+            spool.flush().unwrap();
+            assert_eq!(spool.partial(&place(URL)).unwrap().is_some(), remain, "{status}");
+        }
+    }
+}
+
+#[test]
 fn there_are_never_too_many_segments() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
@@ -272,6 +289,19 @@ fn there_are_never_too_many_segments() {
     let kept = partial(&spool);
     assert_eq!(kept.ranges().len(), MAX_SEGMENTS);
     assert_eq!(kept.ranges()[0].start, 4_000 * (50 - MAX_SEGMENTS as u64));
+}
+
+#[test]
+fn removing_leaves_nothing_however_much_there_is() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::None);
+    keep(&spool, &[7; 10], 0..1);
+    let one = support::files(&root.path().join("partial")).remove(0);
+    for number in 1..1_200 {
+        fs::write(one.with_file_name(format!("{number:020}.warc")), "copied here").unwrap();
+    }
+    assert!(spool.remove(&place(URL)).unwrap());
+    assert_eq!(support::files(&root.path().join("partial")).len(), 0);
 }
 
 #[test]
@@ -393,10 +423,10 @@ fn two_bodies_are_never_put_together() {
             assert!(writer.write_prefix(&old).unwrap_err().is_invalid());
             assert_eq!(writer.written(), 0);
         }
-        let mut writer = begin(&place(URL), b"\"v1\"", None);
-        writer.write(b"x").unwrap();
-        assert!(writer.write_prefix(&old).unwrap_err().is_invalid());
-        assert_eq!(writer.written(), 1);
+        let mut used = begin(&place(URL), b"\"v1\"", None);
+        used.write(b"x").unwrap();
+        assert!(used.write_prefix(&old).unwrap_err().is_invalid());
+        assert_eq!(used.written(), 1);
         assert_eq!(begin(&place(URL), b"\"v1\"", None).write_prefix(&old).unwrap(), 1_000);
     }
 }

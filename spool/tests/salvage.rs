@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use support::sim::{Fault, SimDisk};
 use support::{entry, head, open, place};
-use wwwoffle_spool::{Durability, NewSegment, Spool, Timestamp, Writer};
+use wwwoffle_spool::{Durability, NewSegment, Recovery, Spool, Timestamp, Writer};
 
 const URL: &str = "http://example.org/film";
 const MIB: usize = 1 << 20;
@@ -232,31 +232,50 @@ fn what_is_outdated_when_the_spool_is_opened_is_no_part_either() {
     assert_eq!(support::body(&found).as_deref(), Some(&b"newer"[..]));
 }
 
-#[test]
-fn a_disk_that_fails_while_a_spool_is_opened_takes_no_download() {
-    let root = Path::new("/spool");
-    let open = |disk: &SimDisk| {
-        Spool::open_with(Arc::new(disk.clone()), root, &support::options(Durability::Batch))
-    };
+/// A disk with a download that was killed, and what had come of it.
+fn killed_on_a_disk() -> (SimDisk, Vec<u8>) {
     let disk = SimDisk::new();
-    let spool = open(&disk).unwrap().0;
+    let spool = open_on(&disk).unwrap().0;
     let body = support::bytes(2 * MIB);
     let new = entry(&head(200));
     let mut writer = spool.begin_resumable(&place(URL), new, b"\"v\"", Some(100 << 20)).unwrap();
     writer.write(&body).unwrap();
-    let killed = disk.restarted();
+    (disk.restarted(), body)
+}
+
+fn open_on(disk: &SimDisk) -> wwwoffle_spool::Result<(Spool, Recovery)> {
+    let options = support::options(Durability::Batch);
+    Spool::open_with(Arc::new(disk.clone()), Path::new("/spool"), &options)
+}
+
+#[test]
+fn a_disk_that_fails_while_a_spool_is_opened_takes_no_download() {
+    let (killed, body) = killed_on_a_disk();
     for call in 0.. {
         let disk = killed.restarted();
         disk.set_fault(Fault::Fail(call, ErrorKind::StorageFull));
-        if let Ok((spool, _)) = open(&disk) {
+        if let Ok((spool, _)) = open_on(&disk) {
             let _ = spool.partial(&place(URL));
         }
         let calls = disk.calls();
-        let spool = open(&disk.restarted()).unwrap().0;
+        let spool = open_on(&disk.restarted()).unwrap().0;
         assert_eq!(prefix(&spool, &body), body.len(), "call {call}");
         if calls <= call {
             assert!(calls > 30, "{calls}");
             return;
         }
     }
+}
+
+#[test]
+fn what_the_disk_has_no_room_for_is_not_copied_again_and_again() {
+    let (disk, body) = killed_on_a_disk();
+    let spool = open_on(&disk).unwrap().0;
+    disk.set_fault(Fault::Fail(20, ErrorKind::StorageFull));
+    assert!(spool.partial(&place(URL)).unwrap_err().is_full());
+    disk.set_fault(Fault::Never);
+    assert!(spool.partial(&place(URL)).unwrap().is_none());
+    assert!(disk.calls() < 10, "{}", disk.calls());
+    drop(spool);
+    assert_eq!(prefix(&open_on(&disk.restarted()).unwrap().0, &body), body.len());
 }

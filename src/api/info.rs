@@ -71,6 +71,9 @@ pub struct Info {
 /// What is kept of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptInfo {
+    /// For whom it is kept, as `local`, `user:ada` or `client:192.0.2.1`; not there for everyone's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The status of the answer.
     pub status: u16,
     /// When the answer came.

@@ -69,6 +69,7 @@ impl From<Summary> for EntryItem {
                 .map(|value| String::from_utf8_lossy(&value).into_owned()),
             bytes: summary.body_len,
             stored: summary.stored,
+            owner: summary.place.owner().map(str::to_owned),
         }
     }
 }
@@ -86,6 +87,7 @@ impl From<&OutgoingSummary> for EntryItem {
             content_type: None,
             bytes: 0,
             stored: waiting.queued,
+            owner: waiting.place.owner().map(str::to_owned),
         }
     }
 }

@@ -135,6 +135,9 @@ pub struct QueueItem {
     pub not_before: Option<Timestamp>,
     /// What the last attempt ended with.
     pub error: Option<String>,
+    /// Whose it is, as `user:ada` or `client:192.0.2.1`; not there for this machine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 /// Why a request is on the outgoing queue.
@@ -339,14 +342,20 @@ pub struct EntryItem {
     pub bytes: u64,
     /// When it was stored.
     pub stored: Timestamp,
+    /// For whom it is kept, as `local`, `user:ada` or `client:192.0.2.1`; not there for everyone's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 /// The body of `POST /api/entries/delete`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntriesToDelete {
-    /// What to remove from the spool.
+    /// What to remove from the spool: the caller's own answers and everyone's.
     pub urls: Vec<String>,
+    /// Whose answers to remove in place of the caller's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 /// The answer to `POST /api/entries/delete`.

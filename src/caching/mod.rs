@@ -14,6 +14,7 @@
 //! invalidate  what a change makes invalid
 //! range       Range, If-Range, Content-Range; which parts are there and which lack
 //! coding      what origins may send, and what a client takes
+//! noise       arguments that select no content, and URLs near to one another
 //! ```
 
 pub mod coding;
@@ -22,6 +23,7 @@ pub mod date;
 pub mod freshness;
 pub mod invalidate;
 pub mod language;
+pub mod noise;
 pub mod range;
 pub mod reuse;
 pub mod storing;

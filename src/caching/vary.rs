@@ -114,7 +114,8 @@ pub struct Stored<'a> {
 
 impl Stored<'_> {
     /// Its `Date`, or when it came where that is none.
-    pub(super) fn date(&self) -> SystemTime {
+    #[must_use]
+    pub fn date(&self) -> SystemTime {
         let date = self.fields.get(DATE).and_then(|value| value.to_str().ok());
         date.and_then(|date| httpdate::parse_http_date(date.trim()).ok()).unwrap_or(self.received)
     }

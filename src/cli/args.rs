@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::exit::ExitStatus;
 use crate::mode::Mode;
+use crate::proxy::owner::Owner;
 
 /// An offline web proxy: keeps what you read, gives it back without a line, fetches what was
 /// missing.
@@ -85,6 +86,9 @@ pub(crate) enum Verb {
         /// The head of the response too.
         #[arg(long)]
         headers: bool,
+        /// Whose answer: local, user:NAME or client:ADDRESS. Where there is none, it is everyone's.
+        #[arg(long, default_value = "local", value_name = "OWNER")]
+        owner: Owner,
         /// What to print, in any spelling.
         #[arg(value_name = "URL")]
         url: String,
@@ -94,12 +98,18 @@ pub(crate) enum Verb {
         /// As JSON.
         #[arg(long)]
         json: bool,
+        /// Whose answer: local, user:NAME or client:ADDRESS. Where there is none, it is everyone's.
+        #[arg(long, default_value = "local", value_name = "OWNER")]
+        owner: Owner,
         /// What to tell of, in any spelling.
         #[arg(value_name = "URL")]
         url: String,
     },
     /// Remove URLs from the spool.
     Rm {
+        /// Whose answers, besides everyone's: local, user:NAME or client:ADDRESS.
+        #[arg(long, default_value = "local", value_name = "OWNER")]
+        owner: Owner,
         /// What to remove, in any spelling.
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,

@@ -6,6 +6,8 @@ use serde::Serialize;
 use wwwoffle_spool::{Body, BodyFile, Entry, Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
+use hyper::HeaderMap;
+
 use super::{Terminal, control::Control, failure::Failure, plain::Plain, settings::Settings};
 use crate::{
     api::Flushed,
@@ -14,6 +16,7 @@ use crate::{
     exit::ExitStatus,
     pages::shown,
     proxy::head::{of_answer, read_answer},
+    proxy::owner::{Owner, Places},
 };
 
 /// Bytes of a large body that are read at once.
@@ -53,16 +56,17 @@ pub(crate) enum What {
 /// Prints what the spool has of a URL. The head is that of what is printed.
 pub(crate) fn cat(
     url: &str,
+    owner: &Owner,
     what: What,
     headers: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let place = place(url, &settings.local_host()?).map_err(Failure::plain)?;
-    let Some(entry) = newest(&place, settings)? else {
+    let places = places(url, owner, &settings.local_host()?).map_err(Failure::plain)?;
+    let Some(entry) = find(&reader(settings)?, &places)? else {
         return Err(Failure::plain(format_args!(
             "not in the spool: {}: `wwwoffle get URL` fetches it",
-            shown::line(place.url())
+            shown::line(places.public.url())
         )));
     };
     let (head, undone) = match what {
@@ -76,17 +80,6 @@ pub(crate) fn cat(
     print_body(&entry, &mut out)?;
     out.finish()?;
     Ok(ExitStatus::Done)
-}
-
-/// The newest of what is kept of a URL, whatever it varies with.
-pub(super) fn newest(place: &Place, settings: &Settings<'_>) -> Result<Option<Entry>, Failure> {
-    let kept = reader(settings)?.entries(place).map_err(|error| spool_failed(&error))?;
-    match (kept.found.into_iter().next(), kept.set_aside.first()) {
-        (None, Some(damage)) => Err(Failure::plain(format_args!(
-            "{damage}: `wwwoffle get --refresh URL` fetches it again"
-        ))),
-        (found, _) => Ok(found),
-    }
 }
 
 /// The head of an answer whose codings are undone, and those codings in the order they are undone.
@@ -158,7 +151,31 @@ pub(super) fn spool_failed(error: &wwwoffle_spool::Error) -> Failure {
     Failure::caused(ExitStatus::BadSpool, "the spool cannot be read", error)
 }
 
-pub(super) fn place(url: &str, local: &LocalHost) -> Result<Place, String> {
+/// The owner's own answer, else everyone's: the newest of each, whatever it varies with.
+pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, Failure> {
+    for place in [&places.own, &places.public] {
+        let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;
+        match (kept.found.into_iter().next(), kept.set_aside.first()) {
+            (Some(found), _) => return Ok(Some(found)),
+            (None, Some(damage)) => {
+                return Err(Failure::plain(format_args!(
+                    "{damage}: `wwwoffle get --refresh URL` fetches it again"
+                )));
+            }
+            (None, None) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Where the answer to a request of `owner` for `url` may lie.
+pub(super) fn places(url: &str, owner: &Owner, local: &LocalHost) -> Result<Places, String> {
+    CanonicalUrl::parse(url, local)
+        .map(|mut url| Places::of(&mut url, &HeaderMap::new(), owner))
+        .map_err(|error| format!("no URL: {}: {error}", shown::text(url)))
+}
+
+fn place(url: &str, local: &LocalHost) -> Result<Place, String> {
     CanonicalUrl::parse(url, local)
         .map(|url| Place::of(&url))
         .map_err(|error| format!("no URL: {}: {error}", shown::text(url)))

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::{
     Terminal,
     failure::Failure,
-    files::{newest, place, print_json},
+    files::{find, places, print_json, reader},
     settings::Settings,
 };
 use crate::{
@@ -13,18 +13,20 @@ use crate::{
     exit::ExitStatus,
     info,
     pages::shown,
+    proxy::owner::Owner,
 };
 
 /// Prints what is known of `url`, as `GET /api/info` does with `json`.
 pub(crate) fn print(
     url: &str,
+    owner: &Owner,
     json: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let place = place(url, &settings.local_host()?).map_err(Failure::plain)?;
-    let entry = newest(&place, settings)?;
-    let told = info::of(&place, entry.as_ref());
+    let places = places(url, owner, &settings.local_host()?).map_err(Failure::plain)?;
+    let entry = find(&reader(settings)?, &places)?;
+    let told = info::of(&places.public, entry.as_ref());
     if json {
         print_json(&told, terminal.stdout)?;
     } else {
@@ -43,6 +45,8 @@ fn print_info(told: &Info, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn print_kept(told: &Info, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), Failure> {
+    let owner = kept.owner.as_deref().unwrap_or("everyone");
+    writeln!(out, "kept for    {}", shown::line(owner))?;
     writeln!(out, "status      {}", kept.status)?;
     writeln!(out, "received    {}", kept.received)?;
     writeln!(out, "stored      {}", kept.stored)?;

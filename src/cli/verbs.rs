@@ -23,6 +23,7 @@ use super::{
     settings::Settings,
     url,
 };
+use crate::proxy::owner::Owner;
 use crate::{
     api::{
         DeletedUrls, EntriesToDelete, FetchRequest, GetRequest, ItemState, Mode, ModeChange,
@@ -58,7 +59,7 @@ pub(crate) fn run(
         }
         Verb::Status { json } => status(&settings.control()?, json, terminal),
         Verb::Queue { json } => queue(&settings.control()?, json, terminal),
-        Verb::Rm { urls } => remove(&settings.control()?, urls, terminal),
+        Verb::Rm { owner, urls } => remove(&settings.control()?, &owner, urls, terminal),
         Verb::Config { verb: ConfigVerb::Explain { url } } => {
             explain::run(&url, settings, terminal)
         }
@@ -70,11 +71,11 @@ pub(crate) fn run(
         Verb::Browse(typed) => browse::run(&typed, settings, terminal),
         Verb::Stop => stop(&settings.control()?, terminal),
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
-        Verb::Cat { raw, headers, url } => {
+        Verb::Cat { raw, headers, owner, url } => {
             let what = if raw { files::What::Raw } else { files::What::Plain };
-            files::cat(&url, what, headers, settings, terminal)
+            files::cat(&url, &owner, what, headers, settings, terminal)
         }
-        Verb::Info { json, url } => info::print(&url, json, settings, terminal),
+        Verb::Info { json, owner, url } => info::print(&url, &owner, json, settings, terminal),
         Verb::Ls { json, what } => list::list(what.as_deref(), json, settings, terminal),
         Verb::Passwd { user } => passwd::passwd(user.as_deref(), terminal),
         Verb::Url(local) => url::answer(&local, terminal),
@@ -215,10 +216,14 @@ fn queue_line(item: &QueueItem) -> String {
 
 fn remove(
     control: &Control,
+    owner: &Owner,
     urls: Vec<String>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let gone: DeletedUrls = control.post("/api/entries/delete", &EntriesToDelete { urls })?;
+    // The socket is this machine's.
+    let owner = (*owner != Owner::Local).then(|| owner.to_string());
+    let wanted = EntriesToDelete { urls, owner };
+    let gone: DeletedUrls = control.post("/api/entries/delete", &wanted)?;
     for url in &gone.deleted {
         writeln!(terminal.stdout, "removed {}", shown::line(url))?;
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, broadcast};
 use tracing::error;
-use wwwoffle_spool::{Error, RequestState};
+use wwwoffle_spool::{Error, Place, RequestState};
 use wwwoffle_url::Key;
 
 pub(crate) use redirect::{location, shown};
@@ -163,17 +163,23 @@ fn start_due(daemon: &Arc<Daemon>) -> Duration {
     })
 }
 
-/// Makes failed and delayed requests due now: one, or all. Returns how many.
+/// Makes failed and delayed requests due now: one, or all, of those that `is_theirs` says may be
+/// touched. Returns how many.
 ///
 /// # Errors
 ///
 /// When the disk fails; those before it are due.
-pub async fn retry(daemon: &Arc<Daemon>, key: Option<Key>) -> Result<u64, Error> {
+pub async fn retry(
+    daemon: &Arc<Daemon>,
+    key: Option<Key>,
+    is_theirs: impl Fn(&Place) -> bool,
+) -> Result<u64, Error> {
     let only: Option<HashSet<Key>> = key.map(|key| [key].into());
     let mut chosen = Vec::new();
     daemon.store.spool().queue().visit(|summary| {
         let key = summary.place.key();
         let rests = summary.not_before.is_some() || summary.state != RequestState::Waiting;
+        let rests = rests && is_theirs(&summary.place);
         if rests && only.as_ref().is_none_or(|only| only.contains(&key)) {
             chosen.push(key);
         }

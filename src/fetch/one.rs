@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hyper::header::VARY;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Request, StatusCode};
 use jiff::Timestamp;
@@ -18,13 +19,16 @@ use crate::api::Event;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
+use crate::mode::Mode;
 use crate::proxy::ask::Ask;
 use crate::proxy::download::{Download, Headed, Job, Joined, Leaving, Outcome, run};
 use crate::proxy::keep::{Keeping, NotKept};
+use crate::proxy::lookup::look_up;
+use crate::proxy::owner::{Owner, Places, Whose};
 use crate::proxy::rules::{Asker, Ruling, Standing, parent, ruled};
 use crate::proxy::target::of_url;
 use crate::proxy::{censor, choose, head};
-use crate::store::timestamp;
+use crate::store::{Kept, timestamp};
 use crate::upstream::Failure;
 
 /// The longest time between two attempts.
@@ -32,6 +36,9 @@ const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 
 /// How long a request rests when the spool cannot record what became of it.
 const AFTER_SPOOL_FAILURE: Duration = Duration::from_secs(10);
+
+/// Why a request is given up whose answer would be nobody's.
+const UNKNOWN_OWNER: &str = "it is somebody's whom this version does not know";
 
 /// What is to become of a request after an attempt.
 #[derive(Debug)]
@@ -152,11 +159,14 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
     if let Some(verdict) = by_rule(daemon, outgoing).await {
         return verdict;
     }
-    let (request, job) = match prepare(daemon, outgoing).await {
+    let (request, job, kept) = match prepare(daemon, outgoing).await {
         Ok(prepared) => prepared,
         Err(error) => return Verdict::Failed { error, status: None },
     };
-    let (download, outcome) = carried_out(daemon, outgoing, &request, job).await;
+    if let Some(kept) = kept.as_ref().filter(|kept| is_answered(outgoing, kept)) {
+        return Verdict::Done { status: kept.status, bytes: kept.entry.body_len() };
+    }
+    let (download, outcome) = carry_out(daemon, outgoing, &request.headers, job).await;
     match outcome {
         Outcome::Kept(status) => {
             if let Err(error) = follow(daemon, outgoing, request, &download).await {
@@ -184,36 +194,63 @@ async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
     }
 }
 
-/// Waits for what somebody asks for already, or asks. What all others have left is asked for anew: it is
-/// wanted still.
-async fn carried_out(
+/// Whether the answer has come by another way: somebody else has asked for the same, who has no
+/// more secrets than this request, and everyone may have it. A redirect is followed for each.
+fn is_answered(outgoing: &Outgoing, kept: &Kept) -> bool {
+    matches!(outgoing.kind, RequestKind::Page | RequestKind::Part)
+        && matches!(outgoing.secrets, Secrets::None)
+        && kept.entry.place().owner().is_none()
+        && kept.status.is_success()
+        && kept.entry.when() > outgoing.queued
+        && !kept.fields.contains_key(VARY)
+}
+
+/// Asks the origin, or joins whoever asks the same already, and waits for the end.
+async fn carry_out(
     daemon: &Arc<Daemon>,
     outgoing: &Outgoing,
-    request: &Parts,
+    fields: &HeaderMap,
     job: Job,
 ) -> (Arc<Download>, Outcome) {
-    let (place, downloads) = (&outgoing.place, &daemon.downloads);
-    loop {
-        let joined = if outgoing.kind == RequestKind::Post {
-            Joined::New(downloads.alone(place, &request.headers, clock::now()))
-        } else {
-            downloads.join(place, &request.headers, clock::now())
-        };
-        let (download, outcome) = match joined {
-            Joined::Running(download) => download.outcome().await,
-            Joined::New(download) => {
-                daemon.tasks.spawn(run(Arc::clone(daemon), job, Arc::clone(&download)));
+    let downloads = &daemon.downloads;
+    if outgoing.kind != RequestKind::Post {
+        let about = job.about.identities();
+        match downloads.join(&job.places, fields, about, clock::now()) {
+            Joined::Running(download) => {
                 let (download, outcome) = download.outcome().await;
-                // An answer that is not kept is nobody's; one that a client asked for is the client's.
-                drop(download.take());
-                return (download, outcome);
+                let is_elsewhere = match download.head().await {
+                    Headed::Keeping(head) => {
+                        (head.whose == Whose::Own && !download.is_of(&job.places))
+                            || !download.serves(fields, &head.fields)
+                    }
+                    _ => false,
+                };
+                let is_left = matches!(
+                    &outcome,
+                    Outcome::Failed(failure) if matches!(**failure, Failure::Abandoned)
+                );
+                if !is_elsewhere && !is_left {
+                    return (download, outcome);
+                }
+                // It was kept for who asked first; or all others have left it.
             }
-        };
-        match &outcome {
-            Outcome::Failed(failure) if matches!(**failure, Failure::Abandoned) => {}
-            _ => return (download, outcome),
+            Joined::New(download) => return run_ours(daemon, job, download).await,
         }
     }
+    let alone = downloads.alone(&job.places, fields, clock::now());
+    run_ours(daemon, job, alone).await
+}
+
+async fn run_ours(
+    daemon: &Arc<Daemon>,
+    job: Job,
+    download: Arc<Download>,
+) -> (Arc<Download>, Outcome) {
+    daemon.tasks.spawn(run(Arc::clone(daemon), job, Arc::clone(&download)));
+    let (download, outcome) = download.outcome().await;
+    // An answer that is not kept is nobody's; one that a client asked for is the client's.
+    drop(download.take());
+    (download, outcome)
 }
 
 /// What becomes of a request by its URL and who asked for it. The configuration may have changed
@@ -250,11 +287,16 @@ async fn by_rule(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Option<Verdict> {
 }
 
 /// Rebuilds the request, and asks with what is kept if there is something.
-async fn prepare(daemon: &Daemon, outgoing: &Outgoing) -> Result<(Parts, Job), String> {
+async fn prepare(
+    daemon: &Daemon,
+    outgoing: &Outgoing,
+) -> Result<(Parts, Job, Option<Arc<Kept>>), String> {
     let request = recorded(outgoing)?;
     // The port is all that is needed of it: path and fields are as they were recorded.
     let mut resource =
         of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
+    let places = Places::of_queued(&outgoing.place, &daemon.local).ok_or(UNKNOWN_OWNER)?;
+    let places = Arc::new(places);
     let mut sent = Request::from_parts(request.clone(), ());
     let url = CanonicalUrl::parse(base(outgoing), &daemon.local)
         .map_err(|error| error_chain(&error))?
@@ -263,12 +305,12 @@ async fn prepare(daemon: &Daemon, outgoing: &Outgoing) -> Result<(Parts, Job), S
     censor::request(&config, &url, sent.headers_mut());
     resource.origin.via = parent(&config, &url, &daemon.pseudonym);
     let selecting = || sent.headers().clone();
-    let found = choose::find(&daemon.store, &outgoing.place, selecting).await;
+    let found = choose::find(&daemon.store, &places, config.caching.shared, selecting).await;
     let found = found.map_err(|error| error_chain(&error))?;
     let personal = !matches!(outgoing.secrets, Secrets::None);
     let is_form = outgoing.kind == RequestKind::Post;
     let job = Job {
-        place: outgoing.place.clone(),
+        places,
         origin: resource.origin,
         head: sent,
         body: (!outgoing.body.is_empty() || is_form).then(|| Bytes::from(outgoing.body.clone())),
@@ -280,7 +322,12 @@ async fn prepare(daemon: &Daemon, outgoing: &Outgoing) -> Result<(Parts, Job), S
         leaving: Leaving::queued(&config, &UrlParts::of(&url)),
         interim: None,
     };
-    Ok((request, job))
+    Ok((request, job, found.own().map(Arc::clone)))
+}
+
+/// Whose a request is.
+fn owner(outgoing: &Outgoing) -> Result<Owner, String> {
+    Owner::of_queued(&outgoing.place).ok_or_else(|| UNKNOWN_OWNER.to_owned())
 }
 
 /// The request as it was recorded, with its secrets.
@@ -374,15 +421,16 @@ async fn enqueue_next(
         status: status.as_u16(),
         location: shown(daemon, target),
     };
-    let next = successor(daemon, outgoing, request, status, target);
-    if let Some(mut next) = next {
+    let owner = owner(outgoing)?;
+    let next = successor(daemon, outgoing, owner, request, status, target);
+    if let Some((mut next, places)) = next {
         if let Some(reason) = forbidden {
             let reason = format!("a redirect led here: {reason}");
             next.last_error = Some(reason.clone());
             next.state = RequestState::Failed { reason, status: None };
         }
-        let is_kept = daemon.store.kept(&next.place).await.map_err(|error| error_chain(&error))?;
-        if is_kept.is_none() || outgoing.kind == RequestKind::Refresh {
+        let found = look_up(&daemon.store, &places).await.map_err(|error| error_chain(&error))?;
+        if found.choose(Mode::Offline).is_none() || outgoing.kind == RequestKind::Refresh {
             daemon.store.enqueue(next).await.map_err(|error| error_chain(&error))?;
         }
     }
@@ -391,14 +439,16 @@ async fn enqueue_next(
 }
 
 /// The request that follows a redirect; one that cannot be made is recorded as failed, so that a
-/// person sees why the page is not there. `None` for a place that is no URL of the web.
+/// person sees why the page is not there. `None` for a place that is no URL of the web. Where a redirect
+/// leads is for the same person.
 fn successor(
     daemon: &Daemon,
     outgoing: &Outgoing,
+    owner: Owner,
     request: Parts,
     status: StatusCode,
     target: &str,
-) -> Option<Outgoing> {
+) -> Option<(Outgoing, Arc<Places>)> {
     let kind = match outgoing.kind {
         RequestKind::Post => RequestKind::Page,
         kind => kind,
@@ -406,14 +456,14 @@ fn successor(
     let resource = match of_url(target, &daemon.local) {
         Ok(resource) => resource,
         Err(error) => {
-            let url = wwwoffle_url::CanonicalUrl::parse(target, &daemon.local).ok()?;
-            let place = wwwoffle_spool::Place::of(&url);
+            let mut url = CanonicalUrl::parse(target, &daemon.local).ok()?;
+            let places = Places::of(&mut url, &HeaderMap::new(), &owner);
             let head = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", url.host_port());
-            let mut failed = Outgoing::new(place, head.into_bytes(), kind, now());
+            let mut failed = Outgoing::new(places.queued.clone(), head.into_bytes(), kind, now());
             let reason = format!("a redirect led here: {}", error_chain(&error));
             failed.last_error = Some(reason.clone());
             failed.state = RequestState::Failed { reason, status: None };
-            return (!url.is_local()).then_some(failed);
+            return (!url.is_local()).then_some((failed, Arc::new(places)));
         }
     };
     let old = of_url(base(outgoing), &daemon.local).ok()?;
@@ -422,7 +472,7 @@ fn successor(
     let body = keeps_body.then(|| Bytes::from(outgoing.body.clone()));
     let mut parts = parts;
     parts.headers = without_hop(parts.headers);
-    let ask = Ask::new(daemon, resource, parts, body, daemon.mode.now(), clock::now());
+    let ask = Ask::new(daemon, owner, resource, parts, body, daemon.mode.now(), clock::now());
     let mut next = want::outgoing(daemon, &ask, if keeps_body { RequestKind::Post } else { kind });
     next.body = if keeps_body { outgoing.body.clone() } else { Vec::new() };
     next.page.clone_from(&outgoing.page);
@@ -433,7 +483,7 @@ fn successor(
         next.last_error = Some(reason.clone());
         next.state = RequestState::Failed { reason, status: Some(status.as_u16()) };
     }
-    Some(next)
+    Some((next, ask.places))
 }
 
 /// Our own hop is added again when the request is written.
@@ -447,28 +497,4 @@ fn now() -> Timestamp {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn delays_grow_up_to_a_limit() {
-        let first = Duration::from_secs(2);
-        let delays: Vec<_> = (1..=12).map(|n| delay(first, n).as_secs()).collect();
-        assert_eq!(delays, [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900]);
-        assert_eq!(delay(first, u32::MAX), MAX_DELAY);
-    }
-
-    #[test]
-    fn trouble_of_the_origin_may_pass_and_refusals_do_not() {
-        for (status, reason, passes) in [
-            (503, NotKept::OriginError, true),
-            (429, NotKept::AboutTheRequest, true),
-            (401, NotKept::AboutTheRequest, false),
-            (404, NotKept::WouldReplaceGood, false),
-            (200, NotKept::Endless, false),
-        ] {
-            let verdict = not_kept(StatusCode::from_u16(status).unwrap(), reason);
-            assert_eq!(matches!(verdict, Verdict::Again { .. }), passes, "{status}");
-        }
-    }
-}
+mod tests;

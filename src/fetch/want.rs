@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use hyper::header::{ACCEPT, HeaderValue, USER_AGENT};
 use hyper::{HeaderMap, Method, Request};
-use wwwoffle_spool::{Added, Outgoing, RequestKind, RequestState, Secrets};
-use wwwoffle_url::Key;
+use wwwoffle_spool::{Added, Outgoing, Place, RequestKind, RequestState, Secrets};
 
 use super::redirect::MAX_HOPS;
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::mode::Mode;
 use crate::proxy::ask::Ask;
 use crate::proxy::censor::OUR_USER_AGENT;
 use crate::proxy::head;
+use crate::proxy::lookup::look_up;
+use crate::proxy::owner::Owner;
 use crate::proxy::rules::{Ruling, Standing};
 use crate::proxy::target::{BadTarget, Resource, of_url};
 use crate::store::timestamp;
@@ -24,6 +26,8 @@ pub enum Wanted {
     Kept {
         /// The URL, without credentials.
         url: String,
+        /// Where it would be queued.
+        place: Place,
         /// The status it was answered with.
         status: u16,
         /// The length of its body.
@@ -31,8 +35,8 @@ pub enum Wanted {
     },
     /// It is on the queue.
     Queued {
-        /// Its key.
-        key: Key,
+        /// Where; its key is that of the request.
+        place: Place,
         /// The URL, without credentials.
         url: String,
     },
@@ -58,22 +62,27 @@ pub enum WantError {
     Spool(#[from] wwwoffle_spool::Error),
 }
 
-/// Puts a page on the queue, unless it is kept and `refresh` is not asked for. A request that has
+/// Puts a page on the queue for `owner`, unless it is kept and `refresh` is not asked for. A request that has
 /// failed before waits again.
 ///
 /// # Errors
 ///
 /// [`WantError`] says whether the URL or the spool is the cause.
-pub async fn want(daemon: &Arc<Daemon>, url: &str, refresh: bool) -> Result<Wanted, WantError> {
-    let ask = follow_aliases(daemon, of_url(url, &daemon.local)?)?;
-    let shown = ask.place.url().to_owned();
-    let kept = daemon.store.kept(&ask.place).await?;
+pub async fn want(
+    daemon: &Arc<Daemon>,
+    owner: &Owner,
+    url: &str,
+    refresh: bool,
+) -> Result<Wanted, WantError> {
+    let ask = follow_aliases(daemon, owner, of_url(url, &daemon.local)?)?;
+    let shown = ask.places.queued.url().to_owned();
+    let kept = look_up(&daemon.store, &ask.places).await?.choose(Mode::Offline);
     if let Some(kept) = kept.as_ref().filter(|_| !refresh) {
         let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
-        return Ok(Wanted::Kept { url: shown, status, bytes });
+        return Ok(Wanted::Kept { url: shown, place: ask.places.queued.clone(), status, bytes });
     }
     let kind = if kept.is_some() { RequestKind::Refresh } else { RequestKind::Page };
-    let key = ask.place.key();
+    let key = ask.places.queued.key();
     if daemon.store.enqueue(outgoing(daemon, &ask, kind)).await? == Added::Already
         && let Some(mut known) = daemon.store.queued(key).await?
         && known.state != RequestState::Waiting
@@ -83,12 +92,12 @@ pub async fn want(daemon: &Arc<Daemon>, url: &str, refresh: bool) -> Result<Want
         daemon.store.requeue(known).await?;
     }
     daemon.fetcher.nudge();
-    Ok(Wanted::Queued { key, url: shown })
+    Ok(Wanted::Queued { place: ask.places.queued.clone(), url: shown })
 }
 
 /// A request for what `resource` has become, if that may be fetched for later.
-fn follow_aliases(daemon: &Daemon, resource: Resource) -> Result<Ask, WantError> {
-    let mut ask = ask(daemon, resource);
+fn follow_aliases(daemon: &Daemon, owner: &Owner, resource: Resource) -> Result<Ask, WantError> {
+    let mut ask = ask(daemon, owner, resource);
     for _ in 0..MAX_HOPS {
         let shown = || ask.bare.as_str().to_owned();
         let to = match &ask.ruling {
@@ -99,20 +108,21 @@ fn follow_aliases(daemon: &Daemon, resource: Resource) -> Result<Ask, WantError>
             }
             Ruling::Usual(Standing::Usual) => return Ok(ask),
         };
-        ask = self::ask(daemon, of_url(to, &daemon.local)?);
+        ask = self::ask(daemon, owner, of_url(to, &daemon.local)?);
     }
     Err(WantError::Circle(ask.bare.as_str().to_owned()))
 }
 
-/// A request of our own for `resource`.
-pub(super) fn ask(daemon: &Daemon, resource: Resource) -> Ask {
+/// A request of our own for `resource`, on behalf of `owner`.
+fn ask(daemon: &Daemon, owner: &Owner, resource: Resource) -> Ask {
     let mut request = Request::new(());
     *request.method_mut() = Method::GET;
     let fields: &mut HeaderMap = request.headers_mut();
     fields.insert(ACCEPT, HeaderValue::from_static("text/html,application/xhtml+xml,*/*;q=0.8"));
     fields.insert(USER_AGENT, HeaderValue::from_static(OUR_USER_AGENT));
     let (parts, ()) = request.into_parts();
-    Ask::new(daemon, resource, parts, None, daemon.mode.now(), clock::now())
+    let (owner, mode) = (owner.clone(), daemon.mode.now());
+    Ask::new(daemon, owner, resource, parts, None, mode, clock::now())
 }
 
 /// The request of `ask` as it waits on the queue.
@@ -120,7 +130,7 @@ pub(super) fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoin
     let (parts, ()) = ask.wire(&daemon.pseudonym).into_parts();
     let secrets = head::secrets(&parts.headers);
     let head = head::of_request(&parts);
-    let mut outgoing = Outgoing::new(ask.place.clone(), head, kind, timestamp(ask.now));
+    let mut outgoing = Outgoing::new(ask.places.queued.clone(), head, kind, timestamp(ask.now));
     outgoing.secrets = if secrets.is_empty() { Secrets::None } else { Secrets::Open(secrets) };
     outgoing
 }

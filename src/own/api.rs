@@ -8,7 +8,7 @@ mod stream;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wwwoffle_spool::Place;
@@ -29,6 +29,7 @@ use crate::pages::shown;
 use crate::pages::token::Purpose;
 use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
+use crate::proxy::owner::Places;
 use crate::proxy::target;
 
 /// Where all calls are.
@@ -166,11 +167,11 @@ async fn carry_out(
     let call_body = CallBody { caller, parts, incoming };
     let daemon = &caller.daemon;
     Ok(match call {
-        Call::Status => json(caller, &status::status(daemon, caller.mode())),
-        Call::Queue => json(caller, &Queue { queue: status::queue(daemon) }),
-        Call::Entries => lines(caller, entries::list(daemon, arguments).await?),
+        Call::Status => json(caller, &status::status(caller)),
+        Call::Queue => json(caller, &Queue { queue: status::queue(caller) }),
+        Call::Entries => lines(caller, entries::list(caller, arguments).await?),
         Call::Schema => schema(caller),
-        Call::Info => json(caller, &entries::info(daemon, arguments).await?),
+        Call::Info => json(caller, &entries::info(caller, arguments).await?),
         Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
         Call::Retry => json(caller, &retry(caller, call_body.read().await?).await?),
         Call::Delete => json(caller, &delete(caller, call_body.read().await?).await?),
@@ -248,13 +249,14 @@ async fn retry(caller: &Caller, target: QueueTarget) -> Result<Retried, Fault> {
         QueueTarget::Key(text) => Some(key(&text)?),
         QueueTarget::All => None,
     };
-    Ok(Retried { retried: fetch::retry(&caller.daemon, chosen).await? })
+    let is_theirs = |place: &Place| caller.may_see_queued(place);
+    Ok(Retried { retried: fetch::retry(&caller.daemon, chosen, is_theirs).await? })
 }
 
 async fn delete(caller: &Caller, target: QueueTarget) -> Result<Deleted, Fault> {
     let deleted = match target {
-        QueueTarget::Key(text) => u64::from(caller.daemon.store.dequeue(key(&text)?).await?),
-        QueueTarget::All => forms::empty_queue(&caller.daemon).await?,
+        QueueTarget::Key(text) => u64::from(forms::dequeue(caller, key(&text)?).await?),
+        QueueTarget::All => forms::empty_queue(caller).await?,
     };
     Ok(Deleted { deleted })
 }
@@ -265,7 +267,10 @@ fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, Fault> {
     for text in &wanted.urls {
         target::of_url(text, &caller.daemon.local).map_err(|error| Fault::url(text, &error))?;
     }
-    Ok(lines(caller, stream::get(&caller.daemon, wanted.urls, wanted.refresh)))
+    Ok(lines(
+        caller,
+        stream::get(&caller.daemon, caller.owner.clone(), wanted.urls, wanted.refresh),
+    ))
 }
 
 fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault> {
@@ -286,20 +291,22 @@ fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault>
 
 async fn forget(caller: &Caller, wanted: EntriesToDelete) -> Result<DeletedUrls, Fault> {
     not_too_many(&wanted.urls)?;
+    let owner = entries::owner(caller, wanted.owner.as_deref())?;
     let local = &caller.daemon.local;
     let places: Result<Vec<_>, Fault> = wanted
         .urls
         .iter()
         .map(|text| match CanonicalUrl::parse(text, local) {
-            Ok(url) => Ok(Place::of(&url)),
+            Ok(mut url) => Ok(Places::of(&mut url, &HeaderMap::new(), &owner)),
             Err(error) => Err(Fault::url(text, &error)),
         })
         .collect();
-    let mut gone = DeletedUrls::default();
-    for place in places? {
-        let removed = caller.daemon.store.remove(&place).await?;
+    let (mut gone, store) = (DeletedUrls::default(), &caller.daemon.store);
+    for places in places? {
+        let own = store.remove(&places.own).await?;
+        let removed = store.remove(&places.public).await? || own;
         let list = if removed { &mut gone.deleted } else { &mut gone.missing };
-        list.push(place.url().to_owned());
+        list.push(places.public.url().to_owned());
     }
     Ok(gone)
 }

@@ -8,9 +8,10 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN};
 use hyper::{Request, Response, StatusCode};
 use wwwoffle_config::Reach;
-use wwwoffle_spool::Error as SpoolError;
+use wwwoffle_spool::{Error as SpoolError, Place};
 use wwwoffle_url::CanonicalUrl;
 
+use super::Visit;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
@@ -20,6 +21,7 @@ use crate::pages::token::Purpose;
 use crate::pages::{LocalOrigin, Page, Shell};
 use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
+use crate::proxy::owner::Owner;
 use crate::proxy::reply;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -36,6 +38,11 @@ pub(super) struct Caller {
     /// How far they may change the configuration: all of it on the control socket, which is for its
     /// owner alone, and with the control password.
     pub(super) reach: Reach,
+    /// Who they are: they see what is kept for them, besides what is everyone's.
+    pub(super) owner: Owner,
+    /// Whether they see what is kept for others, too: on the control socket, and with the control
+    /// password.
+    pub(super) operates: bool,
     over: Over,
     host_is_ours: bool,
     fetch_site: Option<String>,
@@ -74,6 +81,7 @@ impl Caller {
         daemon: Arc<Daemon>,
         mode: Mode,
         url: &CanonicalUrl,
+        visit: &Visit,
         request: &Request<B>,
     ) -> Self {
         let mut shell = daemon.shell(mode);
@@ -88,6 +96,8 @@ impl Caller {
             daemon,
             commands: false,
             reach: Reach::Guarded,
+            owner: Owner::of(visit.peer.ip(), None),
+            operates: false,
             over: Over::Tcp,
             host_is_ours,
             fetch_site: only(request.headers(), &FETCH_SITE),
@@ -100,7 +110,28 @@ impl Caller {
         let shell = daemon.shell(daemon.mode.now());
         let over = Over::UnixSocket;
         let (commands, reach, host_is_ours) = (true, Reach::Whole, true);
-        Self { daemon, shell, commands, reach, over, host_is_ours, fetch_site: None, origin: None }
+        Self {
+            daemon,
+            shell,
+            commands,
+            reach,
+            owner: Owner::Local,
+            operates: true,
+            over,
+            host_is_ours,
+            fetch_site: None,
+            origin: None,
+        }
+    }
+
+    /// Whether they may be shown what is kept or queued at `place`.
+    pub(super) fn may_see(&self, place: &Place) -> bool {
+        self.operates || self.owner.may_see(place)
+    }
+
+    /// Whether they may be shown a queued request: a place without an owner is this machine's there.
+    pub(super) fn may_see_queued(&self, place: &Place) -> bool {
+        self.operates || Owner::of_queued(place).as_ref() == Some(&self.owner)
     }
 
     /// The mode the request began under.

@@ -24,6 +24,7 @@ use crate::access::basic::Login;
 use crate::pages::authority;
 use crate::pages::message::Denied;
 use crate::proxy::admit::{candidate, denied};
+use crate::proxy::owner::Owner;
 
 /// What a request has to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ fn sets_up(path: &str) -> bool {
     public.contains(&path)
 }
 
-/// Lets a request in and tells `caller` whether it may command, or says what is missing. The login
+/// Lets a request in and tells `caller` who it is and whether it may command, or says what is missing. The login
 /// is taken out of the request.
 pub(super) async fn admit<B>(
     caller: &mut Caller,
@@ -105,6 +106,9 @@ pub(super) async fn admit<B>(
     if is_control(place) {
         caller.commands = true;
         caller.reach = Reach::Whole;
+        caller.operates = true;
+    } else if let Some(user) = config.allowed_users.users.named(&login.user) {
+        caller.owner = Owner::of(visit.peer.ip(), Some(&user.name));
     }
     Ok(())
 }

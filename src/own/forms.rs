@@ -2,16 +2,15 @@
 
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
-use hyper::{Request, Response, StatusCode};
+use hyper::{HeaderMap, Request, Response, StatusCode};
 use tracing::warn;
 use wwwoffle_config::ChangeError;
-use wwwoffle_spool::{Error, Place, Spool};
+use wwwoffle_spool::{Error, Spool};
 use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::caller::Caller;
 use super::certificate::{self, NotAllowed};
 use crate::clock;
-use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::fetch;
 use crate::mode::Mode;
@@ -21,6 +20,7 @@ use crate::pages::message::Message;
 use crate::pages::token::Purpose;
 use crate::pages::undone;
 use crate::proxy::body::Body;
+use crate::proxy::owner::Places;
 
 /// What a form does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,8 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         }
         Act::Retry => {
             from_our_page(caller, form)?;
-            fetch::retry(daemon, form.value("key").map(key).transpose()?).await?;
+            let chosen = form.value("key").map(key).transpose()?;
+            fetch::retry(daemon, chosen, |place| caller.may_see_queued(place)).await?;
             Ok(caller.see_other("/queue/"))
         }
         Act::AllowCertificate => {
@@ -150,7 +151,7 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         }
         Act::DeleteAll => {
             from_our_page(caller, form)?;
-            empty_queue(daemon).await?;
+            empty_queue(caller).await?;
             Ok(caller.see_other("/queue/"))
         }
     }
@@ -169,7 +170,7 @@ async fn delete(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> 
     let chosen = match (form.value("key"), form.value("url")) {
         (Some(text), _) => key(text),
         (None, Some(url)) => CanonicalUrl::parse(url, &daemon.local)
-            .map(|url| Place::of(&url).key())
+            .map(|mut url| Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
             .map_err(|error| Undone::Bad(error_chain(&error))),
         (None, None) => Err(Undone::Bad("expected a key or a URL".to_owned())),
     };
@@ -184,7 +185,7 @@ async fn delete(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> 
         return Ok(caller.page(page));
     }
     from_our_page(caller, form)?;
-    daemon.store.dequeue(chosen?).await?;
+    dequeue(caller, chosen?).await?;
     Ok(caller.see_other("/queue/"))
 }
 
@@ -200,23 +201,41 @@ async fn confirm(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone>
     Ok(caller.see_other("/queue/"))
 }
 
-/// Takes everything off the queue; returns how much that was.
+/// Takes one request off the queue, if it is there and the caller's; says whether it was.
+///
+/// # Errors
+///
+/// When the disk fails.
+pub(super) async fn dequeue(caller: &Caller, key: Key) -> Result<bool, Error> {
+    let store = &caller.daemon.store;
+    let known = store.spool().queue().summary(&key);
+    if !known.is_some_and(|known| caller.may_see_queued(&known.place)) {
+        return Ok(false);
+    }
+    store.dequeue(key).await
+}
+
+/// Takes everything of the caller's off the queue; returns how much that was.
 ///
 /// # Errors
 ///
 /// When the disk fails; those before it are gone.
-pub(super) async fn empty_queue(daemon: &Daemon) -> Result<u64, Error> {
-    let empty = |spool: &Spool| {
+pub(super) async fn empty_queue(caller: &Caller) -> Result<u64, Error> {
+    let mut keys = Vec::new();
+    caller.daemon.store.spool().queue().visit(|request| {
+        if caller.may_see_queued(&request.place) {
+            keys.push(request.place.key());
+        }
+    });
+    let empty = move |spool: &Spool| {
         let queue = spool.queue();
-        let mut keys = Vec::new();
-        queue.visit(|request| keys.push(request.place.key()));
         let mut deleted = 0;
         for key in keys {
             deleted += u64::from(queue.remove(&key)?);
         }
         Ok(deleted)
     };
-    daemon.store.run(empty).await
+    caller.daemon.store.run(empty).await
 }
 
 fn key(text: &str) -> Result<Key, Undone> {

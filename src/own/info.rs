@@ -1,16 +1,19 @@
 //! What is known of one URL, as a page and as JSON.
 
-use hyper::Response;
-use wwwoffle_spool::{Error, Place};
+use hyper::{HeaderMap, Response};
+use wwwoffle_spool::Error;
 use wwwoffle_url::{CanonicalUrl, ParseError, url_decode_form_args};
 
 use super::caller::Caller;
 use crate::api::Info;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
+use crate::mode::Mode;
 use crate::pages::info;
 use crate::pages::message::Message;
 use crate::proxy::body::Body;
+use crate::proxy::lookup::look_up;
+use crate::proxy::owner::{Owner, Places};
 
 /// Why nothing can be told.
 #[derive(Debug, thiserror::Error)]
@@ -23,11 +26,12 @@ pub(super) enum NoInfo {
     Spool(#[from] Error),
 }
 
-/// What is known of a URL.
-pub(super) async fn of(daemon: &Daemon, url: &str) -> Result<Info, NoInfo> {
-    let place = Place::of(&CanonicalUrl::parse(url, &daemon.local)?);
-    let kept = daemon.store.kept(&place).await?;
-    Ok(crate::info::of(&place, kept.as_ref().map(|kept| &kept.entry)))
+/// What is known of a URL: the answer of `owner`, else everyone's.
+pub(super) async fn of(daemon: &Daemon, owner: &Owner, url: &str) -> Result<Info, NoInfo> {
+    let mut url = CanonicalUrl::parse(url, &daemon.local)?;
+    let places = Places::of(&mut url, &HeaderMap::new(), owner);
+    let kept = look_up(&daemon.store, &places).await?.choose(Mode::Offline);
+    Ok(crate::info::of(&places.public, kept.as_ref().map(|kept| &kept.entry)))
 }
 
 /// Shows the page about the URL that is the whole of the arguments, or the value of `url` in them.
@@ -40,7 +44,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         let detail = "expected a URL, as in /info/?https://www.example.org/";
         return caller.message(&Message::BadRequest { detail });
     }
-    match of(daemon, url.trim()).await {
+    match of(daemon, &caller.owner, url.trim()).await {
         Ok(told) => caller.page(info::page(&daemon.templates, &caller.shell, &told)),
         Err(NoInfo::Spool(error)) => caller.spool_failed(&error),
         Err(error @ NoInfo::Url(_)) => {

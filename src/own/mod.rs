@@ -60,7 +60,7 @@ pub async fn over_tcp(
     visit: Visit,
     mut request: Request<Incoming>,
 ) -> Response<Body> {
-    let mut caller = Caller::over_tcp(daemon, mode, url, &request);
+    let mut caller = Caller::over_tcp(daemon, mode, url, &visit, &request);
     // Under a foreign name nobody is even asked for a password.
     if caller.check_host().is_ok()
         && let Err(denied) = entry::admit(&mut caller, url.path(), &visit, &mut request).await

@@ -79,12 +79,12 @@ pub(super) async fn answer(
     let (daemon, shell) = (&caller.daemon, &caller.shell);
     match page {
         Local::Welcome => {
-            let status = status::status(daemon, caller.mode());
+            let status = status::status(caller);
             let token = daemon.tokens.general();
             caller.page(welcome::page(&daemon.templates, shell, &status, &token))
         }
         Local::Queue => {
-            let (items, token) = (status::queue(daemon), daemon.tokens.general());
+            let (items, token) = (status::queue(caller), daemon.tokens.general());
             caller.page(queue::page(&daemon.templates, shell, &items, &token))
         }
         Local::QueueElsewhere => caller.see_other("/queue/"),

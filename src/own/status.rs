@@ -2,12 +2,12 @@
 
 use wwwoffle_spool::{OutgoingSummary, RequestKind, RequestState};
 
+use super::caller::Caller;
 use crate::api::{
     Download, DownloadWaiting, ItemKind, ItemState, QueueCounts, QueueItem, Rejection, Status,
 };
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::mode::Mode;
 use crate::proxy::download::Shown;
 use crate::store::timestamp;
 
@@ -15,7 +15,8 @@ use crate::store::timestamp;
 const MAX_REJECTIONS: usize = 100;
 
 /// The daemon as a whole.
-pub(super) fn status(daemon: &Daemon, mode: Mode) -> Status {
+pub(super) fn status(caller: &Caller) -> Status {
+    let (daemon, mode) = (&caller.daemon, caller.mode());
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         mode,
@@ -24,7 +25,7 @@ pub(super) fn status(daemon: &Daemon, mode: Mode) -> Status {
         listen: daemon.listening.iter().map(ToString::to_string).collect(),
         since: timestamp(daemon.since),
         queue: counts(daemon),
-        downloads: downloads(daemon),
+        downloads: downloads(caller),
         connections: u64::try_from(daemon.connections()).unwrap_or(u64::MAX),
         outward_refused: daemon.upstream.dialer().refused(),
         rejections: rejections(daemon),
@@ -42,10 +43,12 @@ pub(super) fn rejections(daemon: &Daemon) -> Vec<Rejection> {
     .collect()
 }
 
-/// The outgoing queue, oldest first.
-pub(super) fn queue(daemon: &Daemon) -> Vec<QueueItem> {
+/// The outgoing queue, oldest first, as far as the caller may see it.
+pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
+    let daemon = &caller.daemon;
     let list = daemon.store.spool().queue().list();
     list.into_iter()
+        .filter(|request| caller.may_see_queued(&request.place))
         .map(|request| {
             let state = state(daemon, &request);
             item(request, state)
@@ -67,9 +70,13 @@ pub(super) fn counts(daemon: &Daemon) -> QueueCounts {
     counts
 }
 
-fn downloads(daemon: &Daemon) -> Vec<Download> {
-    let list = daemon.downloads.list();
-    list.iter().map(|download| shown(download.url(), download.progress())).collect()
+/// What comes in now, as far as the caller may see it.
+fn downloads(caller: &Caller) -> Vec<Download> {
+    let list = caller.daemon.downloads.list();
+    list.iter()
+        .filter(|download| !download.is_personal() || caller.may_see(download.own()))
+        .map(|download| shown(download.url(), download.progress()))
+        .collect()
 }
 
 fn shown(url: &str, progress: Shown) -> Download {
@@ -118,6 +125,7 @@ fn item(request: OutgoingSummary, state: ItemState) -> QueueItem {
         attempts: request.attempts,
         not_before: request.not_before,
         error,
+        owner: request.place.owner().map(str::to_owned),
     }
 }
 

@@ -30,6 +30,8 @@ struct View {
 
 #[derive(Serialize)]
 struct KeptView {
+    /// `None`: for everyone.
+    owner: Option<String>,
     status: u16,
     received: ShownTime,
     stored: ShownTime,
@@ -84,6 +86,7 @@ impl KeptView {
             chain: ChainView::new(&connection.chain, &shell.zone),
         };
         Self {
+            owner: kept.owner.as_deref().map(shown::text),
             status: kept.status,
             received: ShownTime::new(kept.received, &shell.zone),
             stored: ShownTime::new(kept.stored, &shell.zone),
@@ -134,6 +137,7 @@ mod tests {
             chain: chain(text),
         });
         let kept = KeptInfo {
+            owner: Some(text.to_owned()),
             status: 200,
             received: time(),
             stored: time(),

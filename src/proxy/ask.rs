@@ -13,7 +13,6 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
 use wwwoffle_config::{Config, UrlParts};
-use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
 use super::censor;
@@ -21,12 +20,13 @@ use super::decide::{Asked, MethodKind, Queueing};
 use super::fields::{add_via, has_member, strip_one_hop};
 use super::http2::Unframed;
 use super::intent::{Intent, intent};
+use super::owner::{self, Owner, Places};
 use super::rules::{self, Asker, Ruling, Standing, parent, ruled};
 use super::target::Resource;
 use super::websocket;
-use crate::access::basic::Login;
 use crate::caching::coding::Terms;
 use crate::caching::control::RequestControl;
+use crate::caching::noise::Near;
 use crate::caching::reuse::Verdict;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
@@ -44,8 +44,10 @@ pub struct Ask {
     pub bare: CanonicalUrl,
     /// What the configuration says of that URL, and of who asks for it.
     pub ruling: Ruling,
-    /// Where its answer is kept.
-    pub place: Place,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Where its answer may lie.
+    pub places: Arc<Places>,
     /// Its method.
     pub method: Method,
     /// Its fields, less those of one hop.
@@ -64,10 +66,12 @@ pub struct Ask {
     pub now: SystemTime,
     /// What the decision is made from.
     pub asked: Asked,
+    /// What is between its URL and that of the answer it gets, if that is another one.
+    pub near: Option<Near>,
     /// The body of a POST that can be kept.
     pub post: Option<Bytes>,
-    /// Of such a POST, the place where GET looks for its answer.
-    pub answers: Option<Place>,
+    /// Of such a POST, the places where GET looks for its answer.
+    pub answers: Option<Arc<Places>>,
     /// What the client says of caches, as far as that is heeded.
     pub control: RequestControl,
     /// The option that says what of it is heeded, where that makes a difference.
@@ -79,10 +83,11 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Reads a request. `post` is the body of a POST that was read whole.
+    /// Reads a request of `owner`. `post` is the body of a POST that was read whole.
     #[must_use]
     pub fn new(
         daemon: &Daemon,
+        owner: Owner,
         mut resource: Resource,
         request: Parts,
         post: Option<Bytes>,
@@ -105,11 +110,12 @@ impl Ask {
         let parts = UrlParts::of(&bare);
         let (control, overruled) = control(&config, mode, &parts, &fields);
         resource.origin.via = parent(&config, &bare, &daemon.pseudonym);
-        let answers = post.as_ref().map(|_| place(&mut resource.url.clone(), &fields));
+        let answers =
+            post.as_ref().map(|_| Arc::new(Places::of(&mut resource.url.clone(), &fields, &owner)));
         if let Some(body) = &post {
             resource.url = resource.url.with_post(&digest(body));
         }
-        let place = place(&mut resource.url, &fields);
+        let places = Arc::new(Places::of(&mut resource.url, &fields, &owner));
         let asked = Asked {
             method: kind(&method, post.is_some(), has_body || is_websocket),
             intent: intent(&method, &fields),
@@ -138,7 +144,8 @@ impl Ask {
             resource,
             bare,
             ruling,
-            place,
+            owner,
+            places,
             method,
             fields,
             version,
@@ -148,6 +155,7 @@ impl Ask {
             config,
             now,
             asked,
+            near: None,
             post,
             answers,
             control,
@@ -201,7 +209,7 @@ impl Ask {
     /// Whether it carries something that makes its answer one person's own.
     #[must_use]
     pub fn is_personal(&self) -> bool {
-        self.fields.contains_key(COOKIE) || self.fields.contains_key(AUTHORIZATION)
+        owner::is_personal(&self.fields) || self.places.credentials
     }
 
     /// Whether it has credentials, in a field or in its URL.
@@ -323,29 +331,6 @@ fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
     }
 }
 
-/// Credentials are part of the key. Those of the Basic scheme are those of the URL, so that both
-/// ways of giving them are one; any other scheme makes a variant.
-pub(super) fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
-    let Some(authorization) = fields.get(AUTHORIZATION) else {
-        return Place::of(url);
-    };
-    if let Some(Login { user, password }) = Login::parse(authorization) {
-        *url = url.with_credentials(&user, Some(&password));
-        return Place::of(url);
-    }
-    let text = String::from_utf8_lossy(authorization.as_bytes());
-    Place::variant(url, &format!("authorization {}", who(&text)))
-}
-
-/// Who is meant by credentials that change with each request: the `username` of the Digest scheme
-/// (RFC 7616 §3.4); any other scheme stands for itself.
-fn who(authorization: &str) -> &str {
-    let is_digest =
-        authorization.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("digest "));
-    let user = authorization.split_once("username=\"").and_then(|(_, rest)| rest.split('"').next());
-    user.filter(|_| is_digest).unwrap_or(authorization)
-}
-
 fn digest(body: &[u8]) -> [u8; 32] {
     use sha2::Digest;
     sha2::Sha256::digest(body).into()
@@ -400,27 +385,5 @@ mod tests {
             let (control, overruled) = control(&config, Mode::Online, &parts, &fields);
             assert_eq!((control.is_reload(), overruled), want, "{options} {name}: {value}");
         }
-    }
-
-    #[test]
-    fn credentials_are_one_key_however_they_are_given() {
-        let url = |text| CanonicalUrl::parse(text, &LocalHost::default()).unwrap();
-        let key = |text, authorization: Option<&str>| {
-            let fields = authorization
-                .map(|value| (AUTHORIZATION, value.parse().unwrap()))
-                .into_iter()
-                .collect();
-            place(&mut url(text), &fields).key()
-        };
-        let basic = key("http://h.example/", Some("Basic dTpw"));
-        assert_eq!(basic, key("http://u:p@h.example/", None));
-        assert_eq!(basic, key("http://h.example/", Some("basic  dTpw")));
-        assert_ne!(basic, key("http://h.example/", None));
-        assert_ne!(basic, key("http://h.example/", Some("Bearer dTpw")));
-        let digest = |nonce| format!("Digest username=\"u\", realm=\"r\", nonce=\"{nonce}\"");
-        assert_eq!(
-            key("http://h.example/", Some(&digest("1"))),
-            key("http://h.example/", Some(&digest("2")))
-        );
     }
 }

@@ -4,17 +4,20 @@ use std::sync::Arc;
 
 use hyper::HeaderMap;
 use hyper::header::VARY;
-use wwwoffle_spool::{Error, Place};
+use wwwoffle_spool::Error;
 
 use super::ask::Ask;
 use super::decide::MethodKind;
 use super::keep::is_good;
+use super::owner::Places;
 use super::ranges::part;
 use super::rules::Standing;
+use super::verdict::verdict;
+use crate::caching::reuse::Reuse;
 use crate::caching::validate::Question;
 use crate::caching::vary::{Stored, nearest, select};
 use crate::daemon::Daemon;
-use crate::store::{Kept, Store};
+use crate::store::{Identity, Kept, Store};
 
 /// The answers kept for one key.
 #[derive(Debug, Default)]
@@ -23,13 +26,47 @@ pub struct Found {
     /// The fields of the request as its origin would get them.
     request: HeaderMap,
     own: Option<Arc<Kept>>,
+    /// The older one, where the person and everyone has one each.
+    other: Option<Arc<Kept>>,
     near: Option<Arc<Kept>>,
 }
 
 impl Found {
-    /// Chooses among `all` for a request with these fields.
+    /// Chooses among the `own` answers of who asks and everyone's for a request with these fields.
+    ///
+    /// The newer of both by its `Date` (RFC 9111 §4) is the request's own. Where the origin cannot be asked
+    /// it is the person's own: that is what this person saw, and everyone's may be what a stranger is
+    /// shown; but an error does not stand before a page.
     #[must_use]
-    pub fn new(all: Vec<Arc<Kept>>, request: HeaderMap) -> Self {
+    pub fn new(own: Vec<Arc<Kept>>, public: Vec<Arc<Kept>>, request: HeaderMap) -> Self {
+        if own.is_empty() || public.is_empty() {
+            let all = if own.is_empty() { public } else { own };
+            return Self::in_one_place(all, request);
+        }
+        let mut own = Self::in_one_place(own, request.clone());
+        let public = Self::in_one_place(public, request);
+        (own.own, own.other) = match (own.own, public.own) {
+            (Some(own), Some(public)) if own.stored().date() < public.stored().date() => {
+                (Some(public), Some(own))
+            }
+            (Some(own), public) => (Some(own), public),
+            (None, public) => (public, None),
+        };
+        let is_error = |kept: &Arc<Kept>| !is_good(kept.status);
+        if own.near.as_ref().is_none_or(is_error) && !public.near.as_ref().is_none_or(is_error) {
+            own.near = public.near;
+        }
+        own.all.extend(public.all);
+        own
+    }
+
+    /// What is kept of another URL, which stands in for this one where the origin cannot be asked.
+    #[must_use]
+    pub fn instead(kept: Kept) -> Self {
+        Self { near: Some(Arc::new(kept)), ..Self::default() }
+    }
+
+    fn in_one_place(all: Vec<Arc<Kept>>, request: HeaderMap) -> Self {
         let stored = stored(&all);
         let own = select(&stored, &request);
         let at = |index: usize| all.get(index).map(Arc::clone);
@@ -42,7 +79,18 @@ impl Found {
             .or_else(|| good.get(nearest(&self::stored(&good), &request)?).map(Arc::clone))
             .or_else(|| at(own.or_else(|| nearest(&stored, &request))?));
         let own = own.and_then(at);
-        Self { all, request, own, near }
+        Self { all, request, own, other: None, near }
+    }
+
+    /// The same, with the older of two that may answer the request where the newer must not be used again.
+    #[must_use]
+    fn usable(mut self, is_withheld: impl Fn(&Kept) -> bool) -> Self {
+        let (own, other) = (self.own.as_ref(), self.other.as_ref());
+        if own.is_some_and(|own| is_withheld(own)) && other.is_some_and(|other| !is_withheld(other))
+        {
+            std::mem::swap(&mut self.own, &mut self.other);
+        }
+        self
     }
 
     /// The same with parts that have what the request asks for: they answer it before anything else.
@@ -113,6 +161,17 @@ pub struct About {
     pub personal: bool,
 }
 
+impl About {
+    /// Which entries it is about.
+    #[must_use]
+    pub fn identities(&self) -> Vec<Identity> {
+        if self.question.is_empty() {
+            return Vec::new();
+        }
+        self.kept.iter().map(|kept| kept.identity()).collect()
+    }
+}
+
 /// `kept` as the choice sees it.
 #[must_use]
 pub fn stored(kept: &[Arc<Kept>]) -> Vec<Stored<'_>> {
@@ -125,7 +184,9 @@ pub(super) async fn look_up(daemon: &Daemon, ask: &Ask) -> Result<Found, Error> 
         return Ok(Found::default());
     }
     let selecting = || ask.wire(&daemon.pseudonym).into_parts().0.headers;
-    let found = find(&daemon.store, &ask.place, selecting).await?;
+    let found = find(&daemon.store, &ask.places, ask.config.caching.shared, selecting).await?;
+    let is_withheld = |kept: &Kept| matches!(verdict(daemon, ask, kept).reuse, Reuse::Withheld(_));
+    let found = found.usable(is_withheld);
     let near = found.near().map(Arc::as_ref);
     Ok(match part::find(daemon, ask, near).await {
         Some(parts) => found.with_parts(Arc::new(parts), selecting),
@@ -133,16 +194,21 @@ pub(super) async fn look_up(daemon: &Daemon, ask: &Ask) -> Result<Found, Error> 
     })
 }
 
-/// Finds what is kept at `place`; `selecting` makes the fields of the request as its origin would get
+/// Finds what is kept at `places`, as far as it may answer who asks; `shared` is whether we are a shared
+/// cache; `selecting` makes the fields of the request as its origin would get
 /// them.
 pub(crate) async fn find(
     store: &Store,
-    place: &Place,
+    places: &Places,
+    shared: bool,
     selecting: impl FnOnce() -> HeaderMap,
 ) -> Result<Found, Error> {
-    let all: Vec<_> = store.entries(place).await?.into_iter().map(Arc::new).collect();
-    let varies = all.iter().any(|kept| kept.fields.contains_key(VARY));
+    let arcs = |all: Vec<Kept>| all.into_iter().map(Arc::new).collect::<Vec<_>>();
+    let own = arcs(store.entries(&places.own).await?);
+    let mut public = arcs(store.entries(&places.public).await?);
+    public.retain(|kept| places.takes_public(&kept.fields, shared));
+    let varies = own.iter().chain(&public).any(|kept| kept.fields.contains_key(VARY));
     // Only then the fields of the request matter.
     let request = if varies { selecting() } else { HeaderMap::new() };
-    Ok(Found::new(all, request))
+    Ok(Found::new(own, public, request))
 }

@@ -13,6 +13,7 @@ use wwwoffle_spool::Update;
 
 use super::choose::{About, Found, stored};
 use super::head;
+use super::owner::remove_cookies;
 use crate::caching::validate::{HeadSays, head_says, merged};
 use crate::caching::vary::{UNREPEATABLE, fits, variant_text};
 use crate::error_chain::error_chain;
@@ -99,8 +100,8 @@ fn for_all(kept: &Kept, newer: &HeaderMap, personal: bool) -> HeaderMap {
         for (name, value) in newer.iter().filter(|(name, _)| OF_CACHES.contains(name)) {
             fields.append(name.clone(), value.clone());
         }
-    } else if is_everyones && !kept.fields.contains_key(SET_COOKIE) {
-        fields.remove(SET_COOKIE);
+    } else if is_everyones {
+        remove_cookies(&mut fields);
     }
     fields
 }

@@ -12,9 +12,9 @@ use super::conditional::{self, Conditions};
 use super::fields::{CACHE_STATUS, add_via, set_age};
 use super::status::CacheStatus;
 use super::verdict::exchange;
-use super::{head, ranges, recode};
+use super::{head, owner, ranges, recode};
 use crate::caching::control::AnswerControl;
-use crate::caching::reuse::unsent;
+use crate::caching::reuse::{Reuse, unsent};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
@@ -28,12 +28,29 @@ pub(super) fn serve(
     status: CacheStatus,
 ) -> Response<Body> {
     let conditions = Conditions::of(&ask.fields);
-    answer(daemon, ask, kept, unasked(ask, kept), &conditions, status)
+    let fields = if replays_cookies(ask, kept) { sent(ask, kept) } else { unasked(ask, kept) };
+    answer(daemon, ask, kept, fields, &conditions, status)
+}
+
+/// Whether what is kept sets its cookies anew: only a fresh answer of a person's own, online, is as if
+/// its origin had just sent it (RFC 9111 §4, §7.3).
+fn replays_cookies(ask: &Ask, kept: &Kept) -> bool {
+    let is_fresh = ask.verdict.is_some_and(|verdict| verdict.reuse == Reuse::Fresh);
+    let is_own = kept.entry.place().owner().is_some();
+    ask.mode == Mode::Online && is_own && is_fresh
 }
 
 /// The fields of what is kept, for an answer that its origin was not asked about. Offline they are all
-/// there: it is the page as it was.
+/// there, it is the page as it was; but it sets no cookie: the browser may have newer ones by now, and going
+/// back to those of an old page would log a person out. What is everyone's set it for whoever asked first.
 pub(super) fn unasked(ask: &Ask, kept: &Kept) -> HeaderMap {
+    let mut fields = sent(ask, kept);
+    owner::remove_cookies(&mut fields);
+    fields
+}
+
+/// The fields of what is kept that may be sent without asking.
+fn sent(ask: &Ask, kept: &Kept) -> HeaderMap {
     let mut fields = kept.fields.clone();
     if ask.mode.may_dial() {
         for name in unsent(&AnswerControl::of(&kept.fields), ask.config.caching.shared) {

@@ -65,16 +65,20 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
 
 /// How much of it is kept in part, and how much it has in all if that is known.
 async fn kept_in_part(daemon: &Daemon, ask: &Ask) -> Option<(u64, Option<u64>)> {
-    match daemon.store.partial(&ask.place).await {
-        Ok(partial) => partial.map(|partial| {
-            let ranges = partial.ranges().iter();
-            (ranges.map(|range| range.end - range.start).sum(), partial.complete_length())
-        }),
-        Err(error) => {
-            debug!(error = error_chain(&error), "what is kept in part cannot be looked up");
-            None
+    for place in [&ask.places.own, &ask.places.public] {
+        match daemon.store.partial(place).await {
+            Ok(Some(partial)) => {
+                let ranges = partial.ranges().iter();
+                let bytes = ranges.map(|range| range.end - range.start).sum();
+                return Some((bytes, partial.complete_length()));
+            }
+            Ok(None) => {}
+            Err(error) => {
+                debug!(error = error_chain(&error), "what is kept in part cannot be looked up");
+            }
         }
     }
+    None
 }
 
 /// Queues a part of a page; the answer is empty, for nobody reads it.
@@ -187,7 +191,8 @@ fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
     let secret = head::secrets(fields);
     let (parts, ()) = request.into_parts();
     let queued = Timestamp::try_from(ask.now).unwrap_or(Timestamp::UNIX_EPOCH);
-    let mut outgoing = Outgoing::new(ask.place.clone(), head::of_request(&parts), kind, queued);
+    let mut outgoing =
+        Outgoing::new(ask.places.queued.clone(), head::of_request(&parts), kind, queued);
     outgoing.body = ask.post.as_deref().unwrap_or_default().to_vec();
     outgoing.secrets = if secret.is_empty() { Secrets::None } else { Secrets::Open(secret) };
     outgoing

@@ -29,7 +29,10 @@ pub mod intent;
 mod intercept;
 pub mod keep;
 mod kept;
+pub mod lookup;
 mod missing;
+mod near;
+pub mod owner;
 mod pass;
 pub mod ranges;
 mod recode;
@@ -61,7 +64,7 @@ use tracing::debug;
 use self::amend::Amendment;
 use self::ask::Ask;
 use self::body::Body;
-use self::choose::{Found, is_invalid, look_up};
+use self::choose::{Found, is_invalid};
 use self::decide::{Decision, Kept as KeptFor, Online, Refusal, decide};
 use self::fields::{has_passed, strip_one_hop};
 use self::rules::Ruling;
@@ -164,7 +167,7 @@ async fn answer(
         Target::Own(url) => {
             let request = Request::from_parts(parts, incoming);
             let visit = Visit { peer: client.visitor.peer, login };
-            crate::own::over_tcp(daemon, mode, &url, visit, request).await
+            Box::pin(crate::own::over_tcp(daemon, mode, &url, visit, request)).await
         }
         Target::Everything => about_us(),
         Target::Tunnel(_) | Target::Resource(_)
@@ -215,7 +218,8 @@ async fn resource_of(
         (None, Some(incoming))
     };
     let now = clock::now();
-    let mut ask = Ask::new(daemon, resource, parts, post, mode, now);
+    let owner = client.visitor.owner();
+    let mut ask = Ask::new(daemon, owner, resource, parts, post, mode, now);
     match &ask.ruling {
         Ruling::Moved { to, by } => return stand_in::moved(daemon, &ask, to, by),
         Ruling::Blocked { by, replacement } => {
@@ -223,7 +227,7 @@ async fn resource_of(
         }
         Ruling::Usual(_) => {}
     }
-    let found = match look_up(daemon, &ask).await {
+    let found = match look_up(daemon, &mut ask).await {
         Ok(found) => found,
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
     };
@@ -300,7 +304,7 @@ async fn act(
     match (decision, kept) {
         (Decision::Serve, Some(kept)) => {
             let why = match ask.mode {
-                Mode::Offline => Why::Offline,
+                Mode::Offline => ask.near.map_or(Why::Offline, Why::Near),
                 Mode::Autodial => Why::Autodial,
                 Mode::Online => reused(&ask),
             };
@@ -314,7 +318,7 @@ async fn act(
             response
         }
         (Decision::Revalidate | Decision::Fetch, _) => {
-            through::fetch(daemon, client, ask, &found).await
+            Box::pin(through::fetch(daemon, client, ask, &found)).await
         }
         (Decision::Pass, _) => pass::pass(daemon, client, &ask, &found, rest).await,
         (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
@@ -326,6 +330,17 @@ async fn act(
             missing::refuse(daemon, &ask, Refusal::NotKept)
         }
     }
+}
+
+/// Looks up what is kept. Offline, where that is nothing that can be served, also under near URLs.
+async fn look_up(daemon: &Daemon, ask: &mut Ask) -> Result<Found, wwwoffle_spool::Error> {
+    let exact = choose::look_up(daemon, ask).await?;
+    if exact.near().is_some_and(|kept| !kept.status.is_server_error()) {
+        return Ok(exact);
+    }
+    let Some((near, kept)) = Box::pin(near::find(daemon, ask)).await? else { return Ok(exact) };
+    ask.near = Some(near);
+    Ok(Found::instead(kept))
 }
 
 /// Why what is kept is served while online.

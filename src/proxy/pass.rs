@@ -92,7 +92,7 @@ async fn see(daemon: &Daemon, ask: &Ask, found: &Found, answer: &Answer, asked: 
         let personal = ask.is_personal();
         freshen::headed(&daemon.store, found, personal, (status, fields), asked).await;
     }
-    let sent = Sent { method: &ask.method, url: &ask.bare, fields: &ask.fields };
+    let sent = Sent { method: &ask.method, url: &ask.bare, fields: &ask.fields, owner: &ask.owner };
     let (store, local) = (&daemon.store, &daemon.local);
     unsafe_methods::answered(store, local, sent, (status, fields), asked.received).await;
 }

@@ -8,6 +8,7 @@ use hyper::header::HeaderValue;
 use super::decide::Refusal;
 use super::keep::NotKept;
 use super::rules::Standing;
+use crate::caching::noise::Near;
 use crate::caching::reuse::{Because, Reuse, Verdict};
 
 /// What was done with a request, in the words of RFC 9211 §2.
@@ -75,6 +76,8 @@ pub enum CacheStatus {
 pub enum Forward {
     /// Nothing is kept that may be used.
     UriMiss,
+    /// What is kept answers other requests (`Vary`).
+    VaryMiss,
     /// What is kept may not be used without asking.
     Stale,
     /// What is kept may be used, and the request will not have it.
@@ -99,6 +102,7 @@ impl Forward {
     const fn as_str(self) -> &'static str {
         match self {
             Forward::UriMiss => "uri-miss",
+            Forward::VaryMiss => "vary-miss",
             Forward::Stale => "stale",
             Forward::Request => "request",
             Forward::Method => "method",
@@ -124,6 +128,8 @@ pub enum Why {
     Autodial,
     /// Offline, and the request was recorded to be fetched anew.
     RefreshQueued,
+    /// Offline, and what is kept is of a URL that names the same page.
+    Near(Near),
 }
 
 /// Why an answer is not kept.
@@ -152,6 +158,10 @@ impl fmt::Display for CacheStatus {
             CacheStatus::Hit(Why::RefreshQueued) => {
                 f.write_str("hit; detail=offline-refresh-queued")
             }
+            CacheStatus::Hit(Why::Near(Near::Arguments)) => {
+                f.write_str("hit; detail=near-arguments")
+            }
+            CacheStatus::Hit(Why::Near(Near::Scheme)) => f.write_str("hit; detail=near-scheme"),
             CacheStatus::Stored { forward, collapsed, by } => {
                 write!(f, "fwd={}; stored", forward.as_str())?;
                 f.write_str(if *collapsed { "; collapsed" } else { "" })?;

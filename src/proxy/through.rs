@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyper::header::{AGE, SET_COOKIE};
+use hyper::header::AGE;
 use hyper::{HeaderMap, Response, StatusCode, Version};
 use tokio::sync::mpsc;
 use tracing::debug;
@@ -11,12 +11,13 @@ use wwwoffle_config::UrlParts;
 use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
-use super::choose::Found;
+use super::choose::{About, Found};
 use super::conditional::{self, Conditions};
 use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, Leaving, run};
 use super::fields::{CACHE_STATUS, add_via};
 use super::freshen::Confirmed;
 use super::keep::{Keeping, NotKept};
+use super::owner::{self, Whose};
 use super::status::{CacheStatus, Forward, NotStored, Why};
 use super::verdict::{is_of_use, verdict};
 use super::{Client, MAX_INTERIMS};
@@ -47,7 +48,7 @@ pub(super) async fn fetch(
     // It came in a coding that this client does not take, and that nobody may change.
     ask.codings.ask_as_the_client();
     let turn = Turn { daemon, client, ask: &ask, found, conditions };
-    match turn.lead(turn.alone()).await {
+    match turn.lead(turn.alone(), turn.about()).await {
         Some(response) => response,
         // Only what we asked for by ourselves is asked for anew.
         None => turn.failed(&Failure::Ours),
@@ -59,8 +60,10 @@ pub(super) async fn fetch(
 pub(super) fn revalidate(daemon: &Arc<Daemon>, client: &Client, mut ask: Ask, found: &Found) {
     conditional::strip(&mut ask.fields);
     let turn = Turn { daemon, client, ask: &ask, found, conditions: &Conditions::default() };
-    if let Joined::New(download) = daemon.downloads.join(&ask.place, &ask.fields, ask.now) {
-        let job = turn.job(None);
+    let about = turn.about();
+    let joined = daemon.downloads.join(&ask.places, &ask.fields, about.identities(), ask.now);
+    if let Joined::New(download) = joined {
+        let job = turn.job(about, None);
         let leaving = Leaving { finishes: true, ..job.leaving };
         let job = Job { leaving, ..job };
         daemon.tasks.spawn(run(Arc::clone(daemon), job, download));
@@ -83,21 +86,23 @@ impl Turn<'_> {
     async fn answer(self) -> Option<Response<Body>> {
         let ask = self.ask;
         if ask.post.is_some() {
-            return self.lead(self.alone()).await;
+            return self.lead(self.alone(), self.about()).await;
         }
-        match self.daemon.downloads.join(&ask.place, &ask.fields, ask.now) {
-            Joined::New(download) => self.lead(download).await,
+        let about = self.about();
+        let downloads = &self.daemon.downloads;
+        match downloads.join(&ask.places, &ask.fields, about.identities(), ask.now) {
+            Joined::New(download) => self.lead(download, about).await,
             Joined::Running(download) => match self.follow(download).await {
                 Some(response) => Some(response),
                 // What is on its way is not for this client: it gets its own.
-                None => self.lead(self.alone()).await,
+                None => self.lead(self.alone(), about).await,
             },
         }
     }
 
     /// A download that nobody can join.
     fn alone(self) -> Arc<Download> {
-        self.daemon.downloads.alone(&self.ask.place, &self.ask.fields, self.ask.now)
+        self.daemon.downloads.alone(&self.ask.places, &self.ask.fields, self.ask.now)
     }
 
     /// Whether the client can read an answer, or nothing better is to be had: it asked for it itself.
@@ -107,11 +112,11 @@ impl Turn<'_> {
     }
 
     /// Starts the download and answers with what it brings; `None` as for [`Turn::answer`].
-    async fn lead(self, download: Arc<Download>) -> Option<Response<Body>> {
+    async fn lead(self, download: Arc<Download>, about: About) -> Option<Response<Body>> {
         let reader = download.feed().read();
         let (interim, interims) = mpsc::channel(MAX_INTERIMS);
         // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
-        let job = self.job((self.ask.version > Version::HTTP_10).then_some(interim));
+        let job = self.job(about, (self.ask.version > Version::HTTP_10).then_some(interim));
         let task = run(Arc::clone(self.daemon), job, Arc::clone(&download));
         self.daemon.tasks.spawn(task);
         Some(match self.headed(&download, Some(interims)).await {
@@ -131,17 +136,18 @@ impl Turn<'_> {
     async fn follow(self, download: Arc<Download>) -> Option<Response<Body>> {
         let reader = download.feed().read()?;
         match self.headed(&download, None).await {
-            // A cookie that is set is for one client: two of them must not share a session.
             Headed::Keeping(head)
                 if download.serves(&self.ask.fields, &head.fields)
                     && self.ask.codings.deliver(head.status, &head.fields).is_readable()
-                    && !head.fields.contains_key(SET_COOKIE) =>
+                    && self.may_share(&download, &head) =>
             {
                 Some(self.keeping(&head, Some(reader), true))
             }
+            // What is asked about is the same, else it would not have been joined.
             Headed::Unchanged(confirmed)
                 if download.serves(&self.ask.fields, &confirmed.fields)
-                    && !confirmed.fields.contains_key(SET_COOKIE)
+                    && !owner::sets_cookie(&confirmed.fields)
+                    && self.ask.owner.may_see(confirmed.kept.entry.place())
                     && self.reads(&confirmed.kept) =>
             {
                 Some(self.unchanged(confirmed))
@@ -154,7 +160,15 @@ impl Turn<'_> {
         }
     }
 
-    fn job(self, interim: Option<mpsc::Sender<Interim>>) -> Job {
+    /// Whether somebody else's answer may be this client's too. One that sets a cookie is for one
+    /// client alone, even of the same person: two browsers must not share a session.
+    fn may_share(self, download: &Download, head: &AnswerHead) -> bool {
+        let is_ours = head.whose == Whose::Everyone || download.is_of(&self.ask.places);
+        is_ours && !owner::sets_cookie(&head.fields)
+    }
+
+    /// What to ask the origin about.
+    fn about(self) -> About {
         let (config, url) = (&self.ask.config, UrlParts::of(&self.ask.bare));
         // What a form brings about is new each time.
         let asks = self.ask.post.is_none() && self.asks_conditionally();
@@ -163,8 +177,13 @@ impl Turn<'_> {
         if !*config.online_options.validate_with_etag.of(&url) {
             about.question = about.question.by_date();
         }
+        about
+    }
+
+    fn job(self, about: About, interim: Option<mpsc::Sender<Interim>>) -> Job {
+        let (config, url) = (&self.ask.config, UrlParts::of(&self.ask.bare));
         Job {
-            place: self.ask.place.clone(),
+            places: self.ask.places.clone(),
             origin: self.ask.resource.origin.clone(),
             head: self.ask.wire(&self.daemon.pseudonym),
             body: self.ask.post.clone(),
@@ -259,7 +278,12 @@ impl Turn<'_> {
 
     /// Why the origin is asked.
     fn forward(self) -> Forward {
-        Forward::of(self.ask.verdict.as_ref())
+        match Forward::of(self.ask.verdict.as_ref()) {
+            Forward::UriMiss if self.found.own().is_none() && !self.found.all().is_empty() => {
+                Forward::VaryMiss
+            }
+            forward => forward,
+        }
     }
 
     /// The option without which it would not be asked, or otherwise.

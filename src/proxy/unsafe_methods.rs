@@ -7,11 +7,10 @@ use std::time::SystemTime;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, StatusCode};
 use tracing::{debug, warn};
-use wwwoffle_spool::Place;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use super::ask::place;
 use super::freshen::invalidate;
+use super::owner::{Owner, Places};
 use crate::caching::invalidate::{invalidated, is_unsafe};
 use crate::error_chain::error_chain;
 use crate::store::Store;
@@ -26,13 +25,15 @@ pub struct Sent<'a> {
     pub url: &'a CanonicalUrl,
     /// The fields.
     pub fields: &'a HeaderMap,
+    /// Who sent it.
+    pub owner: &'a Owner,
 }
 
 /// Sees what the answer to a request as it was sent to `origin` changes: see [`answered`].
 pub async fn answered_by(
     store: &Store,
     local: &LocalHost,
-    (origin, request): (&Origin, &Parts),
+    (origin, request, places): (&Origin, &Parts, &Places),
     (status, answer): (StatusCode, &HeaderMap),
     when: SystemTime,
 ) {
@@ -45,7 +46,8 @@ pub async fn answered_by(
     };
     let text = format!("{scheme}://{origin}{}", request.uri);
     let Ok(url) = CanonicalUrl::parse(&text, local) else { return };
-    let sent = Sent { method: &request.method, url: &url, fields: &request.headers };
+    let Some(owner) = places.owner() else { return };
+    let sent = Sent { method: &request.method, url: &url, fields: &request.headers, owner: &owner };
     answered(store, local, sent, (status, answer), when).await;
 }
 
@@ -59,9 +61,11 @@ pub async fn answered(
 ) {
     for mut url in invalidated(sent.method, sent.url, status, answer, local) {
         debug!(url = url.as_str(), method = %sent.method, "what is kept is no longer valid");
-        let public = Place::of(&url);
-        let own = place(&mut url, sent.fields);
-        let mut places = vec![public];
+        let none = HeaderMap::new();
+        // Who sent it may have asked for the same without credentials before.
+        let plain = Places::of(&mut url.without_credentials(), &none, sent.owner);
+        let own = Places::of(&mut url, sent.fields, sent.owner).own;
+        let mut places = vec![plain.public, plain.own];
         if !places.contains(&own) {
             places.push(own);
         }

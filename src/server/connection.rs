@@ -19,6 +19,7 @@ use super::client_io::ClientIo;
 use super::places::Place;
 use super::{front, http2};
 use crate::daemon::{Connected, Daemon};
+use crate::proxy::owner::Owner;
 use crate::proxy::site::{Door, Site};
 use crate::proxy::{self, Client};
 use crate::tls::leaf::HTTP_2;
@@ -52,6 +53,12 @@ pub struct Visitor {
 }
 
 impl Visitor {
+    /// Whose requests these are.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
+        Owner::of(self.peer.ip(), self.user.as_ref().map(|user| &user.name))
+    }
+
     /// The same client, inside a connection to `site`.
     #[must_use]
     pub fn at(self, site: Arc<Site>) -> Self {

@@ -195,6 +195,10 @@ pub(super) fn check(answer: &Response<Incoming>, may_switch: bool) -> Result<(),
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS && !may_switch {
         return Err(Failure::Wrong("it changes to a protocol that nobody asked for"));
     }
+    is_framed(fields)
+}
+
+fn is_framed(fields: &HeaderMap) -> Result<(), Failure> {
     if !fields.contains_key(TRANSFER_ENCODING) {
         return Ok(());
     }
@@ -203,13 +207,31 @@ pub(super) fn check(answer: &Response<Incoming>, may_switch: bool) -> Result<(),
         return Err(Failure::Wrong("it has both Content-Length and Transfer-Encoding"));
     }
     let codings = fields.get_all(TRANSFER_ENCODING).iter().map(|value| value.to_str());
-    let mut codings = codings.flat_map(|value| value.unwrap_or("?").split(','));
-    let only = codings.next().is_some_and(|coding| coding.trim().eq_ignore_ascii_case("chunked"));
-    if only && codings.next().is_none() {
-        Ok(())
-    } else {
-        Err(Failure::Wrong("its transfer coding is not the one that was offered"))
+    let mut codings = codings.flat_map(|value| value.unwrap_or("?").split(',')).map(str::trim);
+    match (codings.next(), codings.next()) {
+        (Some(only), None) if only.eq_ignore_ascii_case("chunked") || is_nobodys(only) => Ok(()),
+        _ => Err(Failure::Wrong("its transfer coding is not the one that was offered")),
     }
+}
+
+/// Whether a transfer coding is none that anybody has: then it has changed nothing, and the body ends
+/// with the connection (RFC 9112 §6.3 (4)). With one that somebody has, the body is not the content,
+/// and we cannot make the one of the other.
+fn is_nobodys(coding: &str) -> bool {
+    /// Those of RFC 9112 §12.3, and the content codings, which some take for the same.
+    const KNOWN: [&str; 9] = [
+        "chunked",
+        "compress",
+        "x-compress",
+        "deflate",
+        "gzip",
+        "x-gzip",
+        "identity",
+        "br",
+        "zstd",
+    ];
+    let is_token = coding.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_token && !coding.is_empty() && !KNOWN.iter().any(|known| coding.eq_ignore_ascii_case(known))
 }
 
 /// Writes a length that an origin said more than once, once: RFC 9110 §8.6 lets a reader take
@@ -236,6 +258,29 @@ mod tests {
     use tokio::time::{advance, sleep};
 
     const PATIENCE: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn a_transfer_coding_is_chunked_or_none_that_anybody_has() {
+        for (coding, want) in [
+            ("chunked", true),
+            ("Chunked", true),
+            ("sundry", true),
+            ("gzip", false),
+            ("gzip, chunked", false),
+            ("chunked, identity", false),
+            ("chunked, chunked", false),
+            ("sundry, chunked", false),
+            ("identity", false),
+            ("br", false),
+            ("x y", false),
+            ("sundry;q=1", false),
+            ("", false),
+        ] {
+            let mut fields = HeaderMap::new();
+            fields.insert(TRANSFER_ENCODING, coding.parse().unwrap());
+            assert_eq!(is_framed(&fields).is_ok(), want, "{coding:?}");
+        }
+    }
 
     /// An answer of which two bytes of four have been read, and the origin's end of it.
     async fn half_read() -> (AnswerBody, DuplexStream, impl Sized) {

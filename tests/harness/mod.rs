@@ -1,5 +1,6 @@
 //! What the tests stand on: an origin, a client and the daemon, each speaking bytes on real sockets.
 
+pub(crate) mod absolute;
 pub(crate) mod chromium;
 pub(crate) mod client;
 pub(crate) mod daemon;
@@ -23,12 +24,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub(crate) use absolute::Absolute;
 pub(crate) use chromium::Chromium;
 pub(crate) use client::{Client, Response, Tls};
 pub(crate) use daemon::Daemon;
 pub(crate) use firefox::Firefox;
 pub(crate) use forward::Forward;
-pub(crate) use origin::{After, Answer, Origin};
+pub(crate) use origin::{After, Answer, Exchange, Origin};
 pub(crate) use secure::{Stage, Trust};
 pub(crate) use tls::{Authority, Identity, Manners, Speaks, TlsOrigin};
 

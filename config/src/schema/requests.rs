@@ -3,7 +3,10 @@
 use crate::{
     rule::Ruled,
     specset::UrlSpecSet,
-    values::amounts::{AskAgain, Percent, Size},
+    values::{
+        amounts::{AskAgain, Percent, Size},
+        arguments::ArgumentNames,
+    },
 };
 
 section! {
@@ -63,5 +66,9 @@ section! {
         "confirm-requests" => confirm_requests: Ruled<bool> = "false", Live;
         /// Whether requests for what is not kept are refused and not queued.
         "dont-request" => dont_request: Ruled<bool> = "false", Live;
+        /// Whether a page that is not kept is answered by one that is kept under a URL that names the same: without marks of campaigns and clicks, or with http for https and back.
+        "near-answers" => near_answers: Ruled<bool> = "true", Live;
+        /// Names of arguments that select no content, added to the shipped list of such marks.
+        "near-arguments" => near_arguments: Ruled<ArgumentNames> = "[]", Live;
     }
 }

@@ -143,11 +143,18 @@ fn remove_in(
     let mut removed = false;
     {
         let _parts = lock(&store.parts);
-        for name in names(&*store.disk, directory)? {
-            let path = directory.join(&name);
-            let is_ours = start_of(&name).is_some() || salvage::is_left(&name);
-            if is_ours && !is_newer(store, &path, place, before)? {
-                removed |= store.remove_file(&path)?;
+        loop {
+            let (names, mut here) = (names(&*store.disk, directory)?, false);
+            for name in &names {
+                let path = directory.join(name);
+                let is_ours = start_of(name).is_some() || salvage::is_left(name);
+                if is_ours && !is_newer(store, &path, place, before)? {
+                    here |= store.remove_file(&path)?;
+                }
+            }
+            removed |= here;
+            if !here || names.len() < MAX_NAMES {
+                break;
             }
         }
         if removed {

@@ -382,7 +382,8 @@ impl DiskFile for SimFile {
     }
 }
 
-/// What of two states of a file could be on the medium.
+/// What of two states of a file could be on the medium. What was synced and not written since stays; a
+/// file only ever grows.
 fn torn(synced: &Arc<Vec<u8>>, now: &Arc<Vec<u8>>, chance: &mut Chance) -> Arc<Vec<u8>> {
     if Arc::ptr_eq(synced, now) || synced == now {
         return Arc::clone(now);
@@ -390,18 +391,24 @@ fn torn(synced: &Arc<Vec<u8>>, now: &Arc<Vec<u8>>, chance: &mut Chance) -> Arc<V
     let len = match chance.of(3) {
         0 => synced.len(),
         1 => now.len(),
-        _ => chance.of(now.len().max(synced.len()) as u64 + 1) as usize,
+        _ => synced.len() + chance.of((now.len() - synced.len()) as u64 + 1) as usize,
     };
     let mut bytes = vec![0; len];
     for (index, block) in bytes.chunks_mut(BLOCK).enumerate() {
+        let start = index * BLOCK;
+        let [old, new] = [synced, now].map(|bytes| {
+            let rest = bytes.get(start..).unwrap_or_default();
+            &rest[..rest.len().min(block.len())]
+        });
+        // What was appended to a block leaves what was there before.
+        let kept = if new.starts_with(old) { old.len() } else { 0 };
         let source = match chance.of(3) {
-            0 => synced.as_slice(),
-            1 => now.as_slice(),
+            0 => old,
+            1 => new,
             _ => &[],
         };
-        let source = source.get(index * BLOCK..).unwrap_or_default();
-        let len = source.len().min(block.len());
-        block[..len].copy_from_slice(&source[..len]);
+        block[..source.len()].copy_from_slice(source);
+        block[..kept].copy_from_slice(&old[..kept]);
     }
     Arc::new(bytes)
 }

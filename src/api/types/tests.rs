@@ -76,6 +76,7 @@ fn queue() {
         attempts: 5,
         not_before: None,
         error: Some("connection refused".into()),
+        owner: None,
     };
     shape(
         &Queue { queue: vec![item] },
@@ -152,13 +153,17 @@ fn get_fetch_and_entries() {
             content_type: Some("text/html".into()),
             bytes: 9,
             stored: time(),
+            owner: None,
         },
         concat!(
             r#"{"url":"http://a/","key":"ab","status":200,"type":"text/html","#,
             r#""bytes":9,"stored":"2026-11-20T12:00:00Z"}"#
         ),
     );
-    shape(&EntriesToDelete { urls: vec!["http://a/".into()] }, r#"{"urls":["http://a/"]}"#);
+    shape(
+        &EntriesToDelete { urls: vec!["http://a/".into()], owner: None },
+        r#"{"urls":["http://a/"]}"#,
+    );
     shape(
         &DeletedUrls { deleted: vec!["http://a/".into()], missing: vec![] },
         r#"{"deleted":["http://a/"],"missing":[]}"#,

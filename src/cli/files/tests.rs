@@ -5,8 +5,9 @@ use wwwoffle_spool::{NewEntry, Options, Outgoing, Place, RequestKind, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::{
-    cli::{Environment, Terminal, run, tests::wwwoffle},
+    cli::{Environment, Terminal, files::places, run, tests::wwwoffle},
     exit::ExitStatus,
+    proxy::owner::Owner,
 };
 
 fn place(url: &str) -> Place {
@@ -29,7 +30,9 @@ fn store_coded(spool: &Spool, url: &str, fields: &str, body: &[u8]) {
         request: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
         connection: None,
     };
-    let mut writer = spool.begin(&place(url), new).unwrap();
+    let places = places(url, &Owner::Local, &LocalHost::default()).unwrap();
+    let place = if places.credentials { &places.own } else { &places.public };
+    let mut writer = spool.begin(place, new).unwrap();
     writer.write(body).unwrap();
     writer.finish(None).unwrap();
 }

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
+use hyper::StatusCode;
 use hyper::body::Frame;
 use wwwoffle_spool::{Error, List, Spool};
 
+use super::super::caller::Caller;
 use super::super::info::{self, NoInfo};
 use super::{Fault, push_line};
 use crate::api::{EntryItem, Info, What};
 use crate::daemon::Daemon;
 use crate::pages::form::Form;
 use crate::proxy::body::{self, Body};
+use crate::proxy::owner::{BadOwner, Owner};
 use crate::upstream::BoxError;
 
 /// How many entries are read in one go.
@@ -21,29 +24,47 @@ const ENTRIES_AT_ONCE: usize = 100;
 
 /// Begins a list of what the argument `what` names, or of all entries. The walk goes on as the
 /// client reads, and ends when it leaves.
-pub(super) async fn list(daemon: &Arc<Daemon>, arguments: Option<&str>) -> Result<Body, Fault> {
+pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<Body, Fault> {
     let form = read(arguments)?;
     let what = match form.value("what") {
         None | Some("") => What::ALL,
         Some(text) => What::parse(text).map_err(|error| Fault::bad(error.to_string()))?,
     };
     match what {
-        What::Outgoing => Ok(outgoing(daemon)),
+        What::Outgoing => Ok(outgoing(caller)),
         What::Entries { scheme, host } => {
             let (scheme, host) = (scheme.map(str::to_owned), host.map(str::to_owned));
             let start = move |spool: &Spool| spool.list(scheme.as_deref(), host.as_deref());
+            let daemon = &caller.daemon;
             let list = daemon.store.run(start).await?;
-            Ok(walk(Arc::clone(daemon), list))
+            let viewer = (!caller.operates).then(|| caller.owner.clone());
+            Ok(walk(Arc::clone(daemon), viewer, list))
         }
     }
 }
 
-/// What is known of the URL in the argument `url`.
-pub(super) async fn info(daemon: &Daemon, arguments: Option<&str>) -> Result<Info, Fault> {
+/// Whose answers are meant: the caller's own, or those of the one they name, if they may see those.
+pub(super) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, Fault> {
+    let Some(named) = named.filter(|named| !named.is_empty()) else {
+        return Ok(caller.owner.clone());
+    };
+    let owner: Owner = named.parse().map_err(|error: BadOwner| Fault::bad(error.to_string()))?;
+    if caller.operates || owner == caller.owner {
+        return Ok(owner);
+    }
+    let error =
+        "what is kept for others is shown to the command line, and with the control password";
+    Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()))
+}
+
+/// What is known of the URL in the argument `url`, of the caller's own answer or that of `owner`,
+/// else of everyone's.
+pub(super) async fn info(caller: &Caller, arguments: Option<&str>) -> Result<Info, Fault> {
     let form = read(arguments)?;
     let url = form.value("url").filter(|url| !url.is_empty());
     let url = url.ok_or_else(|| Fault::bad("expected the argument url".to_owned()))?;
-    info::of(daemon, url).await.map_err(|error| match error {
+    let owner = owner(caller, form.value("owner"))?;
+    info::of(&caller.daemon, &owner, url).await.map_err(|error| match error {
         NoInfo::Url(error) => Fault::url(url, &error),
         NoInfo::Spool(error) => Fault::from(error),
     })
@@ -55,9 +76,10 @@ fn read(arguments: Option<&str>) -> Result<Form, Fault> {
         .map_err(|error| Fault::bad(error.to_string()))
 }
 
-fn walk(daemon: Arc<Daemon>, list: List) -> Body {
+/// Walks the spool for `viewer`, or for somebody who may see everything.
+fn walk(daemon: Arc<Daemon>, viewer: Option<Owner>, list: List) -> Body {
     let frames = stream::unfold(Some(list), move |list| {
-        let daemon = Arc::clone(&daemon);
+        let (daemon, viewer) = (Arc::clone(&daemon), viewer.clone());
         async move {
             let mut list = list?;
             if daemon.tasks.is_stopping() {
@@ -65,12 +87,12 @@ fn walk(daemon: Arc<Daemon>, list: List) -> Body {
                 return Some((Err(error), None));
             }
             let read = daemon.store.run(move |_| {
-                let lines = some(&mut list)?;
+                let lines = some(&mut list, viewer.as_ref())?;
                 Ok((lines, list))
             });
             match read.await {
-                Ok((lines, _)) if lines.is_empty() => None,
-                Ok((lines, list)) => Some((Ok(Frame::data(Bytes::from(lines))), Some(list))),
+                Ok((None, _)) => None,
+                Ok((Some(lines), list)) => Some((Ok(Frame::data(Bytes::from(lines))), Some(list))),
                 Err(error) => {
                     // Cut off, so that what is missing is not taken for all there is.
                     let fault = Fault::from(error);
@@ -82,19 +104,24 @@ fn walk(daemon: Arc<Daemon>, list: List) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// The lines of the next entries; none at the end.
-fn some(list: &mut List) -> Result<Vec<u8>, Error> {
-    let mut lines = Vec::new();
+/// The lines of those of the next entries that `viewer` may see; `None` at the end.
+fn some(list: &mut List, viewer: Option<&Owner>) -> Result<Option<Vec<u8>>, Error> {
+    let (mut lines, mut count) = (Vec::new(), 0);
     for summary in list.take(ENTRIES_AT_ONCE) {
-        push_line(&mut lines, &EntryItem::from(summary?));
+        let summary = summary?;
+        count += 1;
+        if viewer.is_none_or(|viewer| viewer.may_see(&summary.place)) {
+            push_line(&mut lines, &EntryItem::from(summary));
+        }
     }
-    Ok(lines)
+    Ok((count > 0).then_some(lines))
 }
 
-fn outgoing(daemon: &Daemon) -> Body {
+fn outgoing(caller: &Caller) -> Body {
     let mut lines = Vec::new();
-    for request in daemon.store.spool().queue().list() {
-        push_line(&mut lines, &EntryItem::from(&request));
+    let list = caller.daemon.store.spool().queue().list();
+    for request in list.iter().filter(|request| caller.may_see_queued(&request.place)) {
+        push_line(&mut lines, &EntryItem::from(request));
     }
     body::whole(lines)
 }

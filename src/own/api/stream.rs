@@ -12,10 +12,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
+use hyper::HeaderMap;
 use hyper::body::Frame;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
-use wwwoffle_spool::{Place, RequestState, Spool};
+use wwwoffle_spool::{Error, Place, RequestState, Spool};
 use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::push_line;
@@ -26,6 +27,8 @@ use crate::fetch::{self, Wanted};
 use crate::mode::Mode;
 use crate::proxy::body::Body;
 use crate::proxy::download::Shown;
+use crate::proxy::lookup::look_up;
+use crate::proxy::owner::{Owner, Places};
 use crate::store::Kept;
 use crate::upstream::BoxError;
 
@@ -39,10 +42,10 @@ const LOOKS_TO_SETTLE: u8 = 2;
 /// How many URLs of one `get` are followed, redirects included.
 const MOST_FOLLOWED: usize = 20_000;
 
-/// Gets `urls` into the spool, and tells of each until it is settled.
-pub(super) fn get(daemon: &Arc<Daemon>, urls: Vec<String>, refresh: bool) -> Body {
-    let wanted = urls.into();
-    body(Follow::new(daemon, Task::Get { wanted, refresh, settled: HashSet::new() }))
+/// Gets `urls` into the spool for `owner`, and tells of each until it is settled.
+pub(super) fn get(daemon: &Arc<Daemon>, owner: Owner, urls: Vec<String>, refresh: bool) -> Body {
+    let (wanted, settled) = (urls.into(), HashSet::new());
+    body(Follow::new(daemon, Task::Get { owner, wanted, refresh, settled }))
 }
 
 /// Works the queue off, and tells of it until nothing waits.
@@ -67,7 +70,7 @@ fn body(follow: Follow) -> Body {
 #[derive(Debug)]
 enum Task {
     /// These URLs and where they redirect to.
-    Get { wanted: VecDeque<String>, refresh: bool, settled: HashSet<String> },
+    Get { owner: Owner, wanted: VecDeque<String>, refresh: bool, settled: HashSet<String> },
     /// All that waits on the queue.
     WorkOff,
 }
@@ -126,8 +129,8 @@ impl Follow {
             if self.ended || self.daemon.tasks.is_stopping() {
                 return None;
             }
-            if let Some((url, refresh)) = self.next_wanted() {
-                self.want(&url, refresh).await;
+            if let Some((owner, url, refresh)) = self.next_wanted() {
+                self.want(&owner, &url, refresh).await;
                 self.take_all();
             } else if self.is_settled() {
                 self.end().await;
@@ -157,23 +160,25 @@ impl Follow {
         }
     }
 
-    fn next_wanted(&mut self) -> Option<(String, bool)> {
+    fn next_wanted(&mut self) -> Option<(Owner, String, bool)> {
         match &mut self.task {
-            Task::Get { wanted, refresh, .. } => wanted.pop_front().map(|url| (url, *refresh)),
+            Task::Get { owner, wanted, refresh, .. } => {
+                wanted.pop_front().map(|url| (owner.clone(), url, *refresh))
+            }
             Task::WorkOff => None,
         }
     }
 
-    async fn want(&mut self, text: &str, refresh: bool) {
+    async fn want(&mut self, owner: &Owner, text: &str, refresh: bool) {
         let Ok(url) = CanonicalUrl::parse(text, &self.daemon.local) else { return };
         if self.is_known(url.as_str()) {
             return;
         }
-        match fetch::want(&self.daemon, text, refresh).await {
-            Ok(Wanted::Kept { url: shown, .. }) => {
-                self.settle_unheard(shown, &Place::of(&url), None).await;
+        match fetch::want(&self.daemon, owner, text, refresh).await {
+            Ok(Wanted::Kept { url: shown, place, .. }) => {
+                self.settle_unheard(shown, &place, None).await;
             }
-            Ok(Wanted::Queued { url: shown, .. }) => self.follow(shown, Place::of(&url)),
+            Ok(Wanted::Queued { url: shown, place }) => self.follow(shown, place),
             Err(error) => self.fail(url.as_str().to_owned(), None, error_chain(&error)),
         }
     }
@@ -256,7 +261,7 @@ impl Follow {
 
     /// Follows a redirect, which the fetcher has put on the queue if it is to be fetched.
     fn redirect(&mut self, location: &str) {
-        let Ok(url) = CanonicalUrl::parse(location, &self.daemon.local) else { return };
+        let Ok(mut url) = CanonicalUrl::parse(location, &self.daemon.local) else { return };
         let shown = url.as_str().to_owned();
         if self.is_full() || self.is_known(&shown) {
             return;
@@ -275,9 +280,19 @@ impl Follow {
             // Kept already, or fetched meanwhile: the next look, or an event, will tell.
             None => {
                 let found_settled = LOOKS_TO_SETTLE.saturating_sub(1);
-                self.open.insert(shown, Open { place: Place::of(&url), found_settled, bytes: 0 });
+                let place = self.queued_place(&mut url);
+                self.open.insert(shown, Open { place, found_settled, bytes: 0 });
             }
         }
+    }
+
+    /// Where a request for `url` waits, if one does.
+    fn queued_place(&self, url: &mut CanonicalUrl) -> Place {
+        let owner = match &self.task {
+            Task::Get { owner, .. } => owner,
+            Task::WorkOff => &Owner::Local,
+        };
+        Places::of(url, &HeaderMap::new(), owner).queued
     }
 
     /// Whether nothing more will happen: all is settled, or waits for the mode.
@@ -366,7 +381,7 @@ impl Follow {
         if let Some((error, status)) = failure {
             return self.fail(url, status, error);
         }
-        match self.daemon.store.kept(place).await {
+        match self.kept(place).await {
             Ok(Some(kept)) => {
                 self.settle(&url);
                 self.fetched += 1;
@@ -381,6 +396,12 @@ impl Follow {
             Ok(None) => self.fail(url, None, "it was taken off the queue".to_owned()),
             Err(error) => self.fail(url, None, error_chain(&error)),
         }
+    }
+
+    /// What is kept for a request that was queued for `place`.
+    async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
+        let Some(places) = Places::of_queued(place, &self.daemon.local) else { return Ok(None) };
+        Ok(look_up(&self.daemon.store, &places).await?.choose(Mode::Online))
     }
 
     /// Where a kept redirect leads is wanted too: the fetcher, which follows the others, has nothing

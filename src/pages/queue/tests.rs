@@ -19,6 +19,7 @@ fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem {
         attempts: 0,
         not_before: None,
         error: None,
+        owner: None,
     }
 }
 

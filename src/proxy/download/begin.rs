@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use hyper::StatusCode;
 use hyper::header::CONTENT_LENGTH;
+use hyper::{HeaderMap, StatusCode};
+use jiff::Timestamp;
 use tracing::{debug, warn};
 use wwwoffle_spool::{NewEntry, Place, Tail, Writer};
 
@@ -13,15 +14,17 @@ use super::run::{Asks, Ground};
 use super::transfer::Transfer;
 use super::{AnswerHead, Download, End, Headed, Job, Outcome, Watch};
 use crate::caching::freshness::Exchange;
+use crate::caching::vary::fits;
 use crate::clock;
 use crate::connection;
 use crate::error_chain::error_chain;
-use crate::proxy::choose::About;
+use crate::proxy::choose::{self, About};
 use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::freshen::{self, Asked};
-use crate::proxy::keep::{NotKept, may_keep};
+use crate::proxy::keep::{NotKept, is_good, may_keep};
+use crate::proxy::owner::{Asked as WhoAsks, Places, Whose};
 use crate::proxy::{head, unsafe_methods};
-use crate::store::{Store, timestamp};
+use crate::store::{Kept, Store, timestamp};
 use crate::upstream::{Answer, Failure, Outbound, Secured};
 
 /// How often one download begins anew because the page has changed. An origin that changes it each
@@ -83,7 +86,7 @@ async fn fetch<A: Asks>(
     }
     let mut part = None;
     if job.may_resume() {
-        part = Part::look(ground.store, &job.place).await;
+        part = Part::look(ground.store, &job.places, told(job) != WhoAsks::Plainly).await;
     }
     loop {
         let (answer, asked) = match ask(ground, job, download, part.as_ref()).await {
@@ -172,10 +175,14 @@ async fn go_on<A: Asks>(
     asked: Asked,
     part: Part,
 ) -> Ended {
-    let head = part.head(answer.headers(), answer.version(), length);
+    let mut head = part.head(answer.headers(), answer.version(), length);
     let mut mark = part.mark.clone();
     mark.learn(length);
-    let new = new_entry(job, &answer, &head, asked);
+    // What was begun as somebody's own stays that, whatever the rest says of itself.
+    if part.place != job.places.own {
+        head.whose = whose(job, &head.fields);
+    }
+    let new = new_entry(job, job.places.of_answer(head.whose), &answer, &head, asked);
     let (writer, tail) = match begin(ground, new, Some(&mark)).await {
         Ok(begun) => begun,
         // A part cannot be passed on as it came: all of it is asked for, and passes by the spool.
@@ -208,16 +215,20 @@ async fn keep<A: Asks>(
     let request = job.head.clone().into_parts().0;
     let said = (status, answer.headers());
     let (store, local) = (ground.store, ground.local);
-    unsafe_methods::answered_by(store, local, (&job.origin, &request), said, asked.received).await;
+    let sent = (&job.origin, &request, job.places.as_ref());
+    unsafe_methods::answered_by(store, local, sent, said, asked.received).await;
     let exchange = Exchange { asked: asked.sent, received: asked.received };
-    if let Err(reason) = may_keep(status, answer.headers(), job.kept, &job.keeping, exchange) {
+    let kept = protected(store, job, status).await;
+    if let Err(reason) = may_keep(status, answer.headers(), kept, &job.keeping, exchange) {
         ground.downloads.leave(download);
         download.pass(answer, Headed::Passing(reason));
         return Ended::Done(Outcome::NotKept(status, reason));
     }
     let mark = job.may_resume().then(|| Mark::of(status, answer.headers())).flatten();
-    let head = head_of(&answer);
-    let new = new_entry(job, &answer, &head, asked);
+    let whose = whose(job, answer.headers());
+    let head = head_of(&answer, whose);
+    let new = new_entry(job, job.places.of_answer(whose), &answer, &head, asked);
+    let place = new.0.clone();
     let (writer, tail) = match begin(ground, new, mark.as_ref()).await {
         Ok(begun) => begun,
         Err(error) => {
@@ -228,20 +239,55 @@ async fn keep<A: Asks>(
     download.feed.set_disk(Arc::new(tail));
     download.progress.begins(0, head.length);
     let transfer = Transfer::new(ground, job, download, mark, head.length, writer);
-    let answers = |get: &&Place| job.keeping.answers_get(get.url(), status, &head.fields, exchange);
+    let answers = |get: &&Arc<Places>| {
+        job.keeping.answers_get(get.public.url(), status, &head.fields, exchange)
+    };
     let get = job.answers.as_ref().filter(answers);
+    let transfer = transfer.answering(get.map(|get| (place, get.of_answer(whose).clone())));
     download.set_head(Headed::Keeping(Arc::new(head)));
     let ended = transfer.receive(Ok(answer.into_body()), status).await;
-    if let (Ended::Done(Outcome::Kept(_)), Some(get)) = (&ended, get) {
-        answer_get(ground.store, &job.place, get).await;
+    if matches!(ended, Ended::Done(Outcome::Kept(_))) && whose == Whose::Everyone {
+        supersede(store, job, timestamp(asked.received)).await;
     }
     ended
 }
 
-/// Keeps the answer to a POST as that to GET too (RFC 9110 §9.3.3). What fails is told, and no more.
-async fn answer_get(store: &Store, post: &Place, get: &Place) {
-    if let Err(error) = store.copy(post, get).await {
-        warn!(url = get.url(), error = error_chain(&error), "the answer to a form is no page");
+/// What the request tells of who asks.
+fn told(job: &Job) -> WhoAsks {
+    match WhoAsks::of(job.head.headers(), job.body.is_some()) {
+        WhoAsks::Plainly if job.places.credentials => WhoAsks::WithCredentials,
+        told => told,
+    }
+}
+
+/// For whom an answer with these fields is kept.
+fn whose(job: &Job, answer: &HeaderMap) -> Whose {
+    Whose::of_answer(told(job), answer, job.keeping.cache.0)
+}
+
+/// The status of what is kept that an error must not take the place of: the person's own answer and
+/// everyone's count alike, for one would stand before the other.
+async fn protected(store: &Store, job: &Job, status: StatusCode) -> Option<StatusCode> {
+    if is_good(status) {
+        return job.kept;
+    }
+    match choose::find(store, &job.places, job.keeping.cache.0, || job.head.headers().clone()).await
+    {
+        Ok(found) => found.near().map(|kept| kept.status).or(job.kept),
+        Err(error) => {
+            warn!(error = error_chain(&error), "what is kept cannot be looked at");
+            job.kept
+        }
+    }
+}
+
+/// Removes the owner's own older answers to the same request, as far as `Vary` tells: this person has got
+/// everyone's since, and offline would see the older one for ever.
+async fn supersede(store: &Store, job: &Job, when: Timestamp) {
+    let request = job.head.headers().clone();
+    let is_older = move |kept: &Kept| kept.entry.when() < when && fits(&kept.stored(), &request);
+    if let Err(error) = store.remove_if(&job.places.own, is_older).await {
+        warn!(error = error_chain(&error), "an older answer of one person cannot be removed");
     }
 }
 
@@ -265,11 +311,17 @@ fn unkeepable<A>(
 }
 
 /// Where an answer is kept, and what is known of it before its body.
-fn new_entry(job: &Job, answer: &Answer, kept: &AnswerHead, asked: Asked) -> (Place, NewEntry) {
-    let place = job.place.clone();
-    let place = place.with_variant(&freshen::variant(&kept.fields, job.head.headers()));
-    let mut request = head::of_request(&job.head.clone().into_parts().0);
-    request.extend_from_slice(job.body.as_deref().unwrap_or_default());
+fn new_entry(
+    job: &Job,
+    place: &Place,
+    answer: &Answer,
+    kept: &AnswerHead,
+    asked: Asked,
+) -> (Place, NewEntry) {
+    let variant = freshen::variant(&kept.fields, job.head.headers());
+    let place = place.clone().with_variant(&variant);
+    // Without the body of a form: nothing needs it again, and people write passwords there.
+    let request = head::of_request(&job.head.clone().into_parts().0);
     let secured = answer.extensions().get::<Arc<Secured>>();
     let new = NewEntry {
         asked: timestamp(asked.sent),
@@ -294,9 +346,9 @@ async fn begin<A>(
     ground.store.begin(&place, new).await
 }
 
-fn head_of(answer: &Answer) -> AnswerHead {
+fn head_of(answer: &Answer, whose: Whose) -> AnswerHead {
     let fields = answer.headers().clone();
     let length = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     let (status, version) = (answer.status(), answer.version());
-    AnswerHead { status, version, fields, length, resumed: false }
+    AnswerHead { status, version, fields, length, resumed: false, whose }
 }

@@ -3,7 +3,8 @@
 //! A download runs in a task of its own, so that it does not end with the client that asked first.
 //! Whoever asks for the same thing meanwhile joins it: the same key, the same cookie, the same
 //! credentials, and, once the head is known, the same values of what the answer varies with; and the
-//! same range, if any. A form is never joined: two people who send the same words both want it done.
+//! same range, if any. With a cookie or credentials it is the same person, too. A form is never joined:
+//! two people who send the same words both want it done.
 //!
 //! A body that breaks off is taken up again where it ended, in the same download: its readers see one
 //! body, however often the line was cut (`resume` says when that may be). What came of one that was
@@ -55,14 +56,16 @@ use progress::Progress;
 use super::choose::About;
 use super::freshen::Confirmed;
 use super::keep::{Keeping, NotKept};
+use super::owner::{Places, Whose, is_personal};
 use crate::caching::vary::Vary;
+use crate::store::Identity;
 use crate::upstream::{Answer, Failure, Interim, Origin};
 
 /// Everything a download needs to know.
 #[derive(Debug)]
 pub struct Job {
-    /// Where the answer will be kept.
-    pub place: Place,
+    /// Where the answer may be kept; its head decides.
+    pub places: Arc<Places>,
     /// Whom to ask.
     pub origin: Origin,
     /// The request as it will be sent, without conditions.
@@ -74,7 +77,7 @@ pub struct Job {
     /// What is kept of the answer.
     pub keeping: Keeping,
     /// Where GET looks for its answer, of a POST whose answer may be that too.
-    pub answers: Option<Place>,
+    pub answers: Option<Arc<Places>>,
     /// What the origin is asked about.
     pub about: About,
     /// What becomes of it when no client reads it, or the way to its origin breaks.
@@ -121,6 +124,8 @@ pub struct AnswerHead {
     pub length: Option<u64>,
     /// Whether the body begins with what an earlier attempt has left.
     pub resumed: bool,
+    /// For whom it is kept.
+    pub whose: Whose,
 }
 
 /// Which requests are one.
@@ -131,18 +136,25 @@ struct JoinKey {
     credentials: Vec<HeaderValue>,
     /// Which part was asked for, and of which answer.
     range: [Vec<HeaderValue>; 4],
+    /// Whose request it is, where that can matter.
+    owner: Option<Key>,
+    /// What the origin is asked about: its `304` is about nothing else.
+    about: Vec<Identity>,
     /// Different for each download that nobody can join.
     alone: Option<u64>,
 }
 
 impl JoinKey {
-    fn of(place: &Place, fields: &HeaderMap) -> Self {
+    fn of(places: &Places, fields: &HeaderMap, about: Vec<Identity>) -> Self {
         let all = |name: HeaderName| fields.get_all(name).iter().cloned().collect();
+        let personal = is_personal(fields) || places.credentials;
         Self {
-            place: place.key(),
+            place: places.public.key(),
             cookie: all(COOKIE),
             credentials: all(AUTHORIZATION),
             range: [RANGE, IF_RANGE, IF_MATCH, IF_UNMODIFIED_SINCE].map(all),
+            owner: personal.then(|| places.own.key()),
+            about,
             alone: None,
         }
     }
@@ -152,6 +164,8 @@ impl JoinKey {
 #[derive(Debug)]
 pub struct Download {
     key: JoinKey,
+    /// The owner's own place.
+    own: Place,
     /// Without credentials.
     url: String,
     started: SystemTime,
@@ -244,6 +258,24 @@ impl Download {
         }
     }
 
+    /// Whether it was begun for the person that `places` are of.
+    #[must_use]
+    pub fn is_of(&self, places: &Places) -> bool {
+        self.own.key() == places.own.key()
+    }
+
+    /// Where the own answer of the person lies for whom it was begun.
+    #[must_use]
+    pub fn own(&self) -> &Place {
+        &self.own
+    }
+
+    /// Whether it is nobody else's business: the request has a cookie or credentials.
+    #[must_use]
+    pub fn is_personal(&self) -> bool {
+        self.key.owner.is_some()
+    }
+
     /// Whether `request` would have got the same answer, as far as `Vary` tells (RFC 9111 §4.1). Its
     /// coding does not matter here: each client gets that which it takes.
     #[must_use]
@@ -270,24 +302,31 @@ pub enum Joined {
 }
 
 impl Downloads {
-    /// Joins the download of the same thing, or registers a new one.
-    pub fn join(&self, place: &Place, request: &HeaderMap, now: SystemTime) -> Joined {
-        let key = JoinKey::of(place, request);
+    /// Joins the download of the same thing, or registers a new one. `about` are the entries of
+    /// which the origin is asked whether they still hold.
+    pub fn join(
+        &self,
+        places: &Places,
+        request: &HeaderMap,
+        about: Vec<Identity>,
+        now: SystemTime,
+    ) -> Joined {
+        let key = JoinKey::of(places, request, about);
         let mut running = self.lock();
         if let Some(download) = running.get(&key) {
             return Joined::Running(Arc::clone(download));
         }
-        let download = Arc::new(Download::new(key.clone(), place, request, now));
+        let download = Arc::new(Download::new(key.clone(), places, request, now));
         running.insert(key, Arc::clone(&download));
         Joined::New(download)
     }
 
     /// A download that nobody can join.
     #[must_use]
-    pub fn alone(&self, place: &Place, request: &HeaderMap, now: SystemTime) -> Arc<Download> {
+    pub fn alone(&self, places: &Places, request: &HeaderMap, now: SystemTime) -> Arc<Download> {
         let number = self.begun_alone.fetch_add(1, Ordering::Relaxed);
-        let key = JoinKey { alone: Some(number), ..JoinKey::of(place, request) };
-        let download = Arc::new(Download::new(key.clone(), place, request, now));
+        let key = JoinKey { alone: Some(number), ..JoinKey::of(places, request, Vec::new()) };
+        let download = Arc::new(Download::new(key.clone(), places, request, now));
         self.lock().insert(key, Arc::clone(&download));
         download
     }
@@ -349,20 +388,21 @@ impl Drop for Watch<'_> {
 }
 
 impl Download {
-    fn new(key: JoinKey, place: &Place, request: &HeaderMap, now: SystemTime) -> Self {
-        Self::of(key, place.url().to_owned(), request.clone(), now)
+    fn new(key: JoinKey, places: &Places, request: &HeaderMap, now: SystemTime) -> Self {
+        Self::of(key, places.own.clone(), request.clone(), now)
     }
 
     /// One for the same request, of which nothing has come.
     fn after(former: &Self) -> Self {
-        let (url, request) = (former.url.clone(), former.request.clone());
-        Self::of(former.key.clone(), url, request, former.started)
+        let (own, request) = (former.own.clone(), former.request.clone());
+        Self::of(former.key.clone(), own, request, former.started)
     }
 
-    fn of(key: JoinKey, url: String, request: HeaderMap, started: SystemTime) -> Self {
+    fn of(key: JoinKey, own: Place, request: HeaderMap, started: SystemTime) -> Self {
         Self {
             key,
-            url,
+            url: own.url().to_owned(),
+            own,
             started,
             request,
             headed: watch::Sender::new(None),
@@ -394,6 +434,7 @@ impl Download {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proxy::owner::Owner;
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
     fn fields(rows: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -403,11 +444,16 @@ mod tests {
         rows.iter().map(field).collect()
     }
 
+    fn places(owner: &Owner) -> Places {
+        let mut url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        Places::of(&mut url, &HeaderMap::new(), owner)
+    }
+
     #[tokio::test]
     async fn a_download_whose_task_panics_ends_for_all() {
-        let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
         let downloads = Downloads::default();
-        let join = || downloads.join(&Place::of(&url), &HeaderMap::new(), SystemTime::UNIX_EPOCH);
+        let (places, none) = (places(&Owner::Local), HeaderMap::new());
+        let join = || downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH);
         let Joined::New(download) = join() else { panic!("it is new") };
         let mut reader = download.feed().read().unwrap();
         drop(Watch { downloads: &downloads, download: Arc::clone(&download) });
@@ -419,11 +465,10 @@ mod tests {
 
     #[test]
     fn an_answer_serves_those_who_ask_alike_in_what_it_varies_with() {
-        let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
         let first =
             fields(&[("accept-language", "en"), ("accept", "*/*"), ("accept-encoding", "br")]);
-        let place = Place::of(&url);
-        let download = Downloads::default().alone(&place, &first, SystemTime::UNIX_EPOCH);
+        let places = places(&Owner::Local);
+        let download = Downloads::default().alone(&places, &first, SystemTime::UNIX_EPOCH);
         let german = fields(&[("accept-language", "de"), ("accept", "*/*")]);
         for (vary, serves_same, serves_german) in [
             ("", true, true),
@@ -442,5 +487,22 @@ mod tests {
             assert_eq!(download.serves(&first, &answer), serves_same, "{vary}");
             assert_eq!(download.serves(&german, &answer), serves_german, "{vary}");
         }
+    }
+
+    #[test]
+    fn with_a_cookie_only_the_same_person_joins() {
+        let downloads = Downloads::default();
+        let (ada, bob) = ("user:ada".parse().unwrap(), "user:bob".parse().unwrap());
+        let (none, cookie) = (HeaderMap::new(), fields(&[("cookie", "a=b")]));
+        let join = |owner: &Owner, request: &HeaderMap| {
+            let joined =
+                downloads.join(&places(owner), request, Vec::new(), SystemTime::UNIX_EPOCH);
+            matches!(joined, Joined::Running(_))
+        };
+        assert!(!join(&ada, &none), "it is new");
+        assert!(join(&bob, &none) && join(&ada, &none), "nobody's request is everyone's");
+        assert!(!join(&ada, &cookie) && join(&ada, &cookie));
+        assert!(!join(&bob, &cookie), "even with the same cookie");
+        assert!(!join(&ada, &fields(&[("cookie", "a=c")])));
     }
 }

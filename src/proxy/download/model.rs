@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use wwwoffle_config::{Config, UrlParts};
-use wwwoffle_spool::{Body as KeptBody, Durability, Options, Place, Spool};
+use wwwoffle_spool::{Body as KeptBody, Durability, Options, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use predicted::{ATTEMPTS, Manner, Model, length};
@@ -29,6 +29,7 @@ use super::{Download, Downloads, FeedReader, Job, Joined, Leaving};
 use crate::mode::{Mode, ModeSwitch};
 use crate::proxy::choose::About;
 use crate::proxy::keep::Keeping;
+use crate::proxy::owner::{Owner, Places};
 use crate::server::tasks::Tasks;
 use crate::store::Store;
 use crate::upstream::{Answer, AnswerBody, Failure, Interim, Origin, Outbound, Scheme};
@@ -147,7 +148,7 @@ struct World {
     mode: ModeSwitch,
     tasks: Tasks,
     disk: Arc<Faulty>,
-    place: Place,
+    places: Arc<Places>,
     leaving: Leaving,
     _root: tempfile::TempDir,
 }
@@ -158,7 +159,8 @@ impl World {
         let disk = Arc::new(Faulty::default());
         let options = Options { durability: Durability::None, ..Options::default() };
         let (spool, _) = Spool::open_with(disk.clone(), &root.path().join("s"), &options).unwrap();
-        let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let mut url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let places = Arc::new(Places::of(&mut url, &HeaderMap::new(), &Owner::Local));
         let scene = Scene { version: 1, manner: Manner::Well, open: None };
         Arc::new(Self {
             script: Script(Mutex::new(scene)),
@@ -167,7 +169,7 @@ impl World {
             mode: ModeSwitch::new(Mode::Online),
             tasks: Tasks::new(),
             disk,
-            place: Place::of(&url),
+            places,
             leaving,
             _root: root,
         })
@@ -175,8 +177,8 @@ impl World {
 
     /// A client asks; its way into the body.
     fn join(self: &Arc<Self>) -> FeedReader {
-        let (place, fields) = (&self.place, HeaderMap::new());
-        let download = match self.downloads.join(place, &fields, SystemTime::UNIX_EPOCH) {
+        let (places, fields, now) = (&self.places, HeaderMap::new(), SystemTime::UNIX_EPOCH);
+        let download = match self.downloads.join(places, &fields, Vec::new(), now) {
             Joined::Running(download) => return download.feed().read().unwrap(),
             Joined::New(download) => download,
         };
@@ -192,10 +194,10 @@ impl World {
         let local = &LocalHost::default();
         let ground = Ground { asks, store, local, downloads, mode, tasks, patience };
         let (scheme, host) = (Scheme::Http, "h.example".to_owned());
-        let url = CanonicalUrl::parse(self.place.url(), local).unwrap();
+        let url = CanonicalUrl::parse(self.places.public.url(), local).unwrap();
         let config = Config::default();
         let job = Job {
-            place: self.place.clone(),
+            places: Arc::clone(&self.places),
             origin: Origin { scheme, host, port: 80, via: None },
             head: Request::new(()),
             body: None,
@@ -206,7 +208,7 @@ impl World {
             leaving: self.leaving,
             interim: None,
         };
-        let (watch, outcome) = carry_out(&ground, job, download).await;
+        let (watch, outcome) = Box::pin(carry_out(&ground, job, download)).await;
         downloads.leave(&watch.download);
         drop(watch.download.take());
         watch.download.end(outcome);
@@ -229,12 +231,12 @@ impl World {
 
     /// What is kept whole: its bytes; and what in part: version and length.
     async fn kept(&self) -> (Option<Vec<u8>>, Option<(u64, u64)>) {
-        let whole = self.store.kept(&self.place).await.unwrap();
+        let whole = self.store.kept(&self.places.public).await.unwrap();
         let whole = whole.map(|kept| match kept.entry.body() {
             KeptBody::Whole(bytes) => bytes.to_vec(),
             KeptBody::File(_) => panic!("it is small"),
         });
-        let part = self.store.partial(&self.place).await.unwrap().map(|partial| {
+        let part = self.store.partial(&self.places.public).await.unwrap().map(|partial| {
             let tag = String::from_utf8(partial.validator().to_vec()).unwrap();
             let version = tag.trim_matches(['"', 'v']).parse().unwrap();
             assert_eq!(partial.complete_length(), Some(length(version)));

@@ -12,12 +12,13 @@ use super::resume::Mark;
 use crate::error_chain::error_chain;
 use crate::proxy::body::{self, Body, RangeOf};
 use crate::proxy::head;
+use crate::proxy::owner::{Places, Whose};
 use crate::store::Store;
 
 /// The beginning of a body, which is served and kept again when its rest joins it.
 #[derive(Debug)]
 pub(super) struct Part {
-    place: Place,
+    pub(super) place: Place,
     partial: Arc<Partial>,
     /// As the whole answer has them.
     fields: HeaderMap,
@@ -28,8 +29,16 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// What is kept aside at `place`, if its rest can be asked for.
-    pub(super) async fn look(store: &Store, place: &Place) -> Option<Self> {
+    /// What is kept aside for this person, or for everyone where the request is not `personal`, if its
+    /// rest can be asked for.
+    pub(super) async fn look(store: &Store, places: &Places, personal: bool) -> Option<Self> {
+        match Self::at(store, &places.own).await {
+            None if !personal => Self::at(store, &places.public).await,
+            found => found,
+        }
+    }
+
+    async fn at(store: &Store, place: &Place) -> Option<Self> {
         match store.partial(place).await {
             Ok(found) => Self::of(place, found?),
             Err(error) => {
@@ -80,7 +89,9 @@ impl Part {
             }
         }
         set_length(&mut fields, length);
-        AnswerHead { status: StatusCode::OK, version, fields, length, resumed: true }
+        // Until it is known to be everyone's.
+        let whose = Whose::Own;
+        AnswerHead { status: StatusCode::OK, version, fields, length, resumed: true, whose }
     }
 
     /// What is kept from the first byte on. Nothing comes out that was not verified; what is damaged is

@@ -74,7 +74,7 @@ impl Patience {
 ///
 /// Dropped, it leaves an unfinished file, which is discarded, and tells all readers that it broke off.
 pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
-    let key = job.place.key();
+    let key = job.places.queued.key();
     let ground = Ground {
         asks: &daemon.upstream,
         store: &daemon.store,

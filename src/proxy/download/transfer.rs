@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use hyper::{HeaderMap, StatusCode};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, warn};
-use wwwoffle_spool::Writer;
+use wwwoffle_spool::{Place, Writer};
 
 use super::begin::Ended;
 use super::part::Part;
@@ -42,6 +42,10 @@ pub(super) struct Transfer<'a, A> {
     end: Option<u64>,
     /// Where it goes; `None` when the disk has failed.
     writer: Option<Writer>,
+    /// The end of the body, which its readers get when the page is kept.
+    last: Vec<Bytes>,
+    /// Where the answer to a POST lies, and where GET looks for its own, if they are one.
+    answers: Option<(Place, Place)>,
     /// Why the disk has failed.
     lost: Option<wwwoffle_spool::Error>,
     /// Nobody reads it, and it goes on nevertheless.
@@ -78,12 +82,19 @@ impl<'a, A: Asks> Transfer<'a, A> {
             total,
             end: total,
             writer: Some(writer),
+            last: Vec::new(),
+            answers: None,
             lost: None,
             goes_on: false,
             attempts: 0,
             had: 0,
             stops: OnceLock::new(),
         }
+    }
+
+    /// Has the answer at the first place kept at the second too.
+    pub(super) fn answering(self, places: Option<(Place, Place)>) -> Self {
+        Self { answers: places, ..self }
     }
 
     /// Moves the body to the spool and to its readers until it ends, or nobody wants it any more.
@@ -127,7 +138,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         loop {
             match self.unless_ended(body.frame()).await? {
                 Some(Ok(frame)) => {
-                    self.put(frame.into_data().into_iter().collect()).await?;
+                    self.put(frame.into_data().into_iter().collect(), false).await?;
                 }
                 None if self.feed().length() == part.bytes => return Ok(()),
                 None => return Err(Failure::CutShort("what was kept of it has ended".into())),
@@ -146,29 +157,30 @@ impl<'a, A: Asks> Transfer<'a, A> {
         loop {
             // Dropping it loses nothing: it waits only while it has gathered nothing.
             let gathered = self.unless_ended(gather(body)).await?;
+            let length = self.feed().length().saturating_add(size_of(&gathered.stretch));
+            // A rest may end before the body does, though nothing broke (RFC 9110 §15.3.7.2).
+            let whole = self.mark.as_ref().and_then(Mark::length);
+            let is_whole =
+                matches!(gathered.end, Some(Ok(_))) && whole.is_none_or(|whole| whole == length);
             if !gathered.stretch.is_empty() {
-                self.put(gathered.stretch).await?;
+                self.put(gathered.stretch, is_whole).await?;
             }
             match gathered.end {
                 None => {}
                 Some(Err(failure)) => return Err(failure),
-                Some(Ok(trailers)) => {
-                    // A rest may end before the body does, though nothing broke (RFC 9110 §15.3.7.2).
-                    let is_whole = self.mark.as_ref().and_then(Mark::length);
-                    return if is_whole.is_none_or(|length| self.feed().length() == length) {
-                        Ok(trailers)
-                    } else {
-                        Err(Failure::CutShort("only a part of the rest was sent".into()))
-                    };
+                Some(Ok(trailers)) if is_whole => return Ok(trailers),
+                Some(Ok(_)) => {
+                    return Err(Failure::CutShort("only a part of the rest was sent".into()));
                 }
             }
         }
     }
 
-    /// Hands on what has come: to the disk, or when that has failed to the readers alone.
-    async fn put(&mut self, stretch: Vec<Bytes>) -> Result<(), Failure> {
+    /// Hands on what has come: to the disk, or when that has failed to the readers alone. The last of
+    /// it is held back from them until the page is kept: who has had all of it finds it there.
+    async fn put(&mut self, stretch: Vec<Bytes>, is_last: bool) -> Result<(), Failure> {
         let feed = self.feed();
-        let size = stretch.iter().map(|chunk| wide(chunk.len())).sum::<u64>();
+        let size = size_of(&stretch);
         if self.end.is_some_and(|end| feed.length().saturating_add(size) > end) {
             return Err(Failure::Wrong("it is longer than it said"));
         }
@@ -177,7 +189,11 @@ impl<'a, A: Asks> Transfer<'a, A> {
             Some(writer) => match self.ground.store.write(writer, stretch).await {
                 Ok((writer, stretch)) => {
                     self.writer = Some(writer);
-                    feed.written(stretch);
+                    if is_last {
+                        self.last = stretch;
+                    } else {
+                        feed.written(stretch);
+                    }
                     Vec::new()
                 }
                 Err((error, stretch)) => {
@@ -317,7 +333,13 @@ impl<'a, A: Asks> Transfer<'a, A> {
             Some(writer) => self.ground.store.finish(writer, lines).await,
             None => Ok(()),
         };
+        if let (Ok(()), Some((post, get))) = (&finished, &self.answers) {
+            self.answer_get(post, get).await;
+        }
         // The readers have all of it, whatever became of our copy.
+        if !self.last.is_empty() {
+            self.feed().written(std::mem::take(&mut self.last));
+        }
         self.feed().finish(End::Whole(trailers.map(Arc::new)));
         let url = self.download.url();
         match (finished, self.lost.take()) {
@@ -327,6 +349,14 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 warn!(url, error = error_chain(&error), "the page cannot be kept");
                 Outcome::Unkeepable(Arc::new(error))
             }
+        }
+    }
+
+    /// Keeps the answer to a POST as that to GET too (RFC 9110 §9.3.3). What fails is told, and no more.
+    async fn answer_get(&self, post: &Place, get: &Place) {
+        if let Err(error) = self.ground.store.copy(post, get).await {
+            let url = get.url();
+            warn!(url, error = error_chain(&error), "the answer to a form is no page");
         }
     }
 
@@ -356,6 +386,10 @@ impl<'a, A: Asks> Transfer<'a, A> {
             _ => Outcome::Failed(failure),
         }
     }
+}
+
+fn size_of(stretch: &[Bytes]) -> u64 {
+    stretch.iter().map(|chunk| wide(chunk.len())).sum()
 }
 
 fn wide(length: usize) -> u64 {

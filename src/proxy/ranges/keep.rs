@@ -34,6 +34,7 @@ use crate::proxy::download::{End, Feed};
 use crate::proxy::fields::{CACHE_STATUS, add_via, has_member};
 use crate::proxy::freshen::variant;
 use crate::proxy::keep::NotKept;
+use crate::proxy::owner::{Asked as WhoAsks, Whose};
 use crate::proxy::status::{CacheStatus, Forward, NotStored};
 use crate::proxy::{head, pass};
 use crate::store::timestamp;
@@ -70,7 +71,11 @@ pub(in crate::proxy) async fn pass(
             return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
         }
     };
-    let (writer, tail) = match daemon.store.begin_segment(&ask.place, new).await {
+    let sent = ask.wire(&daemon.pseudonym).into_parts().0;
+    let told = WhoAsks::of(&sent.headers, false);
+    let whose = Whose::of_answer(told, answer.headers(), ask.config.caching.shared);
+    let place = ask.places.of_answer(whose).clone();
+    let (writer, tail) = match daemon.store.begin_segment(&place, new).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(error = error_chain(&error), "a part of a page cannot be kept");
@@ -91,7 +96,7 @@ pub(in crate::proxy) async fn pass(
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
         let receiving = Receiving { writer, expected: part.span.len(), feed };
-        let task = receiving.run(Arc::clone(daemon), ask.place.clone(), answer.into_body());
+        let task = receiving.run(Arc::clone(daemon), place, answer.into_body());
         daemon.tasks.spawn(task);
         *response.body_mut() = bodies::download(reader);
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
@@ -105,9 +110,6 @@ pub(in crate::proxy) async fn pass(
 fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<Received, String> {
     if status != StatusCode::PARTIAL_CONTENT {
         return Err("it has a part, and is no 206".to_owned());
-    }
-    if ask.is_personal() {
-        return Err("it is for one person".to_owned());
     }
     if fields.contains_key(SET_COOKIE) || has_member(fields, &VARY, "*") {
         return Err("it is for this request alone".to_owned());
@@ -152,7 +154,10 @@ fn new_segment(
 ) -> Result<NewSegment, getrandom::Error> {
     let fields = answer.headers();
     let request = ask.wire(&daemon.pseudonym).into_parts().0;
-    let mark = mark(fields, &request.headers).filter(|_| !part.doubtful);
+    // A date names no one among the answers to several persons.
+    let is_told = fields.contains_key(ETAG) || !ask.is_personal();
+    let is_known = is_told && !part.doubtful;
+    let mark = mark(fields, &request.headers).filter(|_| is_known);
     let validator = if let Some(mark) = mark {
         mark
     } else {

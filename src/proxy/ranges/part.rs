@@ -5,12 +5,13 @@ use std::sync::Arc;
 use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderName, SET_COOKIE, VARY};
 use hyper::{HeaderMap, StatusCode};
 use tracing::warn;
-use wwwoffle_spool::Partial;
+use wwwoffle_spool::{Partial, Place};
 
 use super::asked;
 use crate::caching::range::{Held, Ranges, Satisfied, Span, if_range};
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
+use crate::mode::Mode;
 use crate::proxy::ask::Ask;
 use crate::proxy::fields::list;
 use crate::proxy::head;
@@ -36,12 +37,24 @@ pub(in crate::proxy) async fn find(
     kept: Option<&Kept>,
 ) -> Option<Kept> {
     let ranges = asked(ask)?;
-    match daemon.store.partial(&ask.place).await {
-        Ok(partial) => {
-            let is_newer =
-                |partial: &Arc<Partial>| kept.is_none_or(|kept| kept.entry.when() < partial.when());
-            parts(ask, &ranges, partial.filter(is_newer)?)
-        }
+    let own = at(daemon, ask, &ranges, &ask.places.own).await;
+    let is_newer = |part: &Kept| kept.is_none_or(|kept| kept.entry.when() < part.entry.when());
+    let has_own = own.is_some() || kept.is_some_and(|kept| kept.entry.place().owner().is_some());
+    if ask.mode == Mode::Offline && has_own {
+        // That is what this person saw.
+        return own.filter(is_newer);
+    }
+    let public = at(daemon, ask, &ranges, &ask.places.public).await;
+    let public =
+        public.filter(|part| ask.places.takes_public(&part.fields, ask.config.caching.shared));
+    let newest = own.into_iter().chain(public).max_by_key(|part| part.entry.when());
+    newest.filter(is_newer)
+}
+
+/// The parts at `place` that hold what is asked for.
+async fn at(daemon: &Daemon, ask: &Ask, ranges: &Ranges, place: &Place) -> Option<Kept> {
+    match daemon.store.partial(place).await {
+        Ok(partial) => parts(ask, ranges, partial?),
         Err(error) => {
             warn!(error = error_chain(&error), "what is kept in part cannot be read");
             None

@@ -1,0 +1,74 @@
+//! Names of arguments in URLs.
+
+use crate::{
+    source::{Given, Source},
+    value::{STRINGS, Value, elements},
+};
+
+/// Longest name of an argument, in bytes.
+const MAX_NAME: usize = 127;
+
+/// Some names of arguments, of which one that ends in `*` stands for all that begin so.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArgumentNames(Vec<String>);
+
+impl ArgumentNames {
+    /// Whether `name` is one of these, letter by letter.
+    #[must_use]
+    pub fn have(&self, name: &str) -> bool {
+        self.0.iter().any(|known| match known.strip_suffix('*') {
+            Some(begin) => name.len() > begin.len() && name.starts_with(begin),
+            None => name == known,
+        })
+    }
+}
+
+impl Value for ArgumentNames {
+    const KIND: &'static str = "argument names";
+    const MEANING: &'static str = "\
+An array of names of arguments as they stand in URLs, a `*` at the end for any rest: `[\"ref\", \"track_*\"]`.";
+    const EXPECTED: &'static str = "an array of names of arguments, such as [\"ref\", \"track_*\"]";
+
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let read = elements(given, source, Self::EXPECTED, |one, source| {
+            let read = one.value.as_str().and_then(name);
+            read.or_else(|| source.refuse(one, "names of arguments, such as \"ref\"", ""))
+        })?;
+        Some(Self(read))
+    }
+}
+
+/// One name. A lone `*` would be all arguments, and with them the page.
+fn name(text: &str) -> Option<String> {
+    let plain = text.strip_suffix('*').unwrap_or(text);
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"*=&?#".contains(&byte);
+    let is_name = !plain.is_empty() && text.len() <= MAX_NAME && plain.bytes().all(is_plain);
+    is_name.then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_whole_or_begin_alike() {
+        let names = ArgumentNames(["ref", "track_*"].map(str::to_owned).to_vec());
+        for (name, want) in [
+            ("ref", true),
+            ("Ref", false),
+            ("refs", false),
+            ("track_a", true),
+            ("track_", false),
+            ("", false),
+        ] {
+            assert_eq!(names.have(name), want, "{name}");
+        }
+        for bad in ["", "*", "a=b", "a&b", "a b", "a*b"] {
+            assert_eq!(name(bad), None, "{bad:?}");
+        }
+    }
+}

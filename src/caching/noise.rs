@@ -1,0 +1,167 @@
+//! Arguments of URLs that select no content: marks of campaigns and clicks, and cache-busters.
+//!
+//! Two URLs that differ in these alone name one page. Offline one may be answered from the other
+//! ([`near`]); online, never: an origin may do what it likes with its arguments.
+//!
+//! What is noise stands in `noise.txt`, with where it comes from. All other arguments select content,
+//! and so does their order: they must be the same, in the same order, letter by letter in the
+//! canonical form. An argument that looks like a cache-buster is one only if its value is a time or
+//! chance: `t=2` is a second page.
+
+use wwwoffle_config::ArgumentNames;
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+/// How many other URLs are looked up for one request.
+pub const MAX_NEAR: usize = 3;
+
+/// The list that comes with the program.
+const LIST: &str = include_str!("noise.txt");
+
+/// How a URL differs from the one that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Near {
+    /// In arguments that select no content.
+    Arguments,
+    /// It is `http` for `https`, or the other way round; perhaps in such arguments too.
+    Scheme,
+}
+
+/// What a value must be for its argument to be noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Any,
+    Time,
+    Chance,
+}
+
+/// The URLs that may stand in for `url`, the nearest first, none twice: without noise, with the other
+/// scheme, and both. What is noise besides is in `added`. With a port of its own a URL has no other scheme: another port is another server.
+#[must_use]
+pub fn near(
+    url: &CanonicalUrl,
+    local: &LocalHost,
+    added: &ArgumentNames,
+) -> Vec<(Near, CanonicalUrl)> {
+    let read = |text: &str| CanonicalUrl::parse(text, local).ok();
+    let quiet = without_noise(url.as_str(), added);
+    let mut all: Vec<(Near, CanonicalUrl)> = Vec::with_capacity(MAX_NEAR);
+    all.extend(quiet.as_deref().and_then(read).map(|url| (Near::Arguments, url)));
+    if url.port().is_none() {
+        for text in [Some(url.as_str()), quiet.as_deref()].into_iter().flatten() {
+            let other = other_scheme(text).as_deref().and_then(read);
+            all.extend(other.map(|url| (Near::Scheme, url)));
+        }
+    }
+    all
+}
+
+fn other_scheme(url: &str) -> Option<String> {
+    match url.split_once("://")? {
+        ("http", rest) => Some(format!("https://{rest}")),
+        ("https", rest) => Some(format!("http://{rest}")),
+        _ => None,
+    }
+}
+
+/// A canonical URL without its noise; `None` when it has none, or is that of a form.
+#[must_use]
+pub fn without_noise(url: &str, added: &ArgumentNames) -> Option<String> {
+    let (page, arguments) = url.split_once('?')?;
+    if arguments.starts_with('!') || arguments.contains("&!POST:") {
+        return None;
+    }
+    let all = arguments.split('&');
+    let kept: Vec<&str> = all.clone().filter(|argument| !is_noise(argument, added)).collect();
+    match kept.len() {
+        0 => Some(page.to_owned()),
+        count if count == all.count() => None,
+        _ => Some(format!("{page}?{}", kept.join("&"))),
+    }
+}
+
+fn is_noise(argument: &str, added: &ArgumentNames) -> bool {
+    let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
+    if added.have(name) {
+        return true;
+    }
+    let rows = LIST.lines().filter(|row| !row.is_empty() && !row.starts_with('#'));
+    rows.map(parse).any(|(pattern, wanted)| names(pattern, name) && wanted.is(value))
+}
+
+/// A row of the list.
+fn parse(row: &str) -> (&str, Value) {
+    match row.split_once(" = ") {
+        Some((name, "time")) => (name, Value::Time),
+        Some((name, _)) => (name, Value::Chance),
+        None => (row, Value::Any),
+    }
+}
+
+fn names(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(begin) => name.len() > begin.len() && name.starts_with(begin),
+        None => name == pattern,
+    }
+}
+
+impl Value {
+    fn is(self, value: &str) -> bool {
+        let digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        match self {
+            Value::Any => true,
+            // From 2001 to 2286, as 10 digits of seconds or 13 of milliseconds.
+            Value::Time => {
+                matches!(value.len(), 10 | 13) && digits(value) && !value.starts_with('0')
+            }
+            Value::Chance => {
+                value.strip_prefix("0.").is_some_and(|rest| rest.len() >= 6 && digits(rest))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_of_the_list_is_understood() {
+        for (number, row) in (1..).zip(LIST.lines()) {
+            if row.is_empty() || row.starts_with('#') {
+                continue;
+            }
+            let (name, value) = row.split_once(" = ").unwrap_or((row, ""));
+            assert!(["", "time", "chance"].contains(&value), "noise.txt:{number}: {row}");
+            let plain = name.strip_suffix('*').unwrap_or(name);
+            let is_name = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+            assert!(!plain.is_empty() && plain.bytes().all(is_name), "noise.txt:{number}: {row}");
+        }
+    }
+
+    #[test]
+    fn what_is_near_and_what_is_not() {
+        let local = LocalHost::default();
+        let url = |text: &str| CanonicalUrl::parse(text.trim(), &local).unwrap();
+        let mut wrong = Vec::new();
+        for (number, row) in (1..).zip(include_str!("near.txt").lines()) {
+            let Some((asked, rest)) = row.split_once(" <- ").filter(|_| !row.starts_with('#'))
+            else {
+                continue;
+            };
+            let (kept, want) = rest.split_once(" : ").unwrap();
+            let kept = url(kept);
+            let found = near(&url(asked), &local, &ArgumentNames::default());
+            assert!(found.len() <= MAX_NEAR, "{row}");
+            let got =
+                found.iter().find(|(_, url)| *url == kept).map_or("no", |(near, _)| match near {
+                    Near::Arguments => "arguments",
+                    Near::Scheme => "scheme",
+                });
+            if got != want.trim() {
+                wrong.push(format!("near.txt:{number}: {row}, but it is {got}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}

@@ -1,0 +1,134 @@
+//! The tests of caches that the npm package `http-cache-tests` has, through our proxy.
+//!
+//! Its client knows no proxy, so it asks a port that makes absolute-form of its requests. What passes
+//! and what does not is held to `cache_tests.txt`, both ways.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::harness::tools::{plain, program};
+use crate::harness::{Absolute, Daemon, cannot_run, daemon, heavy};
+
+/// How long all of them may take; many wait three seconds for something to become stale.
+const LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// As a shared cache, which most of them are about. An answer from which nothing can be guessed is never
+/// guessed to be fresh, so no option says so.
+const CONFIG: &str = "[caching]\nshared = true\n";
+
+/// What came of one test.
+#[derive(Debug, Deserialize)]
+struct Outcome {
+    id: String,
+    kind: Kind,
+    passed: bool,
+    why: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    /// By the standards, a cache must do so.
+    Required,
+    /// A good cache does so.
+    Optimal,
+    /// Either way is right; it is asked to know.
+    Check,
+}
+
+/// Its server, which is the origin.
+struct Server {
+    addr: SocketAddr,
+    child: Child,
+}
+
+impl Server {
+    fn start(node: &Path, package: &Path, home: &Path) -> Self {
+        let mut command = plain(Command::new(node));
+        command.arg("server/server.mjs").current_dir(package);
+        command.env("npm_config_protocol", "http").env("npm_config_port", "0");
+        command.env("npm_config_pidfile", home.join("pid"));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        // `Listening on http://[::]:40123/`
+        let port = line.trim_end().trim_end_matches('/').rsplit(':').next();
+        let port: u16 = port.and_then(|port| port.parse().ok()).expect("it tells its port");
+        Self { addr: ([127, 0, 0, 1], port).into(), child }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn every_test_of_caches_passes_but_for_those_with_a_reason() {
+    let Some(node) = program(&["node", "nodejs"]) else { return };
+    let Some(package) = package() else { return };
+    let _alone = heavy();
+    let daemon = Daemon::configured(CONFIG);
+    let server = Server::start(&node, &package, daemon.home());
+    let door = Absolute::to(daemon.addr(), server.addr);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/cache-tests.mjs");
+    let mut command = plain(Command::new(&node));
+    command.arg(script).arg(&package).arg(format!("http://{}", door.addr));
+    let ran = daemon::output(command, None, LIMIT);
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}\n{}", String::from_utf8_lossy(&ran.stderr));
+    let outcomes: Vec<Outcome> =
+        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    tell(&outcomes);
+    hold(&outcomes);
+}
+
+/// Where `.ci/run` has put the package, or `$HTTP_CACHE_TESTS`.
+fn package() -> Option<PathBuf> {
+    let found = std::env::var_os("HTTP_CACHE_TESTS").map(PathBuf::from);
+    let found = found.filter(|package| package.join("package.json").is_file());
+    if found.is_none() {
+        cannot_run("the npm package http-cache-tests is not there: set HTTP_CACHE_TESTS to it");
+    }
+    found
+}
+
+fn tell(outcomes: &[Outcome]) {
+    let mut counts: BTreeMap<Kind, [usize; 2]> = BTreeMap::new();
+    for outcome in outcomes {
+        let [passed, all] = counts.entry(outcome.kind).or_default();
+        *passed += usize::from(outcome.passed);
+        *all += 1;
+        if !outcome.passed {
+            eprintln!("{:?} {}: {}", outcome.kind, outcome.id, outcome.why);
+        }
+    }
+    eprintln!("passed, of all: {counts:?}");
+}
+
+/// Compares with the list: what it does not name passes, and what it names does not.
+fn hold(outcomes: &[Outcome]) {
+    let excused: BTreeSet<&str> = include_str!("cache_tests.txt")
+        .lines()
+        .filter(|row| !row.starts_with('#'))
+        .filter_map(|row| row.split_whitespace().next())
+        .collect();
+    let judged = || outcomes.iter().filter(|outcome| outcome.kind != Kind::Check);
+    let wrong: Vec<_> = judged()
+        .filter(|outcome| outcome.passed == excused.contains(outcome.id.as_str()))
+        .map(|outcome| outcome.id.as_str())
+        .collect();
+    assert!(wrong.is_empty(), "{} differ from the list:\n{}", wrong.len(), wrong.join(" "));
+    let known: BTreeSet<&str> = judged().map(|outcome| outcome.id.as_str()).collect();
+    assert!(excused.is_subset(&known), "not tests: {:?}", excused.difference(&known));
+    let required = judged().filter(|outcome| outcome.kind == Kind::Required);
+    assert!(required.count() > 150, "they were all run");
+}

@@ -1,0 +1,85 @@
+//! A port that looks like an origin and leads through the proxy: for clients that know no proxy.
+//!
+//! It turns each request line's origin-form into the absolute-form and leaves every other byte as it
+//! is, so what such a client judges is the proxy.
+
+use std::io::{self, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::wire::Reader;
+
+/// Dropping it closes the port; connections that stand go on.
+pub(crate) struct Absolute {
+    pub(crate) addr: SocketAddr,
+    over: Arc<AtomicBool>,
+}
+
+impl Absolute {
+    /// Every request here is one for `origin` through `proxy`.
+    pub(crate) fn to(proxy: SocketAddr, origin: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        let over = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&over);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if stop.load(Ordering::SeqCst) {
+                    break;
+                }
+                // What goes wrong is for the client to see at its end.
+                std::thread::spawn(move || drop(forward(proxy, origin, &stream)));
+            }
+        });
+        Self { addr, over }
+    }
+}
+
+impl Drop for Absolute {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        // The accept call returns for this connection, and sees the sign.
+        drop(TcpStream::connect(self.addr));
+    }
+}
+
+fn forward(proxy: SocketAddr, origin: SocketAddr, client: &TcpStream) -> io::Result<()> {
+    let server = TcpStream::connect(proxy)?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (mut from, mut to) = (server.try_clone()?, client.try_clone()?);
+    let downward = std::thread::spawn(move || {
+        let done = io::copy(&mut from, &mut to);
+        to.shutdown(Shutdown::Both).and(done)
+    });
+    let mut reader = Reader::new(client.try_clone()?);
+    while let Ok(Some(head)) = reader.until(b"\r\n\r\n") {
+        (&server).write_all(&absolute(&head, origin)?)?;
+        let body = reader.exactly(length(&head)?).map_err(|_| io::ErrorKind::UnexpectedEof)?;
+        (&server).write_all(&body)?;
+    }
+    server.shutdown(Shutdown::Write)?;
+    downward.join().expect("copying does not panic").map(drop)
+}
+
+/// A head with its target in absolute-form, for `origin`.
+fn absolute(head: &[u8], origin: SocketAddr) -> io::Result<Vec<u8>> {
+    let slash = head.iter().position(|byte| *byte == b' ').map(|blank| blank + 1);
+    let slash =
+        slash.filter(|at| head.get(*at) == Some(&b'/')).ok_or(io::ErrorKind::InvalidData)?;
+    let mut line = head[..slash].to_vec();
+    line.extend_from_slice(format!("http://{origin}").as_bytes());
+    line.extend_from_slice(&head[slash..]);
+    Ok(line)
+}
+
+/// How long the body is, which has to be said.
+fn length(head: &[u8]) -> io::Result<usize> {
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    if head.contains("\r\ntransfer-encoding:") {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let length = head.split("\r\ncontent-length:").nth(1).and_then(|rest| rest.lines().next());
+    length.map_or(Ok(0), |length| length.trim().parse().map_err(io::Error::other))
+}

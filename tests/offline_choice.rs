@@ -1,0 +1,99 @@
+//! Offline, a URL that is not kept is answered by one that names the same page, and by no other.
+
+use crate::harness::daemon::AS_PERSON;
+use crate::harness::{Answer, Daemon, Origin};
+
+/// Says for whom a request is, and that it is a person's.
+const PART: &str = "Sec-Fetch-Dest: script\r\n";
+
+#[test]
+fn marks_of_campaigns_and_cache_busters_do_not_matter_offline() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/p", Answer::html("the page"));
+    origin.say("/p?id=1", Answer::html("page one"));
+    origin.say("/to", Answer::redirect(302, "/p"));
+    origin.say("/gone", Answer::new(404, "text/html", "gone"));
+    for path in ["/p", "/p?id=1", "/to", "/gone"] {
+        daemon.browse(&origin.url(path));
+    }
+    daemon.settle();
+    // Online each URL is its own.
+    daemon.browse(&origin.url("/p?utm_source=online"));
+    assert_eq!(origin.count("/p?utm_source=online"), 1);
+    daemon.ok(&["offline"]);
+    for (path, want) in [
+        ("/p?utm_source=a&fbclid=b", "the page"),
+        ("/p?_=1700000000123", "the page"),
+        ("/p?id=1&gclid=x", "page one"),
+    ] {
+        for fields in [AS_PERSON, PART, ""] {
+            let page = daemon.client().get_with(&origin.url(path), fields).whole();
+            assert_eq!((page.status, page.text().as_str()), (200, want), "{path}");
+            let status = page.field("Cache-Status");
+            assert!(status.contains("hit; detail=near-arguments"), "{path}: {status}");
+        }
+    }
+    assert!(daemon.queued().is_empty(), "{:?}", daemon.queued());
+    for path in [
+        "/p?id=2",
+        "/p?id=2&utm_source=a",
+        "/p?t=2",
+        "/other?utm_source=a",
+        "/to?utm_source=a",
+        "/gone?utm_source=a",
+    ] {
+        assert_eq!(daemon.browse(&origin.url(path)).status, 504, "{path}");
+    }
+    let exact = daemon.browse(&origin.url("/p?utm_source=online"));
+    assert!(exact.field("Cache-Status").contains("detail=offline"), "{exact:?}");
+    // What a login is asked for with is nobody else's page.
+    let fields = format!("{AS_PERSON}Authorization: Basic dTpw\r\n");
+    assert_eq!(daemon.client().get_with(&origin.url("/p?utm_source=a"), &fields).status, 504);
+}
+
+#[test]
+fn rules_add_names_and_switch_it_off() {
+    let origin = Origin::start();
+    let daemon = Daemon::configured(&format!(
+        "[offline-options]\n\
+         [[offline-options.for]]\nurl = \"http://{0}/off*\"\nnear-answers = false\n\
+         [[offline-options.for]]\nurl = \"http://{0}/more*\"\nnear-arguments = [\"ref\", \"track_*\"]\n",
+        origin.addr
+    ));
+    for path in ["/off", "/more", "/p"] {
+        origin.say(path, Answer::html("kept"));
+        daemon.browse(&origin.url(path));
+    }
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for (path, want) in [
+        ("/off?utm_source=a", 504),
+        ("/more?ref=a&track_b=c&utm_source=d", 200),
+        ("/more?refs=a", 504),
+        ("/p?ref=a", 504),
+    ] {
+        assert_eq!(daemon.browse(&origin.url(path)).status, want, "{path}");
+    }
+}
+
+#[test]
+fn http_stands_in_for_https_for_people_and_kept_apart() {
+    let parent = Origin::start();
+    let config = format!("[proxy]\nproxy = \"{}\"\n", parent.addr);
+    let daemon = Daemon::configured(&config);
+    let answer = |request: &mut crate::harness::Exchange<'_>| {
+        request.answer(&Answer::html("by plain HTTP").field("Content-Security-Policy", "img-src *"))
+    };
+    parent.on("http://h.example/p", answer);
+    assert_eq!(daemon.browse("http://h.example/p").text(), "by plain HTTP");
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    let page = daemon.browse("https://h.example/p?utm_source=a");
+    assert_eq!(page.text(), "by plain HTTP");
+    assert!(page.field("Cache-Status").contains("detail=near-scheme"), "{page:?}");
+    let policies = page.fields.all("Content-Security-Policy");
+    assert!(policies.iter().any(|policy| policy.starts_with("sandbox ")), "{policies:?}");
+    assert!(policies.contains(&"img-src *"), "{policies:?}");
+    let part = daemon.client().get_with("https://h.example/p", PART).whole();
+    assert_eq!(part.status, 504, "a script of plain HTTP is none of the secure page");
+}
