@@ -54,6 +54,7 @@ mod offline;
 mod offline_choice;
 mod online;
 mod owners;
+mod owners_any;
 mod pages;
 mod parent;
 mod parts;

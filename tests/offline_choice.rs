@@ -52,6 +52,37 @@ fn marks_of_campaigns_and_cache_busters_do_not_matter_offline() {
 }
 
 #[test]
+fn a_page_that_was_kept_with_marks_is_found_without_them() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let marked = ["/p?utm_source=a", "/p?id=1&gclid=x", "/gone?utm_source=a"];
+    origin.say(marked[0], Answer::html("the page"));
+    origin.say(marked[1], Answer::html("page one"));
+    origin.say(marked[2], Answer::new(404, "text/html", "gone"));
+    for path in marked {
+        daemon.browse(&origin.url(path));
+    }
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for (path, want) in [
+        ("/p", "the page"),
+        ("/p?utm_source=b&fbclid=c", "the page"),
+        ("/p?id=1", "page one"),
+        ("/p?_=1700000000123&id=1", "page one"),
+    ] {
+        for fields in [AS_PERSON, PART, ""] {
+            let page = daemon.client().get_with(&origin.url(path), fields).whole();
+            assert_eq!((page.status, page.text().as_str()), (200, want), "{path}");
+            let status = page.field("Cache-Status");
+            assert!(status.contains("hit; detail=near-arguments"), "{path}: {status}");
+        }
+    }
+    assert!(daemon.queued().is_empty(), "{:?}", daemon.queued());
+    for path in ["/p?id=2", "/p?t=2", "/gone", "/other"] {
+        assert_eq!(daemon.browse(&origin.url(path)).status, 504, "{path}");
+    }
+}
+
+#[test]
 fn rules_add_names_and_switch_it_off() {
     let origin = Origin::start();
     let daemon = Daemon::configured(&format!(

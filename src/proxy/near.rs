@@ -8,6 +8,7 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue};
 use wwwoffle_config::UrlParts;
 use wwwoffle_spool::Error;
+use wwwoffle_url::CanonicalUrl;
 
 use super::ask::Ask;
 use super::choose;
@@ -15,10 +16,17 @@ use super::decide::MethodKind;
 use super::intent::Intent;
 use super::owner::Places;
 use super::rules::Standing;
-use crate::caching::noise::{Near, near};
+use crate::caching::noise::{Near, differ_in_noise, near};
 use crate::daemon::Daemon;
 use crate::mode::Mode;
 use crate::store::Kept;
+
+/// How many entries of the host are looked at for one that has noise of its own. More cost a person too
+/// long, who waits for a page that most likely is not there.
+const MAX_LOOKED_AT: usize = 1_000;
+
+/// How many of them are looked up, if there are several.
+const MAX_NOISY: usize = 3;
 
 /// What the page of a connection that anybody could have changed may do under the name of a secure
 /// site: everything but to be of that site.
@@ -41,20 +49,60 @@ pub(super) async fn find(daemon: &Daemon, ask: &Ask) -> Result<Option<(Near, Kep
         return Ok(None);
     }
     let added = ask.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare));
-    for (near, mut url) in near(&ask.bare, &daemon.local, added) {
-        if near == Near::Scheme && is_secure(ask) && ask.asked.intent != Intent::Person {
-            // A script or a style has no page of its own that could be kept apart.
-            continue;
+    for (near, url) in near(&ask.bare, &daemon.local, added) {
+        if let Some(kept) = at(daemon, ask, near, url).await? {
+            return Ok(Some((near, kept)));
         }
-        let places = Places::of(&mut url, &HeaderMap::new(), &ask.owner);
-        let selecting = || ask.wire(&daemon.pseudonym).into_parts().0.headers;
-        let found =
-            choose::find(&daemon.store, &places, ask.config.caching.shared, selecting).await?;
-        if let Some(kept) = found.near().filter(|kept| kept.status.is_success()) {
-            return Ok(Some((near, guarded(ask, near, Kept::clone(kept)))));
+    }
+    for url in noisy(daemon, ask).await? {
+        if let Some(kept) = at(daemon, ask, Near::Arguments, url).await? {
+            return Ok(Some((Near::Arguments, kept)));
         }
     }
     Ok(None)
+}
+
+/// What is kept of one URL that may stand in.
+async fn at(
+    daemon: &Daemon,
+    ask: &Ask,
+    near: Near,
+    mut url: CanonicalUrl,
+) -> Result<Option<Kept>, Error> {
+    if near == Near::Scheme && is_secure(ask) && ask.asked.intent != Intent::Person {
+        // A script or a style has no page of its own that could be kept apart.
+        return Ok(None);
+    }
+    let places = Places::of(&mut url, &HeaderMap::new(), &ask.owner);
+    let selecting = || ask.wire(&daemon.pseudonym).into_parts().0.headers;
+    let found = choose::find(&daemon.store, &places, ask.config.caching.shared, selecting).await?;
+    let kept = found.near().filter(|kept| kept.status.is_success());
+    Ok(kept.map(|kept| guarded(ask, near, Kept::clone(kept))))
+}
+
+/// The kept URLs of the same host that differ from the one of `ask` in their own noise, the newest first:
+/// their key tells nothing of that, so the entries of the host are looked at.
+async fn noisy(daemon: &Daemon, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
+    let asked = ask.bare.as_str().to_owned();
+    let added = ask.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare)).clone();
+    let found = daemon.store.run(move |spool| {
+        let Some((scheme, rest)) = asked.split_once("://") else { return Ok(Vec::new()) };
+        let host = rest.split(['/', '?']).next().unwrap_or_default();
+        let mut found = Vec::new();
+        // What cannot be read cannot stand in.
+        for summary in spool.list(Some(scheme), Some(host))?.take(MAX_LOOKED_AT).flatten() {
+            let url = summary.place.url();
+            if (200..300).contains(&summary.status) && differ_in_noise(&asked, url, &added) {
+                found.push((summary.when, url.to_owned()));
+            }
+        }
+        Ok(found)
+    });
+    let mut found = found.await?;
+    found.sort_unstable_by(|one, other| other.cmp(one));
+    found.dedup_by(|one, other| one.1 == other.1);
+    let read = |(_, url): (_, String)| CanonicalUrl::parse(&url, &daemon.local).ok();
+    Ok(found.into_iter().filter_map(read).take(MAX_NOISY).collect())
 }
 
 fn is_secure(ask: &Ask) -> bool {
