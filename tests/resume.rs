@@ -192,6 +192,23 @@ fn what_waits_is_shown_and_going_offline_keeps_it_for_later() {
     assert!(has_no_parts(&daemon));
 }
 
+/// It may wait for long, or in vain: nobody else has to wait with it.
+#[test]
+fn who_asks_while_it_waits_gets_what_the_origin_has_now() {
+    let daemon = Daemon::configured("[fetch-options]\nresume-delay = \"1h\"\n");
+    let mut origin = Origin::start();
+    let film = Film::at(&origin, "/film", 4 * MIB, Ranges::Right, [(MIB, Cut::Close)]);
+    let url = origin.url("/film");
+    let mut client = daemon.client();
+    client.ask(&url, "");
+    eventually("it waits", || daemon.status()["downloads"][0]["waiting"]["attempts"] == 1);
+    assert!(daemon.get(&url).body == film.whole(1));
+    daemon.ok(&["offline"]);
+    origin.stop();
+    assert!(client.try_receive("GET").unwrap().whole.is_err(), "the first one is told");
+    assert!(daemon.get(&url).body == film.whole(1));
+}
+
 /// What becomes of a download whose client leaves at a tenth of it, as configured.
 #[test]
 fn a_client_that_leaves_takes_along_what_the_configuration_says() {

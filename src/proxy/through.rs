@@ -92,6 +92,10 @@ impl Turn<'_> {
         let downloads = &self.daemon.downloads;
         match downloads.join(&ask.places, &ask.fields, about.identities(), ask.now) {
             Joined::New(download) => self.lead(download, about).await,
+            // It has broken off, and may never go on: whoever asks now gets what the origin says now.
+            Joined::Running(download) if download.progress().waiting.is_some() => {
+                self.lead(self.alone(), about).await
+            }
             Joined::Running(download) => match self.follow(download).await {
                 Some(response) => Some(response),
                 // What is on its way is not for this client: it gets its own.
