@@ -12,21 +12,28 @@ use wwwoffle_config::Config;
 use wwwoffle_url::LocalHost;
 
 use crate::access::Access;
+use crate::access::crowd::Guest;
 use crate::clock;
 use crate::fetch::Fetcher;
 use crate::hooks::{Hook, Hooks};
+use crate::link::Link;
 use crate::live::Live;
-use crate::mode::{Mode, ModeSwitch};
+use crate::mode::{Choice, Mode, ModeSwitch};
+use crate::monitor::Timer;
 use crate::own::tickets::Tickets;
 use crate::pages::token::Tokens;
 use crate::pages::{LocalOrigin, Shell, Templates};
 use crate::proxy::download::Downloads;
 use crate::server::places::Places;
+use crate::server::repeat::Repeats;
 use crate::server::tasks::Tasks;
 use crate::store::Store;
 use crate::tls::Faces;
 use crate::tls::ca::Authority;
 use crate::upstream::{Dialer, Limits, Tls, Upstream};
+
+/// Of what is held of the spool in memory, the answers that are ready may take this part besides.
+const REPEATED: usize = 4;
 
 /// The daemon: everything a request may need.
 #[derive(Debug)]
@@ -43,12 +50,16 @@ pub struct Daemon {
     pub store: Store,
     /// Online, offline or autodial.
     pub mode: ModeSwitch,
+    /// Whether there is a link.
+    pub link: Link,
     /// The way out.
     pub upstream: Arc<Upstream>,
     /// The answers on their way in.
     pub downloads: Downloads,
     /// Works the outgoing queue off.
     pub fetcher: Fetcher,
+    /// Puts what is monitored on the queue.
+    pub monitor: Timer,
     /// POSTs that wait for a person's confirmation.
     pub tickets: Tickets,
     /// Programs that are run when something has happened.
@@ -69,6 +80,8 @@ pub struct Daemon {
     pub listening: Vec<SocketAddr>,
     /// The streams under way.
     pub places: Places,
+    /// Answers that are ready for who asks the same again.
+    pub repeats: Repeats,
     connections: AtomicUsize,
 }
 
@@ -81,8 +94,8 @@ pub struct Parts {
     pub store: Store,
     /// Our certificate authority.
     pub authority: Authority,
-    /// The mode it had when it stopped.
-    pub mode: Mode,
+    /// What was chosen when it stopped.
+    pub mode: Choice,
     /// The addresses it listens on, the first being the one named in links.
     pub listening: Vec<SocketAddr>,
     /// The user's own templates, by name.
@@ -104,9 +117,12 @@ impl Daemon {
         let origin = LocalOrigin::parse("http", &format!("{}:{port}", local.name()))?;
         let (mode, tasks) = (ModeSwitch::new(mode), Tasks::new());
         let places = Places::new(config.startup.max_connections.get());
+        let repeats = Repeats::new(store.holds() / REPEATED);
         let options = &config.options;
         let dialer = Dialer::new(mode.clone(), options.dns_timeout, options.connect_timeout);
-        let dialer = dialer.following(live.in_force());
+        let (link, reports) = Link::new();
+        let dialer = dialer.following(live.in_force()).telling(reports);
+        let dialer = dialer.guarding(listening.clone());
         let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
         let limits = Limits::of(options);
         let (templates, faults) = Templates::new(templates);
@@ -119,6 +135,7 @@ impl Daemon {
             upstream: Upstream::new(dialer, tls.following(live.in_force()), tasks.clone(), limits),
             access: Access::new()?,
             fetcher: Fetcher::new(),
+            monitor: Timer::default(),
             hooks: Hooks::default(),
             tickets: Tickets::new(),
             downloads: Downloads::default(),
@@ -129,11 +146,13 @@ impl Daemon {
             since: clock::now(),
             live,
             places,
+            repeats,
             connections: AtomicUsize::new(0),
             local,
             origin,
             store,
             mode,
+            link,
             tasks,
             listening,
         }))
@@ -152,22 +171,30 @@ impl Daemon {
         Shell { origin: self.origin.clone(), mode, zone: TimeZone::system() }
     }
 
-    /// Changes the mode and remembers it for the next start. Returns what it was.
+    /// Changes the mode and remembers it for the next start. Returns what was chosen before.
     ///
     /// # Errors
     ///
     /// When the disk fails: the mode has changed all the same, and the next start will not know.
-    pub async fn switch(&self, mode: Mode) -> Result<Mode, wwwoffle_spool::Error> {
-        let was = self.mode.set(mode);
+    pub async fn switch(&self, choice: Choice) -> Result<Choice, wwwoffle_spool::Error> {
+        let (chosen, was) = self.mode.set(choice);
+        if chosen != choice {
+            info!(mode = %choice, was = %chosen, "the mode has changed");
+        }
+        self.has_changed(was);
+        self.store.save_mode(choice).await?;
+        Ok(chosen)
+    }
+
+    /// Does what follows from a change of the mode, which was another one.
+    pub(crate) fn has_changed(&self, was: Mode) {
+        let mode = self.mode.now();
         if !mode.may_dial() {
             self.upstream.close_idle();
         }
-        if was != mode {
-            info!(%mode, %was, "the mode has changed");
+        if mode != was {
             self.happened(Hook::Mode(mode));
         }
-        self.store.save_mode(mode).await?;
-        Ok(was)
     }
 
     /// Runs the program that the configuration has for what has happened, if any; nobody waits for it.
@@ -184,7 +211,7 @@ impl Daemon {
 
     /// Counts a client for as long as the guard lives, and holds its `place` so long.
     #[must_use]
-    pub fn count_connection(self: &Arc<Self>, place: OwnedSemaphorePermit) -> Connected {
+    pub fn count_connection(self: &Arc<Self>, place: (OwnedSemaphorePermit, Guest)) -> Connected {
         self.connections.fetch_add(1, Ordering::Relaxed);
         Connected { daemon: Arc::clone(self), _place: place }
     }
@@ -194,7 +221,7 @@ impl Daemon {
 #[derive(Debug)]
 pub struct Connected {
     daemon: Arc<Daemon>,
-    _place: OwnedSemaphorePermit,
+    _place: (OwnedSemaphorePermit, Guest),
 }
 
 impl Drop for Connected {

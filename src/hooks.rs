@@ -6,19 +6,18 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::timeout;
 use tracing::{info, warn};
 use wwwoffle_config::Options;
 
 use crate::mode::Mode;
+use crate::process_group::Group;
 use crate::server::tasks::Tasks;
 
 /// Where such a program finds others.
@@ -26,9 +25,6 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /// How many programs may wait for one of their kind to end; a further one is left out.
 const MAX_WAITING: usize = 16;
-
-/// The most of what a program writes on either output that is logged, in bytes.
-const MAX_OUTPUT: usize = 16 * 1024;
 
 /// What has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,60 +128,11 @@ impl Run {
     }
 
     fn start(&self) -> io::Result<Group> {
-        let child = Command::new(&self.program)
-            .args(&self.arguments)
-            .env_clear()
-            .env("PATH", PATH)
-            .env("WWWOFFLE_MODE", self.mode.as_str())
-            .env("WWWOFFLE_SPOOL", &self.spool)
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()?;
-        let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Ok(Group { child, leader })
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).env_clear().env("PATH", PATH);
+        command.env("WWWOFFLE_MODE", self.mode.as_str()).env("WWWOFFLE_SPOOL", &self.spool);
+        command.current_dir("/").stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Group::start(&mut command)
     }
-}
-
-/// A program with all it has started. Dropped, all of them are killed.
-struct Group {
-    child: Child,
-    leader: Option<Pid>,
-}
-
-impl Group {
-    /// Waits for its end, and that of whatever else writes to its outputs.
-    async fn watch(&mut self) -> io::Result<(ExitStatus, [String; 2])> {
-        let (out, err) = (self.child.stdout.take(), self.child.stderr.take());
-        let (out, err) = tokio::join!(text(out), text(err));
-        // Until here its number is its own: nobody has been told that it has ended.
-        let status = self.child.wait().await?;
-        self.leader = None;
-        Ok((status, [out, err]))
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(leader) = self.leader {
-            // It may have ended just now.
-            let _ended = kill_process_group(leader, Signal::KILL);
-        }
-    }
-}
-
-/// Reads to the end, and keeps the first [`MAX_OUTPUT`] bytes.
-async fn text(from: Option<impl AsyncRead + Unpin>) -> String {
-    let Some(mut from) = from else { return String::new() };
-    let mut kept = Vec::new();
-    let mut piece = [0; 4096];
-    // An output that cannot be read is one that has ended.
-    while let Ok(got @ 1..) = from.read(&mut piece).await {
-        let room = MAX_OUTPUT.saturating_sub(kept.len()).min(got);
-        kept.extend_from_slice(piece.get(..room).unwrap_or_default());
-    }
-    String::from_utf8_lossy(&kept).into_owned()
 }

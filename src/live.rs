@@ -281,6 +281,7 @@ impl Daemon {
         let options = &config.options;
         let (dns_timeout, connect_timeout) = (options.dns_timeout, options.connect_timeout);
         self.upstream.set_limits(Limits::of(options), dns_timeout, connect_timeout);
+        self.link.nudge();
         // More may be fetched at once than before.
         self.fetcher.nudge();
         if !applied.options.is_empty() {

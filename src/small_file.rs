@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-use rustix::fs::Mode;
+use rustix::fs::{Access, FileType, Mode};
 use wwwoffle_spool::fs::{Disk, Opened, SystemDisk};
 
 /// The longest such file that is read, in bytes; what is beyond is not looked at.
@@ -16,13 +16,22 @@ pub const MAX_FILE: u64 = 1024 * 1024;
 ///
 /// Those of the system; and when it is no plain file. A symbolic link is none.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    read_at_most(path, MAX_FILE)
+}
+
+/// Reads at most the first `most` bytes of a plain file. `None`: there is none.
+///
+/// # Errors
+///
+/// Those of [`read`].
+pub fn read_at_most(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let (file, length) = match SystemDisk.open(path) {
         Ok(Opened::File(file, length)) => (file, length),
         Ok(Opened::NotAFile) => return Err(io::Error::other("it is not a plain file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut bytes = vec![0; usize::try_from(length.min(MAX_FILE)).unwrap_or_default()];
+    let mut bytes = vec![0; usize::try_from(length.min(most)).unwrap_or_default()];
     let mut filled = 0;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match file.read_at(rest, u64::try_from(filled).unwrap_or_default())? {
@@ -91,12 +100,38 @@ pub fn create_directories(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Makes a directory that was not there, which its owner alone may enter.
+///
+/// # Errors
+///
+/// Those of the system; and when there is something of that name.
+pub fn create_new_directory(path: &Path) -> io::Result<()> {
+    rustix::fs::mkdir(path, Mode::RWXU)?;
+    Ok(())
+}
+
+/// Removes a directory with all that is in it. What a symbolic link leads to stays.
+///
+/// # Errors
+///
+/// The first of those of the system; what can be removed is gone all the same.
+pub fn remove_tree(path: &Path) -> io::Result<()> {
+    std::fs::remove_dir_all(path)
+}
+
+/// Whether there is a file that this user may run.
+#[must_use]
+pub fn is_program(path: &Path) -> bool {
+    rustix::fs::stat(path)
+        .is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::RegularFile)
+        && rustix::fs::access(path, Access::EXEC_OK).is_ok()
+}
+
 /// Whether there is a directory, be it behind a symbolic link.
 #[must_use]
 pub fn is_directory(path: &Path) -> bool {
-    rustix::fs::stat(path).is_ok_and(|about| {
-        rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::Directory
-    })
+    rustix::fs::stat(path)
+        .is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::Directory)
 }
 
 /// The names in a directory, sorted; none when it cannot be read.
@@ -135,5 +170,12 @@ mod tests {
         assert!(read(&directory.join("link")).is_err());
         assert!(create_directories(&directory.join("all")).is_err());
         assert!(names(&directory.join("none")).is_empty());
+        let (tree, kept) = (root.path().join("a/tree"), directory.join("all"));
+        create_new_directory(&tree).unwrap();
+        assert!(create_new_directory(&tree).is_err(), "it is there");
+        create_directories(&tree.join("b")).unwrap();
+        symlink(&directory, tree.join("b/link")).unwrap();
+        remove_tree(&tree).unwrap();
+        assert!(!is_directory(&tree) && kept.is_file());
     }
 }

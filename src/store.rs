@@ -1,90 +1,57 @@
-//! The one bridge from async code to the spool, whose every call blocks.
+//! The one bridge from async code to the spool, whose every call blocks; and what is in memory of it.
+
+mod calls;
+mod hot;
+mod kept;
+mod parts;
+
+mod waiting;
 
 use std::io;
-use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
-use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
-    Added, Body, Entry, Error, NewEntry, NewSegment, Outgoing, Partial, Place, SegmentWriter,
-    Spool, Tail, Update, Writer,
+    Body, Error, NewEntry, NewSegment, Place, SegmentWriter, Spool, Tail, Update, Watcher, Writer,
 };
-use wwwoffle_url::Key;
 
-use crate::caching::vary::Stored;
-use crate::mode::Mode;
+use self::hot::HotSet;
+pub use self::hot::Shelf;
+pub use self::kept::{Identity, Kept};
 use crate::proxy::download::ReadAt;
-use crate::proxy::head;
-use crate::proxy::ranges::part::Part;
 
 /// How much of a body is copied at once, in bytes.
 const COPIED_AT_ONCE: usize = 128 * 1024;
+
+/// How much of the spool is held in memory, in bytes, where nothing else is said.
+const HELD: usize = 64 * 1024 * 1024;
 
 /// The spool, for async code. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Store {
     spool: Spool,
-}
-
-/// A kept answer with its head read.
-#[derive(Clone, Debug)]
-pub struct Kept {
-    /// The entry itself.
-    pub entry: Entry,
-    /// Its status.
-    pub status: StatusCode,
-    /// Its fields, as the origin sent them less those of one hop.
-    pub fields: HeaderMap,
-    /// The fields of the request it answered, less the secret ones.
-    pub request: HeaderMap,
-    /// Where it is not whole: the parts that have what is asked for. Then the entry is the newest of them.
-    pub part: Option<Part>,
-}
-
-/// Which entry something is said of: its key, and when it was finished, which is unique.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Identity(Key, Timestamp);
-
-impl Kept {
-    /// Reads the head of an entry. One that cannot be read is told in the log, and counts as missing.
-    fn read(entry: Entry) -> Option<Self> {
-        let Ok((status, fields)) = head::read_answer(entry.head()) else {
-            warn!(url = entry.url(), "a kept page has a head that cannot be read");
-            return None;
-        };
-        // One without a recorded request was asked for with nothing that is known.
-        let request = head::read_request(entry.request(), b"").map(|request| request.headers);
-        let request = request.unwrap_or_default();
-        Some(Self { entry, status, fields, request, part: None })
-    }
-
-    /// It as a choice among several sees it.
-    #[must_use]
-    pub fn stored(&self) -> Stored<'_> {
-        Stored {
-            fields: &self.fields,
-            variant: self.entry.place().variant_text(),
-            request: &self.request,
-            received: self.entry.responded().into(),
-        }
-    }
-
-    /// Which entry this is.
-    #[must_use]
-    pub fn identity(&self) -> Identity {
-        Identity(self.entry.place().key(), self.entry.stored())
-    }
+    /// Held by whoever reads the state to change it.
+    changing_state: Arc<Mutex<()>>,
+    hot: Arc<HotSet>,
+    /// From when its time counts.
+    since: Instant,
 }
 
 impl Store {
-    /// Wraps an open spool.
+    /// Wraps an open spool; what is held of it in memory is at first as much as by default.
     #[must_use]
     pub fn new(spool: Spool) -> Self {
-        Self { spool }
+        let set = Arc::new(HotSet::new(HELD));
+        let watcher: Arc<dyn Watcher> = set.clone();
+        if !spool.watch(watcher) {
+            // Somebody else is told of changes, so nothing can be held.
+            set.resize(0);
+        }
+        Self { spool, changing_state: Arc::default(), hot: set, since: Instant::now() }
     }
 
     /// The spool itself, for calls that do not touch the disk.
@@ -250,61 +217,6 @@ impl Store {
         blocking(move || if cut { writer.finish_short() } else { writer.finish() }).await
     }
 
-    /// What is kept in part at `place`.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub async fn partial(&self, place: &Place) -> Result<Option<Arc<Partial>>, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        Ok(blocking(move || spool.partial(&place)).await?.map(Arc::new))
-    }
-
-    /// All that is kept in part under the key of `place`, whatever the variant.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub async fn partials_of(&self, place: &Place) -> Result<Vec<Arc<Partial>>, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        let found = blocking(move || spool.partials_of(&place)).await?;
-        Ok(found.into_iter().map(Arc::new).collect())
-    }
-
-    /// Makes an entry of what is kept in part, with the `head` of a whole answer that was made for it;
-    /// `false` when not all of it is there, or it is another body by now.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails or is full.
-    pub async fn complete(&self, partial: &Arc<Partial>, head: Vec<u8>) -> Result<bool, Error> {
-        let (spool, partial) = (self.spool.clone(), Arc::clone(partial));
-        Ok(blocking(move || spool.complete(&partial, head)).await?.is_some())
-    }
-
-    /// Removes what is kept in part at `place`; `false` when there was nothing.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub async fn remove_partial(&self, place: &Place) -> Result<bool, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        blocking(move || spool.remove_partial(&place)).await
-    }
-
-    /// Sets aside what of the parts kept at `place` is damaged, after reading them told of it.
-    pub async fn mend_partial(&self, place: &Place) {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        match blocking(move || spool.mend_partial(&place)).await {
-            Ok(damages) => {
-                for damage in damages {
-                    warn!(%damage, "a part of a page was set aside");
-                }
-            }
-            Err(error) => warn!(%error, "damaged parts of a page cannot be set aside"),
-        }
-    }
-
     /// Keeps what is kept at `from` at `to` too. What is damaged is not copied.
     ///
     /// # Errors
@@ -372,64 +284,6 @@ impl Store {
             blocking(move || spool.remove_variant(kept.entry.place())).await?;
         }
         Ok(())
-    }
-
-    /// Records a request to be fetched, unless it is recorded already.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails or is full, or the queue is.
-    pub async fn enqueue(&self, outgoing: Outgoing) -> Result<Added, Error> {
-        let spool = self.spool.clone();
-        blocking(move || spool.queue().add(&outgoing)).await
-    }
-
-    /// A queued request, whole.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub async fn queued(&self, key: Key) -> Result<Option<Outgoing>, Error> {
-        let spool = self.spool.clone();
-        blocking(move || spool.queue().get(&key)).await
-    }
-
-    /// Writes a queued request anew; `false` when it has been taken off the queue meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails or is full; the old record stays.
-    pub async fn requeue(&self, outgoing: Outgoing) -> Result<bool, Error> {
-        let spool = self.spool.clone();
-        blocking(move || spool.queue().update(&outgoing)).await
-    }
-
-    /// Takes a request out of the queue; `false` when it was not there.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub async fn dequeue(&self, key: Key) -> Result<bool, Error> {
-        let spool = self.spool.clone();
-        blocking(move || spool.queue().remove(&key)).await
-    }
-
-    /// Remembers the mode for the next start.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails or is full; then the next start has the mode of before.
-    pub async fn save_mode(&self, mode: Mode) -> Result<(), Error> {
-        let spool = self.spool.clone();
-        blocking(move || {
-            let (mut state, damage) = spool.state()?;
-            if let Some(damage) = damage {
-                warn!(%damage, "the remembered mode was set aside");
-            }
-            state.set_mode(mode.as_str())?;
-            spool.set_state(&state)
-        })
-        .await
     }
 
     /// Runs any call of the spool off the runtime's own threads.

@@ -83,7 +83,7 @@ fn status_has_its_documented_shape() {
     assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(status["listen"], json!([daemon.addr().to_string()]));
     assert_eq!(status["spool"], daemon.spool().to_str().unwrap());
-    assert_eq!(status["queue"], json!({"waiting": 0, "failed": 0, "active": 0}));
+    assert_eq!(status["queue"], json!({"waiting": 0, "failed": 0, "active": 0, "asking": 0}));
     assert_eq!(status["downloads"], json!([]));
     for number in ["pid", "connections", "outward_refused"] {
         assert!(status[number].is_u64(), "{number}: {status}");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::harness::site::{self, Check};
-use crate::harness::{Client, Daemon, Origin, eventually, faults, heavy};
+use crate::harness::{Answer, Client, Daemon, Origin, eventually, faults, heavy};
 
 /// Clients that connect and say nothing.
 const IDLE: usize = 2_000;
@@ -149,5 +149,46 @@ fn a_slow_reader_does_not_make_the_daemon_hold_the_body() {
         let framing = crate::harness::wire::Framing::Length(60_000_000);
         client.reader.body(framing, |piece| check.take(piece)).unwrap();
         assert_eq!((check.seen, check.wrong), (60_000_000, None));
+    }
+}
+
+/// What is larger than what is kept reaches who reads it whole, and is not kept; what has no end does not
+/// fill the disk when nobody reads it.
+#[test]
+fn no_more_of_an_answer_is_kept_than_is_configured() {
+    let config = "[options]\nmax-body = \"1 MB\"\n[fetch-options]\nretry-delay = \"1ms\"\n";
+    let (daemon, origin) = (Daemon::configured(config), Origin::start());
+    let body = site::noise(5, 3_000_000);
+    let answer = || Answer::new(200, "application/octet-stream", body.clone());
+    origin.say("/told", answer());
+    origin.say("/chunked", answer().chunked());
+    origin.say("/until-close", answer().until_close());
+    origin.say("/small", Answer::new(200, "text/plain", "small"));
+    let paths = ["/told", "/chunked", "/until-close"];
+    for path in paths {
+        let got = daemon.get(&origin.url(path)).whole();
+        assert!(got.body == body, "{path}: {} bytes", got.body.len());
+    }
+    assert_eq!(daemon.get(&origin.url("/small")).text(), "small");
+    origin.on("/endless", |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n")?;
+        loop {
+            exchange.send([b'x'; 16 * 1024])?;
+        }
+    });
+    let mut leaving = daemon.client();
+    leaving.ask(&origin.url("/endless"), "");
+    leaving.final_head().unwrap();
+    drop(leaving);
+    eventually("the origin is left", || {
+        origin.count("/endless") == 1 && daemon.status()["downloads"].as_array().unwrap().is_empty()
+    });
+    let ran = daemon.run(&["get", &origin.url("/endless")]);
+    assert!(ran.status != 0 && format!("{}{}", ran.out, ran.err).contains("max-body"), "{ran:?}");
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&origin.url("/small")).text(), "small");
+    for path in paths.into_iter().chain(["/endless"]) {
+        assert_eq!(daemon.get(&origin.url(path)).status, 504, "{path}");
     }
 }

@@ -28,7 +28,10 @@ pub(crate) fn daemon() -> Daemon {
             line.strip_prefix("users = [").unwrap().strip_suffix(']').unwrap().to_owned()
         })
         .collect();
-    Daemon::configured(&format!("[allowed-connect-users]\nusers = [{}]\n", lines.join(", ")))
+    // Nobody knows any more from which machine a user has queued a request, and the origins are here.
+    let origins = "[allowed-connect-hosts]\ninside = [\"127.0.0.1\", \"127.0.0.2\"]\n";
+    let users = format!("[allowed-connect-users]\nusers = [{}]\n", lines.join(", "));
+    Daemon::configured(&format!("{users}{origins}"))
 }
 
 pub(crate) fn login(field: &str, user: &str) -> String {

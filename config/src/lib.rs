@@ -98,7 +98,7 @@ pub use place::Place;
 pub use rule::Ruled;
 pub use schema::{
     Alias, AllowedHosts, AllowedUsers, Caching, CensorHeader, Config, DontCache, DontCompress,
-    DontGet, FetchOptions, Https, IndexOptions, LocalNames, LocalNet, MimeTypes, ModifyHtml,
+    DontGet, FetchOptions, Https, IndexOptions, Link, LocalNames, LocalNet, MimeTypes, ModifyHtml,
     OfflineOptions, OnlineOptions, Options, Proxy, Purge, Startup, Tunnel,
 };
 pub use spec::{ParseSpecError, UrlSpec};
@@ -106,13 +106,17 @@ pub use specset::{Listed, UrlSpecSet};
 pub use value::{Durability, HostNames, Listen, LogLevel, LogTo, NoStore, SpoolDir};
 pub use values::{
     aliases::{Alias as UrlAlias, Aliases},
-    amounts::{Age, AgeLimit, AskAgain, Percent, Permissions, Size, SizeLimit},
+    amounts::{
+        Age, AgeLimit, AskAgain, NotASize, Percent, Permissions, Size, SizeLimit, VersionCount,
+    },
     arguments::ArgumentNames,
     authorities::ExtraAuthorities,
     censored::{Censor, CensoredFields},
     hosts::{HostList, HostSpec, ParseHostSpecError},
+    links::{ExpectedStatus, Interfaces, Phrase, ProbeUrl},
     media::{Extensions, MediaType, MediaTypes, TypesByExtension},
     parent::{ParentProxy, Replacement},
     ports::{PortRange, PortRanges},
     texts::{Account, Markup, Program, Secret, UserName},
+    times::{Pause, Window, Windows},
 };

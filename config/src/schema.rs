@@ -129,6 +129,7 @@ mod caching;
 mod daemon;
 mod fetching;
 mod html;
+mod link;
 mod lists;
 mod requests;
 mod secure;
@@ -137,6 +138,7 @@ pub use caching::Caching;
 pub use daemon::{AllowedHosts, AllowedUsers, LocalNames, LocalNet, Options, Startup};
 pub use fetching::{FetchOptions, IndexOptions, MimeTypes, Purge};
 pub use html::ModifyHtml;
+pub use link::Link;
 pub use lists::{Alias, CensorHeader, DontCache, DontCompress, DontGet, Proxy};
 pub use requests::{OfflineOptions, OnlineOptions};
 pub use secure::{Https, Tunnel};
@@ -199,6 +201,8 @@ config! {
     allowed_hosts: AllowedHosts,
     /// Who may use this proxy.
     allowed_users: AllowedUsers,
+    /// Whether there is a link.
+    link: Link,
     /// Connections opened with CONNECT.
     tunnel: Tunnel,
     /// What is read and kept of HTTPS.

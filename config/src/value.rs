@@ -126,7 +126,7 @@ A whole number above zero and its unit, in quotes: `ms` (milliseconds), `s` (sec
 }
 
 /// A whole number and its unit, with or without a space between.
-fn time(text: &str) -> Result<Duration, &'static str> {
+pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
@@ -128,6 +129,8 @@ pub struct BodyFile {
     pub(crate) digest: [u8; 32],
     /// The checksums of its blocks, from the file, or made when they were first needed.
     pub(crate) blocks: Arc<OnceLock<Blocks>>,
+    /// Whether all of it was read since it was opened, and agreed with its digest.
+    pub(crate) verified: Arc<AtomicBool>,
 }
 
 /// Checks a body that is read in order against the digest it was stored with.
@@ -139,6 +142,7 @@ pub struct Verifier {
     hasher: Sha256,
     left: u64,
     digest: [u8; 32],
+    verified: Arc<AtomicBool>,
 }
 
 impl Entry {
@@ -256,6 +260,14 @@ impl Entry {
         self.tail.get(self.after.connection.clone()?)
     }
 
+    /// How many bytes of memory it takes, without its body if that is on disk.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        let tail = if Arc::ptr_eq(&self.bytes, &self.tail) { 0 } else { self.tail.len() };
+        let overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.head.len());
+        size_of::<Entry>() + self.bytes.len() + tail + overlay + 3 * self.url().len()
+    }
+
     /// Whether it is a segment, and no whole answer.
     pub(crate) fn is_part(&self) -> bool {
         self.first.is_part || self.part.is_some()
@@ -362,7 +374,26 @@ impl BodyFile {
     /// What tells at the end whether the body was the one that was stored.
     #[must_use]
     pub fn verifier(&self) -> Verifier {
-        Verifier { hasher: Sha256::new(), left: self.len, digest: self.digest }
+        let verified = Arc::clone(&self.verified);
+        Verifier { hasher: Sha256::new(), left: self.len, digest: self.digest, verified }
+    }
+
+    /// Whether a [`Verifier`] of this body, or of a clone of it, has agreed already. It says nothing of
+    /// what was done to the file since: that is for who remembers the entry to look at.
+    #[must_use]
+    pub fn is_verified(&self) -> bool {
+        self.verified.load(Ordering::Acquire)
+    }
+
+    /// The same as [`BodyFile::read_at`] where the system has the bytes in memory; `None` where they
+    /// would have to be waited for, or nobody can tell.
+    #[must_use]
+    pub fn read_cached(&self, offset: u64, buffer: &mut [u8]) -> Option<usize> {
+        let left = self.len.saturating_sub(offset);
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let buffer = buffer.get_mut(..most).filter(|buffer| !buffer.is_empty())?;
+        let read = self.file.read_cached(buffer, self.start.saturating_add(offset));
+        read.filter(|read| *read > 0)
     }
 
     pub(crate) fn identity(&self) -> io::Result<u64> {
@@ -385,7 +416,11 @@ impl Verifier {
     /// Whether the bytes were those of the body, from the first to the last.
     #[must_use]
     pub fn finish(self) -> bool {
-        self.left == 0 && <[u8; 32]>::from(self.hasher.finalize()) == self.digest
+        let agrees = self.left == 0 && <[u8; 32]>::from(self.hasher.finalize()) == self.digest;
+        if agrees {
+            self.verified.store(true, Ordering::Release);
+        }
+        agrees
     }
 }
 

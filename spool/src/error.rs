@@ -52,6 +52,9 @@ enum Kind {
     QueueFull {
         limit: usize,
     },
+    MonitorsFull {
+        limit: usize,
+    },
     Damaged(Damage),
     WriterBroken,
     Random(getrandom::Error),
@@ -120,6 +123,12 @@ impl Error {
         matches!(&*self.0, Kind::QueueFull { .. })
     }
 
+    /// As many pages are monitored as may be.
+    #[must_use]
+    pub fn is_monitors_full(&self) -> bool {
+        matches!(&*self.0, Kind::MonitorsFull { .. })
+    }
+
     /// A waiting request's file was not what it should be; it has been set aside.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
@@ -168,6 +177,10 @@ impl Error {
 
     pub(crate) fn queue_full(limit: usize) -> Error {
         Kind::QueueFull { limit }.into()
+    }
+
+    pub(crate) fn monitors_full(limit: usize) -> Error {
+        Kind::MonitorsFull { limit }.into()
     }
 
     pub(crate) fn writer_broken() -> Error {
@@ -251,6 +264,10 @@ impl fmt::Display for Error {
             Kind::QueueFull { limit } => write!(
                 f,
                 "the outgoing queue holds {limit} requests, as many as it may: fetch or delete some"
+            ),
+            Kind::MonitorsFull { limit } => write!(
+                f,
+                "{limit} pages are monitored, as many as may be: stop monitoring some that you need no more"
             ),
             Kind::Damaged(damage) => damage.fmt(f),
             Kind::WriterBroken => write!(f, "an earlier part of the entry could not be written"),

@@ -16,6 +16,9 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::{ReadWriteFlags, preadv2};
+
+use crate::error::is_missing;
 
 /// Only the owner may read what is kept (design: the spool is 0700, what is in it 0600).
 const FILE_MODE: u32 = 0o600;
@@ -107,6 +110,17 @@ pub trait Disk: fmt::Debug + Send + Sync {
 
     /// The time of day.
     fn now(&self) -> Timestamp;
+
+    /// What has a name now; `None` when nothing has. A link is looked at itself.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, and `Unsupported` from a disk that has no stamps: then nothing read from
+    /// it is remembered.
+    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// The names in a directory.
@@ -153,6 +167,47 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     ///
     /// Those of the system.
     fn identity(&self) -> io::Result<u64>;
+
+    /// The same as `read_at`, without waiting for the medium; `None` where that cannot be.
+    fn read_cached(&self, buffer: &mut [u8], offset: u64) -> Option<usize> {
+        let _ = (buffer, offset);
+        None
+    }
+
+    /// What it was when it was opened for reading, if that is known.
+    fn opened_as(&self) -> Option<Stamp> {
+        None
+    }
+}
+
+/// What tells a file or directory from any other, and from itself before it was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    device: u64,
+    inode: u64,
+    len: u64,
+    /// Seconds and nanoseconds.
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(about: &std::fs::Metadata) -> Self {
+        Self {
+            device: about.dev(),
+            inode: about.ino(),
+            len: about.len(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+        }
+    }
+
+    /// When it was changed last, by whatever.
+    #[must_use]
+    pub fn changed(&self) -> Timestamp {
+        let nanoseconds = i32::try_from(self.changed.1).unwrap_or_default();
+        Timestamp::new(self.changed.0, nanoseconds).unwrap_or(Timestamp::MAX)
+    }
 }
 
 /// The file system of the machine.
@@ -170,7 +225,7 @@ impl Disk for SystemDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(SystemFile(new_file(path)?)))
+        Ok(Arc::new(SystemFile { file: new_file(path)?, opened_as: None }))
     }
 
     fn open(&self, path: &Path) -> io::Result<Opened> {
@@ -186,7 +241,8 @@ impl Disk for SystemDisk {
         if !about.is_file() {
             return Ok(Opened::NotAFile);
         }
-        Ok(Opened::File(Arc::new(SystemFile(file)), about.len()))
+        let opened_as = Some(Stamp::of(&about));
+        Ok(Opened::File(Arc::new(SystemFile { file, opened_as }), about.len()))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -232,6 +288,14 @@ impl Disk for SystemDisk {
         // A clock outside the years that jiff knows is as good as one that was never set.
         Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
     }
+
+    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
+        match std::fs::symlink_metadata(path) {
+            Ok(about) => Ok(Some(Stamp::of(&about))),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// The file system of the machine, for a spool that more than its owner may read.
@@ -261,7 +325,7 @@ impl Disk for SharedDisk {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let file = new_file(path)?;
         file.set_permissions(std::fs::Permissions::from_mode(self.files))?;
-        Ok(Arc::new(SystemFile(file)))
+        Ok(Arc::new(SystemFile { file, opened_as: None }))
     }
 
     fn create_private(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
@@ -302,6 +366,10 @@ impl Disk for SharedDisk {
 
     fn now(&self) -> Timestamp {
         SystemDisk.now()
+    }
+
+    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
+        SystemDisk.stamp(path)
     }
 }
 
@@ -352,12 +420,15 @@ impl Drop for SystemLock {
 }
 
 #[derive(Debug)]
-struct SystemFile(File);
+struct SystemFile {
+    file: File,
+    opened_as: Option<Stamp>,
+}
 
 impl DiskFile for SystemFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         loop {
-            match self.0.read_at(buffer, offset) {
+            match self.file.read_at(buffer, offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 done => return done,
             }
@@ -365,15 +436,24 @@ impl DiskFile for SystemFile {
     }
 
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
+        self.file.write_all_at(bytes, offset)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_all()
+        self.file.sync_all()
     }
 
     fn identity(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.ino())
+        Ok(self.file.metadata()?.ino())
+    }
+
+    fn read_cached(&self, buffer: &mut [u8], offset: u64) -> Option<usize> {
+        let mut buffers = [io::IoSliceMut::new(buffer)];
+        preadv2(&self.file, &mut buffers, offset, ReadWriteFlags::NOWAIT).ok()
+    }
+
+    fn opened_as(&self) -> Option<Stamp> {
+        self.opened_as
     }
 }
 

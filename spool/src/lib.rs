@@ -8,9 +8,11 @@
 //! ```text
 //! <root>/http/www.example.org/9f/9f86d081….warc  a response record and its request record
 //!                   …/9f86d081….update.warc      what was learnt of it since, if it is large
+//!                   …/9f86d081….2026….warc       an older version of it
 //!                   …/9f86d081….variants/…       the entries of one key, if some of them vary
 //! <root>/partial/9f/9f86d081…/000….warc          parts of an answer that is not whole
 //! <root>/outgoing/9f86d081….warc                 a request recorded while offline
+//! <root>/monitor/9f86d081….warc                  the same with a schedule, to be sent again and again
 //! <root>/tmp/                                    entries being written; emptied on opening
 //! <root>/damaged/                                what was found damaged, with the reason beside it
 //! <root>/version lock state secret               format; who uses it; mode; key of stored secrets
@@ -34,7 +36,10 @@ mod error;
 pub mod fs;
 mod layout;
 mod list;
+mod monitor;
+mod names;
 mod open;
+mod outbox;
 mod outgoing;
 mod overlay;
 mod partial;
@@ -42,19 +47,25 @@ mod pending;
 mod place;
 mod queue;
 mod read;
+mod reader;
 mod refuse;
+mod runs;
 mod salvage;
+mod schedule;
 mod seal;
+mod seen;
 mod shelf;
 mod state;
 mod store;
 mod tmp;
 mod update;
 mod verified;
+mod versions;
 mod warc;
+mod wish;
 mod writer;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -66,27 +77,33 @@ pub use entry::{Body, BodyFile, Damage, Entries, Entry, Lookup, Verifier, Whole}
 pub use error::{Error, Result};
 pub use layout::{MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_TRAILERS, MAX_URL};
 pub use list::{Host, List, Summary};
+pub use monitor::{MAX_MONITORS, Monitor, MonitorSummary, Monitors, Set};
 pub use open::Recovery;
 pub use outgoing::{
-    MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing, OutgoingSummary,
-    RequestKind, RequestState, Sealed, Secrets,
+    MAX_OPTIONS, MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing,
+    OutgoingSummary, RequestKind, RequestState, Sealed, Secrets,
 };
 pub use partial::{
     MAX_SEGMENTS, MAX_VALIDATOR, NewSegment, Partial, PartialList, PartialSummary, SegmentWriter,
 };
 pub use pending::BATCH_INTERVAL;
 pub use place::{MAX_OWNER, MAX_VARIANT, Place};
-pub use queue::{Added, MAX_QUEUE, Queue};
+pub use queue::{Added, Change, Finished, MAX_QUEUE, Observer, Queue, RESERVED};
+pub use reader::Reader;
+pub use runs::MAX_RUN;
+pub use schedule::{BadSchedule, MAX_SCHEDULE, Schedule};
+pub use seen::{Seen, Watcher};
 pub use shelf::MAX_VARIANTS;
 pub use state::{MAX_STATE, State};
 pub use update::Update;
 pub use verified::Verified;
+pub use versions::{MAX_VERSIONS, Versions};
+pub use wish::{MAX_CLASS, MAX_WISHES, NoRunId, RunId, Wish};
 pub use writer::{NewEntry, Stored, Tail, Writer};
 
 use fs::{Disk, Lock, SharedDisk, SystemDisk};
 use layout::Purpose;
-use shelf::{Look, Which};
-use store::{LOOKUP_TRIES, Store};
+use store::Store;
 
 /// What of a finished entry a crash may take back. Whatever the setting, after a crash each entry is
 /// whole, old or new, or absent.
@@ -112,11 +129,18 @@ pub struct Options {
     pub batch_interval: Duration,
     /// Who may use new directories and files besides their owner; `None`: nobody.
     pub shared: Option<SharedDisk>,
+    /// How many older versions are kept, besides those of what is monitored.
+    pub versions: Versions,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { durability: Durability::default(), batch_interval: BATCH_INTERVAL, shared: None }
+        Options {
+            durability: Durability::default(),
+            batch_interval: BATCH_INTERVAL,
+            shared: None,
+            versions: Versions::default(),
+        }
     }
 }
 
@@ -131,6 +155,7 @@ pub struct Spool(Arc<Handle>);
 pub(crate) struct Handle {
     pub(crate) store: Arc<Store>,
     queue: Queue,
+    monitors: Monitors,
     background: Option<JoinHandle<()>>,
     /// Dropped last: nobody else writes before everything is written.
     _lock: Lock,
@@ -163,16 +188,23 @@ impl Spool {
         options: &Options,
     ) -> Result<(Spool, Recovery)> {
         let lock = open::lock_root(&*disk, root)?;
-        let store = Arc::new(Store::new(disk, root.to_owned(), options.durability));
+        let store = Arc::new(Store::new(
+            disk,
+            root.to_owned(),
+            options.durability,
+            options.versions.clone(),
+        ));
         open::prepare(&store)?;
         let mut recovery = Recovery::default();
+        // First: what is monitored keeps versions, also of what a crash left.
+        let monitors = Monitors::open(Arc::clone(&store), &mut recovery)?;
         open::recover(&store, &mut recovery)?;
         let queue = Queue::open(Arc::clone(&store), &mut recovery)?;
         let background = match options.durability {
             Durability::Batch => Some(spawn(&store, options.batch_interval)?),
             Durability::Each | Durability::None => None,
         };
-        Ok((Spool(Arc::new(Handle { store, queue, background, _lock: lock })), recovery))
+        Ok((Spool(Arc::new(Handle { store, queue, monitors, background, _lock: lock })), recovery))
     }
 
     /// Looks an entry up: one open and one read when it is small. A place without a variant text means
@@ -193,6 +225,49 @@ impl Spool {
     /// When the disk fails. Neither a missing entry nor a damaged one is an error.
     pub fn entries(&self, place: &Place) -> Result<Entries> {
         self.0.store.entries(place)
+    }
+
+    /// The same, with what was looked at: as long as [`Spool::is_as_seen`] says so, another lookup would
+    /// find the same. `None` where nobody can tell, as just after something has changed.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn entries_seen(&self, place: &Place) -> Result<(Entries, Option<Seen>)> {
+        self.0.store.entries_seen(place)
+    }
+
+    /// Whether everything that a lookup has looked at is still the same: one call of the system for each
+    /// name.
+    #[must_use]
+    pub fn is_as_seen(&self, seen: &Seen) -> bool {
+        seen.holds(&*self.0.store.disk)
+    }
+
+    /// Has `watcher` told of each change of entries that this program makes. There is one at most;
+    /// false when there is one already.
+    #[must_use]
+    pub fn watch(&self, watcher: Arc<dyn Watcher>) -> bool {
+        self.0.store.watcher.set(watcher).is_ok()
+    }
+
+    /// The older versions of the entry of exactly this place, the newest first; the entry itself is not
+    /// among them.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn versions(&self, place: &Place) -> Result<Vec<Summary>> {
+        versions::list(&*self.0.store.disk, &self.0.store.root, place)
+    }
+
+    /// The older version of the entry of exactly this place that was finished then.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails. Neither a missing version nor a damaged one is an error.
+    pub fn version(&self, place: &Place, stored: Timestamp) -> Result<Lookup> {
+        self.0.store.version(place, stored)
     }
 
     /// Writes down what became of an entry, and gives it back as it is then. `None` when it is no
@@ -274,6 +349,54 @@ impl Spool {
         &self.0.queue
     }
 
+    /// The recursive fetches that have a text here, in no order.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn runs(&self) -> Result<Vec<RunId>> {
+        runs::list(&self.0.store)
+    }
+
+    /// The text of a recursive fetch; `None` for none.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn run(&self, id: RunId) -> Result<Option<String>> {
+        runs::read(&self.0.store, id)
+    }
+
+    /// Writes the text of a recursive fetch, durably, in place of the one before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_too_large`] above [`MAX_RUN`] bytes; or when the disk fails or is full.
+    pub fn set_run(&self, id: RunId, text: &str) -> Result<()> {
+        runs::write(&self.0.store, id, text)
+    }
+
+    /// Removes the text of a recursive fetch; false when there was none.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn remove_run(&self, id: RunId) -> Result<bool> {
+        runs::remove(&self.0.store, id)
+    }
+
+    /// Sets the text of a recursive fetch aside, for a `reason` that a person reads.
+    #[must_use]
+    pub fn set_run_aside(&self, id: RunId, reason: &str) -> entry::Damage {
+        runs::set_aside(&self.0.store, id, reason)
+    }
+
+    /// What is looked at on a schedule.
+    #[must_use]
+    pub fn monitors(&self) -> &Monitors {
+        &self.0.monitors
+    }
+
     /// What the program remembers. A file that is no state is set aside and told of, and then this is
     /// the default.
     ///
@@ -315,98 +438,6 @@ impl Spool {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.0.store.root
-    }
-}
-
-/// A spool to read from, whoever has it open: for the command line. It changes nothing, so damaged
-/// files stay where they are; entries still in their batch are not found.
-#[derive(Debug, Clone)]
-pub struct Reader {
-    disk: Arc<dyn Disk>,
-    root: PathBuf,
-}
-
-impl Reader {
-    /// Opens the spool at `root` for reading.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::is_no_spool`] when `root` is something else, or when the disk fails.
-    pub fn open(root: &Path) -> Result<Reader> {
-        Reader::open_with(Arc::new(SystemDisk), root)
-    }
-
-    /// The same on another disk.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Reader::open`].
-    pub fn open_with(disk: Arc<dyn Disk>, root: &Path) -> Result<Reader> {
-        open::check_root(&*disk, root)?;
-        Ok(Reader { disk, root: root.to_owned() })
-    }
-
-    /// Looks an entry up. A damaged one is [`Lookup::SetAside`], though it was not moved.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn entry(&self, place: &Place) -> Result<Lookup> {
-        let which = if place.variant_text().is_empty() { Which::All } else { Which::Exact };
-        Ok(self.look(place, which)?.into())
-    }
-
-    /// All that is kept under the key of a place, as [`Spool::entries`]; nothing is moved.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn entries(&self, place: &Place) -> Result<Entries> {
-        self.look(place, Which::All)
-    }
-
-    fn look(&self, place: &Place, which: Which) -> Result<Entries> {
-        let mut tries = 0;
-        loop {
-            let look = Look::at(&*self.disk, &self.root, place, which, &[])?;
-            tries += 1;
-            if !look.moved || tries == LOOKUP_TRIES {
-                return Ok(look.told());
-            }
-        }
-    }
-
-    /// The entries of the spool, of a scheme, of a host (with its port) under all schemes, or of both.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails, here or at each step.
-    pub fn list(&self, scheme: Option<&str>, host: Option<&str>) -> Result<List> {
-        List::new(Arc::clone(&self.disk), &self.root, Vec::new(), scheme, host)
-    }
-
-    /// The hosts of a scheme, or of all, of which entries are kept, in order.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<Host>> {
-        list::hosts(&self.disk, &self.root, scheme)
-    }
-
-    /// The requests that wait, the oldest first. Files that are no requests are passed over.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn queue(&self) -> Result<Vec<OutgoingSummary>> {
-        queue::list(&*self.disk, &self.root)
-    }
-
-    /// The directory it is in.
-    #[must_use]
-    pub fn root(&self) -> &Path {
-        &self.root
     }
 }
 

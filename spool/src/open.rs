@@ -10,6 +10,7 @@ use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Lock, Opened};
 use crate::partial;
 use crate::read::{self, Content};
+use crate::runs::RUNS;
 use crate::salvage;
 use crate::store::{DAMAGED, Finished, OUTGOING, Store, TMP, parent};
 
@@ -39,7 +40,8 @@ pub struct Recovery {
     pub set_apart: u64,
     /// Files of writes that were under way, or replaced by newer ones; they are gone.
     pub removed: u64,
-    /// Files that were not what they should be, now in `damaged/`: requests, the secret, the state.
+    /// Files that were not what they should be, now in `damaged/`: requests, schedules, the secret, the
+    /// state.
     pub damaged: Vec<Damage>,
     /// What could not be done with single files, on a full disk for example. They stay where they
     /// are, out of use, until the next opening.
@@ -58,7 +60,7 @@ pub(crate) fn lock_root(disk: &dyn Disk, root: &Path) -> Result<Lock> {
 pub(crate) fn prepare(store: &Store) -> Result<()> {
     let (disk, root) = (&*store.disk, store.root.as_path());
     if check_version(disk, root)? {
-        for directory in [TMP, DAMAGED, OUTGOING] {
+        for directory in [TMP, DAMAGED, OUTGOING, RUNS] {
             store.make_dir(&root.join(directory))?;
         }
         return Ok(());
@@ -66,7 +68,7 @@ pub(crate) fn prepare(store: &Store) -> Result<()> {
     if let Some(found) = foreign_name(disk, root)? {
         return Err(Error::not_a_spool(root, found));
     }
-    for directory in [TMP, DAMAGED, OUTGOING] {
+    for directory in [TMP, DAMAGED, OUTGOING, RUNS] {
         store.make_dir(&root.join(directory))?;
     }
     // A `version` that power loss left empty is written again: nothing was stored under it.
@@ -141,6 +143,7 @@ fn recover_file(
             admitted.push(*done);
             recovery.admitted += 1;
         }
+        Left::Version => recovery.admitted += 1,
         Left::Broken if salvage::set_apart(store, path)? => recovery.set_apart += 1,
         Left::Broken | Left::Outdated => recovery.removed += u64::from(store.remove_file(path)?),
     }
@@ -151,6 +154,8 @@ fn recover_file(
 enum Left {
     /// It was whole, and has its name.
     Admitted(Box<Admitted>),
+    /// It was whole, and is an older version now.
+    Version,
     /// It is whole, and of no use: there is something newer.
     Outdated,
     /// It was not finished, or not all of it is on the medium.
@@ -170,15 +175,17 @@ fn admit(store: &Store, path: &Path) -> Result<Left> {
     let opened = store.disk.open(path).map_err(|error| Error::disk("open", path, error))?;
     let Opened::File(file, _) = opened else { return Ok(Left::Broken) };
     let (place, stored) = (new.place().clone(), new.stored());
-    let (path, status) = (path.to_owned(), new.status());
-    let finished = Finished { place, path, file, stored, status };
+    let (path, status, digest) = (path.to_owned(), new.status(), *new.digest());
+    let finished = Finished { place, path, file, stored, status, digest };
     if new.is_part() {
         let to = partial::admit(store, &finished, &[])?;
         return Ok(to.map_or(Left::Outdated, |to| Left::Admitted(Box::new((to, None)))));
     }
-    let old = store.settled(new.place())?;
-    if old.is_some_and(|(_, old)| old.order() >= new.order()) {
-        return Ok(Left::Outdated);
+    if let Some((_, old)) = store.settled(new.place())?
+        && old.order() >= new.order()
+    {
+        let is_version = store.recover_version(&finished, &old)?;
+        return Ok(if is_version { Left::Version } else { Left::Outdated });
     }
     finished.file.sync().map_err(|error| Error::disk("write", &finished.path, error))?;
     let to = store.settle(&finished)?;
@@ -237,7 +244,7 @@ fn foreign_name(disk: &dyn Disk, root: &Path) -> Result<Option<String>> {
     let names = disk.read_dir(root).map_err(|error| Error::disk("read", root, error))?;
     for name in names {
         let name = name.map_err(|error| Error::disk("read", root, error))?;
-        let ours = [DAMAGED, OUTGOING].iter().chain(&MAY_BE_THERE);
+        let ours = [DAMAGED, OUTGOING, RUNS].iter().chain(&MAY_BE_THERE);
         if !ours.into_iter().any(|ours| name == OsStr::new(ours)) {
             return Ok(Some(name.to_string_lossy().into_owned()));
         }

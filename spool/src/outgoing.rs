@@ -12,6 +12,7 @@ use crate::seal::Vault;
 use crate::warc::{
     self, Header, REQUEST, Reason, Record, escape, parse_record, time_text, unescape,
 };
+use crate::wish::{self, MAX_CLASS, Wish};
 
 /// The longest head of a waiting request, in bytes.
 pub const MAX_REQUEST_HEAD: usize = 64 << 10;
@@ -25,10 +26,13 @@ pub const MAX_SECRETS: usize = 32 << 10;
 /// The longest reason or error kept with a request, in bytes; more is cut off.
 pub const MAX_REASON: usize = 1 << 10;
 
-/// No file of a request is longer, in bytes: two URLs, two reasons, an owner and a variant, in which
-/// every byte may be escaped, secrets in hex, other fields, head and body.
+/// The longest options of a waiting request, in bytes.
+pub const MAX_OPTIONS: usize = 1 << 10;
+
+/// No file of a request is longer, in bytes: two URLs, two reasons, options, an owner and a variant, in
+/// which every byte may be escaped, secrets in hex, other fields, head and body.
 pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
-    + 3 * (MAX_OWNER + MAX_VARIANT)
+    + 3 * (MAX_OWNER + MAX_VARIANT + MAX_OPTIONS)
     + 2 * MAX_SECRETS
     + (4 << 10)
     + MAX_REQUEST_HEAD
@@ -61,6 +65,18 @@ pub struct Outgoing {
     pub state: RequestState,
     /// How the last attempt failed.
     pub last_error: Option<String>,
+    /// The runs that want it.
+    pub wishes: Vec<Wish>,
+    /// What it is to the page that it is part of, in a word of `a`–`z` and `-`; none for a page.
+    pub class: Option<String>,
+    /// How many parts lie between it and its page: 1 for an image that a style sheet names.
+    pub nesting: u8,
+    /// The origin is asked for it although an answer is kept; always so for some kinds.
+    pub renew: bool,
+    /// What else whoever asked for it wants to know once it is here, in a form of its own.
+    pub options: Option<String>,
+    /// However long it is, it may come: a person has said so.
+    pub any_length: bool,
 }
 
 /// Why a request was asked for.
@@ -74,6 +90,10 @@ pub enum RequestKind {
     Refresh,
     /// A form was sent; confirmed by a person.
     Post,
+    /// A recursive fetch goes on to it: a page, or a part of such a page.
+    Recursive,
+    /// It is looked at on a schedule: a page, or a part of such a page.
+    Monitored,
 }
 
 /// Whether a request still waits.
@@ -87,6 +107,11 @@ pub enum RequestState {
         reason: String,
         /// The status code of the answer, if there was one.
         status: Option<u16>,
+    },
+    /// It is longer than what comes unasked, and waits for a person to say that it may.
+    Asking {
+        /// How many bytes it has in all, if its origin has told.
+        bytes: Option<u64>,
     },
 }
 
@@ -130,6 +155,12 @@ pub struct OutgoingSummary {
     pub state: RequestState,
     /// How the last attempt failed.
     pub last_error: Option<String>,
+    /// The runs that want it.
+    pub wishes: Vec<Wish>,
+    /// What it is to the page that it is part of.
+    pub class: Option<String>,
+    /// The origin is asked for it although an answer is kept.
+    pub renew: bool,
 }
 
 impl Outgoing {
@@ -149,6 +180,12 @@ impl Outgoing {
             not_before: None,
             state: RequestState::Waiting,
             last_error: None,
+            wishes: Vec::new(),
+            class: None,
+            nesting: 0,
+            renew: kind.renews(),
+            options: None,
+            any_length: false,
         }
     }
 
@@ -173,11 +210,19 @@ impl Outgoing {
             not_before: self.not_before,
             state: self.state.clone(),
             last_error: self.last_error.clone(),
+            wishes: self.wishes.clone(),
+            class: self.class.clone(),
+            renew: self.renew,
         }
     }
 
     /// The file it is kept as.
     pub(crate) fn encode(&self, vault: &Vault) -> Result<Vec<u8>> {
+        self.encode_with(vault, &[])
+    }
+
+    /// The same with more fields.
+    pub(crate) fn encode_with(&self, vault: &Vault, more: &[(&str, String)]) -> Result<Vec<u8>> {
         self.check()?;
         let [id, _] = warc::record_ids()?;
         let mut record = Record::new("request");
@@ -196,14 +241,18 @@ impl Outgoing {
         if let Some(time) = self.not_before {
             record.field("Wwwoffle-Not-Before", &time_text(time));
         }
-        if let RequestState::Failed { reason, status } = &self.state {
-            let status = status.map_or_else(|| "-".to_owned(), |status| status.to_string());
-            let reason = escape(reason, MAX_REASON);
-            record.field("Wwwoffle-Failed", &format!("{status} {reason}"));
+        match &self.state {
+            RequestState::Waiting => {}
+            RequestState::Failed { reason, status } => {
+                let reason = escape(reason, MAX_REASON);
+                record.field("Wwwoffle-Failed", &format!("{} {reason}", or_dash(*status)));
+            }
+            RequestState::Asking { bytes } => record.field("Wwwoffle-Asking", &or_dash(*bytes)),
         }
         if let Some(error) = &self.last_error {
             record.field("Wwwoffle-Error", &escape(error, MAX_REASON));
         }
+        self.encode_wishes(&mut record);
         let sealed = match &self.secrets {
             Secrets::None => None,
             Secrets::Open(secrets) => Some(vault.seal(&self.place.key(), secrets)?),
@@ -212,7 +261,32 @@ impl Outgoing {
         if let Some(sealed) = sealed {
             record.field("Wwwoffle-Secrets", &hex::encode(sealed));
         }
+        for (name, value) in more {
+            record.field(name, value);
+        }
         Ok(record.finish(&[&self.head, &self.body]))
+    }
+
+    /// What was not there in the first versions is written only where it says something.
+    fn encode_wishes(&self, record: &mut Record) {
+        if !self.wishes.is_empty() {
+            record.field("Wwwoffle-Runs", &wish::to_text(&self.wishes));
+        }
+        if let Some(class) = &self.class {
+            record.field("Wwwoffle-Class", class);
+        }
+        if self.nesting > 0 {
+            record.field("Wwwoffle-Nesting", &self.nesting.to_string());
+        }
+        if self.renew && !self.kind.renews() {
+            record.field("Wwwoffle-Renew", "yes");
+        }
+        if let Some(options) = &self.options {
+            record.field("Wwwoffle-Options", &escape(options, MAX_OPTIONS));
+        }
+        if self.any_length {
+            record.field("Wwwoffle-Any-Length", "yes");
+        }
     }
 
     /// Reads a request's file. All of it is verified. Without `vault` its secrets are not readable.
@@ -226,6 +300,8 @@ impl Outgoing {
         let place = layout::place(&header)?;
         let secrets = secrets(&header, &place, vault)?;
         let small = |name| header.number(name).map(u32::try_from);
+        let kind = kind_of(header.need("Wwwoffle-Kind")?).ok_or("it is of no known kind")?;
+        let class = header.get("Wwwoffle-Class");
         Ok(Outgoing {
             place,
             head: head.to_vec(),
@@ -233,7 +309,7 @@ impl Outgoing {
             secrets,
             queued: header.time("WARC-Date")?,
             page: header.get("Wwwoffle-Page").map(unescape),
-            kind: kind_of(header.need("Wwwoffle-Kind")?).ok_or("it is of no known kind")?,
+            kind,
             hops: small("Wwwoffle-Hops")?.unwrap_or(u32::MAX).try_into().unwrap_or(u8::MAX),
             attempts: small("Wwwoffle-Attempts")?.unwrap_or(u32::MAX),
             not_before: match header.get("Wwwoffle-Not-Before") {
@@ -242,6 +318,16 @@ impl Outgoing {
             },
             state: state(&header),
             last_error: header.get("Wwwoffle-Error").map(unescape),
+            wishes: header.get("Wwwoffle-Runs").map(wish::of_text).unwrap_or_default(),
+            class: class.filter(|word| is_class(word)).map(str::to_owned),
+            nesting: match header.get("Wwwoffle-Nesting") {
+                Some(_) => small("Wwwoffle-Nesting")?.unwrap_or(u32::MAX).try_into(),
+                None => Ok(0),
+            }
+            .unwrap_or(u8::MAX),
+            renew: kind.renews() || header.get("Wwwoffle-Renew").is_some(),
+            options: header.get("Wwwoffle-Options").map(unescape),
+            any_length: header.get("Wwwoffle-Any-Length").is_some(),
         })
     }
 
@@ -252,6 +338,13 @@ impl Outgoing {
         Error::unless_fits("the body of the request", self.body.len(), MAX_REQUEST_BODY)?;
         if let Some(page) = &self.page {
             Error::unless_fits("the URL of the page", page.len(), MAX_URL)?;
+        }
+        if let Some(options) = &self.options {
+            Error::unless_fits("the options of the request", options.len(), MAX_OPTIONS)?;
+        }
+        if let Some(class) = self.class.as_ref().filter(|class| !is_class(class)) {
+            let why = "is no word of a-z and -";
+            return Err(Error::invalid("the class of the request", why, class.as_bytes()));
         }
         if let Secrets::Open(secrets) = &self.secrets {
             Error::unless_fits("the secrets of the request", secrets.len(), MAX_SECRETS)?;
@@ -291,17 +384,32 @@ fn secrets(header: &Header<'_>, place: &Place, vault: Option<&Vault>) -> Result<
     })
 }
 
+/// Whether this may be a class.
+fn is_class(word: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+    (1..=MAX_CLASS).contains(&word.len()) && word.bytes().all(is_letter)
+}
+
+fn or_dash(number: Option<impl ToString>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
+}
+
 fn state(header: &Header<'_>) -> RequestState {
+    if let Some(bytes) = header.get("Wwwoffle-Asking") {
+        return RequestState::Asking { bytes: bytes.parse().ok() };
+    }
     let Some(failed) = header.get("Wwwoffle-Failed") else { return RequestState::Waiting };
     let (status, reason) = failed.split_once(' ').unwrap_or(("-", failed));
     RequestState::Failed { reason: unescape(reason), status: status.parse().ok() }
 }
 
-const KINDS: [(RequestKind, &str); 4] = [
+const KINDS: [(RequestKind, &str); 6] = [
     (RequestKind::Page, "page"),
     (RequestKind::Part, "part"),
     (RequestKind::Refresh, "refresh"),
     (RequestKind::Post, "post"),
+    (RequestKind::Recursive, "recursive"),
+    (RequestKind::Monitored, "monitored"),
 ];
 
 fn kind_word(kind: RequestKind) -> &'static str {

@@ -39,6 +39,8 @@ type Slot = (Key, Key);
 #[derive(Debug, Default)]
 struct Gathering {
     waiting: BTreeMap<Slot, Finished>,
+    /// Something else waits for the next batch.
+    poked: bool,
     stopping: bool,
 }
 
@@ -105,6 +107,12 @@ impl Pending {
         all
     }
 
+    /// Something else than an entry waits for the next batch.
+    pub(crate) fn poke(&self) {
+        lock(&self.gathering).poked = true;
+        self.changed.notify_all();
+    }
+
     /// Ends [`run`].
     pub(crate) fn stop(&self) {
         lock(&self.gathering).stopping = true;
@@ -113,15 +121,18 @@ impl Pending {
 
     /// Waits for something to do. False: there will be nothing more.
     fn gather(&self, interval: Duration) -> bool {
-        let idle = |gathering: &mut Gathering| gathering.waiting.is_empty() && !gathering.stopping;
+        let idle = |gathering: &mut Gathering| {
+            gathering.waiting.is_empty() && !gathering.poked && !gathering.stopping
+        };
         let gathering = lock(&self.gathering);
         let gathering =
             self.changed.wait_while(gathering, idle).unwrap_or_else(PoisonError::into_inner);
         let more = |gathering: &mut Gathering| !gathering.stopping;
-        let (gathering, _) = self
+        let (mut gathering, _) = self
             .changed
             .wait_timeout_while(gathering, interval, more)
             .unwrap_or_else(PoisonError::into_inner);
+        gathering.poked = false;
         !gathering.stopping
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! What is in the directory is the queue; what is in memory is what a list needs of it, read once.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -12,15 +14,19 @@ use crate::Durability;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Opened};
 use crate::open::Recovery;
-use crate::outgoing::{MAX_REQUEST_FILE, Outgoing, OutgoingSummary};
+use crate::outgoing::{MAX_REQUEST_FILE, Outgoing, OutgoingSummary, RequestKind};
 use crate::place::EXTENSION;
 use crate::read::read_exactly;
 use crate::seal::Vault;
 use crate::store::{OUTGOING, Store, lock, parent};
 use crate::warc::Reason;
+use crate::wish::{self, RunId};
 
 /// As many requests may wait or have failed.
-pub const MAX_QUEUE: usize = 20_000;
+pub const MAX_QUEUE: usize = 120_000;
+
+/// So many of them are only for what people ask for: recursive fetches and schedules leave them free.
+pub const RESERVED: usize = 20_000;
 
 /// The outgoing queue of a spool.
 ///
@@ -30,9 +36,29 @@ pub const MAX_QUEUE: usize = 20_000;
 pub struct Queue {
     store: Arc<Store>,
     vault: Vault,
-    /// Held by whoever changes the queue, over all its disk calls.
-    changing: Mutex<()>,
-    index: Mutex<HashMap<Key, OutgoingSummary>>,
+    index: Mutex<Index>,
+}
+
+/// What is in memory of the queue.
+#[derive(Default)]
+struct Index {
+    requests: HashMap<Key, OutgoingSummary>,
+    /// How many are parts of the page with this URL.
+    parts: HashMap<String, usize>,
+    observer: Option<Observer>,
+}
+
+/// Who is told of each change of the queue, in the order in which they happen. It must not call the
+/// queue.
+pub type Observer = Box<dyn Fn(Change<'_>) + Send + Sync>;
+
+/// A change of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// This request is on it, new or changed.
+    Is(&'a OutgoingSummary),
+    /// This one is no longer.
+    Gone(&'a Key),
 }
 
 /// What became of a request.
@@ -42,18 +68,28 @@ pub enum Added {
     New,
     /// One with its key waits already, or has failed; that one is as it was.
     Already,
+    /// One with its key waits already, or has failed; it has the stronger wish of both now.
+    Stronger,
+}
+
+/// What became of a request that is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
+pub enum Finished {
+    /// It is off the queue.
+    Gone,
+    /// Somebody has asked for more meanwhile: so it is now, and stays on the queue.
+    Wanted(Outgoing),
 }
 
 impl Queue {
     /// Reads what waits. What is no request is set aside.
     pub(crate) fn open(store: Arc<Store>, recovery: &mut Recovery) -> Result<Queue> {
         let vault = Vault::open(&store, &mut recovery.damaged)?;
-        let mut index = HashMap::new();
+        let mut index = Index::default();
         for key in keys(&*store.disk, &store.root)? {
-            match read(&*store.disk, &store.root, &key, None) {
-                Ok(Found::Request(request)) => {
-                    index.insert(key, request.summary());
-                }
+            match read(&*store.disk, &path(&store.root, &key), &key, None) {
+                Ok(Found::Request(request)) => index.insert(key, request.summary()),
                 Ok(Found::Missing) => {}
                 Err(error) => recovery.failures.push(error),
                 Ok(Found::Bad(reason)) => {
@@ -61,37 +97,103 @@ impl Queue {
                 }
             }
         }
-        Ok(Queue { store, vault, changing: Mutex::default(), index: Mutex::new(index) })
+        Ok(Queue { store, vault, index: Mutex::new(index) })
     }
 
-    /// Adds a request, durably.
+    /// Tells `observer` of all that is on the queue, and from then on of each change. Whom it told
+    /// before is told no more.
+    pub fn observe(&self, observer: Observer) {
+        let mut index = lock(&self.index);
+        index.requests.values().for_each(|request| observer(Change::Is(request)));
+        index.observer = Some(observer);
+    }
+
+    /// Adds a request, durably. One with its key that waits already gets what this one wants beyond it.
     ///
     /// # Errors
     ///
     /// [`Error::is_queue_full`], [`Error::is_too_large`] and [`Error::is_invalid`] for what cannot be
     /// added; or when the disk fails or is full.
     pub fn add(&self, request: &Outgoing) -> Result<Added> {
+        self.put(request, Durability::Each)
+    }
+
+    /// The same for what a request that is on the queue has led to. Under [`Durability::Batch`] it is on
+    /// the medium before that request has left it for good, and not sooner: see [`Queue::finish`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Queue::add`].
+    pub fn add_next(&self, request: &Outgoing) -> Result<Added> {
+        self.put(request, self.store.durability)
+    }
+
+    fn put(&self, request: &Outgoing, durability: Durability) -> Result<Added> {
+        let (key, summary) = (request.place.key(), request.summary());
+        let bytes = request.encode(&self.vault)?;
+        let is_time = {
+            let _changing = lock(&self.store.outbox.changing);
+            if let Some(known) = self.summary(&key) {
+                return self.strengthen(&known, request);
+            }
+            let most = match request.kind {
+                RequestKind::Recursive | RequestKind::Monitored => MAX_QUEUE - RESERVED,
+                _ => MAX_QUEUE,
+            };
+            if self.len() >= most {
+                return Err(Error::queue_full(most));
+            }
+            let is_time = if durability == Durability::Batch {
+                self.store.request_comes(key, &bytes)?
+            } else {
+                self.store.replace_file(&path(&self.store.root, &key), &bytes)?;
+                self.store.forget_request(&key);
+                false
+            };
+            lock(&self.index).insert(key, summary);
+            is_time
+        };
+        self.batch(is_time);
+        Ok(Added::New)
+    }
+
+    /// Something waits for the next batch, which is written now where `is_time`. `changing` is free.
+    fn batch(&self, is_time: bool) {
+        if is_time {
+            self.store.write_batch();
+        } else if self.store.durability == Durability::Batch {
+            self.store.pending.poke();
+        }
+    }
+
+    /// Gives the request with this key what `new` wants beyond it. `changing` is held.
+    fn strengthen(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<Added> {
+        if !wish::wants_more(&new.summary(), known) {
+            return Ok(Added::Already);
+        }
+        let Found::Request(mut known) = self.read(&new.place.key())? else {
+            // Whoever fetches it finds out, and sets it aside.
+            return Ok(Added::Already);
+        };
+        wish::merge(&mut known, new);
+        self.write(&known)?;
+        Ok(Added::Stronger)
+    }
+
+    /// Writes a request that is there already, durably. `changing` is held.
+    fn write(&self, request: &Outgoing) -> Result<()> {
         let key = request.place.key();
         let bytes = request.encode(&self.vault)?;
-        let _changing = lock(&self.changing);
-        {
-            let index = lock(&self.index);
-            if index.contains_key(&key) {
-                return Ok(Added::Already);
-            }
-            if index.len() >= MAX_QUEUE {
-                return Err(Error::queue_full(MAX_QUEUE));
-            }
-        }
         self.store.replace_file(&path(&self.store.root, &key), &bytes)?;
+        self.store.forget_request(&key);
         lock(&self.index).insert(key, request.summary());
-        Ok(Added::New)
+        Ok(())
     }
 
     /// All requests, the oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<OutgoingSummary> {
-        let mut list: Vec<_> = lock(&self.index).values().cloned().collect();
+        let mut list: Vec<_> = lock(&self.index).requests.values().cloned().collect();
         sort(&mut list);
         list
     }
@@ -99,27 +201,25 @@ impl Queue {
     /// Shows each request to `look`, in no order, without copying them. `look` must not call the
     /// queue.
     pub fn visit(&self, look: impl FnMut(&OutgoingSummary)) {
-        lock(&self.index).values().for_each(look);
+        lock(&self.index).requests.values().for_each(look);
     }
 
     /// How many requests wait as parts of the page with this URL.
     #[must_use]
     pub fn parts_of(&self, page: &str) -> usize {
-        let mut count = 0;
-        self.visit(|request| count += usize::from(request.page.as_deref() == Some(page)));
-        count
+        lock(&self.index).parts.get(page).copied().unwrap_or_default()
     }
 
     /// What a list shows of one request.
     #[must_use]
     pub fn summary(&self, key: &Key) -> Option<OutgoingSummary> {
-        lock(&self.index).get(key).cloned()
+        lock(&self.index).requests.get(key).cloned()
     }
 
     /// How many requests there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        lock(&self.index).len()
+        lock(&self.index).requests.len()
     }
 
     /// Whether there are none.
@@ -135,17 +235,22 @@ impl Queue {
     /// When the disk fails. [`Error::is_damaged`]: its file was not what it should be, has been set
     /// aside, and the request is gone.
     pub fn get(&self, key: &Key) -> Result<Option<Outgoing>> {
+        // One that is answered may have its file still.
+        if !lock(&self.index).requests.contains_key(key) {
+            return Ok(None);
+        }
         // A rename is one step, so a reader has the old or the new one without waiting for writers.
         match self.read(key)? {
             Found::Request(request) => return Ok(Some(request)),
             Found::Missing => return Ok(None),
             Found::Bad(_) => {}
         }
-        let _changing = lock(&self.changing);
+        let _changing = lock(&self.store.outbox.changing);
         match self.read(key)? {
             Found::Request(request) => Ok(Some(request)),
             Found::Missing => Ok(None),
             Found::Bad(reason) => {
+                self.store.forget_request(key);
                 lock(&self.index).remove(key);
                 Err(Error::damaged(self.store.move_aside(&path(&self.store.root, key), reason)))
             }
@@ -153,20 +258,22 @@ impl Queue {
     }
 
     /// Writes a request that has changed. False when it is no longer there: then it is not added, as
-    /// somebody has deleted it.
+    /// somebody has deleted it. What was wished of it since it was read stays wished.
     ///
     /// # Errors
     ///
     /// Those of [`Queue::add`].
     pub fn update(&self, request: &Outgoing) -> Result<bool> {
         let key = request.place.key();
-        let bytes = request.encode(&self.vault)?;
-        let _changing = lock(&self.changing);
-        if !lock(&self.index).contains_key(&key) {
-            return Ok(false);
+        let _changing = lock(&self.store.outbox.changing);
+        let Some(known) = self.summary(&key) else { return Ok(false) };
+        let mut request = Cow::Borrowed(request);
+        if wish::wants_more(&known, &request.summary())
+            && let Found::Request(now) = self.read(&key)?
+        {
+            wish::merge(request.to_mut(), &now);
         }
-        self.store.replace_file(&path(&self.store.root, &key), &bytes)?;
-        lock(&self.index).insert(key, request.summary());
+        self.write(&request)?;
         Ok(true)
     }
 
@@ -178,32 +285,146 @@ impl Queue {
     ///
     /// When the disk fails.
     pub fn remove(&self, key: &Key) -> Result<bool> {
+        let _changing = lock(&self.store.outbox.changing);
+        self.remove_file(key)
+    }
+
+    /// Takes a request and its file away. `changing` is held.
+    fn remove_file(&self, key: &Key) -> Result<bool> {
         let path = path(&self.store.root, key);
-        let _changing = lock(&self.changing);
         let removed = self.store.remove_file(&path)?;
+        self.store.forget_request(key);
         let known = lock(&self.index).remove(key);
-        let repeatable = known.is_some_and(|known| matches!(&*known.method, "GET" | "HEAD"));
         let sync = match self.store.durability {
             Durability::Each => true,
-            Durability::Batch => !repeatable,
+            Durability::Batch => !known.as_ref().is_some_and(is_repeatable),
             Durability::None => false,
         };
         if removed && sync {
             self.store.sync_dir(parent(&path))?;
         }
-        Ok(removed)
+        Ok(known.is_some())
+    }
+
+    /// Takes a request off the queue that is answered, as it was `seen` by whoever saw to that; unless
+    /// somebody has asked for more meanwhile.
+    ///
+    /// Under [`Durability::Batch`] its file goes when its answer, and what was
+    /// [added next](Queue::add_next), are on the medium: after a crash it may be there again, and
+    /// whoever works the queue off then looks whether its answer is.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn finish(&self, seen: &Outgoing) -> Result<Finished> {
+        let key = seen.place.key();
+        let is_time = {
+            let _changing = lock(&self.store.outbox.changing);
+            let Some(known) = self.summary(&key) else { return Ok(Finished::Gone) };
+            if wish::wants_more(&known, &seen.summary())
+                && let Found::Request(now) = self.read(&key)?
+            {
+                return Ok(Finished::Wanted(now));
+            }
+            if self.store.durability != Durability::Batch || !is_repeatable(&known) {
+                self.remove_file(&key)?;
+                return Ok(Finished::Gone);
+            }
+            lock(&self.index).remove(&key);
+            self.store.request_goes(key)
+        };
+        self.batch(is_time);
+        Ok(Finished::Gone)
+    }
+
+    /// Forgets that a run wants anything. What only that run wanted is removed. Returns how many
+    /// requests that were.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails; those before it are done.
+    pub fn forget_run(&self, run: RunId) -> Result<u64> {
+        let is_of = |request: &OutgoingSummary| request.wishes.iter().any(|wish| wish.run == run);
+        let mut keys = Vec::new();
+        self.visit(|request| keys.extend(is_of(request).then(|| request.place.key())));
+        let mut count = 0;
+        for key in keys {
+            let _changing = lock(&self.store.outbox.changing);
+            let Found::Request(mut request) = self.read(&key)? else { continue };
+            request.wishes.retain(|wish| wish.run != run);
+            if request.wishes.is_empty() && request.kind == RequestKind::Recursive {
+                count += u64::from(self.remove_file(&key)?);
+            } else {
+                self.write(&request)?;
+            }
+        }
+        Ok(count)
     }
 
     fn read(&self, key: &Key) -> Result<Found> {
-        read(&*self.store.disk, &self.store.root, key, Some(&self.vault))
+        let (disk, vault) = (&*self.store.disk, Some(&self.vault));
+        let named = path(&self.store.root, key);
+        // What waits for its name stands before what has it; it may have got it meanwhile.
+        if let Some(waiting) = self.store.outbox.path(key) {
+            match read(disk, &waiting, key, vault)? {
+                Found::Missing => {}
+                found => return Ok(found),
+            }
+        }
+        read(disk, &named, key, vault)
     }
+}
+
+impl Index {
+    fn insert(&mut self, key: Key, request: OutgoingSummary) {
+        if let Some(observer) = &self.observer {
+            observer(Change::Is(&request));
+        }
+        let page = request.page.clone();
+        if let Some(former) = self.requests.insert(key, request) {
+            self.part_goes(former.page.as_deref());
+        }
+        if let Some(page) = page {
+            *self.parts.entry(page).or_default() += 1;
+        }
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<OutgoingSummary> {
+        let request = self.requests.remove(key)?;
+        self.part_goes(request.page.as_deref());
+        if let Some(observer) = &self.observer {
+            observer(Change::Gone(key));
+        }
+        Some(request)
+    }
+
+    fn part_goes(&mut self, page: Option<&str>) {
+        let Some(page) = page else { return };
+        if let Some(count) = self.parts.get_mut(page) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.parts.remove(page);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Index").field("requests", &self.requests).finish_non_exhaustive()
+    }
+}
+
+/// Whether a request may be sent twice.
+fn is_repeatable(request: &OutgoingSummary) -> bool {
+    matches!(&*request.method, "GET" | "HEAD")
 }
 
 /// All requests of a spool, read from their files, the oldest first.
 pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<OutgoingSummary>> {
     let mut list = Vec::new();
     for key in keys(disk, root)? {
-        if let Found::Request(request) = read(disk, root, &key, None)? {
+        if let Found::Request(request) = read(disk, &path(root, &key), &key, None)? {
             list.push(request.summary());
         }
     }
@@ -222,7 +443,7 @@ enum Found {
     Bad(Reason),
 }
 
-fn path(root: &Path, key: &Key) -> PathBuf {
+pub(crate) fn path(root: &Path, key: &Key) -> PathBuf {
     root.join(OUTGOING).join(format!("{key}{EXTENSION}"))
 }
 
@@ -239,18 +460,17 @@ fn keys(disk: &dyn Disk, root: &Path) -> Result<Vec<Key>> {
     Ok(keys)
 }
 
-fn read(disk: &dyn Disk, root: &Path, key: &Key, vault: Option<&Vault>) -> Result<Found> {
-    let path = path(root, key);
-    let (file, len) = match disk.open(&path) {
+fn read(disk: &dyn Disk, path: &Path, key: &Key, vault: Option<&Vault>) -> Result<Found> {
+    let (file, len) = match disk.open(path) {
         Ok(Opened::File(file, len)) => (file, len),
         Ok(Opened::NotAFile) => return Ok(Found::Bad("it is not a plain file")),
         Err(error) if is_missing(&error) => return Ok(Found::Missing),
-        Err(error) => return Err(Error::disk("open", &path, error)),
+        Err(error) => return Err(Error::disk("open", path, error)),
     };
     let Some(len) = usize::try_from(len).ok().filter(|&len| len <= MAX_REQUEST_FILE) else {
         return Ok(Found::Bad("it is longer than any request"));
     };
-    let bytes = read_exactly(&*file, len, 0).map_err(|error| Error::disk("read", &path, error))?;
+    let bytes = read_exactly(&*file, len, 0).map_err(|error| Error::disk("read", path, error))?;
     Ok(match Outgoing::decode(&bytes, vault) {
         Ok(request) if request.place.key() == *key => Found::Request(request),
         Ok(_) => Found::Bad("it belongs to another place"),

@@ -182,7 +182,9 @@ fn large(
     if let Some(range) = after.blocks.clone() {
         let _ = blocks.set(Blocks::parse(tail.get(range).unwrap_or_default(), len)?);
     }
-    let body = Body::File(BodyFile { file, path: path.into(), start, len, digest, blocks });
+    let verified = Arc::default();
+    let file = BodyFile { file, path: path.into(), start, len, digest, blocks, verified };
+    let body = Body::File(file);
     Ok(Parts { bytes: Arc::new(bytes), tail: Arc::new(tail), body, after })
 }
 

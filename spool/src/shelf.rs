@@ -144,10 +144,13 @@ impl Store {
     /// moved for the first that varies, or another has to go.
     pub(crate) fn settle(&self, finished: &Finished) -> Result<PathBuf> {
         let path = self.name_for(&finished.place)?;
+        self.keep_version(finished, &path)?;
         let renamed = self.rename_into_place(&finished.path, &path);
         // Not before: a sync that came between would know nothing of it.
         self.leaves_tmp();
-        renamed.map(|()| path)
+        renamed?;
+        self.drop_surplus(&finished.place);
+        Ok(path)
     }
 
     /// The name that an entry is to get now, with everything else out of its way.
@@ -214,6 +217,8 @@ impl Store {
         for (_, path) in files.iter().take(surplus) {
             self.remove_file(path)?;
             self.drop_overlay(path)?;
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            self.remove_versions(directory, stem.unwrap_or_default())?;
         }
         Ok(())
     }
@@ -265,6 +270,7 @@ impl Store {
 
     /// Removes the entry of a place, and leaves others of its key. False when there was none.
     pub(crate) fn remove_variant(&self, place: &Place) -> Result<bool> {
+        let _told = self.changing(place.key());
         self.sync_tmp()?;
         let removed = {
             let _commit = lock(&self.commit);
@@ -276,6 +282,7 @@ impl Store {
                 removed |= self.remove_file(&path)?;
                 self.drop_overlay(&path)?;
             }
+            removed |= self.remove_versions_of(place)?;
             // Fails as long as there are others.
             let _ = self.disk.remove_dir(&self.root.join(place.variants_path()));
             removed
@@ -287,6 +294,7 @@ impl Store {
 
     /// Removes every entry of a key. False when there was none.
     pub(crate) fn remove(&self, place: &Place) -> Result<bool> {
+        let _told = self.changing(place.key());
         self.sync_tmp()?;
         let removed = {
             let _commit = lock(&self.commit);
@@ -298,6 +306,7 @@ impl Store {
             let single = self.root.join(place.single_path());
             removed |= self.remove_file(&single)?;
             self.drop_overlay(&single)?;
+            removed |= self.remove_versions(parent(&single), &place.key().to_string())?;
             removed | self.remove_variants(&self.root.join(place.variants_path()))?
         };
         let removed = partial::tree::remove_all(self, place)? || removed;
@@ -306,7 +315,7 @@ impl Store {
 
     /// Empties a directory of variants, and removes it. False when it held no entry.
     fn remove_variants(&self, directory: &Path) -> Result<bool> {
-        let mut removed = false;
+        let mut removed = self.remove_all_versions(directory)?;
         loop {
             let names = names(&*self.disk, directory)?;
             if names.is_empty() {

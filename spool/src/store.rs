@@ -2,34 +2,34 @@
 //!
 //! Two locks order what threads do. `commit` is held while names change, so that whoever holds it
 //! sees them stand still; it is held over a sync only when the first entry that varies comes under a
-//! key, when there are too many of them, or when what was learnt of a large entry goes with it
-//! ([`crate::shelf`]). `pending` is held for a
+//! key, when there are too many of them, when what was learnt of a large entry goes with it
+//! ([`crate::shelf`]), or when an older version is kept ([`crate::versions`]). `pending` is held for a
 //! look into the map.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Durability;
 use crate::entry::{BodyFile, Damage, Entries, Entry, Lookup};
-use crate::error::{Error, Result, is_missing};
-use crate::fs::{Disk, DiskFile, Opened};
+use crate::error::{Error, Result};
+use crate::fs::{Disk, DiskFile};
+use crate::outbox::Outbox;
 use crate::overlay::{self, Found, overlay_path};
 use crate::partial;
 use crate::pending::{MAX_PENDING, Pending};
 use crate::place::Place;
 use crate::read::{self, Content, Expected};
+use crate::seen::Watcher;
 use crate::shelf::Which;
 use crate::tmp::Tmp;
+use crate::versions::Versions;
 
 /// How often a lookup follows an entry that is being renamed, before it makes renaming wait.
 pub(crate) const LOOKUP_TRIES: usize = 4;
-
-/// Directories known to be on the medium; more are asked about again.
-const MAX_SYNCED: usize = 8_192;
 
 /// So many updates, of different keys, are written at the same time.
 pub(crate) const UPDATES: usize = 16;
@@ -38,6 +38,7 @@ pub(crate) const UPDATES: usize = 16;
 pub(crate) const TMP: &str = "tmp";
 pub(crate) const DAMAGED: &str = "damaged";
 pub(crate) const OUTGOING: &str = "outgoing";
+pub(crate) const MONITOR: &str = "monitor";
 pub(crate) const PARTIAL: &str = "partial";
 
 /// A tree of entries on a disk.
@@ -51,6 +52,12 @@ pub(crate) struct Store {
     /// Held by whoever writes an update, by the first byte of the key: no update may be based on a
     /// state that another replaces.
     pub(crate) updates: [Mutex<()>; UPDATES],
+    /// What of the queue waits for the next batch.
+    pub(crate) outbox: Outbox,
+    /// How many older versions are kept, by rule.
+    pub(crate) versions: Versions,
+    /// How many are kept of the URLs that are monitored.
+    pub(crate) monitored: Mutex<HashMap<String, u16>>,
     /// Held while names below `partial/` change.
     pub(crate) parts: Mutex<()>,
     /// Held by whoever makes segments of what a crash left: the files of which that failed.
@@ -58,9 +65,11 @@ pub(crate) struct Store {
     /// Checkpoints are below `tmp/` still, of what lies below `partial/` already: the disk failed.
     pub(crate) has_strays: AtomicBool,
     pub(crate) tmp: Tmp,
+    /// Who is told of changes.
+    pub(crate) watcher: OnceLock<Arc<dyn Watcher>>,
     last_stamp: Mutex<Timestamp>,
     /// Directories whose name is on the medium, as is that of each directory above.
-    synced: Mutex<HashSet<PathBuf>>,
+    pub(crate) synced: Mutex<HashSet<PathBuf>>,
 }
 
 /// A file under `tmp/` that is complete.
@@ -72,10 +81,17 @@ pub(crate) struct Finished {
     /// Later for what was finished later.
     pub(crate) stored: Timestamp,
     pub(crate) status: u16,
+    /// Of its body.
+    pub(crate) digest: [u8; 32],
 }
 
 impl Store {
-    pub(crate) fn new(disk: Arc<dyn Disk>, root: PathBuf, durability: Durability) -> Store {
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        root: PathBuf,
+        durability: Durability,
+        versions: Versions,
+    ) -> Store {
         Store {
             disk,
             root,
@@ -83,10 +99,14 @@ impl Store {
             commit: Mutex::default(),
             pending: Pending::default(),
             updates: Default::default(),
+            outbox: Outbox::default(),
+            versions,
+            monitored: Mutex::default(),
             parts: Mutex::default(),
             settling: Mutex::default(),
             has_strays: AtomicBool::new(false),
             tmp: Tmp::default(),
+            watcher: OnceLock::new(),
             last_stamp: Mutex::new(Timestamp::UNIX_EPOCH),
             synced: Mutex::default(),
         }
@@ -133,6 +153,7 @@ impl Store {
             }
         }
         // What was bad may have been replaced meanwhile; it is judged again while names stand still.
+        let _told = self.changing(place.key());
         let _commit = lock(&self.commit);
         let look = self.look(place, which)?;
         let mut entries = Entries { found: look.found, set_aside: Vec::new() };
@@ -148,6 +169,7 @@ impl Store {
     pub(crate) fn set_aside(&self, entry: &Entry, reason: &str) -> Result<Option<Damage>> {
         let Some(body) = entry.file() else { return Ok(None) };
         let place = entry.place();
+        let _told = self.changing(place.key());
         let _commit = lock(&self.commit);
         let paths = match self.pending.path(place) {
             Some(path) => vec![path],
@@ -187,6 +209,7 @@ impl Store {
                 Ok::<_, Error>(look.found.first().is_none_or(|now| now.id() != id))
             }
         };
+        let _told = self.changing(finished.place.key());
         let sync = self.durability == Durability::Each;
         if self.durability == Durability::Batch {
             let count = {
@@ -194,9 +217,11 @@ impl Store {
                 if is_outdated()? {
                     return Ok(false);
                 }
+                let name = (finished.place.key(), finished.place.variant_name());
+                let digest = finished.digest;
                 let (gone, count) = self.pending.add(finished);
                 for gone in gone {
-                    self.discard(&gone.path);
+                    self.keep_overtaken(&gone, name, digest);
                 }
                 count
             };
@@ -238,6 +263,8 @@ impl Store {
     /// is among the failures.
     pub(crate) fn write_batch(&self) {
         let _one = lock(&self.pending.batch);
+        // First: what has answered these requests is then among what waits, or is on the medium.
+        let outbox = self.outbox.take();
         let (mut failures, mut changed) = (Vec::new(), Vec::new());
         let mut synced = Vec::new();
         for finished in self.pending.snapshot() {
@@ -250,6 +277,7 @@ impl Store {
             }
         }
         for finished in synced {
+            let _told = self.changing(finished.place.key());
             let _commit = lock(&self.commit);
             if !self.pending.holds(&finished) {
                 continue;
@@ -276,6 +304,12 @@ impl Store {
                 }
             }
         }
+        if failures.is_empty() {
+            failures.extend(self.write_outbox(&outbox).err());
+        }
+        if !failures.is_empty() {
+            self.outbox.keep(&outbox);
+        }
         for error in failures {
             self.pending.fail(error);
         }
@@ -288,6 +322,7 @@ impl Store {
         if !self.is_file(&overlay).unwrap_or_default() {
             return;
         }
+        let _told = self.changing(place.key());
         let _commit = lock(&self.commit);
         let expected = Expected { place, name: place.variant_name() };
         let Ok(Content::Whole(now)) = read::read(&*self.disk, path, Some(expected)) else {
@@ -300,6 +335,7 @@ impl Store {
 
     /// Forgets a finished file that cannot be kept. False when it was no longer wanted anyway.
     fn give_up(&self, finished: &Finished) -> bool {
+        let _told = self.changing(finished.place.key());
         let _commit = lock(&self.commit);
         self.pending.holds(finished) && self.forget_and_remove(finished)
     }
@@ -308,99 +344,6 @@ impl Store {
         self.pending.forget(&finished.place);
         self.discard(&finished.path);
         true
-    }
-
-    /// Renames a file into the tree, making the directories on its way. `commit` is held.
-    pub(crate) fn rename_into_place(&self, from: &Path, to: &Path) -> Result<()> {
-        match self.disk.rename(from, to) {
-            Err(error) if is_missing(&error) => {}
-            done => return done.map_err(|error| Error::disk("write", to, error)),
-        }
-        let above: Vec<&Path> =
-            to.ancestors().skip(1).take_while(|path| *path != self.root).collect();
-        for directory in above.into_iter().rev() {
-            self.make_dir(directory)?;
-        }
-        self.disk.rename(from, to).map_err(|error| Error::disk("write", to, error))
-    }
-
-    pub(crate) fn make_dir(&self, directory: &Path) -> Result<()> {
-        match self.disk.create_dir(directory) {
-            Ok(()) => {
-                lock(&self.synced).remove(directory);
-                Ok(())
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(Error::disk("make the directory", directory, error)),
-        }
-    }
-
-    /// Waits until names changed in these directories are on the medium, and the directories too.
-    pub(crate) fn sync_names(&self, directories: &[&Path]) -> Result<()> {
-        let mut above: Vec<&Path> = Vec::new();
-        {
-            let known = lock(&self.synced);
-            for directory in directories {
-                let upward = directory.ancestors().take_while(|path| path.starts_with(&self.root));
-                // Those above a known one are known too. The directory itself has changed names.
-                above.push(directory);
-                above.extend(
-                    upward.take_while(|path| !known.contains(*path)).filter_map(Path::parent),
-                );
-            }
-        }
-        above.retain(|path| path.starts_with(&self.root));
-        above.sort_unstable();
-        above.dedup();
-        let mut failed = None;
-        for directory in &above {
-            match self.sync_dir(directory) {
-                // Somebody has deleted it, and with it what was stored there.
-                Err(error) if error.is_missing() => {}
-                done => failed = failed.or(done.err()),
-            }
-        }
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        let mut known = lock(&self.synced);
-        if known.len() > MAX_SYNCED {
-            known.clear();
-        }
-        let all = directories.iter().flat_map(|path| path.ancestors());
-        known.extend(all.filter(|path| path.starts_with(&self.root)).map(Path::to_owned));
-        Ok(())
-    }
-
-    pub(crate) fn sync_dir(&self, directory: &Path) -> Result<()> {
-        self.disk.sync_dir(directory).map_err(|error| Error::disk("write", directory, error))
-    }
-
-    /// Removes a file; false when there is none.
-    pub(crate) fn remove_file(&self, path: &Path) -> Result<bool> {
-        match self.disk.remove_file(path) {
-            Ok(()) => Ok(true),
-            Err(error) if is_missing(&error) => Ok(false),
-            Err(error) => Err(Error::disk("remove", path, error)),
-        }
-    }
-
-    /// Whether there is a plain file of that name.
-    pub(crate) fn is_file(&self, path: &Path) -> Result<bool> {
-        match self.disk.open(path) {
-            Ok(Opened::File(..)) => Ok(true),
-            Ok(Opened::NotAFile) => Ok(false),
-            Err(error) if is_missing(&error) => Ok(false),
-            Err(error) => Err(Error::disk("open", path, error)),
-        }
-    }
-
-    pub(crate) fn is_directory(&self, path: &Path) -> Result<bool> {
-        match self.disk.read_dir(path) {
-            Ok(_) => Ok(true),
-            Err(error) if is_missing(&error) => Ok(false),
-            Err(error) => Err(Error::disk("read", path, error)),
-        }
     }
 
     /// Writes a small file whole: aside, synced unless nothing is, then renamed.

@@ -90,7 +90,8 @@ impl Store {
                     |()| {
                         let (place, path) = (place.clone(), path.clone());
                         let (stored, status) = (now.stored(), now.status());
-                        let finished = Finished { place, path, file, stored, status };
+                        let digest = *now.digest();
+                        let finished = Finished { place, path, file, stored, status, digest };
                         self.admit_over(finished, Some(now.id()))
                     },
                 )
@@ -112,6 +113,7 @@ impl Store {
         file: &dyn DiskFile,
         bytes: &[u8],
     ) -> Result<bool> {
+        let _told = self.changing(entry.key());
         let fail = |error| Error::disk("write", aside, error);
         file.write_all_at(bytes, 0).map_err(fail)?;
         if self.durability != Durability::None {

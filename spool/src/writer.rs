@@ -285,6 +285,7 @@ impl Writer {
             file: Arc::clone(&self.file),
             stored: finish.stored,
             status: self.status,
+            digest: finish.digest,
         };
         let (key, body_len, digest) = (self.place.key(), finish.body_len, finish.digest);
         let file_len = body_end + finish.tail_len;

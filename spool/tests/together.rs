@@ -18,7 +18,8 @@ fn readers_see_the_old_or_the_new_while_it_is_replaced() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let root = tempfile::tempdir().unwrap();
         // Batches come as fast as they can, so that lookups meet renames.
-        let options = Options { durability, batch_interval: Duration::ZERO, shared: None };
+        let batch_interval = Duration::ZERO;
+        let options = Options { durability, batch_interval, ..Options::default() };
         let (spool, _) = Spool::open(root.path(), &options).unwrap();
         store(&spool, URL, b"").unwrap();
         let done = AtomicBool::new(false);
@@ -51,7 +52,8 @@ fn readers_see_the_old_or_the_new_while_it_is_replaced() {
 fn readers_miss_nothing_while_variants_come_and_entries_are_updated() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let root = tempfile::tempdir().unwrap();
-        let options = Options { durability, batch_interval: Duration::ZERO, shared: None };
+        let batch_interval = Duration::ZERO;
+        let options = Options { durability, batch_interval, ..Options::default() };
         let (spool, _) = Spool::open(root.path(), &options).unwrap();
         // Each URL becomes one of several variants once only, so there are many; every second is large.
         let urls: Vec<_> = (0..24).map(|number| format!("http://example.org/{number}")).collect();

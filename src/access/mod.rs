@@ -12,6 +12,7 @@
 
 pub mod basic;
 mod checked;
+pub mod crowd;
 mod logins;
 pub mod names;
 pub mod strangers;
@@ -23,6 +24,7 @@ use std::net::IpAddr;
 use arc_swap::ArcSwap;
 use wwwoffle_config::{Config, Names};
 
+use self::crowd::Crowd;
 pub use self::logins::{Candidate, Logins, Refused};
 use self::strangers::Strangers;
 
@@ -33,6 +35,8 @@ pub struct Access {
     pub logins: Logins,
     /// Those that may not use the proxy.
     pub strangers: Strangers,
+    /// How many connections each of them has.
+    pub crowd: Crowd,
     names: ArcSwap<Names>,
 }
 
@@ -46,6 +50,7 @@ impl Access {
         Ok(Self {
             logins: Logins::new()?,
             strangers: Strangers::default(),
+            crowd: Crowd::default(),
             names: ArcSwap::default(),
         })
     }

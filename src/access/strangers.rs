@@ -1,4 +1,4 @@
-//! Clients that may not use the proxy: told so once, with as little work as that takes.
+//! Clients that may not use the proxy, or not any more at once: told so, with as little work as that takes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,16 +32,28 @@ const ANSWER: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
     This machine may not use this proxy: see [allowed-connect-hosts] in its \
     configuration.\n";
 
+/// To a client that has as many connections as one may have.
+const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    Content-Type: text/plain; charset=utf-8\r\n\
+    Content-Length: 130\r\n\
+    Cache-Control: no-store\r\n\
+    Retry-After: 10\r\n\
+    Connection: close\r\n\r\n\
+    This machine has as many connections to the proxy as one may have: see [startup] \
+    max-connections-per-client in its configuration.\n";
+
 /// Those that came.
 #[derive(Debug)]
 pub struct Strangers {
     places: Arc<Semaphore>,
     told: Told,
+    told_crowded: Told,
 }
 
 impl Default for Strangers {
     fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(MAX_AT_ONCE)), told: Told::default() }
+        let places = Arc::new(Semaphore::new(MAX_AT_ONCE));
+        Self { places, told: Told::default(), told_crowded: Told::default() }
     }
 }
 
@@ -49,11 +61,24 @@ impl Strangers {
     /// Sends a client away.
     pub fn refuse(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
         self.tell(peer);
+        self.send(tasks, stream, ANSWER);
+    }
+
+    /// Sends a connection away whose client has as many as it may.
+    pub fn refuse_one_more(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
+        debug!(%peer, "the client has as many connections as one may have");
+        if let Some(count) = self.told_crowded.count(Instant::now()) {
+            info!(%peer, count, "connections are refused to clients that have too many");
+        }
+        self.send(tasks, stream, CROWDED);
+    }
+
+    fn send(&self, tasks: &Tasks, stream: TcpStream, text: &'static [u8]) {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return };
         let stopping = tasks.clone();
         tasks.spawn(async move {
             tokio::select! {
-                _told_or_not = timeout(PATIENCE, answer(stream)) => {}
+                _told_or_not = timeout(PATIENCE, answer(stream, text)) => {}
                 () = stopping.stopping() => {}
             }
             drop(place);
@@ -68,8 +93,8 @@ impl Strangers {
     }
 }
 
-async fn answer(mut stream: TcpStream) {
-    if stream.write_all(ANSWER).await.is_ok() && stream.shutdown().await.is_ok() {
+async fn answer(mut stream: TcpStream, text: &[u8]) {
+    if stream.write_all(text).await.is_ok() && stream.shutdown().await.is_ok() {
         let mut rest = stream.take(MAX_UNREAD);
         let _left = tokio::io::copy(&mut rest, &mut tokio::io::sink()).await;
     }
@@ -81,9 +106,12 @@ mod tests {
 
     #[test]
     fn the_answer_is_as_long_as_it_says() {
-        let text = std::str::from_utf8(ANSWER).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{}", body.len());
-        assert!(body.ends_with(".\n"));
+        for text in [ANSWER, CROWDED] {
+            let text = std::str::from_utf8(text).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            let length = format!("Content-Length: {}\r\n", body.len());
+            assert!(head.contains(&length), "{}", body.len());
+            assert!(body.ends_with(".\n"));
+        }
     }
 }

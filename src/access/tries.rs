@@ -89,7 +89,7 @@ impl Tries {
 }
 
 /// What one client can choose its address from: with IPv6 that is 64 bits.
-fn network(client: IpAddr) -> IpAddr {
+pub(super) fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).into(),

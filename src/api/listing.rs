@@ -77,7 +77,7 @@ impl From<Summary> for EntryItem {
 impl From<&OutgoingSummary> for EntryItem {
     fn from(waiting: &OutgoingSummary) -> Self {
         let status = match waiting.state {
-            RequestState::Waiting => None,
+            RequestState::Waiting | RequestState::Asking { .. } => None,
             RequestState::Failed { status, .. } => status,
         };
         Self {

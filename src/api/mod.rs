@@ -4,6 +4,8 @@
 mod config;
 mod info;
 mod listing;
+mod monitor;
+pub mod runs;
 mod types;
 
 pub use config::{
@@ -13,8 +15,10 @@ pub use config::{
 pub use info::{Certificate, Chain, Connection, Field, Info, KeptInfo};
 use jiff::Timestamp;
 pub use listing::{UnknownWhat, What};
+pub use monitor::{MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
 pub use types::{
-    ApiError, Deleted, DeletedUrls, Download, DownloadWaiting, EntriesToDelete, EntryItem, Event,
-    FetchRequest, Flushed, GetRequest, ItemKind, ItemState, Mode, ModeChange, ModeRequest, Queue,
-    QueueCounts, QueueItem, QueueTarget, Rejection, Retried, Started, Status, Stopping,
+    ApiError, Choice, Deleted, DeletedUrls, Download, DownloadWaiting, EntriesToDelete, EntryItem,
+    Event, FetchRequest, Flushed, GetRequest, ItemKind, ItemState, LinkStatus, Mode, ModeChange,
+    ModeRequest, Queue, QueueCounts, QueueItem, QueueTarget, Rejection, Retried, Started, Status,
+    Stopping,
 };

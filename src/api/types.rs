@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use crate::mode::Mode;
+pub use crate::mode::{Choice, Mode};
 
 /// `GET /api/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +12,15 @@ pub struct Status {
     pub version: String,
     /// The mode in force.
     pub mode: Mode,
+    /// What was chosen: the mode, or `auto`.
+    #[serde(default)]
+    pub chosen: Choice,
+    /// What is known of the link, if `auto` is chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkStatus>,
+    /// Whether the way out is one of `metered-interfaces`.
+    #[serde(default)]
+    pub metered: bool,
     /// The daemon's process.
     pub pid: u32,
     /// The spool it holds the lock of.
@@ -34,6 +43,23 @@ pub struct Status {
     pub rejections: Vec<Rejection>,
 }
 
+/// What is known of the link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkStatus {
+    /// Why the mode is what it is.
+    pub reason: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// Where to log in, if a captive portal answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub portal: Option<String>,
+    /// When the last probe ended; absent when there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probed: Option<Timestamp>,
+    /// Connections that were begun for probes since the start.
+    pub probes: u64,
+}
+
 /// A client whose connections to a host pass unread, because it does not take our certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
@@ -54,6 +80,9 @@ pub struct QueueCounts {
     pub failed: u64,
     /// Requests on their way now.
     pub active: u64,
+    /// Requests that are longer than what is fetched unasked.
+    #[serde(default)]
+    pub asking: u64,
 }
 
 /// One body being received.
@@ -93,16 +122,16 @@ pub struct DownloadWaiting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeRequest {
     /// The mode wanted.
-    pub mode: Mode,
+    pub mode: Choice,
 }
 
 /// The answer to `POST /api/mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeChange {
-    /// The mode in force from now on.
-    pub mode: Mode,
-    /// The mode before.
-    pub was: Mode,
+    /// What is chosen from now on.
+    pub mode: Choice,
+    /// What was chosen before.
+    pub was: Choice,
 }
 
 /// `GET /api/queue`.
@@ -152,6 +181,10 @@ pub enum ItemKind {
     Refresh,
     /// A form that its user confirmed.
     Post,
+    /// A recursive fetch goes on to it.
+    Recursive,
+    /// It is looked at on a schedule.
+    Monitored,
 }
 
 /// Where a request on the outgoing queue stands.
@@ -164,6 +197,8 @@ pub enum ItemState {
     Active,
     /// It was given up.
     Failed,
+    /// It is longer than what is fetched unasked (`ask-above`): to try it again says that it may come.
+    Asking,
 }
 
 /// The body of `POST /api/queue/retry` and `POST /api/queue/delete`: `{"key": "…"}` or
@@ -288,6 +323,13 @@ pub enum Event {
         /// Why.
         error: String,
     },
+    /// It is fetched, but could not be opened in a browser.
+    Browser {
+        /// What is fetched.
+        url: String,
+        /// Why it could not.
+        error: String,
+    },
     /// It failed in a way that may pass, and is tried again.
     Retry {
         /// What is fetched.
@@ -311,6 +353,11 @@ pub enum Event {
         /// Where it leads.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         location: Option<String>,
+    },
+    /// How far a fetch that follows links has come, or what it came to.
+    Run {
+        /// The fetch.
+        run: Box<super::runs::RunItem>,
     },
     /// All is settled.
     End {

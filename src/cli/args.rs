@@ -1,11 +1,18 @@
 //! What was typed, validated and no more: what it means is for the verbs.
 
+mod authority;
+mod get;
+mod monitor;
+
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
+pub(crate) use self::get::GetArgs;
+pub(crate) use self::monitor::{MonitorVerb, When};
 use crate::exit::ExitStatus;
-use crate::mode::Mode;
+use crate::mode::Choice;
 use crate::proxy::owner::Owner;
 
 /// An offline web proxy: keeps what you read, gives it back without a line, fetches what was
@@ -48,14 +55,18 @@ pub(crate) enum Verb {
     Offline,
     /// Serve what is kept from the spool and fetch the rest.
     Autodial,
+    /// Be online or offline by what the link really does.
+    Auto,
     /// Get pages into the spool, now or when online.
-    Get {
-        /// Even when the spool has them.
+    Get(GetArgs),
+    /// List the fetches that follow links, or end one.
+    Runs {
+        /// As JSON.
         #[arg(long)]
-        refresh: bool,
-        /// What to get; without a protocol it is http.
-        #[arg(required = true, value_name = "URL")]
-        urls: Vec<String>,
+        json: bool,
+        /// End this one: what only it wants leaves the queue.
+        #[arg(long, value_name = "ID")]
+        stop: Option<String>,
     },
     /// List what waits to be fetched.
     Queue {
@@ -68,6 +79,11 @@ pub(crate) enum Verb {
         /// Show the progress and return when all is settled.
         #[arg(long)]
         wait: bool,
+    },
+    /// Look at pages again on a schedule, by itself.
+    Monitor {
+        #[command(subcommand)]
+        verb: MonitorVerb,
     },
     /// List what the spool has.
     Ls {
@@ -280,59 +296,6 @@ pub(crate) struct RuleOptions {
     pub(crate) options: Vec<String>,
 }
 
-/// What to do with the certificate authority.
-#[derive(Debug, Subcommand)]
-pub(crate) enum AuthorityVerb {
-    /// Show its name, fingerprint and dates.
-    Show,
-    /// Print its certificate, to be imported by a browser or system.
-    Export {
-        /// In DER, the binary form, in place of PEM.
-        #[arg(long)]
-        der: bool,
-    },
-    /// Have the system or the browsers of this user trust it.
-    Install(Install),
-    /// Take it out of the system and of the browsers of this user, and those before it too.
-    Uninstall(Uninstall),
-    /// Make a new one, and keep the old one beside it.
-    Renew,
-}
-
-/// Where the authority is to be trusted.
-#[derive(Debug, Args)]
-pub(crate) struct Install {
-    /// In the browsers of this user, Chromium and every profile of Firefox, in place of the system.
-    #[arg(long)]
-    pub(crate) user: bool,
-    #[command(flatten)]
-    pub(crate) what: Trusted,
-}
-
-/// What is to be trusted no more.
-#[derive(Debug, Args)]
-pub(crate) struct Uninstall {
-    /// Every authority that wwwoffle has made for any spool, to judge by their names.
-    #[arg(long, conflicts_with = "certificate")]
-    pub(crate) all: bool,
-    #[command(flatten)]
-    pub(crate) what: Trusted,
-}
-
-/// What is common to both.
-#[derive(Debug, Args)]
-pub(crate) struct Trusted {
-    /// Print the commands that would do it, and do nothing.
-    #[arg(long, visible_alias = "dry-run")]
-    pub(crate) print: bool,
-    /// The certificate in PEM, in place of that in the spool: for a spool of another user.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) certificate: Option<PathBuf>,
-    /// The directory that holds the system, for images and tests.
-    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
-    pub(crate) root: PathBuf,
-}
-
 /// How to run the daemon.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -342,9 +305,10 @@ pub(crate) struct Serve {
     /// Where to listen, in place of what is configured; may be given more than once.
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     pub(crate) listen: Vec<SocketAddr>,
-    /// The mode to begin in, in place of the one it had when it stopped: online, offline, autodial.
+    /// The mode to begin in, in place of the one it had when it stopped: online, offline, autodial,
+    /// auto.
     #[arg(long, value_name = "MODE")]
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: Option<Choice>,
 }
 
 /// Which names and ports are those of the proxy.
@@ -408,6 +372,14 @@ mod tests {
             "status --json",
             "get --refresh http://a/ http://b/",
             "queue --json",
+            "monitor add http://a/",
+            "monitor add --daily --at 6:30 --versions 5 http://a/ b",
+            "monitor add --cron @weekly http://a/",
+            "monitor add --weekly --weekdays mon --months 1-3 --hours 6,18 http://a/",
+            "monitor list --json",
+            "monitor rm http://a/ b",
+            "monitor rm --all",
+            "monitor diff --from 2026-11-20T14:25:15.812Z --json http://a/",
             "cat --headers http://a/",
             "info --json http://a/",
             "ls",
@@ -467,6 +439,13 @@ mod tests {
             "serve --listen 8080",
             "serve --mode on",
             "status x",
+            "monitor",
+            "monitor add",
+            "monitor add --daily --weekly http://a/",
+            "monitor add --cron @daily --at 6:30 http://a/",
+            "monitor add --versions -1 http://a/",
+            "monitor rm",
+            "monitor rm --all http://a/",
             "config",
             "config set options.log-level",
             "config add-rule https *://a/*",

@@ -10,9 +10,11 @@ pub mod environment;
 mod explain;
 mod failure;
 mod files;
+mod get;
 mod import;
 mod info;
 mod list;
+mod monitor;
 mod passwd;
 mod plain;
 mod programs;
@@ -41,7 +43,7 @@ use self::{
 };
 use crate::exit::ExitStatus;
 use crate::live::Live;
-use crate::mode::Mode;
+use crate::mode::Choice;
 
 /// Where a verb reads and writes.
 pub struct Terminal<'a> {
@@ -73,7 +75,7 @@ pub struct ServeOptions {
     /// Where to listen: as typed or configured.
     pub listen: Vec<SocketAddr>,
     /// The mode to begin in, if not that of the last stop.
-    pub mode: Option<Mode>,
+    pub mode: Option<Choice>,
 }
 
 /// Runs the program: `args` with the program's name first, `serve` to run the daemon.

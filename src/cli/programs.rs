@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Access, FileType};
+pub(crate) use crate::small_file::is_program;
 
 /// How long a program may take that only changes a store; asking for a password is part of it.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -39,13 +39,6 @@ pub(crate) fn find<'a>(
         .filter(|directory| directory.is_absolute())
         .map(|directory| directory.join(name))
         .find(|path| is_program(path))
-}
-
-/// Whether there is a file that this user may run.
-pub(crate) fn is_program(path: &Path) -> bool {
-    rustix::fs::stat(path)
-        .is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::RegularFile)
-        && rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
 
 /// Runs a program to its end with `input` on its standard input.

@@ -2,11 +2,16 @@
 
 use std::{
     collections::HashMap,
+    fmt::Write as _,
     io::{self, Write},
     time::Duration,
 };
 
-use crate::{api::Event, exit::ExitStatus, pages::shown};
+use crate::{
+    api::{Event, runs::RunItem},
+    exit::ExitStatus,
+    pages::shown,
+};
 
 /// The live line is drawn no more often than this.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -27,6 +32,8 @@ pub(crate) struct Progress {
     settled_bytes: u64,
     done: u64,
     failed: u64,
+    /// How much of a fetch that follows links is still to come, as far as is known.
+    waiting: u64,
     /// When the live line was drawn last, since the start.
     drawn: Option<Duration>,
     end: Option<End>,
@@ -60,6 +67,7 @@ impl Progress {
             settled_bytes: 0,
             done: 0,
             failed: 0,
+            waiting: 0,
             drawn: None,
             end: None,
         }
@@ -127,6 +135,10 @@ impl Progress {
                 let (url, error) = (shown::line(&url), shown::line(&error));
                 Some(format!("retry                  {url}: {error}; again at {next:.0}"))
             }
+            Event::Browser { url, error } => {
+                let (url, error) = (shown::line(&url), shown::line(&error));
+                Some(format!("browser                {url}: {error}"))
+            }
             Event::Queued { url } => {
                 self.under_way.remove(&url);
                 Some(format!("queued                 {}", shown::line(&url)))
@@ -141,8 +153,15 @@ impl Progress {
                 self.end = Some(End { fetched, failed, waiting });
                 Some(format!("{fetched} fetched, {failed} failed, {waiting} waiting"))
             }
+            Event::Run { run } => self.run(&run),
             Event::Unknown => None,
         }
+    }
+
+    /// How far a fetch that follows links has come is for the live line; what it came to is told once.
+    fn run(&mut self, run: &RunItem) -> Option<String> {
+        self.waiting = run.waiting;
+        run.ended.is_some().then(|| report(run))
     }
 
     fn draw(&mut self, since: Duration, out: &mut dyn Write) -> io::Result<()> {
@@ -164,6 +183,9 @@ impl Progress {
             shown::bytes(bytes),
             shown::bytes(rate)
         );
+        if self.waiting > 0 {
+            line = format!("{line}, {} to go", self.waiting);
+        }
         // With one left, what matters is how much of it is missing.
         if let Some((url, (bytes, Some(total)))) = self.only_one() {
             let percent = bytes.saturating_mul(100).checked_div(*total).unwrap_or(100).min(100);
@@ -176,6 +198,34 @@ impl Progress {
     fn only_one(&self) -> Option<(&String, &(u64, Option<u64>))> {
         self.under_way.iter().next().filter(|_| self.under_way.len() == 1)
     }
+}
+
+/// What a fetch came to: how many of what, what failed with the page that refers to it, what was left out
+/// and why.
+pub(crate) fn report(run: &RunItem) -> String {
+    let counts = &run.report.counts;
+    let mut text = format!(
+        "{}: {} pages and {} parts: {} fetched ({}), {} unchanged, {} kept already, {} failed",
+        shown::line(&run.start),
+        counts.pages,
+        counts.parts,
+        counts.fetched,
+        shown::bytes(counts.bytes),
+        counts.unchanged,
+        counts.kept,
+        counts.failed,
+    );
+    for failed in &run.report.failed {
+        let from = failed.from.as_deref().map(|from| format!(" (from {})", shown::line(from)));
+        let what = if failed.dead { "leads nowhere" } else { "failed" };
+        let (url, reason) = (shown::line(&failed.url), shown::line(&failed.reason));
+        // Writing to a text does not fail.
+        let _written = write!(text, "\n  {what}: {url}{}: {reason}", from.unwrap_or_default());
+    }
+    for (why, left) in &run.report.left_out {
+        let _written = write!(text, "\n  left out: {}, for {}", left.count, why.reason());
+    }
+    text
 }
 
 #[cfg(test)]

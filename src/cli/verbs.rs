@@ -18,7 +18,7 @@ use super::{
     control::{Control, misunderstood},
     explain,
     failure::Failure,
-    files, import, info, list, passwd,
+    files, get, import, info, list, monitor, passwd,
     progress::Progress,
     settings::Settings,
     url,
@@ -26,8 +26,8 @@ use super::{
 use crate::proxy::owner::Owner;
 use crate::{
     api::{
-        DeletedUrls, EntriesToDelete, FetchRequest, GetRequest, ItemState, Mode, ModeChange,
-        ModeRequest, Queue, QueueItem, Started, Status, Stopping,
+        Choice, DeletedUrls, EntriesToDelete, FetchRequest, ItemState, ModeChange, ModeRequest,
+        Queue, QueueItem, Started, Status, Stopping,
     },
     exit::ExitStatus,
     pages::{progress, shown},
@@ -47,16 +47,16 @@ pub(crate) fn run(
 ) -> Result<ExitStatus, Failure> {
     match verb {
         Verb::Serve(_) => Ok(ExitStatus::Usage),
-        Verb::Online => mode(&settings.control()?, Mode::Online, terminal),
-        Verb::Offline => mode(&settings.control()?, Mode::Offline, terminal),
-        Verb::Autodial => mode(&settings.control()?, Mode::Autodial, terminal),
+        Verb::Online => mode(&settings.control()?, Choice::Online, terminal),
+        Verb::Offline => mode(&settings.control()?, Choice::Offline, terminal),
+        Verb::Autodial => mode(&settings.control()?, Choice::Autodial, terminal),
+        Verb::Auto => mode(&settings.control()?, Choice::Auto, terminal),
         Verb::Fetch { wait: false } => fetch(&settings.control()?, terminal),
         Verb::Fetch { wait: true } => {
             follow(&settings.control()?, "/api/fetch", &FetchRequest { wait: true }, terminal)
         }
-        Verb::Get { refresh, urls } => {
-            follow(&settings.control()?, "/api/get", &GetRequest { urls, refresh }, terminal)
-        }
+        Verb::Get(typed) => get::run(typed, settings, terminal),
+        Verb::Runs { json, stop } => get::runs(json, stop, settings, terminal),
         Verb::Status { json } => status(&settings.control()?, json, terminal),
         Verb::Queue { json } => queue(&settings.control()?, json, terminal),
         Verb::Rm { owner, urls } => remove(&settings.control()?, &owner, urls, terminal),
@@ -77,12 +77,17 @@ pub(crate) fn run(
         }
         Verb::Info { json, owner, url } => info::print(&url, &owner, json, settings, terminal),
         Verb::Ls { json, what } => list::list(what.as_deref(), json, settings, terminal),
+        Verb::Monitor { verb } => monitor::run(verb, settings, terminal),
         Verb::Passwd { user } => passwd::passwd(user.as_deref(), terminal),
         Verb::Url(local) => url::answer(&local, terminal),
     }
 }
 
-fn mode(control: &Control, mode: Mode, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
+fn mode(
+    control: &Control,
+    mode: Choice,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
     let change: ModeChange = control.post("/api/mode", &ModeRequest { mode })?;
     if change.mode == change.was {
         writeln!(terminal.stdout, "{} (as before)", change.mode)?;
@@ -103,7 +108,7 @@ fn fetch(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, F
 }
 
 /// Shows events until all is settled; the outcome is the exit status.
-fn follow(
+pub(super) fn follow(
     control: &Control,
     path: &str,
     body: &impl serde::Serialize,
@@ -150,7 +155,16 @@ fn status(
         return Ok(ExitStatus::Done);
     }
     let Status { queue, .. } = status;
-    writeln!(out, "mode         {}", status.mode)?;
+    match &status.link {
+        None => writeln!(out, "mode         {}", status.mode)?,
+        Some(link) => {
+            writeln!(out, "mode         {} (auto, since {:.0})", status.mode, link.since)?;
+            writeln!(out, "link         {}", shown::line(&link.reason))?;
+        }
+    }
+    if status.metered {
+        writeln!(out, "metered      each byte costs on this link")?;
+    }
     writeln!(
         out,
         "queue        {} waiting, {} under way, {} failed",
@@ -207,6 +221,7 @@ fn queue_line(item: &QueueItem) -> String {
         ItemState::Waiting => "waiting",
         ItemState::Active => "active",
         ItemState::Failed => "failed",
+        ItemState::Asking => "asking",
     };
     let url = shown::line(&item.url);
     let error = item.error.as_deref().map(|error| format!(": {}", shown::line(error)));

@@ -9,7 +9,7 @@
 //! of them. A decoder holds one window: 32 KiB of gzip and deflate, at most 8 MiB of zstd
 //! (RFC 9659 §3), at most 16 MiB of brotli (RFC 7932 §9.1; larger windows are no coding of the web).
 //! [`MAX_LAYERS`] codings are undone one behind the other. No layer may make more than [`FREE`] bytes
-//! and then [`MAX_RATIO`] times what was received.
+//! and then [`MAX_RATIO`] times what the first one has taken.
 
 mod brotli;
 mod gzip;
@@ -32,11 +32,11 @@ pub const INPUT: usize = 16 * 1024;
 const STEPS: u32 = 16;
 
 /// How much may be made of any body, in bytes, before its ratio counts.
-pub const FREE: u64 = 64 * 1024 * 1024;
+pub const FREE: u64 = 1024 * 1024;
 
-/// How many times what was received may be made of it. Deflate cannot exceed 1032, so that no gzip
-/// body ever meets this; brotli and zstd reach it with long runs of one byte only.
-pub const MAX_RATIO: u64 = 1_100;
+/// How many times what was taken of it may be made of a body. Text comes to 5 or 20, the dullest log to
+/// 200; deflate can reach 1032, brotli and zstd far more, with long runs of the same alone.
+pub const MAX_RATIO: u64 = 500;
 
 /// A content coding that can be undone (RFC 9110 §8.4.1, RFC 7932, RFC 8878).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,7 +94,10 @@ pub enum Fault {
     #[error("the {0} body ends too early")]
     Truncated(Coding),
     /// A decompression bomb.
-    #[error("the body expands to more than {MAX_RATIO} times its length")]
+    #[error(
+        "the compressed body expands to more than {MAX_RATIO} times its length: a program that takes it \
+         compressed gets it, and any program does with request-compressed-data = false for its address"
+    )]
     Expands,
 }
 
@@ -132,7 +135,7 @@ trait Undo: Send {
 pub struct Decoder {
     /// In the order they are undone.
     layers: Vec<Layer>,
-    received: u64,
+    taken: u64,
 }
 
 struct Layer {
@@ -158,7 +161,13 @@ impl Decoder {
     #[must_use]
     pub fn new(codings: &[Coding]) -> Self {
         let layers = codings.iter().map(|coding| Layer::new(*coding)).collect();
-        Self { layers, received: 0 }
+        Self { layers, taken: 0 }
+    }
+
+    /// How much of the coded body was used for what was made, in bytes.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Decodes some of `input`, which is shortened by what was taken, into `output`, which must not
@@ -173,7 +182,7 @@ impl Decoder {
         is_last: bool,
         output: &mut [u8],
     ) -> Result<Made, Fault> {
-        let mut source = Source { input, is_last, received: &mut self.received, steps: STEPS };
+        let mut source = Source { input, is_last, taken: &mut self.taken, steps: STEPS };
         read(&mut self.layers, &mut source, output)
     }
 }
@@ -182,7 +191,7 @@ impl Decoder {
 struct Source<'a, 'b> {
     input: &'a mut &'b [u8],
     is_last: bool,
-    received: &'a mut u64,
+    taken: &'a mut u64,
     steps: u32,
 }
 
@@ -197,7 +206,6 @@ impl Source<'_, '_> {
             room.copy_from_slice(now);
         }
         *self.input = later;
-        *self.received = self.received.saturating_add(count(length));
         Made::Bytes(length)
     }
 }
@@ -213,9 +221,15 @@ fn read(
         if last.has_more() {
             let Some(left) = source.steps.checked_sub(1) else { return Ok(Made::Busy) };
             source.steps = left;
-            let made = last.step(output, *source.received)?;
-            if made > 0 {
-                return Ok(Made::Bytes(made));
+            let step = last.step(output)?;
+            if before.is_empty() {
+                *source.taken = source.taken.saturating_add(count(step.taken));
+            }
+            if last.made > FREE.saturating_add(source.taken.saturating_mul(MAX_RATIO)) {
+                return Err(Fault::Expands);
+            }
+            if step.made > 0 {
+                return Ok(Made::Bytes(step.made));
             }
             continue;
         }
@@ -249,7 +263,7 @@ impl Layer {
         self.undo.may_end()
     }
 
-    fn step(&mut self, output: &mut [u8], received: u64) -> Result<usize, Fault> {
+    fn step(&mut self, output: &mut [u8]) -> Result<Step, Fault> {
         let waiting = self.held.get(self.waiting.clone()).unwrap_or_default();
         let Step { taken, made } = self.undo.step(waiting, output)?;
         if taken == 0 && made == 0 && !waiting.is_empty() {
@@ -258,10 +272,7 @@ impl Layer {
         self.waiting.start = self.waiting.start.saturating_add(taken).min(self.waiting.end);
         self.was_full = made > 0 && made == output.len();
         self.made = self.made.saturating_add(count(made));
-        if self.made > FREE.saturating_add(received.saturating_mul(MAX_RATIO)) {
-            return Err(Fault::Expands);
-        }
-        Ok(made)
+        Ok(Step { taken, made })
     }
 }
 

@@ -1,47 +1,67 @@
 //! The outgoing queue, worked off whenever the mode allows.
 //!
-//! One task ([`work`]) looks at the queue, chooses what is due (`schedule`) and starts a task for
-//! each request it chose (`one`). A request leaves the queue only after its answer is kept, so a
+//! One task ([`work`]) chooses what is due (`schedule`, which learns each change of the queue) and may
+//! come (`windows`, `budget`), and starts a task for each request it chose (`one`). That makes an
+//! attempt (`attempt`), judges it (`verdict`), and records what came of it; what a kept answer leads to
+//! (`follow`) is on the queue before the request is off it; a page may be opened in a browser
+//! before that (`browser`). A request leaves the queue only after its answer is kept, so a
 //! crash at any moment costs at worst a second fetch; a form stays on it as failed while it is sent,
 //! so that a crash sends none twice.
 
+mod attempt;
+mod browser;
+mod budget;
+mod follow;
 mod one;
+pub mod recurse;
 mod redirect;
+pub mod retry_after;
 mod schedule;
+mod successor;
+mod verdict;
 mod want;
+mod windows;
+mod work;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::{Notify, broadcast};
 use tracing::error;
-use wwwoffle_spool::{Error, Place, RequestState};
+use wwwoffle_spool::{Change, Error, Place, Queue, RequestState};
 use wwwoffle_url::Key;
 
 pub(crate) use redirect::{location, shown};
+pub(crate) use want::request;
 pub use want::{WantError, Wanted, want};
+pub use work::work;
 
 use crate::api::Event;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
-use crate::hooks::Hook;
+use crate::proxy::download::Meter;
 use crate::store::timestamp;
-use schedule::{Limits, Waiting, choose};
+use budget::Budget;
+use recurse::ask_robots::Known;
+use recurse::runs::Runs;
+use schedule::Schedule;
 
 /// How many events a slow listener may be behind before it misses some.
 const MAX_EVENTS_BEHIND: usize = 1024;
 
-/// How long the queue is left alone when nothing on it is due and no news comes.
-const LOOK_AGAIN: Duration = Duration::from_secs(60);
-
 /// The state of the fetching, apart from the queue itself.
 #[derive(Debug)]
 pub struct Fetcher {
-    active: Mutex<HashMap<Key, String>>,
+    schedule: Arc<Mutex<Schedule>>,
+    budget: Mutex<Budget>,
     news: Notify,
     events: broadcast::Sender<Event>,
+    runs: Runs,
+    robots: Known,
+    browsers: browser::Turns,
 }
 
 impl Default for Fetcher {
@@ -51,14 +71,27 @@ impl Default for Fetcher {
 }
 
 impl Fetcher {
-    /// Nothing is being fetched.
+    /// Nothing is being fetched, and no queue is known.
     #[must_use]
     pub fn new() -> Self {
         Self {
-            active: Mutex::default(),
+            schedule: Arc::default(),
+            budget: Mutex::default(),
             news: Notify::new(),
             events: broadcast::Sender::new(MAX_EVENTS_BEHIND),
+            runs: Runs::default(),
+            robots: Known::default(),
+            browsers: browser::Turns::default(),
         }
+    }
+
+    /// Works off this queue, whose changes it learns from then on.
+    pub fn watch(&self, queue: &Queue) {
+        let schedule = Arc::clone(&self.schedule);
+        queue.observe(Box::new(move |change| match change {
+            Change::Is(request) => lock(&schedule).is(request),
+            Change::Gone(key) => lock(&schedule).gone(key),
+        }));
     }
 
     /// Makes the worker look at the queue now: something was added or changed.
@@ -66,16 +99,40 @@ impl Fetcher {
         self.news.notify_one();
     }
 
+    /// Begins to work the queue off: the budget for each time is whole again, or is `budget` bytes this
+    /// time.
+    pub fn begin(&self, budget: Option<u64>) {
+        lock(&self.budget).begins(budget);
+        self.nudge();
+    }
+
+    /// Recursive fetches and schedules wait at least so long between two requests to `host` (with its
+    /// port, as in a canonical URL) while any are there, whatever the configuration says.
+    fn keep_distance(&self, host: &str, distance: Duration) {
+        lock(&self.schedule).keep_distance(host, distance, timestamp(clock::now()));
+    }
+
     /// Whether this request is on its way.
     #[must_use]
     pub fn is_active(&self, key: &Key) -> bool {
-        self.lock().contains_key(key)
+        lock(&self.schedule).is_active(key)
     }
 
     /// How many requests are on their way.
     #[must_use]
     pub fn active_count(&self) -> usize {
-        self.lock().len()
+        lock(&self.schedule).active()
+    }
+
+    /// The recursive fetches.
+    #[must_use]
+    pub fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    /// What origins ask of programs.
+    fn robots(&self) -> &Known {
+        &self.robots
     }
 
     /// The news of the fetching, from now on.
@@ -89,82 +146,30 @@ impl Fetcher {
         let _nobody_listens = self.events.send(event);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, String>> {
-        // Each change of the map is one call.
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What downloads for the queue are counted with.
+    fn meter(&self) -> Arc<Meter> {
+        lock(&self.budget).meter()
+    }
+
+    /// A person wants this request tried now, whatever its origin has said.
+    fn open(&self, key: &Key) {
+        lock(&self.schedule).open(key);
+    }
+
+    /// The origin of this request wants to be left alone until then.
+    fn close(&self, key: &Key, until: Timestamp) {
+        lock(&self.schedule).close(key, until);
     }
 }
 
-/// A request that is on its way, for as long as this lives.
-struct Active {
-    daemon: Arc<Daemon>,
-    key: Key,
-}
-
-impl Active {
-    fn enter(daemon: &Arc<Daemon>, key: Key, host: String) -> Self {
-        daemon.fetcher.lock().insert(key, host);
-        Self { daemon: Arc::clone(daemon), key }
-    }
-}
-
-impl Drop for Active {
-    fn drop(&mut self) {
-        self.daemon.fetcher.lock().remove(&self.key);
-        self.daemon.fetcher.nudge();
-    }
-}
-
-/// Works the queue off until the daemon stops. One task of each daemon.
-pub async fn work(daemon: Arc<Daemon>) {
-    let mut mode = daemon.mode.watch();
-    let mut is_fetching = false;
-    loop {
-        let may_dial = mode.borrow_and_update().may_dial();
-        let pause = if may_dial { start_due(&daemon) } else { LOOK_AGAIN };
-        if (daemon.fetcher.active_count() > 0) != is_fetching {
-            is_fetching = !is_fetching;
-            daemon.happened(if is_fetching { Hook::FetchStart } else { Hook::FetchStop });
-        }
-        tokio::select! {
-            () = daemon.tasks.stopping() => return,
-            () = daemon.fetcher.news.notified() => {}
-            // The switch is in the daemon, so the mode never ends.
-            _changed = mode.changed() => {}
-            () = tokio::time::sleep(pause) => {}
-        }
-    }
-}
-
-/// Starts what is due and fits; returns how long nothing more will be due.
-fn start_due(daemon: &Arc<Daemon>) -> Duration {
-    let options = &daemon.config().fetch_options;
-    let limits = Limits { per_host: options.per_host.get(), at_once: options.at_once.get() };
-    let now = timestamp(clock::now());
-    let active = daemon.fetcher.lock().clone();
-    let mut waiting = Vec::new();
-    daemon.store.spool().queue().visit(|summary| {
-        if summary.state == RequestState::Waiting {
-            waiting.push(Waiting::of(summary));
-        }
-    });
-    let plan = choose(waiting, &active, limits, now);
-    for (key, host) in plan.start {
-        let active = Active::enter(daemon, key, host);
-        let fetcher = Arc::clone(daemon);
-        daemon.tasks.spawn(async move {
-            one::fetch(&fetcher, key).await;
-            drop(active);
-        });
-    }
-    plan.next_due.map_or(LOOK_AGAIN, |due| {
-        let wait = due.duration_since(now);
-        Duration::try_from(wait).unwrap_or_default().min(LOOK_AGAIN)
-    })
+/// Each change under these locks is one call.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes failed and delayed requests due now: one, or all, of those that `is_theirs` says may be
-/// touched. Returns how many.
+/// touched. One that is too long to be fetched unasked may come then, if it is the one. Returns how
+/// many.
 ///
 /// # Errors
 ///
@@ -179,7 +184,8 @@ pub async fn retry(
     daemon.store.spool().queue().visit(|summary| {
         let key = summary.place.key();
         let rests = summary.not_before.is_some() || summary.state != RequestState::Waiting;
-        let rests = rests && is_theirs(&summary.place);
+        let asks = matches!(summary.state, RequestState::Asking { .. });
+        let rests = rests && is_theirs(&summary.place) && (only.is_some() || !asks);
         if rests && only.as_ref().is_none_or(|only| only.contains(&key)) {
             chosen.push(key);
         }
@@ -187,9 +193,11 @@ pub async fn retry(
     let mut count = 0;
     for key in chosen.into_iter().filter(|key| !daemon.fetcher.is_active(key)) {
         if let Some(mut outgoing) = daemon.store.queued(key).await? {
+            outgoing.any_length |= matches!(outgoing.state, RequestState::Asking { .. });
             outgoing.state = RequestState::Waiting;
             outgoing.not_before = None;
             outgoing.attempts = 0;
+            daemon.fetcher.open(&key);
             if daemon.store.requeue(outgoing).await? {
                 count += 1;
             }
@@ -197,6 +205,25 @@ pub async fn retry(
     }
     daemon.fetcher.nudge();
     Ok(count)
+}
+
+/// Why a request is not tried again of itself, in words for a person, and the status of the answer it
+/// got, if it got one; `None` for one that waits.
+#[must_use]
+pub fn why_it_rests(state: &RequestState) -> Option<(String, Option<u16>)> {
+    match state {
+        RequestState::Waiting => None,
+        RequestState::Failed { reason, status } => Some((reason.clone(), *status)),
+        RequestState::Asking { bytes } => {
+            let length = bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes)"));
+            Some((
+                format!(
+                    "it is longer than what is fetched unasked{length}: retry it to fetch it all the same"
+                ),
+                None,
+            ))
+        }
+    }
 }
 
 /// Says once in the log that the spool cannot record what became of a request.

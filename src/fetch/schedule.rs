@@ -1,13 +1,19 @@
-//! Which requests go next. Pure.
+//! Which request goes next. Pure: whoever asks tells the time.
+//!
+//! Requests stand in a line for each host, the one that goes first in front; the first of each host that
+//! may be asked now stand in one line for all. So to choose one, and to take one away, costs the same
+//! however many wait.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
-use wwwoffle_spool::{OutgoingSummary, RequestKind};
+use wwwoffle_spool::{OutgoingSummary, RequestKind, RequestState};
 use wwwoffle_url::Key;
 
 /// How much at once.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Requests to one host.
     pub(super) per_host: usize,
@@ -15,167 +21,300 @@ pub(super) struct Limits {
     pub(super) at_once: usize,
 }
 
-/// A request that waits, as far as the choice needs it.
-#[derive(Clone, Debug)]
-pub(super) struct Waiting {
-    key: Key,
-    host: String,
-    rank: u8,
-    queued: Timestamp,
+/// The place of a request in its line: what it is, since when it waits, and its key.
+type Turn = (u8, Timestamp, Key);
+
+/// The requests of the queue, in the order in which they go.
+#[derive(Debug, Default)]
+pub(super) struct Schedule {
+    requests: HashMap<Key, Request>,
+    hosts: HashMap<Arc<str>, Host>,
+    /// The first of each host that may be asked now.
+    ready: BTreeSet<(Turn, Arc<str>)>,
+    /// When to look at which host again.
+    alarms: BTreeSet<(Timestamp, Arc<str>)>,
+    /// Requests that were put off for a reason that the configuration may take away.
+    put_off: BTreeSet<Key>,
+    active: usize,
+    per_host: usize,
+}
+
+#[derive(Debug)]
+struct Request {
+    host: Arc<str>,
+    turn: Turn,
     not_before: Option<Timestamp>,
+    /// It is on the queue, and waits there.
+    waits: bool,
+    active: bool,
 }
 
-/// What to do now, and when to look again.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Plan {
-    /// Key and host of each request to start.
-    pub(super) start: Vec<(Key, String)>,
-    /// When the next delayed request is due.
-    pub(super) next_due: Option<Timestamp>,
+#[derive(Debug, Default)]
+struct Host {
+    due: BTreeSet<Turn>,
+    later: BTreeSet<(Timestamp, Key)>,
+    active: usize,
+    /// Its origin wants to be left alone until then.
+    closed_until: Option<Timestamp>,
+    /// The next request that nobody waits for goes then.
+    polite_from: Option<Timestamp>,
+    /// Such requests keep at least this distance, whatever the configuration says.
+    distance: Duration,
+    /// What stands of it in `ready`, and in `alarms`.
+    ready: Option<Turn>,
+    alarm: Option<Timestamp>,
 }
 
-impl Waiting {
-    pub(super) fn of(summary: &OutgoingSummary) -> Self {
-        Self {
-            key: summary.place.key(),
-            host: host(summary.place.url()).to_owned(),
-            rank: rank(summary.kind),
-            queued: summary.queued,
+impl Schedule {
+    /// A request is on the queue, new or changed.
+    pub(super) fn is(&mut self, summary: &OutgoingSummary) {
+        let key = summary.place.key();
+        let waits = summary.state == RequestState::Waiting;
+        let known = self.take_out(&key);
+        let host = Arc::from(host(summary.place.url()));
+        let request = Request {
+            host,
+            turn: (summary.kind.rank(), summary.queued, key),
             not_before: summary.not_before,
+            waits,
+            active: known.is_some_and(|known| known.active),
+        };
+        self.put_in(key, request);
+    }
+
+    /// A request is no longer on the queue.
+    pub(super) fn gone(&mut self, key: &Key) {
+        if let Some(request) = self.take_out(key) {
+            if request.active {
+                // Until it is over.
+                self.put_in(*key, Request { waits: false, ..request });
+            } else {
+                self.refresh(&request.host);
+            }
+        }
+    }
+
+    /// The next request to start, which is on its way from now on; `None` when none may start.
+    pub(super) fn next(&mut self, limits: Limits, now: Timestamp) -> Option<Key> {
+        if self.per_host != limits.per_host {
+            self.per_host = limits.per_host;
+            let hosts: Vec<_> = self.hosts.keys().cloned().collect();
+            for host in &hosts {
+                self.refresh(host);
+            }
+        }
+        self.wake(now);
+        if self.active >= limits.at_once {
+            return None;
+        }
+        let ((_, _, key), _) = self.ready.first()?;
+        let key = *key;
+        let mut request = self.take_out(&key)?;
+        request.active = true;
+        self.put_in(key, request);
+        Some(key)
+    }
+
+    /// A request that was chosen has begun: others to its host that nobody waits for keep the distance.
+    pub(super) fn begins(&mut self, key: &Key, distance: Duration, now: Timestamp) {
+        let Some(request) = self.requests.get(key).filter(|request| is_polite(request.turn)) else {
+            return;
+        };
+        let name = Arc::clone(&request.host);
+        if let Some(host) = self.hosts.get_mut(&name) {
+            let distance = distance.max(host.distance);
+            host.polite_from = (!distance.is_zero()).then(|| after(now, distance));
+        }
+        self.refresh(&name);
+    }
+
+    /// A request that was chosen is over, or has not begun.
+    pub(super) fn ends(&mut self, key: &Key) {
+        if let Some(request) = self.take_out(key) {
+            let name = Arc::clone(&request.host);
+            if request.waits {
+                self.put_in(*key, Request { active: false, ..request });
+            }
+            self.refresh(&name);
+        }
+    }
+
+    /// A request that was chosen has to wait until then, as the configuration has it now.
+    pub(super) fn put_off(&mut self, key: &Key, until: Timestamp) {
+        if let Some(request) = self.take_out(key) {
+            let not_before = Some(request.not_before.map_or(until, |time| time.max(until)));
+            self.put_in(*key, Request { active: false, not_before, ..request });
+            self.put_off.insert(*key);
+        }
+    }
+
+    /// What was put off is judged anew.
+    pub(super) fn let_in(&mut self) {
+        for key in std::mem::take(&mut self.put_off) {
+            if let Some(request) = self.take_out(&key) {
+                self.put_in(key, Request { not_before: None, ..request });
+            }
+        }
+    }
+
+    /// The origin of this request wants no other one before then.
+    pub(super) fn close(&mut self, key: &Key, until: Timestamp) {
+        let Some(name) = self.requests.get(key).map(|request| Arc::clone(&request.host)) else {
+            return;
+        };
+        if let Some(host) = self.hosts.get_mut(&name) {
+            host.closed_until = host.closed_until.max(Some(until));
+        }
+        self.refresh(&name);
+    }
+
+    /// The origin of this request may be asked again at once.
+    pub(super) fn open(&mut self, key: &Key) {
+        let Some(name) = self.requests.get(key).map(|request| Arc::clone(&request.host)) else {
+            return;
+        };
+        if let Some(host) = self.hosts.get_mut(&name) {
+            host.closed_until = None;
+        }
+        self.refresh(&name);
+    }
+
+    /// Requests to this host (with its port, as in a canonical URL) that nobody waits for keep at least
+    /// this distance, for as long as there are any.
+    pub(super) fn keep_distance(&mut self, host: &str, distance: Duration, now: Timestamp) {
+        let Some((name, known)) = self.hosts.get_key_value(host) else { return };
+        if known.distance >= distance {
+            return;
+        }
+        let name = Arc::clone(name);
+        if let Some(host) = self.hosts.get_mut(&name) {
+            host.distance = distance;
+            host.polite_from = host.polite_from.max(Some(after(now, distance)));
+        }
+        self.refresh(&name);
+    }
+
+    /// When there may be something to start that there is not now.
+    pub(super) fn next_alarm(&self) -> Option<Timestamp> {
+        self.alarms.first().map(|(time, _)| *time)
+    }
+
+    /// Whether this request is on its way.
+    pub(super) fn is_active(&self, key: &Key) -> bool {
+        self.requests.get(key).is_some_and(|request| request.active)
+    }
+
+    /// How many are.
+    pub(super) fn active(&self) -> usize {
+        self.active
+    }
+
+    /// Lets in what has become due.
+    fn wake(&mut self, now: Timestamp) {
+        while let Some((time, name)) = self.alarms.first().cloned() {
+            if time > now {
+                return;
+            }
+            self.alarms.pop_first();
+            let Some(host) = self.hosts.get_mut(&name) else { continue };
+            host.alarm = None;
+            let is_over = |time: &mut Timestamp| *time <= now;
+            host.closed_until.take_if(is_over);
+            host.polite_from.take_if(is_over);
+            while let Some((time, key)) = host.later.first().copied() {
+                if time > now {
+                    break;
+                }
+                host.later.pop_first();
+                if let Some(request) = self.requests.get_mut(&key) {
+                    request.not_before = None;
+                    host.due.insert(request.turn);
+                }
+                self.put_off.remove(&key);
+            }
+            self.refresh(&name);
+        }
+    }
+
+    fn put_in(&mut self, key: Key, request: Request) {
+        let host = self.hosts.entry(Arc::clone(&request.host)).or_default();
+        if request.active {
+            host.active += 1;
+            self.active += 1;
+        } else if request.waits {
+            match request.not_before {
+                Some(time) => host.later.insert((time, key)),
+                None => host.due.insert(request.turn),
+            };
+        }
+        let name = Arc::clone(&request.host);
+        self.requests.insert(key, request);
+        self.refresh(&name);
+    }
+
+    /// Takes a request out of its line. The host is still to be refreshed.
+    fn take_out(&mut self, key: &Key) -> Option<Request> {
+        let request = self.requests.remove(key)?;
+        self.put_off.remove(key);
+        if let Some(host) = self.hosts.get_mut(&request.host) {
+            if request.active {
+                host.active = host.active.saturating_sub(1);
+                self.active = self.active.saturating_sub(1);
+            }
+            host.due.remove(&request.turn);
+            if let Some(time) = request.not_before {
+                host.later.remove(&(time, *key));
+            }
+        }
+        Some(request)
+    }
+
+    /// Puts in order what stands of a host in the lines of all; forgets one of which nothing is known.
+    fn refresh(&mut self, name: &Arc<str>) {
+        let Some(host) = self.hosts.get_mut(name) else { return };
+        let first = host.due.first().copied();
+        let waits_for = first.and_then(|turn| {
+            let polite_from = host.polite_from.filter(|_| is_polite(turn));
+            host.closed_until.max(polite_from)
+        });
+        let is_free = host.active < self.per_host && waits_for.is_none();
+        let ready = first.filter(|_| is_free);
+        if host.ready != ready {
+            if let Some(turn) = std::mem::replace(&mut host.ready, ready) {
+                self.ready.remove(&(turn, Arc::clone(name)));
+            }
+            self.ready.extend(ready.map(|turn| (turn, Arc::clone(name))));
+        }
+        let later = host.later.first().map(|(time, _)| *time);
+        let rests = host.closed_until.max(host.polite_from);
+        let alarm = [later, waits_for, rests].into_iter().flatten().min();
+        if host.alarm != alarm {
+            if let Some(time) = std::mem::replace(&mut host.alarm, alarm) {
+                self.alarms.remove(&(time, Arc::clone(name)));
+            }
+            self.alarms.extend(alarm.map(|time| (time, Arc::clone(name))));
+        }
+        if host.active == 0 && host.due.is_empty() && alarm.is_none() {
+            self.hosts.remove(name);
         }
     }
 }
 
-/// A page a person waits for goes first, then forms, then parts of pages, then refreshes.
-fn rank(kind: RequestKind) -> u8 {
-    match kind {
-        RequestKind::Page => 0,
-        RequestKind::Post => 1,
-        RequestKind::Part => 2,
-        RequestKind::Refresh => 3,
-    }
+/// Whether nobody waits for it.
+fn is_polite((rank, ..): Turn) -> bool {
+    rank >= RequestKind::Recursive.rank()
+}
+
+/// The time so long after `now`.
+pub(super) fn after(now: Timestamp, pause: Duration) -> Timestamp {
+    now.saturating_add(pause).unwrap_or(Timestamp::MAX)
 }
 
 /// Host and port of a canonical URL.
-fn host(url: &str) -> &str {
+pub(super) fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.split('/').next().unwrap_or(rest)
-}
-
-/// Chooses what to start beside what is `active` (key and host), within `limits`.
-pub(super) fn choose(
-    mut waiting: Vec<Waiting>,
-    active: &HashMap<Key, String>,
-    limits: Limits,
-    now: Timestamp,
-) -> Plan {
-    let mut next_due = None;
-    waiting.retain(|request| {
-        let due = request.not_before.is_none_or(|time| time <= now);
-        if let Some(time) = request.not_before.filter(|_| !due) {
-            next_due = Some(next_due.map_or(time, |next: Timestamp| next.min(time)));
-        }
-        due && !active.contains_key(&request.key)
-    });
-    waiting.sort_by(|one, other| {
-        (one.rank, one.queued, &one.key).cmp(&(other.rank, other.queued, &other.key))
-    });
-    let mut busy: HashMap<String, usize> = HashMap::new();
-    for host in active.values() {
-        *busy.entry(host.clone()).or_default() += 1;
-    }
-    let mut free = limits.at_once.saturating_sub(active.len());
-    let mut start = Vec::new();
-    for request in waiting {
-        if free == 0 {
-            break;
-        }
-        let count = busy.entry(request.host.clone()).or_default();
-        if *count < limits.per_host {
-            *count += 1;
-            free -= 1;
-            start.push((request.key, request.host));
-        }
-    }
-    Plan { start, next_due }
+    rest.split(['/', '?']).next().unwrap_or(rest)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
-
-    fn waiting(name: u8, host: &str, kind: RequestKind, queued: i64) -> Waiting {
-        Waiting {
-            key: Key::from_bytes([name; 32]),
-            host: host.to_owned(),
-            rank: rank(kind),
-            queued: at(queued),
-            not_before: None,
-        }
-    }
-
-    fn names(plan: &Plan) -> Vec<u8> {
-        plan.start.iter().map(|(key, _)| key.as_bytes()[0]).collect()
-    }
-
-    #[test]
-    fn people_come_first_then_the_oldest() {
-        let all = vec![
-            waiting(1, "a", RequestKind::Refresh, 1),
-            waiting(2, "b", RequestKind::Part, 2),
-            waiting(3, "c", RequestKind::Page, 9),
-            waiting(4, "d", RequestKind::Page, 8),
-            waiting(5, "e", RequestKind::Post, 3),
-        ];
-        let limits = Limits { per_host: 6, at_once: 10 };
-        assert_eq!(names(&choose(all, &HashMap::new(), limits, at(100))), [4, 3, 5, 2, 1]);
-    }
-
-    #[test]
-    fn no_host_gets_more_than_its_share_and_others_go_on() {
-        let all: Vec<_> = (1..=9)
-            .map(|name| waiting(name, "busy", RequestKind::Page, i64::from(name)))
-            .chain([waiting(10, "calm", RequestKind::Page, 50)])
-            .collect();
-        let active = [(Key::from_bytes([1; 32]), "busy".to_owned())].into();
-        let limits = Limits { per_host: 3, at_once: 5 };
-        assert_eq!(names(&choose(all, &active, limits, at(100))), [2, 3, 10]);
-    }
-
-    #[test]
-    fn no_more_than_the_limit_of_all_runs() {
-        let all: Vec<_> =
-            (0..20).map(|n| waiting(n, &n.to_string(), RequestKind::Page, 1)).collect();
-        let active = (100..104).map(|n| (Key::from_bytes([n; 32]), n.to_string())).collect();
-        let limits = Limits { per_host: 6, at_once: 10 };
-        assert_eq!(choose(all, &active, limits, at(100)).start.len(), 6);
-    }
-
-    #[test]
-    fn delayed_requests_wait_and_tell_when() {
-        let mut late = waiting(1, "a", RequestKind::Page, 1);
-        late.not_before = Some(at(200));
-        let mut later = late.clone();
-        later.not_before = Some(at(300));
-        let limits = Limits { per_host: 6, at_once: 10 };
-        let plan = choose(vec![later.clone(), late.clone()], &HashMap::new(), limits, at(100));
-        assert_eq!(plan, Plan { start: vec![], next_due: Some(at(200)) });
-        let plan = choose(vec![later, late], &HashMap::new(), limits, at(200));
-        assert_eq!((names(&plan), plan.next_due), (vec![1], Some(at(300))));
-    }
-
-    #[test]
-    fn hosts_are_told_from_canonical_urls() {
-        for (url, want) in [
-            ("http://h.example/x?y", "h.example"),
-            ("http://h.example:81/", "h.example:81"),
-            ("http://[::1]:81/", "[::1]:81"),
-        ] {
-            assert_eq!(host(url), want);
-        }
-    }
-}
+mod tests;

@@ -87,6 +87,7 @@ pub async fn want(
         && let Some(mut known) = daemon.store.queued(key).await?
         && known.state != RequestState::Waiting
     {
+        known.any_length |= matches!(known.state, RequestState::Asking { .. });
         known.state = RequestState::Waiting;
         (known.attempts, known.not_before) = (0, None);
         daemon.store.requeue(known).await?;
@@ -95,8 +96,27 @@ pub async fn want(
     Ok(Wanted::Queued { place: ask.places.queued.clone(), url: shown })
 }
 
+/// The request that `owner` would have queued for a page now.
+///
+/// # Errors
+///
+/// [`WantError`] says what is wrong with the URL.
+pub(crate) fn request(
+    daemon: &Daemon,
+    owner: &Owner,
+    url: &str,
+    kind: RequestKind,
+) -> Result<Outgoing, WantError> {
+    let ask = follow_aliases(daemon, owner, of_url(url, &daemon.local)?)?;
+    Ok(outgoing(daemon, &ask, kind))
+}
+
 /// A request for what `resource` has become, if that may be fetched for later.
-fn follow_aliases(daemon: &Daemon, owner: &Owner, resource: Resource) -> Result<Ask, WantError> {
+pub(super) fn follow_aliases(
+    daemon: &Daemon,
+    owner: &Owner,
+    resource: Resource,
+) -> Result<Ask, WantError> {
     let mut ask = ask(daemon, owner, resource);
     for _ in 0..MAX_HOPS {
         let shown = || ask.bare.as_str().to_owned();
@@ -114,7 +134,7 @@ fn follow_aliases(daemon: &Daemon, owner: &Owner, resource: Resource) -> Result<
 }
 
 /// A request of our own for `resource`, on behalf of `owner`.
-fn ask(daemon: &Daemon, owner: &Owner, resource: Resource) -> Ask {
+pub(super) fn ask(daemon: &Daemon, owner: &Owner, resource: Resource) -> Ask {
     let mut request = Request::new(());
     *request.method_mut() = Method::GET;
     let fields: &mut HeaderMap = request.headers_mut();

@@ -3,6 +3,8 @@
 mod config;
 mod entries;
 mod fault;
+mod monitor;
+pub(super) mod runs;
 mod stream;
 
 use hyper::body::Incoming;
@@ -63,6 +65,11 @@ enum Call {
     Forget,
     Flush,
     Stop,
+    Monitor,
+    MonitorDelete,
+    Runs,
+    RunsStop,
+    MonitorDiff,
     Config,
     ConfigVersions,
     ConfigUndo,
@@ -85,6 +92,11 @@ impl Call {
             "entries/delete" => Self::Forget,
             "flush" => Self::Flush,
             "stop" => Self::Stop,
+            "monitor" => Self::Monitor,
+            "monitor/diff" => Self::MonitorDiff,
+            "monitor/delete" => Self::MonitorDelete,
+            "runs" => Self::Runs,
+            "runs/stop" => Self::RunsStop,
             "config" => Self::Config,
             "config/versions" => Self::ConfigVersions,
             "config/undo" => Self::ConfigUndo,
@@ -101,8 +113,9 @@ impl Call {
             | Self::Entries
             | Self::Schema
             | Self::Info
+            | Self::MonitorDiff
             | Self::ConfigVersions => "GET, HEAD",
-            Self::Config => "GET, HEAD, POST",
+            Self::Config | Self::Monitor | Self::Runs => "GET, HEAD, POST",
             _ => "POST",
         }
     }
@@ -179,6 +192,15 @@ async fn carry_out(
         Call::Fetch => fetch(caller, call_body.read().await?)?,
         Call::Forget => json(caller, &forget(caller, call_body.read().await?).await?),
         Call::Flush => json(caller, &flush(caller).await?),
+        Call::Monitor if reads => json(caller, &monitor::all(caller)),
+        Call::Monitor => json(caller, &monitor::set(caller, call_body.read().await?).await?),
+        Call::MonitorDiff => json(caller, &monitor::diff(caller, arguments).await?),
+        Call::MonitorDelete => {
+            json(caller, &monitor::delete(caller, call_body.read().await?).await?)
+        }
+        Call::Runs if reads => json(caller, &runs::all(caller)),
+        Call::Runs => runs::start(caller, call_body.read().await?).await?,
+        Call::RunsStop => json(caller, &runs::stop(caller, call_body.read().await?).await?),
         Call::Config if reads => config::state(caller).await?,
         Call::Config => {
             let expected = config::expected(parts)?;
@@ -284,7 +306,7 @@ fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault>
     if wanted.wait {
         return Ok(lines(caller, stream::fetch(daemon)));
     }
-    daemon.fetcher.nudge();
+    daemon.fetcher.begin(None);
     let queue = status::counts(daemon);
     Ok(json(caller, &Started { started: queue.waiting.saturating_add(queue.active) }))
 }
@@ -373,6 +395,9 @@ mod tests {
             ("/api/get", Call::Get, "POST"),
             ("/api/fetch", Call::Fetch, "POST"),
             ("/api/entries/delete", Call::Forget, "POST"),
+            ("/api/monitor/diff", Call::MonitorDiff, "GET"),
+            ("/api/monitor/delete", Call::MonitorDelete, "POST"),
+            ("/api/runs/stop", Call::RunsStop, "POST"),
             ("/api/flush", Call::Flush, "POST"),
             ("/api/stop", Call::Stop, "POST"),
             ("/api/config/versions", Call::ConfigVersions, "GET"),
@@ -389,7 +414,10 @@ mod tests {
             }
         }
         assert_eq!(Call::at("/api/config"), Some(Call::Config));
-        assert_eq!(Call::Config.allowed(), "GET, HEAD, POST");
+        assert_eq!(Call::at("/api/monitor"), Some(Call::Monitor));
+        for both in [Call::Config, Call::Monitor] {
+            assert_eq!(both.allowed(), "GET, HEAD, POST");
+        }
         for path in ["/api/", "/api/status/", "/api/Status", "/status", ""] {
             assert_eq!(Call::at(path), None, "{path}");
         }

@@ -134,6 +134,17 @@ impl Caller {
         self.operates || Owner::of_queued(place).as_ref() == Some(&self.owner)
     }
 
+    /// Whether they may be shown what is `owner`'s, as the queue writes it.
+    pub(super) fn may_see_owned(&self, owner: Option<&str>) -> bool {
+        let owner = owner.map_or(Ok(Owner::Local), str::parse);
+        self.operates || owner.as_ref() == Ok(&self.owner)
+    }
+
+    /// Whether the browser says that another site made it ask.
+    pub(super) fn is_sent_by_another_site(&self) -> bool {
+        self.fetch_site.as_deref().is_some_and(|site| !matches!(site, "same-origin" | "none"))
+    }
+
     /// The mode the request began under.
     pub(super) fn mode(&self) -> Mode {
         self.shell.mode

@@ -112,6 +112,7 @@ fn origin(site: &str) -> Option<Origin> {
         host: read.host().to_owned(),
         port: read.port(),
         via: None,
+        reach: crate::upstream::Reach::Outward,
     })
 }
 

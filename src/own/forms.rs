@@ -10,10 +10,13 @@ use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::caller::Caller;
 use super::certificate::{self, NotAllowed};
+use super::monitor::{self, NotSet};
+use super::refresh::{self, NotDone};
 use crate::clock;
 use crate::error_chain::error_chain;
-use crate::fetch;
-use crate::mode::Mode;
+use crate::fetch::recurse::NotBegun;
+use crate::fetch::{self, WantError};
+use crate::mode::Choice;
 use crate::pages::form::{Form, LONGEST_FORM};
 use crate::pages::guard::{Refusal, Scope, Token};
 use crate::pages::message::Message;
@@ -26,7 +29,7 @@ use crate::proxy::owner::Places;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     /// Changes the mode.
-    Mode(Mode),
+    Mode(Choice),
     /// Works the queue off now.
     Fetch,
     /// Lets failed and delayed requests wait no longer: the one of the field `key`, or all.
@@ -35,8 +38,16 @@ pub(super) enum Act {
     Delete,
     /// Takes all requests off the queue.
     DeleteAll,
-    /// Puts the request of the field `ticket` on the queue.
+    /// Puts the request of the field `ticket` on the queue; without one, begins the fetch that the form says.
     Confirm,
+    /// Monitors the page of the field `url`.
+    Monitor,
+    /// Monitors the page of the field `key` or `url` no longer.
+    DeleteMonitor,
+    /// Monitors nothing any longer.
+    DeleteMonitors,
+    /// Ends the fetch of the field `id`.
+    StopFetch,
     /// Allows the certificate of the field `sha256` at the host of the field `site`.
     AllowCertificate,
 }
@@ -66,6 +77,26 @@ impl From<NotAllowed> for Undone {
     }
 }
 
+impl From<NotDone> for Undone {
+    fn from(not_done: NotDone) -> Self {
+        match not_done {
+            NotDone::Spool(error)
+            | NotDone::Want(WantError::Spool(error))
+            | NotDone::NotBegun(NotBegun::Page(WantError::Spool(error))) => Self::Spool(error),
+            error => Self::Bad(error_chain(&error)),
+        }
+    }
+}
+
+impl From<NotSet> for Undone {
+    fn from(not_set: NotSet) -> Self {
+        match not_set {
+            NotSet::Want(fetch::WantError::Spool(error)) => Self::Spool(error),
+            error => Self::Bad(error_chain(&error)),
+        }
+    }
+}
+
 impl From<Error> for Undone {
     fn from(error: Error) -> Self {
         Self::Spool(error)
@@ -76,14 +107,19 @@ impl Act {
     /// What a form sent to `path` does.
     pub(super) fn at(path: &str) -> Option<Self> {
         Some(match path {
-            "/control/online" => Self::Mode(Mode::Online),
-            "/control/offline" => Self::Mode(Mode::Offline),
-            "/control/autodial" => Self::Mode(Mode::Autodial),
+            "/control/online" => Self::Mode(Choice::Online),
+            "/control/offline" => Self::Mode(Choice::Offline),
+            "/control/autodial" => Self::Mode(Choice::Autodial),
+            "/control/auto" => Self::Mode(Choice::Auto),
             "/control/fetch" => Self::Fetch,
             "/control/retry" => Self::Retry,
             "/control/delete/req" => Self::Delete,
             "/control/delete/req-all" => Self::DeleteAll,
             "/refresh-request/" => Self::Confirm,
+            "/monitor-request/" => Self::Monitor,
+            "/control/delete/mon" => Self::DeleteMonitor,
+            "/control/delete/mon-all" => Self::DeleteMonitors,
+            "/control/fetch/stop" => Self::StopFetch,
             "/control/certificate/allow" => Self::AllowCertificate,
             _ => return None,
         })
@@ -128,15 +164,23 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
     let daemon = &caller.daemon;
     match act {
         Act::Delete => delete(caller, form).await,
-        Act::Confirm => confirm(caller, form).await,
-        Act::Mode(mode) => {
+        Act::Confirm if form.value("ticket").is_some() => confirm(caller, form).await,
+        Act::Confirm => {
             from_our_page(caller, form)?;
-            daemon.switch(mode).await?;
+            Ok(refresh::submit(caller, form).await?)
+        }
+        Act::StopFetch => {
+            from_our_page(caller, form)?;
+            Ok(refresh::stop(caller, form).await?)
+        }
+        Act::Mode(choice) => {
+            from_our_page(caller, form)?;
+            daemon.switch(choice).await?;
             Ok(caller.see_other("/"))
         }
         Act::Fetch => {
             from_our_page(caller, form)?;
-            daemon.fetcher.nudge();
+            daemon.fetcher.begin(None);
             Ok(caller.see_other("/queue/"))
         }
         Act::Retry => {
@@ -148,6 +192,18 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         Act::AllowCertificate => {
             from_our_page(caller, form)?;
             Ok(caller.see_other(&certificate::allow(caller, form).await?))
+        }
+        Act::Monitor => {
+            from_our_page(caller, form)?;
+            Ok(monitor::set(caller, form).await?)
+        }
+        Act::DeleteMonitor => {
+            from_our_page(caller, form)?;
+            Ok(monitor::delete(caller, form).await?)
+        }
+        Act::DeleteMonitors => {
+            from_our_page(caller, form)?;
+            Ok(monitor::delete_all(caller).await?)
         }
         Act::DeleteAll => {
             from_our_page(caller, form)?;
@@ -250,19 +306,23 @@ fn refused(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> 
 
 #[cfg(test)]
 mod tests {
-    use super::{Act, Mode};
+    use super::{Act, Choice};
 
     #[test]
     fn each_form_has_one_address() {
         let table = [
-            ("/control/online", Some(Act::Mode(Mode::Online))),
-            ("/control/offline", Some(Act::Mode(Mode::Offline))),
-            ("/control/autodial", Some(Act::Mode(Mode::Autodial))),
+            ("/control/online", Some(Act::Mode(Choice::Online))),
+            ("/control/offline", Some(Act::Mode(Choice::Offline))),
+            ("/control/autodial", Some(Act::Mode(Choice::Autodial))),
+            ("/control/auto", Some(Act::Mode(Choice::Auto))),
             ("/control/fetch", Some(Act::Fetch)),
             ("/control/retry", Some(Act::Retry)),
             ("/control/delete/req", Some(Act::Delete)),
             ("/control/delete/req-all", Some(Act::DeleteAll)),
             ("/refresh-request/", Some(Act::Confirm)),
+            ("/monitor-request/", Some(Act::Monitor)),
+            ("/control/delete/mon", Some(Act::DeleteMonitor)),
+            ("/control/delete/mon-all", Some(Act::DeleteMonitors)),
             ("/control/certificate/allow", Some(Act::AllowCertificate)),
             ("/control/", None),
             ("/control/delete/", None),

@@ -19,9 +19,12 @@ mod configuration;
 mod entry;
 mod forms;
 mod info;
+mod monitor;
 mod pages;
+mod refresh;
 mod status;
 pub mod tickets;
+mod versions;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -7,7 +7,10 @@ use jiff::Timestamp;
 use super::caller::Caller;
 use super::certificate;
 use super::info;
+use super::monitor;
+use super::refresh;
 use super::status;
+use super::versions;
 use crate::clock;
 use crate::pages::authority::{self, Trust};
 use crate::pages::{LocalOrigin, pac, queue, style, welcome};
@@ -26,6 +29,26 @@ pub(super) enum Local {
     Queue,
     /// An address of the queue in earlier versions, or one misspelled.
     QueueElsewhere,
+    /// What is looked at on a schedule.
+    Monitor,
+    /// An address of that list in 2.9, or one misspelled.
+    MonitorElsewhere,
+    /// What has changed of a page.
+    MonitorDiff,
+    /// All changes, as a feed.
+    MonitorFeed,
+    /// The form that monitors a page.
+    MonitorOptions,
+    /// What is fetched along links.
+    Fetches,
+    /// An address of that list in 2.9, or one misspelled.
+    FetchesElsewhere,
+    /// The form that fetches a page with its parts and along its links.
+    RefreshOptions,
+    /// A page anew.
+    Refresh,
+    /// The same with what the form would say.
+    RefreshRecurse,
     /// Our certificate authority, and how to trust it.
     Authority,
     /// Its certificate in PEM.
@@ -55,6 +78,16 @@ impl Local {
             "/" => Self::Welcome,
             "/queue/" => Self::Queue,
             "/queue" | "/index/outgoing" | "/index/outgoing/" => Self::QueueElsewhere,
+            "/monitor/" => Self::Monitor,
+            "/monitor" | "/index/monitor" | "/index/monitor/" => Self::MonitorElsewhere,
+            "/monitor/diff" | "/monitor/diff/" => Self::MonitorDiff,
+            "/monitor/feed" => Self::MonitorFeed,
+            "/monitor-options" | "/monitor-options/" => Self::MonitorOptions,
+            refresh::LIST => Self::Fetches,
+            "/fetches" => Self::FetchesElsewhere,
+            "/refresh-options" | "/refresh-options/" => Self::RefreshOptions,
+            "/refresh" | "/refresh/" => Self::Refresh,
+            "/refresh-recurse" | "/refresh-recurse/" => Self::RefreshRecurse,
             "/ca" | "/ca/" => Self::Authority,
             "/ca.pem" => Self::AuthorityPem,
             "/ca.crt" => Self::AuthorityDer,
@@ -88,6 +121,16 @@ pub(super) async fn answer(
             caller.page(queue::page(&daemon.templates, shell, &items, &token))
         }
         Local::QueueElsewhere => caller.see_other("/queue/"),
+        Local::Monitor => monitor::show(caller),
+        Local::MonitorElsewhere => caller.see_other("/monitor/"),
+        Local::MonitorDiff => versions::show(caller, arguments).await,
+        Local::MonitorFeed => versions::feed(caller).await,
+        Local::MonitorOptions => monitor::options(caller, arguments),
+        Local::Fetches => refresh::list(caller),
+        Local::FetchesElsewhere => caller.see_other(refresh::LIST),
+        Local::RefreshOptions => refresh::options(caller, arguments),
+        Local::Refresh => refresh::refresh(caller, arguments).await,
+        Local::RefreshRecurse => refresh::recurse(caller, arguments).await,
         Local::Authority => trust(caller),
         Local::AuthorityPem => {
             let pem = body::whole(daemon.faces.authority.pem());

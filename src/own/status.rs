@@ -4,10 +4,12 @@ use wwwoffle_spool::{OutgoingSummary, RequestKind, RequestState};
 
 use super::caller::Caller;
 use crate::api::{
-    Download, DownloadWaiting, ItemKind, ItemState, QueueCounts, QueueItem, Rejection, Status,
+    Choice, Download, DownloadWaiting, ItemKind, ItemState, LinkStatus, QueueCounts, QueueItem,
+    Rejection, Status,
 };
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::link::Class;
 use crate::proxy::download::Shown;
 use crate::store::timestamp;
 
@@ -20,6 +22,9 @@ pub(super) fn status(caller: &Caller) -> Status {
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         mode,
+        chosen: daemon.mode.chosen(),
+        link: link(daemon),
+        metered: daemon.link.class(&daemon.config()) == Class::Metered,
         pid: std::process::id(),
         spool: daemon.store.spool().root().display().to_string(),
         listen: daemon.listening.iter().map(ToString::to_string).collect(),
@@ -30,6 +35,18 @@ pub(super) fn status(caller: &Caller) -> Status {
         outward_refused: daemon.upstream.dialer().refused(),
         rejections: rejections(daemon),
     }
+}
+
+/// What is known of the link, if that decides.
+fn link(daemon: &Daemon) -> Option<LinkStatus> {
+    let told = daemon.link.told();
+    (daemon.mode.chosen() == Choice::Auto).then(|| LinkStatus {
+        reason: told.reason.to_string(),
+        since: timestamp(told.since),
+        portal: told.portal().map(|portal| portal.url.clone()),
+        probed: told.probed.map(timestamp),
+        probes: daemon.upstream.dialer().probes(),
+    })
 }
 
 /// Who does not take our certificates.
@@ -64,6 +81,7 @@ pub(super) fn counts(daemon: &Daemon) -> QueueCounts {
             ItemState::Waiting => &mut counts.waiting,
             ItemState::Active => &mut counts.active,
             ItemState::Failed => &mut counts.failed,
+            ItemState::Asking => &mut counts.asking,
         };
         *count += 1;
     });
@@ -101,13 +119,14 @@ fn state(daemon: &Daemon, request: &OutgoingSummary) -> ItemState {
         _ if daemon.fetcher.is_active(&request.place.key()) => ItemState::Active,
         RequestState::Waiting => ItemState::Waiting,
         RequestState::Failed { .. } => ItemState::Failed,
+        RequestState::Asking { .. } => ItemState::Asking,
     }
 }
 
 fn item(request: OutgoingSummary, state: ItemState) -> QueueItem {
     let error = match request.state {
         RequestState::Failed { reason, .. } => Some(reason),
-        RequestState::Waiting => request.last_error,
+        RequestState::Waiting | RequestState::Asking { .. } => request.last_error,
     };
     QueueItem {
         key: request.place.key().to_string(),
@@ -118,6 +137,8 @@ fn item(request: OutgoingSummary, state: ItemState) -> QueueItem {
             RequestKind::Part => ItemKind::Part,
             RequestKind::Refresh => ItemKind::Refresh,
             RequestKind::Post => ItemKind::Post,
+            RequestKind::Recursive => ItemKind::Recursive,
+            RequestKind::Monitored => ItemKind::Monitored,
         },
         page: request.page,
         queued: request.queued,

@@ -158,6 +158,8 @@ pub enum OriginFailure<'a> {
     BadAnswer(&'a str),
     /// The head of its answer is longer than what is accepted.
     HeadTooLarge,
+    /// It is this machine itself or on its link, and whoever asks is elsewhere.
+    Inward,
 }
 
 /// What was waited for in vain.

@@ -119,9 +119,10 @@ fn rank(group: &Group<'_>) -> u8 {
 
 const fn state_rank(state: ItemState) -> u8 {
     match state {
-        ItemState::Failed => 0,
-        ItemState::Active => 1,
-        ItemState::Waiting => 2,
+        ItemState::Asking => 0,
+        ItemState::Failed => 1,
+        ItemState::Active => 2,
+        ItemState::Waiting => 3,
     }
 }
 
@@ -131,6 +132,7 @@ fn count(items: &[QueueItem]) -> QueueCounts {
             ItemState::Waiting => &mut counts.waiting,
             ItemState::Active => &mut counts.active,
             ItemState::Failed => &mut counts.failed,
+            ItemState::Asking => &mut counts.asking,
         };
         *count += 1;
         counts
@@ -155,6 +157,8 @@ fn item_view<'a>(item: &'a QueueItem, zone: &TimeZone) -> ItemView<'a> {
         ItemKind::Part => "part of a page".to_owned(),
         ItemKind::Refresh => "newer version".to_owned(),
         ItemKind::Post => format!("form ({})", shown::text(&item.method)),
+        ItemKind::Recursive => "recursive fetch".to_owned(),
+        ItemKind::Monitored => "on a schedule".to_owned(),
     };
     ItemView {
         key: &item.key,

@@ -6,7 +6,7 @@ use super::{
     Page, Shell, Templates, progress,
     shown::{ShownTime, ShownUrl},
 };
-use crate::api::{Download, Mode, QueueCounts, Status};
+use crate::api::{Choice as Chosen, Download, Mode, QueueCounts, Status};
 
 /// Downloads that are listed; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;
@@ -15,7 +15,8 @@ const SHOWN_DOWNLOADS: usize = 20;
 struct View<'a> {
     headline: &'static str,
     explanation: &'static str,
-    modes: [Choice; 3],
+    modes: [Choice; 4],
+    link: Option<LinkView>,
     token: &'a str,
     queue: QueueCounts,
     can_fetch: bool,
@@ -30,6 +31,14 @@ struct View<'a> {
 struct Choice {
     word: &'static str,
     chosen: bool,
+}
+
+/// Why it is online or offline, if the link decides.
+#[derive(Serialize)]
+struct LinkView {
+    reason: String,
+    since: String,
+    portal: Option<ShownUrl>,
 }
 
 #[derive(Serialize)]
@@ -55,8 +64,12 @@ pub fn page(templates: &Templates, shell: &Shell, status: &Status, token: &str) 
     let view = View {
         headline,
         explanation,
-        modes: [Mode::Online, Mode::Autodial, Mode::Offline]
-            .map(|mode| Choice { word: mode.as_str(), chosen: mode == status.mode }),
+        modes: Chosen::ALL.map(|one| Choice { word: one.as_str(), chosen: one == status.chosen }),
+        link: status.link.as_ref().map(|link| LinkView {
+            reason: link.reason.clone(),
+            since: ShownTime::new(link.since, &shell.zone).text,
+            portal: link.portal.as_deref().map(ShownUrl::new),
+        }),
         token,
         queue: status.queue,
         can_fetch: status.mode != Mode::Offline && status.queue.waiting > 0,
@@ -94,7 +107,9 @@ fn download(shell: &Shell, download: &Download) -> DownloadView {
 mod tests {
     use super::page;
     use crate::{
-        api::{Download, DownloadWaiting, Mode, QueueCounts, Rejection, Status},
+        api::{
+            Choice, Download, DownloadWaiting, LinkStatus, Mode, QueueCounts, Rejection, Status,
+        },
         pages::testing::{assert_harmless, hostile, shell, templates, time},
     };
 
@@ -102,11 +117,14 @@ mod tests {
         Status {
             version: "0.1.0".into(),
             mode,
+            chosen: mode.into(),
+            link: None,
+            metered: false,
             pid: 1,
             spool: "/s".into(),
             listen: vec![],
             since: time(),
-            queue: QueueCounts { waiting: 1, failed: 2, active: 0 },
+            queue: QueueCounts { waiting: 1, failed: 2, active: 0, asking: 0 },
             downloads: vec![],
             connections: 0,
             outward_refused: 0,
@@ -135,6 +153,29 @@ mod tests {
             }
             assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
             assert_eq!(body.contains("/control/fetch"), mode != Mode::Offline);
+        }
+    }
+
+    #[test]
+    fn the_link_is_told_of_and_where_to_log_in() {
+        let mut status = status(Mode::Offline);
+        status.chosen = Choice::Auto;
+        for portal in hostile() {
+            let link = LinkStatus {
+                reason: "it is so: <script>".to_owned(),
+                since: time(),
+                portal: Some(portal),
+                probed: None,
+                probes: 3,
+            };
+            status.link = Some(link);
+            let page = page(&templates(), &shell(), &status, "t");
+            assert_harmless(&page);
+            assert!(page.body.contains("it is so"), "{}", page.body);
+            assert!(page.body.contains("Log in at"), "{}", page.body);
+            let body = page.body.replace("&#x2f;", "/");
+            assert!(body.contains("/control/auto\" aria-pressed=\"true\">auto<"), "{body}");
+            assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
         }
     }
 

@@ -27,7 +27,7 @@ const FOR_CONTROL: HeaderValue =
 
 /// Whether the connection is still one that is served: the configuration may have changed since it
 /// was opened, and a connection that is answered in the place of a site belongs to a user.
-pub(super) fn still_served(daemon: &Daemon, visitor: &Visitor) -> bool {
+pub(crate) fn still_served(daemon: &Daemon, visitor: &Visitor) -> bool {
     let config = daemon.config();
     daemon.access.serves(&config, visitor.peer.ip(), visitor.ours)
         && (!is_inside(visitor) || is_let_in(&config.allowed_users.users, visitor))

@@ -124,6 +124,8 @@ impl Ask {
             upgrade: upgrade.is_some(),
             noise: config.noise().matches(&resource.url).is_some(),
             standing: match ruling {
+                // Somebody has to log in there before anything else can be got.
+                Ruling::Usual(_) if daemon.mode.passes(bare.host()) => Standing::Nearby,
                 Ruling::Usual(standing) => standing,
                 Ruling::Moved { .. } | Ruling::Blocked { .. } => Standing::Usual,
             },

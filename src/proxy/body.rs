@@ -12,12 +12,17 @@ use hyper::body::Frame;
 use tokio::task::spawn_blocking;
 use wwwoffle_spool::{Body as KeptBody, BodyFile, Partial, Verified, Verifier};
 
+use super::buffers::{Buffer, Buffers};
 use super::download::{BodyError, FeedReader};
 use crate::store::{Kept, Store};
 use crate::upstream::{AnswerBody, BoxError};
 
 /// A response body on its way to a client.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Marks an answer whose whole body is these bytes.
+#[derive(Clone, Debug)]
+pub struct WholeBody(pub Bytes);
 
 /// How much one read of a kept body brings, in bytes.
 const READ_SIZE: usize = 128 * 1024;
@@ -53,7 +58,8 @@ pub fn passing(body: AnswerBody) -> Body {
 /// A kept body, with its trailers.
 ///
 /// One that is read from the disk is checked against its digest as it goes. Its last piece is held
-/// back until the digest has agreed, so that a damaged body never looks whole to who receives it.
+/// back until the digest has agreed, so that a damaged body never looks whole to who receives it. One that
+/// has agreed is not checked again for as long as the hot set knows its file to be the same.
 #[must_use]
 pub fn kept(store: &Store, kept: &Arc<Kept>, trailers: Option<HeaderMap>) -> Body {
     match kept.entry.body() {
@@ -68,8 +74,9 @@ pub fn kept(store: &Store, kept: &Arc<Kept>, trailers: Option<HeaderMap>) -> Bod
                 store: store.clone(),
                 kept: Arc::clone(kept),
                 file: file.clone(),
-                verifier: Some(file.verifier()),
+                verifier: (!file.is_verified()).then(|| file.verifier()),
                 position: 0,
+                buffers: Buffers::new(READ_SIZE),
                 trailers,
             };
             let frames = stream::unfold(Some(reading), |reading| async move {
@@ -170,31 +177,34 @@ struct Reading {
     store: Store,
     kept: Arc<Kept>,
     file: BodyFile,
-    /// Gone when the body has been read to its end.
+    /// None where the body was checked before.
     verifier: Option<Verifier>,
     position: u64,
+    buffers: Buffers,
     trailers: Option<HeaderMap>,
 }
 
 impl Reading {
     async fn next(mut self) -> Result<Option<(Frame<Bytes>, Self)>, BodyError> {
-        let Some(verifier) = self.verifier.take() else {
-            return Ok(self.trailers.take().map(|trailers| (Frame::trailers(trailers), self)));
-        };
         if self.position == self.file.len() {
-            return Ok(None);
+            return Ok(self.trailers.take().map(|trailers| (Frame::trailers(trailers), self)));
         }
-        let (file, position) = (self.file.clone(), self.position);
-        let read = move || read_piece(&file, position, verifier);
+        let (mut buffer, position) = (self.buffers.take(), self.position);
+        if self.verifier.is_none()
+            && let Some(read) = self.file.read_cached(position, buffer.space())
+        {
+            return Ok(Some(self.with(buffer.filled(read))));
+        }
+        let (file, verifier) = (self.file.clone(), self.verifier.take());
+        let read = move || read_piece(&file, position, buffer, verifier);
         let piece = match spawn_blocking(read).await {
             Ok(piece) => piece,
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         };
         match piece {
             Piece::Data(bytes, verifier) => {
-                self.position = self.position.saturating_add(length(&bytes));
                 self.verifier = verifier;
-                Ok(Some((Frame::data(bytes), self)))
+                Ok(Some(self.with(bytes)))
             }
             Piece::Damaged => {
                 self.store.set_aside(self.kept).await;
@@ -205,24 +215,32 @@ impl Reading {
             }
         }
     }
+
+    fn with(mut self, bytes: Bytes) -> (Frame<Bytes>, Self) {
+        self.position = self.position.saturating_add(length(&bytes));
+        (Frame::data(bytes), self)
+    }
 }
 
 enum Piece {
-    /// The next bytes, and the verifier if more follow.
+    /// The next bytes, and the verifier if more follow that are to be checked.
     Data(Bytes, Option<Verifier>),
     Damaged,
     Unreadable(wwwoffle_spool::Error),
 }
 
-fn read_piece(file: &BodyFile, position: u64, mut verifier: Verifier) -> Piece {
-    let left = usize::try_from(file.len() - position).unwrap_or(usize::MAX);
-    let mut buffer = vec![0; left.min(READ_SIZE)];
-    match file.read_at(position, &mut buffer) {
-        Ok(read) => buffer.truncate(read),
+fn read_piece(
+    file: &BodyFile,
+    position: u64,
+    mut buffer: Buffer,
+    verifier: Option<Verifier>,
+) -> Piece {
+    let bytes = match file.read_at(position, buffer.space()) {
+        Ok(read) => buffer.filled(read),
         Err(error) => return Piece::Unreadable(error),
-    }
-    verifier.update(&buffer);
-    let bytes = Bytes::from(buffer);
+    };
+    let Some(mut verifier) = verifier else { return Piece::Data(bytes, None) };
+    verifier.update(&bytes);
     if position + length(&bytes) < file.len() {
         Piece::Data(bytes, Some(verifier))
     } else if verifier.finish() {

@@ -17,7 +17,7 @@ use crate::caching::reuse::Reuse;
 use crate::caching::validate::Question;
 use crate::caching::vary::{Stored, nearest, select};
 use crate::daemon::Daemon;
-use crate::store::{Identity, Kept, Store};
+use crate::store::{Identity, Kept, Shelf, Store};
 
 /// The answers kept for one key.
 #[derive(Debug, Default)]
@@ -29,6 +29,8 @@ pub struct Found {
     /// The older one, where the person and everyone has one each.
     other: Option<Arc<Kept>>,
     near: Option<Arc<Kept>>,
+    /// What it was found on, if on nothing else.
+    shelves: Option<[Arc<Shelf>; 2]>,
 }
 
 impl Found {
@@ -79,7 +81,7 @@ impl Found {
             .or_else(|| good.get(nearest(&self::stored(&good), &request)?).map(Arc::clone))
             .or_else(|| at(own.or_else(|| nearest(&stored, &request))?));
         let own = own.and_then(at);
-        Self { all, request, own, other: None, near }
+        Self { all, request, own, near, ..Self::default() }
     }
 
     /// The same, with the older of two that may answer the request where the newer must not be used again.
@@ -100,7 +102,7 @@ impl Found {
             self.request = selecting();
         }
         self.all.push(Arc::clone(&parts));
-        Self { own: Some(Arc::clone(&parts)), near: Some(parts), ..self }
+        Self { own: Some(Arc::clone(&parts)), near: Some(parts), shelves: None, ..self }
     }
 
     /// The request's own: the one that may answer it as if the origin had been asked, as far as
@@ -114,6 +116,13 @@ impl Found {
     #[must_use]
     pub fn near(&self) -> Option<&Arc<Kept>> {
         self.near.as_ref()
+    }
+
+    /// The shelves that it was found on: another lookup would find the same as long as they are what
+    /// they were. `None` where it is from elsewhere too.
+    #[must_use]
+    pub fn shelves(&self) -> Option<&[Arc<Shelf>; 2]> {
+        self.shelves.as_ref()
     }
 
     /// All of it.
@@ -203,12 +212,12 @@ pub(crate) async fn find(
     shared: bool,
     selecting: impl FnOnce() -> HeaderMap,
 ) -> Result<Found, Error> {
-    let arcs = |all: Vec<Kept>| all.into_iter().map(Arc::new).collect::<Vec<_>>();
-    let own = arcs(store.entries(&places.own).await?);
-    let mut public = arcs(store.entries(&places.public).await?);
+    let shelves = store.shelves([&places.own, &places.public]).await?;
+    let [own, public] = shelves.each_ref().map(|shelf| shelf.all().to_vec());
+    let mut public = public;
     public.retain(|kept| places.takes_public(&kept.fields, shared));
     let varies = own.iter().chain(&public).any(|kept| kept.fields.contains_key(VARY));
     // Only then the fields of the request matter.
     let request = if varies { selecting() } else { HeaderMap::new() };
-    Ok(Found::new(own, public, request))
+    Ok(Found { shelves: Some(shelves), ..Found::new(own, public, request) })
 }

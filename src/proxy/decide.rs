@@ -218,12 +218,13 @@ fn without_a_line(kept: Kept, asked: Asked) -> Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mode::Choice;
 
     /// A row of the table: mode, what is kept, what is asked.
     fn parse(row: &str) -> (Mode, Kept, Online, Asked) {
         let words: Vec<_> = row.split_whitespace().collect();
         let has = |word: &str| words.contains(&word);
-        let mode = words[0].parse().unwrap();
+        let mode = words[0].parse::<Choice>().unwrap().mode().unwrap();
         let (kept, online) = match words[1] {
             "nothing" => (Kept::Nothing, Online::Stale),
             "uncoded" => (Kept::Uncoded, Online::Stale),

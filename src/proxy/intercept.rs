@@ -128,7 +128,7 @@ impl Intercepted {
             Err(_) => return debug!(%peer, host, "TLS with the client took too long"),
         };
         let (visitor, spoken) = (visitor.at(Arc::new(site)), Spoken::inside(&stream));
-        if let Err(error) = speak(&daemon, stream, spoken, visitor).await {
+        if let Err(error) = Box::pin(speak(&daemon, stream, spoken, visitor)).await {
             // With TLS 1.3 a client may say only now that it does not take the certificate.
             if is_rejection(&error) {
                 rejected(&daemon, peer.ip(), &host);

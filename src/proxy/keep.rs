@@ -22,6 +22,8 @@ pub enum NotKept {
     WouldReplaceGood,
     /// A stream of events has no end.
     Endless,
+    /// It is larger than what is kept (`max-body`).
+    TooLarge,
     /// It must not be stored, and `no-store = respect` says to heed that.
     NoStore,
     /// It is no page, and `keep-cache-if-not-found` says to leave the one that is kept.
@@ -38,6 +40,7 @@ impl NotKept {
             NotKept::OriginError => "origin-error",
             NotKept::WouldReplaceGood => "good-copy-kept",
             NotKept::Endless => "endless",
+            NotKept::TooLarge => "too-large",
             NotKept::NoStore => "no-store",
             NotKept::NoPage => "keep-cache-if-not-found",
         }

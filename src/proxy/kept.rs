@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode, Version};
+use wwwoffle_spool::Body as KeptBody;
 
 use super::amend::Foreign;
 use super::ask::Ask;
-use super::body::{self, Body};
+use super::body::{self, Body, WholeBody};
 use super::conditional::{self, Conditions};
 use super::fields::{CACHE_STATUS, add_via, set_age};
 use super::status::CacheStatus;
@@ -76,10 +78,10 @@ pub(super) fn answer(
     fields.insert(CACHE_STATUS, status.value());
     if conditions.are_met_by(kept.status, &fields) {
         conditional::not_modified(&mut fields);
-        return respond(StatusCode::NOT_MODIFIED, fields, body::empty());
+        return without_body(StatusCode::NOT_MODIFIED, fields);
     }
     if has_no_body(kept.status) {
-        return respond(kept.status, fields, body::empty());
+        return without_body(kept.status, fields);
     }
     // A decoded body has none.
     if !delivery.is_decoded() {
@@ -102,10 +104,20 @@ pub(super) fn answer(
         fields.remove(CONTENT_LENGTH);
     }
     if ask.method == Method::HEAD {
-        return respond(kept.status, fields, body::empty());
+        return without_body(kept.status, fields);
     }
-    let body = recode::body(delivery, body::kept(&daemon.store, kept, trailers));
-    respond(kept.status, fields, body)
+    if let KeptBody::Whole(whole) = kept.entry.body()
+        && !delivery.is_decoded()
+        && trailers.is_none()
+    {
+        let whole = Bytes::from_owner(whole.clone());
+        let mut response = respond(kept.status, fields, body::whole(whole.clone()));
+        response.extensions_mut().insert(WholeBody(whole));
+        return response;
+    }
+    let mut response = respond(kept.status, fields, body::empty());
+    recode::put(&mut response, ask, delivery, body::kept(&daemon.store, kept, trailers));
+    response
 }
 
 fn trailers(ask: &Ask, kept: &Kept) -> Option<HeaderMap> {
@@ -118,6 +130,12 @@ fn has_no_body(status: StatusCode) -> bool {
     status.is_informational()
         || status == StatusCode::NO_CONTENT
         || status == StatusCode::NOT_MODIFIED
+}
+
+fn without_body(status: StatusCode, fields: HeaderMap) -> Response<Body> {
+    let mut response = respond(status, fields, body::empty());
+    response.extensions_mut().insert(WholeBody(Bytes::new()));
+    response
 }
 
 fn respond(status: StatusCode, fields: HeaderMap, body: Body) -> Response<Body> {

@@ -16,6 +16,7 @@ pub(crate) mod admit;
 mod amend;
 pub mod ask;
 pub mod body;
+mod buffers;
 pub(crate) mod censor;
 pub mod choose;
 pub mod conditional;
@@ -35,7 +36,8 @@ mod near;
 pub mod owner;
 mod pass;
 pub mod ranges;
-mod recode;
+pub(crate) mod recode;
+mod repeat;
 pub mod reply;
 pub mod rules;
 pub mod site;
@@ -45,7 +47,7 @@ pub mod target;
 mod through;
 mod tunnel;
 pub mod unsafe_methods;
-mod verdict;
+pub(crate) mod verdict;
 mod websocket;
 
 use std::sync::Arc;
@@ -53,12 +55,12 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{ALT_SVC, HeaderValue, MAX_FORWARDS, PROXY_AUTHORIZATION, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Version};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tracing::debug;
 
 use self::amend::Amendment;
@@ -67,6 +69,8 @@ use self::body::Body;
 use self::choose::{Found, is_invalid};
 use self::decide::{Decision, Kept as KeptFor, Online, Refusal, decide};
 use self::fields::{has_passed, strip_one_hop};
+use self::intent::intent;
+use self::recode::Undecodable;
 use self::rules::Ruling;
 use self::site::Door;
 use self::status::{CacheStatus, Why};
@@ -81,7 +85,7 @@ use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::own::Visit;
-use crate::pages::message::Message;
+use crate::pages::message::{Message, OriginFailure};
 use crate::server::client_io::Interims;
 use crate::server::connection::Visitor;
 use crate::store::Kept;
@@ -182,7 +186,7 @@ async fn answer(
         }
         Target::Tunnel(origin) => {
             let request = Request::from_parts(parts, incoming);
-            tunnel::open(&daemon, &client, mode, origin, request).await
+            Box::pin(tunnel::open(&daemon, &client, mode, origin, request)).await
         }
         Target::Resource(resource) => {
             if has_passed(&parts.headers, &daemon.pseudonym) {
@@ -198,10 +202,16 @@ async fn resource_of(
     daemon: &Arc<Daemon>,
     client: &Client,
     mode: Mode,
-    resource: Resource,
+    mut resource: Resource,
     mut parts: Parts,
     incoming: Incoming,
 ) -> Response<Body> {
+    resource.origin.reach = client.visitor.reach();
+    if !daemon.upstream.dialer().may_reach(&resource.origin) {
+        let (url, failure) = (resource.url.as_str(), OriginFailure::Inward);
+        let told = Message::OriginFailed { url, failure, kept: None };
+        return reply::told(daemon, mode, intent(&parts.method, &parts.headers), &told);
+    }
     match forwards_left(&mut parts) {
         Forwards::End => return about_us(),
         Forwards::Refused => return reply::plain(405, "TRACE is not passed on"),
@@ -209,7 +219,7 @@ async fn resource_of(
     }
     let (upgrade, handshake) = (upgrade_of(&mut parts), parts.extensions.remove());
     let (post, incoming) = if ask::has_small_body(&parts.method, &parts.headers) {
-        match read_whole(incoming, daemon.config().options.socket_timeout).await {
+        match Box::pin(read_whole(incoming, daemon.config().options.socket_timeout)).await {
             Ok(whole) => (Some(whole), None),
             Err(Unread::Broken) => return reply::plain(400, "the request's body ended early"),
             Err(Unread::Stalled) => return reply::plain(408, "the request's body did not come"),
@@ -247,11 +257,34 @@ async fn resource_of(
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
     let amendment = Amendment::of(&ask);
+    let grounds = repeat::grounds(daemon, &ask, kept.as_deref(), &found, decision);
     let response = act(daemon, client, ask, (kept, found), decision, rest).await;
-    match amendment {
-        Some(amendment) => amendment.apply(daemon, response),
-        None => response,
+    let looked = if recode::is_put(&response) {
+        Box::pin(recode::look_ahead(response)).await
+    } else {
+        Ok(response)
+    };
+    let mut response = match looked {
+        Ok(response) => response,
+        Err(undecodable) => return instead_of(daemon, mode, &undecodable),
+    };
+    if let Some(amendment) = amendment {
+        response = amendment.apply(daemon, response);
     }
+    if let Some(grounds) = grounds {
+        response.extensions_mut().insert(grounds);
+    }
+    response
+}
+
+/// The answer in place of one that is kept and cannot be decoded for its client.
+fn instead_of(daemon: &Daemon, mode: Mode, undecodable: &Undecodable) -> Response<Body> {
+    let Undecodable { fault, intent, url } = undecodable;
+    let detail = fault.to_string();
+    debug!(url, error = detail, "what is kept cannot be decoded");
+    let failure = OriginFailure::BadAnswer(&detail);
+    let told = Message::OriginFailed { url, failure, kept: None };
+    reply::with_status(reply::told(daemon, mode, *intent, &told), CacheStatus::Failed)
 }
 
 /// Why a request's body was not read.
@@ -260,11 +293,19 @@ enum Unread {
     Stalled,
 }
 
-/// Reads a body whose length is known to be small; `patience` is for each next piece of it.
+/// How fast a small body has to come on the whole, in bytes a second: no line is so slow that TCP works on
+/// it. Without that, a client that sends a byte now and then would hold its place for months.
+const SLOWEST_BODY: u64 = 16;
+
+/// Reads a body whose length is known to be small; `patience` is for each next piece of it, and once more
+/// for all of it.
 async fn read_whole(mut body: Incoming, patience: Duration) -> Result<Bytes, Unread> {
     let mut whole = BytesMut::new();
+    let length = body.size_hint().upper().unwrap_or(0);
+    let until = Instant::now() + patience + Duration::from_secs(length.div_ceil(SLOWEST_BODY));
     loop {
-        match timeout(patience, body.frame()).await {
+        let next = Instant::now() + patience;
+        match timeout_at(next.min(until), body.frame()).await {
             Ok(None) => return Ok(whole.freeze()),
             Ok(Some(Ok(frame))) => {
                 if let Ok(data) = frame.into_data() {
@@ -320,7 +361,7 @@ async fn act(
         (Decision::Revalidate | Decision::Fetch, _) => {
             Box::pin(through::fetch(daemon, client, ask, &found)).await
         }
-        (Decision::Pass, _) => pass::pass(daemon, client, &ask, &found, rest).await,
+        (Decision::Pass, _) => Box::pin(pass::pass(daemon, client, &ask, &found, rest)).await,
         (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
         (Decision::QueuePart, _) => missing::part(daemon, &ask).await,
         (Decision::Confirm, kept) => missing::confirm(daemon, &ask, kept.is_some()),

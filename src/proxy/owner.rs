@@ -27,6 +27,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use crate::access::basic::Login;
 use crate::caching::control::{AnswerControl, Scope};
 use crate::caching::storing::may_share;
+use crate::upstream::Reach;
 
 /// `Set-Cookie2` (RFC 2965), which nobody sends any more; it would say as much as `Set-Cookie`.
 const SET_COOKIE_2: HeaderName = HeaderName::from_static("set-cookie2");
@@ -57,6 +58,12 @@ impl Owner {
             None if peer.is_loopback() => Self::Local,
             None => Self::Client(peer),
         }
+    }
+
+    /// How far what waits for this person may go: where a user comes from is not recorded.
+    #[must_use]
+    pub fn reach(&self) -> Reach {
+        if *self == Self::Local { Reach::All } else { Reach::Outward }
     }
 
     /// Whose a queued request is, by the place it is queued for. `None` where that names somebody

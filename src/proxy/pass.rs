@@ -155,12 +155,12 @@ fn switch(
     }
     *response.headers_mut() = fields;
     let (inside, visitor) = (Arc::clone(daemon), client.visitor.clone());
-    let near = daemon.upstream.dialer().is_near(&ask.resource.origin);
+    let to = ask.resource.origin.clone();
     daemon.tasks.spawn(async move {
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
             return debug!("an upgrade was not completed");
         };
-        splice(&inside, near, TokioIo::new(client), TokioIo::new(origin)).await;
+        splice(&inside, &to, TokioIo::new(client), TokioIo::new(origin)).await;
         drop(visitor);
     });
     response

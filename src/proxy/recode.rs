@@ -4,37 +4,156 @@
 //! ends it. Between two pieces other tasks go on. A body that is damaged, or ends too early, breaks
 //! off; it never looks whole.
 
-use bytes::{Buf, Bytes};
-use futures_util::stream;
-use http_body_util::{BodyExt, StreamBody};
-use hyper::HeaderMap;
-use hyper::body::{Body as _, Frame};
-use tokio::task::yield_now;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use bytes::{Buf, Bytes};
+use futures_util::{StreamExt, stream};
+use http_body_util::{BodyExt, BodyStream, StreamBody};
+use hyper::body::{Body as _, Frame};
+use hyper::{HeaderMap, Response};
+use tokio::task::yield_now;
+use tokio::time::{Instant, timeout_at};
+
+use super::ask::Ask;
 use super::body::Body;
+use super::intent::Intent;
 use crate::caching::coding::Delivery;
-use crate::decoding::{Decoder, Made};
+use crate::decoding::{Decoder, Fault, MAX_RATIO, Made};
 use crate::upstream::BoxError;
 
 /// How much is decoded at once, in bytes: below a tenth of a millisecond for each coding.
 const PIECE: usize = 64 * 1024;
 
+/// What is made of each byte by a body that is nothing to wonder at: it is sent as it is made.
+const USUAL_RATIO: u64 = MAX_RATIO / 5;
+
+/// How long the beginning of a body is waited for that somebody else is getting already.
+const JOINED_WITHIN: Duration = Duration::from_secs(1);
+
+/// How much of a body that expands beyond that is made before the head of its answer is sent, in bytes,
+/// so that a bomb is told as what it is, and not broken off in the middle.
+const MAX_AHEAD: u64 = 4 * 1024 * 1024;
+
+/// How much of a coded body was used for what was made of it, in bytes. It stands among the extensions of
+/// an answer whose beginning is here, for [`look_ahead`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Taken {
+    count: Arc<AtomicU64>,
+    /// How long its beginning is waited for, where it may not be here yet.
+    patience: Option<Duration>,
+    /// Who asks, and for what.
+    asked: Option<Arc<(Intent, String)>>,
+}
+
+/// A body whose fault shows before anything of its answer was sent.
+#[derive(Debug)]
+pub(super) struct Undecodable {
+    pub(super) fault: Fault,
+    /// Who asks.
+    pub(super) intent: Intent,
+    /// For what.
+    pub(super) url: String,
+}
+
 /// The body that a client gets of `body`. Dropped, it ends the work.
-pub(super) fn body(delivery: Delivery, body: Body) -> Body {
+pub(crate) fn body(delivery: Delivery, body: Body) -> Body {
+    told(delivery, body, Taken::default())
+}
+
+/// Gives a body to an answer that is kept whole.
+pub(super) fn put(response: &mut Response<Body>, ask: &Ask, delivery: Delivery, body: Body) {
+    put_told(response, ask, delivery, body, None);
+}
+
+/// Gives a body to an answer that somebody else has been getting for some time.
+pub(super) fn put_joined(response: &mut Response<Body>, ask: &Ask, delivery: Delivery, body: Body) {
+    put_told(response, ask, delivery, body, Some(JOINED_WITHIN));
+}
+
+fn put_told(
+    response: &mut Response<Body>,
+    ask: &Ask,
+    delivery: Delivery,
+    body: Body,
+    patience: Option<Duration>,
+) {
+    let mut taken = Taken { patience, ..Taken::default() };
+    if delivery.is_decoded() {
+        let asked = (ask.asked.intent, ask.resource.url.as_str().to_owned());
+        taken.asked = Some(Arc::new(asked));
+        response.extensions_mut().insert(taken.clone());
+    }
+    *response.body_mut() = told(delivery, body, taken);
+}
+
+/// Whether [`look_ahead`] has something to look at.
+pub(super) fn is_put(response: &Response<Body>) -> bool {
+    response.extensions().get::<Taken>().is_some()
+}
+
+/// Decodes the beginning of an answer that [`put`] or [`put_joined`] has given a body before its head is sent: one piece, and more of
+/// it for as long as that expands as no page does. Dropping the future drops the answer.
+///
+/// # Errors
+///
+/// The fault that shows meanwhile: nothing was sent yet.
+pub(super) async fn look_ahead(
+    mut response: Response<Body>,
+) -> Result<Response<Body>, Undecodable> {
+    let Some(taken) = response.extensions_mut().remove::<Taken>() else { return Ok(response) };
+    let until = taken.patience.map(|patience| Instant::now() + patience);
+    let (parts, mut body) = response.into_parts();
+    let (mut ahead, mut made) = (Vec::new(), 0_u64);
+    loop {
+        let next = match until {
+            None => body.frame().await,
+            // Nothing is lost when the time is over: what was begun goes on with the next call.
+            Some(until) => match timeout_at(until, body.frame()).await {
+                Ok(next) => next,
+                Err(_) => break,
+            },
+        };
+        let Some(frame) = next else { break };
+        match &frame {
+            Ok(frame) => {
+                let length = frame.data_ref().map_or(0, Bytes::len);
+                made = made.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+            }
+            Err(error) => {
+                if let (Some(fault), Some(asked)) = (error.downcast_ref(), &taken.asked) {
+                    let (intent, url) = asked.as_ref().clone();
+                    return Err(Undecodable { fault: *fault, intent, url });
+                }
+            }
+        }
+        ahead.push(frame);
+        let is_usual = made <= taken.count.load(Ordering::Relaxed).saturating_mul(USUAL_RATIO);
+        if is_usual || made >= MAX_AHEAD {
+            break;
+        }
+    }
+    let frames = stream::iter(ahead).chain(BodyStream::new(body));
+    Ok(Response::from_parts(parts, StreamBody::new(frames).boxed_unsync()))
+}
+
+fn told(delivery: Delivery, body: Body, taken: Taken) -> Body {
     let Delivery::Decoded { undone, .. } = &delivery else { return body };
     if body.is_end_stream() {
         return body;
     }
     let decoder = Decoder::new(undone);
-    let decoding =
-        Decoding { body, decoder, delivery, input: Bytes::new(), has_ended: false, trailers: None };
+    let (input, has_ended, trailers) = (Bytes::new(), false, None);
+    let decoding = Decoding { body, decoder, delivery, taken, input, has_ended, trailers };
     let frames = stream::unfold(Some(decoding), |decoding| async move {
         match decoding?.next().await {
             Ok(next) => next.map(|(frame, decoding)| (Ok(frame), decoding)),
             Err(error) => Some((Err(error), None)),
         }
     });
-    StreamBody::new(frames).boxed_unsync()
+    // Who has read to the end may look once more.
+    StreamBody::new(frames.fuse()).boxed_unsync()
 }
 
 /// A body being decoded.
@@ -42,6 +161,7 @@ struct Decoding {
     body: Body,
     decoder: Decoder,
     delivery: Delivery,
+    taken: Taken,
     /// What came and was not taken yet.
     input: Bytes,
     has_ended: bool,
@@ -59,6 +179,7 @@ impl Decoding {
             self.input.advance(taken);
             match made {
                 Made::Bytes(length) => {
+                    self.taken.count.store(self.decoder.taken(), Ordering::Relaxed);
                     output.truncate(length);
                     yield_now().await;
                     return Ok(Some((Frame::data(Bytes::from(output)), Some(self))));

@@ -104,8 +104,15 @@ pub fn failed(daemon: &Daemon, ask: &Ask, failure: &Failure) -> Response<Body> {
     };
     let mut response = instead(daemon, ask, CacheStatus::Failed, &told);
     *response.status_mut() = failure.status();
+    if matches!(failure, Failure::Offline) {
+        response.extensions_mut().insert(WentOffline);
+    }
     response
 }
+
+/// Marks an answer that says nothing but that the mode went offline meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WentOffline;
 
 /// The answer to a request for what is kept and may not be used unasked, when its origin gave no
 /// answer: the status is that of RFC 9111 §5.2.2.2.
@@ -129,6 +136,7 @@ pub(super) fn origin_failure<'a>(
         Failure::Offline | Failure::RequestBody(_) | Failure::Unsendable(_) | Failure::Ours => {
             return None;
         }
+        Failure::Inward { .. } => OriginFailure::Inward,
         Failure::Parent { .. } => OriginFailure::Parent(chain),
         Failure::UnknownHost { .. } => OriginFailure::UnknownHost,
         Failure::LookupTimeout { .. } => OriginFailure::Timeout(Phase::Resolving),
@@ -158,11 +166,14 @@ pub(super) fn origin_failure<'a>(
         | Failure::Wrong(_)
         | Failure::BreaksHttp2(_)
         | Failure::Changed
+        | Failure::TooLarge { .. }
         | Failure::NotResumed(_) => OriginFailure::BadAnswer(chain),
         Failure::CutShort(_)
         | Failure::GivenUp(_)
         | Failure::Unprocessed
         | Failure::ClosedAtOnce
+        | Failure::TooLong(_)
+        | Failure::OverBudget
         | Failure::Abandoned
         | Failure::Stopping
         | Failure::Tls { fault: TlsFault::CutShort(_), .. } => OriginFailure::Closed,

@@ -44,6 +44,9 @@ pub enum BadTarget {
     /// More than one `Host` field (RFC 9112 §3.2).
     #[error("the request has more than one Host field")]
     ManyHosts,
+    /// A `Host` field that is no host (RFC 9110 §7.2).
+    #[error("the Host field {0:?} is no host")]
+    BadHost(String),
     /// Neither a path nor a URL.
     #[error("the request target {0:?} is neither a path nor a URL")]
     Form(String),
@@ -194,7 +197,13 @@ fn resource(url: CanonicalUrl, host: &str, uri: &Uri) -> Result<Resource, BadTar
     };
     let port = url.port_or_default().ok_or_else(|| BadTarget::Port(host.to_owned()))?;
     Ok(Resource {
-        origin: Origin { scheme, host: url.host().to_owned(), port, via: None },
+        origin: Origin {
+            scheme,
+            host: url.host().to_owned(),
+            port,
+            via: None,
+            reach: crate::upstream::Reach::Outward,
+        },
         host: HeaderValue::from_str(host).map_err(|_| form(uri))?,
         path: uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/")),
         url,
@@ -209,14 +218,29 @@ fn host_field(fields: &HeaderMap, version: Version) -> Result<Option<&str>, BadT
         (Some(_), Some(_)) => return Err(BadTarget::ManyHosts),
         (Some(host), None) => host,
     };
-    host.to_str().map(Some).map_err(|_| BadTarget::Form(format!("{host:?}")))
+    let bad = || BadTarget::BadHost(String::from_utf8_lossy(host.as_bytes()).into_owned());
+    let host = host.to_str().map_err(|_| bad())?;
+    match host.parse::<Authority>() {
+        Ok(_) if host.contains('@') => Err(BadTarget::Credentials),
+        Ok(_) => Ok(Some(host)),
+        // What has a host in its target may say that it has none here.
+        Err(_) if host.is_empty() => Ok(Some(host)),
+        // With a path in it, it would name one resource to us and another one to its origin.
+        Err(_) => Err(bad()),
+    }
 }
 
 fn tunnel(authority: &Authority) -> Result<Origin, BadTarget> {
     match authority.port_u16() {
         Some(port) if port > 0 && !authority.as_str().contains('@') => {
             // Nobody says what will be spoken inside; only host and port are used.
-            Ok(Origin { scheme: Spoken::Https, host: authority.host().to_owned(), port, via: None })
+            Ok(Origin {
+                scheme: Spoken::Https,
+                host: authority.host().to_owned(),
+                port,
+                via: None,
+                reach: crate::upstream::Reach::Outward,
+            })
         }
         _ => Err(BadTarget::Port(authority.to_string())),
     }
@@ -394,6 +418,8 @@ mod tests {
             ),
             ("GET /x", &["h.example:8443"], "https://h.example:8443/x h.example:8443"),
             ("GET https://h.example:8443/", &["i.example"], differs),
+            // The key would have a path that the origin is not asked for.
+            ("GET /x", &["h.example:8443/y"], "! the Host field \"h.example:8443/y\" is no host"),
             (
                 "GET https://h.example:8443/",
                 &["a", "b"],
@@ -416,6 +442,11 @@ mod tests {
             ("GET https://localhost:8080/queue/", &[][..], "own https://localhost:8080/queue/"),
             ("GET http://localhost:8080/", &[], "own http://localhost:8080/"),
             ("GET /queue/", &["localhost:8080"], "own https://localhost:8080/queue/"),
+            ("GET /x", &["i.example/y"], "! the Host field \"i.example/y\" is no host"),
+            ("GET /x", &["i.example?y"], "! the Host field \"i.example?y\" is no host"),
+            ("GET /x", &["i.example#"], "! the Host field \"i.example#\" is no host"),
+            ("GET /x", &["i.example y"], "! the Host field \"i.example y\" is no host"),
+            ("GET /x", &["u@i.example"], user),
             ("GET /queue/", &["i.example:8443"], other),
             ("GET http://i.example/", &[], "http://i.example/ i.example"),
             ("CONNECT i.example:443", &[], "tunnel i.example:443"),

@@ -13,17 +13,22 @@ use super::ask::Ask;
 use super::body::{self, Body};
 use super::choose::{About, Found};
 use super::conditional::{self, Conditions};
-use super::download::{AnswerHead, Download, FeedReader, Headed, Job, Joined, Leaving, run};
+use super::decide::{Decision, Kept as KeptFor, Online, decide};
+use super::download::{
+    Allowance, AnswerHead, Download, FeedReader, Headed, Job, Joined, Leaving, run,
+};
 use super::fields::{CACHE_STATUS, add_via};
 use super::freshen::Confirmed;
 use super::keep::{Keeping, NotKept};
 use super::owner::{self, Whose};
+use super::reply::WentOffline;
 use super::status::{CacheStatus, Forward, NotStored, Why};
 use super::verdict::{is_of_use, verdict};
 use super::{Client, MAX_INTERIMS};
-use super::{kept, pass, ranges, recode, reply};
+use super::{kept, missing, pass, ranges, recode, reply};
 use crate::caching::reuse::{Override, Reuse, Unreachable, is_failure};
 use crate::daemon::Daemon;
+use crate::mode::{Choice, Mode};
 use crate::store::Kept;
 use crate::upstream::{Failure, Interim};
 
@@ -43,15 +48,29 @@ pub(super) async fn fetch(
     let conditions = &conditions;
     let turn = Turn { daemon, client, ask: &ask, found, conditions };
     if let Some(response) = turn.answer().await {
-        return response;
+        return or_queued(daemon, &ask, response).await;
     }
     // It came in a coding that this client does not take, and that nobody may change.
     ask.codings.ask_as_the_client();
     let turn = Turn { daemon, client, ask: &ask, found, conditions };
     match turn.lead(turn.alone(), turn.about()).await {
-        Some(response) => response,
+        Some(response) => or_queued(daemon, &ask, response).await,
         // Only what we asked for by ourselves is asked for anew.
         None => turn.failed(&Failure::Ours),
+    }
+}
+
+/// The link went down on the way to the origin, and nothing is kept: what is asked for is queued, as it
+/// would be a moment later.
+async fn or_queued(daemon: &Daemon, ask: &Ask, response: Response<Body>) -> Response<Body> {
+    let went = response.extensions().get::<WentOffline>().is_some();
+    if !went || daemon.mode.chosen() != Choice::Auto {
+        return response;
+    }
+    match decide(Mode::Offline, KeptFor::Nothing, Online::default(), ask.asked) {
+        Decision::QueuePage => missing::page(daemon, ask).await,
+        Decision::QueuePart => missing::part(daemon, ask).await,
+        _ => response,
     }
 }
 
@@ -138,7 +157,7 @@ impl Turn<'_> {
 
     /// Waits for somebody else's download; `None` when its answer is not for this client.
     async fn follow(self, download: Arc<Download>) -> Option<Response<Body>> {
-        let reader = download.feed().read()?;
+        let (download, reader) = download.join().await?;
         match self.headed(&download, None).await {
             Headed::Keeping(head)
                 if download.serves(&self.ask.fields, &head.fields)
@@ -156,6 +175,8 @@ impl Turn<'_> {
             {
                 Some(self.unchanged(confirmed))
             }
+            // Who asked first may not go there; this client may.
+            Headed::Failed(failure) if matches!(*failure, Failure::Inward { .. }) => None,
             Headed::Failed(failure) => Some(self.failed(&failure)),
             Headed::Keeping(_)
             | Headed::Unchanged(_)
@@ -195,6 +216,7 @@ impl Turn<'_> {
             keeping: Keeping::of(config, &url, &self.ask.fields),
             answers: self.ask.answers.clone(),
             about,
+            allowance: Allowance::default(),
             leaving: Leaving::of(&self.ask.config, &UrlParts::of(&self.ask.bare)),
             interim,
         }
@@ -247,7 +269,13 @@ impl Turn<'_> {
             response = Response::new(body::empty());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         } else {
-            response = Response::new(recode::body(delivery, body::download(reader)));
+            response = Response::new(body::empty());
+            let body = body::download(reader);
+            if collapsed {
+                recode::put_joined(&mut response, self.ask, delivery, body);
+            } else {
+                *response.body_mut() = recode::body(delivery, body);
+            }
             *response.status_mut() = head.status;
         }
         *response.headers_mut() = fields;
@@ -345,6 +373,10 @@ impl Turn<'_> {
             Unreachable::ServeOverruled => {
                 let by = Override::ServeUnreachable.as_str();
                 self.instead(kept, CacheStatus::Unreachable(Some(by)))
+            }
+            // What the origin does decides whether we are online: no page is lost for its silence.
+            Unreachable::Forbidden if self.daemon.mode.chosen() == Choice::Auto => {
+                self.instead(kept, CacheStatus::Unreachable(Some("auto")))
             }
             Unreachable::Forbidden if matches!(verdict.reuse, Reuse::Withheld(_)) => {
                 reply::failed(self.daemon, self.ask, failure)

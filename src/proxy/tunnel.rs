@@ -48,6 +48,7 @@ pub(super) async fn open(
         }
     };
     origin.via = parent(&config, site.url(), &daemon.pseudonym);
+    origin.reach = client.visitor.reach();
     let visitor = client.visitor.clone();
     let plan = plan(&config, &site, cannot_answer(daemon, mode, visitor.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
@@ -78,7 +79,6 @@ pub(super) async fn open(
         let told = Message::Ruled { url, ruled: Ruled::Blocked, place: None };
         return reply::message(daemon, mode, &told);
     }
-    let near = daemon.upstream.dialer().is_near(&origin);
     let upstream = match daemon.upstream.dialer().dial(&origin).await {
         Ok(stream) => stream,
         Err(failure) => return refuse(daemon, mode, &host_port, &failure),
@@ -90,7 +90,7 @@ pub(super) async fn open(
             Ok(client) => client,
             Err(error) => return debug!(%error, "the client left before its tunnel stood"),
         };
-        splice(&inside, near, TokioIo::new(client), upstream).await;
+        splice(&inside, &origin, TokioIo::new(client), upstream).await;
         drop(visitor);
     });
     Response::new(body::empty())
@@ -116,7 +116,7 @@ pub(super) fn cannot_answer(
 /// there is none to get: then ours is offered again, and a browser that trusts us by now has its page.
 fn has_rejected(daemon: &Daemon, mode: Mode, client: SocketAddr, site: &Site) -> bool {
     let is_near = || daemon.config().local_net.hosts.contains(site.host());
-    (mode.may_dial() || is_near())
+    (mode.may_dial() || is_near() || daemon.mode.passes(site.host()))
         && daemon.faces.rejections.has(client.ip(), site.host(), clock::now())
 }
 
@@ -138,8 +138,7 @@ pub(super) async fn pass_on(
     };
     match dialled {
         Ok(upstream) => {
-            let near = daemon.upstream.dialer().is_near(origin);
-            splice_after(first, daemon, near, client, upstream).await;
+            splice_after(first, daemon, origin, client, upstream).await;
         }
         Err(failure) => debug!(%origin, failure = failure.chain(), "no tunnel"),
     }
@@ -186,14 +185,14 @@ impl Switch {
 }
 
 /// Moves bytes both ways until either side has ended, the mode goes offline or the daemon stops: a
-/// tunnel is a socket outward, and offline there is none but to hosts `near`.
+/// tunnel is a socket outward, and offline there is none, but `to` a host that is reached all the same.
 pub(super) async fn splice(
     daemon: &Daemon,
-    near: bool,
+    to: &Origin,
     client: impl AsyncRead + AsyncWrite + Unpin,
     origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
-    splice_after(b"", daemon, near, client, origin).await;
+    splice_after(b"", daemon, to, client, origin).await;
 }
 
 /// The same when the client has said `first` already. An origin that does not read it holds up
@@ -201,20 +200,19 @@ pub(super) async fn splice(
 async fn splice_after(
     first: &[u8],
     daemon: &Daemon,
-    near: bool,
+    to: &Origin,
     client: impl AsyncRead + AsyncWrite + Unpin,
     mut origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
     // A stream of HTTP/2 has no clock of its own for a client that does not read.
     let mut client = ClientIo::new(client, daemon.config().options.socket_timeout);
-    let mut mode = daemon.mode.watch();
     let copy = async {
         origin.write_all(first).await?;
         copy_bidirectional(&mut client, &mut origin).await
     };
     tokio::select! {
         biased;
-        _offline = mode.wait_for(|mode| !mode.may_dial()), if !near => {}
+        () = daemon.upstream.dialer().until_shut(to) => {}
         () = daemon.tasks.stopping() => {}
         copied = copy => {
             if let Err(error) = copied {
@@ -255,7 +253,8 @@ mod tests {
         let listening = vec!["127.0.0.1:8080".parse().unwrap()];
         let authority = Authority::make("m", clock::now()).unwrap();
         let (mode, templates) = (Mode::Online, Vec::new());
-        Daemon::build(Parts { live, store, authority, mode, listening, templates }).unwrap()
+        Daemon::build(Parts { live, store, authority, mode: mode.into(), listening, templates })
+            .unwrap()
     }
 
     #[tokio::test]
@@ -265,8 +264,13 @@ mod tests {
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let listener: TcpListener = socket.listen(1).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let origin =
-            Origin { scheme: Scheme::Https, host: "127.0.0.1".to_owned(), port, via: None };
+        let origin = Origin {
+            scheme: Scheme::Https,
+            host: "127.0.0.1".to_owned(),
+            port,
+            via: None,
+            reach: crate::upstream::Reach::All,
+        };
         let first = vec![b'x'; 64 << 20];
         for stop in [false, true] {
             let root = tempfile::tempdir().unwrap();

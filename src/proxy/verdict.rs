@@ -4,13 +4,14 @@
 use std::time::SystemTime;
 
 use wwwoffle_config::{AskAgain as Configured, Config, UrlParts};
+use wwwoffle_url::CanonicalUrl;
 
 use super::ask::Ask;
-use super::head;
 use crate::caching::control::RequestControl;
 use crate::caching::freshness::{Exchange, Heuristics};
 use crate::caching::reuse::{AskAgain, Because, Overrides, Policy, Reuse, Stored, Verdict, reuse};
 use crate::caching::storing::Requested;
+use crate::clock;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
 use crate::store::Kept;
@@ -18,12 +19,25 @@ use crate::store::Kept;
 /// What may be done with a kept answer for a request.
 pub(super) fn verdict(daemon: &Daemon, ask: &Ask, kept: &Kept) -> Verdict {
     let policy = policy(&ask.config, &UrlParts::of(&ask.bare), daemon.mode.dials_since());
-    let mut verdict = reuse(&stored(ask, kept), &ask.control, &policy, ask.now);
+    let mut verdict = reuse(&stored(kept, ask.has_credentials()), &ask.control, &policy, ask.now);
     // What is learned of parts is not written down: each client would have them asked about once more.
     if kept.part.is_some() && verdict.reuse == Reuse::Refreshing {
         verdict.reuse = Reuse::Validate(Because::Stale);
     }
     verdict
+}
+
+/// Whether a kept answer to a request with nothing special about it needs no question to its origin.
+pub(crate) fn is_fresh(
+    daemon: &Daemon,
+    url: &CanonicalUrl,
+    kept: &Kept,
+    credentials: bool,
+) -> bool {
+    let policy = policy(&daemon.config(), &UrlParts::of(url), daemon.mode.dials_since());
+    let stored = stored(kept, credentials);
+    let verdict = reuse(&stored, &RequestControl::default(), &policy, clock::now());
+    verdict.reuse == Reuse::Fresh
 }
 
 /// Whether a kept answer can be any answer to a request. Trouble of an origin is kept for as long as
@@ -62,16 +76,14 @@ pub(super) fn exchange(kept: &Kept) -> Exchange {
     Exchange { asked: kept.entry.asked().into(), received: kept.entry.responded().into() }
 }
 
-fn stored<'a>(ask: &Ask, kept: &'a Kept) -> Stored<'a> {
-    // One without a request that can be read was asked for with nothing that is known.
-    let request = head::read_request(kept.entry.request(), b"");
-    let no_store = request.is_ok_and(|request| RequestControl::of(&request.headers).no_store);
+fn stored(kept: &Kept, credentials: bool) -> Stored<'_> {
+    let no_store = RequestControl::of(&kept.request).no_store;
     Stored {
         status: kept.status,
         fields: &kept.fields,
         exchange: exchange(kept),
         // Credentials are part of the key: what is found was asked for with them, or is for all.
-        requested: Requested { no_store, credentials: ask.has_credentials() },
+        requested: Requested { no_store, credentials },
         is_invalid: kept.entry.invalid_since().is_some(),
     }
 }

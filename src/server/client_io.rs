@@ -16,6 +16,7 @@ use tokio::time::{Instant, Sleep};
 use tracing::debug;
 
 use super::gate::Gate;
+use super::repeat::Repeater;
 
 /// How many interim answers may wait on one connection; more are left out.
 const MAX_WAITING_INTERIMS: usize = 16;
@@ -33,6 +34,8 @@ pub struct ClientIo<T> {
     interims: Arc<Mutex<Queue>>,
     /// Who watches what the client sends, if anyone does.
     gate: Option<Gate>,
+    /// Who answers what was answered before, if anyone does.
+    repeater: Option<Box<Repeater>>,
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +59,7 @@ impl<T> ClientIo<T> {
             between: true,
             interims: Arc::default(),
             gate: None,
+            repeater: None,
         }
     }
 
@@ -63,6 +67,13 @@ impl<T> ClientIo<T> {
     #[must_use]
     pub fn gated(mut self) -> Self {
         self.gate = Some(Gate::default());
+        self
+    }
+
+    /// Has those answered beneath hyper that repeat another.
+    #[must_use]
+    pub(super) fn repeating(mut self, repeater: Repeater) -> Self {
+        self.repeater = Some(Box::new(repeater));
         self
     }
 
@@ -123,6 +134,16 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
     }
 
+    /// Writes what is left of an answer that hyper does not know of.
+    fn poll_answering(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(mut repeater) = self.repeater.take_if(|repeater| repeater.is_answering()) {
+            let step = self.watch_write(cx, |inner, cx| repeater.poll_step(inner, cx));
+            self.repeater = Some(repeater);
+            ready!(step)?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
     /// Writes what interim answers wait, where hyper is between two answers.
     ///
     /// hyper flushes each time it has written its buffer out, and on every turn of its loop after
@@ -154,32 +175,41 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for ClientIo<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        let Some(gate) = &mut this.gate else {
-            return Pin::new(&mut this.inner).poll_read(cx, buffer);
-        };
-        if gate.refused().is_some() {
-            let ending = gate.ending();
-            if ending.len() <= buffer.remaining() {
-                buffer.put_slice(ending);
+        loop {
+            ready!(this.poll_answering(cx))?;
+            let Some(gate) = &mut this.gate else {
+                return Pin::new(&mut this.inner).poll_read(cx, buffer);
+            };
+            if gate.refused().is_some() {
+                let ending = gate.ending();
+                if ending.len() <= buffer.remaining() {
+                    buffer.put_slice(ending);
+                }
+                return Poll::Ready(Ok(()));
+            }
+            let before = buffer.filled().len();
+            ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
+            let fresh = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+            if let (Some(repeater), Some(heads)) = (&mut this.repeater, gate.between())
+                && repeater.take(heads, fresh)
+            {
+                buffer.set_filled(before);
+                continue;
+            }
+            let passed = gate.pass(fresh);
+            buffer.set_filled(before + passed);
+            if let Some(why) = gate.refused() {
+                debug!(why, "the client is refused");
             }
             return Poll::Ready(Ok(()));
         }
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
-        let fresh = buffer.filled_mut().get_mut(before..).unwrap_or_default();
-        let passed = gate.pass(fresh);
-        buffer.set_filled(before + passed);
-        if let Some(why) = gate.refused() {
-            debug!(why, "the client is refused");
-        }
-        Poll::Ready(Ok(()))
     }
 }
 
@@ -189,18 +219,25 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for ClientIo<T> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_answering(cx))?;
         ready!(self.poll_interims(cx))?;
         self.between = false;
         self.watch_write(cx, |inner, cx| inner.poll_write(cx, bytes))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_answering(cx))?;
         self.between = true;
         ready!(self.poll_interims(cx))?;
-        self.watch_write(cx, AsyncWrite::poll_flush)
+        ready!(self.watch_write(cx, AsyncWrite::poll_flush))?;
+        if let Some(repeater) = &mut self.repeater {
+            repeater.flushed();
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_answering(cx))?;
         self.watch_write(cx, AsyncWrite::poll_shutdown)
     }
 
@@ -209,6 +246,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for ClientIo<T> {
         cx: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_answering(cx))?;
         ready!(self.poll_interims(cx))?;
         self.between = false;
         self.watch_write(cx, |inner, cx| inner.poll_write_vectored(cx, buffers))

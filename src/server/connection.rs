@@ -17,12 +17,15 @@ use wwwoffle_config::User;
 
 use super::client_io::ClientIo;
 use super::places::Place;
+use super::repeat::{Counted, Repeater};
 use super::{front, http2};
+use crate::access::crowd::Guest;
 use crate::daemon::{Connected, Daemon};
 use crate::proxy::owner::Owner;
 use crate::proxy::site::{Door, Site};
 use crate::proxy::{self, Client};
 use crate::tls::leaf::HTTP_2;
+use crate::upstream::Reach;
 
 /// The largest head of a request that is read, in bytes, with its fields. A URL may be of any
 /// length that fits.
@@ -57,6 +60,12 @@ impl Visitor {
     #[must_use]
     pub fn owner(&self) -> Owner {
         Owner::of(self.peer.ip(), self.user.as_ref().map(|user| &user.name))
+    }
+
+    /// How far its requests may go.
+    #[must_use]
+    pub fn reach(&self) -> Reach {
+        Reach::of(self.peer.ip())
     }
 
     /// The same client, inside a connection to `site`.
@@ -104,7 +113,7 @@ pub(super) async fn serve(
     daemon: Arc<Daemon>,
     stream: TcpStream,
     peer: SocketAddr,
-    place: OwnedSemaphorePermit,
+    place: (OwnedSemaphorePermit, Guest),
 ) {
     let connected = Arc::new(daemon.count_connection(place));
     if let Err(error) = stream.set_nodelay(true) {
@@ -137,7 +146,7 @@ where
 {
     match spoken {
         Spoken::Http1 => speak_http1(daemon, stream, visitor).await,
-        Spoken::Http2 => http2::serve(daemon, stream, visitor).await,
+        Spoken::Http2 => Box::pin(http2::serve(daemon, stream, visitor)).await,
     }
 }
 
@@ -146,12 +155,24 @@ where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let options = &daemon.config().options;
-    let io = ClientIo::new(stream, options.socket_timeout).gated();
+    let repeater = Repeater::new(Arc::clone(daemon), visitor.clone());
+    let (whence, exchange) = repeater.exchange();
+    let io = ClientIo::new(stream, options.socket_timeout).gated().repeating(repeater);
     let client = Client { interims: Some(io.interims()), visitor };
-    let handler = Arc::clone(daemon);
+    let (handler, whence) = (Arc::clone(daemon), Arc::new(whence));
     let service = service_fn(move |request| {
         let (daemon, client) = (Arc::clone(&handler), client.clone());
-        async move { Ok::<_, Infallible>(proxy::handle(daemon, client, request).await) }
+        let (whence, exchange, asked) =
+            (Arc::clone(&whence), Arc::clone(&exchange), exchange.asked());
+        async move {
+            // hyper keeps room for this future as long as the connection lives.
+            let answering = Box::pin(proxy::handle(Arc::clone(&daemon), client, request));
+            let mut response = answering.await;
+            if let Some(asked) = asked {
+                daemon.repeats.remember(&whence, asked, &mut response);
+            }
+            Ok::<_, Infallible>(response.map(|body| Counted::new(body, exchange)))
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

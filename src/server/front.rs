@@ -46,11 +46,12 @@ pub(super) async fn open(daemon: &Arc<Daemon>, stream: TcpStream, visitor: Visit
         Ok(Err(error)) => return debug!(%error, "the client left before it said anything"),
         Err(_) => return debug!("the client said nothing"),
     }
+    // In boxes, so that a client that says nothing takes no room for what others may say.
     if first != [HANDSHAKE] {
-        return tell(speak(daemon, stream, Spoken::Http1, visitor).await);
+        return tell(Box::pin(speak(daemon, stream, Spoken::Http1, visitor)).await);
     }
     match stream.local_addr() {
-        Ok(address) => secure(daemon, stream, visitor, &host_of(address)).await,
+        Ok(address) => Box::pin(secure(daemon, stream, visitor, &host_of(address))).await,
         Err(error) => debug!(%error, "the client has left already"),
     }
 }
@@ -91,7 +92,7 @@ where
         }
         let (reader, writer) = split(stream);
         let again = join(std::io::Cursor::new(bytes).chain(reader), writer);
-        return tell(speak(daemon, again, Spoken::Http1, visitor).await);
+        return tell(Box::pin(speak(daemon, again, Spoken::Http1, visitor)).await);
     };
     let Some(config) = face(daemon, &hello, host) else { return };
     let handshake = StartHandshake::from_parts(hello, stream).into_stream(config);
@@ -103,7 +104,7 @@ where
     match shaken {
         Ok(Ok(stream)) => {
             let spoken = Spoken::inside(&stream);
-            tell(speak(daemon, stream, spoken, visitor.secured()).await);
+            tell(Box::pin(speak(daemon, stream, spoken, visitor.secured())).await);
         }
         Ok(Err(error)) => debug!(%error, "no TLS with the client"),
         Err(_) => debug!("TLS with the client took too long"),

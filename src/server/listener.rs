@@ -55,6 +55,12 @@ pub async fn accept(daemon: Arc<Daemon>, listener: TcpListener, places: Arc<Sema
                     daemon.access.strangers.refuse(&daemon.tasks, stream, peer);
                     continue;
                 }
+                let most = daemon.config().startup.max_connections_per_client.get();
+                let Some(guest) = daemon.access.crowd.enter(peer.ip(), most) else {
+                    daemon.access.strangers.refuse_one_more(&daemon.tasks, stream, peer);
+                    continue;
+                };
+                let place = (place, guest);
                 daemon.tasks.spawn(connection::serve(Arc::clone(&daemon), stream, peer, place));
             }
             Err(error) if is_the_clients(&error) => {}

@@ -11,9 +11,10 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
-use wwwoffle_config::{Durability, Startup};
+use wwwoffle_config::{Durability, Startup, UrlParts};
 use wwwoffle_spool::fs::SharedDisk;
-use wwwoffle_spool::{Options, Recovery, Spool};
+use wwwoffle_spool::{Options, Recovery, Spool, Versions};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::control::{self, ControlSocket};
 use super::identity::{BadIdentity, Identity};
@@ -24,8 +25,10 @@ use crate::daemon::{Daemon, Parts};
 use crate::error_chain::error_chain;
 use crate::exit::ExitStatus;
 use crate::fetch;
+use crate::link;
 use crate::live::{self, Live};
-use crate::mode::Mode;
+use crate::mode::Choice;
+use crate::monitor;
 use crate::store::Store;
 use crate::tls::ca::{Authority, RENEW_BEFORE};
 use crate::tls::files::{self, BadFile};
@@ -55,7 +58,7 @@ pub struct Start {
     /// Where to listen; the first is the one named in links.
     pub listen: Vec<SocketAddr>,
     /// The mode to begin in, if not that of the last stop.
-    pub mode: Option<Mode>,
+    pub mode: Option<Choice>,
 }
 
 /// Runs the daemon until it is told to stop. `ready` is given the one line that says where it
@@ -79,7 +82,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
         .enable_all()
         .build()
         .map_err(|error| refuse(ExitStatus::Failed, format!("no threads can be had: {error}")))?;
-    let (store, mode) = open(&start.spool, &config.startup)?;
+    let (store, mode) = open(&start.spool, &start.live)?;
     let mode = start.mode.unwrap_or(mode);
     let spool = store.spool().clone();
     let ran = runtime.block_on(serve(start, listeners, store, mode, ready));
@@ -104,7 +107,9 @@ fn become_somebody(startup: &Startup, spool: &Path) -> Result<(), Refusal> {
     identity.assume().map_err(bad)
 }
 
-fn open(root: &Path, startup: &Startup) -> Result<(Store, Mode), Refusal> {
+fn open(root: &Path, live: &Live) -> Result<(Store, Choice), Refusal> {
+    let config = live.config();
+    let startup = &config.startup;
     let durability = match startup.durability {
         Durability::Each => wwwoffle_spool::Durability::Each,
         Durability::Batch => wwwoffle_spool::Durability::Batch,
@@ -113,7 +118,8 @@ fn open(root: &Path, startup: &Startup) -> Result<(Store, Mode), Refusal> {
     let shared =
         SharedDisk { directories: startup.dir_perm.bits(), files: startup.file_perm.bits() };
     let shared = Some(shared).filter(|shared| shared.is_shared());
-    let options = Options { durability, shared, ..Options::default() };
+    let versions = versions(live);
+    let options = Options { durability, shared, versions, ..Options::default() };
     let cannot = |error: &wwwoffle_spool::Error| {
         let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
         refuse(status, error_chain(error))
@@ -125,7 +131,19 @@ fn open(root: &Path, startup: &Startup) -> Result<(Store, Mode), Refusal> {
         warn!(%damage, "the remembered mode was set aside");
     }
     let mode = state.mode().and_then(|word| word.parse().ok()).unwrap_or_default();
-    Ok((Store::new(spool), mode))
+    let store = Store::new(spool);
+    store.hold(usize::try_from(startup.hot_set.bytes()).unwrap_or(usize::MAX));
+    Ok((store, mode))
+}
+
+/// How many older versions the configuration in force at that time says of a URL.
+fn versions(live: &Live) -> Versions {
+    let config = live.in_force();
+    Versions::by(move |url| {
+        // What is no URL, or has its own rules as one of ours, has no versions.
+        let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return 0 };
+        config.load().caching.keep_versions.of(&UrlParts::of(&url)).number()
+    })
 }
 
 fn say_recovered(recovery: &Recovery) {
@@ -145,7 +163,7 @@ async fn serve(
     start: Start,
     listeners: Vec<std::net::TcpListener>,
     store: Store,
-    mode: Mode,
+    mode: Choice,
     ready: impl FnOnce(&str),
 ) -> Result<(), Refusal> {
     let Start { live, spool, .. } = start;
@@ -164,6 +182,8 @@ async fn serve(
     {
         warn!(error = error_chain(&error), "the next start will not know the mode");
     }
+    daemon.tasks.spawn(link::work(Arc::clone(&daemon)));
+    daemon.link.has_begun().await;
     start_tasks(&daemon, listeners, socket, &places);
     // Whoever reads the line may send a signal at once.
     let signals = Signals::receive().map_err(|error| {
@@ -230,6 +250,7 @@ fn start_tasks(
     }
     daemon.tasks.spawn(control::accept(Arc::clone(daemon), socket));
     daemon.tasks.spawn(fetch::work(Arc::clone(daemon)));
+    daemon.tasks.spawn(monitor::work(Arc::clone(daemon)));
     daemon.tasks.spawn(names::keep(Arc::clone(daemon)));
     daemon.tasks.spawn(tell_failures(Arc::clone(daemon)));
     daemon.tasks.spawn(live::watch(Arc::clone(daemon)));
@@ -290,7 +311,7 @@ fn ready_line(daemon: &Daemon, spool: &Path) -> String {
         // Writing to a string does not fail.
         let _written = write!(line, "{}{address}", if count == 0 { "" } else { " and " });
     }
-    let _written = write!(line, ", mode {}, spool {}", daemon.mode.now(), spool.display());
+    let _written = write!(line, ", mode {}, spool {}", daemon.mode.chosen(), spool.display());
     line
 }
 

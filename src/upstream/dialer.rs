@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
@@ -18,8 +18,9 @@ use wwwoffle_config::Config;
 use wwwoffle_url::canonicalise_host;
 
 use super::adjustable::Adjustable;
+use super::inward::{Guard, Reach};
 use super::{Failure, Origin, ParentFault, Scheme};
-use crate::mode::ModeSwitch;
+use crate::mode::{Choice, ModeSwitch};
 
 /// How long one address may take before the next one is tried beside it (RFC 8305 §5 proposes
 /// 250 ms).
@@ -32,6 +33,15 @@ const MAX_ADDRESSES: usize = 8;
 /// too: with a dead name server all of them would wait for it, and no kept page could be read.
 const MAX_LOOKUPS: usize = 64;
 
+/// How an origin did that a request went to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Which one.
+    pub origin: Origin,
+    /// Whether it answered. If not, there was no way to it.
+    pub answered: bool,
+}
+
 /// Opens connections to origins, if the mode allows.
 #[derive(Debug)]
 pub struct Dialer {
@@ -39,9 +49,14 @@ pub struct Dialer {
     dns_timeout: Adjustable<Duration>,
     connect_timeout: Adjustable<Duration>,
     refused: AtomicU64,
+    probes: AtomicU64,
+    /// To whom it is told how origins do, while the mode follows from that.
+    reports: Option<mpsc::Sender<Report>>,
     lookups: Arc<Semaphore>,
     /// Whose hosts nearby are reached in every mode.
     in_force: Arc<ArcSwap<Config>>,
+    /// What is shut to clients of other machines.
+    guard: Guard,
 }
 
 impl Dialer {
@@ -49,11 +64,23 @@ impl Dialer {
     /// connecting after it.
     #[must_use]
     pub fn new(mode: ModeSwitch, dns_timeout: Duration, connect_timeout: Duration) -> Self {
-        let (refused, lookups) = (AtomicU64::new(0), Arc::new(Semaphore::new(MAX_LOOKUPS)));
+        let (refused, probes) = (AtomicU64::new(0), AtomicU64::new(0));
+        let lookups = Arc::new(Semaphore::new(MAX_LOOKUPS));
         let (dns_timeout, connect_timeout) =
             (Adjustable::new(dns_timeout), Adjustable::new(connect_timeout));
         let in_force = Arc::new(ArcSwap::from_pointee(Config::default()));
-        Self { mode, dns_timeout, connect_timeout, refused, lookups, in_force }
+        let (reports, guard) = (None, Guard::default());
+        Self {
+            mode,
+            dns_timeout,
+            connect_timeout,
+            refused,
+            probes,
+            reports,
+            lookups,
+            in_force,
+            guard,
+        }
     }
 
     /// Takes the hosts that are reached in every mode from the configuration that is `in_force` at
@@ -63,16 +90,70 @@ impl Dialer {
         Self { in_force, ..self }
     }
 
+    /// Lets clients of other machines reach nothing inward but what the configuration opens, nor where the
+    /// daemon itself is `listening`.
+    #[must_use]
+    pub fn guarding(self, listening: Vec<SocketAddr>) -> Self {
+        let guard = Guard { in_force: Arc::clone(&self.in_force), listening };
+        Self { guard, ..self }
+    }
+
+    /// Whether whoever asks may reach `origin`, as far as its host tells by itself; where it leads is
+    /// judged once more when its name was looked up.
+    #[must_use]
+    pub fn may_reach(&self, origin: &Origin) -> bool {
+        self.guard.may_reach(origin)
+    }
+
+    /// Tells how origins do, while [`Choice::Auto`] is chosen. What finds no room there is left out.
+    #[must_use]
+    pub fn telling(self, reports: mpsc::Sender<Report>) -> Self {
+        Self { reports: Some(reports), ..self }
+    }
+
+    /// Tells how `origin` did in answering a request. Machines nearby and this one say nothing of the
+    /// link.
+    pub(super) fn tell(&self, origin: &Origin, answered: bool) {
+        let Some(reports) = &self.reports else { return };
+        if self.mode.chosen() == Choice::Auto && !is_here(origin) && !self.is_near(origin) {
+            // Of so many reports one more or less makes no difference.
+            let _full = reports.try_send(Report { origin: origin.clone(), answered });
+        }
+    }
+
     /// Whether the host is one of those nearby (`[local-net]`), which the mode does not shut off. It
     /// is judged by its name as it was asked for: what a name leads to changes nothing.
-    #[must_use]
-    pub fn is_near(&self, origin: &Origin) -> bool {
+    fn is_near(&self, origin: &Origin) -> bool {
         let config = self.in_force.load();
         let hosts = &config.local_net.hosts;
         // CONNECT names a host in its client's spelling.
         !hosts.is_empty()
             && origin.via.is_none()
             && canonicalise_host(origin.host.as_bytes()).is_ok_and(|host| hosts.contains(&host))
+    }
+
+    /// Whether the host is that of a captive portal, which is to be reached while the link is judged
+    /// to be down.
+    fn is_portal(&self, origin: &Origin) -> bool {
+        !self.may_dial()
+            && canonicalise_host(origin.host.as_bytes()).is_ok_and(|host| self.mode.passes(&host))
+    }
+
+    /// Resolves when nothing may go to `origin` any more, at once if nothing may now. Dropping it is
+    /// free.
+    pub async fn until_shut(&self, origin: &Origin) {
+        let (mut mode, mut chosen) = (self.mode.watch(), self.mode.watch_choice());
+        while self.may_go(origin) {
+            // Both have their senders in `self`.
+            tokio::select! {
+                _changed = mode.changed() => {}
+                _changed = chosen.changed() => {}
+            }
+        }
+    }
+
+    fn may_go(&self, origin: &Origin) -> bool {
+        self.may_dial() || self.is_near(origin) || self.is_portal(origin)
     }
 
     /// Waits so long from here on.
@@ -87,6 +168,12 @@ impl Dialer {
         self.refused.load(Ordering::Relaxed)
     }
 
+    /// How many connections were begun to find out whether the link works.
+    #[must_use]
+    pub fn probes(&self) -> u64 {
+        self.probes.load(Ordering::Relaxed)
+    }
+
     /// Connects to `origin`. Dropping the future closes what was opened, and so does a change of the
     /// mode meanwhile.
     ///
@@ -95,8 +182,54 @@ impl Dialer {
     /// [`Failure::Offline`] without any look-up or socket in offline mode, else what the name
     /// server or the network said.
     pub async fn dial(&self, origin: &Origin) -> Result<TcpStream, Failure> {
-        let addresses = self.addresses(origin).await?;
-        self.connect(origin, addresses).await
+        let dialled = async {
+            let addresses = self.addresses(origin).await?;
+            self.connect(origin, addresses).await
+        };
+        let dialled = dialled.await;
+        match &dialled {
+            Ok(_) => self.tell(origin, true),
+            Err(failure) if failure.is_no_way() => self.tell(origin, false),
+            Err(_) => {}
+        }
+        dialled
+    }
+
+    /// Connects to `origin` to find out whether the link works, in whatever mode it is: only
+    /// [`Choice::Auto`] permits that. Dropping the future closes what was opened, and so does another
+    /// choice meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] without any look-up or socket when another mode is chosen, else what the
+    /// name server or the network said.
+    pub async fn probe(&self, origin: &Origin) -> Result<TcpStream, Failure> {
+        let dial = async {
+            self.probes.fetch_add(1, Ordering::Relaxed);
+            let addresses = self.find(origin).await?;
+            self.open(origin, addresses).await
+        };
+        self.while_probing(dial).await
+    }
+
+    /// Does what takes time in a probe, until another mode than [`Choice::Auto`] is chosen.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] when another mode is chosen, else what `step` comes to.
+    pub(super) async fn while_probing<T>(
+        &self,
+        step: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let mut chosen = self.mode.watch_choice();
+        tokio::select! {
+            biased;
+            _chosen = chosen.wait_for(|choice| *choice != Choice::Auto) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                Err(Failure::Offline)
+            }
+            done = step => done,
+        }
     }
 
     /// Looks up where `origin` is, or the proxy it is reached through, for [`Self::connect`].
@@ -105,15 +238,20 @@ impl Dialer {
     ///
     /// [`Failure::Offline`] without any look-up in offline mode, else what the name server said.
     pub(super) async fn addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
-        match &origin.via {
-            None => self.while_allowed(origin, self.look_up(origin)).await,
-            Some(via) => {
-                // The parent proxy looks up the names of origins.
-                let parent = via.as_origin();
-                let found = self.while_allowed(origin, self.look_up(&parent)).await;
-                found.map_err(|failure| via.failed(ParentFault::Connect(Box::new(failure))))
-            }
+        self.while_allowed(origin, self.find(origin)).await
+    }
+
+    async fn find(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
+        if !self.may_reach(origin) {
+            return Err(Failure::Inward { authority: origin.to_string() });
         }
+        let Some(via) = &origin.via else {
+            let found = self.look_up(origin).await?;
+            return self.guard.outward(origin, found);
+        };
+        // The parent proxy looks up the names of origins.
+        let found = self.look_up(&via.as_origin()).await;
+        found.map_err(|failure| via.failed(ParentFault::Connect(Box::new(failure))))
     }
 
     /// Connects to one of the `addresses` of `origin`; through a parent proxy that is a connection
@@ -127,21 +265,23 @@ impl Dialer {
         origin: &Origin,
         addresses: Vec<SocketAddr>,
     ) -> Result<TcpStream, Failure> {
-        let Some(via) = &origin.via else {
-            return self.while_allowed(origin, self.connect_now(origin, addresses)).await;
-        };
-        let parent = via.as_origin();
-        let connected = self.while_allowed(origin, self.connect_now(&parent, addresses)).await;
+        self.while_allowed(origin, self.open(origin, addresses)).await
+    }
+
+    async fn open(
+        &self,
+        origin: &Origin,
+        addresses: Vec<SocketAddr>,
+    ) -> Result<TcpStream, Failure> {
+        let Some(via) = &origin.via else { return self.connect_now(origin, addresses).await };
+        let connected = self.connect_now(&via.as_origin(), addresses).await;
         let mut stream =
             connected.map_err(|failure| via.failed(ParentFault::Connect(Box::new(failure))))?;
         if origin.scheme == Scheme::Http {
             return Ok(stream);
         }
-        let opened = async {
-            let opened = timeout(self.connect_timeout.get(), via.open(&mut stream, origin)).await;
-            opened.unwrap_or(Err(ParentFault::Silent)).map_err(|fault| via.failed(fault))
-        };
-        self.while_allowed(origin, opened).await?;
+        let opened = timeout(self.connect_timeout.get(), via.open(&mut stream, origin)).await;
+        opened.unwrap_or(Err(ParentFault::Silent)).map_err(|fault| via.failed(fault))?;
         Ok(stream)
     }
 
@@ -156,14 +296,10 @@ impl Dialer {
         origin: &Origin,
         step: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        if self.is_near(origin) {
-            return step.await;
-        }
-        let mut mode = self.mode.watch();
         tokio::select! {
             // First, so that nothing is begun offline, and nothing handed out that ended just then.
             biased;
-            _offline = mode.wait_for(|mode| !mode.may_dial()) => self.allow(origin).and(Err(Failure::Offline)),
+            () = self.until_shut(origin) => self.allow(origin).and(Err(Failure::Offline)),
             done = step => done,
         }
     }
@@ -179,7 +315,7 @@ impl Dialer {
     ///
     /// [`Failure::Offline`] in offline mode.
     pub(super) fn allow(&self, origin: &Origin) -> Result<(), Failure> {
-        if self.may_dial() || self.is_near(origin) {
+        if self.may_go(origin) {
             return Ok(());
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
@@ -192,7 +328,9 @@ impl Dialer {
     ///
     /// [`Failure::Offline`] without any look-up in offline mode, else what the name server said.
     pub async fn addresses_of(&self, name: &str) -> Result<Vec<IpAddr>, Failure> {
-        let origin = Origin { scheme: Scheme::Http, host: name.to_owned(), port: 0, via: None };
+        // It is the configuration that names it, and nothing is opened.
+        let (host, reach) = (name.to_owned(), Reach::All);
+        let origin = Origin { scheme: Scheme::Http, host, port: 0, via: None, reach };
         let found = self.addresses(&origin).await?;
         let mut addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
         addresses.sort_unstable();
@@ -205,6 +343,8 @@ impl Dialer {
         origin: &Origin,
         addresses: Vec<SocketAddr>,
     ) -> Result<TcpStream, Failure> {
+        // Once more, at the only place that opens sockets.
+        let addresses = self.guard.outward(origin, addresses)?;
         let stream = match timeout(self.connect_timeout.get(), connect_any(addresses)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(source)) if source.kind() == io::ErrorKind::ConnectionRefused => {
@@ -252,6 +392,17 @@ impl Dialer {
     }
 }
 
+/// Whether the origin is on this very machine, by its name.
+fn is_here(origin: &Origin) -> bool {
+    let host = origin.host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+    let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
+    // RFC 6761 §6.3.
+    origin.via.is_none()
+        && (host == "localhost"
+            || host.ends_with(".localhost")
+            || host.parse().is_ok_and(is_loopback))
+}
+
 /// Connects to whichever address answers first, starting a further one every
 /// [`NEXT_ADDRESS_AFTER`] or as soon as all running ones have failed (RFC 8305).
 async fn connect_any(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
@@ -276,72 +427,8 @@ async fn connect_any(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mode::Mode;
-    use crate::upstream::Scheme;
-
-    /// Where the names of tests lead, which no name server knows (RFC 6761 §6.2).
-    pub(super) fn known(host: &str) -> Option<IpAddr> {
-        match host.strip_suffix(".test")? {
-            "elsewhere" => Some(IpAddr::from([127, 0, 0, 2])),
-            _ => Some(IpAddr::from([127, 0, 0, 1])),
-        }
-    }
-
-    fn dialer(mode: Mode) -> Dialer {
-        let patience = Duration::from_secs(10);
-        Dialer::new(ModeSwitch::new(mode), patience, patience)
-    }
-
-    #[tokio::test]
-    async fn offline_opens_nothing_and_counts() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let origin = Origin { scheme: Scheme::Http, host: "127.0.0.1".to_owned(), port, via: None };
-        let offline = dialer(Mode::Offline);
-        assert!(matches!(offline.dial(&origin).await, Err(Failure::Offline)));
-        assert_eq!(offline.refused(), 1);
-        assert!(dialer(Mode::Online).dial(&origin).await.is_ok());
-        assert!(dialer(Mode::Autodial).dial(&origin).await.is_ok());
-    }
-
-    #[tokio::test]
-    async fn a_closed_port_is_refused_by_name() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
-        let origin = Origin { scheme: Scheme::Http, host: "127.0.0.1".to_owned(), port, via: None };
-        let failure = dialer(Mode::Online).dial(&origin).await.unwrap_err();
-        assert_eq!(failure.to_string(), format!("127.0.0.1:{port} refuses the connection"));
-        assert!(failure.may_pass());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn names_wait_for_their_turn_and_addresses_need_none() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let dialer = dialer(Mode::Online);
-        let turns = u32::try_from(MAX_LOOKUPS).unwrap();
-        let all = dialer.lookups.clone().acquire_many_owned(turns).await.unwrap();
-        let name = Origin { scheme: Scheme::Http, host: "localhost".to_owned(), port, via: None };
-        assert!(matches!(dialer.look_up(&name).await, Err(Failure::LookupTimeout { .. })));
-        for host in ["127.0.0.1", "[::1]"] {
-            let address = Origin { scheme: Scheme::Http, host: host.to_owned(), port, via: None };
-            assert_eq!(dialer.look_up(&address).await.unwrap().len(), 1, "{host}");
-        }
-        drop(all);
-        assert!(!dialer.look_up(&name).await.unwrap().is_empty());
-    }
-
-    #[tokio::test]
-    async fn the_next_address_is_tried_when_one_fails() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let good = listener.local_addr().unwrap();
-        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let bad = closed.local_addr().unwrap();
-        drop(closed);
-        assert!(connect_any(vec![bad, good]).await.is_ok());
-        assert!(connect_any(vec![]).await.is_err());
-    }
-}
+mod tests;
+#[cfg(test)]
+mod tests_auto;
+#[cfg(test)]
+mod tests_inward;

@@ -27,6 +27,14 @@ pub enum Failure {
     /// The mode is offline: the dialer opened nothing.
     #[error("the mode is offline: no connection was opened")]
     Offline,
+    /// It leads to this machine or no further than its link, and whoever asks is elsewhere.
+    #[error(
+        "{authority} is this machine itself, or on its own link, and whoever asks is not at this machine"
+    )]
+    Inward {
+        /// Host and port.
+        authority: String,
+    },
     /// The name has no address.
     #[error("the host {host:?} is unknown")]
     UnknownHost {
@@ -133,6 +141,14 @@ pub enum Failure {
     /// The client's own request body broke off or was bad.
     #[error("the request's body ended early")]
     RequestBody(#[source] BoxError),
+    /// It grew beyond what is kept, and nobody reads it.
+    #[error(
+        "the answer is larger than {most} bytes, which is the most that is kept ([options] max-body)"
+    )]
+    TooLarge {
+        /// The most that is kept.
+        most: u64,
+    },
     /// Everybody who wanted the answer has left.
     #[error("nobody waits for the answer any more")]
     Abandoned,
@@ -145,6 +161,12 @@ pub enum Failure {
     /// The origin does not give the rest of a body that broke off.
     #[error("the rest of an answer that broke off was asked for, and the origin answered {0}")]
     NotResumed(StatusCode),
+    /// It is longer than what is fetched unasked; with its length in bytes, if its origin has told.
+    #[error("it is longer than what is fetched unasked")]
+    TooLong(Option<u64>),
+    /// What may be fetched for the queue is used up.
+    #[error("the budget for fetching is spent")]
+    OverBudget,
     /// The daemon stops.
     #[error("the daemon stops")]
     Stopping,
@@ -176,11 +198,33 @@ impl Failure {
         !matches!(
             self,
             Failure::Certificate { .. }
+                | Failure::Inward { .. }
                 | Failure::Parent { fault: ParentFault::Login, .. }
                 | Failure::RequestBody(_)
                 | Failure::Unsendable(_)
+                | Failure::TooLarge { .. }
                 | Failure::Abandoned
+                | Failure::TooLong(_)
         )
+    }
+
+    /// Whether there was no way to the origin, or the way has fallen silent: the link may be down. Of
+    /// an origin that was reached, and failed, it is not so.
+    #[must_use]
+    pub fn is_no_way(&self) -> bool {
+        match self {
+            Failure::Parent { fault: ParentFault::Connect(failure), .. } => failure.is_no_way(),
+            Failure::Parent { fault: ParentFault::Silent, .. }
+            | Failure::UnknownHost { .. }
+            | Failure::LookupTimeout { .. }
+            | Failure::Refused { .. }
+            | Failure::Unreachable { .. }
+            | Failure::ConnectTimeout { .. }
+            | Failure::HandshakeTimeout { .. }
+            | Failure::HeadTimeout
+            | Failure::Silent => true,
+            _ => false,
+        }
     }
 
     /// Whether not a byte of the request has left, or the origin says that it has looked at none: it
@@ -190,6 +234,7 @@ impl Failure {
         matches!(
             self,
             Failure::Offline
+                | Failure::Inward { .. }
                 | Failure::Parent { .. }
                 | Failure::UnknownHost { .. }
                 | Failure::LookupTimeout { .. }
@@ -216,12 +261,16 @@ impl Failure {
             | Failure::HeadTimeout
             | Failure::Silent
             | Failure::Stalled => StatusCode::GATEWAY_TIMEOUT,
-            Failure::Busy { .. } | Failure::Unprocessed | Failure::Stopping => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Failure::Inward { .. } => StatusCode::FORBIDDEN,
+            Failure::Busy { .. }
+            | Failure::Unprocessed
+            | Failure::Stopping
+            | Failure::TooLong(_)
+            | Failure::OverBudget => StatusCode::SERVICE_UNAVAILABLE,
             Failure::Ours => StatusCode::INTERNAL_SERVER_ERROR,
             Failure::RequestBody(_) | Failure::Unsendable(_) => StatusCode::BAD_REQUEST,
             Failure::Abandoned
+            | Failure::TooLarge { .. }
             | Failure::Changed
             | Failure::NotResumed(_)
             | Failure::Parent { .. }

@@ -19,10 +19,12 @@ mod answer;
 mod dialer;
 mod error;
 mod h1;
+mod inward;
 mod message;
 mod multiplexed;
 mod overheard;
 mod pool;
+mod probe;
 mod refused;
 mod registry;
 mod seats;
@@ -50,8 +52,9 @@ use wwwoffle_config::Options;
 
 use adjustable::Adjustable;
 pub use answer::{Answer, AnswerBody};
-pub use dialer::Dialer;
+pub use dialer::{Dialer, Report};
 pub use error::Failure;
+pub use inward::Reach;
 use message::Message;
 use pool::Pool;
 pub use refused::{RefusedCertificate, RefusedCertificates};
@@ -118,6 +121,8 @@ pub struct Origin {
     /// The proxy it is reached through, if not directly. A way through another one is another
     /// connection.
     pub via: Option<Arc<Via>>,
+    /// How far whoever asks may go. What was opened for one is not used for others.
+    pub reach: Reach,
 }
 
 impl fmt::Display for Origin {
@@ -233,6 +238,24 @@ impl Upstream {
     pub async fn send(
         self: &Arc<Self>,
         origin: &Origin,
+        head: Request<()>,
+        body: Outbound,
+        interim: Option<mpsc::Sender<Interim>>,
+    ) -> Result<Answer, Failure> {
+        let sent = self.send_now(origin, head, body, interim).await;
+        match &sent {
+            // A parent proxy answers so when it finds no way itself.
+            Ok(answer) if origin.via.is_some() && answer.status().is_server_error() => {}
+            Ok(_) => self.dialer.tell(origin, true),
+            Err(failure) if failure.is_no_way() => self.dialer.tell(origin, false),
+            Err(_) => {}
+        }
+        sent
+    }
+
+    async fn send_now(
+        self: &Arc<Self>,
+        origin: &Origin,
         mut head: Request<()>,
         body: Outbound,
         interim: Option<mpsc::Sender<Interim>>,
@@ -326,8 +349,13 @@ mod tests {
         let upstream = Upstream::new(dialer, tls, Tasks::new(), limits);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let origin =
-            Origin { scheme: Scheme::Https, host: "127.0.0.1".to_owned(), port, via: None };
+        let origin = Origin {
+            scheme: Scheme::Https,
+            host: "127.0.0.1".to_owned(),
+            port,
+            via: None,
+            reach: Reach::All,
+        };
         let mut connecting = pin!(upstream.connect(&origin, Offer::Either, None));
         let silent = async {
             let (mut silent, _) = listener.accept().await.unwrap();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{CertificateFault, Origin};
+use super::{CertificateFault, Origin, Reach};
 use crate::api::Chain;
 
 /// How many origins are remembered. The one refused longest ago is forgotten first.
@@ -39,14 +39,14 @@ impl RefusedCertificates {
     /// What `origin` showed last, if that was refused.
     #[must_use]
     pub fn of(&self, origin: &Origin) -> Option<Arc<RefusedCertificate>> {
-        self.lock().by_origin.get(origin).map(|(_, refused)| Arc::clone(refused))
+        self.lock().by_origin.get(&key(origin)).map(|(_, refused)| Arc::clone(refused))
     }
 
     pub(super) fn add(&self, origin: &Origin, refused: Arc<RefusedCertificate>) {
         let mut seen = self.lock();
         seen.count += 1;
         let number = seen.count;
-        seen.by_origin.insert(origin.clone(), (number, refused));
+        seen.by_origin.insert(key(origin), (number, refused));
         if seen.by_origin.len() > MAX_ORIGINS {
             let oldest = seen.by_origin.iter().min_by_key(|(_, (number, _))| *number);
             if let Some(oldest) = oldest.map(|(origin, _)| origin.clone()) {
@@ -57,7 +57,7 @@ impl RefusedCertificates {
 
     /// Forgets what `origin` showed: it has shown something good since.
     pub(super) fn remove(&self, origin: &Origin) {
-        self.lock().by_origin.remove(origin);
+        self.lock().by_origin.remove(&key(origin));
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
@@ -66,13 +66,24 @@ impl RefusedCertificates {
     }
 }
 
+/// What it showed, it showed whoever asked.
+fn key(origin: &Origin) -> Origin {
+    Origin { reach: Reach::Outward, ..origin.clone() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::upstream::Scheme;
 
     fn origin(port: u16) -> Origin {
-        Origin { scheme: Scheme::Https, host: "a.example".to_owned(), port, via: None }
+        Origin {
+            scheme: Scheme::Https,
+            host: "a.example".to_owned(),
+            port,
+            via: None,
+            reach: Reach::All,
+        }
     }
 
     fn refused(number: u8) -> Arc<RefusedCertificate> {

@@ -236,6 +236,7 @@ impl Scene {
             host: host.to_owned(),
             port: self.there.port,
             via: None,
+            reach: crate::upstream::Reach::All,
         };
         let body = match method {
             Method::POST => Outbound::Whole(Bytes::from_static(b"form")),

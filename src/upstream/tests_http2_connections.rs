@@ -246,7 +246,13 @@ async fn silent() -> (Shared, tokio::io::DuplexStream, Tasks) {
 }
 
 fn of_test() -> Origin {
-    Origin { scheme: Scheme::Https, host: "a.test".to_owned(), port: 1, via: None }
+    Origin {
+        scheme: Scheme::Https,
+        host: "a.test".to_owned(),
+        port: 1,
+        via: None,
+        reach: crate::upstream::Reach::All,
+    }
 }
 
 #[tokio::test]

@@ -81,7 +81,9 @@ impl Via {
 
     /// Where to connect to.
     pub(super) fn as_origin(&self) -> Origin {
-        Origin { scheme: Scheme::Http, host: self.host.clone(), port: self.port, via: None }
+        // It is the configuration that names it.
+        let (host, reach) = (self.host.clone(), super::Reach::All);
+        Origin { scheme: Scheme::Http, host, port: self.port, via: None, reach }
     }
 
     /// Has the parent proxy open a connection to `origin` (RFC 9110 §9.3.6).
@@ -168,8 +170,13 @@ mod tests {
             server.shutdown().await.unwrap();
             let login = Some(HeaderValue::from_static("Basic dTpw"));
             let via = Via { host: "p.test".into(), port: 1, login, pseudonym: "w-1".into() };
-            let origin =
-                Origin { scheme: Scheme::Https, host: "o.test".into(), port: 443, via: None };
+            let origin = Origin {
+                scheme: Scheme::Https,
+                host: "o.test".into(),
+                port: 443,
+                via: None,
+                reach: crate::upstream::Reach::All,
+            };
             let got = match via.open(&mut client, &origin).await {
                 Ok(()) => "open".to_owned(),
                 Err(fault) => format!("{fault:?}"),

@@ -278,7 +278,7 @@ impl Origin {
         format!("http://{}{path}", self.addr)
     }
 
-    /// Answers a path by a script.
+    /// Answers a path by a script; `*` is every path that has none.
     pub(crate) fn on(
         &self,
         path: &str,
@@ -369,7 +369,7 @@ impl Shared {
     fn handler(&self, target: &str) -> Handler {
         let routes = self.routes.lock().unwrap();
         let path = target.split('?').next().unwrap_or_default();
-        match routes.get(target).or_else(|| routes.get(path)) {
+        match routes.get(target).or_else(|| routes.get(path)).or_else(|| routes.get("*")) {
             Some(handler) => Arc::clone(handler),
             None => Arc::new(site::serve),
         }

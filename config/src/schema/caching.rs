@@ -1,6 +1,10 @@
 //! Which answers are used again while online.
 
-use crate::{rule::Ruled, value::NoStore, values::amounts::Percent};
+use crate::{
+    rule::Ruled,
+    value::NoStore,
+    values::amounts::{Percent, VersionCount},
+};
 use std::time::Duration;
 
 section! {
@@ -16,5 +20,7 @@ section! {
         "no-store" => no_store: Ruled<NoStore> = r#""keep""#, Live;
         /// Whether a kept page is served when its origin cannot be reached, though the page forbids that (no-cache, must-revalidate).
         "serve-unreachable" => serve_unreachable: Ruled<bool> = "false", Live;
+        /// How many older versions of a page are kept when another one has come. A monitored page keeps as many as its form says, if those are more.
+        "keep-versions" => keep_versions: Ruled<VersionCount> = "0", Live;
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     password::{ControlPassword, Users},
     value::{Durability, HostNames, Listen, LogLevel, LogTo, SpoolDir},
     values::{
-        amounts::Permissions,
+        amounts::{Permissions, Size, SizeLimit},
         hosts::HostList,
         texts::{Account, Program},
     },
@@ -23,6 +23,10 @@ section! {
         "durability" => durability: Durability = r#""batch""#, Restart;
         /// How many connections of browsers are served at once; one more waits to be accepted. So many requests of HTTP/2 are answered at once, too, on all connections together.
         "max-connections" => max_connections: NonZeroUsize = "10000", Restart;
+        /// How many of them one client of another machine may have; further ones are answered with 503. All machines behind one translated address are one client, and so are those of a /64 of IPv6.
+        "max-connections-per-client" => max_connections_per_client: NonZeroUsize = "256", Live;
+        /// How much of the spool is held in memory, of what is asked for most; it fills by use.
+        "hot-set" => hot_set: Size = r#""64 MB""#, Restart;
         /// The control password: whoever changes something, on a page or through the API, has to know it; "" asks for none. `wwwoffle passwd` makes the line. The socket in the spool needs none.
         "password" => password: ControlPassword = r#""""#, Live;
         /// The user that the daemon becomes once it listens, when it was started by root.
@@ -55,6 +59,8 @@ section! {
         "idle-timeout" => idle_timeout: Duration = r#""1m""#, Live;
         /// How many connections to one origin are open at once; over HTTP/2 one is enough for all requests.
         "connections-per-host" => connections_per_host: NonZeroUsize = "16", Live;
+        /// How much of an answer is kept at most. One that says it is larger is passed on and not kept. One that turns out to be, perhaps because it has no end, is not kept from there on: it goes on to whoever reads it, and ends when nobody does.
+        "max-body" => max_body: SizeLimit = r#""16 GB""#, Live;
         /// Whether a download goes on to its end when the browser that asked for it leaves.
         "finish-downloads" => finish_downloads: bool = "true", Live;
         /// Run on going online, with the word online as its argument.
@@ -93,6 +99,8 @@ section! {
     "allowed-connect-hosts" => AllowedHosts {
         /// The clients that are served, besides this machine; the first match decides, and no match is a refusal. Without any it is whoever knows a password of [allowed-connect-users], or this machine alone.
         "hosts" => hosts: ClientHosts = "[]", Live;
+        /// The hosts inside, as they are asked for, that clients of other machines may reach too: names and addresses that lead to this machine (loopback), to its own link (link-local), or to a port of this proxy. Without any they reach none of these.
+        "inside" => inside: HostList = "[]", Live;
     }
 }
 

@@ -5,6 +5,8 @@ use crate::{
     values::{
         amounts::{AgeLimit, SizeLimit},
         media::{MediaType, TypesByExtension},
+        texts::Program,
+        times::{Pause, Windows},
     },
 };
 use std::{num::NonZeroUsize, time::Duration};
@@ -20,28 +22,62 @@ section! {
         "attempts" => attempts: NonZeroUsize = "5", Live;
         /// How long to wait before the second attempt; each further wait is longer.
         "retry-delay" => retry_delay: Duration = r#""2s""#, Live;
+        /// How long to wait before one last attempt, after all of these; without it there is none.
+        "last-try" => last_try: Pause = r#""none""#, Live;
+        /// How long recursive fetches and schedules wait between two requests to one host. What people ask for waits for nobody.
+        "delay" => delay: Ruled<Pause> = r#""none""#, Live;
+        /// At which times of the day the queue is worked off.
+        "windows" => windows: Ruled<Windows> = r#""always""#, Live;
+        /// Above which length something on the queue is not fetched unasked: it waits for a person to say that it may come.
+        "ask-above" => ask_above: Ruled<SizeLimit> = r#""none""#, Live;
+        /// How much is fetched for the queue each time that it is worked off.
+        "budget-fetch" => budget_fetch: SizeLimit = r#""none""#, Live;
+        /// How much is fetched for the queue in a day.
+        "budget-day" => budget_day: SizeLimit = r#""none""#, Live;
+        /// The same over a line that is metered.
+        "budget-day-metered" => budget_day_metered: SizeLimit = r#""none""#, Live;
+        /// Whether the line is metered: then `budget-day-metered` holds, too.
+        "metered" => metered: bool = "false", Live;
         /// How often in a row the rest of a download that broke off is asked for without one more byte of it coming, before it is given up.
         "resume-attempts" => resume_attempts: NonZeroUsize = "10", Live;
         /// How long to wait before the first of these attempts; each further wait is longer.
         "resume-delay" => resume_delay: Duration = r#""1s""#, Live;
         /// Whether style sheets are fetched with a page.
-        "stylesheets" => stylesheets: Ruled<bool> = "true", Later;
+        "stylesheets" => stylesheets: Ruled<bool> = "true", Live;
         /// Whether images are fetched with a page.
-        "images" => images: Ruled<bool> = "true", Later;
+        "images" => images: Ruled<bool> = "true", Live;
         /// Whether images of a single pixel, which only count readers, are fetched too.
-        "webbug-images" => webbug_images: Ruled<bool> = "false", Later;
+        "webbug-images" => webbug_images: Ruled<bool> = "false", Live;
         /// Whether the icons of a page are fetched with it.
-        "icon-images" => icon_images: Ruled<bool> = "true", Later;
+        "icon-images" => icon_images: Ruled<bool> = "true", Live;
         /// Whether images are fetched only from the host of the page.
-        "only-same-host-images" => only_same_host_images: Ruled<bool> = "false", Later;
+        "only-same-host-images" => only_same_host_images: Ruled<bool> = "false", Live;
+        /// Whether the fonts that a page names are fetched with it.
+        "fonts" => fonts: Ruled<bool> = "true", Live;
+        /// Whether sound and film are fetched with a page.
+        "media" => media: Ruled<bool> = "false", Live;
         /// Whether frames are fetched with a page.
-        "frames" => frames: Ruled<bool> = "true", Later;
+        "frames" => frames: Ruled<bool> = "true", Live;
         /// Whether inline frames are fetched with a page.
-        "iframes" => iframes: Ruled<bool> = "true", Later;
+        "iframes" => iframes: Ruled<bool> = "true", Live;
         /// Whether scripts are fetched with a page.
-        "scripts" => scripts: Ruled<bool> = "true", Later;
+        "scripts" => scripts: Ruled<bool> = "true", Live;
+        /// Whether a fetch that follows links leaves alone what the site asks programs not to get: `robots.txt` and `nofollow`.
+        "robots" => robots: Ruled<bool> = "true", Live;
+        /// How wide the window of the browser is for which images are chosen where a page has several.
+        "window-width" => window_width: NonZeroUsize = "1366", Live;
+        /// How many pixels of its screen there are for 100 of the page, in a row.
+        "pixel-density" => pixel_density: NonZeroUsize = "100", Live;
+        /// Whether all candidates are fetched where a page has several images for one place.
+        "all-candidates" => all_candidates: bool = "false", Live;
         /// Whether objects are fetched with a page.
-        "objects" => objects: Ruled<bool> = "false", Later;
+        "objects" => objects: Ruled<bool> = "false", Live;
+        /// A browser of the Chromium family, in which pages of the queue are opened when they are fetched, so that what their scripts load is kept, too.
+        "browser" => browser: Ruled<Program> = r#""""#, Live;
+        /// How long a page may take there until nothing more comes.
+        "browser-time" => browser_time: Duration = r#""30s""#, Live;
+        /// How many such browsers run at once.
+        "browsers-at-once" => browsers_at_once: NonZeroUsize = "1", Live;
     }
 }
 

@@ -57,6 +57,48 @@ impl Size {
     }
 }
 
+/// Reads a size as the configuration has it: `200MB`.
+impl std::str::FromStr for Size {
+    type Err = NotASize;
+
+    fn from_str(text: &str) -> Result<Self, NotASize> {
+        size(text).map_err(NotASize)
+    }
+}
+
+/// A text that is no [`Size`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {0}")]
+pub struct NotASize(&'static str);
+
+/// How many older versions of a page are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VersionCount(u8);
+
+impl VersionCount {
+    /// The number.
+    #[must_use]
+    pub fn number(self) -> usize {
+        self.0.into()
+    }
+}
+
+impl Value for VersionCount {
+    const KIND: &'static str = "number of versions";
+    const MEANING: &'static str = "A whole number from 0 to 100.";
+    const EXPECTED: &'static str = "a number from 0 to 100";
+
+    fn json() -> String {
+        r#"{"type": "integer", "minimum": 0, "maximum": 100}"#.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let number = given.value.as_integer().and_then(|number| u8::try_from(number).ok());
+        let number = number.filter(|number| *number <= 100).map(Self);
+        number.or_else(|| source.refuse(given, Self::EXPECTED, ""))
+    }
+}
+
 /// A size, or none that is a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeLimit {
@@ -162,7 +204,7 @@ fn permissions(text: &str) -> Result<Permissions, &'static str> {
 }
 
 /// Reads a value from its text.
-fn from_text<T>(
+pub(super) fn from_text<T>(
     given: &Given<'_>,
     source: &mut Source<'_>,
     expected: &'static str,

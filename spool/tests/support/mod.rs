@@ -33,7 +33,8 @@ pub fn open(root: &Path, durability: Durability) -> Spool {
 }
 
 pub fn options(durability: Durability) -> Options {
-    Options { durability, batch_interval: std::time::Duration::from_secs(3_600), shared: None }
+    let batch_interval = std::time::Duration::from_secs(3_600);
+    Options { durability, batch_interval, ..Options::default() }
 }
 
 pub fn place(url: &str) -> Place {

@@ -20,12 +20,21 @@ fn status() {
     shape(
         &Status {
             version: "0.1.0".into(),
-            mode: Mode::Autodial,
+            mode: Mode::Online,
+            chosen: Choice::Auto,
+            link: Some(LinkStatus {
+                reason: "h.example answers".into(),
+                since: time(),
+                portal: None,
+                probed: Some(time()),
+                probes: 9,
+            }),
+            metered: true,
             pid: 7,
             spool: "/s".into(),
             listen: vec!["127.0.0.1:8080".into()],
             since: time(),
-            queue: QueueCounts { waiting: 1, failed: 2, active: 3 },
+            queue: QueueCounts { waiting: 1, failed: 2, active: 3, asking: 0 },
             downloads: vec![Download {
                 url: "http://a/".into(),
                 bytes: 1,
@@ -43,9 +52,11 @@ fn status() {
             }],
         },
         concat!(
-            r#"{"version":"0.1.0","mode":"autodial","pid":7,"spool":"/s","#,
+            r#"{"version":"0.1.0","mode":"online","chosen":"auto","#,
+            r#""link":{"reason":"h.example answers","since":"2026-11-20T12:00:00Z","#,
+            r#""probed":"2026-11-20T12:00:00Z","probes":9},"metered":true,"pid":7,"spool":"/s","#,
             r#""listen":["127.0.0.1:8080"],"since":"2026-11-20T12:00:00Z","#,
-            r#""queue":{"waiting":1,"failed":2,"active":3},"#,
+            r#""queue":{"waiting":1,"failed":2,"active":3,"asking":0},"#,
             r#""downloads":[{"url":"http://a/","bytes":1,"total":null,"resumed":0}],"#,
             r#""connections":4,"outward_refused":5,"#,
             r#""rejections":[{"host":"h.example","client":"10.0.0.1","until":"2026-11-20T12:00:00Z"}]}"#
@@ -55,12 +66,12 @@ fn status() {
 
 #[test]
 fn mode() {
-    shape(&ModeRequest { mode: Mode::Online }, r#"{"mode":"online"}"#);
+    shape(&ModeRequest { mode: Choice::Online }, r#"{"mode":"online"}"#);
     shape(
-        &ModeChange { mode: Mode::Offline, was: Mode::Online },
-        r#"{"mode":"offline","was":"online"}"#,
+        &ModeChange { mode: Choice::Offline, was: Choice::Auto },
+        r#"{"mode":"offline","was":"auto"}"#,
     );
-    assert_eq!("offline".parse(), Ok(Mode::Offline));
+    assert_eq!("offline".parse(), Ok(Choice::Offline));
 }
 
 #[test]
@@ -115,6 +126,10 @@ fn events() {
         (
             Event::Failed { url: url(), status: None, error: "refused".into() },
             r#"{"event":"failed","url":"http://a/","error":"refused"}"#,
+        ),
+        (
+            Event::Browser { url: url(), error: "none".into() },
+            r#"{"event":"browser","url":"http://a/","error":"none"}"#,
         ),
         (
             Event::Retry { url: url(), error: "timeout".into(), next: time() },

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use crate::chromium;
+
 /// What browsers have in common with one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
@@ -108,7 +110,7 @@ impl Session<'_> {
     /// The command line, without the program.
     pub(super) fn arguments(&self, family: Family) -> Vec<OsString> {
         let mut line: Vec<OsString> = match family {
-            Family::Chromium => self.chromium(),
+            Family::Chromium => chromium::arguments(self.proxy, self.profile, self.key),
             Family::Firefox => {
                 vec!["--no-remote".into(), "--profile".into(), self.profile.into()]
             }
@@ -116,26 +118,6 @@ impl Session<'_> {
         line.extend(self.more.iter().cloned());
         line.push(self.url.into());
         line
-    }
-
-    fn chromium(&self) -> Vec<OsString> {
-        let mut profile = OsString::from("--user-data-dir=");
-        profile.push(self.profile);
-        vec![
-            profile,
-            format!("--proxy-server=http://{}", self.proxy).into(),
-            // Without this the sites of this machine go past the proxy.
-            "--proxy-bypass-list=<-loopback>".into(),
-            // Every chain that has a certificate with this key is taken: ours are sent with that of
-            // the authority, so its key is enough. Chromium wants a profile of its own for it.
-            format!("--ignore-certificate-errors-spki-list={}", self.key).into(),
-            // QUIC goes round every proxy.
-            "--disable-quic".into(),
-            // A page asked for by http is another page to us than the one by https.
-            "--disable-features=HttpsUpgrades".into(),
-            "--no-first-run".into(),
-            "--no-default-browser-check".into(),
-        ]
     }
 
     /// `user.js` of a profile of Firefox.

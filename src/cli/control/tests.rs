@@ -9,7 +9,7 @@ use std::{
 
 use super::Control;
 use crate::{
-    api::{Mode, ModeChange, ModeRequest},
+    api::{Choice, ModeChange, ModeRequest},
     cli::failure::Failure,
     exit::ExitStatus,
 };
@@ -47,7 +47,7 @@ pub(in crate::cli) fn ok(body: &str) -> String {
 }
 
 fn change(spool: &Path) -> Result<ModeChange, Failure> {
-    Control::new(spool).post("/api/mode", &ModeRequest { mode: Mode::Online })
+    Control::new(spool).post("/api/mode", &ModeRequest { mode: Choice::Online })
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn asks_and_understands() {
     let spool = tempfile::tempdir().unwrap();
     let daemon = daemon(spool.path(), ok(r#"{"mode":"online","was":"offline"}"#), 7);
     let answer = change(spool.path()).unwrap();
-    assert_eq!(answer, ModeChange { mode: Mode::Online, was: Mode::Offline });
+    assert_eq!(answer, ModeChange { mode: Choice::Online, was: Choice::Offline });
     let asked = daemon.join().unwrap().to_ascii_lowercase();
     assert!(asked.starts_with("post /api/mode http/1.1\r\n"), "{asked}");
     assert!(asked.contains("\r\nhost: localhost\r\n"), "{asked}");

@@ -23,7 +23,7 @@ use super::push_line;
 use crate::api::Event;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
-use crate::fetch::{self, Wanted};
+use crate::fetch::{self, Wanted, why_it_rests};
 use crate::mode::Mode;
 use crate::proxy::body::Body;
 use crate::proxy::download::Shown;
@@ -53,7 +53,7 @@ pub(super) fn fetch(daemon: &Arc<Daemon>) -> Body {
     let mut follow = Follow::new(daemon, Task::WorkOff);
     // Before anything leaves the queue, so that all of it is told of.
     follow.look_at_queue();
-    daemon.fetcher.nudge();
+    daemon.fetcher.begin(None);
     body(follow)
 }
 
@@ -230,6 +230,7 @@ impl Follow {
     fn take(&mut self, event: Event) {
         let (Event::Start { url }
         | Event::Retry { url, .. }
+        | Event::Browser { url, .. }
         | Event::Done { url, .. }
         | Event::Failed { url, .. }
         | Event::Redirect { url, .. }) = &event
@@ -274,8 +275,10 @@ impl Follow {
             }
         });
         match found {
-            Some((_, RequestState::Failed { reason, status })) => self.fail(shown, status, reason),
-            Some((place, RequestState::Waiting)) => self.follow(shown, place),
+            Some((place, state)) => match why_it_rests(&state) {
+                Some((reason, status)) => self.fail(shown, status, reason),
+                None => self.follow(shown, place),
+            },
             None if matches!(self.task, Task::WorkOff) => {}
             // Kept already, or fetched meanwhile: the next look, or an event, will tell.
             None => {
@@ -334,11 +337,10 @@ impl Follow {
         self.daemon.store.spool().queue().visit(|request| {
             let url = request.place.url();
             let is_open = open.contains_key(url);
-            let failure = match &request.state {
-                RequestState::Waiting => None,
-                RequestState::Failed { .. } if !is_open => return,
-                RequestState::Failed { reason, status } => Some((reason.clone(), *status)),
-            };
+            if !is_open && request.state != RequestState::Waiting {
+                return;
+            }
+            let failure = why_it_rests(&request.state);
             if matches!(task, Task::WorkOff) && failure.is_none() && !is_open {
                 let place = request.place.clone();
                 open.insert(url.to_owned(), Open { place, found_settled: 0, bytes: 0 });

@@ -20,6 +20,13 @@ pub struct Line {
     text: String,
 }
 
+impl Line {
+    /// A line of a difference that was made elsewhere.
+    pub(crate) fn new(kind: &'static str, number: usize, text: &str) -> Self {
+        Self { kind, number, text: shown::text(text) }
+    }
+}
+
 /// The lines in which `old` and `new` differ, and some around them; none when they are the same.
 ///
 /// All between the first and the last line that differ is taken as changed: an edit is one stretch.

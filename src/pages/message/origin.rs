@@ -50,6 +50,17 @@ impl OriginFailure<'_> {
                 "What the host sent is not proper HTTP, so it is not passed on.",
                 &["Look whether the address should begin with https.", AGAIN],
             ),
+            Self::Inward => (
+                403,
+                "Not to be reached from elsewhere",
+                "The address leads to the machine of this proxy itself, or no further than the network \
+                 link it is on. Through the proxy only programs at that machine get there.",
+                &[
+                    "Look for a mistake in the address.",
+                    "If other machines are to reach it, add its host to [allowed-connect-hosts] inside \
+                     in the configuration of the proxy.",
+                ],
+            ),
             Self::HeadTooLarge => (
                 502,
                 "The head of the answer is too large",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::header::CONTENT_LENGTH;
-use hyper::{HeaderMap, StatusCode};
+use hyper::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 use tracing::{debug, warn};
 use wwwoffle_spool::{NewEntry, Place, Tail, Writer};
@@ -182,6 +182,9 @@ async fn go_on<A: Asks>(
     if part.place != job.places.own {
         head.whose = whose(job, &head.fields);
     }
+    if let Some(ended) = not_allowed(job, download, length) {
+        return ended;
+    }
     let new = new_entry(job, job.places.of_answer(head.whose), &answer, &head, asked);
     let (writer, tail) = match begin(ground, new, Some(&mark)).await {
         Ok(begun) => begun,
@@ -219,7 +222,8 @@ async fn keep<A: Asks>(
     unsafe_methods::answered_by(store, local, sent, said, asked.received).await;
     let exchange = Exchange { asked: asked.sent, received: asked.received };
     let kept = protected(store, job, status).await;
-    if let Err(reason) = may_keep(status, answer.headers(), kept, &job.keeping, exchange) {
+    let may_keep = may_keep(status, answer.headers(), kept, &job.keeping, exchange);
+    if let Err(reason) = may_keep.and_then(|()| is_small_enough(ground, job, &answer)) {
         ground.downloads.leave(download);
         download.pass(answer, Headed::Passing(reason));
         return Ended::Done(Outcome::NotKept(status, reason));
@@ -227,6 +231,9 @@ async fn keep<A: Asks>(
     let mark = job.may_resume().then(|| Mark::of(status, answer.headers())).flatten();
     let whose = whose(job, answer.headers());
     let head = head_of(&answer, whose);
+    if let Some(ended) = not_allowed(job, download, head.length) {
+        return ended;
+    }
     let new = new_entry(job, job.places.of_answer(whose), &answer, &head, asked);
     let place = new.0.clone();
     let (writer, tail) = match begin(ground, new, mark.as_ref()).await {
@@ -250,6 +257,27 @@ async fn keep<A: Asks>(
         supersede(store, job, timestamp(asked.received)).await;
     }
     ended
+}
+
+/// Whether so much as the answer says that it has is kept. What tells no length is seen while it comes.
+fn is_small_enough<A>(ground: &Ground<'_, A>, job: &Job, answer: &Answer) -> Result<(), NotKept> {
+    let length = answer.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    let length: Option<u64> = length.and_then(|length| length.parse().ok());
+    // To a HEAD it is the length of what does not come.
+    let is_larger = length.is_some_and(|length| length > ground.patience.most);
+    if is_larger && job.head.method() != Method::HEAD {
+        return Err(NotKept::TooLarge);
+    }
+    Ok(())
+}
+
+/// The end of a download that is too long to come while nobody reads it. What an earlier attempt has
+/// left stays.
+fn not_allowed(job: &Job, download: &Download, total: Option<u64>) -> Option<Ended> {
+    if download.feed.readers() > 0 {
+        return None;
+    }
+    job.allowance.begins(total).err().map(|failure| Ended::Done(unanswered(download, failure)))
 }
 
 /// What the request tells of who asks.

@@ -19,6 +19,7 @@
 //!          └── another download, when the page has changed
 //! ```
 
+mod allowance;
 mod begin;
 #[cfg(test)]
 mod faulty;
@@ -35,7 +36,7 @@ mod transfer;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use hyper::header::{
@@ -43,9 +44,11 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Method, Request, StatusCode, Version};
 use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
 use wwwoffle_spool::Place;
 use wwwoffle_url::Key;
 
+pub use allowance::{Allowance, Meter};
 pub use feed::{BodyError, End, Feed, FeedReader, ReadAt};
 pub use leaving::{Leaving, Then};
 pub use progress::{Shown, Waiting};
@@ -60,6 +63,10 @@ use super::owner::{Places, Whose, is_personal};
 use crate::caching::vary::Vary;
 use crate::store::Identity;
 use crate::upstream::{Answer, Failure, Interim, Origin};
+
+/// How long whoever joins a download that took the place of a broken one is kept waiting to see whether
+/// the way holds this time. Longer ones are worth joining: they have brought something meanwhile.
+const HOLD: Duration = Duration::from_secs(5);
 
 /// Everything a download needs to know.
 #[derive(Debug)]
@@ -82,6 +89,8 @@ pub struct Job {
     pub about: About,
     /// What becomes of it when no client reads it, or the way to its origin breaks.
     pub leaving: Leaving,
+    /// How much of it may come while no client reads it.
+    pub allowance: Allowance,
     /// Where interim answers go.
     pub interim: Option<mpsc::Sender<Interim>>,
 }
@@ -171,6 +180,8 @@ pub struct Download {
     started: SystemTime,
     /// The fields of the request, for what the answer may vary with.
     request: HeaderMap,
+    /// Whether it took the place of one that broke off.
+    succeeds: bool,
     headed: watch::Sender<Option<Headed>>,
     feed: Arc<Feed>,
     progress: Progress,
@@ -232,6 +243,36 @@ impl Download {
             Ok(Some(headed)) => headed.clone(),
             // The sender is in `self`.
             Ok(None) | Err(_) => Headed::Failed(Arc::new(Failure::HeadTimeout)),
+        }
+    }
+
+    /// A reader of it for somebody who joins. The page that this one brings may have broken off just
+    /// before, with a body of which others have got a part: then it is given once this one has ended, or
+    /// has come on for `HOLD`, and it is that of the last in its place. `None` when it cannot be joined
+    /// any more, or breaks off meanwhile: whoever asks now is better off asking anew.
+    ///
+    /// Dropping the future is free.
+    pub async fn join(self: Arc<Self>) -> Option<(Arc<Self>, FeedReader)> {
+        let until = Instant::now() + HOLD;
+        let mut download = self;
+        loop {
+            // Taken first: what is whole soon is read from here then.
+            let reader = download.feed.read()?;
+            if !download.succeeds {
+                return Some((download, reader));
+            }
+            let mut ended = download.ended.subscribe();
+            let last = tokio::select! {
+                biased;
+                // The sender is in the download.
+                last = ended.wait_for(Option::is_some) => last.ok().and_then(|last| last.clone()),
+                () = download.progress.broke_off() => return None,
+                () = sleep_until(until) => None,
+            };
+            match last {
+                Some(Last::Next(next)) => download = next,
+                Some(Last::Outcome(_)) | None => return Some((download, reader)),
+            }
         }
     }
 
@@ -389,22 +430,29 @@ impl Drop for Watch<'_> {
 
 impl Download {
     fn new(key: JoinKey, places: &Places, request: &HeaderMap, now: SystemTime) -> Self {
-        Self::of(key, places.own.clone(), request.clone(), now)
+        Self::of(key, places.own.clone(), request.clone(), now, false)
     }
 
     /// One for the same request, of which nothing has come.
     fn after(former: &Self) -> Self {
         let (own, request) = (former.own.clone(), former.request.clone());
-        Self::of(former.key.clone(), own, request, former.started)
+        Self::of(former.key.clone(), own, request, former.started, true)
     }
 
-    fn of(key: JoinKey, own: Place, request: HeaderMap, started: SystemTime) -> Self {
+    fn of(
+        key: JoinKey,
+        own: Place,
+        request: HeaderMap,
+        started: SystemTime,
+        succeeds: bool,
+    ) -> Self {
         Self {
             key,
             url: own.url().to_owned(),
             own,
             started,
             request,
+            succeeds,
             headed: watch::Sender::new(None),
             feed: Feed::new(),
             progress: Progress::default(),

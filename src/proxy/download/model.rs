@@ -25,7 +25,7 @@ use predicted::{ATTEMPTS, Manner, Model, length};
 use super::begin::carry_out;
 use super::faulty::Faulty;
 use super::run::{Asks, Ground, Patience};
-use super::{Download, Downloads, FeedReader, Job, Joined, Leaving};
+use super::{Allowance, Download, Downloads, FeedReader, Job, Joined, Leaving};
 use crate::mode::{Mode, ModeSwitch};
 use crate::proxy::choose::About;
 use crate::proxy::keep::Keeping;
@@ -189,7 +189,7 @@ impl World {
     }
 
     async fn carry_out(self: Arc<Self>, download: Arc<Download>) {
-        let patience = Patience { attempts: ATTEMPTS, pause: PAUSE };
+        let patience = Patience { attempts: ATTEMPTS, pause: PAUSE, most: u64::MAX };
         let Self { script: asks, store, downloads, mode, tasks, .. } = &*self;
         let local = &LocalHost::default();
         let ground = Ground { asks, store, local, downloads, mode, tasks, patience };
@@ -198,13 +198,20 @@ impl World {
         let config = Config::default();
         let job = Job {
             places: Arc::clone(&self.places),
-            origin: Origin { scheme, host, port: 80, via: None },
+            origin: Origin {
+                scheme,
+                host,
+                port: 80,
+                via: None,
+                reach: crate::upstream::Reach::All,
+            },
             head: Request::new(()),
             body: None,
             kept: None,
             keeping: Keeping::of(&config, &UrlParts::of(&url), &HeaderMap::new()),
             answers: None,
             about: About::default(),
+            allowance: Allowance::default(),
             leaving: self.leaving,
             interim: None,
         };

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// Over how long the rate is taken.
@@ -42,7 +43,11 @@ pub struct Waiting {
 
 /// The same while it changes.
 #[derive(Debug, Default)]
-pub(super) struct Progress(Mutex<State>);
+pub(super) struct Progress {
+    state: Mutex<State>,
+    /// Whether it waits between two attempts, for those who have to know at once.
+    is_waiting: watch::Sender<bool>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -79,6 +84,7 @@ impl Progress {
         let since = state.waiting.as_ref().map_or(now, |waiting| waiting.since);
         let attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
         state.waiting = Some(Waiting { since, next, attempts, error });
+        self.is_waiting.send_replace(true);
     }
 
     /// It goes on.
@@ -87,8 +93,16 @@ impl Progress {
         state.resumed = state.resumed.saturating_add(1);
         state.total = state.total.or(total);
         state.waiting = None;
+        self.is_waiting.send_replace(false);
         // The time without a line tells nothing of how fast it is.
         state.looks = [(Instant::now(), state.bytes)].into();
+    }
+
+    /// Waits until it has broken off. Dropping it is free.
+    pub(super) async fn broke_off(&self) {
+        // The sender is in `self`.
+        let mut is_waiting = self.is_waiting.subscribe();
+        let _waits = is_waiting.wait_for(|is_waiting| *is_waiting).await;
     }
 
     /// How far it has come.
@@ -106,7 +120,7 @@ impl Progress {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Each change is made whole before anything that could panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper::Request;
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
-use wwwoffle_config::FetchOptions;
+use wwwoffle_config::{Config, SizeLimit};
 use wwwoffle_spool::RequestKind;
 use wwwoffle_url::{Key, LocalHost};
 
@@ -55,18 +55,25 @@ pub(super) struct Ground<'a, A> {
     pub(super) patience: Patience,
 }
 
-/// How long a download that breaks off is worth trying.
+/// How long a download that breaks off is worth trying, and how much of one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     /// Attempts in a row that bring nothing.
     pub(super) attempts: usize,
     /// The pause before the first of them.
     pub(super) pause: Duration,
+    /// How much of a body is kept at most, in bytes.
+    pub(super) most: u64,
 }
 
 impl Patience {
-    fn of(options: &FetchOptions) -> Self {
-        Self { attempts: options.resume_attempts.get(), pause: options.resume_delay }
+    fn of(config: &Config) -> Self {
+        let fetching = &config.fetch_options;
+        let most = match config.options.max_body {
+            SizeLimit::At(size) => size.bytes(),
+            SizeLimit::None => u64::MAX,
+        };
+        Self { attempts: fetching.resume_attempts.get(), pause: fetching.resume_delay, most }
     }
 }
 
@@ -82,7 +89,7 @@ pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
         downloads: &daemon.downloads,
         mode: &daemon.mode,
         tasks: &daemon.tasks,
-        patience: Patience::of(&daemon.config().fetch_options),
+        patience: Patience::of(&daemon.config()),
     };
     let (watch, outcome) = Box::pin(carry_out(&ground, job, download)).await;
     let download = &watch.download;
@@ -98,7 +105,9 @@ pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
 async fn settle(daemon: &Daemon, key: Key) {
     // A form that waits was sent and confirmed for itself: sending it once more is another one.
     let queued = daemon.store.spool().queue().summary(&key);
-    let is_answered = queued.is_some_and(|queued| queued.kind != RequestKind::Post);
+    // What a run goes on from is for the queue to look at.
+    let is_answered =
+        queued.is_some_and(|queued| queued.kind != RequestKind::Post && queued.wishes.is_empty());
     if is_answered && !daemon.fetcher.is_active(&key) {
         if let Err(error) = daemon.store.dequeue(key).await {
             warn!(error = error_chain(&error), "a request that is answered stays on the queue");

@@ -70,3 +70,42 @@ fn with_a_cookie_only_the_same_person_joins() {
     assert!(!join(&bob, &cookie), "even with the same cookie");
     assert!(!join(&ada, &fields(&[("cookie", "a=c")])));
 }
+
+fn begun(downloads: &Downloads) -> Arc<Download> {
+    let (places, none) = (places(&Owner::Local), HeaderMap::new());
+    match downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH) {
+        Joined::New(download) | Joined::Running(download) => download,
+    }
+}
+
+/// Whoever asks again because a body broke off must not be given the next one that does.
+#[tokio::test(start_paused = true)]
+async fn who_joins_the_next_after_a_break_waits_to_see_whether_it_holds() {
+    let downloads = Downloads::default();
+    let first = begun(&downloads);
+    let (joined, _reader) = Arc::clone(&first).join().await.unwrap();
+    assert!(Arc::ptr_eq(&joined, &first), "nothing has broken yet");
+    let second = downloads.succeed(&first);
+    assert!(Arc::ptr_eq(&begun(&downloads), &second));
+
+    let (found, ()) = tokio::join!(Arc::clone(&second).join(), async {
+        second.progress.waits(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH, 1, String::new());
+    });
+    assert!(found.is_none(), "it has broken off too");
+    second.progress.goes_on(None);
+
+    let began = Instant::now();
+    let (found, _reader) = Arc::clone(&second).join().await.unwrap();
+    assert!(Arc::ptr_eq(&found, &second) && began.elapsed() == HOLD, "it takes long, and holds");
+
+    let (found, third) = tokio::join!(Arc::clone(&second).join(), async {
+        let third = downloads.succeed(&second);
+        second.feed.finish(End::Broken(Arc::new(Failure::Changed)));
+        second.end_before(Arc::clone(&third));
+        third.feed.finish(End::Whole(None));
+        third.end(Outcome::Kept(StatusCode::OK));
+        third
+    });
+    let (found, mut reader) = found.unwrap();
+    assert!(Arc::ptr_eq(&found, &third) && reader.next().await.is_none(), "it is whole");
+}

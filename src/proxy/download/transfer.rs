@@ -19,6 +19,7 @@ use super::run::{Asks, Ground};
 use super::{Download, End, Feed, Job, Outcome, Then};
 use crate::clock;
 use crate::error_chain::error_chain;
+use crate::proxy::keep::NotKept;
 use crate::proxy::{conditional, head};
 use crate::upstream::{Answer, AnswerBody, Failure, Outbound};
 
@@ -48,6 +49,8 @@ pub(super) struct Transfer<'a, A> {
     answers: Option<(Place, Place)>,
     /// Why the disk has failed.
     lost: Option<wwwoffle_spool::Error>,
+    /// It is larger than what is kept: it goes on for those who read it.
+    is_too_large: bool,
     /// Nobody reads it, and it goes on nevertheless.
     goes_on: bool,
     /// Attempts in a row that have brought nothing.
@@ -85,6 +88,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
             last: Vec::new(),
             answers: None,
             lost: None,
+            is_too_large: false,
             goes_on: false,
             attempts: 0,
             had: 0,
@@ -163,7 +167,10 @@ impl<'a, A: Asks> Transfer<'a, A> {
             let is_whole =
                 matches!(gathered.end, Some(Ok(_))) && whole.is_none_or(|whole| whole == length);
             if !gathered.stretch.is_empty() {
+                let new = size_of(&gathered.stretch);
                 self.put(gathered.stretch, is_whole).await?;
+                let is_read = is_whole || self.feed().readers() > 0;
+                self.job.allowance.comes(new, length, self.total, is_read)?;
             }
             match gathered.end {
                 None => {}
@@ -183,6 +190,9 @@ impl<'a, A: Asks> Transfer<'a, A> {
         let size = size_of(&stretch);
         if self.end.is_some_and(|end| feed.length().saturating_add(size) > end) {
             return Err(Failure::Wrong("it is longer than it said"));
+        }
+        if self.writer.is_some() && feed.length().saturating_add(size) > self.ground.patience.most {
+            self.outgrows()?;
         }
         let left = match self.writer.take() {
             None => stretch,
@@ -214,6 +224,16 @@ impl<'a, A: Asks> Transfer<'a, A> {
         Ok(())
     }
 
+    /// Keeps nothing of it any more. Without readers that is its end.
+    fn outgrows(&mut self) -> Result<(), Failure> {
+        let (url, most) = (self.download.url(), self.ground.patience.most);
+        warn!(url, most, "the page is larger than what is kept (max-body)");
+        self.writer = None;
+        self.is_too_large = true;
+        self.feed().spill();
+        if self.feed().readers() == 0 { Err(Failure::TooLarge { most }) } else { Ok(()) }
+    }
+
     /// Does what takes time, unless the download ends meanwhile.
     async fn unless_ended<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Failure> {
         let mut work = pin!(work);
@@ -223,6 +243,9 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 done = &mut work => return Ok(done),
                 () = self.left() => {
                     let then = self.job.leaving.then(self.feed().length(), self.total);
+                    if self.is_too_large {
+                        return Err(Failure::TooLarge { most: self.ground.patience.most });
+                    }
                     // Without a disk there is nothing to go on for.
                     if self.lost.is_some() || then != Then::GoOn {
                         return Err(Failure::Abandoned);
@@ -236,7 +259,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
 
     /// Resolves when nobody reads, if that matters still.
     async fn left(&self) {
-        if self.goes_on && self.lost.is_none() {
+        if self.goes_on && self.lost.is_none() && !self.is_too_large {
             std::future::pending::<()>().await;
         }
         self.feed().abandoned().await;
@@ -343,6 +366,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         self.feed().finish(End::Whole(trailers.map(Arc::new)));
         let url = self.download.url();
         match (finished, self.lost.take()) {
+            (Ok(()), None) if self.is_too_large => Outcome::NotKept(status, NotKept::TooLarge),
             (Ok(()), None) => Outcome::Kept(status),
             (Ok(()), Some(error)) => Outcome::Unkeepable(Arc::new(error)),
             (Err(error), _) => {
@@ -365,6 +389,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         let bytes = self.feed().length();
         let keeps = match failure {
             Failure::Abandoned => self.job.leaving.then(bytes, self.total) == Then::Keep,
+            Failure::TooLong(_) | Failure::OverBudget => true,
             _ => self.job.leaving.keeps_broken && resume::leaves_sound(&failure),
         };
         // Where more of the same is kept aside already, that stays.

@@ -104,6 +104,11 @@ impl Head {
         }
     }
 
+    /// Whether nothing of it has been read.
+    pub(super) fn is_untouched(&self) -> bool {
+        matches!(self.at, At::Before) && self.empty_lines == 0
+    }
+
     /// How the body ends, once the head has.
     pub(super) fn framing(&self) -> Framing {
         match self.framing {

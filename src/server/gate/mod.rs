@@ -46,12 +46,14 @@ type Stepped = Result<Step, Refused>;
 
 /// The watcher of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Gate {
+pub struct Gate {
     state: State,
     /// What is known of the current head.
     head: Head,
     /// Where in a chunked body the client is.
     chunks: Chunks,
+    /// How many requests have passed to their end.
+    heads: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,7 +75,7 @@ enum State {
 impl Gate {
     /// Looks at what has come from the client, and says how many of the bytes may pass. When they
     /// are not all, the last of them has been overwritten, and after it no byte passes ever.
-    pub(super) fn pass(&mut self, bytes: &mut [u8]) -> usize {
+    pub fn pass(&mut self, bytes: &mut [u8]) -> usize {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             match self.step(rest) {
@@ -93,8 +95,14 @@ impl Gate {
         at
     }
 
+    /// How many requests have passed to their end, if the next byte begins another one.
+    pub(super) fn between(&self) -> Option<usize> {
+        (matches!(self.state, State::Head) && self.head.is_untouched()).then_some(self.heads)
+    }
+
     /// Why the client was refused, if it was.
-    pub(super) fn refused(&self) -> Option<&'static str> {
+    #[must_use]
+    pub fn refused(&self) -> Option<&'static str> {
         match self.state {
             State::Refused { why, .. } => Some(why),
             _ => None,
@@ -102,7 +110,7 @@ impl Gate {
     }
 
     /// What is to be read, once, in place of what a refused client sends after its bad head.
-    pub(super) fn ending(&mut self) -> &'static [u8] {
+    pub fn ending(&mut self) -> &'static [u8] {
         let State::Refused { open, .. } = &mut self.state else { return b"" };
         if std::mem::take(open) { b"\r\n\r\n" } else { b"" }
     }
@@ -137,6 +145,7 @@ impl Gate {
         Ok(match step {
             Step::More(taken) => taken,
             Step::Done(taken) => {
+                self.heads += 1;
                 self.state = if self.head.switches() { State::Through } else { State::Head };
                 self.head = Head::default();
                 taken

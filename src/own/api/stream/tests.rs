@@ -22,7 +22,15 @@ fn daemon(root: &tempfile::TempDir, mode: Mode) -> Arc<Daemon> {
     let (live, store) = (Live::without_file(Config::default()), Store::new(spool));
     let listening = vec!["127.0.0.1:8080".parse().unwrap()];
     let authority = Authority::make("m", clock::now()).unwrap();
-    Daemon::build(Parts { live, store, authority, mode, listening, templates: Vec::new() }).unwrap()
+    Daemon::build(Parts {
+        live,
+        store,
+        authority,
+        mode: mode.into(),
+        listening,
+        templates: Vec::new(),
+    })
+    .unwrap()
 }
 
 fn keep(daemon: &Daemon, url: &str, head: &str) {

@@ -1,0 +1,97 @@
+//! What working the queue off costs: the time against what the limits allow, and the daemon's own time
+//! and memory.
+//!
+//! ```text
+//! cargo bench --bench fetching           the table, in the form of docs/performance.md
+//! ```
+//!
+//! The daemon is the real one; its origins are threads here, each of which waits before it answers, as a
+//! long line does. The ideal is that wait times the pages, over how many may be asked for at once. What
+//! to compare between machines is the ratio.
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::format_collect,
+    clippy::format_push_string,
+    clippy::disallowed_methods,
+    reason = "a benchmark fails by panicking, and uses a part of what the tests stand on"
+)]
+
+#[path = "../tests/harness/mod.rs"]
+mod harness;
+
+use std::time::{Duration, Instant};
+
+use harness::{Answer, Daemon, Origin};
+
+/// Pages that are fetched.
+const PAGES: usize = 400;
+
+/// How long an origin waits before it answers.
+const LATENCY: Duration = Duration::from_millis(50);
+
+/// The limits of the configuration by default.
+const PER_HOST: usize = 6;
+const AT_ONCE: usize = 32;
+
+/// Ticks of the processor's clock in a second, as the kernel tells them to programs.
+const TICKS: f64 = 100.0;
+
+fn main() {
+    println!(
+        "| {PAGES} pages, {} ms each | ideal | taken | ratio | CPU a page | memory |",
+        LATENCY.as_millis()
+    );
+    println!("|---|---|---|---|---|---|");
+    measure("one host", 1, PER_HOST);
+    measure("forty hosts", 40, AT_ONCE.min(40 * PER_HOST));
+}
+
+fn measure(what: &str, hosts: usize, at_once: usize) {
+    let daemon = Daemon::start();
+    let origins: Vec<_> =
+        (0..hosts).map(|host| Origin::start_at(&format!("127.0.1.{}", host + 1))).collect();
+    daemon.ok(&["offline"]);
+    for number in 0..PAGES {
+        let (origin, path) = (&origins[number % hosts], format!("/{number}"));
+        let body = "text ".repeat(2_000);
+        origin.on(&path, move |exchange| {
+            std::thread::sleep(LATENCY);
+            exchange.answer(&Answer::html(body.clone()))
+        });
+        daemon.browse(&origin.url(&path));
+    }
+    daemon.settle();
+    let (before, memory) = (ticks(&daemon), daemon.memory_kib());
+    let begun = Instant::now();
+    daemon.ok(&["online"]);
+    while daemon.status()["queue"]["waiting"] != 0 || daemon.status()["queue"]["active"] != 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let taken = begun.elapsed();
+    let own = (ticks(&daemon) - before) as f64 / TICKS * 1_000.0 / PAGES as f64;
+    let ideal = LATENCY.mul_f64((PAGES as f64 / at_once as f64).ceil());
+    let seen: usize = origins.iter().map(|origin| origin.seen().len()).sum();
+    assert_eq!(seen, PAGES, "each page once");
+    println!(
+        "| {what} | {:.2} s | {:.2} s | {:.2} | {own:.2} ms | {} KiB more |",
+        ideal.as_secs_f64(),
+        taken.as_secs_f64(),
+        taken.as_secs_f64() / ideal.as_secs_f64(),
+        daemon.memory_kib().saturating_sub(memory),
+    );
+}
+
+/// The time of the processor that the daemon has had, in ticks.
+fn ticks(daemon: &Daemon) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/stat", daemon.pid())).unwrap();
+    let fields: Vec<&str> = text.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}

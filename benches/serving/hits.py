@@ -1,0 +1,143 @@
+"""Rows of hits: few pages, many connections, many pages, and after a restart."""
+
+import functools
+
+import load
+import machine
+import proxies
+import sites
+from load import Urls
+from report import Row
+
+# Bytes of a page, as the pages of most rows are.
+SIZE = 10_000
+
+# Bytes of a page where there are a million, so that they fit on a small disk.
+SMALL = 2_000
+
+# Pages of a spool that is small, to compare with one that is large.
+THOUSAND = 1_000
+
+# From so many pages on wrk fetches them, with so many connections.
+FEW = 100
+FILLERS = 16
+
+# Ours as in the first row, measured beside the others.
+FIRST = "wwwoffle, one page on 16"
+
+# More than any proxy serves in the second that follows its restart.
+UNSEEN = 100_000
+
+
+def fill(proxy, origin, count, cpus):
+    """Has a proxy fetch these pages of the origin; from then on they are hits."""
+    if count < FEW:
+        for number in range(count):
+            proxy.get(origin, f"/p/{number:07}")
+    fetched = 0
+    while FEW <= count > fetched:
+        told = load.wrk(proxy, origin, Urls(count, "each", fetched), FILLERS, 1, cpus)
+        # Each connection may have been on its way with one that was not counted.
+        fetched += max(told["requests"] - FILLERS, 0)
+    sites.samples(proxy, origin, count)
+
+
+def in_turn(bench, subjects):
+    """Has each subject measured in turn, so many times as rounds; the figures by name."""
+    figures = {name: [] for name in subjects}
+    for _ in range(bench.rounds):
+        for name, measure in subjects.items():
+            figures[name].append(measure())
+    return figures
+
+
+def measured(bench, proxy, site, urls, connections):
+    """What measures hits of a proxy once, after a second of the same that does not count."""
+    load.wrk(proxy, site, urls, connections, 1, bench.cpus.load)
+    return functools.partial(
+        load.hits, proxy, site, urls, connections, bench.seconds, bench.cpus.load
+    )
+
+
+def peers(bench, origin):
+    """Ours, nginx and squid, started."""
+    squid = bench.start(proxies.Squid(bench.home, bench.cpus.proxy))
+    return [bench.ours(), bench.nginx(origin), squid]
+
+
+def warm_hits(bench, work, connections, count):
+    """Hits of pages that were asked for before, by all proxies; and ours as in the first row."""
+    origin = bench.origin(SIZE)
+    stand = peers(bench, origin)
+    for proxy in stand:
+        fill(proxy, origin, count, bench.cpus.load)
+    subjects = {
+        proxy.name: measured(bench, proxy, origin, Urls(count), connections) for proxy in stand
+    }
+    is_first = (connections, count) == (16, 1)
+    if not is_first:
+        subjects[FIRST] = measured(bench, stand[0], origin, Urls(1), 16)
+    figures = in_turn(bench, subjects)
+    for proxy in stand:
+        sites.samples(proxy, origin, count)
+    row = Row(work, figures)
+    if not is_first:
+        row.wants("per_second", 0.85, at_least=True, of=FIRST)
+    return row
+
+
+def few_connections(bench):
+    """Warm hits of one page on 16 connections."""
+    row = warm_hits(bench, "warm hits, 10 kB, 16 connections", 16, 1)
+    row.wants("per_second", 1.3, at_least=True)
+    row.wants("cpu", 0.75)
+    row.wants("p99", 1.0)
+    return row
+
+
+def many_connections(bench):
+    """The same on 1,000 connections."""
+    return warm_hits(bench, "warm hits, 10 kB, 1,000 connections", 1000, 1)
+
+
+def thousand_urls(bench):
+    """The same of 1,000 pages."""
+    return warm_hits(bench, "warm hits, 10 kB, 1,000 URLs, 16 connections", 16, THOUSAND)
+
+
+def million_urls(bench):
+    """Hits at random among a million pages, beside a thousand of the same size."""
+    few = sites.Generated(THOUSAND, SMALL)
+    many = bench.large
+    spools = {few: few.make(bench.generator, bench.home / "thousand"), many: bench.large_spool()}
+    subjects = {}
+    for site, spool in spools.items():
+        ours = bench.ours(spool)
+        sites.samples(ours, site, site.count)
+        subjects[site.name] = measured(bench, ours, site, Urls(site.count), 16)
+    row = Row("warm hits, 2 kB, 16 connections", in_turn(bench, subjects), base=few.name)
+    row.wants("per_second", 0.85, many.name, at_least=True, of=few.name)
+    return row
+
+
+def after_restart(bench):
+    """Hits of pages that were not asked for since the start; nginx is restarted too."""
+    origin, kept = bench.origin(SIZE), sites.Generated(UNSEEN, SIZE)
+    spool = kept.make(bench.generator, bench.home / "unseen")
+    bench.begun.callback(machine.remove, spool)
+    ours, nginx = bench.ours(spool), bench.nginx(origin)
+    fill(nginx, origin, UNSEEN, bench.cpus.load)
+
+    def first_second(proxy, site):
+        proxy.restart()
+        return load.hits(proxy, site, Urls(UNSEEN, "each"), 16, 1, bench.cpus.load)
+
+    subjects = {
+        "wwwoffle": functools.partial(first_second, ours, kept),
+        "nginx": functools.partial(first_second, nginx, origin),
+        "nginx, warm": measured(bench, nginx, origin, Urls(UNSEEN), 16),
+    }
+    row = Row("hits in the first second after a restart, 10 kB", in_turn(bench, subjects))
+    sites.samples(ours, kept, UNSEEN)
+    row.wants("per_second", 1.0, at_least=True)
+    return row

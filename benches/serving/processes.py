@@ -1,0 +1,126 @@
+"""Processes that are started here: their processor time and memory, and their end."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+PROC = pathlib.Path("/proc")
+TICKS = os.sysconf("SC_CLK_TCK")
+
+# How long a process may take to end before it is killed, in seconds.
+PATIENCE = 30
+
+
+class Process:
+    """A program and all that it starts. It ends with `stop`, and so do they."""
+
+    def __init__(self, command, cpus, log, environment=None):
+        self.log = log
+        with open(log, "ab") as output:
+            self.child = subprocess.Popen(
+                [str(part) for part in command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, **(environment or {})},
+                start_new_session=True,
+                preexec_fn=lambda: os.sched_setaffinity(0, cpus),
+            )
+
+    @property
+    def pid(self):
+        """The process that was started."""
+        return self.child.pid
+
+    def is_running(self):
+        """Whether it has not ended."""
+        return self.child.poll() is None
+
+    def tree(self):
+        """It and all its descendants."""
+        found = [self.pid]
+        for pid in found:
+            for task in PROC.glob(f"{pid}/task/*/children"):
+                found += [int(child) for child in read(task).split()]
+        return found
+
+    def cpu(self):
+        """Processor time of all of them so far, in seconds."""
+        return sum(cpu_of(pid) for pid in self.tree())
+
+    def memory(self):
+        """What all of them have of memory, in KiB: `Pss`, so that what they share counts once."""
+        return sum(field_of(pid, "smaps_rollup", "Pss") for pid in self.tree())
+
+    def resident(self, field="VmRSS"):
+        """`VmRSS` or `VmHWM` of all of them, in KiB."""
+        return sum(field_of(pid, "status", field) for pid in self.tree())
+
+    def is_traced(self):
+        """Whether a debugger has all of them."""
+        return all("TracerPid:\t0" not in read(PROC / str(pid) / "status") for pid in self.tree())
+
+    def reset_peak(self):
+        """Lets `VmHWM` begin anew at what they have now."""
+        for pid in self.tree():
+            (PROC / str(pid) / "clear_refs").write_text("5")
+
+    def stop(self):
+        """Ends it and waits; what does not end by itself is killed."""
+        tree = self.tree()
+        if self.is_running():
+            self.child.send_signal(signal.SIGTERM)
+        try:
+            self.child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            self.child.wait()
+        deadline = time.monotonic() + PATIENCE
+        while any(is_of_session(pid, self.pid) for pid in tree[1:]):
+            if time.monotonic() > deadline:
+                kill_all(pid for pid in tree[1:] if is_of_session(pid, self.pid))
+            time.sleep(0.02)
+
+
+def read(path):
+    """A file of /proc, empty when its process has ended."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def stat_of(pid):
+    """The fields of `/proc/PID/stat` after the name, which may hold anything."""
+    return read(PROC / str(pid) / "stat").rpartition(")")[2].split()
+
+
+def cpu_of(pid):
+    """Processor time of one process, in seconds, with its children that ended."""
+    fields = stat_of(pid)
+    return sum(int(ticks) for ticks in fields[11:15]) / TICKS if fields else 0.0
+
+
+def field_of(pid, file, name):
+    """A field of a file such as `/proc/PID/status`, in KiB; 0 when it is not there."""
+    for line in read(PROC / str(pid) / file).splitlines():
+        if line.startswith(name + ":"):
+            return int(line.split()[1])
+    return 0
+
+
+def is_of_session(pid, session):
+    """Whether a process runs that was started by the one that leads this session."""
+    fields = stat_of(pid)
+    return bool(fields) and fields[0] != "Z" and int(fields[3]) == session
+
+
+def kill_all(pids):
+    """Kills processes that may have ended."""
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass

@@ -1,0 +1,348 @@
+"""The proxies that are compared, and the origin behind them, each set up as its manual advises.
+
+All write no access log, keep connections, and have the same processors. nginx is asked as a reverse
+proxy, in origin-form and with one origin, which is the least work for it; ours and squid are forward
+proxies and are asked in absolute-form.
+"""
+
+import grp
+import hashlib
+import http.client
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import socket
+import time
+
+import machine
+from load import Wrong
+from processes import Process
+
+# How long a program may take until it accepts connections, in seconds.
+STARTS_WITHIN = 60
+
+# The file that is large, and its length in bytes.
+BIG = 1 << 30
+BIG_PATH = "/big/file"
+
+# The most that one word of a configuration of nginx may have, less some room.
+WORD = 3000
+
+
+class Server:
+    """A program that listens on a port of loopback."""
+
+    name = ""
+    hit = re.compile("")
+
+    def __init__(self, home, cpus):
+        self.home = pathlib.Path(home) / f"{self.name}-{machine.free_port()}"
+        self.home.mkdir(mode=0o755)
+        self.cpus = cpus
+        self.port = machine.free_port()
+        self.host = f"127.0.0.1:{self.port}"
+        self.process = None
+
+    def start(self):
+        """Starts it, and waits until it accepts connections."""
+        self.process = Process(self.command(), self.cpus, self.home / "log", self.environment())
+        wait_for(self.port, self.process)
+        return self
+
+    def stop(self):
+        """Ends it; what it keeps on disk stays."""
+        if self.process:
+            self.process.stop()
+        self.process = None
+
+    def remove(self):
+        """Ends it and removes what it keeps."""
+        self.stop()
+        machine.remove(self.home)
+
+    def restart(self):
+        """Ends it and starts it again."""
+        self.stop()
+        self.start()
+
+    def forget(self):
+        """Starts it again with nothing kept."""
+        self.stop()
+        machine.remove(self.kept)
+        self.start()
+
+    def environment(self):
+        """Variables it is started with."""
+        return {}
+
+    def cpu(self):
+        """Its processor time so far, in seconds."""
+        return self.process.cpu()
+
+    def memory(self):
+        """Its memory, in KiB."""
+        return self.process.memory()
+
+    def prefix(self, site):
+        """How the target of a page begins when this proxy is asked for it."""
+        return f"http://{site.host}/p/"
+
+    def target(self, site, path):
+        """How it is asked for a path of a site."""
+        return self.prefix(site).removesuffix("/p/") + path
+
+    def get(self, site, path):
+        """Asks it for a path of a site: status, fields and body."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection.request("GET", self.target(site, path), headers={"Host": site.host})
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return answer.status, answer.headers, body
+
+    def is_hit(self, fields):
+        """Whether an answer came from what is kept."""
+        said = "; ".join(fields.get_all(self.field) or [])
+        return bool(self.hit.search(said))
+
+
+class Ours(Server):
+    """The program of this project."""
+
+    name = "wwwoffle"
+    field, hit = "Cache-Status", re.compile(r"wwwoffle[^,]*;\s*hit")
+
+    def __init__(self, home, cpus, binary, spool=None):
+        super().__init__(home, cpus)
+        self.binary = binary
+        self.kept = spool or self.home / "spool"
+        self.config = self.home / "wwwoffle.conf"
+        self.config.write_text(f'[startup]\nlisten = ["127.0.0.1:{self.port}"]\n')
+
+    def command(self):
+        return [self.binary, "--config", self.config, "--spool", self.kept, "serve"]
+
+    def environment(self):
+        return {"HOME": str(self.home)}
+
+
+class Nginx(Server):
+    """nginx with `proxy_cache`."""
+
+    name = "nginx"
+    field, hit = "X-Cache", re.compile("HIT")
+
+    def __init__(self, home, cpus, origin):
+        super().__init__(home, cpus)
+        self.kept = self.home / "cache"
+        self.config = self.home / "nginx.conf"
+        values = {"home": self.home, "kept": self.kept, "port": self.port, "origin": origin.host}
+        self.config.write_text(nginx_text(self.home, len(cpus), CACHE.format(**values)))
+
+    def command(self):
+        return [machine.find("nginx"), "-p", self.home, "-c", self.config, "-e", self.home / "log"]
+
+    def prefix(self, site):
+        return "/p/"
+
+
+class Squid(Server):
+    """squid, its small answers in memory and large ones in files."""
+
+    name = "squid"
+    field, hit = "X-Cache", re.compile("^HIT")
+
+    def __init__(self, home, cpus):
+        super().__init__(home, cpus)
+        # Several workers need a directory for their sockets that only root can make.
+        workers = len(cpus) if os.geteuid() == 0 else 1
+        self.config = self.home / "squid.conf"
+        user, group = account()
+        values = {"home": self.home, "port": self.port, "workers": workers}
+        self.config.write_text(SQUID.format(user=user, group=group, **values))
+        if os.geteuid() == 0:
+            shutil.chown(self.home, user, group)
+        self.arguments = ["-f", self.config, "-n", f"bench{self.port}"]
+        self.arguments += ["-N"] if workers == 1 else ["--foreground"]
+
+    def command(self):
+        return [machine.find("squid"), *self.arguments]
+
+
+class Origin(Server):
+    """nginx that answers `/p/NUMBER` with a page of its own, and has a large file."""
+
+    name = "origin"
+
+    def __init__(self, home, cpus, size):
+        super().__init__(home, cpus)
+        self.size = size
+        self.looks = 0
+        lines = "".join(f" line {number:06}\n" for number in range(size // 13 + 1))
+        # What follows its path in the body of a page.
+        self.text = lines[: size - len("/p/0000000")]
+        self.files = self.home / "files"
+        (self.files / "big").mkdir(parents=True)
+        self.config = self.home / "nginx.conf"
+        values = {"port": self.port, "files": self.files, **self.words()}
+        self.config.write_text(nginx_text(self.home, len(cpus), ORIGIN.format(**values)))
+
+    def command(self):
+        return [machine.find("nginx"), "-p", self.home, "-c", self.config, "-e", self.home / "log"]
+
+    def words(self):
+        """The body of a page, less its path, in words that nginx can read."""
+        pieces = [self.text[at : at + WORD] for at in range(0, len(self.text), WORD)]
+        sets = "".join(f'set $w{n} "{piece}";\n' for n, piece in enumerate(pieces))
+        return {"sets": sets, "body": "$uri" + "".join(f"${{w{n}}}" for n in range(len(pieces)))}
+
+    def is_page(self, number, body):
+        """Whether this is the body of a page."""
+        return body == (f"/p/{number:07}" + self.text).encode()
+
+    def on_host(self, number):
+        """The site that has this page: all are here."""
+        return self
+
+    def requests(self):
+        """How many requests it has had, those of this method left out."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request("GET", "/status")
+        told = connection.getresponse().read().decode()
+        connection.close()
+        self.looks += 1
+        return int(told.splitlines()[2].split()[2]) - self.looks
+
+    def make_big(self):
+        """Writes the large file; its digest."""
+        path = self.files / BIG_PATH.strip("/")
+        digest, block = hashlib.sha256(), bytearray(os.urandom(1 << 20))
+        with open(path, "wb") as file:
+            for number in range(BIG >> 20):
+                block[:8] = number.to_bytes(8, "big")
+                digest.update(block)
+                file.write(block)
+        return digest.hexdigest()
+
+
+def account():
+    """User and group that squid becomes: its own where there is one."""
+    for name in ("proxy", "squid", "nobody"):
+        try:
+            user = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return name, grp.getgrgid(user.pw_gid).gr_name
+    return "root", "root"
+
+
+def wait_for(port, process):
+    """Waits until the port accepts connections."""
+    deadline = time.monotonic() + STARTS_WITHIN
+    while time.monotonic() < deadline:
+        if not process.is_running():
+            break
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.005)
+    said = pathlib.Path(process.log).read_text()[-2000:]
+    raise Wrong(f"{process.child.args} does not listen: {said}")
+
+
+def nginx_text(home, workers, http):
+    """A configuration of nginx with this in its `http`."""
+    user = "user root;" if os.geteuid() == 0 else ""
+    return NGINX.format(home=home, workers=workers, http=http, user=user)
+
+
+NGINX = """
+{user}
+daemon off;
+worker_processes {workers};
+worker_rlimit_nofile 20000;
+pid {home}/pid;
+error_log {home}/log warn;
+events {{ worker_connections 12000; multi_accept on; }}
+http {{
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    tcp_nodelay on;
+    keepalive_timeout 600s;
+    keepalive_requests 1000000000;
+    client_body_temp_path {home}/body;
+    fastcgi_temp_path {home}/fastcgi;
+    uwsgi_temp_path {home}/uwsgi;
+    scgi_temp_path {home}/scgi;
+    {http}
+}}
+"""
+
+# `open_file_cache` serves files alone, not `proxy_cache`, which opens its file for each hit.
+CACHE = """
+    proxy_temp_path {home}/temp;
+    proxy_cache_path {kept} levels=1:2 keys_zone=pages:256m max_size=40g inactive=1d
+                     use_temp_path=off;
+    upstream origin {{ server {origin}; keepalive 64; }}
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        location / {{
+            proxy_pass http://origin;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_set_header Host $http_host;
+            proxy_cache pages;
+            proxy_cache_key $request_uri;
+            proxy_max_temp_file_size 2048m;
+            add_header X-Cache $upstream_cache_status;
+        }}
+    }}
+"""
+
+ORIGIN = """
+    proxy_temp_path temp;
+    default_type text/html;
+    open_file_cache max=100;
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        add_header Cache-Control "max-age=86400";
+        location /p/ {{
+            add_header Cache-Control "max-age=86400";
+            add_header Last-Modified "Sun, 01 Nov 2026 10:00:00 GMT";
+            add_header ETag '"1"';
+            {sets}
+            return 200 "{body}";
+        }}
+        location /big/ {{ root {files}; default_type application/octet-stream; }}
+        location = /status {{ stub_status; }}
+    }}
+"""
+
+SQUID = """
+http_port 127.0.0.1:{port}
+workers {workers}
+cache_effective_user {user}
+cache_effective_group {group}
+pid_filename {home}/pid
+access_log none
+cache_store_log none
+cache_log {home}/log
+coredump_dir {home}
+netdb_filename none
+pinger_enable off
+http_access allow all
+cache_mem 512 MB
+maximum_object_size_in_memory 1 MB
+maximum_object_size 2 GB
+memory_replacement_policy heap GDSF
+client_persistent_connections on
+server_persistent_connections on
+half_closed_clients off
+max_filedescriptors 16000
+shutdown_lifetime 1 second
+visible_hostname bench
+"""

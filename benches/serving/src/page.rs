@@ -1,0 +1,110 @@
+//! A page: where it is said to be from, when it came, and what it says.
+
+use std::fmt::Write as _;
+
+use wwwoffle_spool::Timestamp;
+
+use crate::words::Chance;
+
+/// The second that the newest page came in, 2026-11-01 00:00:00 UTC.
+const NEWEST: i64 = 1_793_491_200;
+
+/// Seconds of a day.
+const DAY: u64 = 86_400;
+
+/// The end of every page, after what fills it.
+const END: &str = "</p>\n</body>\n</html>\n";
+
+/// What all pages of a spool have in common.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    /// The least bytes that a body has, …
+    pub smallest: usize,
+    /// … and the most.
+    pub largest: usize,
+    /// On how many hosts the pages are.
+    pub hosts: u64,
+    /// Over how many days their dates are spread.
+    pub days: u64,
+}
+
+/// One page and its answer.
+#[derive(Debug)]
+pub struct Page {
+    /// `http://siteS.test/p/NNNNNNN`, where S is the number modulo the number of hosts.
+    pub url: String,
+    /// When it came.
+    pub when: Timestamp,
+    /// HTML: a title that says the number, a date, links, and text.
+    pub body: String,
+    host: String,
+}
+
+impl Shape {
+    /// The page with this number.
+    pub fn page(&self, number: u64) -> Page {
+        let mut chance = Chance::new(number);
+        let host = format!("site{}.test", number % self.hosts);
+        let back = chance.below(self.days.max(1) * DAY);
+        let when = Timestamp::from_second(NEWEST - i64::try_from(back).unwrap_or_default());
+        let when = when.unwrap_or_default();
+        let body = self.body(number, when, &mut chance);
+        Page { url: format!("http://{host}/p/{number:07}"), when, body, host }
+    }
+
+    fn body(&self, number: u64, when: Timestamp, chance: &mut Chance) -> String {
+        let spread = u64::try_from(self.largest - self.smallest).unwrap_or_default() + 1;
+        let size = self.smallest + usize::try_from(chance.below(spread)).unwrap_or_default();
+        let mut text = String::with_capacity(size + 64);
+        text.push_str(
+            "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n<title>",
+        );
+        let words = 3 + chance.below(6);
+        chance.words(words, &mut text);
+        write!(text, " {number:07}</title></head>\n<body>\n<h1>").expect("a string takes all");
+        chance.words(3, &mut text);
+        write!(text, "</h1>\n<time>{when}</time>\n").expect("a string takes all");
+        self.links(number, chance, &mut text);
+        text.push_str("<p>");
+        while text.len() + END.len() < size {
+            chance.word(&mut text);
+            text.push_str(if chance.below(80) == 0 { "</p>\n<p>" } else { " " });
+        }
+        text.truncate(size.saturating_sub(END.len()));
+        text.push_str(END);
+        text
+    }
+
+    /// Links to the neighbours on the same host, and one elsewhere.
+    fn links(&self, number: u64, chance: &mut Chance, text: &mut String) {
+        let near = number + self.hosts;
+        let far = chance.below(number + 1);
+        let site = far % self.hosts;
+        write!(
+            text,
+            "<a href=\"/p/{near:07}\">next</a> <a href=\"http://site{site}.test/p/{far:07}\">"
+        )
+        .expect("a string takes all");
+        chance.words(2, text);
+        text.push_str("</a>\n");
+    }
+}
+
+impl Page {
+    /// The head of its answer: fresh for ten years, so that nothing is asked about it.
+    pub fn head(&self) -> Vec<u8> {
+        let date = self.when.strftime("%a, %d %b %Y %H:%M:%S GMT");
+        let length = self.body.len();
+        format!(
+            "HTTP/1.1 200 OK\r\nServer: bench\r\nDate: {date}\r\nContent-Type: text/html; charset=utf-8\r\n\
+             Content-Length: {length}\r\nLast-Modified: {date}\r\nETag: \"{length:x}\"\r\n\
+             Cache-Control: max-age=315360000\r\n\r\n"
+        )
+        .into_bytes()
+    }
+
+    /// The head of the request it answers.
+    pub fn request(&self) -> Vec<u8> {
+        format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", self.url, self.host).into_bytes()
+    }
+}

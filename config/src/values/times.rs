@@ -1,0 +1,176 @@
+//! When something is done, and how long nothing is.
+
+use super::amounts::from_text;
+use crate::{
+    source::{Given, Source},
+    value::{Value, time},
+};
+use std::time::Duration;
+
+const MINUTES_OF_A_DAY: u16 = 24 * 60;
+
+/// So many windows one value may have.
+const MAX_WINDOWS: usize = 16;
+
+/// How long to wait between two things, or not at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pause(Duration);
+
+impl Pause {
+    /// As a span of time; zero for none.
+    #[must_use]
+    pub fn as_duration(self) -> Duration {
+        self.0
+    }
+}
+
+/// The times of the day at which something may be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Windows(Vec<Window>);
+
+/// From one minute of the day to before another, which may be one of the next day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its first minute, counted from midnight.
+    pub from: u16,
+    /// The first minute after it.
+    pub until: u16,
+}
+
+impl Windows {
+    /// Each of them; none where every time will do.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Window] {
+        &self.0
+    }
+
+    /// Whether something may be done at this minute of the day, counted from midnight.
+    #[must_use]
+    pub fn contain(&self, minute: u16) -> bool {
+        self.0.is_empty() || self.0.iter().any(|window| window.contains(minute))
+    }
+}
+
+impl Window {
+    /// Whether this minute of the day is in it.
+    #[must_use]
+    pub fn contains(&self, minute: u16) -> bool {
+        if self.from < self.until {
+            (self.from..self.until).contains(&minute)
+        } else {
+            minute >= self.from || minute < self.until
+        }
+    }
+}
+
+fn windows(text: &str) -> Result<Windows, &'static str> {
+    if text == "always" {
+        return Ok(Windows::default());
+    }
+    let windows: Vec<_> = text.split(',').map(window).collect::<Result<_, _>>()?;
+    if windows.len() > MAX_WINDOWS {
+        return Err("there may be 16 at most");
+    }
+    Ok(Windows(windows))
+}
+
+fn window(text: &str) -> Result<Window, &'static str> {
+    let (from, until) = text.split_once('-').ok_or("a window is two times with - between")?;
+    let (from, until) = (minute(from.trim())?, minute(until.trim())?);
+    match from {
+        MINUTES_OF_A_DAY => Err("a window may end at 24:00, and begins at 00:00"),
+        _ if from == until => Err("a window ends at another time than it begins"),
+        from => Ok(Window { from, until: until % MINUTES_OF_A_DAY }),
+    }
+}
+
+fn minute(text: &str) -> Result<u16, &'static str> {
+    let wrong = "a time of the day is four digits, as in 02:10";
+    let (hour, minute) = text.split_once(':').ok_or(wrong)?;
+    let number = |text: &str| {
+        let is_number = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| text.parse::<u16>().ok()).flatten().ok_or(wrong)
+    };
+    let (hour, minute) = (number(hour)?, number(minute)?);
+    let sum = hour * 60 + minute;
+    if minute < 60 && sum <= MINUTES_OF_A_DAY {
+        Ok(sum)
+    } else {
+        Err("the last time of the day is 24:00")
+    }
+}
+
+impl Value for Windows {
+    const KIND: &'static str = "times of the day";
+    const MEANING: &'static str = "\
+One or more windows as in `\"02:10-05:40\"` or `\"12:00-13:00, 22:30-06:00\"`, in the time zone of the system, or
+`\"always\"`. One that ends before it begins ends on the next day.";
+    const EXPECTED: &'static str = "times of the day, such as \"02:10-05:40\", or \"always\"";
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        from_text(given, source, Self::EXPECTED, windows)
+    }
+}
+
+impl Value for Pause {
+    const KIND: &'static str = "pause";
+    const MEANING: &'static str = "A time, as in `\"2s\"`, or `\"none\"`.";
+    const EXPECTED: &'static str = "a time, such as \"2s\", or \"none\"";
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        from_text(given, source, Self::EXPECTED, |text| match text {
+            "none" => Ok(Self::default()),
+            text => time(text).map(Self),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_read() {
+        let all = |pairs: &[(u16, u16)]| {
+            Ok(Windows(pairs.iter().map(|&(from, until)| Window { from, until }).collect()))
+        };
+        for (text, want) in [
+            ("always", all(&[])),
+            ("02:10-05:40", all(&[(130, 340)])),
+            ("22:30-06:00, 12:00 - 13:00", all(&[(1350, 360), (720, 780)])),
+            ("00:00-24:00", all(&[(0, 0)])),
+            ("23:00-24:00", all(&[(1380, 0)])),
+            ("24:00-01:00", Err("a window may end at 24:00, and begins at 00:00")),
+            ("02:10-02:10", Err("a window ends at another time than it begins")),
+            ("02:10", Err("a window is two times with - between")),
+            ("", Err("a window is two times with - between")),
+            ("2:10-05:40", Err("a time of the day is four digits, as in 02:10")),
+            ("02:60-05:40", Err("the last time of the day is 24:00")),
+            ("02:10-25:00", Err("the last time of the day is 24:00")),
+            ("+2:10-05:40", Err("a time of the day is four digits, as in 02:10")),
+        ] {
+            assert_eq!(windows(text), want, "{text}");
+        }
+        assert_eq!(windows(&["00:00-01:00"; 17].join(",")), Err("there may be 16 at most"));
+    }
+
+    #[test]
+    fn a_window_may_pass_midnight() {
+        for (text, minute, want) in [
+            ("always", 0, true),
+            ("02:10-05:40", 129, false),
+            ("02:10-05:40", 130, true),
+            ("02:10-05:40", 339, true),
+            ("02:10-05:40", 340, false),
+            ("22:30-06:00", 1349, false),
+            ("22:30-06:00", 1439, true),
+            ("22:30-06:00", 0, true),
+            ("22:30-06:00", 360, false),
+            ("00:00-24:00", 1439, true),
+            ("23:00-24:00", 1439, true),
+            ("23:00-24:00", 0, false),
+        ] {
+            assert_eq!(windows(text).unwrap().contain(minute), want, "{text} {minute}");
+        }
+    }
+}

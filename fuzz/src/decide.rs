@@ -1,0 +1,430 @@
+//! What may be done with a kept answer, and what is done with the request: the chain from fields to
+//! decision, against a small model of the rules and against what must never be.
+
+use std::time::{Duration, SystemTime};
+
+use hyper::header::{
+    AGE, CACHE_CONTROL, DATE, EXPIRES, HeaderName, HeaderValue, LAST_MODIFIED, PRAGMA,
+};
+use hyper::{HeaderMap, StatusCode};
+use wwwoffle::caching::control::RequestControl;
+use wwwoffle::caching::freshness::{Exchange, Heuristics};
+use wwwoffle::caching::reuse::{
+    AskAgain, Overrides, Policy, Reuse, Stored, Unreachable, Verdict, reuse,
+};
+use wwwoffle::caching::storing::Requested;
+use wwwoffle::mode::Mode;
+use wwwoffle::proxy::decide::{Asked, Decision, Kept, MethodKind, Online, Queueing, decide};
+use wwwoffle::proxy::intent::Intent;
+use wwwoffle::proxy::rules::Standing;
+
+use super::input::Input;
+
+/// Seconds since 1970 about which all happens.
+const NOON: u64 = 1_795_132_800;
+
+const STATUSES: [u16; 16] =
+    [200, 200, 200, 200, 203, 204, 206, 301, 302, 304, 307, 404, 410, 500, 503, 299];
+
+/// See the module.
+pub fn run(data: &[u8]) {
+    let mut input = Input::new(data);
+    let case = Case::of(&mut input);
+    let verdict = case.verdict();
+    case.is_as_the_model_says(&verdict);
+    case.forbids_what_is_forbidden(&verdict);
+    let control = RequestControl::of(&case.request);
+    let asked = Asked {
+        reload: control.is_reload(),
+        only_if_cached: control.only_if_cached,
+        ..asked(&mut input)
+    };
+    let kept = input.pick(&[Kept::Whole, Kept::Whole, Kept::Uncoded, Kept::Nothing]);
+    for mode in [Mode::Online, Mode::Autodial, Mode::Offline] {
+        let decision = decide(mode, kept, verdict.reuse.into(), asked);
+        is_sound(mode, kept, verdict.reuse.into(), asked, decision);
+        if mode == Mode::Online && asked.standing == Standing::Usual {
+            case.is_used_only_if_it_may(&verdict, kept, asked, decision);
+        }
+    }
+}
+
+/// An answer, the request that it is wanted for, and when.
+struct Case {
+    status: StatusCode,
+    answer: Answer,
+    fields: HeaderMap,
+    wish: Wish,
+    request: HeaderMap,
+    policy: Policy,
+    exchange: Exchange,
+    now: SystemTime,
+    requested: Requested,
+    is_invalid: bool,
+}
+
+/// What its fields were written from.
+#[derive(Debug, Default)]
+struct Answer {
+    max_age: Option<u16>,
+    s_maxage: Option<u16>,
+    expires: Option<i64>,
+    date: Option<i64>,
+    age: Option<u16>,
+    words: u16,
+    while_revalidate: Option<u16>,
+    if_error: Option<u16>,
+}
+
+const WORDS: [&str; 10] = [
+    "no-store",
+    "no-cache",
+    "private",
+    "public",
+    "must-revalidate",
+    "proxy-revalidate",
+    "must-understand",
+    "immutable",
+    "no-transform",
+    "x-unknown=\"a, no-store\"",
+];
+
+impl Answer {
+    fn says(&self, word: &str) -> bool {
+        WORDS.iter().zip(0..).any(|(known, bit)| *known == word && self.words >> bit & 1 == 1)
+    }
+}
+
+/// What the request's fields were written from.
+#[derive(Debug, Default)]
+struct Wish {
+    max_age: Option<u16>,
+    max_stale: Option<Option<u16>>,
+    min_fresh: Option<u16>,
+    words: u8,
+}
+
+impl Wish {
+    fn no_store(&self) -> bool {
+        self.words & 4 != 0
+    }
+}
+
+fn at(seconds: i64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(NOON.saturating_add_signed(seconds))
+}
+
+fn date(seconds: i64) -> HeaderValue {
+    HeaderValue::from_str(&httpdate::fmt_http_date(at(seconds))).expect("a date is visible")
+}
+
+fn offset(number: u16) -> i64 {
+    i64::from(number) - (1 << 15)
+}
+
+impl Case {
+    fn of(input: &mut Input<'_>) -> Self {
+        let status = StatusCode::from_u16(input.pick(&STATUSES)).expect("each is one");
+        let answer = Answer {
+            max_age: input.maybe(),
+            s_maxage: input.maybe(),
+            expires: input.maybe().map(offset),
+            date: input.maybe().map(offset),
+            age: input.maybe(),
+            words: input.number(),
+            while_revalidate: input.maybe(),
+            if_error: input.maybe(),
+        };
+        let modified = input.maybe().map(offset);
+        let wish = Wish {
+            max_age: input.maybe(),
+            max_stale: input.flag().then(|| input.maybe()),
+            min_fresh: input.maybe(),
+            words: input.byte(),
+        };
+        let delay = i64::from(input.byte());
+        let exchange = Exchange { asked: at(-delay), received: at(0) };
+        Self {
+            status,
+            fields: fields_of(&answer, modified, input.byte()),
+            answer,
+            request: request_of(&wish),
+            wish,
+            policy: policy(input),
+            exchange,
+            now: at(i64::from(input.number()) - 100),
+            requested: Requested { no_store: input.flag(), credentials: input.flag() },
+            is_invalid: input.byte() % 8 == 1,
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let stored = Stored {
+            status: self.status,
+            fields: &self.fields,
+            exchange: self.exchange,
+            requested: self.requested,
+            is_invalid: self.is_invalid,
+        };
+        reuse(&stored, &RequestControl::of(&self.request), &self.policy, self.now)
+    }
+
+    /// Age and lifetime in seconds, by RFC 9111 §4.2 word for word; for a status of which a lifetime may
+    /// not be guessed, or is told.
+    fn model(&self) -> (i64, Option<i64>) {
+        let seconds = |later: SystemTime, earlier| {
+            later.duration_since(earlier).map_or(0, |time| time.as_secs().cast_signed())
+        };
+        let Exchange { asked, received } = self.exchange;
+        let apparent = self.answer.date.map_or(0, |date| seconds(received, at(date)));
+        let corrected = i64::from(self.answer.age.unwrap_or(0)) + seconds(received, asked);
+        let age = apparent.max(corrected) + seconds(self.now, received);
+        let lifetime = match self.answer {
+            Answer { s_maxage: Some(time), .. } if self.policy.shared => Some(i64::from(time)),
+            Answer { max_age: Some(time), .. } => Some(i64::from(time)),
+            Answer { expires: Some(expires), date, .. } => {
+                Some((expires - date.unwrap_or(0)).max(0))
+            }
+            _ => None,
+        };
+        (age, lifetime)
+    }
+
+    /// With a plain 200 that tells its lifetime, and nothing overruled, the verdict is the standard's.
+    fn is_as_the_model_says(&self, verdict: &Verdict) {
+        let (age, lifetime) = self.model();
+        let is_set_back = at(0) > self.now + Duration::from_secs(60);
+        if let Some(lifetime) = lifetime {
+            assert_eq!(verdict.freshness.ttl(), lifetime - age);
+            assert_eq!(verdict.freshness.is_fresh(), lifetime > age && !is_set_back);
+        }
+        let (Some(lifetime), 200, true) =
+            (lifetime, self.status.as_u16(), self.policy.overrides == Overrides::default())
+        else {
+            return;
+        };
+        let (answer, shared) = (&self.answer, self.policy.shared);
+        let wishes_fresh = self.wish.max_age.is_some_and(|most| age > i64::from(most))
+            || self.wish.min_fresh.is_some_and(|least| lifetime - age < i64::from(least));
+        let is_usable = !self.is_withheld() && !self.is_invalid && !answer.says("no-cache");
+        // RFC 9111 §5.4: `Pragma` counts where there is no `Cache-Control`.
+        let is_pragma = self.wish.words & 2 != 0 && !self.request.contains_key(CACHE_CONTROL);
+        let asks_anew = self.wish.words & 1 != 0 || is_pragma || self.wish.no_store();
+        let reload = asks_anew || self.wish.max_age == Some(0);
+        let is_fresh = lifetime > age && !is_set_back;
+        let is_hit = is_usable && !reload && is_fresh && !wishes_fresh;
+        assert_eq!(verdict.reuse == Reuse::Fresh, is_hit, "{answer:?} {:?}", self.wish);
+        if verdict.reuse == Reuse::StaleTaken {
+            let most = self.wish.max_stale.expect("nobody else takes it");
+            assert!(most.is_none_or(|most| age - lifetime <= i64::from(most)));
+        }
+        if verdict.reuse == Reuse::Refreshing {
+            let most = answer.while_revalidate.expect("only then");
+            assert!(age - lifetime <= i64::from(most));
+        }
+        if matches!(verdict.reuse, Reuse::StaleTaken | Reuse::Refreshing) {
+            assert!(!is_fresh && is_usable && !reload && !answer.says("must-revalidate"));
+            assert!(!(shared && (answer.says("proxy-revalidate") || answer.s_maxage.is_some())));
+        }
+    }
+
+    /// Whether it must not be used again at all (RFC 9111 §3), whatever the options say.
+    fn is_withheld(&self) -> bool {
+        let (answer, shared) = (&self.answer, self.policy.shared);
+        // The fields say so with `must-understand` alone where the status is understood.
+        let no_store = answer.says("no-store") && !answer.says("must-understand");
+        let may_share =
+            answer.says("public") || answer.says("must-revalidate") || answer.s_maxage.is_some();
+        no_store
+            || self.requested.no_store
+            || (answer.says("must-understand") && self.status.as_u16() == 299)
+            || (shared && answer.says("private"))
+            || (shared && self.requested.credentials && !may_share)
+            || matches!(self.status.as_u16(), 206 | 304)
+    }
+
+    fn forbids_what_is_forbidden(&self, verdict: &Verdict) {
+        if self.is_withheld() {
+            assert!(matches!(verdict.reuse, Reuse::Withheld(_)), "{:?}", verdict.reuse);
+            assert_eq!(verdict.unreachable, Unreachable::Forbidden);
+        }
+        if self.is_invalid {
+            assert!(matches!(verdict.reuse, Reuse::Withheld(_) | Reuse::Validate(_)));
+        }
+        if verdict.instead_of_error {
+            assert_ne!(verdict.unreachable, Unreachable::Forbidden);
+        }
+        if !self.policy.serve_unreachable {
+            assert_ne!(verdict.unreachable, Unreachable::ServeOverruled);
+        }
+        if self.answer.says("must-revalidate") && !verdict.freshness.is_fresh() {
+            assert_ne!(verdict.unreachable, Unreachable::Serve);
+        }
+    }
+
+    fn is_used_only_if_it_may(
+        &self,
+        verdict: &Verdict,
+        kept: Kept,
+        asked: Asked,
+        decision: Decision,
+    ) {
+        let is_used = matches!(decision, Decision::Serve | Decision::ServeAndRevalidate);
+        if self.is_withheld() {
+            assert!(!is_used && decision != Decision::Revalidate, "{decision:?}");
+        }
+        if is_used {
+            assert!(matches!(verdict.reuse, Reuse::Fresh | Reuse::StaleTaken | Reuse::Refreshing));
+            assert!(kept != Kept::Nothing && !asked.reload, "{decision:?}");
+        }
+        let is_plain = !asked.upgrade && asked.method == MethodKind::Get && kept == Kept::Whole;
+        if is_plain && verdict.reuse == Reuse::Fresh {
+            assert_eq!(decision, Decision::Serve);
+        }
+    }
+}
+
+/// `how` says how many lines `Cache-Control` has, in what order and in which letters.
+fn fields_of(answer: &Answer, modified: Option<i64>, how: u8) -> HeaderMap {
+    let mut said = Vec::new();
+    for (name, time) in [
+        ("max-age", answer.max_age),
+        ("s-maxage", answer.s_maxage),
+        ("stale-while-revalidate", answer.while_revalidate),
+        ("stale-if-error", answer.if_error),
+    ] {
+        said.extend(time.map(|time| format!("{name}={time}")));
+    }
+    said.extend(WORDS.iter().filter(|word| answer.says(word)).map(|word| (*word).to_owned()));
+    if how & 1 == 1 {
+        said.reverse();
+    }
+    if how & 2 == 2 {
+        said.iter_mut().for_each(|word| word.make_ascii_uppercase());
+    }
+    let mut fields = HeaderMap::new();
+    let lines = if how & 4 == 4 {
+        said
+    } else {
+        vec![said.join([",", ", ", " , "][usize::from(how >> 3) % 3])]
+    };
+    for line in lines {
+        fields.append(CACHE_CONTROL, line.parse().expect("it is visible"));
+    }
+    let mut put = |name: HeaderName, value: Option<HeaderValue>| {
+        value.map(|value| fields.insert(name, value));
+    };
+    put(EXPIRES, answer.expires.map(date));
+    put(DATE, answer.date.map(date));
+    put(LAST_MODIFIED, modified.map(date));
+    put(AGE, answer.age.map(HeaderValue::from));
+    fields
+}
+
+fn request_of(wish: &Wish) -> HeaderMap {
+    let mut said = Vec::new();
+    said.extend(wish.max_age.map(|time| format!("max-age={time}")));
+    said.extend(wish.max_stale.map(|most| {
+        most.map_or_else(|| "max-stale".to_owned(), |most| format!("max-stale={most}"))
+    }));
+    said.extend(wish.min_fresh.map(|least| format!("min-fresh={least}")));
+    for (bit, word) in
+        [(1, "no-cache"), (4, "no-store"), (8, "only-if-cached"), (16, "no-transform")]
+    {
+        said.extend((wish.words & bit != 0).then(|| word.to_owned()));
+    }
+    let mut fields = HeaderMap::new();
+    if !said.is_empty() {
+        fields.insert(CACHE_CONTROL, said.join(", ").parse().expect("it is visible"));
+    }
+    if wish.words & 2 != 0 && said.is_empty() {
+        fields.insert(PRAGMA, HeaderValue::from_static("no-cache"));
+    }
+    fields
+}
+
+fn policy(input: &mut Input<'_>) -> Policy {
+    let mut policy = Policy {
+        shared: input.flag(),
+        heuristics: Heuristics {
+            share: input.byte() % 101,
+            limit: Duration::from_secs(input.number().into()),
+        },
+        serve_unreachable: input.flag(),
+        overrides: Overrides::default(),
+    };
+    if input.flag() {
+        policy.overrides = Overrides {
+            ask_again: match input.byte() % 3 {
+                0 => AskAgain::Standard,
+                1 => AskAgain::Never,
+                _ => AskAgain::After(Duration::from_secs(input.number().into())),
+            },
+            once_since: input.maybe().map(|number| at(offset(number))),
+            expired: input.flag(),
+            no_cache: input.flag(),
+            redirection: input.flag(),
+        };
+    }
+    policy
+}
+
+fn asked(input: &mut Input<'_>) -> Asked {
+    use MethodKind::{Get, Head, Other, Post};
+    Asked {
+        method: input.pick(&[Get, Get, Get, Head, Post, Other]),
+        intent: input.pick(&[Intent::Person, Intent::Part, Intent::Program]),
+        reload: false,
+        only_if_cached: false,
+        upgrade: input.byte() % 8 == 1,
+        noise: input.byte() % 8 == 1,
+        standing: input.pick(&[
+            Standing::Usual,
+            Standing::Usual,
+            Standing::NeverKept,
+            Standing::Nearby,
+        ]),
+        queueing: input.pick(&[Queueing::Usual, Queueing::Asking, Queueing::Never]),
+        recursive: input.flag(),
+    }
+}
+
+/// What must never be, whatever the table says.
+fn is_sound(mode: Mode, kept: Kept, online: Online, asked: Asked, decision: Decision) {
+    use Decision as D;
+    let told = || format!("{mode} {kept:?} {online:?} {asked:?} {decision:?}");
+    let dials = matches!(decision, D::Fetch | D::Pass | D::Revalidate | D::ServeAndRevalidate);
+    let serves = matches!(decision, D::Serve | D::ServeAndRefresh | D::ServeAndRevalidate);
+    let queues = matches!(decision, D::QueuePage | D::QueuePart | D::ServeAndRefresh);
+    assert!(!(mode == Mode::Offline && dials && asked.standing != Standing::Nearby), "{}", told());
+    assert!(!(mode != Mode::Offline && queues), "{}", told());
+    assert!(!(asked.only_if_cached && dials), "{}", told());
+    assert!(!(serves && kept == Kept::Nothing), "{}", told());
+    assert!(!(decision == D::Revalidate && kept == Kept::Nothing), "{}", told());
+    assert!(!(asked.standing != Standing::Usual && (serves || queues)), "{}", told());
+    assert!(!(asked.noise && queues && kept == Kept::Nothing), "{}", told());
+    assert!(!(asked.queueing == Queueing::Never && queues && kept == Kept::Nothing), "{}", told());
+    assert!(!(asked.upgrade && mode != Mode::Offline && decision == D::Fetch), "{}", told());
+    match asked.method {
+        MethodKind::Get => {}
+        MethodKind::Head => assert!(!matches!(decision, D::Fetch | D::Revalidate), "{}", told()),
+        MethodKind::Post => {
+            // A form is sent when somebody sends it: never by itself, and never in the place of that.
+            assert!(!queues && decision != D::Revalidate, "{}", told());
+            assert!(decision != D::ServeAndRevalidate, "{}", told());
+            if serves {
+                assert!(mode == Mode::Offline && asked.intent == Intent::Part, "{}", told());
+            }
+        }
+        MethodKind::Other => {
+            assert!(!serves && !queues, "{}", told());
+            assert!(!matches!(decision, D::Fetch | D::Revalidate), "{}", told());
+        }
+    }
+    let reads = matches!(asked.method, MethodKind::Get | MethodKind::Head);
+    if mode == Mode::Offline && reads && kept != Kept::Nothing && asked.standing == Standing::Usual
+    {
+        assert!(serves || decision == D::Confirm, "what is kept can be read: {}", told());
+    }
+    assert_eq!(decide(mode, kept, online, asked), decision, "the same, asked again");
+}

@@ -1,0 +1,47 @@
+//! What the fuzz targets hold the program to: one function of bytes for each, which panics where
+//! something does not hold.
+//!
+//! libFuzzer calls them by way of `fuzz_targets/`; `tests/fuzz.rs` calls them on stable Rust with every
+//! file of `corpus/`. So a file that once showed a fault, and is kept there, is a test.
+
+pub mod canonical;
+pub mod classic;
+pub mod decide;
+pub mod decoding;
+pub mod easylist;
+pub mod edit;
+pub mod entry;
+pub mod fields;
+pub mod files;
+pub mod gate;
+pub mod hello;
+mod input;
+pub mod links;
+pub mod plans;
+pub mod range;
+pub mod reference;
+#[path = "../../spool/tests/support/sim.rs"]
+#[allow(dead_code, unreachable_pub, missing_docs, reason = "the tests use all of it")]
+mod sim;
+
+/// A target: from bytes to nothing, or a panic.
+pub type Target = fn(&[u8]);
+
+/// All of them, by the names of their corpora.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("canonical", canonical::run),
+    ("classic", classic::run),
+    ("decide", decide::run),
+    ("decoding", decoding::run),
+    ("easylist", easylist::run),
+    ("edit", edit::run),
+    ("entry", entry::run),
+    ("fields", fields::run),
+    ("files", files::run),
+    ("gate", gate::run),
+    ("hello", hello::run),
+    ("links", links::run),
+    ("plans", plans::run),
+    ("range", range::run),
+    ("reference", reference::run),
+];

@@ -1,0 +1,42 @@
+//! Any bytes as a document of any kind.
+//!
+//! Reading ends and never panics, what it finds is bounded and is what a browser would send, and is the
+//! same however the document is cut into pieces.
+
+use wwwoffle::links::{Finder, Found, Kind, MAX_LINK_BYTES, MAX_LINKS, Want};
+use wwwoffle_url::BrowserUrl;
+
+const KINDS: [Kind; 8] = [
+    Kind::Html,
+    Kind::Xhtml,
+    Kind::Css,
+    Kind::Script,
+    Kind::Manifest,
+    Kind::Feed,
+    Kind::Sitemap,
+    Kind::Svg,
+];
+
+/// See the module.
+pub fn run(data: &[u8]) {
+    let [kind, piece, document @ ..] = data else { return };
+    let kind = KINDS[usize::from(*kind) % KINDS.len()];
+    let whole = find(kind, document, usize::MAX);
+    assert!(whole.links.len() <= MAX_LINKS);
+    assert!(whole.links.iter().map(|link| link.url.len()).sum::<usize>() <= MAX_LINK_BYTES);
+    for link in &whole.links {
+        let url = BrowserUrl::parse(&link.url, None).expect("a browser reads it");
+        assert_eq!((url.as_str(), url.fragment()), (link.url.as_str(), None));
+    }
+    assert_eq!(whole, find(kind, document, 1 + usize::from(*piece)), "{kind:?}");
+    let _kind = Kind::of(None, "http://a.example/", document);
+}
+
+fn find(kind: Kind, document: &[u8], piece: usize) -> Found {
+    let url = "http://a.example/d/p?q".parse().expect("a URL");
+    let mut finder = Finder::new(kind, &url, None, &Want::default());
+    for piece in document.chunks(piece) {
+        finder.write(piece);
+    }
+    finder.finish()
+}

@@ -1,0 +1,156 @@
+//! What of the queue waits for the next batch: requests that have come and lie below `tmp/` still, and
+//! those that are answered, whose files go only when their answers are on the medium.
+//!
+//! So no crash loses a request: when its file is gone for good, its answer and what it has led to are
+//! there for good.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use wwwoffle_url::Key;
+
+use crate::error::{Error, Result};
+use crate::fs::DiskFile;
+use crate::store::{OUTGOING, Store, lock};
+
+/// So many changes make a batch at once, and whoever made the last one writes it. Each new file is held
+/// open.
+const MAX_DUE: usize = 256;
+
+/// The changes of the queue that wait for the next batch.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// Held by whoever changes the queue, over all its disk calls.
+    pub(crate) changing: Mutex<()>,
+    due: Mutex<Due>,
+}
+
+#[derive(Debug, Default)]
+struct Due {
+    come: HashMap<Key, Come>,
+    /// With the number of the change: a request may come again, and go again, meanwhile.
+    gone: HashMap<Key, u64>,
+    changes: u64,
+}
+
+/// A request whose file waits for its name.
+#[derive(Debug, Clone)]
+struct Come {
+    path: PathBuf,
+    file: Arc<dyn DiskFile>,
+}
+
+/// What was due when a batch began.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    come: Vec<(Key, Come)>,
+    gone: Vec<(Key, u64)>,
+}
+
+impl Due {
+    fn is_time(&self) -> bool {
+        self.come.len() + self.gone.len() >= MAX_DUE
+    }
+}
+
+impl Outbox {
+    /// Where the file of this request lies, if it waits for its name.
+    pub(crate) fn path(&self, key: &Key) -> Option<PathBuf> {
+        lock(&self.due).come.get(key).map(|come| come.path.clone())
+    }
+
+    /// Some answers could not be kept: the files of all that were to go with them stay, and the next
+    /// start asks for what is missing.
+    pub(crate) fn keep(&self, taken: &Taken) {
+        let mut due = lock(&self.due);
+        for (key, change) in &taken.gone {
+            if due.gone.get(key) == Some(change) {
+                due.gone.remove(key);
+            }
+        }
+    }
+
+    /// What is due now. To be asked before what of the entries waits.
+    pub(crate) fn take(&self) -> Taken {
+        let due = lock(&self.due);
+        Taken {
+            come: due.come.iter().map(|(key, come)| (*key, come.clone())).collect(),
+            gone: due.gone.iter().map(|(key, change)| (*key, *change)).collect(),
+        }
+    }
+}
+
+impl Store {
+    /// A request comes with the next batch; one with its key that goes with it does not. Whether it is
+    /// time for a batch. `changing` is held.
+    pub(crate) fn request_comes(&self, key: Key, bytes: &[u8]) -> Result<bool> {
+        let (path, file) = self.create_tmp()?;
+        if let Err(error) = file.write_all_at(bytes, 0) {
+            let _ = self.disk.remove_file(&path);
+            return Err(Error::disk("write", &self.request_path(&key), error));
+        }
+        let mut due = lock(&self.outbox.due);
+        due.gone.remove(&key);
+        due.come.insert(key, Come { path, file });
+        Ok(due.is_time())
+    }
+
+    /// The file of a request goes with the next batch. Whether it is time for one. `changing` is held.
+    pub(crate) fn request_goes(&self, key: Key) -> bool {
+        self.forget_request(&key);
+        let mut due = lock(&self.outbox.due);
+        due.changes += 1;
+        let change = due.changes;
+        due.gone.insert(key, change);
+        due.is_time()
+    }
+
+    /// Nothing of this request is due any more: its file was written or removed otherwise. `changing` is
+    /// held.
+    pub(crate) fn forget_request(&self, key: &Key) {
+        let come = {
+            let mut due = lock(&self.outbox.due);
+            due.gone.remove(key);
+            due.come.remove(key)
+        };
+        if let Some(come) = come {
+            // What stays behind is removed when the spool is opened.
+            let _ = self.disk.remove_file(&come.path);
+        }
+    }
+
+    /// Puts the requests that have come on the medium, and takes the files of those away that are
+    /// answered. Not to be called before their answers are on the medium.
+    pub(crate) fn write_outbox(&self, taken: &Taken) -> Result<()> {
+        for (key, come) in &taken.come {
+            come.file.sync().map_err(|error| self.unwritten(key, error))?;
+        }
+        for (key, come) in &taken.come {
+            let _changing = lock(&self.outbox.changing);
+            if self.outbox.path(key).as_ref() == Some(&come.path) {
+                self.rename_into_place(&come.path, &self.request_path(key))?;
+                lock(&self.outbox.due).come.remove(key);
+            }
+        }
+        if !taken.come.is_empty() {
+            self.sync_dir(&self.root.join(OUTGOING))?;
+        }
+        for (key, change) in &taken.gone {
+            let _changing = lock(&self.outbox.changing);
+            if lock(&self.outbox.due).gone.get(key) == Some(change) {
+                self.remove_file(&self.request_path(key))?;
+                lock(&self.outbox.due).gone.remove(key);
+            }
+        }
+        Ok(())
+    }
+
+    fn unwritten(&self, key: &Key, error: std::io::Error) -> Error {
+        Error::disk("write", &self.request_path(key), error)
+    }
+
+    fn request_path(&self, key: &Key) -> PathBuf {
+        crate::queue::path(&self.root, key)
+    }
+}

@@ -1,0 +1,229 @@
+//! When a page is looked at again: a schedule in the time of a place, and its next moment.
+//!
+//! A schedule is five sets, as a line of cron has them: minutes, hours, days of the month, months and
+//! days of the week. The time that matches them is that of a clock on the wall ([`next`] tells what
+//! becomes of a time that the clock skips or shows twice).
+//!
+//! ```
+//! # fn main() -> Result<(), wwwoffle_spool::BadSchedule> {
+//! use wwwoffle_spool::{Schedule, Timestamp};
+//! let workdays: Schedule = "30 6 * * mon-fri".parse()?;
+//! assert_eq!(workdays.to_string(), "30 6 * * 1-5");
+//! let friday: Timestamp = "2026-11-20T07:00:00Z".parse().unwrap();
+//! let next = workdays.next_after(friday, &jiff::tz::TimeZone::UTC);
+//! assert_eq!(next.unwrap().to_string(), "2026-11-23T06:30:00Z");
+//! # Ok(()) }
+//! ```
+
+mod field;
+mod next;
+
+use std::fmt;
+use std::str::FromStr;
+
+use self::field::{DAYS, Field, HOURS, MINUTES, MONTHS, WEEKDAYS};
+
+/// The longest text of a schedule that is read, in bytes; all sixty minutes, named one by one, have 170.
+pub const MAX_SCHEDULE: usize = 1 << 10;
+
+/// The word that ends a schedule in which a day has to be in both sets of days.
+const AND: &str = "and";
+
+/// What stands for five fields, as cron has it.
+const SHORT: [(&str, &str); 7] = [
+    ("@hourly", "0 * * * *"),
+    ("@daily", "0 0 * * *"),
+    ("@midnight", "0 0 * * *"),
+    ("@weekly", "0 0 * * 0"),
+    ("@monthly", "0 0 1 * *"),
+    ("@yearly", "0 0 1 1 *"),
+    ("@annually", "0 0 1 1 *"),
+];
+
+/// When something is done again and again. It comes at least once in 41 years.
+///
+/// As text it is a line of cron: five fields, for minutes, hours, days of the month, months and days
+/// of the week. A field is `*` or a list of numbers, names and ranges, `1,3,5-10`, with an open end
+/// (`20-`) and with steps (`*/15`) if wanted. A day has to be in both sets of days if one of the two
+/// fields begins with `*`, else in either of them; with the word `and` behind the fields in both.
+/// `@daily` and its like are known.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Schedule {
+    /// Sets of numbers, of which each is a bit.
+    minutes: u64,
+    hours: u64,
+    days: u64,
+    months: u64,
+    /// Sunday is 0.
+    weekdays: u64,
+    days_in: DaysIn,
+}
+
+/// Which of the two sets of days a day has to be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum DaysIn {
+    Both,
+    Either,
+}
+
+/// A text that is no schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadSchedule(String);
+
+impl Schedule {
+    /// A schedule as 2.9 has it, from the texts of its fields: on the hours of the days that are in
+    /// every set.
+    ///
+    /// # Errors
+    ///
+    /// [`BadSchedule`] when a text is none of the field's, or no day is in all sets.
+    pub fn of_sets(
+        months: &str,
+        days: &str,
+        weekdays: &str,
+        hours: &str,
+    ) -> Result<Schedule, BadSchedule> {
+        Schedule {
+            minutes: 1,
+            hours: HOURS.parse(hours)?,
+            days: DAYS.parse(days)?,
+            months: MONTHS.parse(months)?,
+            weekdays: WEEKDAYS.parse(weekdays)?,
+            days_in: DaysIn::Both,
+        }
+        .that_comes()
+    }
+
+    /// The five fields as text: minutes, hours, days, months and days of the week.
+    #[must_use]
+    pub fn fields(&self) -> [String; 5] {
+        let sets = [self.minutes, self.hours, self.days, self.months, self.weekdays];
+        let mut texts = [MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS].into_iter().zip(sets);
+        std::array::from_fn(|_| {
+            texts.next().map(|(field, set)| field.text(set)).unwrap_or_default()
+        })
+    }
+
+    /// Whether a day of the week is in its set; Sunday is 0.
+    #[must_use]
+    pub fn has_weekday(&self, day: u8) -> bool {
+        has(self.weekdays, day)
+    }
+
+    /// Whether a month is in its set; January is 1.
+    #[must_use]
+    pub fn has_month(&self, month: u8) -> bool {
+        has(self.months, month)
+    }
+
+    fn parse(text: &str) -> Result<Schedule, BadSchedule> {
+        if text.len() > MAX_SCHEDULE {
+            return Err(BadSchedule(format!("a schedule has at most {MAX_SCHEDULE} bytes")));
+        }
+        let text = text.trim();
+        let lower = text.to_ascii_lowercase();
+        let full = SHORT.iter().find(|(short, _)| *short == lower).map_or(text, |row| row.1);
+        let words: Vec<&str> = full.split_ascii_whitespace().collect();
+        let (fields, is_and) = match words.as_slice() {
+            [fields @ .., last] if fields.len() == 5 && last.eq_ignore_ascii_case(AND) => {
+                (fields, true)
+            }
+            fields => (fields, false),
+        };
+        let [minutes, hours, days, months, weekdays] = fields else {
+            return Err(BadSchedule(format!(
+                "expected the five fields of cron, as in \"30 6 * * 1-5\", or @daily, not {:?}",
+                shortened(text)
+            )));
+        };
+        let is_free = |field: &str| field.starts_with('*');
+        let both = is_and || is_free(days) || is_free(weekdays);
+        Schedule {
+            minutes: MINUTES.parse(minutes)?,
+            hours: HOURS.parse(hours)?,
+            days: DAYS.parse(days)?,
+            months: MONTHS.parse(months)?,
+            weekdays: WEEKDAYS.parse(weekdays)?,
+            days_in: if both { DaysIn::Both } else { DaysIn::Either },
+        }
+        .that_comes()
+    }
+
+    /// It, if there is a day on which it comes; and of the ways to say the same the simplest.
+    fn that_comes(mut self) -> Result<Schedule, BadSchedule> {
+        if self.days == DAYS.all() || self.weekdays == WEEKDAYS.all() {
+            // Where one set has all days, "in either of them" would say nothing of the other.
+            self.days_in = match self.days_in {
+                DaysIn::Both => DaysIn::Both,
+                DaysIn::Either => {
+                    (self.days, self.weekdays) = (DAYS.all(), WEEKDAYS.all());
+                    DaysIn::Both
+                }
+            };
+        }
+        let has_day = |month| (1..=longest(month)).any(|day| has(self.days, day));
+        let comes = self.days_in == DaysIn::Either
+            || (1..=12).any(|month| self.has_month(month) && has_day(month));
+        if comes {
+            return Ok(self);
+        }
+        Err(BadSchedule("it never comes: none of its months has one of its days".to_owned()))
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = BadSchedule;
+
+    fn from_str(text: &str) -> Result<Schedule, BadSchedule> {
+        Schedule::parse(text)
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.fields().join(" "))?;
+        let is_plain = self.days == DAYS.all() || self.weekdays == WEEKDAYS.all();
+        match self.days_in {
+            DaysIn::Both if !is_plain => write!(f, " {AND}"),
+            DaysIn::Both | DaysIn::Either => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Schedule({self})")
+    }
+}
+
+impl fmt::Display for BadSchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadSchedule {}
+
+/// Whether a number is in a set.
+fn has(set: u64, number: u8) -> bool {
+    set & Field::bit(number) != 0
+}
+
+/// The last day that a month ever has.
+fn longest(month: u8) -> u8 {
+    match month {
+        2 => 29,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// The beginning of a text, for a message.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 60;
+    let mut shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,99 @@
+//! The next moment of a schedule.
+//!
+//! What matches a schedule is a time on the wall. The clock there is put forward and back: a time that
+//! it skips has come when it shows the next later one; of a time that it shows twice the first counts.
+//! So each matching time has one moment, and a later time never an earlier one.
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::{Span, Timestamp};
+
+use super::{DaysIn, Schedule, has};
+
+/// How far ahead is looked, in years. The 29th of February is a given day of the week once in 40 years
+/// at least, and every other day more often.
+const HORIZON: i16 = 41;
+
+/// What is asked to halve a stretch of time until one second is left; a clock is never put by more
+/// than some days.
+const MAX_HALVINGS: usize = 40;
+
+impl Schedule {
+    /// The first moment after `now` at which it comes, by the clocks of `zone`. `None` only beyond the
+    /// years that there are numbers for.
+    #[must_use]
+    pub fn next_after(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let local = zone.to_datetime(now);
+        let mut date = local.date();
+        // Whatever is earlier on the wall has been.
+        let mut from = (local.hour(), local.minute());
+        let end = date.checked_add(Span::new().years(HORIZON)).unwrap_or(Date::MAX);
+        while date <= end {
+            if u8::try_from(date.month()).is_ok_and(|month| self.has_month(month)) {
+                if self.has_date(date) {
+                    let mut moments = self
+                        .times_from(from)
+                        .filter_map(|(hour, minute)| moment(date.at(hour, minute, 0, 0), zone));
+                    if let Some(next) = moments.find(|&moment| moment > now) {
+                        return Some(next);
+                    }
+                }
+                date = date.tomorrow().ok()?;
+            } else {
+                date = date.last_of_month().tomorrow().ok()?;
+            }
+            from = (0, 0);
+        }
+        None
+    }
+
+    fn has_date(&self, date: Date) -> bool {
+        let is_in = |set, number: i8| u8::try_from(number).is_ok_and(|number| has(set, number));
+        let by_month = is_in(self.days, date.day());
+        let by_week = is_in(self.weekdays, date.weekday().to_sunday_zero_offset());
+        match self.days_in {
+            DaysIn::Both => by_month && by_week,
+            DaysIn::Either => by_month || by_week,
+        }
+    }
+
+    /// Its times on a day, not before `from`.
+    fn times_from(&self, from: (i8, i8)) -> impl Iterator<Item = (i8, i8)> {
+        let is_in = |set, number: i8| u8::try_from(number).is_ok_and(|number| has(set, number));
+        let Schedule { hours, minutes, .. } = *self;
+        let hours = (from.0..24).filter(move |&hour| is_in(hours, hour));
+        hours
+            .flat_map(move |hour| {
+                let minutes = (0..60).filter(move |&minute| is_in(minutes, minute));
+                minutes.map(move |minute| (hour, minute))
+            })
+            .filter(move |&time| time >= from)
+    }
+}
+
+/// When the clocks of a place show this time first, or a later one if they never do.
+fn moment(time: DateTime, zone: &TimeZone) -> Option<Timestamp> {
+    match zone.to_ambiguous_timestamp(time).offset() {
+        AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(time).ok(),
+        AmbiguousOffset::Fold { before, .. } => before.to_timestamp(time).ok(),
+        AmbiguousOffset::Gap { before, after } => {
+            let early = after.to_timestamp(time).ok()?;
+            let late = before.to_timestamp(time).ok()?;
+            Some(change(early, late, before, zone))
+        }
+    }
+}
+
+/// The first second with another offset than `before`, which `early` has and `late` has not.
+fn change(early: Timestamp, late: Timestamp, before: Offset, zone: &TimeZone) -> Timestamp {
+    let (mut early, mut late) = (early.as_second(), late.as_second());
+    for _ in 0..MAX_HALVINGS {
+        if late - early <= 1 {
+            break;
+        }
+        let middle = early + (late - early) / 2;
+        let is_before = Timestamp::from_second(middle).is_ok_and(|it| zone.to_offset(it) == before);
+        if is_before { early = middle } else { late = middle }
+    }
+    Timestamp::from_second(late).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,268 @@
+//! Several wishes for one URL, and what a request leads to: no order of crashes loses either.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that looks at the files themselves"
+)]
+
+mod support;
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use support::sim::{Fault, SimDisk};
+use support::{open, options, outgoing, place};
+use wwwoffle_spool::{
+    Added, Change, Durability, Finished, Lookup, MAX_OPTIONS, Outgoing, RequestKind, RequestState,
+    Result, RunId, Secrets, Spool, Timestamp, Wish,
+};
+
+const URL: &str = "http://a/page";
+
+fn wish(run: u64, depth: u16) -> Wish {
+    Wish { run: RunId::from_number(run), depth }
+}
+
+fn recursive(depth: u16) -> Outgoing {
+    let mut request = outgoing(URL, RequestKind::Recursive);
+    request.wishes = vec![wish(7, depth)];
+    request
+}
+
+#[test]
+fn what_a_recursive_fetch_asks_for_comes_back() {
+    let root = tempfile::tempdir().unwrap();
+    let mut request = recursive(3);
+    request.wishes.push(wish(8, 0));
+    request.class = Some("stylesheet".to_owned());
+    request.nesting = 2;
+    request.renew = true;
+    request.options = Some("a=b; c=\u{e4}\r\n".to_owned());
+    request.any_length = true;
+    request.state = RequestState::Asking { bytes: Some(1 << 40) };
+    assert_eq!(open(root.path(), Durability::Batch).queue().add(&request).unwrap(), Added::New);
+    let spool = open(root.path(), Durability::Batch);
+    assert_eq!(spool.queue().get(&request.place.key()).unwrap().as_ref(), Some(&request));
+    assert_eq!(spool.queue().list(), [request.summary()]);
+    let bad = |change: fn(&mut Outgoing)| {
+        let mut request = outgoing("http://a/bad", RequestKind::Page);
+        change(&mut request);
+        spool.queue().add(&request).unwrap_err()
+    };
+    assert!(bad(|request| request.class = Some("A b".to_owned())).is_invalid());
+    assert!(bad(|request| request.options = Some("x".repeat(MAX_OPTIONS + 1))).is_too_large());
+}
+
+/// Rows of who waits, who comes, and what waits then: its kind, its depths, whether it is a part.
+#[test]
+fn of_several_wishes_the_stronger_one_wins() {
+    use RequestKind::{Monitored, Page, Part, Recursive, Refresh};
+    let make = |kind, depths: &[(u64, u16)], is_part| {
+        let mut request = outgoing(URL, kind);
+        request.wishes = depths.iter().map(|&(run, depth)| wish(run, depth)).collect();
+        request.class = Option::from("image".to_owned()).filter(|_| is_part);
+        request
+    };
+    for (number, (known, new, added, want)) in [
+        (make(Page, &[], false), make(Page, &[], false), Added::Already, (Page, vec![], false)),
+        (make(Page, &[], false), make(Part, &[], true), Added::Already, (Page, vec![], false)),
+        (make(Part, &[], true), make(Page, &[], false), Added::Stronger, (Page, vec![], false)),
+        (
+            make(Recursive, &[(1, 2)], false),
+            make(Recursive, &[(1, 1)], true),
+            Added::Already,
+            (Recursive, vec![wish(1, 2)], false),
+        ),
+        (
+            make(Recursive, &[(1, 2)], true),
+            make(Recursive, &[(1, 3), (2, 0)], false),
+            Added::Stronger,
+            (Recursive, vec![wish(1, 3), wish(2, 0)], false),
+        ),
+        (
+            make(Monitored, &[], false),
+            make(Recursive, &[(1, 3)], false),
+            Added::Stronger,
+            (Recursive, vec![wish(1, 3)], false),
+        ),
+        (make(Part, &[], true), make(Refresh, &[], false), Added::Stronger, (Part, vec![], false)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), Durability::Batch);
+        spool.queue().add(&known).unwrap();
+        assert_eq!(spool.queue().add(&new).unwrap(), added, "row {number}");
+        let got = spool.queue().get(&known.place.key()).unwrap().unwrap();
+        assert_eq!((got.kind, got.wishes.clone(), got.class.is_some()), want, "row {number}");
+        assert_eq!(got.renew, known.renew || new.renew, "row {number}");
+        assert_eq!(spool.queue().list(), [got.summary()], "row {number}");
+    }
+}
+
+#[test]
+fn the_stronger_wish_is_sent_as_whoever_has_it_would() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Batch);
+    let queue = spool.queue();
+    queue.add(&recursive(3)).unwrap();
+    let mut page = outgoing(URL, RequestKind::Page);
+    page.head = b"GET /page HTTP/1.1\r\nHost: a\r\nUser-Agent: Firefox\r\n\r\n".to_vec();
+    page.secrets = Secrets::Open(b"Cookie: a=b\r\n".to_vec());
+    assert_eq!(queue.add(&page).unwrap(), Added::Stronger);
+    let got = queue.get(&page.place.key()).unwrap().unwrap();
+    assert_eq!((&got.head, &got.secrets), (&page.head, &page.secrets));
+    assert_eq!(got.wishes, [wish(7, 3)]);
+    // A form is always one of its own.
+    let form = outgoing(URL, RequestKind::Post);
+    assert_eq!(queue.add(&form).unwrap(), Added::Already);
+}
+
+#[test]
+fn what_is_asked_for_while_a_request_is_on_its_way_is_not_lost() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Batch);
+    let queue = spool.queue();
+    queue.add(&recursive(1)).unwrap();
+    let seen = queue.get(&recursive(0).place.key()).unwrap().unwrap();
+    queue.add(&recursive(4)).unwrap();
+    // Whoever fetches writes down what became of it, and takes nothing back.
+    let failed = Outgoing { attempts: 1, ..seen.clone() };
+    assert!(queue.update(&failed).unwrap());
+    let Finished::Wanted(now) = queue.finish(&seen).unwrap() else { panic!("it is gone") };
+    assert_eq!((now.attempts, &*now.wishes), (1, &[wish(7, 4)][..]));
+    assert_eq!(queue.finish(&now).unwrap(), Finished::Gone);
+    assert_eq!((queue.len(), queue.get(&seen.place.key()).unwrap()), (0, None));
+    assert!(!queue.update(&failed).unwrap());
+    // It may come again at once.
+    assert_eq!(queue.add_next(&recursive(2)).unwrap(), Added::New);
+    spool.flush().unwrap();
+    drop(spool);
+    assert_eq!(open(root.path(), Durability::Batch).queue().list(), [recursive(2).summary()]);
+}
+
+#[test]
+fn a_run_that_is_given_up_leaves_what_others_want() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Batch);
+    let queue = spool.queue();
+    let mut both = recursive(1);
+    both.wishes.push(wish(8, 1));
+    queue.add(&both).unwrap();
+    let mut only = outgoing("http://a/only", RequestKind::Recursive);
+    only.wishes = vec![wish(7, 0)];
+    queue.add_next(&only).unwrap();
+    let mut page = outgoing("http://a/person", RequestKind::Page);
+    page.wishes = vec![wish(7, 0)];
+    queue.add(&page).unwrap();
+    assert_eq!(queue.forget_run(RunId::from_number(7)).unwrap(), 1);
+    let wishes: Vec<_> = queue.list().into_iter().map(|request| request.wishes).collect();
+    assert_eq!(queue.len(), 2);
+    assert!(wishes.contains(&vec![wish(8, 1)]) && wishes.contains(&vec![]));
+}
+
+#[test]
+fn whoever_looks_on_sees_every_change() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Batch);
+    let queue = spool.queue();
+    queue.add(&outgoing("http://a/old", RequestKind::Page)).unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&told);
+    queue.observe(Box::new(move |change| {
+        sink.lock().unwrap().push(match change {
+            Change::Is(request) => format!("{} {}", request.place.url(), request.attempts),
+            Change::Gone(_) => "gone".to_owned(),
+        });
+    }));
+    let mut next = outgoing("http://a/next", RequestKind::Part);
+    next.page = Some("http://a/old".to_owned());
+    queue.add_next(&next).unwrap();
+    assert_eq!(queue.parts_of("http://a/old"), 1);
+    next.attempts = 3;
+    queue.update(&next).unwrap();
+    assert_eq!(queue.parts_of("http://a/old"), 1);
+    queue.finish(&next).unwrap();
+    assert_eq!(queue.parts_of("http://a/old"), 0);
+    let told = told.lock().unwrap().clone();
+    assert_eq!(told, ["http://a/old 0", "http://a/next 0", "http://a/next 3", "gone"]);
+}
+
+/// A request is answered, and has led to two more, of which one is answered too.
+fn run(disk: &SimDisk) -> Result<()> {
+    let (spool, _) = Spool::open_with(Arc::new(disk.clone()), root(), &options(Durability::Batch))?;
+    let queue = spool.queue();
+    support::store(&spool, URL, b"page")?;
+    queue.add_next(&outgoing("http://a/1", RequestKind::Part))?;
+    queue.add_next(&outgoing("http://a/2", RequestKind::Part))?;
+    queue.finish(&outgoing(URL, RequestKind::Page))?;
+    spool.flush()?;
+    support::store(&spool, "http://a/1", b"part")?;
+    queue.finish(&outgoing("http://a/1", RequestKind::Part))?;
+    spool.flush()
+}
+
+fn root() -> &'static Path {
+    Path::new("/home/spool")
+}
+
+#[test]
+fn no_crash_loses_a_request_or_its_answer() {
+    let base = SimDisk::new();
+    {
+        let options = options(Durability::Each);
+        let (spool, _) = Spool::open_with(Arc::new(base.clone()), root(), &options).unwrap();
+        spool.queue().add(&outgoing(URL, RequestKind::Page)).unwrap();
+    }
+    let base = base.restarted();
+    let faults: [fn(u64) -> Fault; 2] = [Fault::Stop, |call| Fault::Fail(call, ErrorKind::Other)];
+    for fault in faults {
+        for call in 0.. {
+            let disk = base.restarted();
+            disk.set_fault(fault(call));
+            let done = run(&disk).is_ok();
+            let calls = disk.calls();
+            for seed in 0..6 {
+                let after = match seed {
+                    0 => disk.restarted(),
+                    seed => disk.after_power_cut(call * 6 + seed),
+                };
+                check(&after, &format!("call {call}, seed {seed}"));
+            }
+            if done && calls <= call {
+                break;
+            }
+        }
+    }
+}
+
+fn check(disk: &SimDisk, what: &str) {
+    disk.set_fault(Fault::Never);
+    let options = options(Durability::Batch);
+    let (spool, recovery) = Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap();
+    assert!(recovery.damaged.is_empty(), "{what}: {recovery:?}");
+    let waits = |url: &str| spool.queue().get(&place(url).key()).unwrap().is_some();
+    let is_kept = |url: &str| matches!(spool.entry(&place(url)).unwrap(), Lookup::Found(_));
+    let is_safe = |url: &str| waits(url) || is_kept(url);
+    assert!(is_safe(URL), "{what}: the page is lost");
+    if !waits(URL) {
+        assert!(is_safe("http://a/1") && is_safe("http://a/2"), "{what}: a part is lost");
+    }
+    assert_eq!(spool.queue().list().len(), disk.files(&root().join("outgoing")).len(), "{what}");
+}
+
+#[test]
+fn the_time_of_a_wish_for_a_newer_answer_counts() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::None);
+    spool.queue().add(&recursive(1)).unwrap();
+    let mut refresh = outgoing(URL, RequestKind::Refresh);
+    refresh.queued = Timestamp::from_second(1_800_000_000).unwrap();
+    spool.queue().add(&refresh).unwrap();
+    let got = spool.queue().get(&refresh.place.key()).unwrap().unwrap();
+    assert_eq!((got.queued, got.kind), (refresh.queued, RequestKind::Refresh));
+}

@@ -1,0 +1,153 @@
+//! What a lookup has seen holds for as long as another one would find the same, whoever changes it; and what
+//! the program changes itself is told before the call returns.
+
+#![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::as_conversions, reason = "a test")]
+
+mod support;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use support::{bytes, entry, files, head, open, place, store, store_at};
+use wwwoffle_spool::{Durability, Entries, Key, Place, Seen, Spool, Timestamp, Update, Watcher};
+
+const URL: &str = "http://h.example/";
+const LARGE: usize = 200 << 10;
+
+/// Looks until nothing has been changed for long enough.
+fn seen(spool: &Spool, place: &Place) -> (Entries, Seen) {
+    loop {
+        let (entries, seen) = spool.entries_seen(place).unwrap();
+        if let Some(seen) = seen {
+            return (entries, seen);
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn only(root: &Path) -> std::path::PathBuf {
+    let mut files = files(&root.join("http"));
+    assert_eq!(files.len(), 1, "{files:?}");
+    files.pop().unwrap()
+}
+
+#[test]
+fn what_others_change_is_seen() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let (spool, at) = (open(root, Durability::None), place(URL));
+
+    let (entries, nothing) = seen(&spool, &at);
+    assert!(entries.found.is_empty() && spool.is_as_seen(&nothing));
+    store(&spool, URL, b"one").unwrap();
+    assert!(!spool.is_as_seen(&nothing));
+
+    let (entries, one) = seen(&spool, &at);
+    assert_eq!(entries.found.len(), 1);
+    assert!(spool.is_as_seen(&one));
+    let path = only(root);
+    // The same bytes in another file.
+    let bytes_of_it = std::fs::read(&path).unwrap();
+    std::fs::write(root.join("copy"), &bytes_of_it).unwrap();
+    std::fs::rename(root.join("copy"), &path).unwrap();
+    assert!(!spool.is_as_seen(&one));
+
+    let (_, again) = seen(&spool, &at);
+    // Written over in place.
+    std::fs::write(&path, &bytes_of_it).unwrap();
+    assert!(!spool.is_as_seen(&again));
+
+    let (_, again) = seen(&spool, &at);
+    std::fs::remove_file(&path).unwrap();
+    assert!(!spool.is_as_seen(&again));
+}
+
+#[test]
+fn what_lies_beside_counts_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let (spool, at) = (open(root, Durability::None), place(URL));
+    store(&spool, URL, &bytes(LARGE)).unwrap();
+    let (entries, large) = seen(&spool, &at);
+    // Of a large one what is learnt lies in a file of its own.
+    let update = Update::Invalid { since: Timestamp::UNIX_EPOCH };
+    spool.update(&entries.found[0], &update).unwrap().unwrap();
+    assert!(!spool.is_as_seen(&large));
+    let (entries, _) = seen(&spool, &at);
+    assert!(entries.found[0].invalid_since().is_some());
+
+    let german = at.clone().with_variant("accept-language: de");
+    store_at(&spool, &german, b"de").unwrap();
+    let (entries, two) = seen(&spool, &at);
+    assert_eq!(entries.found.len(), 2);
+    let english = at.clone().with_variant("accept-language: en");
+    store_at(&spool, &english, b"en").unwrap();
+    assert!(!spool.is_as_seen(&two));
+    let (_, three) = seen(&spool, &at);
+    assert!(spool.remove_variant(&german).unwrap());
+    assert!(!spool.is_as_seen(&three));
+}
+
+#[derive(Debug, Default)]
+struct Told(Mutex<Vec<Key>>);
+
+impl Watcher for Told {
+    fn changed(&self, key: Key) {
+        self.0.lock().unwrap().push(key);
+    }
+}
+
+#[test]
+fn what_the_program_changes_is_told() {
+    for durability in [Durability::None, Durability::Batch, Durability::Each] {
+        for length in [10, LARGE] {
+            let directory = tempfile::tempdir().unwrap();
+            let (spool, at) = (open(directory.path(), durability), place(URL));
+            let told = Arc::new(Told::default());
+            assert!(spool.watch(Arc::clone(&told) as Arc<dyn Watcher>));
+            assert!(!spool.watch(Arc::clone(&told) as Arc<dyn Watcher>));
+            let expect = |what: &str| {
+                let keys = std::mem::take(&mut *told.0.lock().unwrap());
+                assert!(keys.contains(&at.key()), "{what} {durability:?} {length}");
+                assert!(keys.iter().all(|key| *key == at.key()), "{what}");
+            };
+            let found = || spool.entries(&at).unwrap().found.swap_remove(0);
+
+            let mut writer = spool.begin(&at, entry(&head(200))).unwrap();
+            writer.write(&bytes(length)).unwrap();
+            assert!(told.0.lock().unwrap().is_empty());
+            writer.finish(None).unwrap();
+            expect("finish");
+            let update = Update::Invalid { since: Timestamp::UNIX_EPOCH };
+            spool.update(&found(), &update).unwrap().unwrap();
+            expect("update");
+            spool.remove_variant(&at).unwrap();
+            expect("remove_variant");
+            store_at(&spool, &at, &bytes(length)).unwrap();
+            spool.flush().unwrap();
+            expect("finish again");
+            if length == LARGE {
+                spool.set_aside(&found()).unwrap().unwrap();
+                expect("set_aside");
+                store_at(&spool, &at, &bytes(length)).unwrap();
+            }
+            spool.remove(&at).unwrap();
+            expect("remove");
+        }
+    }
+}
+
+#[test]
+fn setting_a_damaged_one_aside_while_looking_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, at) = (open(directory.path(), Durability::None), place(URL));
+    store(&spool, URL, b"one").unwrap();
+    let told = Arc::new(Told::default());
+    assert!(spool.watch(Arc::clone(&told) as Arc<dyn Watcher>));
+    let path = only(directory.path());
+    std::fs::write(&path, b"no entry").unwrap();
+    let (entries, seen) = spool.entries_seen(&at).unwrap();
+    assert_eq!((entries.set_aside.len(), seen), (1, None));
+    assert_eq!(*told.0.lock().unwrap(), [at.key()]);
+}

@@ -1,0 +1,81 @@
+//! How many connections each client of another machine has.
+//!
+//! One that opens them without end would take the places of all others. This machine is left alone: a
+//! proxy on it may bring everybody's requests, and who sits here can stop the daemon anyway.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::tries::network;
+
+/// The connections of all clients.
+#[derive(Debug, Default)]
+pub struct Crowd(Arc<Mutex<HashMap<IpAddr, usize>>>);
+
+/// One connection of a client, for as long as it lives.
+#[derive(Debug)]
+pub struct Guest {
+    crowd: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    /// Whose it is, if it counts.
+    client: Option<IpAddr>,
+}
+
+impl Crowd {
+    /// Counts one more connection of `client`, if it has fewer than `most`. The addresses that one machine
+    /// can choose from count as one.
+    #[must_use]
+    pub fn enter(&self, client: IpAddr, most: usize) -> Option<Guest> {
+        let client = client.to_canonical();
+        let client = (!client.is_loopback()).then(|| network(client));
+        if let Some(client) = client {
+            let mut connections = lock(&self.0);
+            let count = connections.get(&client).copied().unwrap_or(0);
+            if count >= most {
+                return None;
+            }
+            connections.insert(client, count + 1);
+        }
+        Some(Guest { crowd: Arc::clone(&self.0), client })
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let Some(client) = self.client else { return };
+        let mut connections = lock(&self.crowd);
+        match connections.get_mut(&client) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(connections.remove(&client)),
+        }
+    }
+}
+
+fn lock(connections: &Mutex<HashMap<IpAddr, usize>>) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+    // Each change of the map is one call.
+    connections.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_has_so_many_and_this_machine_any_number() {
+        let crowd = Crowd::default();
+        let enter = |client: &str| crowd.enter(client.parse().unwrap(), 2);
+        let (first, second) = (enter("192.0.2.1"), enter("::ffff:192.0.2.1"));
+        assert!(first.is_some() && second.is_some() && enter("192.0.2.1").is_none());
+        assert!(enter("192.0.2.2").is_some(), "another one");
+        drop(first);
+        let third = enter("192.0.2.1");
+        assert!(third.is_some() && enter("192.0.2.1").is_none());
+        let one_network = (enter("2001:db8::1"), enter("2001:db8::2"));
+        assert!(one_network.1.is_some() && enter("2001:db8::3").is_none());
+        assert!(enter("2001:db8:0:1::1").is_some());
+        let here: Vec<_> = (0..10).map(|_| enter("127.0.0.1")).collect();
+        assert!(here.iter().all(Option::is_some));
+        drop((second, third, one_network, here));
+        assert!(lock(&crowd.0).is_empty(), "nobody is remembered");
+    }
+}

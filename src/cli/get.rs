@@ -1,0 +1,179 @@
+//! `wwwoffle get` and `wwwoffle runs`: pages into the spool, with their parts and what they link to.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use wwwoffle_url::{BrowserUrl, extract};
+
+use super::Terminal;
+use super::args::GetArgs;
+use super::failure::Failure;
+use super::files::print_json;
+use super::progress::report;
+use super::settings::Settings;
+use super::verbs::follow;
+use crate::api::GetRequest;
+use crate::api::runs::{Aim, RunItem, RunList, RunRequest, RunStopped, RunToStop};
+use crate::exit::ExitStatus;
+use crate::links::{Finder, Kind, Want};
+use crate::pages::shown;
+use crate::small_file;
+
+/// The longest text that URLs are read from, in bytes.
+const MAX_TEXT: u64 = 64 << 20;
+
+/// Where URLs of a text that is read from a file would lead that say nothing of a host: nowhere.
+const NOWHERE: &str = "http://nowhere.invalid/";
+
+/// Gets what was typed, and shows how it goes.
+pub(super) fn run(
+    typed: GetArgs,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let aim = aim(&typed);
+    let mut urls = typed.urls;
+    if let Some(file) = &typed.from {
+        let text = read(file, terminal)?;
+        let found = urls_in(&text);
+        if found.is_empty() && urls.is_empty() {
+            return Err(Failure::plain(format_args!("no URL was found in {}", file.display())));
+        }
+        urls.extend(found);
+    }
+    let control = settings.control()?;
+    if let Some(aim) = aim {
+        return follow(&control, "/api/runs", &RunRequest { urls, aim, wait: true }, terminal);
+    }
+    let wanted = GetRequest { urls, refresh: typed.refresh };
+    follow(&control, "/api/get", &wanted, terminal)
+}
+
+/// What each page is to bring, if that was said.
+fn aim(typed: &GetArgs) -> Option<Aim> {
+    let parts: std::collections::BTreeMap<_, _> = typed.with.named().collect();
+    if typed.depth.is_none() && parts.is_empty() {
+        return None;
+    }
+    let mut aim = Aim {
+        depth: typed.depth.unwrap_or_default(),
+        scope: typed.reach.within.clone(),
+        parts,
+        force: typed.refresh,
+        robots: typed.reach.no_robots.then_some(false),
+        ..Aim::default()
+    };
+    if let Some(pages) = typed.reach.pages {
+        aim.limits.pages = pages;
+    }
+    aim.limits.bytes = typed.reach.budget.map(wwwoffle_config::Size::bytes);
+    aim.limits.minutes = typed.reach.minutes;
+    Some(aim)
+}
+
+fn read(file: &Path, terminal: &mut Terminal<'_>) -> Result<String, Failure> {
+    let cannot = |error: std::io::Error| {
+        let what = format!("{} cannot be read", file.display());
+        Failure::caused(ExitStatus::Usage, what, &error)
+    };
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        (&mut *terminal.stdin).take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    } else {
+        bytes = small_file::read_at_most(file, MAX_TEXT + 1)
+            .map_err(cannot)?
+            .ok_or_else(|| cannot(std::io::Error::from(std::io::ErrorKind::NotFound)))?;
+    }
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_TEXT {
+        let what = format_args!("{} is longer than {}", file.display(), shown::bytes(MAX_TEXT));
+        return Err(Failure::plain(what));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The URLs of the web in a text, each once: the links of a page or of bookmarks, else all that are
+/// written out (RFC 3986 Appendix C).
+fn urls_in(text: &str) -> Vec<String> {
+    let is_page = {
+        let beginning: String = text.chars().take(2_000).collect::<String>().to_ascii_lowercase();
+        ["<html", "<!doctype", "<a ", "<dl>", "<body"].iter().any(|tag| beginning.contains(tag))
+    };
+    let mut urls: Vec<String> = if is_page { links(text) } else { written(text) };
+    let mut known = std::collections::HashSet::new();
+    urls.retain(|url| known.insert(url.clone()));
+    urls
+}
+
+fn links(text: &str) -> Vec<String> {
+    let Ok(base) = BrowserUrl::parse(NOWHERE, None) else { return Vec::new() };
+    let html = Some("text/html; charset=utf-8");
+    let mut finder = Finder::new(Kind::Html, &base, html, &Want::default());
+    finder.write(text.as_bytes());
+    let found = finder.finish();
+    let leads = found.links.into_iter().filter(|link| !link.class.is_part());
+    leads.map(|link| link.url).filter(|url| !url.starts_with(NOWHERE)).collect()
+}
+
+fn written(text: &str) -> Vec<String> {
+    let is_web = |url: &String| {
+        let url = url.to_ascii_lowercase();
+        url.starts_with("http://") || url.starts_with("https://")
+    };
+    extract(text).map(|found| found.url).filter(is_web).collect()
+}
+
+/// Lists the fetches that follow links, or ends one.
+pub(super) fn runs(
+    json: bool,
+    stop: Option<String>,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let control = settings.control()?;
+    if let Some(id) = stop {
+        let RunStopped { removed } = control.post("/api/runs/stop", &RunToStop { id })?;
+        writeln!(terminal.stdout, "ended; requests that have left the queue: {removed}")?;
+        return Ok(ExitStatus::Done);
+    }
+    let list: RunList = control.get("/api/runs")?;
+    if json {
+        print_json(&list, terminal.stdout)?;
+        return Ok(ExitStatus::Done);
+    }
+    for run in &list.runs {
+        writeln!(terminal.stdout, "{}", line(run))?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn line(run: &RunItem) -> String {
+    let state = match run.ended {
+        Some(ended) => format!("ended {ended:.0}"),
+        None => format!("begun {:.0}, {} to go", run.begun, run.waiting),
+    };
+    format!("{}  {state}\n  {}", run.id, report(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::urls_in;
+
+    #[test]
+    fn urls_are_found_in_pages_bookmarks_and_texts() {
+        for (text, want) in [
+            (
+                "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><p>\n<DT><A HREF=\"http://a.example/x\">x</A>\n\
+                 <DT><A HREF=\"https://b.example/?a=1&amp;b=2\">y</A>\n<DT><A HREF=\"/here\">z</A>",
+                &["http://a.example/x", "https://b.example/?a=1&b=2"][..],
+            ),
+            (
+                "see <http://a.example/x> and\nhttp://b.example/y, or mail me",
+                &["http://a.example/x", "http://b.example/y"],
+            ),
+            ("http://a.example/\nhttp://a.example/\n", &["http://a.example/"]),
+            ("nothing here", &[]),
+        ] {
+            assert_eq!(urls_in(text), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! `wwwoffle monitor`: pages that are looked at on a schedule.
+
+use wwwoffle_spool::Schedule;
+use wwwoffle_url::url_encode_form_args;
+
+use super::{
+    Terminal,
+    args::{MonitorVerb, When},
+    control::Control,
+    failure::Failure,
+    files::print_json,
+    settings::Settings,
+};
+use crate::{
+    api::{DeletedUrls, MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff},
+    exit::ExitStatus,
+    pages::shown,
+};
+
+/// Does what the verb says.
+pub(super) fn run(
+    verb: MonitorVerb,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let control = settings.control()?;
+    match verb {
+        MonitorVerb::Add { when, versions, depth, within, urls } => {
+            let schedule = schedule(&when)
+                .map_err(|error| Failure::Said(ExitStatus::Usage, format!("monitor: {error}")))?;
+            let schedule = schedule.to_string();
+            let wanted = MonitorRequest { urls, schedule, versions, depth, within };
+            let set: MonitorList = control.post("/api/monitor", &wanted)?;
+            for item in &set.monitor {
+                writeln!(terminal.stdout, "{}", line(item))?;
+            }
+            Ok(ExitStatus::Done)
+        }
+        MonitorVerb::List { json } => list(&control, json, terminal),
+        MonitorVerb::Diff { from, to, json, url } => {
+            let mut path =
+                format!("/api/monitor/diff?url={}", url_encode_form_args(url.as_bytes()));
+            for (name, time) in [("from", from), ("to", to)] {
+                if let Some(time) = time {
+                    path = format!("{path}&{name}={time}");
+                }
+            }
+            diff(&control.get(&path)?, json, terminal)
+        }
+        MonitorVerb::Rm { all, urls } => remove(&control, all, urls, terminal),
+    }
+}
+
+/// When, as it was said: a line of cron, or a name for one with another time of day.
+fn schedule(when: &When) -> Result<Schedule, String> {
+    if let Some(line) = &when.cron {
+        return line.parse().map_err(|error| format!("--cron: {error}"));
+    }
+    let named = [
+        (when.hourly, "@hourly"),
+        (when.weekly, "@weekly"),
+        (when.monthly, "@monthly"),
+        (when.daily, "@daily"),
+    ];
+    let name = named.iter().find(|(is_said, _)| *is_said).map_or("@daily", |(_, name)| name);
+    let schedule: Schedule = name.parse().map_err(|error| format!("{error}"))?;
+    let [mut minutes, mut hours, mut days, mut months, mut weekdays] = schedule.fields();
+    if let Some(at) = &when.at {
+        let bad = || format!("--at: expected a time as 6:30, not {at:?}");
+        let (hour, minute) = at.split_once(':').ok_or_else(bad)?;
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if !is_number(hour) || !is_number(minute) {
+            return Err(bad());
+        }
+        // Every hour has its minutes, whatever the hour.
+        if !when.hourly {
+            hour.clone_into(&mut hours);
+        }
+        minute.clone_into(&mut minutes);
+    }
+    for (field, said) in [
+        (&mut hours, &when.hours),
+        (&mut days, &when.days),
+        (&mut months, &when.months),
+        (&mut weekdays, &when.weekdays),
+    ] {
+        if let Some(said) = said {
+            said.clone_into(field);
+        }
+    }
+    let line = format!("{minutes} {hours} {days} {months} {weekdays} and");
+    line.parse().map_err(|error| format!("{error}"))
+}
+
+fn list(control: &Control, json: bool, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
+    let list: MonitorList = control.get("/api/monitor")?;
+    if json {
+        print_json(&list, terminal.stdout)?;
+        return Ok(ExitStatus::Done);
+    }
+    for item in &list.monitor {
+        writeln!(terminal.stdout, "{}", line(item))?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn diff(
+    told: &VersionDiff,
+    json: bool,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let out = &mut *terminal.stdout;
+    if json {
+        print_json(told, out)?;
+        return Ok(ExitStatus::Done);
+    }
+    writeln!(out, "- {}", told.from)?;
+    writeln!(out, "+ {}", told.to)?;
+    for text in told.diff.lines() {
+        writeln!(out, "{}", shown::line(text))?;
+    }
+    if told.is_cut {
+        writeln!(terminal.stderr, "wwwoffle: there is more than is shown")?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Schedule, last and next time, URL.
+fn line(item: &MonitorItem) -> String {
+    let time = |time: Option<jiff::Timestamp>| {
+        time.map_or_else(|| "-".to_owned(), |time| format!("{time:.0}"))
+    };
+    let (last, next) = (time(item.last), time(item.next));
+    let owner = item.owner.as_deref().map(|owner| format!("  ({})", shown::line(owner)));
+    let (schedule, url) = (shown::line(&item.schedule), shown::line(&item.url));
+    format!("{schedule:<16} last {last:<20} next {next:<20} {url}{}", owner.unwrap_or_default())
+}
+
+fn remove(
+    control: &Control,
+    all: bool,
+    urls: Vec<String>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let gone: DeletedUrls = control.post("/api/monitor/delete", &MonitorsToDelete { urls, all })?;
+    for url in &gone.deleted {
+        writeln!(terminal.stdout, "no longer monitored: {}", shown::line(url))?;
+    }
+    for url in &gone.missing {
+        writeln!(terminal.stderr, "wwwoffle: not monitored: {}", shown::line(url))?;
+    }
+    Ok(if gone.missing.is_empty() { ExitStatus::Done } else { ExitStatus::Failed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn when() -> When {
+        When {
+            cron: None,
+            hourly: false,
+            daily: false,
+            weekly: false,
+            monthly: false,
+            at: None,
+            months: None,
+            days: None,
+            weekdays: None,
+            hours: None,
+        }
+    }
+
+    #[test]
+    fn what_is_said_is_a_schedule() {
+        let text = |text: &str| Some(text.to_owned());
+        for (said, want) in [
+            (when(), "0 0 * * *"),
+            (When { cron: text("30 6 1 * 1"), ..when() }, "30 6 1 * 1"),
+            (When { hourly: true, ..when() }, "0 * * * *"),
+            (When { hourly: true, at: text("0:20"), ..when() }, "20 * * * *"),
+            (When { daily: true, at: text("06:30"), ..when() }, "30 6 * * *"),
+            (When { weekly: true, ..when() }, "0 0 * * 0"),
+            (When { weekly: true, weekdays: text("mon"), ..when() }, "0 0 * * 1"),
+            (When { monthly: true, at: text("4:05"), ..when() }, "5 4 1 * *"),
+            (When { days: text("1-7"), weekdays: text("mon"), ..when() }, "0 0 1-7 * 1 and"),
+            (When { hours: text("6,18"), months: text("1-3"), ..when() }, "0 6,18 * 1-3 *"),
+        ] {
+            assert_eq!(schedule(&said).unwrap().to_string(), want, "{said:?}");
+        }
+        for said in [
+            When { cron: text("x"), ..when() },
+            When { at: text("6"), ..when() },
+            When { at: text("25:00"), ..when() },
+            When { at: text("6:60"), ..when() },
+            When { at: text("*:*"), ..when() },
+            When { days: text("31"), months: text("2"), ..when() },
+        ] {
+            assert!(schedule(&said).is_err(), "{said:?}");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! One attempt at a request of the queue: what it comes to, and nothing of what is recorded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::VARY;
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Request, StatusCode};
+use tracing::debug;
+use wwwoffle_config::{SizeLimit, UrlParts};
+use wwwoffle_spool::{Outgoing, RequestKind, Secrets, Wish};
+use wwwoffle_url::CanonicalUrl;
+
+use super::browser::{self, Opened};
+use super::follow::{Answered, Following, follow};
+use super::recurse::ask_robots::is_refused;
+use super::recurse::run::Outcome as Brought;
+use super::retry_after::retry_after;
+use super::successor;
+use super::verdict::{Verdict, not_kept};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
+use crate::proxy::download::{Allowance, Download, Headed, Job, Joined, Leaving, Outcome, run};
+use crate::proxy::keep::Keeping;
+use crate::proxy::owner::{Owner, Places, Whose};
+use crate::proxy::rules::{Asker, Ruling, Standing, parent, ruled};
+use crate::proxy::target::of_url;
+use crate::proxy::{censor, choose, head, verdict};
+use crate::store::Kept;
+use crate::upstream::Failure;
+
+/// Why a request is given up whose answer would be nobody's.
+const UNKNOWN_OWNER: &str = "it is somebody's whom this version does not know";
+
+/// Tries to get a request's answer into the spool.
+pub(super) async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
+    if let Some(verdict) = by_rule(daemon, outgoing).await {
+        return verdict;
+    }
+    let (request, job, kept) = match prepare(daemon, outgoing).await {
+        Ok(prepared) => prepared,
+        Err(error) => return Verdict::Failed { error, status: None },
+    };
+    let places = Arc::clone(&job.places);
+    if let Some((kept, how)) =
+        kept.and_then(|kept| is_answered(daemon, outgoing, &kept).map(|how| (kept, how)))
+    {
+        let bytes = kept.entry.body_len();
+        return done(daemon, outgoing, &known(&request, &places, &kept), bytes, how).await;
+    }
+    if is_refused(daemon, outgoing).await {
+        return Verdict::LeftAlone;
+    }
+    let (download, outcome, wait) = carry_out(daemon, outgoing, &request.headers, job).await;
+    match outcome {
+        Outcome::Kept(status) => match download.head().await {
+            Headed::Keeping(head) => {
+                let (fields, known) = (&head.fields, None);
+                let answered =
+                    Answered { request: &request, places: &places, status, fields, known };
+                let bytes = download.feed().length();
+                done(daemon, outgoing, &answered, bytes, Brought::Fetched).await
+            }
+            Headed::Unchanged(confirmed) => {
+                let mut answered = known(&request, &places, &confirmed.kept);
+                answered.fields = &confirmed.fields;
+                let bytes = confirmed.kept.entry.body_len();
+                done(daemon, outgoing, &answered, bytes, Brought::Unchanged).await
+            }
+            Headed::Passing(_) | Headed::Unkeepable(_) | Headed::Failed(_) => {
+                let (led, how) = (Following::default(), Brought::Fetched);
+                Verdict::Done { status, bytes: 0, led, how }
+            }
+        },
+        Outcome::NotKept(status, reason) => not_kept(status, reason, wait),
+        Outcome::Unkeepable(error) => Verdict::Again {
+            error: error_chain(error.as_ref()),
+            status: None,
+            acted: true,
+            wait: None,
+        },
+        Outcome::Failed(failure) => match &*failure {
+            Failure::Offline | Failure::Stopping | Failure::OverBudget => Verdict::Untried,
+            Failure::TooLong(bytes) => Verdict::TooLong { bytes: *bytes },
+            failure if failure.may_pass() => {
+                let acted = !failure.is_before_sending();
+                Verdict::Again { error: failure.chain(), status: None, acted, wait: None }
+            }
+            failure => Verdict::Failed { error: failure.chain(), status: None },
+        },
+    }
+}
+
+/// What is known of an answer that lies in the spool.
+fn known<'a>(request: &'a Parts, places: &'a Places, kept: &'a Arc<Kept>) -> Answered<'a> {
+    let (status, fields, known) = (kept.status, &kept.fields, Some(Arc::clone(kept)));
+    Answered { request, places, status, fields, known }
+}
+
+/// The answer is kept: what it leads to comes next, and what a browser makes of it.
+async fn done(
+    daemon: &Arc<Daemon>,
+    outgoing: &Outgoing,
+    answered: &Answered<'_>,
+    bytes: u64,
+    how: Brought,
+) -> Verdict {
+    let status = answered.status;
+    match follow(daemon, outgoing, answered).await {
+        Ok(led) => match browser::open(daemon, outgoing, answered).await {
+            Opened::Over => Verdict::Done { status, bytes, led, how },
+            Opened::Interrupted => Verdict::Untried,
+        },
+        Err(error) => {
+            Verdict::Again { error, status: Some(status.as_u16()), acted: true, wait: None }
+        }
+    }
+}
+
+/// Whether what is kept answers the request, and how it came to be there.
+///
+/// The answer may have come by another way: somebody else has asked for the same, who has no more
+/// secrets than this request, and everyone may have it. A redirect is followed for each. What a run wants
+/// was brought by it if it was checked since the run began; and what is fresh nobody is asked about, unless
+/// that was asked for.
+fn is_answered(daemon: &Daemon, outgoing: &Outgoing, kept: &Kept) -> Option<Brought> {
+    if outgoing.kind == RequestKind::Post {
+        return None;
+    }
+    if !outgoing.wishes.is_empty() {
+        let begun = |wish: &Wish| daemon.fetcher.runs().look(wish.run, |run| run.begun);
+        if outgoing
+            .wishes
+            .iter()
+            .any(|wish| begun(wish).is_some_and(|begun| kept.entry.checked() >= begun))
+        {
+            return Some(Brought::Fetched);
+        }
+    }
+    let is_newer = matches!(outgoing.secrets, Secrets::None)
+        && kept.entry.place().owner().is_none()
+        && kept.status.is_success()
+        && kept.entry.checked() > outgoing.queued
+        && !kept.fields.contains_key(VARY);
+    if is_newer {
+        return Some(Brought::Fetched);
+    }
+    let may_be_old = !outgoing.renew && (outgoing.class.is_some() || !outgoing.wishes.is_empty());
+    (may_be_old && is_fresh(daemon, outgoing, kept)).then_some(Brought::Kept)
+}
+
+/// Whether an answer may be used again without asking its origin (RFC 9111 §4.2).
+fn is_fresh(daemon: &Daemon, outgoing: &Outgoing, kept: &Kept) -> bool {
+    let Ok(url) = CanonicalUrl::parse(base(outgoing), &daemon.local) else { return false };
+    let credentials = url.user().is_some() || !matches!(outgoing.secrets, Secrets::None);
+    verdict::is_fresh(daemon, &url.without_credentials(), kept, credentials)
+}
+
+/// Asks the origin, or joins whoever asks the same already, and waits for the end.
+async fn carry_out(
+    daemon: &Arc<Daemon>,
+    outgoing: &Outgoing,
+    fields: &HeaderMap,
+    job: Job,
+) -> (Arc<Download>, Outcome, Option<Duration>) {
+    let downloads = &daemon.downloads;
+    if outgoing.kind != RequestKind::Post {
+        let about = job.about.identities();
+        match downloads.join(&job.places, fields, about, clock::now()) {
+            Joined::Running(download) => {
+                let (download, outcome) = download.outcome().await;
+                let is_elsewhere = match download.head().await {
+                    Headed::Keeping(head) => {
+                        (head.whose == Whose::Own && !download.is_of(&job.places))
+                            || !download.serves(fields, &head.fields)
+                    }
+                    _ => false,
+                };
+                let is_left = matches!(
+                    &outcome,
+                    Outcome::Failed(failure)
+                        if matches!(**failure, Failure::Abandoned | Failure::Inward { .. })
+                );
+                if !is_elsewhere && !is_left {
+                    return (download, outcome, None);
+                }
+                // It was kept for who asked first; or all others have left it.
+            }
+            Joined::New(download) => return run_ours(daemon, job, download).await,
+        }
+    }
+    let alone = downloads.alone(&job.places, fields, clock::now());
+    run_ours(daemon, job, alone).await
+}
+
+async fn run_ours(
+    daemon: &Arc<Daemon>,
+    job: Job,
+    download: Arc<Download>,
+) -> (Arc<Download>, Outcome, Option<Duration>) {
+    daemon.tasks.spawn(run(Arc::clone(daemon), job, Arc::clone(&download)));
+    let (download, outcome) = download.outcome().await;
+    // An answer that is not kept is nobody's; one that a client asked for is the client's.
+    let answer = download.take();
+    let wait = answer.and_then(|answer| retry_after(answer.headers(), clock::now()));
+    (download, outcome, wait)
+}
+
+/// What becomes of a request by its URL and who asked for it. The configuration may have changed
+/// since it was queued, and redirects lead anywhere.
+async fn by_rule(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Option<Verdict> {
+    let failed = |error: &str| Some(Verdict::Failed { error: error.to_owned(), status: None });
+    // What is no URL fails for that reason, later.
+    let url = CanonicalUrl::parse(base(outgoing), &daemon.local).ok()?;
+    // One whose secrets are lost fails for that reason, later.
+    let asker = recorded(outgoing).map_or_else(
+        |_| Asker::default(),
+        |request| Asker::of_recorded(&request.headers, outgoing.page.as_deref(), &daemon.local),
+    );
+    let to = match ruled(&daemon.config(), &url, &asker) {
+        Ruling::Usual(Standing::Usual) => return None,
+        Ruling::Usual(Standing::NeverKept | Standing::Nearby) => {
+            return failed("the configuration says that it is never kept");
+        }
+        Ruling::Blocked { by, .. } => {
+            debug!(url = url.as_str(), %by, "blocked");
+            return failed("the configuration says that it is never got ([dont-get])");
+        }
+        Ruling::Moved { to, .. } => to,
+    };
+    let status = StatusCode::TEMPORARY_REDIRECT;
+    let followed = match recorded(outgoing) {
+        Ok(request) => successor::of(daemon, outgoing, &request, status, &to, None).await,
+        Err(error) => return failed(&error),
+    };
+    Some(match followed {
+        Ok(led) => Verdict::Done { status, bytes: 0, led, how: Brought::Fetched },
+        Err(error) => Verdict::Again { error, status: None, acted: false, wait: None },
+    })
+}
+
+/// Rebuilds the request, and asks with what is kept if there is something.
+async fn prepare(
+    daemon: &Daemon,
+    outgoing: &Outgoing,
+) -> Result<(Parts, Job, Option<Arc<Kept>>), String> {
+    let request = recorded(outgoing)?;
+    // The port is all that is needed of it: path and fields are as they were recorded.
+    let mut resource =
+        of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
+    let places = Places::of_queued(&outgoing.place, &daemon.local).ok_or(UNKNOWN_OWNER)?;
+    let places = Arc::new(places);
+    let mut sent = Request::from_parts(request.clone(), ());
+    let url = CanonicalUrl::parse(base(outgoing), &daemon.local)
+        .map_err(|error| error_chain(&error))?
+        .without_credentials();
+    let (config, parts) = (daemon.config(), UrlParts::of(&url));
+    censor::request(&config, &url, sent.headers_mut());
+    resource.origin.via = parent(&config, &url, &daemon.pseudonym);
+    resource.origin.reach = owner(outgoing)?.reach();
+    let selecting = || sent.headers().clone();
+    let found = choose::find(&daemon.store, &places, config.caching.shared, selecting).await;
+    let found = found.map_err(|error| error_chain(&error))?;
+    let personal = !matches!(outgoing.secrets, Secrets::None);
+    let is_form = outgoing.kind == RequestKind::Post;
+    let job = Job {
+        places,
+        origin: resource.origin,
+        head: sent,
+        body: (!outgoing.body.is_empty() || is_form).then(|| Bytes::from(outgoing.body.clone())),
+        kept: found.near().map(|kept| kept.status),
+        // What waits here waits for a page, and can wait longer.
+        keeping: Keeping { errors: false, ..Keeping::of(&config, &parts, &request.headers) },
+        answers: None,
+        about: found.about(|_| !is_form, personal),
+        leaving: Leaving::queued(&config, &UrlParts::of(&url)),
+        allowance: allowance(daemon, outgoing, &parts),
+        interim: None,
+    };
+    Ok((request, job, found.own().map(Arc::clone)))
+}
+
+/// How much of the answer may come. That to a form comes in any case, for it comes only once.
+fn allowance(daemon: &Daemon, outgoing: &Outgoing, url: &UrlParts<'_>) -> Allowance {
+    if outgoing.kind == RequestKind::Post {
+        return Allowance::default();
+    }
+    let ceiling = match *daemon.config().fetch_options.ask_above.of(url) {
+        SizeLimit::At(size) if !outgoing.any_length => Some(size.bytes()),
+        SizeLimit::At(_) | SizeLimit::None => None,
+    };
+    Allowance { ceiling, meter: Some(daemon.fetcher.meter()) }
+}
+
+/// Whose a request is.
+pub(super) fn owner(outgoing: &Outgoing) -> Result<Owner, String> {
+    Owner::of_queued(&outgoing.place).ok_or_else(|| UNKNOWN_OWNER.to_owned())
+}
+
+/// The request as it was recorded, with its secrets.
+fn recorded(outgoing: &Outgoing) -> Result<Parts, String> {
+    let secrets = match &outgoing.secrets {
+        Secrets::None => &[][..],
+        Secrets::Open(secrets) => secrets,
+        Secrets::Unreadable(_) => {
+            return Err(
+                "its cookies and credentials cannot be read any more; ask for it again in \
+                        the browser"
+                    .to_owned(),
+            );
+        }
+    };
+    head::read_request(&outgoing.head, secrets)
+        .map_err(|error| format!("the recorded request cannot be read: {error}"))
+}
+
+/// The URL of a request, without what the key of a POST adds.
+pub(super) fn base(outgoing: &Outgoing) -> &str {
+    let url = outgoing.place.url();
+    if outgoing.kind == RequestKind::Post { url.split("?!").next().unwrap_or(url) } else { url }
+}

@@ -1,0 +1,105 @@
+//! The pipe that a browser is driven through: JSON texts, each with a zero byte at its end. Pure.
+
+use memchr::memchr;
+use serde_json::Value;
+
+/// The longest message that is read, in bytes. A longer one is left out: what is that long tells of an
+/// image that stands in its own URL, and of nothing that anybody waits for.
+pub(super) const MAX_MESSAGE: usize = 1 << 20;
+
+/// Cuts what comes out of the pipe into messages. It never holds more than [`MAX_MESSAGE`] bytes.
+#[derive(Debug, Default)]
+pub(super) struct Framing {
+    kept: Vec<u8>,
+    /// What comes up to the next zero belongs to a message that is too long.
+    is_too_long: bool,
+}
+
+impl Framing {
+    /// Takes a piece, and gives each message that it ends to `each`. What is no JSON is left out.
+    pub(super) fn take(&mut self, mut piece: &[u8], mut each: impl FnMut(Value)) {
+        while let Some(end) = memchr(0, piece) {
+            let (last, rest) = piece.split_at(end);
+            self.keep(last);
+            if !std::mem::take(&mut self.is_too_long)
+                && let Ok(message) = serde_json::from_slice(&self.kept)
+            {
+                each(message);
+            }
+            self.kept.clear();
+            piece = rest.get(1..).unwrap_or_default();
+        }
+        self.keep(piece);
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.kept.len().saturating_add(bytes.len()) > MAX_MESSAGE {
+            self.is_too_long = true;
+            self.kept = Vec::new();
+        }
+        if !self.is_too_long {
+            self.kept.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// A message as it goes into the pipe. JSON has no zero byte: it is escaped within a string.
+pub(super) fn framed(message: &Value) -> Vec<u8> {
+    let mut bytes = message.to_string().into_bytes();
+    bytes.push(0);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn messages(framing: &mut Framing, pieces: &[&[u8]]) -> Vec<Value> {
+        let mut messages = Vec::new();
+        for piece in pieces {
+            framing.take(piece, |message| messages.push(message));
+        }
+        messages
+    }
+
+    #[test]
+    fn messages_are_the_same_however_they_come() {
+        let whole = [framed(&json!({"id": 1, "text": "a\0b"})), framed(&json!({"id": 2}))].concat();
+        let want = [json!({"id": 1, "text": "a\0b"}), json!({"id": 2})];
+        for size in 1..=whole.len() {
+            let pieces: Vec<_> = whole.chunks(size).collect();
+            assert_eq!(messages(&mut Framing::default(), &pieces), want, "{size}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_left_out() {
+        let deep = "[".repeat(100_000);
+        for bad in ["", "{", "\u{fffd}", "{}{}", "NaN", &deep] {
+            let bytes = [bad.as_bytes(), b"\0{\"id\":3}\0"].concat();
+            assert_eq!(
+                messages(&mut Framing::default(), &[&bytes]),
+                [json!({"id": 3})],
+                "{bad:.9}"
+            );
+        }
+        let bytes = [&[0xff, 0xfe, 0, 0, 0][..], b"7\0"].concat();
+        assert_eq!(messages(&mut Framing::default(), &[&bytes]), [json!(7)]);
+    }
+
+    #[test]
+    fn a_message_without_end_takes_no_memory() {
+        let mut framing = Framing::default();
+        let piece = vec![b'"'; 64 << 10];
+        for _ in 0..100 {
+            assert!(messages(&mut framing, &[&piece]).is_empty());
+            assert!(framing.kept.capacity() <= 2 * MAX_MESSAGE);
+        }
+        assert_eq!(messages(&mut framing, &[b"\0{}\0"]), [json!({})], "the next one is read");
+        let longest = format!("\"{}\"", "a".repeat(MAX_MESSAGE - 2));
+        assert_eq!(messages(&mut framing, &[longest.as_bytes(), b"\0"]).len(), 1);
+        let longer = format!("\"{}\"", "a".repeat(MAX_MESSAGE - 1));
+        assert_eq!(messages(&mut framing, &[longer.as_bytes(), b"\0"]).len(), 0);
+    }
+}

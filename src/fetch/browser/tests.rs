@@ -1,0 +1,210 @@
+use std::time::Duration;
+
+use hyper::header::{HeaderName, HeaderValue};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn methods(next: &Next) -> Vec<&str> {
+    next.send.iter().filter_map(|message| message["method"].as_str()).collect()
+}
+
+/// The number of the command of this name that was sent last.
+fn number(next: &Next, method: &str) -> Value {
+    let sent = next.send.iter().rfind(|message| message["method"] == method);
+    sent.unwrap_or_else(|| panic!("{method} in {next:?}"))["id"].clone()
+}
+
+/// A visit to a page that was told to open.
+fn opened(now: Instant) -> (Visit, Next) {
+    let cookies = vec![Cookie { name: "a".into(), value: "b=c".into() }];
+    let (mut visit, next) = Visit::begin("https://a.example/x".into(), cookies, now);
+    let id = number(&next, "Target.createTarget");
+    let next = visit.take(&json!({"id": id, "result": {"targetId": "T"}}), now);
+    let id = number(&next, "Target.attachToTarget");
+    let next = visit.take(&json!({"id": id, "result": {"sessionId": "S"}}), now);
+    (visit, next)
+}
+
+fn event(method: &str, session: &str, told: &Value) -> Value {
+    json!({"method": method, "sessionId": session, "params": told})
+}
+
+#[test]
+fn a_page_is_opened_with_its_cookies_and_listened_to_before() {
+    let (_, next) = opened(Instant::now());
+    let want = [
+        "Network.enable",
+        "Page.enable",
+        "Target.setAutoAttach",
+        "Network.setCookie",
+        "Page.navigate",
+    ];
+    assert_eq!(methods(&next), want);
+    assert!(next.send.iter().all(|message| message["sessionId"] == "S"));
+    let cookie = json!({"name": "a", "value": "b=c", "url": "https://a.example/x", "path": "/",
+        "secure": true});
+    assert_eq!(next.send[3]["params"], cookie);
+}
+
+#[test]
+fn a_page_is_quiet_when_nothing_of_it_is_under_way() {
+    let mut now = Instant::now();
+    let (mut visit, _) = opened(now);
+    let request = json!({"requestId": "1", "type": "Document"});
+    visit.take(&event("Network.requestWillBeSent", "S", &request), now);
+    visit.take(&event("Page.loadEventFired", "S", &json!({})), now);
+    assert_eq!(visit.quiet_at(), None, "a request is under way");
+    let frame = json!({"sessionId": "F", "waitingForDebugger": true});
+    let next = visit.take(&event("Target.attachedToTarget", "S", &frame), now);
+    assert_eq!(methods(&next).last(), Some(&"Runtime.runIfWaitingForDebugger"));
+    visit.take(&event("Network.requestWillBeSent", "F", &request), now);
+    visit.take(&event("Network.loadingFinished", "S", &request), now);
+    assert_eq!(visit.quiet_at(), None, "one of its frames is at work");
+    visit.take(&event("Target.detachedFromTarget", "S", &json!({"sessionId": "F"})), now);
+    for kind in ["EventSource", "WebSocket"] {
+        let endless = json!({"requestId": kind, "type": kind});
+        visit.take(&event("Network.requestWillBeSent", "S", &endless), now);
+    }
+    let quiet = visit.quiet_at().unwrap();
+    assert!(quiet > now && visit.look(now).send.is_empty(), "not yet");
+    now = quiet;
+    let ping = number(&visit.look(now), "Runtime.evaluate");
+    // Something happens before its scripts answer: it begins anew.
+    visit.take(&event("Network.requestWillBeSent", "S", &request), now);
+    assert_eq!(visit.take(&json!({"id": ping, "result": {}}), now).over, None);
+    visit.take(&event("Network.loadingFailed", "S", &request), now);
+    now = visit.quiet_at().unwrap();
+    let ping = number(&visit.look(now), "Runtime.evaluate");
+    assert_eq!(visit.take(&json!({"id": ping}), now).over, Some(Ok(Ended::Quiet)));
+}
+
+#[test]
+fn a_restless_page_and_one_that_cannot_be_opened_end() {
+    let now = Instant::now();
+    let (mut visit, _) = opened(now);
+    let over = (0..10_000).find_map(|number| {
+        let request = json!({"requestId": number.to_string()});
+        visit.take(&event("Network.requestWillBeSent", "S", &request), now).over
+    });
+    assert_eq!(over, Some(Ok(Ended::Restless)));
+    let (mut visit, next) = opened(now);
+    let id = number(&next, "Page.navigate");
+    let error = json!({"id": id, "result": {"errorText": "net::ERR_\u{7}X"}});
+    let over = visit.take(&error, now).over;
+    assert_eq!(over, Some(Err("the browser cannot open it: net::ERR_X".into())));
+    let (mut visit, _) = opened(now);
+    let dialog = visit.take(&event("Page.javascriptDialogOpening", "S", &json!({})), now);
+    assert_eq!(methods(&dialog), ["Page.handleJavaScriptDialog"]);
+    let crash = visit.take(&event("Inspector.targetCrashed", "S", &json!({})), now);
+    assert!(matches!(crash.over, Some(Err(_))));
+}
+
+#[test]
+fn what_makes_no_sense_changes_nothing() {
+    let now = Instant::now();
+    let (mut visit, _) = opened(now);
+    for bad in [
+        json!(null),
+        json!([]),
+        json!("Page.loadEventFired"),
+        json!({"id": -1}),
+        json!({"id": u64::MAX, "result": {"errorText": "x"}}),
+        json!({"method": "Page.loadEventFired", "sessionId": 5}),
+        json!({"method": "Page.loadEventFired", "sessionId": "other"}),
+        json!({"method": "Network.loadingFinished", "params": 7}),
+        json!({"method": "Network.dataReceived", "params": {"encodedDataLength": -1}}),
+        json!({"method": "Target.attachedToTarget", "params": {"waitingForDebugger": true}}),
+    ] {
+        assert_eq!(visit.take(&bad, now), Next::default(), "{bad}");
+    }
+    assert_eq!(visit.quiet_at(), None);
+    let bytes = json!({"encodedDataLength": 5});
+    assert_eq!(visit.take(&event("Network.dataReceived", "S", &bytes), now).bytes, 5);
+    // No more of them than are listened to.
+    for number in 0..1_000 {
+        let frame = json!({"sessionId": number.to_string(), "waitingForDebugger": true});
+        let next = visit.take(&event("Target.attachedToTarget", "S", &frame), now);
+        assert_eq!(next.send.is_empty(), number >= 256, "{number}");
+    }
+}
+
+#[test]
+fn the_browser_is_told_what_the_request_was() {
+    let rows = [
+        ("cookie", "a=b; c=d=e; none;"),
+        ("cookie", "f="),
+        ("accept-language", "de-CH, de;q=0.9 ,*;q=0.1, x y"),
+        ("user-agent", "Some/1.0"),
+    ];
+    let fields: HeaderMap = rows
+        .iter()
+        .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+        .collect();
+    let cookies = cookies(&fields);
+    let pairs: Vec<_> = cookies.iter().map(|one| (&*one.name, &*one.value)).collect();
+    assert_eq!(pairs, [("a", "b"), ("c", "d=e"), ("f", "")]);
+    let (mut request, ()) = hyper::Request::new(()).into_parts();
+    request.headers = fields;
+    let proxy = "127.0.0.1:8080".parse().unwrap();
+    let told = Told { program: Path::new("/b"), request: &request, proxy, key: "KEY", width: 800 };
+    let line = told.arguments(Path::new("/p"));
+    for want in [
+        "--user-data-dir=/p",
+        "--proxy-server=http://127.0.0.1:8080",
+        "--ignore-certificate-errors-spki-list=KEY",
+        "--window-size=800,4096",
+        "--user-agent=Some/1.0",
+        "--accept-lang=de-CH,de",
+    ] {
+        assert!(line.contains(&want.into()), "{want} in {line:?}");
+    }
+    let own = HeaderValue::from_static(OUR_USER_AGENT);
+    request.headers.insert(USER_AGENT, own);
+    let told = Told { program: Path::new("/b"), request: &request, proxy, key: "KEY", width: 800 };
+    let line = told.arguments(Path::new("/p"));
+    assert!(!line.iter().any(|word| word.to_string_lossy().starts_with("--user-agent")));
+}
+
+#[test]
+fn this_machine_is_reached_where_it_listens() {
+    for (listening, want) in [
+        (&["127.0.0.1:1"][..], Some("127.0.0.1:1")),
+        (&["10.0.0.1:1", "[::1]:2"], Some("[::1]:2")),
+        (&["0.0.0.0:3"], Some("127.0.0.1:3")),
+        (&["[::]:4"], Some("[::1]:4")),
+        // There it is a client like any other, and not who sits at this machine.
+        (&["10.0.0.1:1"], None),
+        (&[], None),
+    ] {
+        let listening: Vec<SocketAddr> =
+            listening.iter().map(|address| address.parse().unwrap()).collect();
+        assert_eq!(here(&listening).map(|one| one.to_string()).as_deref(), want);
+    }
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the test looks at what a program does to files")]
+async fn a_browser_that_says_nothing_ends_with_all_it_started() {
+    let profile = Profile::make().unwrap();
+    let directory = profile.path().to_owned();
+    let program = directory.join("browser");
+    std::fs::write(&program, "#!/bin/sh\nsleep 1000 & echo $! >\"$HOME/pid\"; exec sleep 1000\n")
+        .unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&program, mode).unwrap();
+    let process = Process::start(&program, profile, &[]).unwrap();
+    let pid = loop {
+        match std::fs::read_to_string(directory.join("pid")) {
+            Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
+            _ => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    };
+    let child = Path::new("/proc").join(pid);
+    assert!(child.exists());
+    process.end().await;
+    assert!(!directory.exists());
+    let is_gone =
+        std::fs::read_to_string(child.join("stat")).map_or(true, |stat| stat.contains(") Z "));
+    assert!(is_gone);
+}

@@ -1,0 +1,63 @@
+//! How many browsers run at once: as many as the configuration says at the time.
+
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+/// The turns that are taken.
+#[derive(Debug, Default)]
+pub(in crate::fetch) struct Turns {
+    taken: Mutex<usize>,
+    news: Notify,
+}
+
+/// The turn of one, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Turn<'a>(&'a Turns);
+
+impl Turns {
+    /// Waits until fewer than `most` are taken, and takes one. Dropping it takes none.
+    pub(super) async fn take(&self, most: impl Fn() -> usize) -> Turn<'_> {
+        loop {
+            let news = self.news.notified();
+            if self.change(|taken| {
+                let is_free = *taken < most();
+                *taken += usize::from(is_free);
+                is_free
+            }) {
+                return Turn(self);
+            }
+            news.await;
+        }
+    }
+
+    fn change<T>(&self, how: impl FnOnce(&mut usize) -> T) -> T {
+        how(&mut self.taken.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.change(|taken| *taken = taken.saturating_sub(1));
+        self.0.news.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    #[tokio::test]
+    async fn no_more_than_may_have_a_turn() {
+        let turns = Turns::default();
+        let one = turns.take(|| 1).await;
+        let mut waits = Box::pin(turns.take(|| 1));
+        assert!(waits.as_mut().now_or_never().is_none());
+        let two = turns.take(|| 2).await;
+        drop(one);
+        assert!(waits.as_mut().now_or_never().is_none(), "one is taken still");
+        drop(two);
+        let _turn = waits.await;
+    }
+}

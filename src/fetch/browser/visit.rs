@@ -1,0 +1,284 @@
+//! One page in a browser, as a conversation in its devtools protocol. Pure: it takes messages, gives
+//! messages, and is told the time.
+//!
+//! ```text
+//! createTarget ─ attachToTarget ─ Network, Page, cookies ─ navigate ─ loaded ─ quiet ─ ping ─ over
+//! ```
+//!
+//! A page is quiet when for [`QUIET`] no request of it or of a frame or worker within it was under way,
+//! and its scripts are idle enough to answer.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+/// How long a page has no request under way before it counts as quiet.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// The most requests that a page may make.
+const MAX_REQUESTS: usize = 5_000;
+
+/// The most frames and workers of a page that are listened to.
+const MAX_SESSIONS: usize = 256;
+
+/// What never ends by itself, and is not waited for.
+const ENDLESS: [&str; 3] = ["EventSource", "WebSocket", "Ping"];
+
+/// A cookie that the page is opened with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cookie {
+    pub(super) name: String,
+    pub(super) value: String,
+}
+
+/// How a visit ended, if it did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Nothing more is to come.
+    Quiet,
+    /// It made more requests than are waited for.
+    Restless,
+    /// It had no more time.
+    OutOfTime,
+    /// There is nothing left of the budget.
+    OverBudget,
+}
+
+/// What is to be done after a message.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Next {
+    /// What is sent, in this order.
+    pub(super) send: Vec<Value>,
+    /// So many bytes have come to the browser.
+    pub(super) bytes: u64,
+    /// It is over.
+    pub(super) over: Option<Result<Ended, String>>,
+}
+
+impl Next {
+    /// What is to be done after two messages. What is over stays so.
+    pub(super) fn and(&mut self, then: Self) {
+        self.send.extend(then.send);
+        self.bytes = self.bytes.saturating_add(then.bytes);
+        self.over = self.over.take().or(then.over);
+    }
+}
+
+/// Which answers matter; each is known by the number of its command.
+#[derive(Clone, Copy, Debug, Default)]
+struct Awaited {
+    target: u64,
+    session: u64,
+    navigation: u64,
+    ping: Option<u64>,
+}
+
+/// A page that is opened.
+#[derive(Debug)]
+pub(super) struct Visit {
+    url: String,
+    cookies: Vec<Cookie>,
+    /// The session of the page itself.
+    page: Option<String>,
+    sessions: HashSet<String>,
+    /// The requests under way, by their sessions and their numbers there.
+    under_way: HashSet<(String, String)>,
+    requests: usize,
+    is_loaded: bool,
+    last: Instant,
+    sent: u64,
+    awaited: Awaited,
+}
+
+impl Visit {
+    /// Begins: what is to be sent first.
+    pub(super) fn begin(url: String, cookies: Vec<Cookie>, now: Instant) -> (Self, Next) {
+        let mut visit = Self {
+            url,
+            cookies,
+            page: None,
+            sessions: HashSet::new(),
+            under_way: HashSet::new(),
+            requests: 0,
+            is_loaded: false,
+            last: now,
+            sent: 0,
+            awaited: Awaited::default(),
+        };
+        let mut next = Next::default();
+        // What a page wants to be saved is not.
+        let deny = json!({"behavior": "deny"});
+        visit.say(&mut next, None, "Browser.setDownloadBehavior", &deny);
+        let empty = json!({"url": "about:blank"});
+        visit.awaited.target = visit.say(&mut next, None, "Target.createTarget", &empty);
+        (visit, next)
+    }
+
+    /// When it is to be looked at again though no message has come.
+    pub(super) fn quiet_at(&self) -> Option<Instant> {
+        let is_idle = self.is_loaded && self.under_way.is_empty() && self.awaited.ping.is_none();
+        is_idle.then(|| self.last + QUIET)
+    }
+
+    /// No message has come until now.
+    pub(super) fn look(&mut self, now: Instant) -> Next {
+        let mut next = Next::default();
+        if self.quiet_at().is_some_and(|quiet| quiet <= now) {
+            let page = self.page.clone();
+            let zero = json!({"expression": "0"});
+            let ping = self.say(&mut next, page.as_deref(), "Runtime.evaluate", &zero);
+            self.awaited.ping = Some(ping);
+        }
+        next
+    }
+
+    /// Takes a message that has come now.
+    pub(super) fn take(&mut self, message: &Value, now: Instant) -> Next {
+        let mut next = Next::default();
+        let session = text(message, "sessionId").unwrap_or_default();
+        match (message.get("id").and_then(Value::as_u64), text(message, "method")) {
+            (Some(id), _) => self.answered(id, message, &mut next),
+            (None, Some(method)) => {
+                let told = message.get("params").unwrap_or(&Value::Null);
+                self.happened(method, session, told, now, &mut next);
+            }
+            (None, None) => {}
+        }
+        next
+    }
+
+    fn answered(&mut self, id: u64, message: &Value, next: &mut Next) {
+        let result = message.get("result").unwrap_or(&Value::Null);
+        let refused = || {
+            let why = message.get("error").and_then(|error| text(error, "message"));
+            Some(Err(format!("the browser refused: {}", shown(why.unwrap_or("no reason given")))))
+        };
+        if id == self.awaited.target {
+            let Some(target) = text(result, "targetId") else { return next.over = refused() };
+            let attach = json!({"targetId": target, "flatten": true});
+            self.awaited.session = self.say(next, None, "Target.attachToTarget", &attach);
+        } else if id == self.awaited.session {
+            let Some(session) = text(result, "sessionId") else { return next.over = refused() };
+            self.page = Some(session.to_owned());
+            self.open(session, next);
+        } else if id == self.awaited.navigation {
+            if let Some(error) = text(result, "errorText") {
+                next.over = Some(Err(format!("the browser cannot open it: {}", shown(error))));
+            } else if message.get("error").is_some() {
+                next.over = refused();
+            }
+        } else if self.awaited.ping == Some(id) {
+            // Whatever its scripts did meanwhile, they are done, and ask for nothing.
+            next.over = Some(Ok(Ended::Quiet));
+        }
+    }
+
+    fn happened(
+        &mut self,
+        method: &str,
+        session: &str,
+        told: &Value,
+        now: Instant,
+        next: &mut Next,
+    ) {
+        let is_page = self.page.as_deref() == Some(session);
+        let request = || Some((session.to_owned(), text(told, "requestId")?.to_owned()));
+        match method {
+            "Network.requestWillBeSent" => {
+                let is_endless = text(told, "type").is_some_and(|kind| ENDLESS.contains(&kind));
+                if let Some(request) = request().filter(|_| !is_endless) {
+                    self.under_way.insert(request);
+                }
+                self.requests += 1;
+                if self.requests > MAX_REQUESTS {
+                    next.over = Some(Ok(Ended::Restless));
+                }
+            }
+            "Network.loadingFinished" | "Network.loadingFailed" => {
+                request().map(|request| self.under_way.remove(&request));
+            }
+            "Network.dataReceived" => {
+                next.bytes = told.get("encodedDataLength").and_then(Value::as_u64).unwrap_or(0);
+            }
+            "Page.loadEventFired" if is_page => self.is_loaded = true,
+            // Nobody is there to close it, and scripts wait for that.
+            "Page.javascriptDialogOpening" => {
+                let no = json!({"accept": false});
+                self.say(next, Some(session), "Page.handleJavaScriptDialog", &no);
+                return;
+            }
+            "Target.attachedToTarget" => self.attached(told, next),
+            "Target.detachedFromTarget" => {
+                let gone = text(told, "sessionId").unwrap_or_default();
+                self.sessions.remove(gone);
+                self.under_way.retain(|(session, _)| session != gone);
+            }
+            "Inspector.targetCrashed" if is_page => {
+                next.over =
+                    Some(Err("the page has crashed the browser, or needs more memory than \
+                                      it may have"
+                        .to_owned()));
+            }
+            _ => return,
+        }
+        self.last = now;
+        self.awaited.ping = None;
+    }
+
+    /// The page is there, and empty still.
+    fn open(&mut self, session: &str, next: &mut Next) {
+        self.listen(session, next);
+        let is_secure = self.url.starts_with("https:");
+        for Cookie { name, value } in std::mem::take(&mut self.cookies) {
+            let cookie = json!({"name": name, "value": value, "url": self.url, "path": "/", "secure": is_secure});
+            self.say(next, Some(session), "Network.setCookie", &cookie);
+        }
+        let to = json!({"url": self.url});
+        self.awaited.navigation = self.say(next, Some(session), "Page.navigate", &to);
+    }
+
+    /// A frame of its own process, or a worker: it waits until it may begin.
+    fn attached(&mut self, told: &Value, next: &mut Next) {
+        let Some(session) = text(told, "sessionId") else { return };
+        // The page itself is told of, too, and does not wait.
+        let is_new = self.sessions.len() < MAX_SESSIONS
+            && told.get("waitingForDebugger").and_then(Value::as_bool) == Some(true)
+            && self.sessions.insert(session.to_owned());
+        if is_new {
+            self.listen(session, next);
+            self.say(next, Some(session), "Runtime.runIfWaitingForDebugger", &json!({}));
+        }
+    }
+
+    fn listen(&mut self, session: &str, next: &mut Next) {
+        let all = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
+        for (method, how) in [
+            ("Network.enable", &json!({"maxPostDataSize": 0})),
+            ("Page.enable", &json!({})),
+            ("Target.setAutoAttach", &all),
+        ] {
+            self.say(next, Some(session), method, how);
+        }
+    }
+
+    fn say(&mut self, next: &mut Next, session: Option<&str>, method: &str, how: &Value) -> u64 {
+        self.sent += 1;
+        let mut message = json!({"id": self.sent, "method": method, "params": how});
+        if let (Some(session), Some(fields)) = (session, message.as_object_mut()) {
+            fields.insert("sessionId".to_owned(), session.into());
+        }
+        next.send.push(message);
+        self.sent
+    }
+}
+
+fn text<'a>(of: &'a Value, name: &str) -> Option<&'a str> {
+    of.get(name)?.as_str()
+}
+
+/// A text of the browser's as it may stand in a message.
+fn shown(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).take(200).collect()
+}

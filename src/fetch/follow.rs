@@ -1,0 +1,82 @@
+//! What a kept answer leads to: the place a redirect names, and whatever else is to be fetched then.
+
+use std::sync::Arc;
+
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, StatusCode};
+use wwwoffle_spool::{Error, Outgoing};
+
+use super::attempt::base;
+use super::redirect::location;
+use super::{recurse, successor};
+use crate::api::Event;
+use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
+use crate::proxy::choose;
+use crate::proxy::owner::Places;
+use crate::store::Kept;
+
+/// An answer that is kept, while its request is on the queue still.
+#[derive(Debug)]
+pub(super) struct Answered<'a> {
+    /// The request as it was recorded, with its secrets.
+    pub(super) request: &'a Parts,
+    /// Where its answer lies.
+    pub(super) places: &'a Places,
+    /// The status of the answer.
+    pub(super) status: StatusCode,
+    /// Its fields.
+    pub(super) fields: &'a HeaderMap,
+    /// The answer as it lies in the spool, where that is known already.
+    pub(super) known: Option<Arc<Kept>>,
+}
+
+/// What is to be done before a request leaves the queue.
+#[derive(Debug, Default)]
+pub(super) struct Following {
+    /// What goes onto the queue.
+    pub(super) next: Vec<Outgoing>,
+    /// What is told when it is there.
+    pub(super) events: Vec<Event>,
+}
+
+impl Answered<'_> {
+    /// The answer as it lies in the spool; `None` when it has gone from there meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub(super) async fn kept(&self, daemon: &Daemon) -> Result<Option<Arc<Kept>>, Error> {
+        if let Some(kept) = &self.known {
+            return Ok(Some(Arc::clone(kept)));
+        }
+        let shared = daemon.config().caching.shared;
+        let request = || self.request.headers.clone();
+        let found = choose::find(&daemon.store, self.places, shared, request).await?;
+        Ok(found.own().or(found.near()).map(Arc::clone))
+    }
+}
+
+/// What an answer leads to. It is asked again for the same answer when the daemon ended before the
+/// request had left the queue; what is on the queue or kept already is not asked for twice.
+///
+/// # Errors
+///
+/// Why it cannot be told, in words for a person: then the request stays on the queue.
+pub(super) async fn follow(
+    daemon: &Arc<Daemon>,
+    outgoing: &Outgoing,
+    answered: &Answered<'_>,
+) -> Result<Following, String> {
+    let Some(target) = location(base(outgoing), answered.status, answered.fields) else {
+        let kept = answered.kept(daemon).await.map_err(|error| error_chain(&error))?;
+        let Some(kept) = kept else { return Ok(Following::default()) };
+        let next = recurse::follow::follow(daemon, outgoing, answered.request, &kept).await?;
+        return Ok(Following { next, events: Vec::new() });
+    };
+    let request = answered.request;
+    let mut following =
+        successor::redirect(daemon, outgoing, request, answered.status, &target).await?;
+    following.next.retain_mut(|next| recurse::runs::redirected(daemon, outgoing, next));
+    Ok(following)
+}

@@ -1,0 +1,244 @@
+//! What of that to which a document refers is fetched with it, what is where its links lead, and what
+//! is left out. Pure.
+
+use std::collections::BTreeSet;
+
+use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use super::aim::{Aim, PartClass};
+use super::run::LeftOut;
+use crate::links::{self, Class, Found, Link};
+
+/// How many parts may lie between a part and its page: a page names a style sheet, that imports
+/// another one, which names an image.
+pub const MAX_NESTING: u8 = 5;
+
+/// Which parts of a page are fetched with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    classes: BTreeSet<PartClass>,
+    one_pixel: bool,
+    same_host_images: bool,
+}
+
+/// What a reference comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen<'a> {
+    /// The reference.
+    pub link: &'a Link,
+    /// Its URL, as it is known by.
+    pub url: CanonicalUrl,
+    /// What is done about it.
+    pub what: What,
+}
+
+/// What is done about a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It is a part of the page, to be fetched with it.
+    Part,
+    /// The page goes there by itself, so it is fetched in its place.
+    Onward,
+    /// A link leads there.
+    Page,
+    /// It is left out; [`links::LeftOut`] says why it was by its own kind.
+    LeftOut(LeftOut),
+    /// It is left out by what it is.
+    ByKind(links::LeftOut),
+}
+
+impl Wanted {
+    /// What the configuration says of the page at `page`, and what the aims of those who want it say
+    /// otherwise: what any of them wants is wanted.
+    #[must_use]
+    pub fn of(config: &Config, page: &CanonicalUrl, aims: &[&Aim]) -> Self {
+        let (options, url) = (&config.fetch_options, UrlParts::of(page));
+        let says = |class| {
+            *match class {
+                PartClass::Stylesheets => &options.stylesheets,
+                PartClass::Images => &options.images,
+                PartClass::Icons => &options.icon_images,
+                PartClass::Fonts => &options.fonts,
+                PartClass::Scripts => &options.scripts,
+                PartClass::Frames => &options.frames,
+                PartClass::Iframes => &options.iframes,
+                PartClass::Media => &options.media,
+                PartClass::Objects => &options.objects,
+            }
+            .of(&url)
+        };
+        let is_wanted = |class: &PartClass| {
+            let of_aim = |aim: &&Aim| aim.parts.get(class).copied().unwrap_or_else(|| says(*class));
+            if aims.is_empty() { says(*class) } else { aims.iter().any(of_aim) }
+        };
+        Self {
+            classes: PartClass::ALL.into_iter().filter(is_wanted).collect(),
+            one_pixel: *options.webbug_images.of(&url),
+            same_host_images: *options.only_same_host_images.of(&url),
+        }
+    }
+
+    /// Whether parts of this class are fetched.
+    #[must_use]
+    pub fn has(&self, class: PartClass) -> bool {
+        self.classes.contains(&class)
+    }
+
+    /// What `link` of the document at `document` comes to.
+    fn judge(&self, document: &CanonicalUrl, link: &Link, url: &CanonicalUrl) -> What {
+        match link.left_out {
+            Some(links::LeftOut::OnePixel) if self.one_pixel => {}
+            Some(why) => return What::ByKind(why),
+            None => {}
+        }
+        let Some(class) = part(link.class) else {
+            return if link.class == Class::Refresh { What::Onward } else { What::Page };
+        };
+        let is_image = matches!(class, PartClass::Images | PartClass::Icons);
+        let is_elsewhere = is_image && self.same_host_images && document.host() != url.host();
+        if self.classes.contains(&class) && !is_elsewhere {
+            What::Part
+        } else {
+            What::LeftOut(LeftOut::Class)
+        }
+    }
+}
+
+/// The class of parts that a reference belongs to; `None` for where a page leads.
+#[must_use]
+pub fn part(class: Class) -> Option<PartClass> {
+    Some(match class {
+        Class::Stylesheet => PartClass::Stylesheets,
+        Class::Image | Class::Preview => PartClass::Images,
+        Class::Icon | Class::Manifest => PartClass::Icons,
+        Class::Font => PartClass::Fonts,
+        Class::Script | Class::Data => PartClass::Scripts,
+        Class::Frame => PartClass::Frames,
+        Class::IFrame => PartClass::Iframes,
+        Class::Media => PartClass::Media,
+        Class::Object => PartClass::Objects,
+        Class::Feed | Class::Sitemap | Class::Refresh | Class::Page => return None,
+    })
+}
+
+/// What each reference of the document at `document` comes to, each URL once: as a part, if it is one
+/// in any way. What is no URL of the web is not among them, nor is the document itself.
+#[must_use]
+pub fn choose<'a>(
+    found: &'a Found,
+    document: &CanonicalUrl,
+    wanted: &Wanted,
+    local: &LocalHost,
+) -> Vec<Chosen<'a>> {
+    let mut chosen: Vec<Chosen<'a>> = Vec::with_capacity(found.links.len());
+    let mut known = std::collections::HashMap::new();
+    for link in &found.links {
+        let Ok(url) = CanonicalUrl::parse(&link.url, local) else { continue };
+        if url.is_local() || url == *document {
+            continue;
+        }
+        let what = wanted.judge(document, link, &url);
+        let index = *known.entry(url.key()).or_insert(chosen.len());
+        match chosen.get_mut(index) {
+            Some(other) if rank(other.what) <= rank(what) => {}
+            Some(other) => *other = Chosen { link, url, what },
+            None => chosen.push(Chosen { link, url, what }),
+        }
+    }
+    chosen
+}
+
+fn rank(what: What) -> u8 {
+    match what {
+        What::Part => 0,
+        What::Onward => 1,
+        What::Page => 2,
+        What::LeftOut(_) => 3,
+        What::ByKind(_) => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> CanonicalUrl {
+        CanonicalUrl::parse(text, &LocalHost::default()).unwrap()
+    }
+
+    fn config(text: &str) -> Config {
+        Config::parse(text, std::path::Path::new("w.conf")).unwrap()
+    }
+
+    fn found(links: &[(&str, Class, Option<links::LeftOut>)]) -> Found {
+        let link = |(url, class, left_out): &(&str, Class, Option<links::LeftOut>)| Link {
+            url: (*url).to_owned(),
+            class: *class,
+            nofollow: false,
+            left_out: *left_out,
+        };
+        Found { links: links.iter().map(link).collect(), ..Found::default() }
+    }
+
+    #[test]
+    fn classes_are_those_of_the_configuration_or_of_an_aim() {
+        let config = config(
+            "[fetch-options]\nscripts = false\n\
+             [[fetch-options.for]]\nurl = \"*://h.example/plain/*\"\nimages = false\n",
+        );
+        let aim = |parts: &[(PartClass, bool)]| Aim {
+            parts: parts.iter().copied().collect(),
+            ..Aim::default()
+        };
+        let (page, plain) = (url("http://h.example/"), url("http://h.example/plain/x"));
+        let has =
+            |page, aims: &[&Aim], class| Wanted::of(&config, page, aims).classes.contains(&class);
+        assert!(has(&page, &[], PartClass::Images));
+        assert!(!has(&plain, &[], PartClass::Images));
+        assert!(!has(&page, &[], PartClass::Scripts));
+        let (with, without) =
+            (aim(&[(PartClass::Scripts, true)]), aim(&[(PartClass::Images, false)]));
+        assert!(has(&page, &[&with], PartClass::Scripts));
+        assert!(!has(&page, &[&without], PartClass::Images));
+        assert!(has(&page, &[&without, &with], PartClass::Images), "one of them wants it");
+        assert!(!has(&plain, &[&without, &with], PartClass::Images));
+    }
+
+    #[test]
+    fn what_a_reference_comes_to() {
+        let config = config("[fetch-options]\nobjects = false\nonly-same-host-images = true\n");
+        let page = url("http://h.example/page");
+        let pixel = Some(links::LeftOut::OnePixel);
+        let found = found(&[
+            ("http://h.example/a.css", Class::Stylesheet, None),
+            ("http://h.example/a.png", Class::Image, None),
+            ("http://cdn.example/b.png", Class::Image, None),
+            ("http://cdn.example/c.woff2", Class::Font, None),
+            ("http://h.example/o.swf", Class::Object, None),
+            ("http://h.example/1.gif", Class::Image, pixel),
+            ("http://h.example/next", Class::Page, None),
+            ("http://h.example/next", Class::Refresh, None),
+            ("http://h.example/a.png", Class::Page, None),
+            ("http://h.example/page", Class::Page, None),
+            ("http://h.example/feed", Class::Feed, None),
+            ("http://localhost:8080/control/", Class::Page, None),
+        ]);
+        let wanted = Wanted::of(&config, &page, &[]);
+        let chosen = choose(&found, &page, &wanted, &LocalHost::default());
+        let chosen: Vec<_> = chosen.iter().map(|chosen| (chosen.url.path(), chosen.what)).collect();
+        assert_eq!(
+            chosen,
+            [
+                ("/a.css", What::Part),
+                ("/a.png", What::Part),
+                ("/b.png", What::LeftOut(LeftOut::Class)),
+                ("/c.woff2", What::Part),
+                ("/o.swf", What::LeftOut(LeftOut::Class)),
+                ("/1.gif", What::ByKind(links::LeftOut::OnePixel)),
+                ("/next", What::Onward),
+                ("/feed", What::Page),
+            ]
+        );
+    }
+}

@@ -1,0 +1,391 @@
+//! What a site asks programs to leave alone: `robots.txt`, as RFC 9309 reads it.
+//!
+//! Pure: whoever fetches the file gives its text, and asks about one URL after the other. Of what is
+//! not in the RFC, `Crawl-delay` and `Sitemap` are read, for they are common and cost nothing.
+
+use std::time::Duration;
+
+use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_url::CanonicalUrl;
+
+use super::aim::Aim;
+
+/// How much of a `robots.txt` is read, in bytes; what is beyond has no effect. At least 500 KiB are
+/// asked for (RFC 9309 §2.5).
+pub const MAX_ROBOTS: usize = 512 * 1024;
+
+/// The most rules that are heeded.
+const MAX_RULES: usize = 10_000;
+
+/// The most lists of pages that are told.
+const MAX_SITEMAPS: usize = 64;
+
+/// How much of a path is compared, in bytes.
+const MAX_COMPARED: usize = 16 * 1024;
+
+/// The longest pause between two requests that a site can ask for.
+pub const MAX_CRAWL_DELAY: Duration = Duration::from_secs(60);
+
+/// What a site allows programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Robots {
+    /// What these rules say.
+    Rules(Rules),
+    /// Everything: it has no such file (RFC 9309 §2.3.1.3).
+    Everything,
+    /// Nothing: its file is there, or may be, and cannot be had (§2.3.1.4).
+    Nothing,
+}
+
+/// The rules of a `robots.txt` that are meant for one program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    list: Vec<Rule>,
+    crawl_delay: Option<Duration>,
+    sitemaps: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    allows: bool,
+    /// With `*` for anything, and in the end `$` for the end, as they were written.
+    pattern: Vec<u8>,
+}
+
+/// Those rules of a group that could be meant for us.
+#[derive(Debug, Default)]
+struct Chosen {
+    was_named: bool,
+    rules: Vec<Rule>,
+    crawl_delay: Option<Duration>,
+}
+
+/// For whom the group is that is being read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    ours: bool,
+    anyones: bool,
+    /// Whether a rule was read since its last `User-agent`.
+    has_rules: bool,
+}
+
+impl Robots {
+    /// What follows from the answer to the request for `/robots.txt`, redirects followed: its status,
+    /// `None` where there was no answer, and its body.
+    #[must_use]
+    pub fn of_answer(status: Option<u16>, body: &[u8], product: &str) -> Self {
+        match status {
+            Some(200..300) => Self::Rules(Rules::parse(body, product)),
+            // Too many redirects count as no file (§2.3.1.2).
+            Some(300..500) => Self::Everything,
+            Some(_) | None => Self::Nothing,
+        }
+    }
+
+    /// Whether `path`, which begins with `/` and has its arguments, may be asked for.
+    #[must_use]
+    pub fn allows(&self, path: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Nothing => path == "/robots.txt",
+            Self::Rules(rules) => rules.allows(path),
+        }
+    }
+
+    /// The pause between two requests that the site asks for, at most [`MAX_CRAWL_DELAY`].
+    #[must_use]
+    pub fn crawl_delay(&self) -> Option<Duration> {
+        match self {
+            Self::Rules(rules) => rules.crawl_delay,
+            Self::Everything | Self::Nothing => None,
+        }
+    }
+
+    /// The lists of its pages that the site tells of, as they are written.
+    #[must_use]
+    pub fn sitemaps(&self) -> &[String] {
+        match self {
+            Self::Rules(rules) => &rules.sitemaps,
+            Self::Everything | Self::Nothing => &[],
+        }
+    }
+}
+
+impl Rules {
+    /// Reads a `robots.txt` for the program that is called `product`. Whatever cannot be read is left
+    /// out; there is no text that is wrong.
+    #[must_use]
+    pub fn parse(text: &[u8], product: &str) -> Self {
+        let text = text.get(..MAX_ROBOTS).unwrap_or(text);
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let (mut named, mut anyone) = (Chosen::default(), Chosen::default());
+        let (mut group, mut sitemaps) = (Group::default(), Vec::new());
+        for line in text.split(|&byte| byte == b'\n' || byte == b'\r') {
+            let Some((key, value)) = key_and_value(line) else { continue };
+            match key.to_ascii_lowercase().as_slice() {
+                b"user-agent" => group.add(value, product, &mut named),
+                b"allow" => group.rule(true, value, &mut named, &mut anyone),
+                b"disallow" => group.rule(false, value, &mut named, &mut anyone),
+                b"crawl-delay" => group.delay(value, &mut named, &mut anyone),
+                b"sitemap" if sitemaps.len() < MAX_SITEMAPS => {
+                    sitemaps.push(String::from_utf8_lossy(value).into_owned());
+                }
+                _ => {}
+            }
+        }
+        let chosen = if named.was_named { named } else { anyone };
+        Self { list: chosen.rules, crawl_delay: chosen.crawl_delay, sitemaps }
+    }
+
+    /// Whether `path` may be asked for: the longest rule that matches says it, and of two equally long
+    /// ones that which allows it (§2.2.2).
+    #[must_use]
+    pub fn allows(&self, path: &str) -> bool {
+        let path = path.split('#').next().unwrap_or_default();
+        if path == "/robots.txt" {
+            return true;
+        }
+        let path = path.as_bytes();
+        let path = normal(path.get(..MAX_COMPARED).unwrap_or(path), true);
+        let longest = self
+            .list
+            .iter()
+            .filter(|rule| matches(&rule.pattern, &path))
+            .max_by_key(|rule| (rule.pattern.len(), rule.allows));
+        longest.is_none_or(|rule| rule.allows)
+    }
+}
+
+impl Group {
+    fn add(&mut self, value: &[u8], product: &str, named: &mut Chosen) {
+        if self.has_rules {
+            *self = Self::default();
+        }
+        let is_star = value == b"*" || value.starts_with(b"* ") || value.starts_with(b"*\t");
+        // A version or a comment may follow the token.
+        let is_token = |byte: &&u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-');
+        let token: Vec<u8> = value.iter().take_while(is_token).copied().collect();
+        let is_ours = token.eq_ignore_ascii_case(product.as_bytes());
+        self.anyones |= is_star;
+        self.ours |= is_ours;
+        named.was_named |= is_ours;
+    }
+
+    fn rule(&mut self, allows: bool, value: &[u8], named: &mut Chosen, anyone: &mut Chosen) {
+        // What stands before the first group is nobody's.
+        self.has_rules = true;
+        // An empty rule matches nothing (§5.1, `Disallow:`).
+        if value.is_empty() {
+            return;
+        }
+        let rule = Rule { allows, pattern: normal(value, false) };
+        let groups = [(self.ours, named), (self.anyones, anyone)];
+        for (_, chosen) in groups.into_iter().filter(|(is_meant, _)| *is_meant) {
+            if chosen.rules.len() < MAX_RULES {
+                chosen.rules.push(rule.clone());
+            }
+        }
+    }
+
+    fn delay(self, value: &[u8], named: &mut Chosen, anyone: &mut Chosen) {
+        let seconds = std::str::from_utf8(value).ok().and_then(|text| text.parse::<f64>().ok());
+        let delay = seconds.and_then(|seconds| {
+            let most = MAX_CRAWL_DELAY.as_secs_f64();
+            (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds.min(most)).ok())?
+        });
+        let groups = [(self.ours, named), (self.anyones, anyone)];
+        for (_, chosen) in groups.into_iter().filter(|(is_meant, _)| *is_meant) {
+            chosen.crawl_delay = chosen.crawl_delay.max(delay);
+        }
+    }
+}
+
+/// Whether a run is to heed what `url`'s site asks of programs: as its aim says, else as the configuration
+/// does, which is asked only where links are followed.
+#[must_use]
+pub fn are_heeded(config: &Config, url: &CanonicalUrl, aim: &Aim) -> bool {
+    aim.robots
+        .unwrap_or_else(|| aim.depth > 0 && *config.fetch_options.robots.of(&UrlParts::of(url)))
+}
+
+/// What stands on both sides of the colon of a line, less a comment.
+fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let line = line.split(|&byte| byte == b'#').next()?;
+    let colon = line.iter().position(|&byte| byte == b':')?;
+    let (key, value) = line.split_at(colon);
+    Some((key.trim_ascii(), value.get(1..)?.trim_ascii()))
+}
+
+/// The one spelling that two paths are compared in (§2.2.2): `%` and two digits for what is not
+/// unreserved (RFC 3986 §2.3) and was written so, and for what is not ASCII. In what `is_path`, `*`
+/// and `$` are themselves, so they are escaped: in a pattern they are not.
+fn normal(text: &[u8], is_path: bool) -> Vec<u8> {
+    let mut normal = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        let escaped = (byte == b'%').then(|| after.get(..2)).flatten();
+        let decoded = escaped.and_then(|digits| {
+            let mut one = [0];
+            hex::decode_to_slice(digits, &mut one).ok().map(|()| u8::from_be_bytes(one))
+        });
+        match decoded {
+            Some(byte) => {
+                rest = after.get(2..).unwrap_or_default();
+                if is_unreserved(byte) {
+                    normal.push(byte);
+                } else {
+                    escape(byte, &mut normal);
+                }
+            }
+            None if !byte.is_ascii() || (is_path && matches!(byte, b'*' | b'$')) => {
+                escape(byte, &mut normal);
+            }
+            None => normal.push(byte),
+        }
+    }
+    normal
+}
+
+fn escape(byte: u8, to: &mut Vec<u8>) {
+    to.extend_from_slice(format!("%{byte:02X}").as_bytes());
+}
+
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// Whether a pattern matches the beginning of a path, or all of it if it ends in `$`.
+///
+/// Taking each piece between two stars as early as it comes is enough: it leaves the most for those
+/// after it. So the time is that of one look at the path for each piece.
+fn matches(pattern: &[u8], path: &[u8]) -> bool {
+    let (pattern, is_whole) =
+        pattern.strip_suffix(b"$").map_or((pattern, false), |pattern| (pattern, true));
+    let mut pieces = pattern.split(|&byte| byte == b'*').peekable();
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = path.strip_prefix(first) else { return false };
+    if pieces.peek().is_none() {
+        return !is_whole || rest.is_empty();
+    }
+    while let Some(piece) = pieces.next() {
+        if is_whole && pieces.peek().is_none() {
+            return rest.ends_with(piece);
+        }
+        match find(rest, piece) {
+            Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    true
+}
+
+fn find(text: &[u8], piece: &[u8]) -> Option<usize> {
+    memchr::memmem::find(text, piece)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The cases of `robots.txt`-files beside this one: a file, then who asks for what.
+    #[test]
+    fn rules_are_those_of_the_table() {
+        let (mut file, mut wrong, mut rows) = (String::new(), Vec::new(), 0);
+        let mut in_file = false;
+        for (number, line) in (1..).zip(include_str!("robots.txt").lines()) {
+            if let Some(rule) = line.strip_prefix("| ") {
+                if !in_file {
+                    file.clear();
+                }
+                in_file = true;
+                file.push_str(rule);
+                file.push('\n');
+            }
+            let Some((asked, want)) = line.split_once(" -> ").filter(|_| !line.starts_with('|'))
+            else {
+                continue;
+            };
+            in_file = false;
+            rows += 1;
+            let (product, path) = asked.split_once(' ').unwrap();
+            let got =
+                if Rules::parse(file.as_bytes(), product).allows(path) { "yes" } else { "no" };
+            if got != want.trim() {
+                wrong.push(format!("robots.txt:{number}: {product} {path} got {got}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{} rows differ\n{}", wrong.len(), wrong.join("\n"));
+        assert!(rows > 60, "only {rows} rows were read");
+    }
+
+    #[test]
+    fn the_status_says_whether_there_are_rules() {
+        let body = b"User-agent: *\nDisallow: /x\n";
+        for (status, page, want) in [
+            (Some(200), "/x", false),
+            (Some(200), "/y", true),
+            (Some(304), "/x", true),
+            (Some(404), "/x", true),
+            (Some(401), "/x", true),
+            (Some(500), "/y", false),
+            (Some(503), "/robots.txt", true),
+            (None, "/y", false),
+        ] {
+            let robots = Robots::of_answer(status, body, "wwwoffle");
+            assert_eq!(robots.allows(page), want, "{status:?} {page}");
+        }
+    }
+
+    #[test]
+    fn pauses_and_lists_of_pages_are_told() {
+        let text = "Sitemap: http://h.example/a.xml\nUser-agent: *\nCrawl-delay: 2.5\nDisallow: /x\n\
+                    User-agent: wwwoffle\nCrawl-delay: 1e9\n\nSITEMAP:/b.xml";
+        let theirs = Robots::Rules(Rules::parse(text.as_bytes(), "other"));
+        assert_eq!(theirs.crawl_delay(), Some(Duration::from_millis(2500)));
+        let ours = Robots::Rules(Rules::parse(text.as_bytes(), "wwwoffle"));
+        assert_eq!(ours.crawl_delay(), Some(MAX_CRAWL_DELAY));
+        assert!(ours.allows("/x"), "the group that names us is instead of that for anyone");
+        assert_eq!(ours.sitemaps(), ["http://h.example/a.xml", "/b.xml"]);
+        for bad in ["-1", "NaN", "inf", "soon", ""] {
+            let text = format!("User-agent: *\nCrawl-delay: {bad}\n");
+            let delay = Robots::Rules(Rules::parse(text.as_bytes(), "w")).crawl_delay();
+            assert!(delay.is_none_or(|delay| delay == MAX_CRAWL_DELAY), "{bad}: {delay:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_the_bound_has_no_effect() {
+        let mut text = b"User-agent: *\n".to_vec();
+        text.resize(MAX_ROBOTS, b'\n');
+        text.extend_from_slice(b"Disallow: /\n");
+        assert!(Rules::parse(&text, "w").allows("/x"));
+    }
+
+    /// Matching by trying every place for every star.
+    fn slow(pattern: &[u8], path: &[u8]) -> bool {
+        match pattern.split_first() {
+            None => true,
+            Some((b'$', [])) => path.is_empty(),
+            Some((b'*', rest)) => (0..=path.len()).any(|at| slow(rest, &path[at..])),
+            Some((byte, rest)) => path.first() == Some(byte) && slow(rest, &path[1..]),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn matching_agrees_with_trying_everything(
+            pattern in "/[ab*]{0,6}\\$?",
+            path in "/[ab]{0,8}",
+        ) {
+            let fast = matches(pattern.as_bytes(), path.as_bytes());
+            prop_assert_eq!(fast, slow(pattern.as_bytes(), path.as_bytes()));
+        }
+
+        #[test]
+        fn any_bytes_are_a_file(text in proptest::collection::vec(any::<u8>(), 0..400), path in ".*") {
+            let _allowed = Rules::parse(&text, "wwwoffle").allows(&path);
+        }
+    }
+}

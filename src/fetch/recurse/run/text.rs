@@ -1,0 +1,250 @@
+//! A run as text: what the spool keeps of it.
+//!
+//! ```text
+//! {"wwwoffle-run":1,"id":"…","starts":["http://…"],"aim":{…},"begun":"…","report":{…},"traps":{…}}
+//! 9f86d081… 3 f        a page: its key, how many links may be followed from it, what became of it
+//! 2c26b46b… - w        a part
+//! end
+//! ```
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use wwwoffle_spool::RunId;
+use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
+
+use super::super::aim::Aim;
+use super::super::traps::Traps;
+use super::{MAX_SEEN, Outcome, Report, Run, Seen};
+
+/// The longest text of a run that is read, in bytes.
+pub const MAX_RUN_TEXT: usize = 64 << 20;
+
+/// The version of the form above.
+const VERSION: u32 = 1;
+
+/// The last line, so that what was cut off is noticed.
+const END: &str = "end";
+
+/// Why a text is no run.
+#[derive(Debug, thiserror::Error)]
+pub enum BadRun {
+    /// Its first line is none.
+    #[error("its first line cannot be read")]
+    Head(#[source] serde_json::Error),
+    /// It was written by another program.
+    #[error("it is of version {0}, and this program knows version {VERSION}")]
+    Version(u32),
+    /// It is known by what is no name of a run.
+    #[error("{0:?} names no run")]
+    Id(String),
+    /// It began nowhere.
+    #[error("it does not say where the fetch began")]
+    NoStart,
+    /// A URL of its beginning is none.
+    #[error("it began at what is no URL")]
+    Start(#[source] wwwoffle_url::ParseError),
+    /// A line is none.
+    #[error("line {0} cannot be read")]
+    Line(usize),
+    /// It was cut off.
+    #[error("its end is missing")]
+    Cut,
+    /// It has more than any run has.
+    #[error("it has more than {MAX_SEEN} lines")]
+    Long,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Head {
+    wwwoffle_run: u32,
+    id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
+    starts: Vec<String>,
+    aim: Aim,
+    begun: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended: Option<Timestamp>,
+    report: Report,
+    #[serde(default)]
+    traps: Traps,
+}
+
+impl Run {
+    /// The text that it is read back from.
+    ///
+    /// # Panics
+    ///
+    /// Never: a run has nothing that JSON cannot say.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let head = Head {
+            wwwoffle_run: VERSION,
+            id: self.id.to_string(),
+            owner: self.owner.clone(),
+            starts: self.starts.iter().map(|start| start.as_str().to_owned()).collect(),
+            aim: self.aim.clone(),
+            begun: self.begun,
+            ended: self.ended,
+            report: self.report.clone(),
+            traps: self.traps.clone(),
+        };
+        let mut text = serde_json::to_string(&head).expect("it has no key that is no text");
+        text.push('\n');
+        for (key, seen) in &self.seen {
+            let letter = letter(seen.outcome);
+            // Writing to a text does not fail.
+            let _written = match seen.left {
+                Some(left) => writeln!(text, "{key} {left} {letter}"),
+                None => writeln!(text, "{key} - {letter}"),
+            };
+        }
+        text.push_str(END);
+        text.push('\n');
+        text
+    }
+
+    /// Reads the text of a run.
+    ///
+    /// # Errors
+    ///
+    /// [`BadRun`] says what is wrong with it.
+    pub fn parse(text: &str, local: &LocalHost) -> Result<Self, BadRun> {
+        let (first, rest) = text.split_once('\n').ok_or(BadRun::Cut)?;
+        let head: Head = serde_json::from_str(first).map_err(BadRun::Head)?;
+        if head.wwwoffle_run != VERSION {
+            return Err(BadRun::Version(head.wwwoffle_run));
+        }
+        let starts = head.starts.iter().map(|start| CanonicalUrl::parse(start, local));
+        let starts = starts.collect::<Result<Vec<_>, _>>().map_err(BadRun::Start)?;
+        if starts.is_empty() {
+            return Err(BadRun::NoStart);
+        }
+        let seen = seen(rest)?;
+        Ok(Self {
+            id: head.id.parse::<RunId>().map_err(|_| BadRun::Id(head.id))?,
+            owner: head.owner,
+            starts,
+            aim: head.aim,
+            begun: head.begun,
+            ended: head.ended,
+            report: head.report,
+            waiting: seen.values().filter(|seen| seen.outcome == Outcome::Waits).count(),
+            seen,
+            traps: head.traps,
+        })
+    }
+}
+
+fn seen(text: &str) -> Result<HashMap<Key, Seen>, BadRun> {
+    let text = text.strip_suffix("end\n").ok_or(BadRun::Cut)?;
+    let mut all = HashMap::new();
+    for (number, line) in (2..).zip(text.lines()) {
+        let (key, seen) = one(line).ok_or(BadRun::Line(number))?;
+        all.insert(key, seen);
+        if all.len() > MAX_SEEN {
+            return Err(BadRun::Long);
+        }
+    }
+    Ok(all)
+}
+
+fn one(line: &str) -> Option<(Key, Seen)> {
+    let mut words = line.split(' ');
+    let (key, left, outcome) = (words.next()?, words.next()?, words.next()?);
+    let left = if left == "-" { None } else { Some(left.parse().ok()?) };
+    let seen = Seen { left, outcome: outcome_of(outcome)? };
+    words.next().is_none().then_some((key.parse().ok()?, seen))
+}
+
+const LETTERS: [(Outcome, &str); 5] = [
+    (Outcome::Waits, "w"),
+    (Outcome::Fetched, "f"),
+    (Outcome::Unchanged, "u"),
+    (Outcome::Kept, "k"),
+    (Outcome::Failed, "x"),
+];
+
+fn letter(outcome: Outcome) -> &'static str {
+    LETTERS.iter().find(|(known, _)| *known == outcome).map_or("w", |(_, letter)| letter)
+}
+
+fn outcome_of(letter: &str) -> Option<Outcome> {
+    LETTERS.iter().find(|(_, known)| *known == letter).map(|(outcome, _)| *outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::aim::PartClass;
+    use super::super::{Failed, LeftOut};
+    use super::*;
+
+    fn url(text: &str) -> CanonicalUrl {
+        CanonicalUrl::parse(text, &LocalHost::default()).unwrap()
+    }
+
+    fn some_run() -> Run {
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        let start = url("http://h.example/");
+        let aim = Aim {
+            depth: 3,
+            parts: [(PartClass::Images, true), (PartClass::Scripts, false)].into(),
+            ..Aim::default()
+        };
+        let owner = Some("user anna".to_owned());
+        let mut run = Run::new(RunId::from_number(9), owner, start.clone(), aim, now);
+        run.begin(start.key());
+        for number in 0..20 {
+            let page = url(&format!("http://h.example/{number}?q={number}"));
+            run.page(&page, page.key(), number, now).unwrap();
+            run.came(&page.key(), Outcome::Fetched, 10);
+        }
+        let part = url("http://h.example/x.png");
+        run.part(part.as_str(), part.key(), now).unwrap();
+        let (url, reason) = ("http://h.example/x.png".to_owned(), "404 \"gone\"\n".to_owned());
+        run.failed(&part.key(), Failed { url, from: None, reason, dead: true });
+        run.leave_out(LeftOut::Robots, "http://h.example/private");
+        run
+    }
+
+    #[test]
+    fn a_run_comes_back() {
+        let run = some_run();
+        let text = run.to_text();
+        let back = Run::parse(&text, &LocalHost::default()).unwrap();
+        assert_eq!((back.id, &back.owner, &back.starts), (run.id, &run.owner, &run.starts));
+        assert_eq!((&back.aim, back.begun, back.ended), (&run.aim, run.begun, run.ended));
+        assert_eq!((&back.report, &back.seen), (&run.report, &run.seen));
+        assert_eq!((back.waiting, run.waiting), (1, 1));
+        let sorted = |text: &str| {
+            let mut lines: Vec<_> = text.lines().skip(1).map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&back.to_text()), sorted(&text));
+    }
+
+    #[test]
+    fn what_is_cut_or_changed_is_noticed() {
+        let text = some_run().to_text();
+        let parse = |text: &str| Run::parse(text, &LocalHost::default());
+        for end in 0..text.len() {
+            assert!(parse(&text[..end]).is_err(), "cut at {end}");
+        }
+        for (from, to) in [
+            ("\"wwwoffle-run\":1", "\"wwwoffle-run\":2"),
+            ("http://h.example/\"]", "http://\"]"),
+            ("[\"http://h.example/\"]", "[]"),
+            (" - x", " - y"),
+            (" - x", " 99999 x"),
+            (" - x", " - x x"),
+        ] {
+            assert_ne!(text, text.replacen(from, to, 1), "{from} is there");
+            assert!(parse(&text.replacen(from, to, 1)).is_err(), "{from} {to}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! How far a recursive fetch may go from where it began.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use wwwoffle_config::UrlSpec;
+use wwwoffle_url::CanonicalUrl;
+
+/// Which pages belong to a recursive fetch, seen from the page that it began at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Scope {
+    /// All.
+    Any,
+    /// Those of the same protocol.
+    Protocol,
+    /// Those of the same host, over whichever of `http` and `https`; with another port than these
+    /// have of themselves, of the same port.
+    #[default]
+    Host,
+    /// Those of the same site: hosts whose names were sold to the same people, `www.example.co.uk`
+    /// and `img.example.co.uk`.
+    Site,
+    /// Those of the same host whose path begins as that of the first up to its last `/`.
+    Directory,
+    /// Those whose URL begins so: the `limit` of WWWOFFLE 2.9.
+    Prefix(String),
+    /// Those that match a URL-SPECIFICATION.
+    Matching(Box<UrlSpecText>),
+}
+
+/// A URL-SPECIFICATION with its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UrlSpecText {
+    spec: UrlSpec,
+    text: String,
+}
+
+/// A text that names no scope.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAScope {
+    /// It is none of the words and no URL-SPECIFICATION.
+    #[error(
+        "a scope is \"any\", \"protocol\", \"host\", \"site\", \"directory\" or a URL-SPECIFICATION, not {0:?}"
+    )]
+    Unknown(String),
+    /// A URL-SPECIFICATION that cannot be read.
+    #[error("the URL-SPECIFICATION {0:?} cannot be read")]
+    Spec(String, #[source] wwwoffle_config::ParseSpecError),
+}
+
+/// What a scope written with this word in front is: the beginning of URLs.
+const PREFIX: &str = "prefix:";
+
+impl Scope {
+    /// Reads a scope as people write it.
+    ///
+    /// # Errors
+    ///
+    /// [`NotAScope`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, NotAScope> {
+        Ok(match text {
+            "any" => Self::Any,
+            "protocol" | "proto" => Self::Protocol,
+            "host" => Self::Host,
+            "site" => Self::Site,
+            "directory" | "dir" => Self::Directory,
+            _ => {
+                if let Some(prefix) = text.strip_prefix(PREFIX) {
+                    return Ok(Self::Prefix(prefix.to_owned()));
+                }
+                if !text.contains("://") {
+                    return Err(NotAScope::Unknown(text.to_owned()));
+                }
+                let spec = text.parse().map_err(|error| NotAScope::Spec(text.to_owned(), error))?;
+                Self::Matching(Box::new(UrlSpecText { spec, text: text.to_owned() }))
+            }
+        })
+    }
+
+    /// Whether `url` belongs to a fetch that began at `start`.
+    #[must_use]
+    pub fn has(&self, start: &CanonicalUrl, url: &CanonicalUrl) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Protocol => start.protocol() == url.protocol(),
+            Self::Host => is_same_host(start, url),
+            Self::Site => site(start.host()) == site(url.host()),
+            Self::Directory => is_same_host(start, url) && url.path().starts_with(directory(start)),
+            Self::Prefix(prefix) => url.as_str().starts_with(prefix.as_str()),
+            Self::Matching(matching) => matching.spec.matches(url),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any"),
+            Self::Protocol => f.write_str("protocol"),
+            Self::Host => f.write_str("host"),
+            Self::Site => f.write_str("site"),
+            Self::Directory => f.write_str("directory"),
+            Self::Prefix(prefix) => write!(f, "{PREFIX}{prefix}"),
+            Self::Matching(matching) => f.write_str(&matching.text),
+        }
+    }
+}
+
+impl From<Scope> for String {
+    fn from(scope: Scope) -> Self {
+        scope.to_string()
+    }
+}
+
+impl TryFrom<String> for Scope {
+    type Error = NotAScope;
+
+    fn try_from(text: String) -> Result<Self, NotAScope> {
+        Self::parse(&text)
+    }
+}
+
+/// The name that was sold to whoever has `host`, or `host` if it is no such name: an address, or a
+/// name of a local net.
+#[must_use]
+pub fn site(host: &str) -> &str {
+    if host.parse::<std::net::IpAddr>().is_ok() || host.starts_with('[') {
+        return host;
+    }
+    psl::domain_str(host).unwrap_or(host)
+}
+
+fn is_same_host(one: &CanonicalUrl, other: &CanonicalUrl) -> bool {
+    let is_web = |url: &CanonicalUrl| matches!(url.protocol(), "http" | "https");
+    one.host() == other.host()
+        && one.port() == other.port()
+        && (one.protocol() == other.protocol() || (is_web(one) && is_web(other)))
+}
+
+/// The path of a URL up to its last `/`, and with it.
+fn directory(url: &CanonicalUrl) -> &str {
+    let path = url.path();
+    path.rfind('/').and_then(|at| path.get(..=at)).unwrap_or("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wwwoffle_url::LocalHost;
+
+    fn url(text: &str) -> CanonicalUrl {
+        CanonicalUrl::parse(text, &LocalHost::default()).unwrap()
+    }
+
+    #[test]
+    fn a_scope_has_what_the_table_says() {
+        let mut wrong = Vec::new();
+        for (scope, start, other, want) in [
+            ("any", "http://a.example/", "ftp://b.example/", true),
+            ("protocol", "http://a.example/", "http://b.example/", true),
+            ("protocol", "http://a.example/", "https://a.example/", false),
+            ("host", "http://a.example/x/y", "http://a.example/", true),
+            ("host", "http://a.example/", "https://a.example/z?q", true),
+            ("host", "http://a.example/", "http://a.example:8080/", false),
+            ("host", "http://a.example:8080/", "http://a.example:8080/x", true),
+            ("host", "http://a.example/", "http://www.a.example/", false),
+            ("host", "http://a.example/", "ftp://a.example/", false),
+            ("site", "http://www.example.co.uk/", "https://img.example.co.uk/", true),
+            ("site", "http://www.example.co.uk/", "http://other.co.uk/", false),
+            ("site", "http://a.github.io/", "http://b.github.io/", false),
+            ("site", "http://127.0.0.1/", "http://127.0.0.2/", false),
+            ("site", "http://[::1]/", "http://[::1]:81/", true),
+            ("site", "http://printer/", "http://printer/x", true),
+            ("site", "http://printer/", "http://scanner/", false),
+            ("directory", "http://a.example/x/y.html", "http://a.example/x/z/w", true),
+            ("directory", "http://a.example/x/y.html", "https://a.example/x/", true),
+            ("directory", "http://a.example/x/y.html", "http://a.example/xy", false),
+            ("directory", "http://a.example/x/y.html", "http://a.example/", false),
+            ("directory", "http://a.example/", "http://a.example/any", true),
+            ("prefix:http://a.example/q", "http://b.example/", "http://a.example/quiet", true),
+            ("prefix:http://a.example/q", "http://b.example/", "http://b.example/", false),
+            ("*://*.example/*.html", "http://b.test/", "http://a.example/x.html", true),
+            ("*://*.example/*.html", "http://b.test/", "http://a.example/x.png", false),
+        ] {
+            let parsed = Scope::parse(scope).unwrap();
+            if parsed.has(&url(start), &url(other)) != want {
+                wrong.push(format!("{scope}: {start} {other}"));
+            }
+            assert_eq!(Scope::parse(&parsed.to_string()), Ok(parsed), "{scope} reads back");
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn other_words_are_no_scope() {
+        for text in ["", "hosts", "example.org"] {
+            assert!(matches!(Scope::parse(text), Err(NotAScope::Unknown(_))), "{text}");
+        }
+        assert!(matches!(Scope::parse("*:///x"), Err(NotAScope::Spec(..))));
+    }
+}

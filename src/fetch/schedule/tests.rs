@@ -1,0 +1,206 @@
+use wwwoffle_spool::{Outgoing, Place};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use super::*;
+use RequestKind::{Monitored, Page, Part, Post, Recursive, Refresh};
+
+const WIDE: Limits = Limits { per_host: 6, at_once: 10 };
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn request(url: &str, kind: RequestKind, queued: i64) -> OutgoingSummary {
+    let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+    let head = b"GET / HTTP/1.1\r\n\r\n".to_vec();
+    Outgoing::new(Place::of(&url), head, kind, at(queued)).summary()
+}
+
+fn key(url: &str) -> Key {
+    request(url, Page, 0).place.key()
+}
+
+/// All that may start now.
+fn started(schedule: &mut Schedule, limits: Limits, now: i64) -> Vec<Key> {
+    std::iter::from_fn(|| schedule.next(limits, at(now))).collect()
+}
+
+fn keys(urls: &[&str]) -> Vec<Key> {
+    urls.iter().map(|url| key(url)).collect()
+}
+
+#[test]
+fn people_come_first_then_the_oldest() {
+    let mut schedule = Schedule::default();
+    for (url, kind, queued) in [
+        ("http://a/", Monitored, 1),
+        ("http://b/", Recursive, 1),
+        ("http://c/", Refresh, 1),
+        ("http://d/", Part, 2),
+        ("http://e/", Page, 9),
+        ("http://f/", Page, 8),
+        ("http://g/", Post, 3),
+        // In the line of one host too.
+        ("http://a/page", Page, 10),
+    ] {
+        schedule.is(&request(url, kind, queued));
+    }
+    let order = ["http://f/", "http://e/", "http://a/page", "http://g/", "http://d/", "http://c/"];
+    let order = keys(&[&order[..], &["http://b/", "http://a/"]].concat());
+    assert_eq!(started(&mut schedule, WIDE, 100), order);
+}
+
+#[test]
+fn no_host_gets_more_than_its_share_and_others_go_on() {
+    let mut schedule = Schedule::default();
+    for number in 1..=9 {
+        schedule.is(&request(&format!("http://busy/{number}"), Page, number));
+    }
+    schedule.is(&request("http://calm/", Page, 50));
+    let limits = Limits { per_host: 3, at_once: 5 };
+    let first = keys(&["http://busy/1", "http://busy/2", "http://busy/3", "http://calm/"]);
+    assert_eq!(started(&mut schedule, limits, 100), first);
+    assert_eq!(schedule.active(), 4);
+    schedule.ends(&key("http://busy/2"));
+    // It waits still, as nobody has taken it off the queue.
+    assert_eq!(started(&mut schedule, limits, 100), keys(&["http://busy/2"]));
+    schedule.gone(&key("http://busy/2"));
+    assert!(schedule.is_active(&key("http://busy/2")), "until it is over");
+    schedule.ends(&key("http://busy/2"));
+    assert!(!schedule.is_active(&key("http://busy/2")));
+    assert_eq!(started(&mut schedule, limits, 100), keys(&["http://busy/4"]));
+    let narrow = Limits { per_host: 1, at_once: 5 };
+    schedule.ends(&key("http://calm/"));
+    schedule.gone(&key("http://calm/"));
+    assert_eq!(started(&mut schedule, narrow, 100), []);
+    assert_eq!(started(&mut schedule, WIDE, 100).len(), 3);
+}
+
+#[test]
+fn no_more_than_the_limit_of_all_runs() {
+    let mut schedule = Schedule::default();
+    for number in 0..20 {
+        schedule.is(&request(&format!("http://h{number}/"), Page, 1));
+    }
+    assert_eq!(started(&mut schedule, WIDE, 100).len(), 10);
+}
+
+#[test]
+fn delayed_requests_wait_and_tell_when() {
+    let mut schedule = Schedule::default();
+    for (url, time) in [("http://a/late", 200), ("http://a/later", 300)] {
+        let mut request = request(url, Page, 1);
+        request.not_before = Some(at(time));
+        schedule.is(&request);
+    }
+    assert_eq!(started(&mut schedule, WIDE, 100), []);
+    assert_eq!(schedule.next_alarm(), Some(at(200)));
+    assert_eq!(started(&mut schedule, WIDE, 200), keys(&["http://a/late"]));
+    assert_eq!(schedule.next_alarm(), Some(at(300)));
+    // A person has said: now.
+    schedule.is(&request("http://a/later", Page, 1));
+    assert_eq!(started(&mut schedule, WIDE, 200), keys(&["http://a/later"]));
+    assert_eq!(schedule.next_alarm(), None);
+}
+
+#[test]
+fn what_fails_while_it_is_on_its_way_is_not_started_again() {
+    let mut schedule = Schedule::default();
+    let mut failing = request("http://a/", Page, 1);
+    schedule.is(&failing);
+    assert_eq!(started(&mut schedule, WIDE, 1).len(), 1);
+    failing.state = RequestState::Failed { reason: String::new(), status: None };
+    schedule.is(&failing);
+    assert!(schedule.is_active(&key("http://a/")));
+    schedule.ends(&key("http://a/"));
+    assert_eq!((started(&mut schedule, WIDE, 1).len(), schedule.active()), (0, 0));
+    failing.state = RequestState::Waiting;
+    schedule.is(&failing);
+    assert_eq!(started(&mut schedule, WIDE, 1).len(), 1);
+}
+
+#[test]
+fn what_nobody_waits_for_keeps_a_distance_and_people_do_not() {
+    let mut schedule = Schedule::default();
+    for number in 1..=3 {
+        schedule.is(&request(&format!("http://a/{number}"), Recursive, number));
+    }
+    let first = schedule.next(WIDE, at(100)).unwrap();
+    schedule.begins(&first, Duration::from_secs(5), at(100));
+    assert_eq!(started(&mut schedule, WIDE, 100), []);
+    schedule.is(&request("http://a/person", Page, 100));
+    schedule.is(&request("http://b/", Recursive, 100));
+    assert_eq!(started(&mut schedule, WIDE, 101), keys(&["http://a/person", "http://b/"]));
+    schedule.begins(&key("http://a/person"), Duration::from_secs(50), at(101));
+    assert_eq!(schedule.next_alarm(), Some(at(105)));
+    let second = schedule.next(WIDE, at(105)).unwrap();
+    assert_eq!(second, key("http://a/2"));
+    schedule.begins(&second, Duration::from_secs(5), at(105));
+    // The site says, while it is asked, that it wants more.
+    schedule.keep_distance("a", Duration::from_secs(20), at(106));
+    schedule.keep_distance("unknown", Duration::from_secs(20), at(106));
+    assert_eq!((schedule.next(WIDE, at(110)), schedule.next_alarm()), (None, Some(at(126))));
+    let third = schedule.next(WIDE, at(126)).unwrap();
+    assert_eq!(third, key("http://a/3"));
+    schedule.is(&request("http://a/4", Recursive, 4));
+    schedule.begins(&third, Duration::from_secs(5), at(126));
+    assert_eq!((schedule.next(WIDE, at(145)), schedule.next_alarm()), (None, Some(at(146))));
+}
+
+#[test]
+fn an_origin_that_wants_to_be_left_alone_is() {
+    let mut schedule = Schedule::default();
+    for number in 1..=3 {
+        schedule.is(&request(&format!("http://a/{number}"), Page, number));
+    }
+    let first = schedule.next(WIDE, at(100)).unwrap();
+    schedule.close(&first, at(130));
+    schedule.close(&first, at(120));
+    schedule.ends(&first);
+    assert_eq!((schedule.next(WIDE, at(129)), schedule.next_alarm()), (None, Some(at(130))));
+    assert_eq!(started(&mut schedule, WIDE, 130).len(), 3);
+}
+
+#[test]
+fn what_the_configuration_puts_off_is_let_in_when_that_changes() {
+    let mut schedule = Schedule::default();
+    schedule.is(&request("http://a/", Page, 1));
+    let chosen = schedule.next(WIDE, at(100)).unwrap();
+    schedule.put_off(&chosen, at(1_000));
+    assert_eq!((schedule.next(WIDE, at(999)), schedule.active()), (None, 0));
+    schedule.let_in();
+    assert_eq!(schedule.next(WIDE, at(999)), Some(chosen));
+    schedule.put_off(&chosen, at(1_000));
+    assert_eq!(schedule.next(WIDE, at(1_000)), Some(chosen));
+}
+
+#[test]
+fn nothing_is_left_of_hosts_that_are_done() {
+    let mut schedule = Schedule::default();
+    for number in 0..1_000 {
+        schedule.is(&request(&format!("http://h{number}/"), Recursive, 1));
+    }
+    let limits = Limits { per_host: 1, at_once: 7 };
+    let mut count = 0;
+    while let Some(key) = schedule.next(limits, at(100 + count)) {
+        schedule.begins(&key, Duration::from_secs(1), at(100 + count));
+        schedule.gone(&key);
+        schedule.ends(&key);
+        count += 1;
+    }
+    assert_eq!(count, 1_000);
+    assert_eq!(schedule.next(limits, at(9_999)), None);
+    assert!(schedule.hosts.is_empty() && schedule.requests.is_empty());
+    assert!(schedule.alarms.is_empty() && schedule.ready.is_empty());
+}
+
+#[test]
+fn hosts_are_told_from_canonical_urls() {
+    for (url, want) in [
+        ("http://h.example/x?y", "h.example"),
+        ("http://h.example:81/", "h.example:81"),
+        ("http://[::1]:81/", "[::1]:81"),
+    ] {
+        assert_eq!(host(url), want);
+    }
+}

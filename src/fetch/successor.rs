@@ -1,0 +1,147 @@
+//! The request that comes after one: where a redirect or an alias leads.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, StatusCode};
+use wwwoffle_config::UrlParts;
+use wwwoffle_spool::{Outgoing, RequestKind, RequestState};
+use wwwoffle_url::CanonicalUrl;
+
+use super::attempt::{base, owner};
+use super::follow::Following;
+use super::redirect::{MAX_HOPS, redirected, shown};
+use super::want;
+use crate::api::Event;
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
+use crate::mode::Mode;
+use crate::proxy::ask::Ask;
+use crate::proxy::lookup::look_up;
+use crate::proxy::owner::{Owner, Places};
+use crate::proxy::target::of_url;
+use crate::store::timestamp;
+
+/// What follows a redirect to `target`.
+///
+/// # Errors
+///
+/// Why that cannot be told, in words for a person.
+pub(super) async fn redirect(
+    daemon: &Arc<Daemon>,
+    outgoing: &Outgoing,
+    request: &Parts,
+    status: StatusCode,
+    target: &str,
+) -> Result<Following, String> {
+    let left_to_browsers = "the configuration leaves it to browsers ([dont-get] get-recursive)";
+    let forbidden = (!is_recursive(daemon, target)).then_some(left_to_browsers);
+    of(daemon, outgoing, request, status, target, forbidden).await
+}
+
+/// What comes after a request; what is `forbidden` as one that has failed for that reason.
+///
+/// # Errors
+///
+/// Why that cannot be told, in words for a person.
+pub(super) async fn of(
+    daemon: &Arc<Daemon>,
+    outgoing: &Outgoing,
+    request: &Parts,
+    status: StatusCode,
+    target: &str,
+    forbidden: Option<&str>,
+) -> Result<Following, String> {
+    let event = Event::Redirect {
+        url: outgoing.place.url().to_owned(),
+        status: status.as_u16(),
+        location: shown(daemon, target),
+    };
+    let owner = owner(outgoing)?;
+    let mut following = Following { next: Vec::new(), events: vec![event] };
+    let next = successor(daemon, outgoing, owner, request.clone(), status, target);
+    let Some((mut next, places)) = next else { return Ok(following) };
+    if let Some(reason) = forbidden {
+        let reason = format!("a redirect led here: {reason}");
+        next.last_error = Some(reason.clone());
+        next.state = RequestState::Failed { reason, status: None };
+    }
+    let found = look_up(&daemon.store, &places).await.map_err(|error| error_chain(&error))?;
+    let kept = found.choose(Mode::Offline);
+    if kept.is_none() || outgoing.renew || !outgoing.wishes.is_empty() {
+        following.next.push(next);
+    }
+    Ok(following)
+}
+
+/// The request that follows a redirect; one that cannot be made is recorded as failed, so that a
+/// person sees why the page is not there. `None` for a place that is no URL of the web. Where a redirect
+/// leads is for the same person.
+fn successor(
+    daemon: &Daemon,
+    outgoing: &Outgoing,
+    owner: Owner,
+    request: Parts,
+    status: StatusCode,
+    target: &str,
+) -> Option<(Outgoing, Arc<Places>)> {
+    let kind = match outgoing.kind {
+        RequestKind::Post => RequestKind::Page,
+        kind => kind,
+    };
+    let resource = match of_url(target, &daemon.local) {
+        Ok(resource) => resource,
+        Err(error) => {
+            let mut url = CanonicalUrl::parse(target, &daemon.local).ok()?;
+            let places = Places::of(&mut url, &HeaderMap::new(), &owner);
+            let head = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", url.host_port());
+            let mut failed = Outgoing::new(
+                places.queued.clone(),
+                head.into_bytes(),
+                kind,
+                timestamp(clock::now()),
+            );
+            let reason = format!("a redirect led here: {}", error_chain(&error));
+            failed.last_error = Some(reason.clone());
+            failed.state = RequestState::Failed { reason, status: None };
+            return (!url.is_local()).then_some((failed, Arc::new(places)));
+        }
+    };
+    let old = of_url(base(outgoing), &daemon.local).ok()?;
+    let parts = redirected(request, status, &old.origin, &resource.origin);
+    let keeps_body = parts.method == hyper::Method::POST;
+    let body = keeps_body.then(|| Bytes::from(outgoing.body.clone()));
+    let mut parts = parts;
+    parts.headers = without_hop(parts.headers);
+    let ask = Ask::new(daemon, owner, resource, parts, body, daemon.mode.now(), clock::now());
+    let mut next = want::outgoing(daemon, &ask, if keeps_body { RequestKind::Post } else { kind });
+    next.body = if keeps_body { outgoing.body.clone() } else { Vec::new() };
+    next.page.clone_from(&outgoing.page);
+    next.queued = outgoing.queued;
+    next.wishes.clone_from(&outgoing.wishes);
+    next.class.clone_from(&outgoing.class);
+    next.nesting = outgoing.nesting;
+    next.renew = outgoing.renew;
+    next.options.clone_from(&outgoing.options);
+    next.hops = outgoing.hops.saturating_add(1);
+    if next.hops > MAX_HOPS {
+        let reason = format!("more than {MAX_HOPS} redirects in a row");
+        next.last_error = Some(reason.clone());
+        next.state = RequestState::Failed { reason, status: Some(status.as_u16()) };
+    }
+    Some((next, ask.places))
+}
+
+/// Our own hop is added again when the request is written.
+fn without_hop(mut fields: HeaderMap) -> HeaderMap {
+    fields.remove(hyper::header::VIA);
+    fields
+}
+
+/// Whether a URL may be got because another page leads there.
+fn is_recursive(daemon: &Daemon, url: &str) -> bool {
+    CanonicalUrl::parse(url, &daemon.local)
+        .is_ok_and(|url| *daemon.config().dont_get.get_recursive.of(&UrlParts::of(&url)))
+}

@@ -1,0 +1,120 @@
+//! What becomes of a request after an attempt. Pure.
+
+use std::time::Duration;
+
+use hyper::StatusCode;
+use wwwoffle_config::FetchOptions;
+
+use super::follow::Following;
+use super::recurse::run::Outcome;
+use crate::proxy::keep::NotKept;
+
+/// The longest time between two attempts.
+const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
+
+/// What is to become of a request after an attempt.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// Its answer is kept, and how that came to be; it leaves the queue.
+    Done { status: StatusCode, bytes: u64, led: Following, how: Outcome },
+    /// Nobody wants it any more: its site asks programs to leave it alone.
+    LeftAlone,
+    /// It may pass: it waits for another attempt. `acted` says that the origin may have done what
+    /// the request asks, `wait` for how long the origin wants to be left alone.
+    Again { error: String, status: Option<u16>, acted: bool, wait: Option<Duration> },
+    /// It will not pass.
+    Failed { error: String, status: Option<u16> },
+    /// It is longer than what is fetched unasked.
+    TooLong { bytes: Option<u64> },
+    /// The line went away, or the budget was spent, before anything was tried; it waits as before.
+    Untried,
+}
+
+/// How long to wait after the `attempts`th attempt: each time twice as long, and once more as long as
+/// the configuration says. `None`: that was the last one.
+pub(super) fn delay(options: &FetchOptions, attempts: u32) -> Option<Duration> {
+    let most = u32::try_from(options.attempts.get()).unwrap_or(u32::MAX);
+    let last = options.last_try.as_duration();
+    if attempts >= most {
+        return (attempts == most && !last.is_zero()).then_some(last);
+    }
+    let factor = 1_u32.checked_shl(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
+    Some(options.retry_delay.saturating_mul(factor).min(MAX_DELAY))
+}
+
+/// What becomes of a request whose answer was not kept.
+pub(super) fn not_kept(status: StatusCode, reason: NotKept, wait: Option<Duration>) -> Verdict {
+    let code = Some(status.as_u16());
+    let error = match reason {
+        NotKept::OriginError => format!("the origin answered {status}"),
+        NotKept::AboutTheRequest => format!("the origin refused: {status}"),
+        NotKept::WouldReplaceGood => {
+            format!("the origin answered {status}; the older copy stays")
+        }
+        NotKept::Partial => "the origin answered with a part of the page".to_owned(),
+        NotKept::Endless => "the answer has no end".to_owned(),
+        NotKept::TooLarge => {
+            "the answer is larger than what is kept ([options] max-body)".to_owned()
+        }
+        NotKept::NoStore => {
+            "the answer must not be stored, and the configuration says to heed that ([caching] \
+             no-store)"
+                .to_owned()
+        }
+        NotKept::NoPage => {
+            format!("the origin answered {status}; the older copy stays (keep-cache-if-not-found)")
+        }
+    };
+    let may_pass = reason == NotKept::OriginError || matches!(status.as_u16(), 408 | 425 | 429);
+    if may_pass {
+        // RFC 9110 §15: with these an origin says that it has not begun.
+        let acted = !matches!(status.as_u16(), 408 | 425 | 429 | 503);
+        Verdict::Again { error, status: code, acted, wait }
+    } else {
+        Verdict::Failed { error, status: code }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use wwwoffle_config::Config;
+
+    fn options(text: &str) -> Config {
+        Config::parse(&format!("[fetch-options]\n{text}\n"), Path::new("test.conf")).unwrap()
+    }
+
+    #[test]
+    fn delays_grow_up_to_a_limit_and_end() {
+        for (text, want) in [
+            (
+                "retry-delay = \"2s\"\nattempts = 12",
+                vec![2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900],
+            ),
+            ("retry-delay = \"5s\"\nattempts = 3", vec![5, 10]),
+            ("attempts = 1", vec![]),
+            ("attempts = 2\nretry-delay = \"5s\"\nlast-try = \"6h\"", vec![5, 21_600]),
+            ("attempts = 1\nlast-try = \"6h\"", vec![21_600]),
+        ] {
+            let config = options(text);
+            let delays = (1..).map_while(|n| delay(&config.fetch_options, n));
+            assert_eq!(delays.map(|delay| delay.as_secs()).collect::<Vec<_>>(), want, "{text}");
+            assert_eq!(delay(&config.fetch_options, u32::MAX), None);
+        }
+    }
+
+    #[test]
+    fn trouble_of_the_origin_may_pass_and_refusals_do_not() {
+        for (status, reason, passes) in [
+            (503, NotKept::OriginError, true),
+            (429, NotKept::AboutTheRequest, true),
+            (401, NotKept::AboutTheRequest, false),
+            (404, NotKept::WouldReplaceGood, false),
+            (200, NotKept::Endless, false),
+        ] {
+            let verdict = not_kept(StatusCode::from_u16(status).unwrap(), reason, None);
+            assert_eq!(matches!(verdict, Verdict::Again { .. }), passes, "{status}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The task that starts what is due, for as long as the daemon runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tokio::time::Instant;
+use tracing::{info, warn};
+use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_spool::OutgoingSummary;
+use wwwoffle_url::{CanonicalUrl, Key};
+
+use super::budget::{self, Allowed, Spent};
+use super::schedule::Limits;
+use super::{lock, one, recurse, windows};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
+use crate::hooks::Hook;
+use crate::store::timestamp;
+
+/// How long the queue is left alone when nothing on it is due and no news comes.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// So many requests are judged in one go; then others have their turn.
+const AT_ONE_GO: usize = 256;
+
+/// How often what was fetched today is written down while fetching goes on.
+const REMEMBER_EVERY: Duration = Duration::from_secs(10);
+
+/// A request that is on its way, for as long as this lives.
+struct Active {
+    daemon: Arc<Daemon>,
+    key: Key,
+}
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        lock(&self.daemon.fetcher.schedule).ends(&self.key);
+        self.daemon.fetcher.nudge();
+    }
+}
+
+/// What the task knows from one look to the next.
+struct Worker {
+    daemon: Arc<Daemon>,
+    /// What requests were judged by.
+    config: Arc<Config>,
+    zone: TimeZone,
+    spent: Option<Spent>,
+    remembered: Instant,
+}
+
+/// Works the queue off until the daemon stops. One task of each daemon.
+pub async fn work(daemon: Arc<Daemon>) {
+    recurse::runs::load(&daemon).await;
+    daemon.tasks.spawn(recurse::runs::keep(Arc::clone(&daemon)));
+    let mut mode = daemon.mode.watch();
+    let (mut is_fetching, mut could_dial) = (false, false);
+    let mut worker = Worker::new(Arc::clone(&daemon)).await;
+    loop {
+        let may_dial = mode.borrow_and_update().may_dial();
+        if may_dial && !could_dial {
+            lock(&daemon.fetcher.budget).begins(None);
+        }
+        could_dial = may_dial;
+        let pause = if may_dial { worker.start_due() } else { LOOK_AGAIN };
+        let is_active = daemon.fetcher.active_count() > 0;
+        if is_active != is_fetching {
+            is_fetching = is_active;
+            daemon.happened(if is_fetching { Hook::FetchStart } else { Hook::FetchStop });
+        }
+        worker.remember(!is_fetching).await;
+        tokio::select! {
+            () = daemon.tasks.stopping() => break,
+            () = daemon.fetcher.news.notified() => {}
+            // The switch is in the daemon, so the mode never ends.
+            _changed = mode.changed() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+    worker.remember(true).await;
+}
+
+impl Worker {
+    async fn new(daemon: Arc<Daemon>) -> Self {
+        daemon.fetcher.watch(daemon.store.spool().queue());
+        match daemon.store.remembered(budget::STATE).await {
+            Ok(text) => lock(&daemon.fetcher.budget).remember(&text.unwrap_or_default()),
+            Err(error) => {
+                let error = error_chain(&error);
+                warn!(error, "what was fetched today cannot be read, and counts as nothing");
+            }
+        }
+        let config = daemon.config();
+        let (zone, remembered) = (TimeZone::system(), Instant::now());
+        Self { daemon, config, zone, spent: None, remembered }
+    }
+
+    /// Starts what is due and fits; returns how long nothing more will be due.
+    fn start_due(&mut self) -> Duration {
+        let config = self.daemon.config();
+        let schedule = Arc::clone(&self.daemon.fetcher.schedule);
+        if !Arc::ptr_eq(&config, &self.config) {
+            lock(&schedule).let_in();
+            self.config = config;
+        }
+        let now = timestamp(clock::now());
+        if let Some(spent) = self.settle(now) {
+            return match spent {
+                Spent::Fetch => LOOK_AGAIN,
+                Spent::Day(until) => time_to(until, now),
+            };
+        }
+        let options = &self.config.fetch_options;
+        let limits = Limits { per_host: options.per_host.get(), at_once: options.at_once.get() };
+        for _ in 0..AT_ONE_GO {
+            let Some(key) = lock(&schedule).next(limits, now) else {
+                let next = lock(&schedule).next_alarm();
+                return next.map_or(LOOK_AGAIN, |next| time_to(next, now));
+            };
+            self.start(key, now);
+        }
+        Duration::ZERO
+    }
+
+    /// Judges what is left of the budget, and says once when it is spent.
+    fn settle(&mut self, now: Timestamp) -> Option<Spent> {
+        let allowed = Allowed::of(&self.config.fetch_options);
+        let spent = lock(&self.daemon.fetcher.budget).settle(allowed, now, &self.zone);
+        if spent != self.spent {
+            match spent {
+                Some(Spent::Fetch) => info!("the budget is spent until the queue is fetched again"),
+                Some(Spent::Day(until)) => info!(%until, "the budget of the day is spent"),
+                None => info!("there is a budget for fetching again"),
+            }
+            self.spent = spent;
+        }
+        spent
+    }
+
+    /// Starts a request that was chosen, or puts it off.
+    fn start(&self, key: Key, now: Timestamp) {
+        let schedule = &self.daemon.fetcher.schedule;
+        let Some(summary) = self.daemon.store.spool().queue().summary(&key) else {
+            return lock(schedule).ends(&key);
+        };
+        match self.judge(&summary, now) {
+            Ok(distance) => lock(schedule).begins(&key, distance, now),
+            Err(until) => return lock(schedule).put_off(&key, until),
+        }
+        let active = Active { daemon: Arc::clone(&self.daemon), key };
+        let daemon = Arc::clone(&self.daemon);
+        self.daemon.tasks.spawn(async move {
+            one::fetch(&daemon, key).await;
+            drop(active);
+        });
+    }
+
+    /// The distance that the configuration has requests like this one keep.
+    ///
+    /// # Errors
+    ///
+    /// When it may be started, if that is not now.
+    fn judge(&self, request: &OutgoingSummary, now: Timestamp) -> Result<Duration, Timestamp> {
+        let url = request.place.url().split("?!POST:").next().unwrap_or_default();
+        // What is no URL fails for that reason, later.
+        let Ok(url) = CanonicalUrl::parse(url, &self.daemon.local) else {
+            return Ok(Duration::ZERO);
+        };
+        let (url, options) = (UrlParts::of(&url), &self.config.fetch_options);
+        match windows::opens(options.windows.of(&url), now, &self.zone) {
+            Some(until) => Err(until),
+            None => Ok(options.delay.of(&url).as_duration()),
+        }
+    }
+
+    /// Writes down what was fetched today: now and then, and when fetching `is_over`.
+    async fn remember(&mut self, is_over: bool) {
+        if !is_over && self.remembered.elapsed() < REMEMBER_EVERY {
+            return;
+        }
+        let Some(text) = lock(&self.daemon.fetcher.budget).changed() else { return };
+        self.remembered = Instant::now();
+        if let Err(error) = self.daemon.store.remember(budget::STATE, text).await {
+            let error = error_chain(&error);
+            warn!(error, "what was fetched today cannot be written down");
+        }
+    }
+}
+
+fn time_to(then: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(then.duration_since(now)).unwrap_or_default().min(LOOK_AGAIN)
+}

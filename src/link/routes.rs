@@ -1,0 +1,334 @@
+//! What the kernel tells of interfaces and routes, read from the bytes of netlink (rtnetlink(7)).
+//! Pure: bytes in, a [`Standing`] out.
+
+use std::collections::HashMap;
+
+use super::kernel::Standing;
+
+/// The length of the head of a message, in bytes.
+const HEAD: usize = 16;
+
+/// The length of the head of an attribute, in bytes; each begins at a multiple of it.
+const ATTRIBUTE_HEAD: usize = 4;
+
+/// How many interfaces and default routes are looked at.
+const MAX_SEEN: usize = 4_096;
+
+/// Asks for something, and for all of it: `NLM_F_REQUEST | NLM_F_DUMP`.
+const REQUEST_ALL: u16 = 0x1 | 0x300;
+
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
+const RTM_NEWROUTE: u16 = 24;
+const RTM_GETROUTE: u16 = 26;
+
+const IFF_UP: u32 = 0x1;
+const IFF_LOOPBACK: u32 = 0x8;
+const IFF_RUNNING: u32 = 0x40;
+const IFLA_IFNAME: u16 = 3;
+
+const RTN_UNICAST: u8 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_PRIORITY: u16 = 6;
+const RTA_MULTIPATH: u16 = 9;
+
+/// Prefixes so short are default routes: some tunnels put two halves in place of the whole.
+const SHORT_PREFIX: u8 = 1;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Interfaces,
+    Routes,
+}
+
+/// The message that asks for all of it.
+pub(super) fn request(what: What, sequence: u32) -> Vec<u8> {
+    let (kind, body): (u16, &[u8]) = match what {
+        What::Interfaces => (RTM_GETLINK, &[0; 16]),
+        What::Routes => (RTM_GETROUTE, &[0; 12]),
+    };
+    let length = u32::try_from(HEAD + body.len()).unwrap_or(u32::MAX);
+    let mut message = length.to_ne_bytes().to_vec();
+    message.extend(kind.to_ne_bytes());
+    message.extend(REQUEST_ALL.to_ne_bytes());
+    message.extend(sequence.to_ne_bytes());
+    message.extend([0; 4]);
+    message.extend(body);
+    message
+}
+
+/// How an answer goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// There is more to come.
+    More,
+    /// That was all.
+    Done,
+    /// The kernel refuses, or what came is no answer of it.
+    Refused,
+}
+
+/// The interfaces and default routes, as far as they have been told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    interfaces: HashMap<u32, Interface>,
+    ways: Vec<Way>,
+}
+
+#[derive(Clone, Debug)]
+struct Interface {
+    name: String,
+    is_up: bool,
+    is_loopback: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    metric: u32,
+    /// `None` if the route does not say.
+    interface: Option<u32>,
+}
+
+impl Table {
+    /// Takes one datagram of an answer.
+    pub(super) fn take(&mut self, mut bytes: &[u8], sequence: u32) -> Rest {
+        while let Some((kind, asked, body, rest)) = message(bytes) {
+            bytes = rest;
+            match kind {
+                _ if asked != sequence => {}
+                NLMSG_DONE => return Rest::Done,
+                NLMSG_ERROR => return Rest::Refused,
+                // What is malformed tells nothing.
+                RTM_NEWLINK => _ = self.interface(body),
+                RTM_NEWROUTE => _ = self.route(body),
+                _ => {}
+            }
+        }
+        if bytes.is_empty() { Rest::More } else { Rest::Refused }
+    }
+
+    fn interface(&mut self, body: &[u8]) -> Option<()> {
+        let (index, flags) = (u32_at(body, 4)?, u32_at(body, 8)?);
+        let name = attributes(body.get(16..)?).find(|(kind, _)| *kind == IFLA_IFNAME)?.1;
+        let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next()?).into_owned();
+        let is_up = flags & IFF_UP != 0 && flags & IFF_RUNNING != 0;
+        let is_loopback = flags & IFF_LOOPBACK != 0;
+        if self.interfaces.len() < MAX_SEEN {
+            self.interfaces.insert(index, Interface { name, is_up, is_loopback });
+        }
+        Some(())
+    }
+
+    fn route(&mut self, body: &[u8]) -> Option<()> {
+        let (prefix, kind) = (*body.get(1)?, *body.get(7)?);
+        if prefix > SHORT_PREFIX || kind != RTN_UNICAST {
+            return None;
+        }
+        let (mut metric, mut interfaces) = (0, Vec::new());
+        for (kind, value) in attributes(body.get(12..)?) {
+            match kind {
+                RTA_OIF => interfaces.extend(u32_at(value, 0)),
+                RTA_PRIORITY => metric = u32_at(value, 0)?,
+                RTA_MULTIPATH => interfaces.extend(hops(value)),
+                _ => {}
+            }
+        }
+        let room = MAX_SEEN.saturating_sub(self.ways.len());
+        if interfaces.is_empty() {
+            self.ways.extend(Some(Way { metric, interface: None }).filter(|_| room > 0));
+        } else {
+            let ways = interfaces.into_iter().map(|one| Way { metric, interface: Some(one) });
+            self.ways.extend(ways.take(room));
+        }
+        Some(())
+    }
+
+    /// What follows from all that was told.
+    pub(super) fn standing(&self) -> Standing {
+        let mut ways = self.ways.clone();
+        ways.sort_by_key(|way| way.metric);
+        let mut without_carrier = None;
+        for way in ways {
+            let Some(index) = way.interface else {
+                return Standing::Up { interface: "a route without an interface".to_owned() };
+            };
+            match self.interfaces.get(&index) {
+                Some(interface) if interface.is_loopback => {}
+                Some(interface) if interface.is_up => {
+                    return Standing::Up { interface: interface.name.clone() };
+                }
+                Some(interface) => {
+                    without_carrier.get_or_insert_with(|| interface.name.clone());
+                }
+                None => {}
+            }
+        }
+        Standing::Down(match without_carrier {
+            Some(name) => format!("the interface {name} has no carrier"),
+            None => "there is no default route".to_owned(),
+        })
+    }
+}
+
+/// The first message: its kind, what it answers, its body, and what comes after it.
+fn message(bytes: &[u8]) -> Option<(u16, u32, &[u8], &[u8])> {
+    let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
+    let body = bytes.get(HEAD..length)?;
+    let rest = bytes.get(aligned(length)..).unwrap_or_default();
+    Some((u16_at(bytes, 4)?, u32_at(bytes, 8)?, body, rest))
+}
+
+/// Kind and value of each attribute, up to one that is malformed.
+fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16_at(bytes, 0)?);
+        let value = bytes.get(ATTRIBUTE_HEAD..length)?;
+        // The two highest bits are no part of the kind.
+        let kind = u16_at(bytes, 2)? & 0x3fff;
+        bytes = bytes.get(aligned(length)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
+/// The interfaces of a route with several (`struct rtnexthop`).
+fn hops(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16_at(bytes, 0)?);
+        let interface = u32_at(bytes, 4).filter(|_| length >= 8)?;
+        bytes = bytes.get(aligned(length)..).unwrap_or_default();
+        Some(interface)
+    })
+}
+
+fn aligned(length: usize) -> usize {
+    length.saturating_add(ATTRIBUTE_HEAD - 1) & !(ATTRIBUTE_HEAD - 1)
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const UP: u32 = IFF_UP | IFF_RUNNING;
+
+    fn told(kind: u16, head: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
+        let mut body = head.to_vec();
+        for (kind, value) in attributes {
+            body.extend(u16::try_from(value.len() + 4).unwrap().to_ne_bytes());
+            body.extend(kind.to_ne_bytes());
+            body.extend(value);
+            body.resize(aligned(body.len()), 0);
+        }
+        let mut message = u32::try_from(HEAD + body.len()).unwrap().to_ne_bytes().to_vec();
+        message.extend(kind.to_ne_bytes());
+        message.extend([0; 2]);
+        message.extend(7_u32.to_ne_bytes());
+        message.extend([0; 4]);
+        message.extend(body);
+        message
+    }
+
+    fn interface(index: u32, name: &str, flags: u32) -> Vec<u8> {
+        let mut head = vec![0; 4];
+        head.extend(index.to_ne_bytes());
+        head.extend(flags.to_ne_bytes());
+        head.extend([0; 4]);
+        told(RTM_NEWLINK, &head, &[(IFLA_IFNAME, format!("{name}\0").into_bytes())])
+    }
+
+    fn route(prefix: u8, kind: u8, attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
+        told(RTM_NEWROUTE, &[2, prefix, 0, 0, 254, 0, 0, kind, 0, 0, 0, 0], attributes)
+    }
+
+    fn by(interface: u32, metric: u32) -> Vec<(u16, Vec<u8>)> {
+        let bytes = |number: u32| number.to_ne_bytes().to_vec();
+        vec![(RTA_OIF, bytes(interface)), (RTA_PRIORITY, bytes(metric))]
+    }
+
+    #[test]
+    fn the_best_way_with_a_carrier_counts() {
+        let several: Vec<u8> = [8_u16.to_ne_bytes(), [0; 2]].concat();
+        let several = [several, 2_u32.to_ne_bytes().to_vec()].concat();
+        for (what, routes, want) in [
+            ("none", vec![], "Down(\"there is no default route\")"),
+            ("one", vec![route(0, 1, &by(2, 0))], "Up { interface: \"eth0\" }"),
+            ("half of all", vec![route(1, 1, &by(2, 0))], "Up { interface: \"eth0\" }"),
+            ("a network", vec![route(24, 1, &by(2, 0))], "Down(\"there is no default route\")"),
+            ("refused", vec![route(0, 7, &by(2, 0))], "Down(\"there is no default route\")"),
+            ("loopback", vec![route(0, 1, &by(1, 0))], "Down(\"there is no default route\")"),
+            (
+                "unplugged",
+                vec![route(0, 1, &by(3, 0))],
+                "Down(\"the interface eth1 has no carrier\")",
+            ),
+            (
+                "the better one",
+                vec![route(0, 1, &by(2, 200)), route(0, 1, &by(4, 100))],
+                "Up { interface: \"wwan0\" }",
+            ),
+            (
+                "the better one is unplugged",
+                vec![route(0, 1, &by(3, 1)), route(0, 1, &by(2, 2))],
+                "Up { interface: \"eth0\" }",
+            ),
+            (
+                "several",
+                vec![route(0, 1, &[(RTA_MULTIPATH, several)])],
+                "Up { interface: \"eth0\" }",
+            ),
+            ("gone", vec![route(0, 1, &by(9, 0))], "Down(\"there is no default route\")"),
+            (
+                "unnamed",
+                vec![route(0, 1, &[])],
+                "Up { interface: \"a route without an interface\" }",
+            ),
+        ] {
+            let mut table = Table::default();
+            let links = [
+                interface(1, "lo", UP | IFF_LOOPBACK),
+                interface(2, "eth0", UP),
+                interface(3, "eth1", IFF_UP),
+                interface(4, "wwan0", UP),
+            ];
+            assert_eq!(table.take(&links.concat(), 7), Rest::More, "{what}");
+            let done = told(NLMSG_DONE, &[0; 4], &[]);
+            let answer: Vec<u8> = routes.into_iter().flatten().chain(done).collect();
+            assert_eq!(table.take(&answer, 7), Rest::Done, "{what}");
+            assert_eq!(format!("{:?}", table.standing()), want, "{what}");
+        }
+    }
+
+    #[test]
+    fn answers_to_others_and_refusals_are_told_apart() {
+        let mut table = Table::default();
+        assert_eq!(table.take(&route(0, 1, &by(2, 0)), 8), Rest::More);
+        assert!(table.ways.is_empty());
+        assert_eq!(table.take(&told(NLMSG_ERROR, &[0; 20], &[]), 7), Rest::Refused);
+        assert_eq!(table.take(b"short", 7), Rest::Refused);
+        assert_eq!(request(What::Routes, 7).len(), 28);
+        assert_eq!(request(What::Interfaces, 7).len(), 32);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_do_harm(mut bytes: Vec<u8>, kind in 0..30_u16) {
+            let mut message = told(kind, &bytes, &[]);
+            message.append(&mut bytes);
+            let mut table = Table::default();
+            table.take(&message, 7);
+            table.take(&bytes, 7);
+            let _any = table.standing();
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! What style sheets refer to, by cssparser.
+//!
+//! A sheet is read in pieces that end with a `}`, for no rule that matters here goes beyond one: a piece
+//! is held, read, and forgotten, so that a sheet may be of any length.
+
+use cssparser::{ParseError, Parser, ParserInput, Token};
+
+use super::gather::Gather;
+use super::{Class, Cut, LeftOut, MAX_HELD, boundary, media, srcset};
+
+/// A piece is read when it has at least so many bytes.
+const PIECE: usize = 64 * 1024;
+
+/// How deep blocks and functions are read.
+const MAX_DEPTH: u32 = 64;
+
+/// Reads a style sheet that comes in pieces of any length.
+#[derive(Debug, Default)]
+pub(super) struct Css {
+    held: String,
+    state: State,
+}
+
+/// Where the end of what is held stands, as far as it decides whether a `}` ends something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Plain,
+    /// After a backslash, in a string of this quote or in none.
+    Escape(Option<u8>),
+    Slash,
+    Comment,
+    CommentStar,
+    String(u8),
+}
+
+impl Css {
+    pub(super) fn write(&mut self, text: &str, gather: &mut Gather) {
+        let mut start = 0;
+        for (index, byte) in text.bytes().enumerate() {
+            self.state = self.state.after(byte);
+            if byte != b'}' || self.state != State::Plain {
+                continue;
+            }
+            if self.held.len() + (index + 1 - start) >= PIECE {
+                self.hold(text.get(start..=index).unwrap_or_default(), gather);
+                start = index + 1;
+                self.flush(gather);
+            }
+        }
+        self.hold(text.get(start..).unwrap_or_default(), gather);
+    }
+
+    /// Nothing that ends here. What does not fit is cut at a place that the sheet alone decides.
+    fn hold(&mut self, mut text: &str, gather: &mut Gather) {
+        while let Some(beyond) = (self.held.len() + text.len()).checked_sub(MAX_HELD + 1) {
+            let fitting = boundary(text, text.len() - beyond - 1);
+            let (now, later) = text.split_at(fitting);
+            self.held.push_str(now);
+            gather.cut(Cut::Memory);
+            self.flush(gather);
+            text = later;
+        }
+        self.held.push_str(text);
+    }
+
+    pub(super) fn finish(mut self, gather: &mut Gather) {
+        self.flush(gather);
+    }
+
+    fn flush(&mut self, gather: &mut Gather) {
+        read(&self.held, gather);
+        self.held.clear();
+    }
+}
+
+impl State {
+    fn after(self, byte: u8) -> Self {
+        match self {
+            Self::Comment | Self::CommentStar => match byte {
+                b'*' => Self::CommentStar,
+                b'/' if self == Self::CommentStar => Self::Plain,
+                _ => Self::Comment,
+            },
+            // A string ends with its line, too.
+            Self::String(quote) if byte == quote || byte == b'\n' => Self::Plain,
+            Self::String(quote) if byte == b'\\' => Self::Escape(Some(quote)),
+            Self::Escape(Some(quote)) | Self::String(quote) => Self::String(quote),
+            Self::Slash if byte == b'*' => Self::Comment,
+            Self::Escape(None) => Self::Plain,
+            Self::Plain | Self::Slash => match byte {
+                b'\\' => Self::Escape(None),
+                b'"' | b'\'' => Self::String(byte),
+                b'/' => Self::Slash,
+                _ => Self::Plain,
+            },
+        }
+    }
+}
+
+/// Reads a sheet or the value of a `style` attribute that is there as a whole.
+pub(super) fn read(text: &str, gather: &mut Gather) {
+    if text.is_empty() {
+        return;
+    }
+    let mut input = ParserInput::new(text);
+    let mut parser = Parser::new(&mut input);
+    walk(&mut parser, gather, Context::Other, 0);
+}
+
+/// What stands around a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Context {
+    Other,
+    /// In `@font-face`.
+    Font,
+    /// After `@import`.
+    Import,
+    /// After `@namespace`: names, not URLs.
+    Names,
+}
+
+/// What a token asks for, its text let go so that the parser can go on.
+enum Step {
+    Skip,
+    Url(String),
+    Text(String),
+    At(Context),
+    /// A block, or a function that refers to nothing by itself.
+    Block {
+        braces: bool,
+    },
+    UrlFunction,
+    ImageSet,
+    Semicolon,
+}
+
+fn step(token: &Token<'_>) -> Step {
+    match token {
+        Token::UnquotedUrl(url) => Step::Url(url.to_string()),
+        Token::QuotedString(text) => Step::Text(text.to_string()),
+        Token::AtKeyword(name) => Step::At(match () {
+            () if name.eq_ignore_ascii_case("import") => Context::Import,
+            () if name.eq_ignore_ascii_case("font-face") => Context::Font,
+            () if name.eq_ignore_ascii_case("namespace") => Context::Names,
+            () => Context::Other,
+        }),
+        Token::Function(name)
+            if name.eq_ignore_ascii_case("url") || name.eq_ignore_ascii_case("src") =>
+        {
+            Step::UrlFunction
+        }
+        Token::Function(name)
+            if name.eq_ignore_ascii_case("image-set")
+                || name.eq_ignore_ascii_case("-webkit-image-set") =>
+        {
+            Step::ImageSet
+        }
+        Token::Function(_) | Token::ParenthesisBlock | Token::SquareBracketBlock => {
+            Step::Block { braces: false }
+        }
+        Token::CurlyBracketBlock => Step::Block { braces: true },
+        Token::Semicolon => Step::Semicolon,
+        _ => Step::Skip,
+    }
+}
+
+type Nested<'i> = Result<(), ParseError<'i, ()>>;
+
+fn walk(parser: &mut Parser<'_, '_>, gather: &mut Gather, outer: Context, depth: u32) {
+    let mut context = outer;
+    while !gather.is_full() {
+        let Ok(token) = parser.next() else { return };
+        match step(token) {
+            Step::Skip => {}
+            Step::Url(url) => {
+                url_in(&url, context, gather);
+                context = after_url(context, outer);
+            }
+            Step::Text(text) => {
+                if context == Context::Import {
+                    gather.add(&text, Class::Stylesheet);
+                }
+                context = after_url(context, outer);
+            }
+            Step::At(at) => context = at,
+            Step::Semicolon => context = outer,
+            Step::Block { braces } => {
+                nested(parser, gather, context, depth);
+                if braces {
+                    context = outer;
+                }
+            }
+            Step::UrlFunction => {
+                let mut url = None;
+                let _: Nested<'_> = parser.parse_nested_block(|inner| {
+                    url = inner.expect_string_cloned().ok();
+                    Ok(())
+                });
+                if let Some(url) = url {
+                    url_in(&url, context, gather);
+                }
+                context = after_url(context, outer);
+            }
+            Step::ImageSet => {
+                let _: Nested<'_> = parser.parse_nested_block(|inner| {
+                    image_set(inner, gather);
+                    Ok(())
+                });
+            }
+        }
+    }
+}
+
+/// An `@import` names one sheet; what follows are its conditions.
+fn after_url(context: Context, outer: Context) -> Context {
+    if context == Context::Import { outer } else { context }
+}
+
+fn nested(parser: &mut Parser<'_, '_>, gather: &mut Gather, context: Context, depth: u32) {
+    if depth >= MAX_DEPTH {
+        gather.cut(Cut::Nesting);
+        return;
+    }
+    let _: Nested<'_> = parser.parse_nested_block(|inner| {
+        walk(inner, gather, context, depth + 1);
+        Ok(())
+    });
+}
+
+fn url_in(url: &str, context: Context, gather: &mut Gather) {
+    let class = match context {
+        Context::Other => Class::Image,
+        Context::Font => Class::Font,
+        Context::Import => Class::Stylesheet,
+        Context::Names => return,
+    };
+    gather.add(url, class);
+}
+
+/// `image-set()`: of its images a browser takes the one for its screen (CSS Images 4 §2.4).
+fn image_set(parser: &mut Parser<'_, '_>, gather: &mut Gather) {
+    let mut options: Vec<(String, f64, bool)> = Vec::new();
+    while let Ok(token) = parser.next() {
+        let (mut url, mut density, mut kind) = (None, None, None);
+        match token {
+            Token::UnquotedUrl(text) | Token::QuotedString(text) => url = Some(text.to_string()),
+            Token::Dimension { value, unit, .. } => {
+                density = media::resolution(&format!("{value}{unit}"));
+            }
+            Token::Function(name) => {
+                let is_type = name.eq_ignore_ascii_case("type");
+                let mut text = None;
+                let _: Nested<'_> = parser.parse_nested_block(|inner| {
+                    text = inner.expect_string_cloned().ok();
+                    Ok(())
+                });
+                let text = text.map(|text| text.to_string());
+                if is_type { kind = text } else { url = text }
+            }
+            _ => {}
+        }
+        if let Some(url) = url {
+            options.push((url, 1.0, true));
+        } else if let Some((_, at, shown)) = options.last_mut() {
+            *at = density.unwrap_or(*at);
+            *shown &= kind.is_none_or(|kind| super::element::is_shown_image(&kind));
+        }
+    }
+    take_option(&options, gather);
+}
+
+fn take_option(options: &[(String, f64, bool)], gather: &mut Gather) {
+    let shown = options.iter().enumerate().filter(|(_, (_, _, shown))| *shown);
+    let mut by_density: Vec<(f64, usize)> =
+        shown.map(|(at, (_, density, _))| (*density, at)).collect();
+    by_density.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    by_density.dedup_by(|(one, _), (other, _)| one.total_cmp(other).is_eq());
+    let screen = f64::from(gather.want.density_percent) / 100.0;
+    let taken = srcset::nearest(&by_density, screen);
+    let all = gather.want.all_candidates;
+    for (at, (url, _, shown)) in options.iter().enumerate() {
+        let left_out = match () {
+            () if all || taken == Some(at) => None,
+            () if !shown => Some(LeftOut::Unsupported),
+            () => Some(LeftOut::NotTaken),
+        };
+        gather.add_marked(url, Class::Image, false, left_out);
+    }
+}

@@ -1,0 +1,364 @@
+//! Where all readers put what they found: absolute, each once, bounded.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, RandomState};
+
+use encoding_rs::{EncoderResult, Encoding, UTF_8};
+use wwwoffle_url::{BrowserUrl, MAX_LEN};
+
+use super::squeeze::CUT;
+use super::{Class, Cut, Found, LeftOut, Link, MAX_LINK_BYTES, MAX_LINKS, Want};
+
+/// What is found in one document and the documents inside it.
+#[derive(Debug)]
+pub(super) struct Gather {
+    pub(super) found: Found,
+    pub(super) want: Want,
+    /// What references are relative to. `None` only in what stands in for another one.
+    base: Option<BrowserUrl>,
+    document: Option<BrowserUrl>,
+    /// How many documents inside this one were read.
+    pub(super) inner: usize,
+    /// A document's first `base` counts.
+    has_base: bool,
+    /// By which queries are encoded.
+    encoding: &'static Encoding,
+    bytes: usize,
+    /// Hash of URL and class, and where the link is. Two of the same hash are both told.
+    seen: HashMap<u64, usize>,
+    hasher: RandomState,
+}
+
+impl Default for Gather {
+    fn default() -> Self {
+        Self {
+            found: Found::default(),
+            want: Want::default(),
+            base: None,
+            document: None,
+            inner: 0,
+            has_base: false,
+            encoding: UTF_8,
+            bytes: 0,
+            seen: HashMap::new(),
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+impl Gather {
+    pub(super) fn new(document: &BrowserUrl, want: &Want) -> Self {
+        let document = without_credentials(document);
+        Self { base: document.clone(), document, want: want.clone(), ..Self::default() }
+    }
+
+    /// The document is in this encoding.
+    pub(super) fn set_encoding(&mut self, encoding: &'static Encoding) {
+        self.found.charset = encoding.name();
+        // URL Standard, *query state*: what a form would be sent in.
+        self.encoding = encoding.output_encoding();
+    }
+
+    /// HTML §4.2.3: the first `base` with `href` counts, and not when it leads out of the web.
+    pub(super) fn set_base(&mut self, reference: &str) {
+        if std::mem::replace(&mut self.has_base, true) {
+            return;
+        }
+        match self.resolve(reference) {
+            Some(url) if !matches!(url.scheme(), "data" | "javascript") => self.base = Some(url),
+            Some(_) => {}
+            None => self.found.refused += 1,
+        }
+    }
+
+    /// The base of a document, to be put back after one inside it that has its own.
+    pub(super) fn save_base(&mut self) -> (Option<BrowserUrl>, bool) {
+        (self.base.clone(), std::mem::take(&mut self.has_base))
+    }
+
+    pub(super) fn restore_base(&mut self, (base, has_base): (Option<BrowserUrl>, bool)) {
+        (self.base, self.has_base) = (base, has_base);
+    }
+
+    /// What browsers ask for where a page names no icon.
+    pub(super) fn add_implied(&mut self) {
+        self.base.clone_from(&self.document);
+        self.add_marked("/favicon.ico", Class::Icon, false, Some(LeftOut::Implied));
+    }
+
+    fn resolve(&self, reference: &str) -> Option<BrowserUrl> {
+        let base = self.base.as_ref()?;
+        let url = BrowserUrl::parse(reference, Some(base)).ok()?;
+        if !matches!(url.scheme(), "http" | "https" | "ftp") {
+            return Some(url);
+        }
+        match with_query_encoded(reference, self.encoding) {
+            Some(encoded) => BrowserUrl::parse(&encoded, Some(base)).ok(),
+            None => Some(url),
+        }
+    }
+
+    pub(super) fn add(&mut self, reference: &str, class: Class) {
+        self.add_marked(reference, class, false, None);
+    }
+
+    pub(super) fn add_marked(
+        &mut self,
+        reference: &str,
+        class: Class,
+        nofollow: bool,
+        left_out: Option<LeftOut>,
+    ) {
+        let reference = reference.trim_matches(|c: char| c <= ' ');
+        if reference.is_empty() || reference.starts_with('#') || is_no_link(reference) {
+            return;
+        }
+        let Some(url) = Some(reference)
+            .filter(|reference| reference.len() <= MAX_LEN && !reference.contains(CUT))
+            .and_then(|reference| self.resolve(reference))
+        else {
+            self.found.refused = self.found.refused.saturating_add(1);
+            return;
+        };
+        let left_out = match url.scheme() {
+            "http" | "https" => left_out,
+            "ftp" | "ws" | "wss" => Some(LeftOut::Protocol),
+            _ => return,
+        };
+        let fragment = url.fragment().map_or(0, |fragment| fragment.len() + 1);
+        let mut url = url.into_string();
+        url.truncate(url.len() - fragment);
+        if url.len() > MAX_LEN {
+            self.found.refused = self.found.refused.saturating_add(1);
+            return;
+        }
+        self.keep(Link { url, class, nofollow, left_out });
+    }
+
+    fn keep(&mut self, link: Link) {
+        let hash = self.hasher.hash_one((&link.url, link.class));
+        let known = self.seen.get(&hash).and_then(|at| self.found.links.get_mut(*at));
+        if let Some(known) = known
+            && known.url == link.url
+            && known.class == link.class
+        {
+            known.nofollow &= link.nofollow;
+            if link.left_out.is_none() {
+                known.left_out = None;
+            }
+            return;
+        }
+        let bytes = self.bytes.saturating_add(link.url.len());
+        if self.found.links.len() >= MAX_LINKS || bytes > MAX_LINK_BYTES {
+            self.cut(Cut::Links);
+            return;
+        }
+        self.bytes = bytes;
+        self.seen.insert(hash, self.found.links.len());
+        self.found.links.push(link);
+    }
+
+    /// Notes why not everything is read.
+    pub(super) fn cut(&mut self, cut: Cut) {
+        self.found.cut.get_or_insert(cut);
+    }
+
+    /// Nothing that follows can be told.
+    pub(super) fn is_full(&self) -> bool {
+        self.found.cut == Some(Cut::Links)
+    }
+}
+
+/// Whether it names something that is nowhere to be fetched from. A `data:` URL may be long, so it is
+/// not parsed for that.
+fn is_no_link(reference: &str) -> bool {
+    let Some(end) =
+        reference.bytes().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(&byte))
+    else {
+        return false;
+    };
+    let (scheme, rest) = reference.split_at(end);
+    let known = ["http", "https", "ftp", "ws", "wss"];
+    rest.starts_with(':')
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !known.iter().any(|known| scheme.eq_ignore_ascii_case(known))
+}
+
+/// The credentials of a page are for it alone: nothing that it refers to inherits them.
+fn without_credentials(url: &BrowserUrl) -> Option<BrowserUrl> {
+    if url.username().is_empty() && url.password().is_none() {
+        return Some(url.clone());
+    }
+    let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
+    let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
+    let host = url.host().unwrap_or_default();
+    format!("{}://{host}{port}{}{query}", url.scheme(), url.path()).parse().ok()
+}
+
+/// URL Standard, *query state*: in a document of another encoding the query is in that encoding.
+/// `None` when that makes no difference.
+fn with_query_encoded(reference: &str, encoding: &'static Encoding) -> Option<String> {
+    if encoding == UTF_8 {
+        return None;
+    }
+    let (rest, fragment) =
+        reference.split_once('#').map_or((reference, None), |(a, b)| (a, Some(b)));
+    let (before, query) = rest.split_once('?')?;
+    if query.is_ascii() {
+        return None;
+    }
+    let query: Cow<'_, str> = if query.contains(['\t', '\n', '\r']) {
+        query.replace(['\t', '\n', '\r'], "").into()
+    } else {
+        query.into()
+    };
+    let mut written = format!("{before}?");
+    push_encoded(&query, encoding, &mut written);
+    if let Some(fragment) = fragment {
+        written.push('#');
+        written.push_str(fragment);
+    }
+    Some(written)
+}
+
+/// *Percent-encode after encoding*: what the encoding lacks becomes a character reference.
+fn push_encoded(query: &str, encoding: &'static Encoding, written: &mut String) {
+    let mut encoder = encoding.new_encoder();
+    let (mut rest, mut bytes) = (query, [0; 1024]);
+    loop {
+        let (result, read, length) =
+            encoder.encode_from_utf8_without_replacement(rest, &mut bytes, true);
+        for byte in bytes.get(..length).unwrap_or_default() {
+            push_query_byte(written, *byte);
+        }
+        rest = rest.get(read..).unwrap_or_default();
+        match result {
+            EncoderResult::InputEmpty => return,
+            EncoderResult::OutputFull => {}
+            EncoderResult::Unmappable(c) => {
+                write!(written, "%26%23{}%3B", u32::from(c)).expect("writing to a String succeeds");
+            }
+        }
+    }
+}
+
+/// URL Standard, *special-query percent-encode set*; a `%` stays.
+fn push_query_byte(text: &mut String, byte: u8) {
+    match byte {
+        0..=b' ' | b'"' | b'#' | b'<' | b'>' | b'\'' | 0x7f.. => {
+            write!(text, "%{byte:02X}").expect("writing to a String succeeds");
+        }
+        _ => text.push(char::from(byte)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use encoding_rs::{ISO_2022_JP, WINDOWS_1251};
+
+    use super::*;
+
+    fn gather(url: &str) -> Gather {
+        Gather::new(&url.parse().unwrap(), &Want::default())
+    }
+
+    fn urls(gather: &Gather) -> Vec<&str> {
+        gather.found.links.iter().map(|link| link.url.as_str()).collect()
+    }
+
+    #[test]
+    fn queries_are_in_the_encoding_of_the_page() {
+        let mut gather = gather("http://a.example/");
+        gather.set_encoding(WINDOWS_1251);
+        gather.add("/я?q=я'\t&c=中#я", Class::Page);
+        gather.set_encoding(ISO_2022_JP);
+        gather.add("?中", Class::Page);
+        gather.set_encoding(encoding_rs::UTF_16LE);
+        gather.add("?я", Class::Page);
+        assert_eq!(
+            urls(&gather),
+            [
+                "http://a.example/%D1%8F?q=%FF%27&c=%26%2320013%3B",
+                "http://a.example/?%1B$BCf%1B(B",
+                "http://a.example/?%D1%8F",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_password_of_a_page_goes_nowhere() {
+        let mut gather = gather("http://me:secret@a.example:81/b/c?d");
+        for reference in ["e", "?f", "//g/", "http://you:pw@h/"] {
+            gather.add(reference, Class::Page);
+        }
+        assert_eq!(
+            urls(&gather),
+            [
+                "http://a.example:81/b/e",
+                "http://a.example:81/b/c?f",
+                "http://g/",
+                "http://you:pw@h/"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_wanted_once_is_wanted() {
+        let mut gather = gather("http://a.example/");
+        gather.add_marked("x", Class::Image, true, Some(LeftOut::OnePixel));
+        gather.add_marked("./x#y", Class::Image, false, None);
+        gather.add_marked("x", Class::Image, true, Some(LeftOut::NotTaken));
+        gather.add_marked("x", Class::Page, true, None);
+        let link = |class, nofollow| Link {
+            url: "http://a.example/x".to_owned(),
+            class,
+            nofollow,
+            left_out: None,
+        };
+        assert_eq!(gather.found.links, [link(Class::Image, false), link(Class::Page, true)]);
+    }
+
+    #[test]
+    fn what_is_no_link_is_none_and_what_cannot_be_read_is_counted() {
+        let mut gather = gather("http://a.example/");
+        let none = [
+            "",
+            " ",
+            "#x",
+            "data:,x",
+            "JavaScript:alert(1)",
+            "mailto:a@b",
+            "java\nscript:x",
+            "x:y",
+        ];
+        for reference in none {
+            gather.add(reference, Class::Page);
+        }
+        assert_eq!((gather.found.links.len(), gather.found.refused), (0, 0));
+        let long = format!("/{}", "a".repeat(MAX_LEN));
+        for reference in ["http://[", "http://a:99999/", &long, long.get(1..).unwrap()] {
+            gather.add(reference, Class::Page);
+        }
+        assert_eq!((gather.found.links.len(), gather.found.refused), (0, 4));
+        gather.add("ftp://a.example/x", Class::Page);
+        assert_eq!(gather.found.links[0].left_out, Some(LeftOut::Protocol));
+    }
+
+    #[test]
+    fn links_are_bounded_by_number_and_by_bytes() {
+        let mut many = gather("http://a.example/");
+        for number in 0..=MAX_LINKS {
+            assert!(!many.is_full());
+            many.add(&number.to_string(), Class::Page);
+        }
+        assert_eq!((many.found.links.len(), many.found.cut), (MAX_LINKS, Some(Cut::Links)));
+        let mut long = gather("http://a.example/");
+        let path = "a".repeat(MAX_LEN - 100);
+        for number in 0..10 {
+            long.add(&format!("{number}{path}"), Class::Page);
+        }
+        assert_eq!((long.found.links.len(), long.found.cut), (8, Some(Cut::Links)));
+    }
+}

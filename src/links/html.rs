@@ -1,0 +1,191 @@
+//! HTML, by `lol_html`: as it comes, and no tree.
+//!
+//! What the parser remembers is bounded by [`MAX_PARSER_MEMORY`]. It remembers the elements that are open, and
+//! where authors leave end tags away these get more and more. So when it is at its bound it begins anew
+//! at the same tag; nothing is lost but what it knew of open elements, and the links need little of that.
+//! A single tag beyond the bound ends the reading.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lol_html::errors::RewritingError;
+use lol_html::html_content::{BailOut, Element, TextChunk, TextType};
+use lol_html::send::{HtmlRewriter, SendHandlerTypes, Settings};
+use lol_html::{MemorySettings, element, text};
+
+use super::element::{Tag, is_of_interest};
+use super::entity::{Place, decode};
+use super::gather::Gather;
+use super::page::{Page, Spelling};
+use super::{Cut, MAX_PARSER_MEMORY};
+
+/// Bytes of names of elements, seen since the parser began, after which it begins anew: it does not count
+/// them as memory.
+const MAX_NAMES: usize = 4 << 20;
+
+/// Bytes that are given to a parser that began anew at once; more are left when one tag is too long.
+const MAX_AGAIN: usize = 1 << 20;
+
+/// How much the parser gets at once, in bytes.
+const STEP: usize = 16 * 1024;
+
+/// Reads HTML that comes in pieces of any length.
+pub(super) struct Html {
+    shared: Arc<Mutex<Shared>>,
+    parser: Option<HtmlRewriter<'static, Sink>>,
+}
+
+type Sink = Box<dyn FnMut(&[u8]) + Send>;
+
+/// What the parser's handlers write to.
+#[derive(Default)]
+struct Shared {
+    page: Page,
+    names: usize,
+    /// The parser gave up, and gives back what it has not read.
+    gave_up: bool,
+    unread: Vec<u8>,
+}
+
+/// A tag is read again by a parser that begins anew.
+#[derive(Debug, thiserror::Error)]
+#[error("the parser begins anew")]
+struct Anew;
+
+/// Reads a document that is there as a whole.
+pub(super) fn read(document: &str, page: Page) -> Gather {
+    let mut html = Html::new(page);
+    html.write(document);
+    html.finish(false)
+}
+
+impl Html {
+    pub(super) fn new(page: Page) -> Self {
+        let shared = Arc::new(Mutex::new(Shared { page, ..Shared::default() }));
+        let parser = Some(parser(&shared));
+        Self { shared, parser }
+    }
+
+    pub(super) fn write(&mut self, text: &str) {
+        for piece in text.as_bytes().chunks(STEP) {
+            let Some(parser) = &mut self.parser else { return };
+            if parser.write(piece).is_err() {
+                self.again();
+            }
+            if lock(&self.shared).page.gather.is_full() {
+                self.parser = None;
+            }
+        }
+    }
+
+    /// Begins anew where the parser gave up.
+    fn again(&mut self) {
+        self.parser = None;
+        let unread = {
+            let mut shared = lock(&self.shared);
+            (shared.names, shared.gave_up) = (0, false);
+            shared.page.forget_open();
+            std::mem::take(&mut shared.unread)
+        };
+        let mut anew = parser(&self.shared);
+        if unread.len() <= MAX_AGAIN && anew.write(&unread).is_ok() {
+            self.parser = Some(anew);
+        } else {
+            let mut shared = lock(&self.shared);
+            shared.page.gather.cut(Cut::Memory);
+            shared.unread = Vec::new();
+        }
+    }
+
+    /// `is_page`: browsers ask for its icon.
+    pub(super) fn finish(mut self, is_page: bool) -> Gather {
+        if let Some(parser) = self.parser.take()
+            && parser.end().is_err()
+        {
+            // What is left is at most the last tag.
+            lock(&self.shared).page.gather.cut(Cut::Memory);
+        }
+        let page = std::mem::take(&mut lock(&self.shared).page);
+        page.finish(is_page)
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.parser.is_none()
+    }
+}
+
+/// No handler panics while it holds the lock; if one did, what it found would be sound all the same.
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn parser(shared: &Arc<Mutex<Shared>>) -> HtmlRewriter<'static, Sink> {
+    let (elements, texts) = (Arc::clone(shared), Arc::clone(shared));
+    let (giving_up, unread) = (Arc::clone(shared), Arc::clone(shared));
+    let memory = MemorySettings::new()
+        .with_max_allowed_memory_usage(MAX_PARSER_MEMORY)
+        .with_graceful_bail_out_on_memory_limit_exceeded(true);
+    let settings = Settings::new_send()
+        .with_memory_settings(memory)
+        .with_strict(false)
+        .with_graceful_bail_out_on_content_handler_error(true)
+        .append_element_content_handler(element!("*", move |element: &mut Element<
+            '_,
+            '_,
+            SendHandlerTypes,
+        >| { open(element, &elements) }))
+        .append_element_content_handler(text!(
+            "title, style, script, noscript",
+            move |chunk: &mut TextChunk<'_>| {
+                let spelling = match chunk.text_type() {
+                    TextType::RCData | TextType::Data => Spelling::Encoded,
+                    _ => Spelling::Plain,
+                };
+                lock(&texts).page.text(chunk.as_str(), spelling);
+                Ok(())
+            }
+        ))
+        .append_bail_out_handler(move |_: &RewritingError, _: &mut BailOut<'_>| {
+            lock(&giving_up).gave_up = true;
+        });
+    let sink: Sink = Box::new(move |bytes: &[u8]| {
+        let mut shared = lock(&unread);
+        if shared.gave_up {
+            shared.unread.extend_from_slice(bytes);
+        }
+    });
+    HtmlRewriter::new(settings, sink)
+}
+
+fn open(
+    element: &mut Element<'_, '_, SendHandlerTypes>,
+    shared: &Arc<Mutex<Shared>>,
+) -> lol_html::HandlerResult {
+    let tag = Tag { name: element.tag_name(), attributes: attributes(element) };
+    let has_end = {
+        let mut shared = lock(shared);
+        shared.names = shared.names.saturating_add(tag.name.len() + 1);
+        if shared.names > MAX_NAMES {
+            return Err(Box::new(Anew));
+        }
+        shared.page.open(&tag)
+    };
+    if has_end {
+        let (name, at_end) = (tag.name.clone(), Arc::clone(shared));
+        if element.can_have_content() {
+            element.on_end_tag(Box::new(move |_| {
+                lock(&at_end).page.close(&name);
+                Ok(())
+            }))?;
+        } else {
+            lock(shared).page.close(&name);
+        }
+    }
+    Ok(())
+}
+
+fn attributes(element: &Element<'_, '_, SendHandlerTypes>) -> Vec<(String, String)> {
+    let all = element.attributes().iter().map(|attribute| (attribute.name(), attribute));
+    all.filter(|(name, _)| is_of_interest(name))
+        .map(|(name, attribute)| (name, decode(&attribute.value(), Place::Attribute).into_owned()))
+        .collect()
+}

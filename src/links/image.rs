@@ -1,0 +1,149 @@
+//! Images and media: candidates of which a browser takes one.
+
+use super::element::{Around, Sources, Tag, is_shown_image, lazy};
+use super::gather::Gather;
+use super::{Class, LeftOut, media, srcset};
+
+/// Lists of which scripts make the `srcset`.
+const LAZY_LISTS: [&str; 3] = ["data-srcset", "data-lazy-srcset", "data-original-set"];
+
+/// `img`.
+pub(super) fn img(tag: &Tag, around: &mut Around, gather: &mut Gather) {
+    let left_out = match () {
+        () if around.templates > 0 => Some(LeftOut::Inert),
+        () if is_one_pixel(tag) => Some(LeftOut::OnePixel),
+        () => None,
+    };
+    let is_taken = around.sources == Sources::Picture { taken: true };
+    if matches!(around.sources, Sources::Picture { .. }) {
+        around.sources = Sources::Nowhere;
+    }
+    let sizes = tag.get("sizes").or_else(|| tag.get("data-sizes"));
+    let own = Choice { sizes, left_out, is_taken };
+    own.of(tag.get("srcset"), tag.filled("src"), gather);
+    // The lazy ones take the place of both when the image comes into view.
+    let list = LAZY_LISTS.into_iter().find_map(|name| tag.filled(name));
+    own.of(list, lazy(tag), gather);
+}
+
+/// Candidates, of which one is taken.
+struct Choice<'a> {
+    sizes: Option<&'a str>,
+    /// Why none is.
+    left_out: Option<LeftOut>,
+    /// Another one was taken already.
+    is_taken: bool,
+}
+
+impl Choice<'_> {
+    /// Tells the candidates of a list and of the source beside it; whether there were any.
+    fn of(&self, list: Option<&str>, src: Option<&str>, gather: &mut Gather) -> bool {
+        let parsed = srcset::parse(list.unwrap_or_default());
+        let is_beside = !parsed.is_empty();
+        let candidates = srcset::with_src(parsed, src);
+        let taken = srcset::choose(&candidates, self.sizes, &gather.want);
+        let all = gather.want.all_candidates;
+        let why = |is_chosen: bool| match self.left_out {
+            None if all || (is_chosen && !self.is_taken) => None,
+            None => Some(LeftOut::NotTaken),
+            reason => reason,
+        };
+        for (at, candidate) in candidates.iter().enumerate() {
+            let left_out = why(taken == Some(at));
+            gather.add_marked(candidate.url, Class::Image, false, left_out);
+        }
+        // Beside widths the source is for browsers that know no lists.
+        if let Some(src) = src.filter(|_| is_beside) {
+            let is_candidate = candidates.iter().any(|candidate| candidate.url == src);
+            if !is_candidate {
+                gather.add_marked(src, Class::Image, false, why(false));
+            }
+        }
+        !candidates.is_empty()
+    }
+}
+
+/// `source`: of a `picture` the first that fits is taken, of media the first that can be played.
+pub(super) fn source(tag: &Tag, around: &mut Around, gather: &mut Gather) {
+    let inert = (around.templates > 0).then_some(LeftOut::Inert);
+    let kind = tag.get("type").unwrap_or_default();
+    match around.sources {
+        Sources::Media { taken } => {
+            let is_shown = is_played(kind);
+            let Some(src) = tag.filled("src").or_else(|| lazy(tag)) else { return };
+            let left_out = inert.or(match () {
+                () if gather.want.all_candidates => None,
+                () if !is_shown => Some(LeftOut::Unsupported),
+                () if taken => Some(LeftOut::NotTaken),
+                () => None,
+            });
+            gather.add_marked(src, Class::Media, false, left_out);
+            around.sources = Sources::Media { taken: taken || is_shown };
+        }
+        Sources::Nowhere | Sources::Picture { .. } => {
+            let was_taken = around.sources == Sources::Picture { taken: true };
+            let is_shown = is_shown_image(kind);
+            let fits = tag.get("media").is_none_or(|list| media::matches(list, &gather.want));
+            let left_out = inert.or((!is_shown).then_some(LeftOut::Unsupported));
+            let left_out = left_out.filter(|_| !gather.want.all_candidates || inert.is_some());
+            let sizes = tag.get("sizes").or_else(|| tag.get("data-sizes"));
+            let choice = Choice { sizes, left_out, is_taken: was_taken || !fits };
+            let own = choice.of(tag.get("srcset"), None, gather);
+            let list = LAZY_LISTS.into_iter().find_map(|name| tag.filled(name));
+            let is_lazy = choice.of(list, lazy(tag), gather);
+            if matches!(around.sources, Sources::Picture { .. }) {
+                let taken = was_taken || (fits && is_shown && (own || is_lazy));
+                around.sources = Sources::Picture { taken };
+            }
+        }
+    }
+}
+
+/// `video` and `audio`, with a source of their own or `source` elements in them.
+pub(super) fn media(tag: &Tag, around: &mut Around, gather: &mut Gather) {
+    let inert = (around.templates > 0).then_some(LeftOut::Inert);
+    let src = tag.filled("src").or_else(|| lazy(tag));
+    if let Some(src) = src {
+        gather.add_marked(src, Class::Media, false, inert);
+    }
+    for name in ["poster", "data-poster"] {
+        if let Some(poster) = tag.filled(name) {
+            gather.add_marked(poster, Class::Image, false, inert);
+        }
+    }
+    around.sources = Sources::Media { taken: src.is_some() };
+}
+
+/// Whether browsers can be expected to play it.
+fn is_played(kind: &str) -> bool {
+    let (kind, parameters) = kind.split_once(';').unwrap_or((kind, ""));
+    let kind = kind.trim().to_ascii_lowercase();
+    let known = match kind.split_once('/') {
+        None => kind.is_empty(),
+        Some(("video", name)) => matches!(name, "mp4" | "webm" | "ogg" | "mp2t" | "x-m4v"),
+        Some(("audio", name)) => !matches!(name, "x-ms-wma" | "amr" | "basic" | "midi" | "x-aiff"),
+        Some(("application", name)) => matches!(name, "ogg" | "octet-stream"),
+        Some(_) => false,
+    };
+    known && !["hvc1", "hev1", "dvh1", "ap4h"].iter().any(|codec| parameters.contains(codec))
+}
+
+/// Whether an element is at most one pixel wide and high, by its attributes or, before them, its style.
+pub(super) fn is_one_pixel(tag: &Tag) -> bool {
+    let style = tag.get("style").unwrap_or_default();
+    let is_small = |name: &str| {
+        declared(style, name).or_else(|| tag.get(name)).is_some_and(|value| {
+            let value = value.strip_suffix("px").unwrap_or(value).trim_end();
+            value.parse::<f64>().is_ok_and(|pixels| (0.0..=1.0).contains(&pixels))
+        })
+    };
+    is_small("width") && is_small("height")
+}
+
+/// The value of a property in a `style` attribute: the last one.
+fn declared<'a>(style: &'a str, name: &str) -> Option<&'a str> {
+    let mut declarations = style.split(';').filter_map(|declaration| declaration.split_once(':'));
+    let (_, value) =
+        declarations.rfind(|(property, _)| property.trim().eq_ignore_ascii_case(name))?;
+    Some(value.trim().trim_end_matches("!important").trim_end())
+}

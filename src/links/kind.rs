@@ -1,0 +1,183 @@
+//! How a body is read.
+
+/// What a body is, as far as it matters for the links in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `text/html`.
+    Html,
+    /// `application/xhtml+xml`, read as XML.
+    Xhtml,
+    /// A style sheet.
+    Css,
+    /// JavaScript.
+    Script,
+    /// The manifest of an application.
+    Manifest,
+    /// RSS or Atom.
+    Feed,
+    /// A sitemap, or an index of sitemaps.
+    Sitemap,
+    /// An image in SVG.
+    Svg,
+    /// Nothing that refers to anything.
+    None,
+}
+
+/// How much of a body is looked at to tell its kind, in bytes.
+pub const HEAD: usize = 2048;
+
+impl Kind {
+    /// The kind of a body: by its `Content-Type`; of XML, and where no type tells, by its first
+    /// bytes ([`HEAD`] of them are enough) and the end of the URL's path.
+    #[must_use]
+    pub fn of(content_type: Option<&str>, url: &str, head: &[u8]) -> Self {
+        let kind = content_type.map(essence).unwrap_or_default();
+        match kind.as_str() {
+            "text/html" => Self::Html,
+            "application/xhtml+xml" => Self::Xhtml,
+            "text/css" => Self::Css,
+            "application/manifest+json" => Self::Manifest,
+            "application/rss+xml" | "application/atom+xml" | "application/rdf+xml" => Self::Feed,
+            "image/svg+xml" => Self::Svg,
+            "text/xml" | "application/xml" => xml(head),
+            "application/json" | "text/json" | "text/plain" if is_manifest(url) => Self::Manifest,
+            "" | "application/octet-stream" | "unknown/unknown" => Self::unknown(url, head),
+            _ if is_script(&kind) => Self::Script,
+            _ if kind.ends_with("+xml") => xml(head),
+            _ => Self::None,
+        }
+    }
+
+    /// Nobody says what it is.
+    fn unknown(url: &str, head: &[u8]) -> Self {
+        match root(head) {
+            Self::None => {}
+            kind => return kind,
+        }
+        match extension(url).as_str() {
+            "html" | "htm" => Self::Html,
+            "xhtml" | "xht" => Self::Xhtml,
+            "css" => Self::Css,
+            "js" | "mjs" => Self::Script,
+            "webmanifest" => Self::Manifest,
+            _ => Self::None,
+        }
+    }
+}
+
+/// Type and subtype in lower case, without parameters.
+fn essence(content_type: &str) -> String {
+    content_type.split([';', ',']).next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// WHATWG MIME Sniffing §4.6, *JavaScript MIME type*.
+fn is_script(essence: &str) -> bool {
+    let subtype = essence.split_once('/').map_or("", |(kind, subtype)| match kind {
+        "text" | "application" => subtype.strip_prefix("x-").unwrap_or(subtype),
+        _ => "",
+    });
+    matches!(subtype, "javascript" | "ecmascript" | "jscript" | "livescript")
+        || subtype.strip_prefix("javascript1.").is_some_and(|version| version.len() == 1)
+}
+
+fn path(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
+}
+
+/// What follows the last dot of the path's last segment, in lower case.
+pub(super) fn extension(url: &str) -> String {
+    let name = path(url).rsplit('/').next().unwrap_or_default();
+    name.rsplit_once('.').map_or_else(String::new, |(_, extension)| extension.to_ascii_lowercase())
+}
+
+fn is_manifest(url: &str) -> bool {
+    let name = path(url).rsplit('/').next().unwrap_or_default();
+    name.ends_with(".webmanifest") || name == "manifest.json" || name == "site.manifest"
+}
+
+/// What was sent as XML is read as XML.
+fn xml(head: &[u8]) -> Kind {
+    match root(head) {
+        Kind::Html => Kind::Xhtml,
+        kind => kind,
+    }
+}
+
+/// The kind by the first tag: past a byte order mark, declarations, comments.
+fn root(head: &[u8]) -> Kind {
+    // Zero bytes out: UTF-16 reads well enough for a name.
+    let text: Vec<u8> = head.iter().copied().take(HEAD).filter(|byte| *byte != 0).collect();
+    let text = String::from_utf8_lossy(&text);
+    let mut rest = &*text;
+    while let Some((_, after)) = rest.split_once('<') {
+        let end = |mark: &str| after.split_once(mark).map_or("", |(_, rest)| rest);
+        if after.starts_with("!--") {
+            rest = end("-->");
+        } else if after.starts_with('?') {
+            rest = end("?>");
+        } else if let Some(declared) = after.strip_prefix('!') {
+            let declared = declared.trim_start().to_ascii_lowercase();
+            let name = declared.strip_prefix("doctype").map(str::trim_start);
+            if name.is_some_and(|name| name.starts_with("html")) {
+                return Kind::Html;
+            }
+            rest = end(">");
+        } else {
+            let name: String =
+                after.chars().take_while(|c| !c.is_whitespace() && !"/>".contains(*c)).collect();
+            return named(&name);
+        }
+    }
+    Kind::None
+}
+
+fn named(tag: &str) -> Kind {
+    let local = tag.rsplit(':').next().unwrap_or_default().to_ascii_lowercase();
+    match local.as_str() {
+        "rss" | "feed" | "rdf" => Kind::Feed,
+        "urlset" | "sitemapindex" => Kind::Sitemap,
+        "svg" => Kind::Svg,
+        "html" => Kind::Html,
+        _ => Kind::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kind;
+
+    #[test]
+    fn kinds_by_type_then_by_what_is_there() {
+        let xml = "<?xml version='1.0'?>\n<!-- <rss> -->";
+        let rows: &[(Option<&str>, &str, &str, Kind)] = &[
+            (Some("text/html; charset=x"), "/a.css", "", Kind::Html),
+            (Some("TEXT/CSS"), "/", "", Kind::Css),
+            (Some("text/javascript1.5"), "/", "", Kind::Script),
+            (Some("application/x-javascript"), "/", "", Kind::Script),
+            (Some("application/json"), "/x/manifest.json?v=1", "", Kind::Manifest),
+            (Some("application/json"), "/x/data.json", "", Kind::None),
+            (Some("text/xml"), "/", "<rss version='2.0'>", Kind::Feed),
+            (Some("application/xml"), "/", "<urlset>", Kind::Sitemap),
+            (Some("application/xml"), "/", "<svg:svg>", Kind::Svg),
+            (Some("application/xml"), "/", "<html xmlns='…'>", Kind::Xhtml),
+            (Some("application/xml"), "/", "<!DOCTYPE html><html xmlns='…'>", Kind::Xhtml),
+            (Some("application/vnd.x+xml"), "/", "<sitemapindex/>", Kind::Sitemap),
+            (Some("image/png"), "/a.html", "<html>", Kind::None),
+            (Some("text/plain"), "/a.html", "<html>", Kind::None),
+            (None, "/a", "<!doctype html>", Kind::Html),
+            (None, "/a", "<p>", Kind::None),
+            (None, "/a.html?x", "<p>", Kind::Html),
+            (None, "/a.mjs", "", Kind::Script),
+            (None, "/a", "", Kind::None),
+        ];
+        for (content_type, url, head, expected) in rows {
+            let url = format!("http://a.example{url}");
+            let kind = Kind::of(*content_type, &url, head.as_bytes());
+            assert_eq!(kind, *expected, "{content_type:?} {url} {head}");
+        }
+        let head = format!("{xml}<feed xmlns='http://www.w3.org/2005/Atom'>");
+        assert_eq!(Kind::of(Some("text/xml"), "/", head.as_bytes()), Kind::Feed);
+        let wide: Vec<u8> = "\u{feff}<rss>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(Kind::of(None, "/", &wide), Kind::Feed);
+    }
+}

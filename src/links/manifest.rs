@@ -1,0 +1,103 @@
+//! Documents in JSON: the manifest of an application, and the names of modules in a page.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::gather::Gather;
+use super::{Class, Cut, MAX_HELD};
+
+/// How many names of one map are taken.
+const MAX_NAMES: usize = 10_000;
+
+/// Reads a manifest; it is held until its end.
+#[derive(Debug, Default)]
+pub(super) struct Manifest {
+    held: String,
+    is_long: bool,
+}
+
+impl Manifest {
+    pub(super) fn write(&mut self, text: &str, gather: &mut Gather) {
+        self.is_long |= self.held.len() + text.len() > MAX_HELD;
+        if self.is_long {
+            gather.cut(Cut::Memory);
+            self.held = String::new();
+        } else {
+            self.held.push_str(text);
+        }
+    }
+
+    pub(super) fn finish(self, gather: &mut Gather) {
+        if self.is_long {
+            return;
+        }
+        let Ok(Value::Object(manifest)) = serde_json::from_str(&self.held) else {
+            gather.cut(Cut::Malformed);
+            return;
+        };
+        images(&manifest, "icons", Class::Icon, gather);
+        images(&manifest, "screenshots", Class::Preview, gather);
+        if let Some(start) = manifest.get("start_url").and_then(Value::as_str) {
+            gather.add(start, Class::Page);
+        }
+        for shortcut in list(&manifest, "shortcuts") {
+            if let Some(url) = shortcut.get("url").and_then(Value::as_str) {
+                gather.add(url, Class::Page);
+            }
+            images(shortcut, "icons", Class::Icon, gather);
+        }
+    }
+}
+
+fn list<'a>(
+    object: &'a Map<String, Value>,
+    key: &str,
+) -> impl Iterator<Item = &'a Map<String, Value>> {
+    let items = object.get(key).and_then(Value::as_array);
+    items.into_iter().flatten().filter_map(Value::as_object)
+}
+
+fn images(object: &Map<String, Value>, key: &str, class: Class, gather: &mut Gather) {
+    for image in list(object, key) {
+        if let Some(src) = image.get("src").and_then(Value::as_str) {
+            gather.add(src, class);
+        }
+    }
+}
+
+/// The `imports` of `<script type="importmap">`: names of modules, and where they are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ImportMap {
+    names: Arc<Vec<(String, String)>>,
+}
+
+impl ImportMap {
+    /// Reads the map, and gathers what it names: modules elsewhere use the names as well.
+    pub(super) fn read(text: &str, gather: &mut Gather) -> Self {
+        let Ok(Value::Object(map)) = serde_json::from_str(text) else { return Self::default() };
+        let imports = map.get("imports").and_then(Value::as_object);
+        let mut names = Vec::new();
+        for (name, url) in imports.into_iter().flatten().take(MAX_NAMES) {
+            let Some(url) = url.as_str() else { continue };
+            if !name.ends_with('/') {
+                gather.add(url, Class::Script);
+            }
+            names.push((name.clone(), url.to_owned()));
+        }
+        Self { names: Arc::new(names) }
+    }
+
+    /// Where the module of this name is: by the whole name, or by the longest beginning of it that ends
+    /// in a slash.
+    pub(super) fn resolve(&self, name: &str) -> Option<String> {
+        let is_meant =
+            |known: &str| known == name || known.ends_with('/') && name.starts_with(known);
+        let (known, url) = self
+            .names
+            .iter()
+            .filter(|(known, _)| is_meant(known))
+            .max_by_key(|(known, _)| known.len())?;
+        Some(format!("{url}{}", name.strip_prefix(known.as_str())?))
+    }
+}

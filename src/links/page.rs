@@ -1,0 +1,222 @@
+//! A page under way: its elements, and the text of those whose text refers to something.
+
+use super::element::{self, Around, Tag};
+use super::entity::{self, Place};
+use super::gather::Gather;
+use super::manifest::ImportMap;
+use super::script::Script;
+use super::{Cut, MAX_HELD, MAX_INNER, MAX_NESTING, MAX_TITLE, boundary, css::Css, html};
+
+/// Bytes of a title as it is written that are looked at.
+const MAX_RAW_TITLE: usize = 4 * MAX_TITLE;
+
+/// Bytes of text with character references that are held to be decoded at once.
+const MAX_ENCODED: usize = 1 << 20;
+
+/// What an HTML or XML parser tells its elements and text to.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) gather: Gather,
+    around: Around,
+    inside: Inside,
+    /// Text with references in it, not decoded yet: a reference may come in pieces.
+    encoded: String,
+    names: ImportMap,
+    /// How many `svg` elements are open: their titles are not the page's.
+    pictures: u32,
+    /// In how many documents this one is.
+    depth: u32,
+}
+
+/// In which element's text we are.
+#[derive(Debug, Default)]
+enum Inside {
+    #[default]
+    Nothing,
+    Title(String),
+    Style(Css),
+    Script(Box<Script>),
+    /// `<script type="importmap">`.
+    Names(String),
+    Noscript(String),
+}
+
+/// Whether text stands as it is meant, or with character references.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spelling {
+    Plain,
+    Encoded,
+}
+
+impl Page {
+    pub(super) fn new(gather: Gather) -> Self {
+        Self { gather, ..Self::default() }
+    }
+
+    /// A document inside another one, with what is known there.
+    fn inner(&mut self, gather: Gather) -> Self {
+        let (names, depth) = (self.names.clone(), self.depth + 1);
+        let around = Around { templates: self.around.templates, ..Around::default() };
+        Self { gather, around, names, depth, ..Self::default() }
+    }
+
+    /// An element begins. Whether its end is to be told to [`close`](Self::close).
+    pub(super) fn open(&mut self, tag: &Tag) -> bool {
+        element::read(tag, &mut self.around, &mut self.gather);
+        match tag.name.as_str() {
+            "template" => self.around.templates = self.around.templates.saturating_add(1),
+            "svg" => self.pictures = self.pictures.saturating_add(1),
+            "iframe" => {
+                if let Some(document) = tag.filled("srcdoc") {
+                    let base = self.gather.save_base();
+                    self.nested(document);
+                    self.gather.restore_base(base);
+                }
+                return false;
+            }
+            "title" | "style" | "script" | "noscript" => {
+                self.leave();
+                self.inside = self.text_of(tag);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn text_of(&self, tag: &Tag) -> Inside {
+        let is_first = self.depth == 0 && self.gather.found.title.is_none();
+        match tag.name.as_str() {
+            "title" if is_first && self.pictures == 0 => Inside::Title(String::new()),
+            "style" => Inside::Style(Css::default()),
+            "noscript" => Inside::Noscript(String::new()),
+            "script" => match tag.get("type").unwrap_or_default().to_ascii_lowercase().as_str() {
+                "importmap" => Inside::Names(String::new()),
+                ""
+                | "module"
+                | "text/javascript"
+                | "application/javascript"
+                | "text/ecmascript"
+                | "application/ecmascript"
+                | "application/x-javascript" => {
+                    Inside::Script(Box::new(Script::new(self.names.clone())))
+                }
+                _ => Inside::Nothing,
+            },
+            _ => Inside::Nothing,
+        }
+    }
+
+    /// Text of the element that was opened last.
+    pub(super) fn text(&mut self, text: &str, spelling: Spelling) {
+        if matches!(self.inside, Inside::Nothing) {
+            return;
+        }
+        if spelling == Spelling::Plain {
+            self.decode();
+            self.plain(text);
+        } else {
+            hold(&mut self.encoded, text, MAX_ENCODED, &mut self.gather);
+        }
+    }
+
+    fn decode(&mut self) {
+        if !self.encoded.is_empty() {
+            let encoded = std::mem::take(&mut self.encoded);
+            self.plain(&entity::decode(&encoded, Place::Text));
+        }
+    }
+
+    fn plain(&mut self, text: &str) {
+        match &mut self.inside {
+            Inside::Nothing => {}
+            Inside::Style(css) => css.write(text, &mut self.gather),
+            Inside::Script(script) => script.write(text, &mut self.gather),
+            Inside::Title(held) => {
+                held.push_str(clipped(text, MAX_RAW_TITLE.saturating_sub(held.len())));
+            }
+            Inside::Names(held) | Inside::Noscript(held) => {
+                hold(held, text, MAX_HELD, &mut self.gather);
+            }
+        }
+    }
+
+    /// An element ends.
+    pub(super) fn close(&mut self, name: &str) {
+        match name {
+            "template" => self.around.templates = self.around.templates.saturating_sub(1),
+            "svg" => self.pictures = self.pictures.saturating_sub(1),
+            "title" | "style" | "script" | "noscript" => self.leave(),
+            _ => {}
+        }
+    }
+
+    /// The text of an element is at its end.
+    fn leave(&mut self) {
+        self.decode();
+        match std::mem::take(&mut self.inside) {
+            Inside::Nothing => {}
+            Inside::Title(text) => self.gather.found.title = title(&text),
+            Inside::Style(css) => css.finish(&mut self.gather),
+            Inside::Script(script) => script.finish(&mut self.gather),
+            Inside::Names(text) => self.names = ImportMap::read(&text, &mut self.gather),
+            Inside::Noscript(text) => self.nested(&text),
+        }
+    }
+
+    /// HTML inside the document.
+    fn nested(&mut self, text: &str) {
+        // Without an attribute, a function or a rule it refers to nothing.
+        if !text.contains(['=', '(', '@']) {
+            return;
+        }
+        if self.depth >= MAX_NESTING || self.gather.inner >= MAX_INNER {
+            self.gather.cut(Cut::Nesting);
+            return;
+        }
+        self.gather.inner += 1;
+        let gather = std::mem::take(&mut self.gather);
+        let inner = self.inner(gather);
+        self.gather = html::read(text, inner);
+    }
+
+    /// The parser begins anew in the middle of the document: no end of an open element will be told.
+    pub(super) fn forget_open(&mut self) {
+        (self.around.templates, self.pictures) = (0, 0);
+    }
+
+    /// The document is at its end.
+    pub(super) fn finish(mut self, is_page: bool) -> Gather {
+        self.leave();
+        if is_page && self.depth == 0 && !self.around.has_icon {
+            self.gather.add_implied();
+        }
+        self.gather
+    }
+}
+
+/// Adds text as far as there is room; the rest is not read.
+fn hold(held: &mut String, text: &str, room: usize, gather: &mut Gather) {
+    let fitting = clipped(text, room.saturating_sub(held.len()));
+    held.push_str(fitting);
+    if fitting.len() < text.len() {
+        gather.cut(Cut::Memory);
+    }
+}
+
+fn clipped(text: &str, room: usize) -> &str {
+    text.get(..boundary(text, room)).unwrap_or_default()
+}
+
+/// The title without superfluous blanks; none if there is nothing else.
+pub(super) fn title(text: &str) -> Option<String> {
+    let mut title = String::new();
+    for word in text.split_whitespace() {
+        if !title.is_empty() {
+            title.push(' ');
+        }
+        title.push_str(word);
+    }
+    title.truncate(boundary(&title, MAX_TITLE));
+    title.truncate(title.trim_end().len());
+    Some(title).filter(|title| !title.is_empty())
+}

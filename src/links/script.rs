@@ -1,0 +1,339 @@
+//! Modules that stand literally in the text of a script: `import … from "x"`, `import "x"`,
+//! `import("x")`, `export … from "x"`, `new URL("x", import.meta.url)`.
+//!
+//! No parser of the language: a scanner that knows comments, strings, templates and regular expressions
+//! apart, and remembers a few tokens. What a script puts together from pieces is not found.
+
+use super::Class;
+use super::gather::Gather;
+
+/// How deep templates inside templates are followed.
+const MAX_TEMPLATES: usize = 64;
+
+/// Bytes of a string or word that are remembered.
+const MAX_TEXT: usize = 8 * 1024;
+
+/// Reads a script that comes in pieces of any length.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    state: State,
+    /// Of the string or word under way.
+    text: String,
+    is_long: bool,
+    /// What came before: the last one last.
+    last: [Token; 3],
+    /// A string that stands where a module would, until the next token proves it.
+    pending: Option<(String, Proof)>,
+    /// An `import` or `export` whose `from` may come.
+    is_declaration: bool,
+    /// For each template that code stands in, how many braces are open in the code.
+    templates: Vec<u32>,
+    /// The same may be asked for again and again: the names of modules found in this script.
+    names: super::manifest::ImportMap,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Code,
+    Word,
+    Slash,
+    LineComment,
+    BlockComment {
+        star: bool,
+    },
+    String {
+        quote: char,
+        escaped: bool,
+    },
+    Template {
+        escaped: bool,
+        dollar: bool,
+    },
+    Regex {
+        escaped: bool,
+        class: bool,
+    },
+}
+
+/// What was read, as far as it matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Token {
+    #[default]
+    Start,
+    Import,
+    From,
+    Url,
+    New,
+    Meta,
+    /// Another word that a regular expression may follow, such as `return`.
+    Operator,
+    /// Another word, or a number.
+    Name,
+    String,
+    Punctuation(char),
+}
+
+/// What has to follow a string for it to be a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    /// `)` or `,`.
+    Argument,
+    /// `, import`.
+    Url { comma: bool },
+}
+
+impl Script {
+    /// A script in a page with these names for modules.
+    pub(super) fn new(names: super::manifest::ImportMap) -> Self {
+        Self { names, ..Self::default() }
+    }
+
+    pub(super) fn write(&mut self, text: &str, gather: &mut Gather) {
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            // Long stretches in which nothing can happen.
+            let skipped = match self.state {
+                State::LineComment => rest.find(['\n', '\r', '\u{2028}', '\u{2029}']),
+                State::BlockComment { star: false } => rest.find('*'),
+                State::Template { escaped: false, dollar: false } => rest.find(['`', '\\', '$']),
+                _ => Some(0),
+            };
+            let Some(skipped) = skipped else { return };
+            if skipped > 0 {
+                rest = rest.get(skipped..).unwrap_or_default();
+                continue;
+            }
+            self.step(c, gather);
+            rest = rest.get(c.len_utf8()..).unwrap_or_default();
+        }
+    }
+
+    pub(super) fn finish(mut self, gather: &mut Gather) {
+        self.step('\n', gather);
+    }
+
+    fn step(&mut self, c: char, gather: &mut Gather) {
+        self.state = match self.state {
+            State::Code => return self.code(c, gather),
+            State::Word if is_word(c) => return self.push(c),
+            State::Word => {
+                self.word(gather);
+                return self.code(c, gather);
+            }
+            State::Slash => return self.slash(c, gather),
+            State::LineComment if is_line_end(c) => State::Code,
+            State::LineComment => State::LineComment,
+            State::BlockComment { star: true } if c == '/' => State::Code,
+            State::BlockComment { .. } => State::BlockComment { star: c == '*' },
+            State::String { quote, escaped: false } if c == quote => {
+                self.string(gather);
+                State::Code
+            }
+            State::String { escaped: false, .. } if is_line_end(c) => State::Code,
+            State::String { quote, escaped } => {
+                // An escape in the name of a module is nothing anybody writes.
+                self.is_long |= c == '\\';
+                self.push(c);
+                State::String { quote, escaped: c == '\\' && !escaped }
+            }
+            State::Template { escaped: true, .. } => {
+                State::Template { escaped: false, dollar: false }
+            }
+            State::Template { dollar, .. } => return self.template(c, dollar, gather),
+            State::Regex { escaped: true, class } => State::Regex { escaped: false, class },
+            State::Regex { class: false, .. } if c == '/' => {
+                self.token(Token::Name, gather);
+                State::Code
+            }
+            State::Regex { .. } if is_line_end(c) => State::Code,
+            State::Regex { class, .. } => {
+                State::Regex { escaped: c == '\\', class: c == '[' || class && c != ']' }
+            }
+        };
+    }
+
+    fn push(&mut self, c: char) {
+        if self.text.len() < MAX_TEXT {
+            self.text.push(c);
+        } else {
+            self.is_long = true;
+        }
+    }
+
+    /// A character of the program itself.
+    fn code(&mut self, c: char, gather: &mut Gather) {
+        self.state = State::Code;
+        match c {
+            '"' | '\'' => {
+                self.begin();
+                self.state = State::String { quote: c, escaped: false };
+            }
+            '`' => self.state = State::Template { escaped: false, dollar: false },
+            '/' => self.state = State::Slash,
+            c if is_word(c) => {
+                self.begin();
+                self.push(c);
+                self.state = State::Word;
+            }
+            c if c.is_whitespace() || c == '\u{feff}' => {}
+            c => self.punctuation(c, gather),
+        }
+    }
+
+    fn begin(&mut self) {
+        self.text.clear();
+        self.is_long = false;
+    }
+
+    fn punctuation(&mut self, c: char, gather: &mut Gather) {
+        if let Some(open) = self.templates.last_mut() {
+            match c {
+                '{' => *open = open.saturating_add(1),
+                '}' if *open == 0 => {
+                    self.templates.pop();
+                    self.state = State::Template { escaped: false, dollar: false };
+                    return;
+                }
+                '}' => *open -= 1,
+                _ => {}
+            }
+        }
+        self.token(Token::Punctuation(c), gather);
+    }
+
+    /// After a slash: a comment, a division, or a regular expression, by what stood before it.
+    fn slash(&mut self, c: char, gather: &mut Gather) {
+        match c {
+            '/' => self.state = State::LineComment,
+            '*' => self.state = State::BlockComment { star: false },
+            _ => {
+                let [_, _, last] = self.last;
+                let divides = matches!(
+                    last,
+                    Token::Name
+                        | Token::String
+                        | Token::Meta
+                        | Token::Url
+                        | Token::From
+                        | Token::Punctuation(')' | ']' | '}')
+                );
+                if divides {
+                    self.token(Token::Punctuation('/'), gather);
+                    self.code(c, gather);
+                } else {
+                    self.state = State::Regex { escaped: false, class: false };
+                    self.step(c, gather);
+                }
+            }
+        }
+    }
+
+    fn template(&mut self, c: char, dollar: bool, gather: &mut Gather) {
+        match c {
+            '`' => {
+                self.token(Token::Name, gather);
+                self.state = State::Code;
+            }
+            '{' if dollar && self.templates.len() < MAX_TEMPLATES => {
+                self.templates.push(0);
+                self.token(Token::Punctuation('{'), gather);
+                self.state = State::Code;
+            }
+            c => self.state = State::Template { escaped: c == '\\', dollar: c == '$' },
+        }
+    }
+
+    fn word(&mut self, gather: &mut Gather) {
+        let [.., before] = self.last;
+        let is_member = before == Token::Punctuation('.');
+        let token = match self.text.as_str() {
+            "meta" if is_member => Token::Meta,
+            _ if is_member => Token::Name,
+            "import" => Token::Import,
+            "from" => Token::From,
+            "new" => Token::New,
+            "URL" => Token::Url,
+            "export" => {
+                self.is_declaration = true;
+                Token::Operator
+            }
+            "return" | "typeof" | "case" | "in" | "of" | "do" | "else" | "void" | "delete"
+            | "throw" | "instanceof" | "yield" | "await" => Token::Operator,
+            _ => Token::Name,
+        };
+        self.token(token, gather);
+    }
+
+    /// Takes note of a token, and of what it proves about the string before it.
+    fn token(&mut self, token: Token, gather: &mut Gather) {
+        if let Some((name, proof)) = self.pending.take() {
+            match (proof, token) {
+                (Proof::Argument, Token::Punctuation(')' | ',')) => self.module(&name, gather),
+                (Proof::Url { comma: false }, Token::Punctuation(',')) => {
+                    self.pending = Some((name, Proof::Url { comma: true }));
+                }
+                (Proof::Url { comma: true }, Token::Import) => {
+                    gather.add(&name, Class::of_name(&name).unwrap_or(Class::Data));
+                }
+                _ => {}
+            }
+        }
+        match token {
+            Token::Import => self.is_declaration = true,
+            Token::Punctuation(';' | '=' | '(') => self.is_declaration = false,
+            _ => {}
+        }
+        let [_, two, three] = self.last;
+        self.last = [two, three, token];
+    }
+
+    fn string(&mut self, gather: &mut Gather) {
+        let proof = match self.last {
+            _ if self.is_long => None,
+            [.., Token::Import] => {
+                let name = std::mem::take(&mut self.text);
+                self.module(&name, gather);
+                None
+            }
+            [.., Token::From] if self.is_declaration => {
+                self.is_declaration = false;
+                let name = std::mem::take(&mut self.text);
+                self.module(&name, gather);
+                None
+            }
+            [_, Token::Import, Token::Punctuation('(')] => Some(Proof::Argument),
+            [Token::New, Token::Url, Token::Punctuation('(')] => Some(Proof::Url { comma: false }),
+            _ => None,
+        };
+        self.token(Token::String, gather);
+        self.pending = proof.map(|proof| (std::mem::take(&mut self.text), proof));
+    }
+
+    /// A module's name is a URL or relative, or one of the names that the page gave.
+    fn module(&mut self, name: &str, gather: &mut Gather) {
+        let is_url =
+            ["/", "./", "../", "http://", "https://"].iter().any(|start| name.starts_with(start));
+        match self.names.resolve(name) {
+            Some(url) => gather.add(&url, class_of(&url)),
+            None if is_url => gather.add(name, class_of(name)),
+            None => {}
+        }
+    }
+}
+
+/// Style sheets and data are imported, too.
+fn class_of(name: &str) -> Class {
+    match Class::of_name(name) {
+        Some(class @ (Class::Stylesheet | Class::Data)) => class,
+        _ => Class::Script,
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '$' || c == '#'
+}
+
+fn is_line_end(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')
+}

@@ -1,0 +1,21 @@
+//! Tables of documents and what they refer to; and what holds for any bytes.
+
+mod bounds;
+mod properties;
+mod tables;
+
+use super::{Finder, Found, Kind, Want};
+
+/// Reads a document in pieces of this length.
+fn find_in(kind: Kind, document: &[u8], piece: usize) -> Found {
+    let url = "http://a.example/d/p?q".parse().unwrap();
+    let mut finder = Finder::new(kind, &url, None, &want());
+    for piece in document.chunks(piece) {
+        finder.write(piece);
+    }
+    finder.finish()
+}
+
+fn want() -> Want {
+    Want { width: 1000, height: 500, density_percent: 100, all_candidates: false }
+}

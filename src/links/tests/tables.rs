@@ -1,0 +1,94 @@
+//! One document to a row.
+//!
+//! `document -> links`, where a link is its class and its URL, without `http://a.example/d/` or
+//! `http://a.example` before it, then `nofollow` and the reason for leaving it out, if any; links are
+//! separated by ` | `. `-` is none. `\n` in a document is a line break. What a page implies (its icon) is
+//! left away.
+
+use super::super::{Kind, LeftOut};
+use super::find_in;
+
+fn shown(kind: Kind, document: &str) -> String {
+    let document = document.replace("\\n", "\n");
+    let whole = find_in(kind, document.as_bytes(), usize::MAX);
+    let bytes = find_in(kind, document.as_bytes(), 1);
+    assert_eq!(whole, bytes, "{document}");
+    let links = whole.links.iter().filter(|link| link.left_out != Some(LeftOut::Implied));
+    let mut shown: Vec<String> = links
+        .map(|link| {
+            let url = link.url.strip_prefix("http://a.example").unwrap_or(&link.url);
+            let url = url.strip_prefix("/d/").unwrap_or(url);
+            let nofollow = if link.nofollow { " nofollow" } else { "" };
+            let reason = link.left_out.map_or(String::new(), |reason| format!(" {reason:?}"));
+            format!("{} {url}{nofollow}{reason}", link.class.name())
+        })
+        .collect();
+    if let Some(title) = whole.title {
+        shown.insert(0, format!("title {title}"));
+    }
+    if whole.refused > 0 {
+        shown.push(format!("{} refused", whole.refused));
+    }
+    for (is, word) in [(whole.nofollow, "robots-nofollow"), (whole.noindex, "robots-noindex")] {
+        shown.extend(is.then(|| word.to_owned()));
+    }
+    shown.extend(whole.cut.map(|cut| format!("cut {cut:?}")));
+    if shown.is_empty() { "-".to_owned() } else { shown.join(" | ") }
+}
+
+fn check(name: &str, table: &str, kind: Kind) {
+    let (mut rule, mut wrong, mut rows) = ("", Vec::new(), 0);
+    for (number, row) in (1..).zip(table.lines()) {
+        rule = row.strip_prefix("# ").unwrap_or(rule);
+        let Some((given, want)) = row.split_once(" -> ") else { continue };
+        let (got, want) = (shown(kind, given.trim()), want.trim());
+        rows += 1;
+        if got != want {
+            wrong.push(format!(
+                "{name}:{number}: {rule}\n  given {given}\n  want  {want}\n  got   {got}"
+            ));
+        }
+    }
+    assert!(rows > 0, "{name} has no rows");
+    assert!(wrong.is_empty(), "{} rows differ\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn html() {
+    check("html.txt", include_str!("html.txt"), Kind::Html);
+}
+
+#[test]
+fn css() {
+    check("css.txt", include_str!("css.txt"), Kind::Css);
+}
+
+#[test]
+fn scripts() {
+    check("script.txt", include_str!("script.txt"), Kind::Script);
+}
+
+#[test]
+fn xhtml() {
+    check("xhtml.txt", include_str!("xhtml.txt"), Kind::Xhtml);
+}
+
+#[test]
+fn svg() {
+    check("svg.txt", include_str!("svg.txt"), Kind::Svg);
+}
+
+#[test]
+fn feeds() {
+    check("feed.txt", include_str!("feed.txt"), Kind::Feed);
+}
+
+#[test]
+fn sitemaps() {
+    check("sitemap.txt", include_str!("sitemap.txt"), Kind::Sitemap);
+}
+
+#[test]
+fn manifests() {
+    check("manifest.txt", include_str!("manifest.txt"), Kind::Manifest);
+}

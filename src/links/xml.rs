@@ -1,0 +1,190 @@
+//! XML, by quick-xml: as it comes, event by event.
+//!
+//! quick-xml wants text that is there; so a piece is held, read as far as its events are whole, and the
+//! rest kept for the next one. Entities of a document's own are not expanded: what they would make is
+//! no text here, and no bomb.
+
+use quick_xml::Reader;
+use quick_xml::errors::Error;
+use quick_xml::events::{BytesStart, Event};
+
+use super::element::{Tag, is_of_interest};
+use super::entity::{Place, decode};
+use super::feed::Feed;
+use super::gather::Gather;
+use super::page::{Page, Spelling};
+use super::{Class, Cut, MAX_HELD};
+
+/// A piece is read when it has at least so many bytes.
+const PIECE: usize = 64 * 1024;
+
+/// Reads XML that comes in pieces of any length.
+#[derive(Debug)]
+pub(super) struct Xml {
+    held: String,
+    /// At which length what is held is read again: an event that is not whole is not looked at again
+    /// with every byte.
+    due: usize,
+    vocabulary: Vocabulary,
+    is_done: bool,
+}
+
+/// What the elements mean.
+#[derive(Debug)]
+pub(super) enum Vocabulary {
+    /// XHTML or SVG.
+    Page(Box<Page>),
+    /// RSS, Atom, sitemaps.
+    Feed(Box<Feed>),
+}
+
+impl Xml {
+    pub(super) fn new(vocabulary: Vocabulary) -> Self {
+        Self { held: String::new(), due: PIECE, vocabulary, is_done: false }
+    }
+
+    pub(super) fn write(&mut self, text: &str) {
+        if self.is_done {
+            return;
+        }
+        self.held.push_str(text);
+        if self.held.len() >= self.due {
+            self.read(false);
+            if self.held.len() > MAX_HELD {
+                self.end(Cut::Memory);
+            }
+            self.due = PIECE.max(2 * self.held.len()).min(MAX_HELD + 1);
+        }
+        self.is_done |= self.vocabulary.gather().is_full();
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// `is_page`: browsers ask for its icon.
+    pub(super) fn finish(mut self, is_page: bool) -> Gather {
+        if !self.is_done {
+            self.read(true);
+        }
+        match self.vocabulary {
+            Vocabulary::Page(page) => page.finish(is_page),
+            Vocabulary::Feed(feed) => feed.finish(),
+        }
+    }
+
+    fn end(&mut self, cut: Cut) {
+        self.vocabulary.gather().cut(cut);
+        self.is_done = true;
+        self.held = String::new();
+    }
+
+    /// Reads the events that are whole.
+    fn read(&mut self, is_last: bool) {
+        let held = std::mem::take(&mut self.held);
+        let mut reader = Reader::from_str(&held);
+        let config = reader.config_mut();
+        config.check_end_names = false;
+        config.allow_unmatched_ends = true;
+        config.allow_dangling_amp = true;
+        let mut read = 0;
+        let fault = loop {
+            let event = reader.read_event();
+            let position = usize::try_from(reader.buffer_position()).unwrap_or(held.len());
+            match event {
+                Ok(Event::Eof) => break None,
+                Ok(_) if position - read > MAX_HELD => break Some(Cut::Memory),
+                // More of it may come.
+                Ok(Event::Text(_)) if position >= held.len() && !is_last => break None,
+                Ok(event) => self.vocabulary.event(event),
+                Err(Error::Syntax(_)) if !is_last => break None,
+                Err(_) => break Some(Cut::Malformed),
+            }
+            read = position;
+        };
+        held.get(read..).unwrap_or_default().clone_into(&mut self.held);
+        if let Some(cut) = fault {
+            self.end(cut);
+        }
+    }
+}
+
+impl Vocabulary {
+    fn gather(&mut self) -> &mut Gather {
+        match self {
+            Self::Page(page) => &mut page.gather,
+            Self::Feed(feed) => &mut feed.gather,
+        }
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(start) => self.open(&start, false),
+            Event::Empty(start) => self.open(&start, true),
+            Event::End(end) => self.close(end.local_name().as_ref()),
+            Event::Text(text) => self.text(&text),
+            Event::CData(text) => self.text(&text),
+            Event::GeneralRef(name) => self.text(&decode(&format!("&{};", &*name), Place::Text)),
+            Event::PI(instruction) if instruction.target() == "xml-stylesheet" => {
+                let mut attributes = instruction.attributes();
+                let href = attributes
+                    .with_checks(false)
+                    .flatten()
+                    .find(|attribute| attribute.key.as_ref() == "href");
+                if let Some(href) = href {
+                    let href = decode(&href.value, Place::Attribute).into_owned();
+                    self.gather().add(&href, Class::Stylesheet);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, start: &BytesStart<'_>, is_empty: bool) {
+        let tag = tag(start);
+        match self {
+            Self::Page(page) => {
+                page.open(&tag);
+            }
+            Self::Feed(feed) => feed.open(prefix(start.name().as_ref()), &tag),
+        }
+        if is_empty {
+            self.close(&tag.name);
+        }
+    }
+
+    fn close(&mut self, name: &str) {
+        let name = name.to_ascii_lowercase();
+        match self {
+            Self::Page(page) => page.close(&name),
+            Self::Feed(feed) => feed.close(&name),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        match self {
+            Self::Page(page) => page.text(text, Spelling::Plain),
+            Self::Feed(feed) => feed.text(text),
+        }
+    }
+}
+
+/// What stands before the colon.
+fn prefix(name: &str) -> &str {
+    name.split_once(':').map_or("", |(prefix, _)| prefix)
+}
+
+fn tag(start: &BytesStart<'_>) -> Tag {
+    let mut tag = Tag { name: start.local_name().as_ref().to_ascii_lowercase(), ..Tag::default() };
+    for attribute in start.attributes().with_checks(false).flatten() {
+        let name: &str = attribute.key.as_ref();
+        let local = attribute.key.local_name().as_ref().to_ascii_lowercase();
+        if prefix(name) == "xmlns" || !is_of_interest(&local) {
+            continue;
+        }
+        let is_linking = local == "href" && !prefix(name).is_empty();
+        let name = if is_linking { "xlink:href".to_owned() } else { local };
+        tag.attributes.push((name, decode(&attribute.value, Place::Attribute).into_owned()));
+    }
+    tag
+}

@@ -1,0 +1,216 @@
+//! Fetches that follow links: `/api/runs`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use hyper::{Response, StatusCode};
+use tokio::sync::{broadcast, watch};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use wwwoffle_spool::{RequestKind, RequestState, RunId};
+
+use super::{Fault, json, lines, not_too_many, push_line};
+use crate::api::Event;
+use crate::api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
+use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
+use crate::fetch::recurse::aim::Asked;
+use crate::fetch::recurse::{begin, runs};
+use crate::mode::Mode;
+use crate::own::caller::Caller;
+use crate::proxy::body::Body;
+use crate::proxy::owner::Owner;
+use crate::proxy::target;
+use crate::upstream::BoxError;
+
+/// How often it is told how far a fetch has come.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+impl From<runs::Told> for RunItem {
+    fn from(told: runs::Told) -> Self {
+        Self {
+            id: told.id.to_string(),
+            owner: told.owner,
+            start: told.start,
+            aim: told.aim,
+            begun: told.begun,
+            ended: told.ended,
+            waiting: u64::try_from(told.waiting).unwrap_or(u64::MAX),
+            report: told.report,
+        }
+    }
+}
+
+/// All that the caller may see.
+pub(in crate::own) fn all(caller: &Caller) -> RunList {
+    let list = caller.daemon.fetcher.runs().list();
+    let may_see = |told: &runs::Told| caller.may_see_owned(told.owner.as_deref());
+    RunList { runs: list.into_iter().filter(may_see).map(RunItem::from).collect() }
+}
+
+/// Begins to fetch pages with what belongs to them. Each URL is looked at first, so that a mistake in one
+/// leaves nothing half done.
+pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Response<Body>, Fault> {
+    not_too_many(&wanted.urls)?;
+    for text in &wanted.urls {
+        target::of_url(text, &caller.daemon.local).map_err(|error| Fault::url(text, &error))?;
+    }
+    let mut follow = Follow::new(&caller.daemon);
+    for url in wanted.urls {
+        let asked = Asked { url, aim: wanted.aim.clone() };
+        follow.begin(&caller.owner, &asked).await;
+    }
+    if wanted.wait {
+        return Ok(lines(caller, follow.body()));
+    }
+    if let Some(Event::Failed { error, .. }) = follow.ready.pop_front() {
+        return Err(Fault::new(StatusCode::CONFLICT, error));
+    }
+    let runs = caller.daemon.fetcher.runs();
+    let begun = follow.ids.iter().filter_map(|id| runs.told(*id)).map(RunItem::from);
+    Ok(json(caller, &RunList { runs: begun.collect() }))
+}
+
+/// Ends a fetch before its time.
+pub(super) async fn stop(caller: &Caller, wanted: RunToStop) -> Result<RunStopped, Fault> {
+    let unknown = || Fault::new(StatusCode::NOT_FOUND, "no such fetch is under way".to_owned());
+    let id = wanted.id.parse().map_err(|_| unknown())?;
+    let removed = stop_for(caller, id).await?.ok_or_else(unknown)?;
+    Ok(RunStopped { removed })
+}
+
+/// The same for one that is known to be so called. Returns how many requests have left the queue; `None`
+/// for one that is not under way, or another's.
+///
+/// # Errors
+///
+/// When the disk fails.
+pub(in crate::own) async fn stop_for(
+    caller: &Caller,
+    id: RunId,
+) -> Result<Option<u64>, wwwoffle_spool::Error> {
+    let told = caller.daemon.fetcher.runs().told(id);
+    if !told.is_some_and(|told| caller.may_see_owned(told.owner.as_deref())) {
+        return Ok(None);
+    }
+    runs::stop(&caller.daemon, id).await
+}
+
+/// Tells of runs until they have ended. Dropping it ends the telling, and nothing else.
+struct Follow {
+    daemon: Arc<Daemon>,
+    events: broadcast::Receiver<Event>,
+    mode: watch::Receiver<Mode>,
+    look: Interval,
+    ids: Vec<RunId>,
+    ready: VecDeque<Event>,
+    failed: u64,
+    ended: bool,
+}
+
+impl Follow {
+    fn new(daemon: &Arc<Daemon>) -> Self {
+        let mut look = interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            // Before anything is put on the queue, so that nothing is missed.
+            events: daemon.fetcher.events(),
+            mode: daemon.mode.watch(),
+            daemon: Arc::clone(daemon),
+            look,
+            ids: Vec::new(),
+            ready: VecDeque::new(),
+            failed: 0,
+            ended: false,
+        }
+    }
+
+    async fn begin(&mut self, owner: &Owner, asked: &Asked) {
+        match begin(&self.daemon, owner, asked, RequestKind::Page).await {
+            Ok(id) => self.ids.push(id),
+            Err(error) => {
+                self.failed += 1;
+                let (url, error) = (asked.url.clone(), error_chain(&error));
+                self.ready.push_back(Event::Failed { url, status: None, error });
+            }
+        }
+    }
+
+    fn body(self) -> Body {
+        let frames = stream::unfold(self, |mut follow| async move {
+            let lines = follow.lines().await?;
+            Some((Ok::<_, BoxError>(Frame::data(lines)), follow))
+        });
+        StreamBody::new(frames).boxed_unsync()
+    }
+
+    async fn lines(&mut self) -> Option<Bytes> {
+        while self.ready.is_empty() {
+            if self.ended || self.daemon.tasks.is_stopping() {
+                return None;
+            }
+            tokio::select! {
+                () = self.daemon.tasks.stopping() => {}
+                event = self.events.recv() => self.ready.extend(event.ok()),
+                _now = self.look.tick() => self.look().await,
+            }
+        }
+        let mut lines = Vec::new();
+        for event in self.ready.drain(..) {
+            push_line(&mut lines, &event);
+        }
+        Some(lines.into())
+    }
+
+    /// Tells how far the runs have come, and whether that is the end.
+    async fn look(&mut self) {
+        while let Ok(event) = self.events.try_recv() {
+            self.ready.push_back(event);
+        }
+        let runs = self.daemon.fetcher.runs();
+        let told: Vec<_> = self.ids.iter().filter_map(|id| runs.told(*id)).collect();
+        let is_over = told.iter().all(|told| told.ended.is_some()) || self.nothing_moves();
+        if is_over {
+            self.end(told).await;
+        } else {
+            let counts = told.into_iter().map(|told| Event::Run { run: Box::new(told.into()) });
+            self.ready.extend(counts);
+        }
+    }
+
+    /// Whether nothing more happens for now: the mode does not allow it, or a person has to be asked.
+    fn nothing_moves(&self) -> bool {
+        let fetcher = &self.daemon.fetcher;
+        if fetcher.active_count() > 0 {
+            return false;
+        }
+        let mut moves = false;
+        self.daemon.store.spool().queue().visit(|request| {
+            let is_ours = request.wishes.iter().any(|wish| self.ids.contains(&wish.run));
+            moves |= is_ours && request.state == RequestState::Waiting;
+        });
+        !moves || !self.mode.borrow().may_dial()
+    }
+
+    async fn end(&mut self, told: Vec<runs::Told>) {
+        // What was told to be in the spool is there for whoever looks now.
+        if let Err(error) = self.daemon.store.run(wwwoffle_spool::Spool::flush).await {
+            tracing::error!(error = error_chain(&error), "fetched pages are not kept");
+            self.failed += 1;
+        }
+        let (mut fetched, mut waiting) = (0_u64, 0_u64);
+        for told in told {
+            let counts = told.report.counts;
+            fetched += counts.fetched + counts.unchanged + counts.kept;
+            self.failed += counts.failed;
+            waiting += u64::try_from(told.waiting).unwrap_or(u64::MAX);
+            self.ready.push_back(Event::Run { run: Box::new(told.into()) });
+        }
+        self.ready.push_back(Event::End { fetched, failed: self.failed, waiting });
+        self.ended = true;
+    }
+}

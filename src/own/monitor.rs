@@ -1,0 +1,193 @@
+//! What is looked at on a schedule: the list, the form of one page, and what the forms do.
+
+use hyper::{HeaderMap, Response};
+use jiff::tz::TimeZone;
+use wwwoffle_spool::{BadSchedule, MonitorSummary, Schedule};
+use wwwoffle_url::{CanonicalUrl, Key, ParseError, url_decode_form_args};
+
+use super::caller::Caller;
+use crate::api::MonitorItem;
+use crate::clock;
+use crate::error_chain::error_chain;
+use crate::fetch::WantError;
+use crate::fetch::recurse::aim::MAX_DEPTH;
+use crate::fetch::recurse::scope::{NotAScope, Scope};
+use crate::monitor::{self, Wish};
+use crate::pages::form::Form;
+use crate::pages::message::Message;
+use crate::pages::monitor as pages;
+use crate::proxy::body::Body;
+use crate::proxy::owner::Places;
+use crate::store::timestamp;
+
+/// Why a page is not monitored.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotSet {
+    /// The form names no page.
+    #[error("expected a URL in the field url")]
+    NoUrl,
+    /// What it says of the time makes no schedule.
+    #[error("the schedule cannot be used")]
+    Schedule(#[from] BadSchedule),
+    /// It has a number that is none.
+    #[error("expected a number from 0 to {max} in the field versions", max = monitor::MAX_VERSIONS)]
+    Versions,
+    /// It has a depth that is none.
+    #[error("expected a number from 0 to {MAX_DEPTH} in the field depth")]
+    Depth,
+    /// It says of no place where links may lead.
+    #[error(transparent)]
+    Scope(#[from] NotAScope),
+    /// The page cannot be fetched, or the spool failed.
+    #[error(transparent)]
+    Want(#[from] WantError),
+}
+
+/// What is monitored, as far as the caller may see it.
+pub(super) fn list(caller: &Caller) -> Vec<MonitorItem> {
+    let list = monitor::list(&caller.daemon, |place| caller.may_see_queued(place));
+    list.iter().map(item).collect()
+}
+
+/// One monitored page in the shape of the API.
+pub(super) fn item(one: &MonitorSummary) -> MonitorItem {
+    MonitorItem {
+        key: one.place.key().to_string(),
+        url: one.place.url().to_owned(),
+        schedule: one.schedule.to_string(),
+        versions: one.versions,
+        last: one.last_run,
+        next: one.next_run(timestamp(clock::now()), &TimeZone::system()),
+        owner: one.place.owner().map(str::to_owned),
+    }
+}
+
+/// The key under which a page of the caller's is monitored.
+pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
+    let mut url = CanonicalUrl::parse(url, &caller.daemon.local)?;
+    Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
+}
+
+/// The list.
+pub(super) fn show(caller: &Caller) -> Response<Body> {
+    let token = caller.daemon.tokens.general();
+    caller.page(pages::page(&caller.daemon.templates, &caller.shell, &list(caller), &token))
+}
+
+/// The form for the URL that is the whole of the arguments, or the value of `url` in them; filled in
+/// with what is said of it already.
+pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let url = arguments.unwrap_or_default();
+    let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
+    let url = String::from_utf8_lossy(&url);
+    let url = url.trim();
+    let known = match key_of(caller, url) {
+        _ if url.is_empty() => None,
+        Ok(key) => caller.daemon.store.spool().monitors().summary(&key),
+        Err(error) => {
+            return caller.message(&Message::BadRequest { detail: &error_chain(&error) });
+        }
+    };
+    let token = caller.daemon.tokens.general();
+    let form = pages::Options {
+        url,
+        schedule: known.as_ref().map(|known| known.schedule),
+        versions: known.as_ref().map(|known| known.versions),
+        max_versions: monitor::MAX_VERSIONS,
+        token: &token,
+    };
+    caller.page(pages::options(&caller.daemon.templates, &caller.shell, &form))
+}
+
+/// Monitors the page that a form names.
+pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, NotSet> {
+    let url = form.value("url").map(str::trim).filter(|url| !url.is_empty());
+    let url = url.ok_or(NotSet::NoUrl)?.to_owned();
+    let versions = match form.value("versions").map(str::trim) {
+        None | Some("") => 0,
+        Some(text) => text.parse().map_err(|_| NotSet::Versions)?,
+    };
+    if versions > monitor::MAX_VERSIONS {
+        return Err(NotSet::Versions);
+    }
+    let depth = match form.value("depth").map(str::trim) {
+        None | Some("") => 0,
+        Some(text) => text.parse().map_err(|_| NotSet::Depth)?,
+    };
+    let scope = form.value("method").map_or_else(|| Ok(Scope::default()), Scope::parse)?;
+    let wish = Wish::new(url, schedule(form)?, versions).following(depth, scope);
+    monitor::set(&caller.daemon, &caller.owner, wish).await?;
+    Ok(caller.see_other("/monitor/"))
+}
+
+/// When: a line of cron in the field `cron`, else as 2.9 has it. No month and no day of the week means
+/// all of them.
+fn schedule(form: &Form) -> Result<Schedule, BadSchedule> {
+    let text = |name: &str| form.value(name).map(str::trim).filter(|text| !text.is_empty());
+    if let Some(line) = text("cron") {
+        return line.parse();
+    }
+    let checked = |name: &str, numbers: std::ops::RangeInclusive<u8>| {
+        let is_checked = |number: &u8| form.value(&format!("{name}{number}")).is_some();
+        let numbers: Vec<_> = numbers.filter(is_checked).map(|n| n.to_string()).collect();
+        if numbers.is_empty() { "*".to_owned() } else { numbers.join(",") }
+    };
+    Schedule::of_sets(
+        &checked("mofy", 1..=12),
+        text("dofm").unwrap_or("*"),
+        &checked("dofw", 0..=6),
+        text("hofd").unwrap_or("0"),
+    )
+}
+
+/// Monitors the page no longer that a form names by its key or its URL.
+pub(super) async fn delete(
+    caller: &Caller,
+    form: &Form,
+) -> Result<Response<Body>, wwwoffle_spool::Error> {
+    let key = match (form.value("key"), form.value("url")) {
+        (Some(text), _) => text.parse().ok(),
+        (None, Some(url)) => key_of(caller, url).ok(),
+        (None, None) => None,
+    };
+    let monitors = caller.daemon.store.spool().monitors();
+    let known = key.and_then(|key| monitors.summary(&key));
+    if let Some(known) = known.filter(|known| caller.may_see_queued(&known.place)) {
+        monitor::remove(&caller.daemon, known.place.key()).await?;
+    }
+    Ok(caller.see_other("/monitor/"))
+}
+
+/// Monitors nothing of the caller's any longer.
+pub(super) async fn delete_all(caller: &Caller) -> Result<Response<Body>, wwwoffle_spool::Error> {
+    for one in monitor::list(&caller.daemon, |place| caller.may_see_queued(place)) {
+        monitor::remove(&caller.daemon, one.place.key()).await?;
+    }
+    Ok(caller.see_other("/monitor/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_2_9_and_lines_of_cron_are_schedules() {
+        for (fields, want) in [
+            ("", "0 0 * * *"),
+            ("hofd=", "0 0 * * *"),
+            ("hofd=6,18", "0 6,18 * * *"),
+            ("mofy1=Y&mofy12=Y&dofm=1,3,5-10&hofd=4", "0 4 1,3,5-10 1,12 *"),
+            ("dofm=20-&dofw0=Y&dofw6=Y", "0 0 20-31 * 0,6 and"),
+            ("dofm=*&hofd=*", "0 * * * *"),
+            ("cron=30+6+*+*+mon-fri&hofd=7", "30 6 * * 1-5"),
+            ("cron=@weekly", "0 0 * * 0"),
+        ] {
+            let form = Form::parse(Some("application/x-www-form-urlencoded"), fields.as_bytes());
+            assert_eq!(schedule(&form.unwrap()).unwrap().to_string(), want, "{fields}");
+        }
+        for fields in ["hofd=24", "dofm=0", "dofm=x", "mofy2=Y&dofm=30", "cron=x"] {
+            let form = Form::parse(Some("application/x-www-form-urlencoded"), fields.as_bytes());
+            assert!(schedule(&form.unwrap()).is_err(), "{fields}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Fetching anew, with parts and along links: the form, the command URLs of WWWOFFLE 2.9, and the list of
+//! what was begun.
+
+use hyper::Response;
+use wwwoffle_spool::{RequestKind, RunId};
+use wwwoffle_url::{split_form_args, url_decode_form_args};
+
+use super::api::runs::{all, stop_for};
+use super::caller::Caller;
+use crate::error_chain::error_chain;
+use crate::fetch::recurse::aim::{Aim, Asked, BadAim, PartClass};
+use crate::fetch::recurse::choose::Wanted;
+use crate::fetch::recurse::{NotBegun, begin};
+use crate::fetch::{self, WantError};
+use crate::pages::form::Form;
+use crate::pages::message::Message;
+use crate::pages::refresh as pages;
+use crate::proxy::body::Body;
+use crate::proxy::target::{self, BadTarget};
+
+/// The list.
+pub(super) const LIST: &str = "/fetches/";
+
+/// Why a form begins nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotDone {
+    /// It cannot be read.
+    #[error(transparent)]
+    Aim(#[from] BadAim),
+    /// It names no page that can be fetched.
+    #[error("the URL cannot be fetched")]
+    Url(#[from] BadTarget),
+    /// The page cannot be asked for.
+    #[error(transparent)]
+    Want(#[from] WantError),
+    /// It cannot begin.
+    #[error(transparent)]
+    NotBegun(#[from] NotBegun),
+    /// No such fetch is under way.
+    #[error("no such fetch is under way")]
+    NoRun,
+    /// The spool failed.
+    #[error(transparent)]
+    Spool(#[from] wwwoffle_spool::Error),
+}
+
+/// The form for the URL that is the whole of the arguments, or the value of `url` in them.
+pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let url = named(arguments);
+    show(caller, &Asked { aim: as_configured(caller, &url), url })
+}
+
+/// `/refresh/?URL`: the page anew, now or once online; then whoever asked is led there. What another
+/// site made the browser ask for becomes the form, which a person sends or not.
+pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let url = named(arguments);
+    if url.is_empty() || caller.is_sent_by_another_site() {
+        return options(caller, arguments);
+    }
+    match again(caller, &url).await {
+        Ok(to) => caller.see_other(&to),
+        Err(error) => failed(caller, &error),
+    }
+}
+
+/// `/refresh-recurse/?url=…;depth=…`: as 2.9 writes down what its form says.
+pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let asked = match read(arguments.unwrap_or_default()) {
+        Ok(asked) => asked,
+        Err(error) => return failed(caller, &error),
+    };
+    if caller.is_sent_by_another_site() {
+        return show(caller, &asked);
+    }
+    match start(caller, &asked).await {
+        Ok(response) => response,
+        Err(error) => failed(caller, &error),
+    }
+}
+
+/// The list of what was begun.
+pub(super) fn list(caller: &Caller) -> Response<Body> {
+    let token = caller.daemon.tokens.general();
+    caller.page(pages::list(&caller.daemon.templates, &caller.shell, &all(caller).runs, &token))
+}
+
+/// Begins what the form says.
+pub(super) async fn submit(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
+    // The token is for us, and says nothing of what is fetched.
+    let fields = form.fields().filter(|(name, _)| *name != "token");
+    start(caller, &Asked::read(fields)?).await
+}
+
+/// Ends the fetch of the field `id`.
+pub(super) async fn stop(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
+    let id: RunId = form.value("id").and_then(|id| id.parse().ok()).ok_or(NotDone::NoRun)?;
+    stop_for(caller, id).await?.ok_or(NotDone::NoRun)?;
+    Ok(caller.see_other(LIST))
+}
+
+async fn start(caller: &Caller, asked: &Asked) -> Result<Response<Body>, NotDone> {
+    target::of_url(&asked.url, &caller.daemon.local)?;
+    begin(&caller.daemon, &caller.owner, asked, RequestKind::Page).await?;
+    Ok(caller.see_other(LIST))
+}
+
+async fn again(caller: &Caller, url: &str) -> Result<String, NotDone> {
+    let resource = target::of_url(url, &caller.daemon.local)?;
+    fetch::want(&caller.daemon, &caller.owner, url, true).await?;
+    Ok(resource.url.as_str().to_owned())
+}
+
+fn show(caller: &Caller, asked: &Asked) -> Response<Body> {
+    let token = caller.daemon.tokens.general();
+    caller.page(pages::options(&caller.daemon.templates, &caller.shell, asked, &token))
+}
+
+fn failed(caller: &Caller, error: &NotDone) -> Response<Body> {
+    caller.message(&Message::BadRequest { detail: &error_chain(error) })
+}
+
+/// The URL that is the whole of the arguments, or the value of `url` in them.
+fn named(arguments: Option<&str>) -> String {
+    let url = arguments.unwrap_or_default();
+    let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
+    String::from_utf8_lossy(&url).trim().to_owned()
+}
+
+/// What the form begins with: the parts that the configuration has fetched.
+fn as_configured(caller: &Caller, url: &str) -> Aim {
+    let Ok(resource) = target::of_url(url, &caller.daemon.local) else { return Aim::default() };
+    let wanted = Wanted::of(&caller.daemon.config(), &resource.url, &[]);
+    let parts = PartClass::ALL.into_iter().map(|class| (class, wanted.has(class)));
+    Aim { parts: parts.collect(), ..Aim::default() }
+}
+
+/// Reads the arguments of a command URL.
+fn read(arguments: &str) -> Result<Asked, NotDone> {
+    let decoded = |text: &[u8]| String::from_utf8_lossy(&url_decode_form_args(text)).into_owned();
+    let pairs: Vec<_> = split_form_args(arguments.as_bytes())
+        .filter(|argument| !argument.is_empty())
+        .map(|argument| {
+            let mut sides = argument.splitn(2, |&byte| byte == b'=');
+            let name = decoded(sides.next().unwrap_or_default());
+            (name, decoded(sides.next().unwrap_or_default()))
+        })
+        .collect();
+    Ok(Asked::read(pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())))?)
+}

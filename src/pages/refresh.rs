@@ -1,0 +1,234 @@
+//! The local pages `/refresh-options/`, the form that fetches a page with its parts and along its links,
+//! and `/fetches/`, what was begun so.
+
+use serde::Serialize;
+use wwwoffle_url::url_encode_form_args;
+
+use super::{
+    Page, Shell, Templates,
+    shown::{self, ShownTime, ShownUrl},
+};
+use crate::api::runs::RunItem;
+use crate::fetch::recurse::aim::{Asked, MAX_DEPTH, PartClass};
+use crate::fetch::recurse::scope::Scope;
+
+/// Failures that are listed; the others are counted.
+const SHOWN_FAILURES: usize = 20;
+
+/// The address of the form for `url`, without our origin.
+#[must_use]
+pub fn options_path(url: &str) -> String {
+    let url = ShownUrl::new(url).href.unwrap_or_default();
+    format!("/refresh-options/?{}", url_encode_form_args(url.as_bytes()))
+}
+
+#[derive(Serialize)]
+struct OptionsView<'a> {
+    token: &'a str,
+    url: ShownUrl,
+    /// What the form sends: the URL as it was given, which may have a password.
+    value: &'a str,
+    depth: u16,
+    max_depth: u16,
+    force: bool,
+    scopes: Vec<ScopeView>,
+    parts: Vec<PartView>,
+}
+
+#[derive(Serialize)]
+struct ScopeView {
+    value: String,
+    label: &'static str,
+    chosen: bool,
+}
+
+#[derive(Serialize)]
+struct PartView {
+    name: &'static str,
+    label: &'static str,
+    checked: bool,
+}
+
+/// Makes the form, filled in with what `asked` says; `token` is the general token.
+#[must_use]
+pub fn options(templates: &Templates, shell: &Shell, asked: &Asked, token: &str) -> Page {
+    let aim = &asked.aim;
+    let mut scopes: Vec<_> = [
+        (Scope::Directory, "to the directory of the page"),
+        (Scope::Host, "to its host"),
+        (Scope::Site, "to its site"),
+        (Scope::Protocol, "to where the same protocol is spoken"),
+        (Scope::Any, "anywhere"),
+    ]
+    .into_iter()
+    .map(|(scope, label)| ScopeView { chosen: scope == aim.scope, value: scope.to_string(), label })
+    .collect();
+    if !scopes.iter().any(|scope| scope.chosen) {
+        let value = aim.scope.to_string();
+        scopes.push(ScopeView { value, label: "as the address says", chosen: true });
+    }
+    let part = |class: PartClass| PartView {
+        name: class.as_str(),
+        label: label(class),
+        checked: aim.parts.get(&class).copied().unwrap_or_default(),
+    };
+    let view = OptionsView {
+        token,
+        url: ShownUrl::new(&asked.url),
+        value: &asked.url,
+        depth: aim.depth,
+        max_depth: MAX_DEPTH,
+        force: aim.force,
+        scopes,
+        parts: PartClass::ALL.into_iter().map(part).collect(),
+    };
+    templates.page("refresh-options.html", 200, shell, &view)
+}
+
+fn label(class: PartClass) -> &'static str {
+    match class {
+        PartClass::Stylesheets => "style sheets",
+        PartClass::Images => "images",
+        PartClass::Icons => "icons",
+        PartClass::Fonts => "fonts",
+        PartClass::Scripts => "scripts",
+        PartClass::Frames => "frames",
+        PartClass::Iframes => "frames within the page",
+        PartClass::Media => "sound and film",
+        PartClass::Objects => "objects",
+    }
+}
+
+#[derive(Serialize)]
+struct ListView<'a> {
+    token: &'a str,
+    fetches: Vec<FetchView<'a>>,
+}
+
+#[derive(Serialize)]
+struct FetchView<'a> {
+    id: &'a str,
+    start: ShownUrl,
+    depth: u16,
+    begun: ShownTime,
+    ended: Option<ShownTime>,
+    waiting: u64,
+    pages: u64,
+    parts: u64,
+    fetched: u64,
+    unchanged: u64,
+    kept: u64,
+    failed: u64,
+    bytes: String,
+    failures: Vec<FailureView>,
+    more: usize,
+    left_out: Vec<LeftView>,
+}
+
+#[derive(Serialize)]
+struct FailureView {
+    url: ShownUrl,
+    from: Option<ShownUrl>,
+    reason: String,
+    dead: bool,
+}
+
+#[derive(Serialize)]
+struct LeftView {
+    count: u64,
+    why: &'static str,
+}
+
+/// Makes the list of what was begun; `token` is the general token.
+#[must_use]
+pub fn list(templates: &Templates, shell: &Shell, runs: &[RunItem], token: &str) -> Page {
+    let fetches = runs.iter().map(|run| fetch(shell, run)).collect();
+    templates.page("fetches.html", 200, shell, &ListView { token, fetches })
+}
+
+fn fetch<'a>(shell: &Shell, run: &'a RunItem) -> FetchView<'a> {
+    let (counts, report) = (&run.report.counts, &run.report);
+    let time = |time| ShownTime::new(time, &shell.zone);
+    let failures = report.failed.iter().take(SHOWN_FAILURES).map(|failed| FailureView {
+        url: ShownUrl::new(&failed.url),
+        from: failed.from.as_deref().map(ShownUrl::new),
+        reason: shown::text(&failed.reason),
+        dead: failed.dead,
+    });
+    let left = report.left_out.iter();
+    FetchView {
+        id: &run.id,
+        start: ShownUrl::new(&run.start),
+        depth: run.aim.depth,
+        begun: time(run.begun),
+        ended: run.ended.map(time),
+        waiting: run.waiting,
+        pages: counts.pages,
+        parts: counts.parts,
+        fetched: counts.fetched,
+        unchanged: counts.unchanged,
+        kept: counts.kept,
+        failed: counts.failed,
+        bytes: shown::bytes(counts.bytes),
+        failures: failures.collect(),
+        more: report.failed.len().saturating_sub(SHOWN_FAILURES),
+        left_out: left
+            .map(|(why, left)| LeftView { count: left.count, why: why.reason() })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::recurse::aim::Aim;
+    use crate::fetch::recurse::run::{Failed, LeftOut, Report};
+    use crate::pages::testing::{shell, templates};
+
+    #[test]
+    fn the_form_says_what_is_asked_for() {
+        let aim = Aim {
+            depth: 3,
+            scope: Scope::Prefix("http://h.example/<a>".to_owned()),
+            parts: [(PartClass::Images, true)].into(),
+            ..Aim::default()
+        };
+        let asked = Asked { url: "http://h.example/\"><script>".to_owned(), aim };
+        let page = options(&templates(), &shell(), &asked, "token-1");
+        let text = String::from_utf8(page.body.clone().into()).unwrap();
+        assert!(!text.contains("<script>") && !text.contains("<a>\""), "{text}");
+        for want in [
+            "name=\"depth\" value=\"3\"",
+            "name=\"images\" value=\"Y\" id=\"images\" checked",
+            "value=\"token-1\"",
+        ] {
+            assert!(text.contains(want), "{want} in {text}");
+        }
+    }
+
+    #[test]
+    fn the_list_tells_what_failed_and_what_was_left_out() {
+        let mut report = Report::default();
+        report.counts.pages = 12;
+        report.left_out.entry(LeftOut::Robots).or_default().count = 7;
+        let url = "http://h.example/<b>".to_owned();
+        let reason = "404 <i>".to_owned();
+        report.failed.push(Failed { url, from: None, reason, dead: true });
+        let run = RunItem {
+            id: "0123456789abcdef".to_owned(),
+            owner: None,
+            start: "http://h.example/".to_owned(),
+            aim: Aim::default(),
+            begun: jiff::Timestamp::UNIX_EPOCH,
+            ended: None,
+            waiting: 5,
+            report,
+        };
+        let page = list(&templates(), &shell(), &[run], "token-1");
+        let text = String::from_utf8(page.body.clone().into()).unwrap();
+        assert!(!text.contains("<b>") && !text.contains("<i>"), "{text}");
+        for want in ["12 pages", "robots.txt", "404", "5 to go", "value=\"0123456789abcdef\""] {
+            assert!(text.contains(want), "{want} in {text}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Buffers that are used again when what is in them has been sent.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+/// The most that wait to be used again, of one body.
+const MAX_FREE: usize = 16;
+
+/// The buffers of one body, all of one size.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    size: usize,
+    free: Arc<Mutex<Vec<Box<[u8]>>>>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    bytes: Box<[u8]>,
+    /// How much of it is in use.
+    len: usize,
+    home: Arc<Mutex<Vec<Box<[u8]>>>>,
+}
+
+impl Buffers {
+    /// Buffers of `size` bytes; none is made yet.
+    pub(super) fn new(size: usize) -> Self {
+        Self { size, free: Arc::default() }
+    }
+
+    /// One that nobody uses.
+    pub(super) fn take(&self) -> Buffer {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let bytes = free.unwrap_or_else(|| vec![0; self.size].into_boxed_slice());
+        Buffer { bytes, len: 0, home: Arc::clone(&self.free) }
+    }
+}
+
+impl Buffer {
+    /// All of it, to be written to.
+    pub(super) fn space(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// The first `len` bytes, for as long as somebody has them.
+    pub(super) fn filled(mut self, len: usize) -> Bytes {
+        self.len = len.min(self.bytes.len());
+        Bytes::from_owner(self)
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let mut free = self.home.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.len() < MAX_FREE {
+            free.push(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_used_again_when_its_bytes_are_gone() {
+        let buffers = Buffers::new(4);
+        let mut one = buffers.take();
+        one.space().copy_from_slice(b"abcd");
+        let (bytes, other) = (one.filled(3), buffers.take());
+        assert_eq!((&*bytes, bytes.clone().as_ref()), (&b"abc"[..], &b"abc"[..]));
+        let first = bytes.as_ptr();
+        drop((bytes, other));
+        let again = [buffers.take(), buffers.take(), buffers.take()];
+        assert!(again.iter().any(|buffer| buffer.bytes.as_ptr() == first));
+        let all: Vec<_> = (0..100).map(|_| buffers.take()).collect();
+        drop((again, all));
+        assert_eq!(buffers.free.lock().unwrap().len(), MAX_FREE);
+    }
+}

@@ -1,0 +1,127 @@
+//! One connection's way to the answers that are ready.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::io::AsyncWrite;
+
+use super::{Exchange, Ready, Whence};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::proxy::admit;
+use crate::server::connection::Visitor;
+
+/// The longest request that is remembered, in bytes.
+const MAX_REQUEST: usize = 8 * 1024;
+
+/// What every request ends with that has no body.
+const END: &[u8] = b"\r\n\r\n";
+
+/// Answers the requests of a connection that repeat another.
+#[derive(Debug)]
+pub(in crate::server) struct Repeater {
+    daemon: Arc<Daemon>,
+    visitor: Visitor,
+    whence: Whence,
+    exchange: Arc<Exchange>,
+    /// How many answers of hyper have been written out.
+    flushed: usize,
+    /// When hyper was last given a request. It ends a connection on which it sees none for too long.
+    passed: Instant,
+    /// For how long it may see none.
+    patience: Duration,
+    /// What is being sent.
+    answering: Option<Answering>,
+}
+
+#[derive(Debug)]
+struct Answering {
+    ready: Arc<Ready>,
+    written: usize,
+}
+
+impl Repeater {
+    /// That of a new connection.
+    pub(in crate::server) fn new(daemon: Arc<Daemon>, visitor: Visitor) -> Self {
+        let whence = Whence::of(&visitor);
+        let patience = daemon.config().options.idle_timeout / 4;
+        let (exchange, passed) = (Arc::default(), Instant::now());
+        Self { daemon, visitor, whence, exchange, flushed: 0, passed, patience, answering: None }
+    }
+
+    /// What the other end of the connection needs.
+    pub(in crate::server) fn exchange(&self) -> (Whence, Arc<Exchange>) {
+        (self.whence.clone(), Arc::clone(&self.exchange))
+    }
+
+    /// hyper has written out all that it had.
+    pub(in crate::server) fn flushed(&mut self) {
+        self.flushed = self.exchange.answered();
+    }
+
+    /// Whether hyper waits for a request, when it was given `heads` of them.
+    fn is_idle(&self, heads: usize) -> bool {
+        self.flushed == heads && self.exchange.answered() == heads
+    }
+
+    /// Takes what has come from the client, at the beginning of a request after `heads` others, if the
+    /// answer to it is ready: then it is for nobody else.
+    pub(in crate::server) fn take(&mut self, heads: usize, fresh: &[u8]) -> bool {
+        // hyper still has one of those before, or is writing.
+        if fresh.is_empty() || !self.is_idle(heads) {
+            return false;
+        }
+        self.exchange.ask(None);
+        if fresh.len() > MAX_REQUEST || !fresh.ends_with(END) {
+            return false;
+        }
+        if self.passed.elapsed() < self.patience
+            && let Some(ready) =
+                self.daemon.repeats.get(&self.daemon, &self.whence, fresh, clock::now())
+            && admit::still_served(&self.daemon, &self.visitor)
+        {
+            self.answering = Some(Answering { ready, written: 0 });
+            return true;
+        }
+        self.exchange.ask(Some(Bytes::copy_from_slice(fresh)));
+        self.passed = Instant::now();
+        false
+    }
+
+    /// Whether an answer is being sent.
+    pub(in crate::server) fn is_answering(&self) -> bool {
+        self.answering.is_some()
+    }
+
+    /// Sends on: one step of it.
+    pub(in crate::server) fn poll_step<T: AsyncWrite>(
+        &mut self,
+        inner: Pin<&mut T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Some(Answering { ready, written }) = &mut self.answering else {
+            return Poll::Ready(Ok(()));
+        };
+        let head = ready.head.get(*written..).unwrap_or_default();
+        let body = written.saturating_sub(ready.head.len());
+        let body = ready.body.get(body..).unwrap_or_default();
+        if head.is_empty() && body.is_empty() {
+            ready!(inner.poll_flush(cx))?;
+            self.answering = None;
+            return Poll::Ready(Ok(()));
+        }
+        let pieces = [IoSlice::new(head), IoSlice::new(body)];
+        let pieces = if head.is_empty() { pieces.get(1..).unwrap_or_default() } else { &pieces };
+        match ready!(inner.poll_write_vectored(cx, pieces))? {
+            0 => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            more => {
+                *written += more;
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+use std::time::{Duration, SystemTime};
+
+use hyper::HeaderMap;
+use hyper::StatusCode;
+use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, ETAG, HeaderValue};
+
+use super::ready::{head, may_be_repeated};
+use super::same_age_until;
+
+#[test]
+fn only_requests_that_say_nothing_of_who_asks_are_repeated() {
+    for (request, want) in [
+        ("GET http://h.example/ HTTP/1.1\r\nHost: h.example\r\n\r\n", true),
+        ("HEAD / HTTP/1.1\r\nHost: h.example\r\nConnection: Keep-Alive\r\n\r\n", true),
+        ("GET / HTTP/1.1\r\nHost: h.example\r\nIf-None-Match: \"a\"\r\n\r\n", true),
+        ("GET / HTTP/1.0\r\nHost: h.example\r\n\r\n", false),
+        ("POST / HTTP/1.1\r\nHost: h.example\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nHost: h.example\r\nConnection: close\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nHost: h.example\r\nConnection: upgrade\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nHost: h.example\r\nCookie: a=b\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nHost: h.example\r\nAuthorization: Bearer x\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nHost: h.example\r\nProxy-Authorization: Basic x\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nHost: h.example\r\nContent-Length: 0\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nHost: h.example\r\nTransfer-Encoding: chunked\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nHost: h.example\r\nUpgrade: websocket\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nHost: h.example\r\n\r\nGET / HTTP/1.1\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nHost: h.example\r\n", false),
+    ] {
+        assert_eq!(may_be_repeated(request.as_bytes()), want, "{request:?}");
+    }
+}
+
+fn fields(length: &'static str) -> HeaderMap {
+    let value = HeaderValue::from_static;
+    let fields = [
+        (DATE, value("Fri, 20 Nov 2026 20:00:00 GMT")),
+        (ETAG, value("\"a\"")),
+        (CONTENT_LENGTH, value(length)),
+    ];
+    fields.into_iter().collect()
+}
+
+#[test]
+fn a_head_is_written_as_hyper_writes_it() {
+    let written = head(StatusCode::OK, &fields("4"), b"body").unwrap();
+    let want = "HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 20:00:00 GMT\r\nEtag: \"a\"\r\n\
+                Content-Length: 4\r\n\r\n";
+    assert_eq!(String::from_utf8_lossy(&written), want);
+    // The answer to a HEAD.
+    assert!(head(StatusCode::OK, &fields("4"), b"").is_some());
+    assert!(head(StatusCode::OK, &fields("5"), b"body").is_none());
+    let mut undated = fields("4");
+    undated.remove(DATE);
+    assert!(head(StatusCode::OK, &undated, b"body").is_none());
+    let mut closing = fields("4");
+    closing.insert(CONNECTION, HeaderValue::from_static("close"));
+    assert!(head(StatusCode::OK, &closing, b"body").is_none());
+}
+
+#[test]
+fn an_age_lasts_until_it_is_a_second_more() {
+    let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250);
+    for (age, lasts) in [(0, 1_000), (10, 990), (999, 1), (1_000, 1_000), (61_400, 600)] {
+        let until = same_age_until(Duration::from_millis(age), now);
+        assert_eq!(until.duration_since(now).unwrap(), Duration::from_millis(lasts), "{age}");
+    }
+}

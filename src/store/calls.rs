@@ -1,0 +1,63 @@
+//! Looking up what is kept: from memory, if it is known.
+
+use std::sync::Arc;
+
+use tracing::warn;
+use wwwoffle_spool::{Error, Place};
+
+use super::hot::Shelf;
+use super::{Kept, Store, blocking};
+
+impl Store {
+    /// All that is kept under the keys of these places: from memory, or with one look at the disk for
+    /// all of them.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn shelves(&self, places: [&Place; 2]) -> Result<[Arc<Shelf>; 2], Error> {
+        let now = self.since.elapsed();
+        if let [Some(one), Some(other)] = places.map(|place| self.hot.get(place.key(), now)) {
+            return Ok([one, other]);
+        }
+        let (store, [one, other]) = (self.clone(), places.map(Place::clone));
+        blocking(move || Ok([store.shelf(&one)?, store.shelf(&other)?])).await
+    }
+
+    /// All that is kept under the key of `place`. It blocks.
+    fn shelf(&self, place: &Place) -> Result<Arc<Shelf>, Error> {
+        let (key, now) = (place.key(), self.since.elapsed());
+        let before = self.hot.before(key, now);
+        if let Some(known) = self.hot.find(key) {
+            let is_same = known.counts(now)
+                || (known.seen().is_some_and(|seen| self.spool.is_as_seen(seen))
+                    && self.hot.again(key, &known, before));
+            if is_same {
+                return Ok(known);
+            }
+        }
+        let (entries, seen) = self.spool.entries_seen(place)?;
+        for damage in entries.set_aside {
+            warn!(%damage, "a kept page was set aside and will be fetched again");
+        }
+        let all = entries.found.into_iter().filter_map(Kept::read).map(Arc::new).collect();
+        Ok(self.hot.found(key, all, seen, before))
+    }
+
+    /// Whether a shelf is still what another lookup would find, as far as can be told at once.
+    #[must_use]
+    pub fn is_current(&self, known: &Shelf) -> bool {
+        known.counts(self.since.elapsed())
+    }
+
+    /// Holds at most so many bytes in memory from now on.
+    pub fn hold(&self, bytes: usize) {
+        self.hot.resize(bytes);
+    }
+
+    /// How many bytes it holds in memory at most.
+    #[must_use]
+    pub fn holds(&self) -> usize {
+        self.hot.most()
+    }
+}

@@ -1,0 +1,375 @@
+//! The hot set: what lies under the keys that were asked for lately, in memory.
+//!
+//! It is never the truth, which is on the disk. A [`Shelf`] is what one lookup found, with all that it
+//! looked at ([`Seen`]). It counts for [`LOOK_AGAIN`]; then its names are looked at again, and it counts on
+//! if they are what they were. What this daemon changes itself makes it gone at once: the spool says so
+//! ([`Watcher`]) before the call returns that changed it. That nothing lies under a key is
+//! remembered like anything else.
+//!
+//! What is held is bounded in bytes. Shelves lie in two halves, the younger and the older; one that is
+//! asked for moves into the younger, and when that is full the older is dropped and the younger
+//! takes its place. So what is asked for often stays, and one long list of others drives out half at most.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use wwwoffle_spool::{Body, Seen, Watcher};
+use wwwoffle_url::Key;
+
+use super::Kept;
+
+/// How long what was looked at is believed to be still so. Others may write in the spool, and are noticed
+/// within a second.
+const LOOK_AGAIN: Duration = Duration::from_millis(750);
+
+/// So many parts have a lock of their own.
+const PARTS: usize = 16;
+
+/// What an entry counts for whose body is on disk and which holds its file open: descriptors are
+/// fewer than bytes.
+const OPEN_FILE: usize = 256 * 1024;
+
+/// What a field of a head takes in memory besides its bytes, about.
+const FIELD: usize = 128;
+
+/// All that is kept under one key, as a lookup found it.
+#[derive(Debug)]
+pub struct Shelf {
+    all: Vec<Arc<Kept>>,
+    /// What the lookup looked at, if another one can be spared by looking at it again.
+    seen: Option<Seen>,
+    /// When it was looked at last, in milliseconds of the set's time.
+    looked: AtomicU64,
+    gone: AtomicBool,
+}
+
+impl Shelf {
+    /// What a lookup at `looked` found.
+    fn new(all: Vec<Arc<Kept>>, seen: Option<Seen>, looked: Duration) -> Arc<Self> {
+        let gone = AtomicBool::new(seen.is_none());
+        Arc::new(Self { all, seen, looked: AtomicU64::new(millis(looked)), gone })
+    }
+
+    /// The answers, the one stored last first.
+    #[must_use]
+    pub fn all(&self) -> &[Arc<Kept>] {
+        &self.all
+    }
+
+    /// What was looked at, as long as nothing has changed that we know of.
+    pub(super) fn seen(&self) -> Option<&Seen> {
+        self.seen.as_ref().filter(|_| !self.gone.load(Ordering::Acquire))
+    }
+
+    /// Whether it is what another lookup would find, as far as can be told without one.
+    pub(super) fn counts(&self, now: Duration) -> bool {
+        let until = self.looked.load(Ordering::Acquire).saturating_add(millis(LOOK_AGAIN));
+        !self.gone.load(Ordering::Acquire) && millis(now) < until
+    }
+
+    fn held(&self) -> usize {
+        let seen = self.seen.as_ref().map_or(0, Seen::held);
+        let all: usize = self.all.iter().map(|kept| held(kept)).sum();
+        2 * size_of::<Self>() + seen + all
+    }
+}
+
+fn held(kept: &Kept) -> usize {
+    let fields = kept.fields.len() + kept.request.len();
+    let file = if matches!(kept.entry.body(), Body::File(_)) { OPEN_FILE } else { 0 };
+    // The values of the fields are a copy of the head.
+    size_of::<Kept>() + kept.entry.held() + kept.entry.head().len() + FIELD * fields + file
+}
+
+/// The shelves that are held.
+#[derive(Debug)]
+pub(super) struct HotSet {
+    parts: [Mutex<Part>; PARTS],
+    hasher: RandomState,
+    /// The most bytes of each half of a part.
+    half: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    young: Half,
+    old: Half,
+    /// How often something under one of its keys has changed.
+    changes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Half {
+    shelves: HashMap<Key, Arc<Shelf>>,
+    held: usize,
+}
+
+impl Half {
+    fn insert(&mut self, key: Key, found: Arc<Shelf>) {
+        self.held += found.held();
+        self.shelves.insert(key, found);
+    }
+
+    fn take(&mut self, key: Key) -> Option<Arc<Shelf>> {
+        let found = self.shelves.remove(&key)?;
+        self.held = self.held.saturating_sub(found.held());
+        Some(found)
+    }
+
+    /// Takes a shelf out. Of changes it will not be told any more, so it is gone for everyone.
+    fn remove(&mut self, key: Key) -> Option<Arc<Shelf>> {
+        let found = self.take(key)?;
+        found.gone.store(true, Ordering::Release);
+        Some(found)
+    }
+
+    /// Takes all of them out.
+    fn clear(&mut self) -> Half {
+        for found in self.shelves.values() {
+            found.gone.store(true, Ordering::Release);
+        }
+        std::mem::take(self)
+    }
+}
+
+/// What was known before a lookup began: what it finds is held only if nothing has changed since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    changes: u64,
+    time: Duration,
+}
+
+impl HotSet {
+    /// An empty one.
+    pub(super) fn new(bytes: usize) -> Self {
+        let set = Self {
+            parts: Default::default(),
+            hasher: RandomState::new(),
+            half: AtomicUsize::new(0),
+        };
+        set.resize(bytes);
+        set
+    }
+
+    /// Holds at most so many bytes from now on, and begins anew.
+    pub(super) fn resize(&self, bytes: usize) {
+        self.half.store(bytes / (2 * PARTS), Ordering::Release);
+        self.clear();
+    }
+
+    fn clear(&self) {
+        for part in &self.parts {
+            let mut part = lock(part);
+            let gone = [part.young.clear(), part.old.clear()];
+            drop(part);
+            drop(gone);
+        }
+    }
+
+    /// The most bytes it holds.
+    pub(super) fn most(&self) -> usize {
+        self.half.load(Ordering::Acquire) * 2 * PARTS
+    }
+
+    /// What lies under a key, if that is known.
+    pub(super) fn get(&self, key: Key, now: Duration) -> Option<Arc<Shelf>> {
+        self.find(key).filter(|found| found.counts(now))
+    }
+
+    /// The shelf of a key, which may have to be looked at again.
+    pub(super) fn find(&self, key: Key) -> Option<Arc<Shelf>> {
+        let mut part = lock(self.part(key));
+        if let Some(found) = part.young.shelves.get(&key) {
+            return Some(Arc::clone(found));
+        }
+        let found = part.old.take(key)?;
+        let gone = self.add(&mut part, key, &found);
+        drop(part);
+        drop(gone);
+        Some(found)
+    }
+
+    /// What to remember before a lookup begins.
+    pub(super) fn before(&self, key: Key, now: Duration) -> Before {
+        Before { changes: lock(self.part(key)).changes, time: now }
+    }
+
+    /// Notes that the names of a shelf are what they were when a look at them began.
+    pub(super) fn again(&self, key: Key, found: &Shelf, before: Before) -> bool {
+        let part = lock(self.part(key));
+        let is_same = part.changes == before.changes && !found.gone.load(Ordering::Acquire);
+        if is_same {
+            found.looked.fetch_max(millis(before.time), Ordering::AcqRel);
+        }
+        is_same
+    }
+
+    /// Makes a shelf of what a lookup found, and holds it if it can.
+    pub(super) fn found(
+        &self,
+        key: Key,
+        all: Vec<Arc<Kept>>,
+        seen: Option<Seen>,
+        before: Before,
+    ) -> Arc<Shelf> {
+        let found = Shelf::new(all, seen, before.time);
+        let mut part = lock(self.part(key));
+        if found.seen.is_none() || part.changes != before.changes {
+            found.gone.store(true, Ordering::Release);
+            return found;
+        }
+        let was = [part.young.remove(key), part.old.remove(key)];
+        let gone = self.add(&mut part, key, &found);
+        drop(part);
+        drop((was, gone));
+        found
+    }
+
+    /// Puts a shelf into the younger half, and gives back what has to go for it, to be dropped by who
+    /// has no lock.
+    fn add(&self, part: &mut Part, key: Key, found: &Arc<Shelf>) -> Option<Half> {
+        let most = self.half.load(Ordering::Acquire);
+        if found.held() > most {
+            found.gone.store(true, Ordering::Release);
+            return None;
+        }
+        let is_full = part.young.held + found.held() > most;
+        let gone = is_full.then(|| {
+            let gone = part.old.clear();
+            part.old = std::mem::take(&mut part.young);
+            gone
+        });
+        part.young.insert(key, Arc::clone(found));
+        gone
+    }
+
+    fn part(&self, key: Key) -> &Mutex<Part> {
+        let [byte, ..] = self.hasher.hash_one(key).to_le_bytes();
+        let [first, rest @ ..] = &self.parts;
+        (usize::from(byte) % PARTS).checked_sub(1).and_then(|at| rest.get(at)).unwrap_or(first)
+    }
+}
+
+impl Watcher for HotSet {
+    fn changed(&self, key: Key) {
+        let mut part = lock(self.part(key));
+        part.changes += 1;
+        // Who has one in hand may go on with it, and takes nothing new from it.
+        let gone = [part.young.remove(key), part.old.remove(key)];
+        drop(part);
+        drop(gone);
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn lock(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
+    // Whatever panicked, a shelf is a shelf.
+    part.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Room for so many empty shelves in each half of each part.
+    const ROOM: usize = 4;
+
+    fn set() -> HotSet {
+        let found = Shelf::new(Vec::new(), Some(Seen::default()), Duration::ZERO);
+        HotSet::new(2 * PARTS * ROOM * found.held())
+    }
+
+    fn key(number: usize) -> Key {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&number.to_le_bytes());
+        Key::from_bytes(bytes)
+    }
+
+    fn at(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn put(set: &HotSet, key: Key, now: Duration) -> Arc<Shelf> {
+        let before = set.before(key, now);
+        set.found(key, Vec::new(), Some(Seen::default()), before)
+    }
+
+    fn held(set: &HotSet) -> usize {
+        set.parts.iter().map(|part| lock(part)).map(|part| part.young.held + part.old.held).sum()
+    }
+
+    #[test]
+    fn a_shelf_counts_until_it_has_to_be_looked_at_again() {
+        let (set, key) = (set(), key(1));
+        let found = put(&set, key, at(1_000));
+        assert!(set.get(key, at(1_000)).is_some() && set.get(key, at(1_749)).is_some());
+        assert!(set.get(key, at(1_750)).is_none());
+        // It is there still, and its names are what they were.
+        let before = set.before(key, at(2_000));
+        assert!(found.seen().is_some() && set.again(key, &found, before));
+        assert!(set.get(key, at(2_749)).is_some() && set.get(key, at(2_750)).is_none());
+    }
+
+    #[test]
+    fn what_has_changed_is_gone_at_once() {
+        let (set, key) = (set(), key(1));
+        let found = put(&set, key, at(0));
+        set.changed(key);
+        assert!(set.find(key).is_none() && !found.counts(at(0)) && found.seen().is_none());
+        let before = set.before(key, at(0));
+        assert!(!set.again(key, &found, before));
+    }
+
+    #[test]
+    fn what_was_looked_up_before_a_change_is_not_held() {
+        let (set, key) = (set(), key(1));
+        let before = set.before(key, at(0));
+        set.changed(key);
+        let found = set.found(key, Vec::new(), Some(Seen::default()), before);
+        assert!(set.find(key).is_none() && !found.counts(at(0)));
+        let found = put(&set, key, at(0));
+        let before = set.before(key, at(0));
+        set.changed(key);
+        assert!(!set.again(key, &found, before));
+        // Nor is what nobody can look at again.
+        let before = set.before(key, at(0));
+        let found = set.found(key, Vec::new(), None, before);
+        assert!(set.find(key).is_none() && !found.counts(at(0)));
+    }
+
+    #[test]
+    fn what_is_held_is_bounded_and_what_is_asked_for_stays() {
+        let set = set();
+        let favourite = put(&set, key(0), at(0));
+        let mut shelves = Vec::new();
+        for number in 1..10_000 {
+            shelves.push(put(&set, key(number), at(0)));
+            assert!(set.get(key(0), at(0)).is_some(), "{number}");
+            assert!(held(&set) <= set.most());
+        }
+        assert!(favourite.counts(at(0)) && held(&set) > set.most() / 4);
+        let there = (1..10_000).filter(|number| set.find(key(*number)).is_some()).count();
+        assert!(there > 0 && there < 2 * PARTS * ROOM);
+        // Of what was dropped nobody would be told.
+        let counting = shelves.iter().filter(|found| found.counts(at(0))).count();
+        assert!(counting <= 2 * PARTS * ROOM);
+        set.resize(0);
+        assert_eq!((held(&set), put(&set, key(0), at(0)).counts(at(0))), (0, false));
+    }
+
+    #[test]
+    fn of_two_lookups_at_once_the_last_is_held() {
+        let (set, key) = (set(), key(1));
+        let (one, other) = (set.before(key, at(0)), set.before(key, at(0)));
+        let one = set.found(key, Vec::new(), Some(Seen::default()), one);
+        let other = set.found(key, Vec::new(), Some(Seen::default()), other);
+        assert!(!one.counts(at(0)) && other.counts(at(0)));
+        assert!(Arc::ptr_eq(&set.find(key).unwrap(), &other));
+    }
+}

@@ -1,0 +1,65 @@
+//! What is kept in part.
+
+use std::sync::Arc;
+
+use tracing::warn;
+use wwwoffle_spool::{Error, Partial, Place};
+
+use super::{Store, blocking};
+
+impl Store {
+    /// What is kept in part at `place`.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn partial(&self, place: &Place) -> Result<Option<Arc<Partial>>, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        Ok(blocking(move || spool.partial(&place)).await?.map(Arc::new))
+    }
+
+    /// All that is kept in part under the key of `place`, whatever the variant.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn partials_of(&self, place: &Place) -> Result<Vec<Arc<Partial>>, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        let found = blocking(move || spool.partials_of(&place)).await?;
+        Ok(found.into_iter().map(Arc::new).collect())
+    }
+
+    /// Makes an entry of what is kept in part, with the `head` of a whole answer that was made for it;
+    /// `false` when not all of it is there, or it is another body by now.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full.
+    pub async fn complete(&self, partial: &Arc<Partial>, head: Vec<u8>) -> Result<bool, Error> {
+        let (spool, partial) = (self.spool.clone(), Arc::clone(partial));
+        Ok(blocking(move || spool.complete(&partial, head)).await?.is_some())
+    }
+
+    /// Removes what is kept in part at `place`; `false` when there was nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn remove_partial(&self, place: &Place) -> Result<bool, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        blocking(move || spool.remove_partial(&place)).await
+    }
+
+    /// Sets aside what of the parts kept at `place` is damaged, after reading them told of it.
+    pub async fn mend_partial(&self, place: &Place) {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        match blocking(move || spool.mend_partial(&place)).await {
+            Ok(damages) => {
+                for damage in damages {
+                    warn!(%damage, "a part of a page was set aside");
+                }
+            }
+            Err(error) => warn!(%error, "damaged parts of a page cannot be set aside"),
+        }
+    }
+}

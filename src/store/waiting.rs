@@ -1,0 +1,173 @@
+//! What waits or goes on: the outgoing queue, recursive fetches, and what the next start is to know.
+
+use std::sync::{Arc, PoisonError};
+
+use tracing::warn;
+use wwwoffle_spool::{Added, Error, Finished, Outgoing, RunId, State};
+use wwwoffle_url::Key;
+
+use super::{Store, blocking};
+use crate::mode::Choice;
+
+impl Store {
+    /// Records a request to be fetched, unless it is recorded already.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full, or the queue is.
+    pub async fn enqueue(&self, outgoing: Outgoing) -> Result<Added, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.queue().add(&outgoing)).await
+    }
+
+    /// Records what a queued request has led to, before that leaves the queue.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full, or the queue is; those before it are recorded.
+    pub async fn enqueue_next(&self, next: Vec<Outgoing>) -> Result<(), Error> {
+        let spool = self.spool.clone();
+        blocking(move || {
+            next.iter().try_for_each(|outgoing| spool.queue().add_next(outgoing).map(drop))
+        })
+        .await
+    }
+
+    /// Takes a queued request that is answered off the queue, unless more was asked of it since it was
+    /// read.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn finish_queued(&self, seen: Outgoing) -> Result<Finished, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.queue().finish(&seen)).await
+    }
+
+    /// A queued request, whole.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn queued(&self, key: Key) -> Result<Option<Outgoing>, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.queue().get(&key)).await
+    }
+
+    /// Writes a queued request anew; `false` when it has been taken off the queue meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full; the old record stays.
+    pub async fn requeue(&self, outgoing: Outgoing) -> Result<bool, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.queue().update(&outgoing)).await
+    }
+
+    /// Takes a request out of the queue; `false` when it was not there.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn dequeue(&self, key: Key) -> Result<bool, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.queue().remove(&key)).await
+    }
+
+    /// The texts of all recursive fetches.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn runs(&self) -> Result<Vec<(RunId, String)>, Error> {
+        let spool = self.spool.clone();
+        blocking(move || {
+            let ids = spool.runs()?;
+            let text = |id| spool.run(id).map(|text| text.map(|text| (id, text))).transpose();
+            ids.into_iter().filter_map(text).collect()
+        })
+        .await
+    }
+
+    /// Writes the text of a recursive fetch.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full.
+    pub async fn set_run(&self, id: RunId, text: String) -> Result<(), Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.set_run(id, &text)).await
+    }
+
+    /// Removes the text of a recursive fetch; `false` when there was none.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn remove_run(&self, id: RunId) -> Result<bool, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.remove_run(id)).await
+    }
+
+    /// Sets the text of a recursive fetch aside.
+    pub async fn set_run_aside(&self, id: RunId, reason: String) {
+        let spool = self.spool.clone();
+        // Where it cannot be moved it stays; its caller has told of it.
+        let _told = blocking(move || Ok(spool.set_run_aside(id, &reason))).await;
+    }
+
+    /// Takes off the queue what only this recursive fetch wants. Returns how many that were.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails; those before it are gone.
+    pub async fn forget_run(&self, id: RunId) -> Result<u64, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.queue().forget_run(id)).await
+    }
+
+    /// Remembers the mode for the next start.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full; then the next start has the mode of before.
+    pub async fn save_mode(&self, mode: Choice) -> Result<(), Error> {
+        self.change_state(move |state| state.set_mode(mode.as_str())).await
+    }
+
+    /// What is remembered under a key of the state.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn remembered(&self, key: &'static str) -> Result<Option<String>, Error> {
+        let spool = self.spool.clone();
+        blocking(move || Ok(spool.state()?.0.value(key).map(str::to_owned))).await
+    }
+
+    /// Remembers a line of text under a key of the state.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full, or it is no line.
+    pub async fn remember(&self, key: &'static str, value: String) -> Result<(), Error> {
+        self.change_state(move |state| state.set_value(key, &value)).await
+    }
+
+    async fn change_state(
+        &self,
+        change: impl FnOnce(&mut State) -> Result<(), Error> + Send + 'static,
+    ) -> Result<(), Error> {
+        let (spool, changing) = (self.spool.clone(), Arc::clone(&self.changing_state));
+        blocking(move || {
+            let _changing = changing.lock().unwrap_or_else(PoisonError::into_inner);
+            let (mut state, damage) = spool.state()?;
+            if let Some(damage) = damage {
+                warn!(%damage, "the remembered state was set aside");
+            }
+            change(&mut state)?;
+            spool.set_state(&state)
+        })
+        .await
+    }
+}

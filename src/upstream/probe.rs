@@ -1,0 +1,60 @@
+//! A request that finds out whether the link works: on a connection of its own, which the mode auto
+//! permits even while nothing else goes out.
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::{Request, Response};
+
+use super::h1::Greeted;
+use super::message::Message;
+use super::tls::Offer;
+use super::{Failure, Origin, Outbound, Scheme, Secured, Upstream};
+
+/// How much of the body of an answer is read, in bytes.
+const MAX_BODY: usize = 64 * 1024;
+
+impl Upstream {
+    /// Sends a request without a body, and waits for its answer with the first 64 KiB of its body.
+    /// Dropping the future ends the connection, and so does the choice of another mode than auto.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] without any look-up or socket when another mode than auto is chosen, else
+    /// what the name server, the network or the origin came to.
+    pub async fn probe(
+        &self,
+        origin: &Origin,
+        mut head: Request<()>,
+    ) -> Result<Response<Bytes>, Failure> {
+        if let Some(parent) = origin.via.as_ref().filter(|_| origin.scheme == Scheme::Http) {
+            parent.address(origin, &mut head)?;
+        }
+        let stream = self.dialer().probe(origin).await?;
+        let exchange = async {
+            let greeted = if origin.scheme == Scheme::Http {
+                Greeted::begin(stream, None, &self.tasks).await?
+            } else {
+                let allowed = self.tls.allowed(origin);
+                let stream = self.tls.wrap(stream, origin, Offer::Http1, &allowed).await?;
+                let secured = Secured::of(stream.get_ref().1).map(std::sync::Arc::new);
+                Greeted::begin(stream, secured, &self.tasks).await?
+            };
+            let mut message = Message::new(head, Outbound::Empty, None);
+            let patience = self.limits.get().head_timeout;
+            // With the link the connection ends.
+            let (_link, answer) = greeted.exchange(&mut message, patience).await?;
+            let (parts, mut incoming) = answer.into_parts();
+            let mut body = Vec::new();
+            while let Some(frame) = incoming.frame().await {
+                let data = frame.map_err(Failure::from_exchange)?.into_data().unwrap_or_default();
+                let room = MAX_BODY.saturating_sub(body.len()).min(data.len());
+                body.extend_from_slice(data.get(..room).unwrap_or_default());
+                if body.len() >= MAX_BODY {
+                    break;
+                }
+            }
+            Ok(Response::from_parts(parts, Bytes::from(body)))
+        };
+        self.dialer().while_probing(exchange).await
+    }
+}

@@ -1,0 +1,147 @@
+//! What differs between the texts of two versions.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use similar::{Algorithm, ChangeTag, TextDiff};
+
+use super::text::Text;
+
+/// Lines that are the same, told before and after those that differ.
+const AROUND: usize = 2;
+
+/// Lines that are told of one difference.
+pub const MAX_TOLD: usize = 2_000;
+
+/// How long the best difference is looked for; after that, a good one.
+const TIME: Duration = Duration::from_millis(500);
+
+/// What a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Both have it.
+    Same,
+    /// Only the older one has it.
+    Old,
+    /// Only the newer one has it.
+    New,
+}
+
+/// A line of a difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// What it is.
+    pub sort: Sort,
+    /// Its number, counted from 1: in the newer text, except for what only the older one has.
+    pub number: usize,
+    /// What it says.
+    pub text: String,
+}
+
+/// What differs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diff {
+    /// Stretches of lines that differ, each with some around it.
+    pub stretches: Vec<Vec<Line>>,
+    /// Lines that only the newer one has.
+    pub added: usize,
+    /// Lines that only the older one has.
+    pub removed: usize,
+    /// One of the texts, or the difference, is longer than what is told.
+    pub is_cut: bool,
+}
+
+impl Diff {
+    /// The difference of two texts.
+    #[must_use]
+    pub fn of(old: &Text, new: &Text) -> Self {
+        let mut told = Self { is_cut: old.is_cut || new.is_cut, ..Self::default() };
+        let (old, new): (Vec<&str>, Vec<&str>) = (
+            old.lines.iter().map(String::as_str).collect(),
+            new.lines.iter().map(String::as_str).collect(),
+        );
+        let diff = TextDiff::configure()
+            .algorithm(Algorithm::Patience)
+            .timeout(TIME)
+            .diff_slices(&old, &new);
+        let mut room = MAX_TOLD;
+        for group in diff.grouped_ops(AROUND) {
+            let mut stretch = Vec::new();
+            for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+                let (sort, index) = match change.tag() {
+                    ChangeTag::Equal => (Sort::Same, change.new_index()),
+                    ChangeTag::Delete => (Sort::Old, change.old_index()),
+                    ChangeTag::Insert => (Sort::New, change.new_index()),
+                };
+                told.added += usize::from(sort == Sort::New);
+                told.removed += usize::from(sort == Sort::Old);
+                if room == 0 {
+                    told.is_cut = true;
+                    continue;
+                }
+                room -= 1;
+                let (number, text) = (index.unwrap_or_default() + 1, change.value().to_owned());
+                stretch.push(Line { sort, number, text });
+            }
+            if !stretch.is_empty() {
+                told.stretches.push(stretch);
+            }
+        }
+        told
+    }
+
+    /// As plain text: `-` before what only the older one has, `+` before what only the newer one has,
+    /// an empty line between stretches.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        let mut plain = String::new();
+        for (index, stretch) in self.stretches.iter().enumerate() {
+            if index > 0 {
+                plain.push('\n');
+            }
+            for line in stretch {
+                let mark = match line.sort {
+                    Sort::Same => ' ',
+                    Sort::Old => '-',
+                    Sort::New => '+',
+                };
+                // Writing to a string does not fail.
+                let _written = writeln!(plain, "{mark} {}", line.text);
+            }
+        }
+        plain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(lines: &[&str]) -> Text {
+        Text { lines: lines.iter().map(|line| (*line).to_owned()).collect(), ..Text::default() }
+    }
+
+    #[test]
+    fn lines_that_differ_are_told_with_some_around() {
+        let old = text(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
+        let new = text(&["a", "b", "c", "X", "e", "f", "g", "h", "i", "j", "k"]);
+        let diff = Diff::of(&old, &new);
+        assert_eq!(diff.plain(), "  b\n  c\n- d\n+ X\n  e\n  f\n\n  i\n  j\n+ k\n");
+        assert_eq!((diff.added, diff.removed, diff.is_cut), (2, 1, false));
+        assert_eq!(diff.stretches[1][2], Line { sort: Sort::New, number: 11, text: "k".into() });
+        assert_eq!(Diff::of(&old, &old), Diff::default());
+        assert_eq!(Diff::of(&text(&[]), &new).added, 11);
+    }
+
+    #[test]
+    fn it_is_bounded() {
+        let long = |from: usize| Text {
+            lines: (from..from + 20_000).map(|number| (number * 7).to_string()).collect(),
+            ..Text::default()
+        };
+        let diff = Diff::of(&long(0), &long(100_000));
+        assert!(diff.is_cut);
+        assert_eq!((diff.added, diff.removed), (20_000, 20_000));
+        assert_eq!(diff.stretches.iter().map(Vec::len).sum::<usize>(), MAX_TOLD);
+    }
+}

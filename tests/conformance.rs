@@ -1,0 +1,87 @@
+//! The conformance script of others that lies beside the repository in `../shared/conformance`: hostile
+//! requests and faulty origins (`h1_robustness.py`; `kill9.py` is run in `crash`). Where that folder is
+//! missing, as in anybody's own clone, the test says so and does not run.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::harness::tools::{plain, program};
+use crate::harness::{Daemon, daemon, heavy};
+
+/// How long all cases may take; most of that is patience with those that hang.
+const LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// The policy that its cases are settled by, where the standards leave it open.
+const CONFIG: &str = "[caching]\nno-store = \"respect\"\n";
+
+/// What came of one case.
+#[derive(Debug, Deserialize)]
+struct Case {
+    id: String,
+    #[serde(default)]
+    fails: Vec<String>,
+}
+
+/// A script, if it is there.
+fn script(name: &str) -> Option<(PathBuf, PathBuf)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance");
+    let script = folder.join(name);
+    if !script.is_file() {
+        eprintln!("not run: there is no ../shared/conformance/{name}");
+        return None;
+    }
+    Some((program(&["python3"])?, script))
+}
+
+/// Words as a shell takes them.
+fn quoted(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| format!("'{}'", word.to_str().unwrap())).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_hostile_request_and_faulty_origin_is_borne_but_for_those_with_a_reason() {
+    let Some((python, script)) = script("h1_robustness.py") else { return };
+    let _alone = heavy();
+    let daemon = Daemon::configured(CONFIG);
+    let verdicts = daemon.home().join("verdicts.json");
+    let mut command = plain(Command::new(python));
+    command.arg(script).arg(daemon.addr().to_string()).arg("--json").arg(&verdicts);
+    command.args(["--pid", &daemon.pid()]);
+    command.arg("--offline-cmd").arg(quoted(&daemon.command(&["offline"])));
+    command.arg("--online-cmd").arg(quoted(&daemon.command(&["online"])));
+    let ran = daemon::output(command, None, LIMIT);
+    let said = String::from_utf8_lossy(&ran.stdout);
+    eprintln!("{said}{}", String::from_utf8_lossy(&ran.stderr));
+    let told: Value = serde_json::from_slice(&std::fs::read(&verdicts).unwrap()).unwrap();
+    assert_eq!(told["restarts"], 0, "the daemon stayed up");
+    let cases: Vec<Case> = serde_json::from_value(told["cases"].clone()).unwrap();
+    hold(&cases);
+}
+
+/// Compares with the list: what it does not name passes. What it names does not, or not always where a `?`
+/// stands before it.
+fn hold(cases: &[Case]) {
+    let listed: Vec<&str> = include_str!("conformance.txt")
+        .lines()
+        .filter(|row| !row.starts_with('#'))
+        .filter_map(|row| row.split_whitespace().next())
+        .collect();
+    let sometimes: BTreeSet<&str> = listed.iter().filter_map(|id| id.strip_prefix('?')).collect();
+    let excused: BTreeSet<&str> = listed.iter().map(|id| id.trim_start_matches('?')).collect();
+    let wrong: Vec<_> = cases
+        .iter()
+        .filter(|case| !sometimes.contains(case.id.as_str()))
+        .filter(|case| case.fails.is_empty() == excused.contains(case.id.as_str()))
+        .map(|case| format!("{}: {}", case.id, case.fails.join("; ")))
+        .collect();
+    assert!(wrong.is_empty(), "{} differ from the list:\n{}", wrong.len(), wrong.join("\n"));
+    let known: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    assert!(excused.is_subset(&known), "not cases: {:?}", excused.difference(&known));
+    assert!(cases.len() > 260, "all were run: {}", cases.len());
+}

@@ -1,0 +1,243 @@
+//! How the queue is worked off: in which order, how politely, how much and when.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::harness::{After, Answer, Client, Daemon, Exchange, Gate, Origin, eventually};
+
+/// One after the other, and again at once.
+const ONE_BY_ONE: &str = "[fetch-options]\nper-host = 1\nat-once = 1\nretry-delay = \"1ms\"\n\
+                          resume-delay = \"1ms\"\nattempts = 50\nresume-attempts = 50\n";
+
+/// Asks for what a page needs.
+#[track_caller]
+fn ask_as_part(client: &mut Client, url: &str, page: &str) {
+    let fields = format!("Sec-Fetch-Dest: image\r\nSec-Fetch-Mode: no-cors\r\nReferer: {page}\r\n");
+    assert_eq!(client.get_with(url, &fields).status, 504);
+}
+
+#[test]
+fn people_are_served_first() {
+    let (daemon, origin) = (Daemon::configured(ONE_BY_ONE), Origin::start());
+    for path in ["/part-1", "/part-2", "/page-1", "/page-2", "/again"] {
+        origin.say(path, Answer::html("body"));
+    }
+    daemon.get(&origin.url("/again"));
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.run(&["get", "--refresh", &origin.url("/again")]).status, 10);
+    let (mut client, page) = (daemon.client(), origin.url("/page-1"));
+    ask_as_part(&mut client, &origin.url("/part-1"), &page);
+    ask_as_part(&mut client, &origin.url("/part-2"), &page);
+    daemon.browse(&page);
+    daemon.browse(&origin.url("/page-2"));
+    // Asked for by a person too: the two wishes are one.
+    daemon.browse(&origin.url("/part-2"));
+    assert_eq!(daemon.queue().len(), 5);
+    daemon.ok(&["online"]);
+    eventually("the queue is empty", || daemon.queue().is_empty());
+    let order: Vec<_> = origin.seen().into_iter().map(|seen| seen.target).collect();
+    assert_eq!(order, ["/again", "/part-2", "/page-1", "/page-2", "/part-1", "/again"]);
+}
+
+#[test]
+fn an_origin_that_wants_to_be_left_alone_is_and_others_go_on() {
+    let config = "[fetch-options]\nper-host = 1\nretry-delay = \"1ms\"\n";
+    let daemon = Daemon::configured(config);
+    let (busy, calm) = (Origin::start(), Origin::start_at("127.0.0.2"));
+    let tries = AtomicUsize::new(0);
+    busy.on("/1", move |exchange| match tries.fetch_add(1, Ordering::SeqCst) {
+        0 => {
+            let answer = Answer::html("busy").with_status(503);
+            exchange.answer(&answer.field("Retry-After", "3600"))
+        }
+        _ => exchange.answer(&Answer::html("at last")),
+    });
+    busy.say("/2", Answer::html("two"));
+    calm.say("/1", Answer::html("calm"));
+    daemon.ok(&["offline"]);
+    for url in [busy.url("/1"), busy.url("/2"), calm.url("/1")] {
+        daemon.browse(&url);
+    }
+    daemon.ok(&["online"]);
+    eventually("the others are fetched", || {
+        daemon.queue().iter().all(|item| item["state"] == "waiting") && calm.count("/1") == 1
+    });
+    eventually("it is known to rest", || daemon.queue()[0]["not_before"].is_string());
+    let queue = daemon.queue();
+    assert_eq!((queue.len(), busy.count("/1"), busy.count("/2")), (2, 1, 0), "{queue:?}");
+    // A person says that it may be tried now.
+    let key = format!("{{\"key\":{}}}", queue[0]["key"]);
+    assert_eq!(daemon.api("POST", "/api/queue/retry", &key).status, 200);
+    eventually("the queue is empty", || daemon.queue().is_empty());
+    assert_eq!((busy.count("/1"), busy.count("/2")), (2, 1));
+}
+
+#[test]
+fn the_queue_waits_for_its_window_and_a_new_one_counts_at_once() {
+    let (night, day) = (Origin::start(), Origin::start_at("127.0.0.2"));
+    // Twelve hours from now, so that no test ever sees it open.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let hour = now.as_secs() / 3_600 % 24;
+    let (from, until) = ((hour + 12) % 24, (hour + 13) % 24);
+    let config = format!(
+        "[fetch-options]\nwindows = \"{from:02}:00-{until:02}:00\"\n\
+         [[fetch-options.for]]\nurl = \"{}\"\nwindows = \"always\"\n",
+        day.url("/*")
+    );
+    let mut daemon = Daemon::prepare(Some(&config)).with_variable("TZ", "UTC");
+    daemon.up();
+    daemon.ok(&["offline"]);
+    for origin in [&night, &day] {
+        origin.say("/", Answer::html("body"));
+        daemon.browse(&origin.url("/"));
+    }
+    daemon.ok(&["online"]);
+    eventually("the other is fetched", || daemon.queue().len() == 1);
+    daemon.ok(&["fetch"]);
+    assert_eq!((night.seen().len(), day.seen().len()), (0, 1));
+    daemon.ok(&["config", "set", "fetch-options.windows", "always"]);
+    eventually("the queue is empty", || daemon.queue().is_empty());
+    assert_eq!(night.seen().len(), 1);
+}
+
+#[test]
+fn what_a_day_may_cost_holds_over_a_restart() {
+    let config = format!("{ONE_BY_ONE}budget-day = \"100 kB\"\n");
+    let (mut daemon, origin) = (Daemon::configured(&config), Origin::start());
+    daemon.ok(&["offline"]);
+    for number in 0..5 {
+        let path = format!("/{number}");
+        origin.say(&path, Answer::html("x".repeat(60_000)));
+        daemon.browse(&origin.url(&path));
+    }
+    daemon.ok(&["online"]);
+    eventually("the budget is spent", || daemon.log().contains("the budget of the day is spent"));
+    eventually("nothing is on its way", || {
+        daemon.queue().iter().all(|item| item["state"] == "waiting")
+    });
+    let fetched = origin.seen().len();
+    assert!((2..5).contains(&fetched), "{fetched}");
+    daemon.restart();
+    daemon.ok(&["fetch"]);
+    eventually("it is remembered", || {
+        daemon.log().matches("the budget of the day is spent").count() >= 2
+    });
+    assert_eq!(origin.seen().len(), fetched);
+    daemon.ok(&["config", "set", "fetch-options.budget-day", "none"]);
+    eventually("the queue is empty", || daemon.queue().is_empty());
+}
+
+/// A file with a mark of its own, whole or from where it is asked for.
+fn file(exchange: &mut Exchange<'_>, body: &[u8], is_length_told: bool) -> std::io::Result<After> {
+    let range = exchange.seen.fields.get("Range").map(str::to_owned);
+    let from =
+        range.and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
+    let (kind, length) = ("Content-Type: application/x-tar\r\nETag: \"1\"", body.len());
+    match from {
+        Some(from) => {
+            let (rest, last) = (&body[from..], length - 1);
+            let told = rest.len();
+            exchange.send(format!(
+                "HTTP/1.1 206 Partial Content\r\n{kind}\r\nContent-Length: {told}\r\n\
+                 Content-Range: bytes {from}-{last}/{length}\r\n\r\n"
+            ))?;
+            exchange.send(rest)?;
+            Ok(After::Keep)
+        }
+        None if is_length_told => {
+            exchange
+                .send(format!("HTTP/1.1 200 OK\r\n{kind}\r\nContent-Length: {length}\r\n\r\n"))?;
+            exchange.send(body)?;
+            Ok(After::Keep)
+        }
+        None => {
+            exchange.send(format!("HTTP/1.1 200 OK\r\n{kind}\r\nConnection: close\r\n\r\n"))?;
+            exchange.send(body)?;
+            Ok(After::Close)
+        }
+    }
+}
+
+#[test]
+fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
+    let config = format!("{ONE_BY_ONE}ask-above = \"1 MB\"\n");
+    let (daemon, origin) = (Daemon::configured(&config), Origin::start());
+    let body: Arc<Vec<u8>> = Arc::new((0..4_000_000_u32).map(|n| (n % 251) as u8).collect());
+    for (path, is_length_told) in [("/told", true), ("/untold", false)] {
+        let sent = Arc::clone(&body);
+        // Who leaves in the middle gets no more.
+        origin.on(path, move |exchange| {
+            Ok(file(exchange, &sent, is_length_told).unwrap_or(After::Close))
+        });
+        daemon.ok(&["offline"]);
+        daemon.browse(&origin.url(path));
+        daemon.ok(&["online"]);
+        eventually("it asks", || daemon.queue()[0]["state"] == "asking");
+        let page = daemon.page("/queue/").shown();
+        assert!(page.contains("Fetch it all the same"), "{page}");
+        // To try all again is not to say that this one may come.
+        assert_eq!(
+            daemon.api("POST", "/api/queue/retry", "{\"all\":true}").text().trim(),
+            "{\"retried\":0}"
+        );
+        let key = format!("{{\"key\":{}}}", daemon.queue()[0]["key"]);
+        assert_eq!(daemon.api("POST", "/api/queue/retry", &key).text().trim(), "{\"retried\":1}");
+        eventually("the queue is empty", || daemon.queue().is_empty());
+        assert!(daemon.get(&origin.url(path)).body == *body, "{path}");
+        let ranges: Vec<_> =
+            origin.seen().iter().map(|seen| seen.fields.get("Range").is_some()).collect();
+        assert_eq!(ranges.last(), Some(&!is_length_told), "what has come is not asked for again");
+    }
+}
+
+#[test]
+fn a_bad_line_and_two_kills_end_with_everything_fetched_once() {
+    const PAGES: usize = 30;
+    let (mut daemon, origin) = (Daemon::configured(ONE_BY_ONE), Origin::start());
+    let bodies: Vec<Vec<u8>> =
+        (0..PAGES).map(|n| format!("{n} ").repeat(20_000).into_bytes()).collect();
+    let (exchanges, wholes) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(HashMap::new())));
+    let gates: Vec<_> = (0..2).map(|_| Gate::new()).collect();
+    daemon.ok(&["offline"]);
+    for (number, body) in bodies.iter().cloned().enumerate() {
+        let path = format!("/{number}");
+        let (exchanges, wholes) = (Arc::clone(&exchanges), Arc::clone(&wholes));
+        let gates: Vec<_> = gates.iter().map(Arc::clone).collect();
+        daemon.browse(&origin.url(&path));
+        origin.on(&path, move |exchange| {
+            let count = exchanges.fetch_add(1, Ordering::SeqCst);
+            let held = [(7, &gates[0]), (25, &gates[1])].into_iter().find(|held| held.0 == count);
+            if held.is_none() && count % 3 != 0 {
+                let is_whole = exchange.seen.fields.get("Range").is_none();
+                *wholes.lock().unwrap().entry(number).or_insert(0) += usize::from(is_whole);
+                return file(exchange, &body, true);
+            }
+            // The line is cut in the middle; or the daemon is killed there.
+            let half = &body[..body.len() / 2];
+            let length = body.len();
+            exchange.send(format!(
+                "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: {length}\r\n\r\n"
+            ))?;
+            exchange.send(half)?;
+            if let Some((_, gate)) = held {
+                gate.wait();
+            }
+            Ok(After::Close)
+        });
+    }
+    daemon.ok(&["online"]);
+    for (count, gate) in [(8, &gates[0]), (26, &gates[1])] {
+        eventually("it is in the middle", || exchanges.load(Ordering::SeqCst) == count);
+        daemon.kill9();
+        gate.open();
+        daemon.up();
+    }
+    eventually("the queue is empty", || daemon.queue().is_empty());
+    daemon.ok(&["offline"]);
+    for (number, body) in bodies.iter().enumerate() {
+        assert!(daemon.get(&origin.url(&format!("/{number}"))).body == *body, "{number}");
+    }
+    let wholes = wholes.lock().unwrap();
+    assert!(wholes.values().all(|count| *count <= 1), "{wholes:?}");
+}

@@ -1,0 +1,160 @@
+//! Clients of other machines: what is inside stays shut to them, and each has so many connections.
+//!
+//! Another machine is another address, which a network namespace of the tests' own has. It is reached over
+//! its loopback interface, and is none of the loopback's addresses: what is judged is the address alone. The
+//! test starts itself once more in there.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::harness::daemon::{self, AS_PERSON};
+use crate::harness::tools::{plain, program};
+use crate::harness::{Answer, Client, Daemon, Origin, cannot_run, eventually};
+
+/// That address: nobody else's (RFC 5737).
+const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+
+/// What adds it, before the program that is given.
+const INSIDE: &str = "ip link set lo up && ip addr add 192.0.2.7/32 dev lo && exec \"$0\" \"$@\"";
+
+/// Runs an ignored test of this file in a namespace.
+fn in_a_namespace(name: &str) {
+    let (Some(unshare), Some(_)) = (program(&["unshare"]), program(&["ip"])) else { return };
+    let within = |program: &str, arguments: &[&str]| {
+        let mut command = plain(Command::new(&unshare));
+        command.args(["-rn", "sh", "-c", INSIDE, program]).args(arguments);
+        daemon::output(command, None, Duration::from_secs(120))
+    };
+    if !within("true", &[]).status.success() {
+        return cannot_run("no network namespace can be made here");
+    }
+    let me = std::env::current_exe().unwrap();
+    let name = format!("inward::{name}");
+    let ran = within(me.to_str().unwrap(), &["--exact", &name, "--ignored", "--nocapture"]);
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+}
+
+/// A daemon for all machines.
+fn open_daemon(config: &str) -> Daemon {
+    let text = format!("[allowed-connect-hosts]\nhosts = [\"192.0.2.0/24\"]\n{config}");
+    let mut daemon = Daemon::prepare(Some(&text));
+    daemon.up_at("0.0.0.0:0");
+    daemon
+}
+
+/// A client of another machine.
+fn far(daemon: &Daemon) -> Client {
+    Client::connect_from(ELSEWHERE, SocketAddr::new(ELSEWHERE, daemon.addr().port()))
+}
+
+/// A client of this machine.
+fn near(daemon: &Daemon) -> Client {
+    Client::connect(SocketAddr::from(([127, 0, 0, 1], daemon.addr().port())))
+}
+
+/// What comes of a CONNECT.
+fn connect(mut client: Client, target: &str, first: &str) -> (u16, bool) {
+    client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
+    let status = client.final_head().unwrap().1.status;
+    if status != 200 {
+        return (status, false);
+    }
+    let _ = client.try_send(first);
+    (status, client.final_head().is_ok())
+}
+
+#[test]
+fn from_elsewhere_nothing_inside_is_reached() {
+    in_a_namespace("inside_stays_shut");
+}
+
+#[test]
+fn a_client_of_elsewhere_has_so_many_connections() {
+    in_a_namespace("each_has_so_many_connections");
+}
+
+#[test]
+#[ignore = "runs in a namespace, by the test before it"]
+fn inside_stays_shut() {
+    let inside = Origin::start();
+    let beside = Origin::start_at("192.0.2.7");
+    let port = inside.url("").rsplit(':').next().unwrap().to_owned();
+    inside.say("/", Answer::html("inside"));
+    beside.say("/", Answer::html("beside"));
+    let daemon = open_daemon("");
+    // What is no address inside is reached from everywhere.
+    for mut client in [far(&daemon), near(&daemon)] {
+        assert_eq!(client.get(&beside.url("/")).status, 200);
+    }
+    assert_eq!(near(&daemon).get(&inside.url("/?near")).status, 200);
+    let asked = inside.connections();
+    for host in ["127.0.0.1", "127.8.8.8", "0.0.0.0", "localhost", "[::ffff:127.0.0.1]", "[::]"] {
+        let refused = far(&daemon).get(&format!("http://{host}:{port}/"));
+        assert_eq!(refused.status, 403, "{host}");
+        assert!(!connect(far(&daemon), &format!("{host}:{port}"), "SSH-2.0-x\r\n").1);
+    }
+    let own = format!("http://192.0.2.7:{}/other", daemon.addr().port());
+    assert_eq!(far(&daemon).get(&own).status, 403, "our own port");
+    let upgrade = "Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let mut socket = far(&daemon);
+    socket.ask(&inside.url("/"), upgrade);
+    assert_eq!(socket.final_head().unwrap().1.status, 403);
+
+    // What is queued keeps whose it is, also where it leads.
+    beside.say("/to", Answer::redirect(302, &inside.url("/led")));
+    beside.say("/to-near", Answer::redirect(302, &inside.url("/led-near")));
+    daemon.ok(&["offline"]);
+    let mut person = far(&daemon);
+    person.ask(&beside.url("/to"), AS_PERSON);
+    assert_eq!(person.try_receive("GET").unwrap().status, 504);
+    person.ask(&inside.url("/direct"), AS_PERSON);
+    assert_eq!(person.try_receive("GET").unwrap().status, 403, "it is not even queued");
+    let mut here = near(&daemon);
+    here.ask(&beside.url("/to-near"), AS_PERSON);
+    assert_eq!(here.try_receive("GET").unwrap().status, 504);
+    daemon.ok(&["online"]);
+    eventually("the one of this machine is followed", || inside.count("/led-near") == 1);
+    eventually("the other one has failed", || {
+        let failed =
+            |row: &serde_json::Value| row["url"] == inside.url("/led") && row["state"] == "failed";
+        daemon.queue().iter().any(failed)
+    });
+    assert_eq!(inside.count("/led"), 0);
+    assert_eq!(inside.connections(), asked + 1, "nothing else was opened");
+
+    let tunnels = open_daemon("[https]\nintercept = false\n");
+    let target = inside.url("").replace("http://", "");
+    assert_eq!(connect(far(&tunnels), &target, "").0, 403);
+    assert!(connect(near(&tunnels), &target, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").1);
+
+    let opened = open_daemon("inside = [\"127.0.0.1\"]\n");
+    assert_eq!(far(&opened).get(&inside.url("/")).status, 200);
+    assert_eq!(far(&opened).get(&format!("http://127.0.0.2:{port}/")).status, 403);
+}
+
+#[test]
+#[ignore = "runs in a namespace, by the test before it"]
+fn each_has_so_many_connections() {
+    let origin = Origin::start_at("192.0.2.7");
+    let daemon = open_daemon("[startup]\nmax-connections-per-client = 3\n");
+    let url = origin.url("/page/1.html");
+    let mut held: Vec<_> = (0..3).map(|_| far(&daemon)).collect();
+    for client in &mut held {
+        assert_eq!(client.get(&url).status, 200);
+    }
+    let refused = far(&daemon).try_receive("GET").unwrap();
+    assert_eq!(refused.status, 503);
+    assert!(refused.text().contains("max-connections-per-client"), "{}", refused.text());
+    let here: Vec<_> = (0..9).map(|_| near(&daemon).get(&url).status).collect();
+    assert!(here.iter().all(|status| *status == 200));
+    held.pop();
+    eventually("there is room again", || {
+        let mut client = far(&daemon);
+        client.try_send(format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n")).is_ok()
+            && client.try_receive("GET").is_ok_and(|answer| answer.status == 200)
+    });
+}

@@ -1,0 +1,334 @@
+//! The mode auto: online or offline by what the link does.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use crate::harness::form::form;
+use crate::harness::{Answer, Daemon, Origin, cannot_run, eventually};
+
+/// Short waits, and no word from the kernel of the machine that the tests run on.
+const QUICK: &str = "watch-kernel = false\nsettle = \"20ms\"\nprobe-interval = \"50ms\"\n\
+    probe-longest-interval = \"100ms\"\n";
+
+/// The same resource, at a name of its own: what is passed to the portal's host is passed to no other.
+fn at_localhost(url: &str) -> String {
+    url.replacen("127.0.0.1", "localhost", 1)
+}
+
+/// A daemon in the mode auto that probes `/up` of an origin.
+fn probing(origin: &Origin, more: &str) -> Daemon {
+    let url = at_localhost(&origin.url("/up"));
+    let mut daemon =
+        Daemon::prepare(Some(&format!("[link]\nprobe-url = \"{url}\"\n{QUICK}{more}\n")));
+    daemon.up();
+    assert_eq!(daemon.ok(&["auto"]), "auto (was online)\n");
+    daemon
+}
+
+#[track_caller]
+fn becomes(daemon: &Daemon, mode: &str, reason: &str) {
+    eventually(&format!("it goes {mode}: {reason}"), || {
+        let status = daemon.status();
+        assert_eq!(status["chosen"], "auto");
+        let told = status["link"]["reason"].as_str().unwrap().to_owned();
+        status["mode"] == mode && told.contains(reason)
+    });
+}
+
+#[test]
+fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
+    let (origin, mut link, portal) = (Origin::start(), Origin::start(), Origin::start());
+    link.say("/up", Answer::new(200, "text/plain", "it is up"));
+    portal.say("/login", Answer::html("log in"));
+    origin.say("/page", Answer::html("a page"));
+    let daemon = probing(&link, "probe-body = \"it is up\"");
+    becomes(&daemon, "online", "/up answers");
+    assert_eq!(daemon.browse(&origin.url("/page")).status, 200);
+
+    // A captive portal redirects.
+    let login = at_localhost(&portal.url("/login"));
+    link.say("/up", Answer::redirect(302, &login));
+    becomes(&daemon, "offline", "a captive portal answers");
+    assert_eq!(daemon.status()["link"]["portal"], login.as_str());
+    let told = daemon.ok(&["status"]);
+    assert!(told.contains("mode         offline (auto, since "), "{told}");
+    assert!(told.contains(&format!("link         a captive portal answers: log in at {login}")));
+    let home = daemon.page("/").shown();
+    assert!(home.contains("Log in at") && home.contains(&login), "{home}");
+    // All others are as offline, and its own host is reached.
+    let asked = origin.seen().len();
+    let kept = daemon.browse(&origin.url("/page"));
+    assert!(kept.field("Cache-Status").ends_with("hit; detail=offline"), "{kept:?}");
+    assert_eq!(daemon.browse(&origin.url("/later")).status, 504);
+    assert_eq!(origin.seen().len(), asked);
+    assert_eq!(daemon.browse(&login).text(), "log in");
+
+    // The portal answers itself.
+    link.say("/up", Answer::html("log in here"));
+    let here = at_localhost(&link.url("/up"));
+    becomes(&daemon, "offline", &format!("log in at {here}"));
+
+    // Somebody has logged in: what was queued is fetched.
+    origin.say("/later", Answer::html("it came later"));
+    link.say("/up", Answer::new(200, "text/plain", "it is up"));
+    becomes(&daemon, "online", "/up answers");
+    eventually("the queue is worked off", || daemon.queue().is_empty());
+    assert_eq!(origin.count("/later"), 1);
+
+    link.stop();
+    becomes(&daemon, "offline", "the probe failed");
+    let asked = origin.seen().len();
+    assert_eq!(daemon.browse(&origin.url("/later")).text(), "it came later");
+    assert_eq!(origin.seen().len(), asked, "only probes go out");
+    link.restart();
+    becomes(&daemon, "online", "/up answers");
+    link.say("/up", Answer::new(503, "text/plain", "out of order"));
+    becomes(&daemon, "offline", "status 503");
+    let log = daemon.log();
+    assert!(log.contains("the link has changed the mode mode=offline was=online"), "{log}");
+}
+
+#[test]
+fn the_choice_survives_a_restart_and_offline_asks_nobody() {
+    let link = Origin::start();
+    link.say("/up", Answer::new(204, "", ""));
+    let mut daemon = probing(&link, "");
+    becomes(&daemon, "online", "/up answers");
+    daemon.restart();
+    assert!(daemon.ready.contains("mode auto,"), "{}", daemon.ready);
+    becomes(&daemon, "online", "/up answers");
+    assert_eq!(daemon.ok(&["auto"]), "auto (as before)\n");
+    assert_eq!(daemon.ok(&["offline"]), "offline (was auto)\n");
+    eventually("the probe under way has ended", || link.active() == 0);
+    let probes = link.connections();
+    assert_eq!(daemon.browse("http://h.example/").status, 504);
+    let status = daemon.status();
+    assert_eq!((&status["mode"], &status["chosen"]), (&"offline".into(), &"offline".into()));
+    assert!(status["link"].is_null(), "{status}");
+    daemon.restart();
+    assert_eq!(daemon.status()["mode"], "offline");
+    assert_eq!(link.connections(), probes, "nobody is asked");
+    // From the page and through the API.
+    let mut switch = form(&daemon.page("/").text(), "/control/autodial");
+    switch.action = switch.action.replace("autodial", "auto");
+    assert_eq!(daemon.submit(&switch).status, 303);
+    becomes(&daemon, "online", "/up answers");
+    assert!(daemon.page("/").shown().contains("/control/auto\" aria-pressed=\"true\""));
+    let told = daemon.api("POST", "/api/mode", r#"{"mode":"autodial"}"#).text();
+    assert_eq!(told, r#"{"mode":"autodial","was":"auto"}"#);
+    let ran = daemon.run(&["serve", "--mode", "sometimes"]);
+    assert_eq!(ran.status, 2, "{ran:?}");
+    assert!(ran.err.contains("\"autodial\" or \"auto\""), "{}", ran.err);
+}
+
+#[test]
+fn the_hooks_are_run_for_what_the_link_does() {
+    let link = Origin::start();
+    link.say("/up", Answer::new(204, "", ""));
+    let url = link.url("/up");
+    let mut daemon = Daemon::prepare(Some(""));
+    let (hook, out) = (daemon.home().join("hook"), daemon.home().join("out"));
+    let lines = format!("#!/bin/sh\necho \"$1 $WWWOFFLE_MODE\" >> {}\n", out.display());
+    std::fs::write(&hook, lines).unwrap();
+    let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&hook, may_run).unwrap();
+    let config = format!(
+        "[options]\nrun-online = \"{0}\"\nrun-offline = \"{0}\"\n[link]\nprobe-url = \"{url}\"\n{QUICK}",
+        hook.display()
+    );
+    std::fs::write(daemon.config_file(), config).unwrap();
+    daemon.up();
+    daemon.ok(&["auto"]);
+    let ran = || std::fs::read_to_string(&out).unwrap_or_default();
+    becomes(&daemon, "online", "answers");
+    link.say("/up", Answer::new(500, "", ""));
+    eventually("offline is told", || ran() == "offline offline\n");
+    link.say("/up", Answer::new(204, "", ""));
+    eventually("and online", || ran() == "offline offline\nonline online\n");
+}
+
+#[test]
+fn an_unreachable_origin_costs_no_page() {
+    let mut origin = Origin::start();
+    for (path, control) in [("/forbids", "no-cache, must-revalidate"), ("/never", "no-store")] {
+        origin.say(path, Answer::html(path).field("Cache-Control", control));
+    }
+    let daemon = Daemon::configured(&format!("[link]\n{QUICK}"));
+    for path in ["/forbids", "/never"] {
+        assert_eq!(daemon.browse(&origin.url(path)).status, 200);
+    }
+    origin.stop();
+    // One host that fails makes nothing offline.
+    for (choice, status) in [("online", 504), ("auto", 200), ("online", 504)] {
+        daemon.ok(&[choice]);
+        eventually("it is online", || daemon.status()["mode"] == "online");
+        let page = daemon.browse(&origin.url("/forbids"));
+        assert_eq!(page.status, status, "{choice}: {}", page.field("Cache-Status"));
+        let page = daemon.browse(&origin.url("/never"));
+        assert_eq!(page.status == 200, status == 200, "{choice}");
+        if choice == "auto" {
+            assert!(page.field("Cache-Status").ends_with("fwd=stale; detail=auto"), "{page:?}");
+        }
+    }
+}
+
+/// A network of its own, with a daemon in the mode auto inside.
+struct Inside {
+    daemon: Daemon,
+    child: Child,
+    /// Its address in there.
+    addr: String,
+}
+
+impl Inside {
+    /// Two ends of a cable: one with the address and the default route, the other to be pulled.
+    const CABLE: &str = "ip link set lo up && ip link add name a type veth peer name b && \
+        ip addr add 198.51.100.1/24 dev a && ip link set dev a up && ip link set dev b up && \
+        ip route add default dev a";
+
+    fn start(config: &str) -> Option<Self> {
+        let mut command = Command::new("unshare");
+        let may = command.args(["--net", "sh", "-c", Self::CABLE]).output();
+        if !may.as_ref().is_ok_and(|output| output.status.success()) {
+            cannot_run(&format!("no network of our own can be had here: {may:?}"));
+            return None;
+        }
+        let daemon = Daemon::prepare(Some(config));
+        let inner = daemon.command(&["serve", "--listen", "127.0.0.1:0", "--mode", "auto"]);
+        let mut command = Command::new("unshare");
+        command.args(["--net", "sh", "-c", &format!("{} && exec \"$0\" \"$@\"", Self::CABLE)]);
+        command.arg(inner.get_program()).args(inner.get_args()).env("HOME", daemon.home());
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        assert!(ready.contains("mode auto"), "{ready:?}");
+        let addr = ready.split("listening on ").nth(1).and_then(|rest| rest.split(',').next());
+        let addr = addr.unwrap_or_default().to_owned();
+        Some(Self { daemon, child, addr })
+    }
+
+    /// A program inside; the daemon's process is in that network.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--target", &self.child.id().to_string(), "sh", "-c", line]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    #[track_caller]
+    fn run(&self, line: &str) {
+        assert!(self.command(line).status().unwrap().success(), "{line}");
+    }
+
+    /// A server on the end with the address, once it listens.
+    fn serve(&self) -> Server {
+        let line = "cd / && exec python3 -c '\
+            import http.server as h\n\
+            class H(h.BaseHTTPRequestHandler):\n  \
+              def do_GET(self): self.send_response(204); self.end_headers()\n\
+            h.HTTPServer((\"198.51.100.1\", 80), H).serve_forever()'";
+        let server = Server(self.command(line).spawn().unwrap());
+        eventually("the server listens", || {
+            let line = "exec 3<>/dev/tcp/198.51.100.1/80";
+            let mut command = self.command("exec bash -c \"$0\"");
+            command.arg(line).status().unwrap().success()
+        });
+        server
+    }
+
+    /// Asks for hosts that nobody is at.
+    fn ask_nobody(&self) {
+        for host in 11..14 {
+            // What it comes to is not the question.
+            let _failed = self.daemon.run(&["get", &format!("http://198.51.100.{host}/")]);
+        }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _gone = self.child.wait();
+    }
+}
+
+/// Ended when it is dropped.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _gone = self.0.wait();
+    }
+}
+
+const INSIDE: &str = "[options]\nconnect-timeout = \"300ms\"\n[fetch-options]\nattempts = 1\n\
+    [link]\nsettle = \"50ms\"\nprobe-interval = \"50ms\"\nprobe-longest-interval = \"200ms\"\n\
+    probe-timeout = \"500ms\"\nmetered-interfaces = [\"wwan*\"]\n";
+
+#[test]
+fn the_kernel_says_when_a_cable_is_pulled_or_a_route_is_gone() {
+    let Some(inside) = Inside::start(INSIDE) else { return };
+    let daemon = &inside.daemon;
+    // Before it says that it is ready.
+    assert_eq!(daemon.status()["mode"], "online");
+    becomes(daemon, "online", "there is a way out, by a");
+    inside.run("ip link set dev b down");
+    becomes(daemon, "offline", "the interface a has no carrier");
+    inside.run("ip link set dev b up");
+    becomes(daemon, "online", "there is a way out, by a");
+    inside.run("ip route del default");
+    becomes(daemon, "offline", "there is no default route");
+    assert_eq!(daemon.status()["metered"], false);
+    inside.run(
+        "ip link add name wwan0 type veth peer name w && ip link set dev w up && ip link set dev wwan0 up",
+    );
+    inside.run("ip route add default dev wwan0 metric 5");
+    becomes(daemon, "online", "there is a way out, by wwan0");
+    assert_eq!(daemon.status()["metered"], true);
+    assert!(daemon.ok(&["status"]).contains("metered      each byte costs"));
+    inside.run("ip route add default dev a metric 1");
+    eventually("the better way counts", || daemon.status()["metered"] == false);
+    assert_eq!(daemon.status()["link"]["probes"], 0, "nobody was asked");
+}
+
+#[test]
+fn what_is_on_its_way_when_the_link_goes_is_queued() {
+    let Some(inside) = Inside::start("[link]\nsettle = \"1s\"\n") else { return };
+    // Packets to that host are lost, and nobody says so.
+    inside.run("ip neigh add 198.51.100.9 lladdr 02:00:00:00:00:09 dev a");
+    let url = "http://198.51.100.9/page";
+    let line = format!("exec curl -s -D - -x http://{} {url}", inside.addr);
+    let curl = inside.command(&line).stdout(Stdio::piped()).spawn().unwrap();
+    eventually("it is on its way", || {
+        let mut command = inside.command("ss -Hnt state syn-sent dst 198.51.100.9");
+        !command.stdout(Stdio::piped()).output().unwrap().stdout.is_empty()
+    });
+    inside.run("ip link set dev b down");
+    let told = curl.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.starts_with("HTTP/1.1 504 ") && told.contains("detail=queued"), "{told}");
+    assert_eq!(inside.daemon.queued(), [url]);
+    becomes(&inside.daemon, "offline", "the interface a has no carrier");
+}
+
+#[test]
+fn hosts_that_fail_make_it_offline_only_when_the_last_good_one_fails_too() {
+    let Some(inside) = Inside::start(INSIDE) else { return };
+    let daemon = &inside.daemon;
+    let server = inside.serve();
+    daemon.ok(&["get", "http://198.51.100.1/"]);
+    inside.ask_nobody();
+    // The one that answered takes connections still.
+    eventually("it was looked whether the link is down", || daemon.status()["link"]["probes"] != 0);
+    assert_eq!(daemon.status()["mode"], "online");
+    drop(server);
+    let ask = || inside.ask_nobody();
+    eventually("so many failures are believed", || {
+        ask();
+        daemon.status()["mode"] == "offline"
+    });
+    becomes(daemon, "offline", "hosts in a row failed, and then the probe");
+    let _server = inside.serve();
+    becomes(daemon, "online", "takes connections");
+}

@@ -1,0 +1,269 @@
+//! Pages that are looked at on a schedule: set by form, API and command line, and put on the queue by
+//! the daemon itself.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use wwwoffle_spool::{Options, Place, Spool, Timestamp};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use crate::harness::form::{form, forms};
+use crate::harness::{Answer, Daemon, Origin, eventually};
+
+fn monitored(daemon: &Daemon) -> Vec<Value> {
+    let answer = daemon.api("GET", "/api/monitor", "");
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let value: Value = serde_json::from_slice(&answer.body).expect("the list is JSON");
+    value["monitor"].as_array().expect("a list").clone()
+}
+
+/// Makes what is monitored as old as if it had been set in the year 2000; the daemon is down.
+fn age(daemon: &Daemon) {
+    let (spool, _) = Spool::open(daemon.spool(), &Options::default()).unwrap();
+    for one in spool.monitors().list() {
+        let mut monitor = spool.monitors().get(&one.place.key()).unwrap().unwrap();
+        monitor.request.queued = "2000-01-01T12:00:00Z".parse::<Timestamp>().unwrap();
+        spool.monitors().set(&monitor).unwrap();
+    }
+}
+
+#[test]
+fn what_was_missed_is_fetched_once_when_online() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    let url = origin.url("/news");
+    origin.say("/news", Answer::html("old news"));
+    daemon.get(&url);
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    let said = daemon.ok(&["monitor", "add", "--daily", "--at", "6:30", &url]);
+    assert!(said.starts_with("30 6 * * *") && said.contains("last -"), "{said}");
+    daemon.down();
+    age(&daemon);
+    daemon.up();
+    let item = &monitored(&daemon)[0];
+    assert_eq!((&item["last"], &item["schedule"]), (&Value::Null, &json!("30 6 * * *")));
+    let next: Timestamp = item["next"].as_str().unwrap().parse().unwrap();
+    assert!(next < Timestamp::now(), "it is due since {next}");
+    assert_eq!((daemon.queue().len(), origin.count("/news")), (0, 1), "not while offline");
+
+    origin.say("/news", Answer::html("new news"));
+    daemon.ok(&["online"]);
+    eventually("it was fetched", || origin.count("/news") == 2);
+    daemon.settle();
+    eventually("that is noted", || !monitored(&daemon)[0]["last"].is_null());
+    let next: Timestamp = monitored(&daemon)[0]["next"].as_str().unwrap().parse().unwrap();
+    assert!(next > Timestamp::now(), "the next time is to come: {next}");
+    // Neither a change of the mode nor a new start makes it due again.
+    daemon.ok(&["offline"]);
+    daemon.ok(&["online"]);
+    daemon.restart();
+    daemon.ok(&["fetch", "--wait"]);
+    assert_eq!(origin.count("/news"), 2);
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&url).text(), "new news");
+}
+
+#[test]
+fn what_is_due_survives_a_kill() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let url = origin.url("/page/1.html");
+    daemon.ok(&["monitor", "add", "--cron", "0 0 1 * *", &url]);
+    daemon.kill9();
+    age(&daemon);
+    daemon.up();
+    assert_eq!(monitored(&daemon).len(), 1);
+    daemon.ok(&["online"]);
+    eventually("it was fetched", || origin.count("/page/1.html") > 0);
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&url).status, 200);
+}
+
+#[test]
+fn the_form_of_2_9_sets_changes_and_stops() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let url = origin.url("/page/1.html?a=b&c=d");
+    let page = daemon.page(&format!("/monitor-options/?{}", crate::harness::form::encode(&url)));
+    assert_eq!(page.status, 200);
+    let asked = form(&page.text(), "/monitor-request/");
+    assert_eq!((asked.method.as_str(), asked.value("url")), ("POST", Some(url.as_str())));
+    let names = ["mofy1", "mofy12", "dofm", "dofw0", "dofw6", "hofd"];
+    assert!(names.iter().all(|name| asked.value(name).is_some()), "{asked:?}");
+
+    // Only as a page of ours sends it.
+    let refused = daemon.submit(&asked.clone().without("token"));
+    assert_eq!((refused.status, monitored(&daemon).len()), (403, 0));
+    let got = daemon.page(&format!("/monitor-request/?{}", asked.body()));
+    assert_eq!((got.status, monitored(&daemon).len()), (405, 0));
+    let refused = daemon.submit(&asked.clone().with("hofd", "24"));
+    assert_eq!((refused.status, monitored(&daemon).len()), (400, 0));
+    assert!(refused.text().contains("the hours are"), "{}", refused.text());
+
+    let done = daemon.submit(&asked.with("hofd", "6,18").with("dofm", "20-"));
+    assert_eq!((done.status, done.field("Location")), (303, "/monitor/"));
+    let item = &monitored(&daemon)[0];
+    assert_eq!((&item["schedule"], &item["url"]), (&json!("0 6,18 20-31 * *"), &json!(url)));
+    let again = form(&daemon.page(&format!("/monitor-options/?{url}")).text(), "/monitor-request/");
+    assert_eq!((again.value("hofd"), again.value("dofm")), (Some("6,18"), Some("20-31")));
+    let done = daemon.submit(&again.with("cron", "30 6 * * 1-5").with("versions", "5"));
+    assert_eq!((done.status, monitored(&daemon).len()), (303, 1));
+    let list = daemon.page("/monitor/");
+    let shown = list.shown();
+    assert!(shown.contains("30 6 * * 1-5") && shown.contains("5 older versions"), "{shown}");
+    let stop =
+        forms(&list.text()).into_iter().find(|it| it.action.ends_with("/control/delete/mon"));
+    let stop = stop.expect("a button to stop");
+    assert_eq!(daemon.submit(&stop.clone().without("token")).status, 403);
+    assert_eq!((daemon.submit(&stop).status, monitored(&daemon).len()), (303, 0));
+    assert_eq!(daemon.page("/index/monitor").field("Location"), "/monitor/");
+}
+
+#[test]
+fn the_command_line_and_the_api_agree() {
+    let daemon = Daemon::start();
+    daemon.ok(&["offline"]);
+    let (one, other) = ("http://a.example/", "http://b.example/x");
+    daemon.ok(&[
+        "monitor",
+        "add",
+        "--weekly",
+        "--weekdays",
+        "mon-fri",
+        "--versions",
+        "3",
+        one,
+        other,
+    ]);
+    let list = daemon.run(&["monitor", "list", "--json"]).json();
+    assert_eq!(list["monitor"], Value::from(monitored(&daemon)));
+    let item = &list["monitor"][1];
+    assert_eq!(
+        (&item["url"], &item["schedule"], &item["versions"]),
+        (&json!(other), &json!("0 0 * * 1-5"), &json!(3))
+    );
+    let text = daemon.ok(&["monitor", "list"]);
+    assert_eq!(text.lines().count(), 2, "{text}");
+    let body = json!({"urls": [one], "schedule": "@hourly"}).to_string();
+    let set = daemon.api("POST", "/api/monitor", &body);
+    assert_eq!(set.status, 200, "{}", set.text());
+    assert_eq!(monitored(&daemon)[0]["schedule"], "0 * * * *");
+    for (body, part) in [
+        (json!({"urls": [one, "http://[/"], "schedule": "@daily"}), "http://["),
+        (json!({"urls": [one], "schedule": "0 0 30 2 *"}), "it never comes"),
+    ] {
+        let refused = daemon.api("POST", "/api/monitor", &body.to_string());
+        assert_eq!(refused.status, 400);
+        assert!(refused.text().contains(part), "{}", refused.text());
+    }
+    assert_eq!(monitored(&daemon)[0]["schedule"], "0 * * * *", "nothing half done");
+    let ran = daemon.run(&["monitor", "rm", "http://A.example:80", "http://c.example/"]);
+    assert_eq!((ran.status, monitored(&daemon).len()), (1, 1), "{ran:?}");
+    assert!(ran.err.contains("not monitored: http://c.example/"), "{ran:?}");
+    daemon.ok(&["monitor", "rm", "--all"]);
+    assert!(monitored(&daemon).is_empty());
+    assert_eq!(daemon.run(&["monitor", "add", "--cron", "x", one]).status, 2);
+}
+
+#[test]
+fn a_damaged_file_is_told_of_and_set_aside() {
+    let mut daemon = Daemon::start();
+    daemon.ok(&["offline"]);
+    daemon.ok(&["monitor", "add", "http://a.example/"]);
+    daemon.down();
+    let url = CanonicalUrl::parse("http://a.example/", &LocalHost::default()).unwrap();
+    let path = daemon.spool().join(format!("monitor/{}.warc", Place::of(&url).key()));
+    let status = Command::new("truncate").arg("-s-1").arg(&path).status().unwrap();
+    assert!(status.success());
+    daemon.up();
+    assert!(monitored(&daemon).is_empty());
+    assert!(daemon.log().contains("set aside"), "{}", daemon.log());
+    assert!(!path.exists());
+}
+
+/// Has the daemon look at a page again, whether it is due or not.
+fn again(daemon: &Daemon, url: &str) {
+    daemon.ok(&["get", "--refresh", url]);
+    daemon.settle();
+    daemon.ok(&["status"]);
+}
+
+#[test]
+fn what_has_changed_is_told_to_readers_programs_and_feeds() {
+    let daemon = Daemon::configured("[caching]\nkeep-versions = 1\n");
+    let origin = Origin::start();
+    let (url, other) = (origin.url("/news?a=b&c"), origin.url("/other"));
+    daemon.ok(&["monitor", "add", "--monthly", "--versions", "3", &url]);
+    for number in 1..6 {
+        let title = "<title>News &amp; &lt;b&gt;</title><script>x()</script>";
+        let page = format!("{title}<p>one<p>number {number}<p>three");
+        origin.say("/news?a=b&c", Answer::html(page));
+        origin.say("/other", Answer::html(format!("<p>other {number}")));
+        again(&daemon, &url);
+        again(&daemon, &other);
+    }
+    let told = daemon.run(&["monitor", "diff", "--json", &url]).json();
+    let versions = told["versions"].as_array().unwrap();
+    assert_eq!((versions.len(), &told["added"], &told["removed"]), (4, &json!(1), &json!(1)));
+    assert_eq!(told["diff"], "  one\n- number 4\n+ number 5\n  three\n");
+    assert_eq!(told["title"], "News & <b>");
+    let (oldest, second) = (versions[3].as_str().unwrap(), versions[2].as_str().unwrap());
+    let text = daemon.ok(&["monitor", "diff", "--from", oldest, "--to", second, &url]);
+    assert!(text.contains("- number 2\n+ number 3\n"), "{text}");
+    let others = daemon.run(&["monitor", "diff", "--json", &other]).json();
+    assert_eq!(others["versions"].as_array().unwrap().len(), 2, "by keep-versions alone");
+
+    let page = daemon.page(&format!("/monitor/diff/?{}", crate::harness::form::encode(&url)));
+    let shown = page.shown();
+    assert!(
+        page.status == 200 && shown.contains("number 4") && shown.contains("number 5"),
+        "{shown}"
+    );
+    assert!(!page.text().contains("<b>three") && !shown.contains("x()"), "{shown}");
+    let feed = daemon.page("/monitor/feed");
+    assert_eq!(feed.status, 200);
+    assert!(feed.field("Content-Type").starts_with("application/atom+xml"), "{:?}", feed.fields);
+    let text = feed.text();
+    assert_eq!(text.matches("<entry>").count(), 3, "what is not monitored is not in it: {text}");
+    assert!(text.contains("<title>News &amp; &lt;b&gt;</title>"), "{text}");
+    assert_eq!(daemon.page("/monitor/feed").text(), text, "it is the same until something changes");
+    // Its links lead to the differences.
+    let link = text.split("href=\"").nth(2).unwrap().split('"').next().unwrap();
+    let link = crate::harness::form::unescape(link);
+    let path = link.split_once("/monitor/").unwrap().1;
+    let page = daemon.page(&format!("/monitor/{path}"));
+    assert!(page.shown().contains("number 4"), "{}", page.shown());
+
+    for (path, status) in [
+        ("/monitor/diff/", 400),
+        ("/monitor/diff/?http://nobody.example/", 400),
+        ("/monitor/diff/?url=http://a/&from=yesterday", 400),
+    ] {
+        assert_eq!(daemon.page(path).status, status, "{path}");
+    }
+    let missing = daemon.run(&["monitor", "diff", "http://nobody.example/"]);
+    assert!(missing.status == 1 && missing.err.contains("nothing of it is kept"), "{missing:?}");
+    daemon.ok(&["rm", &url]);
+    assert_eq!(daemon.run(&["monitor", "diff", &url]).status, 1);
+    assert!(!daemon.page("/monitor/feed").text().contains("<entry>"));
+}
+
+#[test]
+fn links_of_a_monitored_page_are_followed() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    origin.say("/start/", Answer::html("<a href=a.html>a</a> <a href=/elsewhere>b</a>"));
+    origin.say("/start/a.html", Answer::html("<p>a"));
+    let url = origin.url("/start/");
+    daemon.ok(&["monitor", "add", "--depth", "1", "--within", "directory", &url]);
+    daemon.down();
+    age(&daemon);
+    daemon.up();
+    daemon.ok(&["online"]);
+    eventually("both were fetched", || {
+        origin.count("/start/") > 0 && origin.count("/start/a.html") > 0
+    });
+    daemon.settle();
+    assert_eq!(origin.count("/elsewhere"), 0);
+}

@@ -1,0 +1,153 @@
+//! Pages of the queue that are opened in a browser: what their scripts load is kept, too.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::browser::browser;
+use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually, heavy};
+
+/// A page whose script alone knows what else there is.
+const PAGE: &str = "<!DOCTYPE html><title>x</title><p id=p><script>\
+    const name = ['da', 'ta'].join(''); alert('nobody closes it');\
+    fetch(name + '.json?' + 6 * 7).then(r => r.json()).then(j => setTimeout(() => {\
+    const i = new Image(); i.src = j.image; document.body.append(i);\
+    new Worker(j.worker) }, 100));</script>";
+
+/// A page that asks for something again and again.
+const RESTLESS: &str = "<!DOCTYPE html><script>let n = 0;\
+    setInterval(() => fetch('/again?' + n++), 50)</script>";
+
+fn executable(path: &Path, lines: &str) -> PathBuf {
+    std::fs::write(path, format!("#!/bin/sh\n{lines}\n")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_owned()
+}
+
+/// A daemon that opens pages in the program that these lines of shell are.
+fn opening(lines: &str, more: &str, authority: Option<&Authority>) -> Daemon {
+    let mut daemon = match authority {
+        Some(authority) => authority.place(""),
+        None => Daemon::prepare(Some("")),
+    };
+    let program = executable(&daemon.home().join("program"), lines);
+    let config = std::fs::read_to_string(daemon.config_file()).unwrap();
+    let config =
+        format!("{config}\n[fetch-options]\nbrowser = \"{}\"\n{more}\n", program.display());
+    std::fs::write(daemon.config_file(), config).unwrap();
+    let temporary = daemon.home().join("t");
+    std::fs::create_dir(&temporary).unwrap();
+    daemon = daemon.with_variable("TMPDIR", temporary.to_str().unwrap());
+    daemon.up();
+    daemon
+}
+
+/// Chromium as root may be only without its sandbox.
+fn chromium(program: &Path) -> String {
+    format!("exec {} \"$@\" --no-sandbox", program.display())
+}
+
+/// How many processes of a browser of this daemon run.
+fn processes(daemon: &Daemon) -> usize {
+    let profile = daemon.home().join("t/wwwoffle-browser-").display().to_string();
+    let all = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| String::from_utf8_lossy(line).contains(&profile)).count()
+}
+
+/// How many profiles are left.
+fn profiles(daemon: &Daemon) -> usize {
+    std::fs::read_dir(daemon.home().join("t")).unwrap().count()
+}
+
+fn furnish(origin: &Origin) {
+    origin.say("/page", Answer::html(PAGE));
+    let data = "{\"image\":\"/late.svg\",\"worker\":\"/worker.js\"}";
+    origin.say("/data.json?42", Answer::new(200, "application/json", data));
+    let image = "<svg xmlns='http://www.w3.org/2000/svg' width='3' height='3'/>";
+    origin.say("/late.svg", Answer::new(200, "image/svg+xml", image));
+    origin.say("/worker.js", Answer::new(200, "text/javascript", "fetch('/deep.txt')"));
+    origin.say("/deep.txt", Answer::new(200, "text/plain", "deep"));
+}
+
+#[test]
+fn what_scripts_load_is_kept_and_nothing_of_the_browser_is_left() {
+    let Some(program) = browser() else { return };
+    let _alone = heavy();
+    let authority = Authority::new();
+    let secure = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
+    let plain = Origin::start();
+    let daemon = opening(&chromium(&program), "browser-time = \"90s\"", Some(&authority));
+    for (origin, url) in [(&plain, plain.url("")), (&secure.origin, secure.url(""))] {
+        furnish(origin);
+        let told = daemon.ok(&["get", &format!("{url}/page")]);
+        assert!(!told.contains("browser"), "{told}\n{}", daemon.log());
+        assert_eq!((processes(&daemon), profiles(&daemon)), (0, 0));
+        daemon.settle();
+        for part in ["/page", "/data.json?42", "/late.svg", "/worker.js", "/deep.txt"] {
+            assert_eq!(origin.count(part), usize::from(part == "/page") + 1, "{part}");
+        }
+    }
+    daemon.ok(&["offline"]);
+    for part in ["/page", "/data.json?42", "/late.svg", "/worker.js", "/deep.txt"] {
+        assert_eq!(daemon.get(&plain.url(part)).status, 200, "{part}");
+        assert!(daemon.ok(&["ls", "https"]).contains(&secure.url(part)), "{part}");
+    }
+}
+
+#[test]
+fn a_page_that_is_never_quiet_ends_and_so_does_its_browser_with_the_daemon() {
+    let Some(program) = browser() else { return };
+    let _alone = heavy();
+    let origin = Origin::start();
+    origin.say("/restless", Answer::html(RESTLESS));
+    let mut daemon = opening(&chromium(&program), "browser-time = \"4s\"", None);
+    let told = daemon.ok(&["get", &origin.url("/restless")]);
+    assert!(told.contains("done"), "{told}");
+    assert_eq!((processes(&daemon), profiles(&daemon)), (0, 0));
+    // However the daemon ends, the browser does not outlive it.
+    daemon.ok(&["config", "set", "fetch-options.browser-time", "10m"]);
+    for mode in ["KILL", "TERM", "offline"] {
+        daemon.ok(&["offline"]);
+        daemon.run(&["get", "--refresh", &origin.url("/restless")]);
+        let before = origin.seen().len();
+        daemon.ok(&["online"]);
+        eventually("it is at work", || origin.seen().len() > before + 3);
+        assert!(processes(&daemon) > 0);
+        match mode {
+            "KILL" => daemon.kill9(),
+            "TERM" => drop(daemon.down()),
+            mode => drop(daemon.ok(&[mode])),
+        }
+        eventually("it is gone", || processes(&daemon) == 0 && profiles(&daemon) == 0);
+        if mode != "offline" {
+            daemon.up();
+        }
+        assert_eq!(daemon.queue().len(), 1, "the page was not opened to the end: {mode}");
+    }
+}
+
+#[test]
+fn one_page_after_the_other_and_each_failure_is_told() {
+    let origin = Origin::start();
+    let daemon = opening(
+        "cd ..; echo + >>$HOME/../log; sleep 0.2; echo - >>$HOME/../log; echo broken >&2",
+        "",
+        None,
+    );
+    origin.say("/image", Answer::new(200, "image/png", "x"));
+    let urls = ["/1", "/2", "/3", "/image"].map(|path| origin.url(path));
+    for page in &urls[..3] {
+        origin.say(page.strip_prefix(&origin.url("")).unwrap(), Answer::html("<p>x"));
+    }
+    let told = daemon.ok(&["get", &urls[0], &urls[1], &urls[2], &urls[3]]);
+    assert_eq!(told.matches("the browser has ended: broken").count(), 3, "{told}");
+    let log = std::fs::read_to_string(daemon.home().join("t/log")).unwrap();
+    assert_eq!(log.replace('\n', ""), "+-+-+-", "one at a time, and images are no pages");
+    daemon.ok(&["config", "set", "fetch-options.browser", "/nowhere/chromium"]);
+    let told = daemon.ok(&["get", "--refresh", &urls[0]]);
+    assert!(told.contains("there is no program /nowhere/chromium"), "{told}");
+    assert!(daemon.log().contains("a page was fetched, but not opened in the browser"));
+    assert_eq!(daemon.queue().len(), 0, "what a browser does costs no page");
+    daemon.ok(&["offline"]);
+    assert!(urls.iter().all(|url| daemon.get(url).status == 200));
+}
