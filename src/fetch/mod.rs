@@ -156,6 +156,13 @@ impl Fetcher {
         lock(&self.schedule).open(key);
     }
 
+    /// This request asks its origin for nothing more: others have its place.
+    fn step_aside(&self, key: &Key) {
+        if lock(&self.schedule).step_aside(key) {
+            self.nudge();
+        }
+    }
+
     /// The origin of this request wants to be left alone until then.
     fn close(&self, key: &Key, until: Timestamp) {
         lock(&self.schedule).close(key, until);

@@ -21,6 +21,9 @@ pub(super) struct Limits {
     pub(super) at_once: usize,
 }
 
+/// How many requests may stand aside at one time.
+const MAX_ASIDE: usize = 64;
+
 /// The place of a request in its line: what it is, since when it waits, and its key.
 type Turn = (u8, Timestamp, Key);
 
@@ -36,6 +39,8 @@ pub(super) struct Schedule {
     /// Requests that were put off for a reason that the configuration may take away.
     put_off: BTreeSet<Key>,
     active: usize,
+    /// Of those, how many stand aside.
+    aside: usize,
     per_host: usize,
 }
 
@@ -47,6 +52,8 @@ struct Request {
     /// It is on the queue, and waits there.
     waits: bool,
     active: bool,
+    /// Its origin has answered; what it is on its way for still takes nobody's place.
+    aside: bool,
 }
 
 #[derive(Debug, Default)]
@@ -77,7 +84,8 @@ impl Schedule {
             turn: (summary.kind.rank(), summary.queued, key),
             not_before: summary.not_before,
             waits,
-            active: known.is_some_and(|known| known.active),
+            active: known.as_ref().is_some_and(|known| known.active),
+            aside: known.is_some_and(|known| known.aside),
         };
         self.put_in(key, request);
     }
@@ -104,7 +112,7 @@ impl Schedule {
             }
         }
         self.wake(now);
-        if self.active >= limits.at_once {
+        if self.active - self.aside >= limits.at_once {
             return None;
         }
         let ((_, _, key), _) = self.ready.first()?;
@@ -128,12 +136,25 @@ impl Schedule {
         self.refresh(&name);
     }
 
+    /// A request on its way asks its origin for nothing more: others have its place, as long as not too
+    /// many have left theirs. Whether it has.
+    pub(super) fn step_aside(&mut self, key: &Key) -> bool {
+        let may = self.requests.get(key).is_some_and(|request| request.active && !request.aside);
+        if !may || self.aside >= MAX_ASIDE {
+            return false;
+        }
+        if let Some(request) = self.take_out(key) {
+            self.put_in(*key, Request { aside: true, ..request });
+        }
+        true
+    }
+
     /// A request that was chosen is over, or has not begun.
     pub(super) fn ends(&mut self, key: &Key) {
         if let Some(request) = self.take_out(key) {
             let name = Arc::clone(&request.host);
             if request.waits {
-                self.put_in(*key, Request { active: false, ..request });
+                self.put_in(*key, Request { active: false, aside: false, ..request });
             }
             self.refresh(&name);
         }
@@ -143,7 +164,8 @@ impl Schedule {
     pub(super) fn put_off(&mut self, key: &Key, until: Timestamp) {
         if let Some(request) = self.take_out(key) {
             let not_before = Some(request.not_before.map_or(until, |time| time.max(until)));
-            self.put_in(*key, Request { active: false, not_before, ..request });
+            let request = Request { active: false, aside: false, not_before, ..request };
+            self.put_in(*key, request);
             self.put_off.insert(*key);
         }
     }
@@ -239,7 +261,8 @@ impl Schedule {
     fn put_in(&mut self, key: Key, request: Request) {
         let host = self.hosts.entry(Arc::clone(&request.host)).or_default();
         if request.active {
-            host.active += 1;
+            let count = if request.aside { &mut self.aside } else { &mut host.active };
+            *count += 1;
             self.active += 1;
         } else if request.waits {
             match request.not_before {
@@ -256,10 +279,15 @@ impl Schedule {
     fn take_out(&mut self, key: &Key) -> Option<Request> {
         let request = self.requests.remove(key)?;
         self.put_off.remove(key);
+        if request.active {
+            self.active = self.active.saturating_sub(1);
+        }
+        if request.active && request.aside {
+            self.aside = self.aside.saturating_sub(1);
+        }
         if let Some(host) = self.hosts.get_mut(&request.host) {
-            if request.active {
+            if request.active && !request.aside {
                 host.active = host.active.saturating_sub(1);
-                self.active = self.active.saturating_sub(1);
             }
             host.due.remove(&request.turn);
             if let Some(time) = request.not_before {

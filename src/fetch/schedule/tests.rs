@@ -204,3 +204,48 @@ fn hosts_are_told_from_canonical_urls() {
         assert_eq!(host(url), want);
     }
 }
+
+#[test]
+fn who_stands_aside_takes_nobodys_place() {
+    let mut schedule = Schedule::default();
+    let limits = Limits { per_host: 1, at_once: 1 };
+    for number in 1..=3 {
+        schedule.is(&request(&format!("http://a/{number}"), Page, number));
+    }
+    let [one, two, three] = ["http://a/1", "http://a/2", "http://a/3"].map(key);
+    assert!(!schedule.step_aside(&one), "it has not begun");
+    assert_eq!(started(&mut schedule, limits, 9), [one]);
+    assert!(schedule.step_aside(&one) && !schedule.step_aside(&one), "once");
+    assert_eq!(started(&mut schedule, limits, 9), [two]);
+    assert_eq!((schedule.active(), schedule.is_active(&one)), (2, true), "it is on its way still");
+    // It is changed, and is over.
+    schedule.is(&request("http://a/1", Page, 1));
+    assert_eq!(started(&mut schedule, limits, 9), []);
+    schedule.gone(&one);
+    schedule.ends(&one);
+    assert_eq!((schedule.active(), started(&mut schedule, limits, 9)), (1, vec![]));
+    // One that is on the queue again stands in line like any other.
+    assert!(schedule.step_aside(&two));
+    schedule.ends(&two);
+    assert_eq!(started(&mut schedule, limits, 9), [two]);
+    schedule.gone(&two);
+    schedule.ends(&two);
+    assert_eq!(started(&mut schedule, limits, 9), [three]);
+    schedule.gone(&three);
+    schedule.ends(&three);
+    assert_eq!(schedule.active(), 0);
+}
+
+#[test]
+fn not_too_many_stand_aside() {
+    let mut schedule = Schedule::default();
+    let limits = Limits { per_host: 1, at_once: 1 };
+    for number in 0..=100 {
+        schedule.is(&request(&format!("http://a/{number}"), Page, number));
+    }
+    let mut aside = 0;
+    while let Some(key) = schedule.next(limits, at(900)) {
+        aside += usize::from(schedule.step_aside(&key));
+    }
+    assert_eq!((aside, schedule.active()), (MAX_ASIDE, MAX_ASIDE + 1));
+}
