@@ -5,6 +5,7 @@ mod config;
 mod info;
 mod listing;
 mod monitor;
+mod parts;
 pub mod runs;
 mod types;
 
@@ -16,6 +17,7 @@ pub use info::{Certificate, Chain, Connection, Field, Info, KeptInfo};
 use jiff::Timestamp;
 pub use listing::{UnknownWhat, What};
 pub use monitor::{MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
+pub use parts::{PartCounts, PartItem, PartState, Parts};
 pub use types::{
     ApiError, Choice, Deleted, DeletedUrls, Download, DownloadWaiting, EntriesToDelete, EntryItem,
     Event, FetchRequest, Flushed, GetRequest, ItemKind, ItemState, LinkStatus, Mode, ModeChange,

@@ -62,6 +62,7 @@ pub struct Fetcher {
     runs: Runs,
     robots: Known,
     browsers: browser::Turns,
+    complete: recurse::complete::Turns,
 }
 
 impl Default for Fetcher {
@@ -82,6 +83,7 @@ impl Fetcher {
             runs: Runs::default(),
             robots: Known::default(),
             browsers: browser::Turns::default(),
+            complete: recurse::complete::Turns::default(),
         }
     }
 
