@@ -77,4 +77,5 @@ mod tls_sessions;
 mod tools;
 mod variants;
 mod websocket;
+mod whole;
 mod wire;
