@@ -162,9 +162,14 @@ async fn noted(daemon: &Daemon, key: Key, now: Timestamp) -> Result<(), Error> {
 /// What is to be fetched recursively, if the request says so. What only its origin may see does not go
 /// along: it would go to every page.
 fn recursive(request: &Outgoing) -> Option<Asked> {
-    let aim: Aim = serde_json::from_str(request.options.as_deref()?).ok()?;
+    let aim = aim(request)?;
     let url = request.place.url().to_owned();
     matches!(request.secrets, Secrets::None).then_some(Asked { url, aim })
+}
+
+/// What is fetched besides the page and its parts, if the request says so.
+pub(crate) fn aim(request: &Outgoing) -> Option<Aim> {
+    serde_json::from_str(request.options.as_deref()?).ok()
 }
 
 /// Monitors a page for `owner`, in place of what was said of it before. When it was looked at last is

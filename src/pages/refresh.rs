@@ -28,11 +28,17 @@ struct OptionsView<'a> {
     url: ShownUrl,
     /// What the form sends: the URL as it was given, which may have a password.
     value: &'a str,
+    links: LinksView,
+    force: bool,
+    parts: Vec<PartView>,
+}
+
+/// How far links are followed, as a form has it.
+#[derive(Serialize)]
+pub(super) struct LinksView {
     depth: u16,
     max_depth: u16,
-    force: bool,
     scopes: Vec<ScopeView>,
-    parts: Vec<PartView>,
 }
 
 #[derive(Serialize)]
@@ -40,6 +46,29 @@ struct ScopeView {
     value: String,
     label: &'static str,
     chosen: bool,
+}
+
+impl LinksView {
+    pub(super) fn new(depth: u16, chosen: &Scope) -> Self {
+        let known = [
+            (Scope::Directory, "to the directory of the page"),
+            (Scope::Host, "to its host"),
+            (Scope::Site, "to its site"),
+            (Scope::Protocol, "to where the same protocol is spoken"),
+            (Scope::Any, "anywhere"),
+        ];
+        let view = |(scope, label): (Scope, _)| ScopeView {
+            chosen: scope == *chosen,
+            value: scope.to_string(),
+            label,
+        };
+        let mut scopes: Vec<_> = known.into_iter().map(view).collect();
+        if !scopes.iter().any(|scope| scope.chosen) {
+            let value = chosen.to_string();
+            scopes.push(ScopeView { value, label: "as was said before", chosen: true });
+        }
+        Self { depth, max_depth: MAX_DEPTH, scopes }
+    }
 }
 
 #[derive(Serialize)]
@@ -53,20 +82,6 @@ struct PartView {
 #[must_use]
 pub fn options(templates: &Templates, shell: &Shell, asked: &Asked, token: &str) -> Page {
     let aim = &asked.aim;
-    let mut scopes: Vec<_> = [
-        (Scope::Directory, "to the directory of the page"),
-        (Scope::Host, "to its host"),
-        (Scope::Site, "to its site"),
-        (Scope::Protocol, "to where the same protocol is spoken"),
-        (Scope::Any, "anywhere"),
-    ]
-    .into_iter()
-    .map(|(scope, label)| ScopeView { chosen: scope == aim.scope, value: scope.to_string(), label })
-    .collect();
-    if !scopes.iter().any(|scope| scope.chosen) {
-        let value = aim.scope.to_string();
-        scopes.push(ScopeView { value, label: "as the address says", chosen: true });
-    }
     let part = |class: PartClass| PartView {
         name: class.as_str(),
         label: label(class),
@@ -76,10 +91,8 @@ pub fn options(templates: &Templates, shell: &Shell, asked: &Asked, token: &str)
         token,
         url: ShownUrl::new(&asked.url),
         value: &asked.url,
-        depth: aim.depth,
-        max_depth: MAX_DEPTH,
+        links: LinksView::new(aim.depth, &aim.scope),
         force: aim.force,
-        scopes,
         parts: PartClass::ALL.into_iter().map(part).collect(),
     };
     templates.page("refresh-options.html", 200, shell, &view)
