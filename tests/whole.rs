@@ -214,8 +214,8 @@ fn twenty_fetched_pages_are_whole_in_a_browser_offline() {
         }
         for one in chromium.quiet(path) {
             let is_from_spool = one.status == Some(200) || one.is_redirect();
-            let is_named = left_out.contains(&one.url);
-            if !(is_from_spool && one.cache.contains("hit")) && !is_named {
+            let is_hit = is_from_spool && one.cache.contains("hit");
+            if !is_hit && !left_out.contains(&one.url) {
                 missed.push(format!("{path}: {one:?}"));
             }
         }

@@ -79,8 +79,8 @@ impl ImportMap {
         let imports = map.get("imports").and_then(Value::as_object);
         let scopes = map.get("scopes").and_then(Value::as_object).into_iter().flatten();
         // By which of them a name elsewhere is meant is known there alone; so all are told.
-        let scoped = scopes.filter_map(|(_, names)| names.as_object()).flatten().take(MAX_NAMES);
-        for url in scoped.filter_map(|(_, url)| url.as_str()) {
+        let elsewhere = scopes.filter_map(|(_, names)| names.as_object()).flatten().take(MAX_NAMES);
+        for url in elsewhere.filter_map(|(_, url)| url.as_str()) {
             if !url.ends_with('/') {
                 gather.add(url, Class::Script);
             }
