@@ -267,3 +267,16 @@ fn links_of_a_monitored_page_are_followed() {
     daemon.settle();
     assert_eq!(origin.count("/elsewhere"), 0);
 }
+
+#[test]
+fn the_form_shows_how_far_links_are_followed() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let url = origin.url("/news");
+    let wish = json!({"urls": [url], "schedule": "0 6 * * *", "depth": 3, "within": "site"});
+    let set = daemon.api("POST", "/api/monitor", &wish.to_string());
+    assert_eq!(set.status, 200, "{}", set.text());
+    let text = daemon.page(&format!("/monitor-options/?{url}")).text();
+    assert_eq!(form(&text, "/monitor-request/").value("depth"), Some("3"), "{text}");
+    assert!(text.contains("value=\"site\" selected"), "{text}");
+}
