@@ -84,8 +84,7 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     becomes(&daemon, "online", "/up answers");
     link.say("/up", Answer::new(503, "text/plain", "out of order"));
     becomes(&daemon, "offline", "status 503");
-    let log = daemon.log();
-    assert!(log.contains("the link has changed the mode mode=offline was=online"), "{log}");
+    daemon.tells("the link has changed the mode mode=offline was=online");
 }
 
 #[test]

@@ -20,6 +20,7 @@
 mod access;
 mod authority;
 mod bad;
+mod bounds;
 mod browse;
 mod browser;
 mod cache_tests;

@@ -178,7 +178,7 @@ fn a_damaged_file_is_told_of_and_set_aside() {
     assert!(status.success());
     daemon.up();
     assert!(monitored(&daemon).is_empty());
-    assert!(daemon.log().contains("set aside"), "{}", daemon.log());
+    daemon.tells("set aside");
     assert!(!path.exists());
 }
 

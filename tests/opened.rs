@@ -156,7 +156,7 @@ fn one_page_after_the_other_and_each_failure_is_told() {
     daemon.ok(&["config", "set", "fetch-options.browser", "/nowhere/chromium"]);
     let told = daemon.ok(&["get", "--refresh", &urls[0]]);
     assert!(told.contains("there is no program /nowhere/chromium"), "{told}");
-    assert!(daemon.log().contains("a page was fetched, but not opened in the browser"));
+    daemon.tells("a page was fetched, but not opened in the browser");
     assert_eq!(daemon.queue().len(), 0, "what a browser does costs no page");
     daemon.ok(&["offline"]);
     assert!(urls.iter().all(|url| daemon.get(url).status == 200));

@@ -30,6 +30,7 @@
 //!
 //! Sizes are in bytes. Every call blocks.
 
+mod at_once;
 mod blocks;
 mod entry;
 mod error;
