@@ -4,6 +4,7 @@
 //! it does again. A page goes on the queue before it is noted that it did, so a crash at any moment
 //! costs at worst a second, conditional request.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use wwwoffle_url::Key;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
-use crate::fetch::recurse::aim::{Aim, Asked, MAX_DEPTH};
+use crate::fetch::recurse::aim::{Aim, Asked, MAX_DEPTH, PartClass};
 use crate::fetch::recurse::scope::Scope;
 use crate::fetch::recurse::{self, NotBegun};
 use crate::fetch::{self, WantError};
@@ -59,7 +60,8 @@ pub struct Wish {
     pub schedule: Schedule,
     /// How many older versions are kept at least.
     pub versions: u16,
-    /// What is fetched besides the page and its parts: how far the links are followed.
+    /// What is fetched with the page: which parts, and how far the links are followed; `None`: as the
+    /// configuration says, and no links.
     pub aim: Option<Aim>,
 }
 
@@ -75,6 +77,15 @@ impl Wish {
     pub fn following(self, depth: u16, scope: Scope) -> Self {
         let aim = Aim { depth: depth.min(MAX_DEPTH), scope, ..Aim::default() };
         Self { aim: (depth > 0).then_some(aim), ..self }
+    }
+
+    /// With these parts of the pages, where it is not the configuration that says which.
+    #[must_use]
+    pub fn with_parts(mut self, parts: BTreeMap<PartClass, bool>) -> Self {
+        if !parts.is_empty() {
+            self.aim.get_or_insert_default().parts = parts;
+        }
+        self
     }
 }
 
