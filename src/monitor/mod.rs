@@ -25,7 +25,7 @@ use crate::fetch::recurse::aim::{Aim, Asked, MAX_DEPTH, PartClass};
 use crate::fetch::recurse::scope::Scope;
 use crate::fetch::recurse::{self, NotBegun};
 use crate::fetch::{self, WantError};
-use crate::proxy::owner::Owner;
+use crate::proxy::owner::Requester;
 use crate::store::timestamp;
 
 /// How long nothing is looked at when nothing is due and no news comes; also how late a clock is followed
@@ -142,9 +142,9 @@ async fn start(daemon: &Arc<Daemon>, key: Key, now: Timestamp) -> Result<(), Err
     let mut request = monitor.request;
     request.queued = now;
     if let Some(asked) = recursive(&request)
-        && let Some(owner) = Owner::of_queued(&request.place)
+        && let Some(requester) = Requester::of_queued(&request)
     {
-        match recurse::begin(daemon, &owner, &asked, RequestKind::Monitored).await {
+        match recurse::begin(daemon, &requester, &asked, RequestKind::Monitored).await {
             Ok(_) => return noted(daemon, key, now).await,
             Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
             // The page itself is looked at all the same.
@@ -178,7 +178,7 @@ fn recursive(request: &Outgoing) -> Option<Asked> {
     matches!(request.secrets, Secrets::None).then_some(Asked { url, aim })
 }
 
-/// Monitors a page for `owner`, in place of what was said of it before. When it was looked at last is
+/// Monitors a page for `requester`, in place of what was said of it before. When it was looked at last is
 /// not forgotten.
 ///
 /// # Errors
@@ -186,10 +186,10 @@ fn recursive(request: &Outgoing) -> Option<Asked> {
 /// [`WantError`] says whether the URL or the spool is the cause.
 pub async fn set(
     daemon: &Arc<Daemon>,
-    owner: &Owner,
+    requester: &Requester,
     wish: Wish,
 ) -> Result<(MonitorSummary, Set), WantError> {
-    let mut request = fetch::request(daemon, owner, &wish.url, RequestKind::Monitored)?;
+    let mut request = fetch::request(daemon, requester, &wish.url, RequestKind::Monitored)?;
     request.options = wish.aim.and_then(|aim| serde_json::to_string(&aim).ok());
     let versions = wish.versions.min(MAX_VERSIONS);
     let schedule = wish.schedule;

@@ -291,7 +291,7 @@ fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, Fault> {
     }
     Ok(lines(
         caller,
-        stream::get(&caller.daemon, caller.owner.clone(), wanted.urls, wanted.refresh),
+        stream::get(&caller.daemon, caller.requester(), wanted.urls, wanted.refresh),
     ))
 }
 

@@ -100,13 +100,13 @@ pub(super) async fn stop(caller: &Caller, form: &Form) -> Result<Response<Body>,
 
 async fn start(caller: &Caller, asked: &Asked) -> Result<Response<Body>, NotDone> {
     target::of_url(&asked.url, &caller.daemon.local)?;
-    begin(&caller.daemon, &caller.owner, asked, RequestKind::Page).await?;
+    begin(&caller.daemon, &caller.requester(), asked, RequestKind::Page).await?;
     Ok(caller.see_other(LIST))
 }
 
 async fn again(caller: &Caller, url: &str) -> Result<String, NotDone> {
     let resource = target::of_url(url, &caller.daemon.local)?;
-    fetch::want(&caller.daemon, &caller.owner, url, true).await?;
+    fetch::want(&caller.daemon, &caller.requester(), url, true).await?;
     Ok(resource.url.as_str().to_owned())
 }
 

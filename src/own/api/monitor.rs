@@ -37,7 +37,7 @@ pub(super) async fn set(caller: &Caller, wanted: MonitorRequest) -> Result<Monit
             .following(wanted.depth, scope.clone())
             .with_parts(wanted.parts.clone());
         let (summary, _) =
-            monitor::set(&caller.daemon, &caller.owner, wish).await.map_err(|error| {
+            monitor::set(&caller.daemon, &caller.requester(), wish).await.map_err(|error| {
                 match error {
                     WantError::Spool(error) => Fault::from(error),
                     error => Fault::url(&url, &error),

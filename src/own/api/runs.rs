@@ -23,7 +23,7 @@ use crate::fetch::recurse::{begin, runs};
 use crate::mode::Mode;
 use crate::own::caller::Caller;
 use crate::proxy::body::Body;
-use crate::proxy::owner::Owner;
+use crate::proxy::owner::Requester;
 use crate::proxy::target;
 use crate::upstream::BoxError;
 
@@ -62,7 +62,7 @@ pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Respons
     let mut follow = Follow::new(&caller.daemon);
     for url in wanted.urls {
         let asked = Asked { url, aim: wanted.aim.clone() };
-        follow.begin(&caller.owner, &asked).await;
+        follow.begin(&caller.requester(), &asked).await;
     }
     if wanted.wait {
         return Ok(lines(caller, follow.body()));
@@ -129,8 +129,8 @@ impl Follow {
         }
     }
 
-    async fn begin(&mut self, owner: &Owner, asked: &Asked) {
-        match begin(&self.daemon, owner, asked, RequestKind::Page).await {
+    async fn begin(&mut self, requester: &Requester, asked: &Asked) {
+        match begin(&self.daemon, requester, asked, RequestKind::Page).await {
             Ok(id) => self.ids.push(id),
             Err(error) => {
                 self.failed += 1;

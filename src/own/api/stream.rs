@@ -28,7 +28,7 @@ use crate::mode::Mode;
 use crate::proxy::body::Body;
 use crate::proxy::download::Shown;
 use crate::proxy::lookup::look_up;
-use crate::proxy::owner::{Owner, Places};
+use crate::proxy::owner::{Owner, Places, Requester};
 use crate::store::Kept;
 use crate::upstream::BoxError;
 
@@ -42,10 +42,15 @@ const LOOKS_TO_SETTLE: u8 = 2;
 /// How many URLs of one `get` are followed, redirects included.
 const MOST_FOLLOWED: usize = 20_000;
 
-/// Gets `urls` into the spool for `owner`, and tells of each until it is settled.
-pub(super) fn get(daemon: &Arc<Daemon>, owner: Owner, urls: Vec<String>, refresh: bool) -> Body {
+/// Gets `urls` into the spool for `requester`, and tells of each until it is settled.
+pub(super) fn get(
+    daemon: &Arc<Daemon>,
+    requester: Requester,
+    urls: Vec<String>,
+    refresh: bool,
+) -> Body {
     let (wanted, settled) = (urls.into(), HashSet::new());
-    body(Follow::new(daemon, Task::Get { owner, wanted, refresh, settled }))
+    body(Follow::new(daemon, Task::Get { requester, wanted, refresh, settled }))
 }
 
 /// Works the queue off, and tells of it until nothing waits.
@@ -70,7 +75,12 @@ fn body(follow: Follow) -> Body {
 #[derive(Debug)]
 enum Task {
     /// These URLs and where they redirect to.
-    Get { owner: Owner, wanted: VecDeque<String>, refresh: bool, settled: HashSet<String> },
+    Get {
+        requester: Requester,
+        wanted: VecDeque<String>,
+        refresh: bool,
+        settled: HashSet<String>,
+    },
     /// All that waits on the queue.
     WorkOff,
 }
@@ -129,8 +139,8 @@ impl Follow {
             if self.ended || self.daemon.tasks.is_stopping() {
                 return None;
             }
-            if let Some((owner, url, refresh)) = self.next_wanted() {
-                self.want(&owner, &url, refresh).await;
+            if let Some((requester, url, refresh)) = self.next_wanted() {
+                self.want(&requester, &url, refresh).await;
                 self.take_all();
             } else if self.is_settled() {
                 self.end().await;
@@ -160,21 +170,21 @@ impl Follow {
         }
     }
 
-    fn next_wanted(&mut self) -> Option<(Owner, String, bool)> {
+    fn next_wanted(&mut self) -> Option<(Requester, String, bool)> {
         match &mut self.task {
-            Task::Get { owner, wanted, refresh, .. } => {
-                wanted.pop_front().map(|url| (owner.clone(), url, *refresh))
+            Task::Get { requester, wanted, refresh, .. } => {
+                wanted.pop_front().map(|url| (requester.clone(), url, *refresh))
             }
             Task::WorkOff => None,
         }
     }
 
-    async fn want(&mut self, owner: &Owner, text: &str, refresh: bool) {
+    async fn want(&mut self, requester: &Requester, text: &str, refresh: bool) {
         let Ok(url) = CanonicalUrl::parse(text, &self.daemon.local) else { return };
         if self.is_known(url.as_str()) {
             return;
         }
-        match fetch::want(&self.daemon, owner, text, refresh).await {
+        match fetch::want(&self.daemon, requester, text, refresh).await {
             Ok(Wanted::Kept { url: shown, place, .. }) => {
                 self.settle_unheard(shown, &place, None).await;
             }
@@ -292,7 +302,7 @@ impl Follow {
     /// Where a request for `url` waits, if one does.
     fn queued_place(&self, url: &mut CanonicalUrl) -> Place {
         let owner = match &self.task {
-            Task::Get { owner, .. } => owner,
+            Task::Get { requester, .. } => &requester.owner,
             Task::WorkOff => &Owner::Local,
         };
         Places::of(url, &HeaderMap::new(), owner).queued

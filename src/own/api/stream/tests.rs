@@ -62,7 +62,7 @@ async fn all(mut body: Body) -> Vec<Event> {
 }
 
 fn get_one(daemon: &Arc<Daemon>, url: &str) -> Body {
-    get(daemon, Owner::Local, vec![url.to_owned()], false)
+    get(daemon, Requester::local(), vec![url.to_owned()], false)
 }
 
 fn end(fetched: u64, failed: u64, waiting: u64) -> Event {
@@ -78,7 +78,7 @@ async fn offline_everything_is_queued_and_that_is_the_end() {
     let root = tempfile::tempdir().unwrap();
     let daemon = daemon(&root, Mode::Offline);
     let urls = ["http://h.example/b", "http://h.example/a", "HTTP://H.example/a#x"];
-    let body = get(&daemon, Owner::Local, urls.map(str::to_owned).to_vec(), false);
+    let body = get(&daemon, Requester::local(), urls.map(str::to_owned).to_vec(), false);
     let queued = |url: &str| Event::Queued { url: url.to_owned() };
     let want = [queued("http://h.example/a"), queued("http://h.example/b"), end(0, 0, 2)];
     assert_eq!(all(body).await, want);
