@@ -72,7 +72,9 @@ pub(super) async fn follow(
         let kept = answered.kept(daemon).await.map_err(|error| error_chain(&error))?;
         let Some(kept) = kept else { return Ok(Following::default()) };
         let mut next = recurse::follow::follow(daemon, outgoing, answered.request, &kept).await?;
-        next.iter_mut().for_each(|next| next.asked_from = outgoing.asked_from);
+        for next in &mut next {
+            next.asked_from = outgoing.asked_from;
+        }
         return Ok(Following { next, events: Vec::new() });
     };
     let request = answered.request;

@@ -194,13 +194,12 @@ async fn working_off_ends_when_nothing_waits_though_more_came_meanwhile() {
 async fn what_the_budget_holds_back_is_told_and_not_waited_for() {
     let root = tempfile::tempdir().unwrap();
     let daemon = daemon_of("[fetch-options]\nbudget-fetch = \"0 B\"\n", &root, Mode::Online);
-    let worker = tokio::spawn(crate::fetch::work(Arc::clone(&daemon)));
+    daemon.tasks.spawn(crate::fetch::work(Arc::clone(&daemon)));
     let events = all(get_one(&daemon, URL)).await;
     let held = Held::Budget { of: BudgetOf::Fetch, metered: false, until: None };
     let queued = Event::Queued { url: URL.to_owned() };
     assert_eq!(events, [queued, Event::Held { held, count: 1 }, end(0, 0, 1)]);
     daemon.tasks.stop();
-    worker.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
