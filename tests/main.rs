@@ -68,6 +68,7 @@ mod pages;
 mod parent;
 mod parts;
 mod passwd;
+mod progress;
 mod queue;
 mod queue_forms;
 mod ranges;

@@ -167,6 +167,34 @@ fn the_command_line_and_the_api_agree() {
 }
 
 #[test]
+fn which_parts_come_with_a_monitored_page_can_be_said() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    for path in ["/one", "/other"] {
+        let parts = format!("<link rel=stylesheet href={path}.css><img src={path}.png>");
+        origin.say(path, Answer::html(parts));
+    }
+    daemon.ok(&["monitor", "add", "--daily", "--without", "images,icons", &origin.url("/one")]);
+    let body = json!({
+        "urls": [origin.url("/other")],
+        "schedule": "@daily",
+        "parts": {"stylesheets": false},
+    });
+    assert_eq!(daemon.api("POST", "/api/monitor", &body.to_string()).status, 200);
+    let unknown = json!({"urls": [origin.url("/")], "schedule": "@daily", "parts": {"x": true}});
+    assert_eq!(daemon.api("POST", "/api/monitor", &unknown.to_string()).status, 400);
+    daemon.down();
+    age(&daemon);
+    daemon.up();
+    daemon.ok(&["online"]);
+    eventually("both are fetched", || {
+        daemon.queue().is_empty() && origin.count("/one") == 1 && origin.count("/other") == 1
+    });
+    let parts = ["/one.css", "/one.png", "/other.css", "/other.png"];
+    assert_eq!(parts.map(|path| origin.count(path)), [1, 0, 0, 1]);
+}
+
+#[test]
 fn a_damaged_file_is_told_of_and_set_aside() {
     let mut daemon = Daemon::start();
     daemon.ok(&["offline"]);

@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::files::print_json;
 use super::progress::report;
 use super::settings::Settings;
-use super::verbs::follow;
+use super::verbs::{Telling, follow};
 use crate::api::GetRequest;
 use crate::api::runs::{Aim, RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use crate::exit::ExitStatus;
@@ -31,7 +31,7 @@ pub(super) fn run(
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let aim = aim(&typed);
+    let (aim, telling) = (aim(&typed), Telling::of(typed.json));
     let mut urls = typed.urls;
     if let Some(file) = &typed.from {
         let text = read(file, terminal)?;
@@ -43,10 +43,11 @@ pub(super) fn run(
     }
     let control = settings.control()?;
     if let Some(aim) = aim {
-        return follow(&control, "/api/runs", &RunRequest { urls, aim, wait: true }, terminal);
+        let wanted = RunRequest { urls, aim, wait: true };
+        return follow(&control, "/api/runs", &wanted, telling, terminal);
     }
     let wanted = GetRequest { urls, refresh: typed.refresh };
-    follow(&control, "/api/get", &wanted, terminal)
+    follow(&control, "/api/get", &wanted, telling, terminal)
 }
 
 /// What each page is to bring, if that was said.

@@ -42,6 +42,17 @@ pub(super) struct Schedule {
     /// Of those, how many stand aside.
     aside: usize,
     per_host: usize,
+    /// Which origins want to be left alone has changed since this was last asked.
+    rests_changed: bool,
+}
+
+/// For how long the host of a request rests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rests {
+    /// Its origin wants to be left alone until then.
+    pub(super) closed: Option<Timestamp>,
+    /// A request like this one, for which nobody waits, keeps a distance until then.
+    pub(super) polite: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -184,10 +195,35 @@ impl Schedule {
         let Some(name) = self.requests.get(key).map(|request| Arc::clone(&request.host)) else {
             return;
         };
-        if let Some(host) = self.hosts.get_mut(&name) {
-            host.closed_until = host.closed_until.max(Some(until));
-        }
-        self.refresh(&name);
+        self.close_host(&name, until);
+    }
+
+    /// This origin (with its port, as in a canonical URL) wants no request before then.
+    pub(super) fn close_host(&mut self, name: &Arc<str>, until: Timestamp) {
+        let host = self.hosts.entry(Arc::clone(name)).or_default();
+        self.rests_changed |= host.closed_until < Some(until);
+        host.closed_until = host.closed_until.max(Some(until));
+        self.refresh(name);
+    }
+
+    /// The origins that want to be left alone for longer than until `now`, if these have changed since this
+    /// was last asked.
+    pub(super) fn changed_rests(&mut self, now: Timestamp) -> Option<Vec<(Arc<str>, Timestamp)>> {
+        let closed =
+            |(name, host): (&Arc<str>, &Host)| Some((Arc::clone(name), host.closed_until?));
+        let is_to_come = |(_, until): &(Arc<str>, Timestamp)| *until > now;
+        std::mem::take(&mut self.rests_changed)
+            .then(|| self.hosts.iter().filter_map(closed).filter(is_to_come).collect())
+    }
+
+    /// For how long the host of this request rests.
+    pub(super) fn rests(&self, key: &Key) -> Rests {
+        let found = self.requests.get(key);
+        let found = found.and_then(|request| Some((request, self.hosts.get(&request.host)?)));
+        found.map_or_else(Rests::default, |(request, host)| Rests {
+            closed: host.closed_until,
+            polite: host.polite_from.filter(|_| is_polite(request.turn)),
+        })
     }
 
     /// The origin of this request may be asked again at once.
@@ -196,7 +232,7 @@ impl Schedule {
             return;
         };
         if let Some(host) = self.hosts.get_mut(&name) {
-            host.closed_until = None;
+            self.rests_changed |= host.closed_until.take().is_some();
         }
         self.refresh(&name);
     }

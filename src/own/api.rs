@@ -2,10 +2,12 @@
 
 mod config;
 mod entries;
+mod events;
 mod fault;
 mod monitor;
 pub(super) mod runs;
 mod stream;
+mod sum;
 
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
@@ -55,6 +57,7 @@ enum Call {
     Status,
     Queue,
     Entries,
+    Events,
     Schema,
     Info,
     Mode,
@@ -82,6 +85,7 @@ impl Call {
             "status" => Self::Status,
             "queue" => Self::Queue,
             "entries" => Self::Entries,
+            "events" => Self::Events,
             "config/schema" => Self::Schema,
             "info" => Self::Info,
             "mode" => Self::Mode,
@@ -111,6 +115,7 @@ impl Call {
             Self::Status
             | Self::Queue
             | Self::Entries
+            | Self::Events
             | Self::Schema
             | Self::Info
             | Self::MonitorDiff
@@ -183,6 +188,7 @@ async fn carry_out(
         Call::Status => json(caller, &status::status(caller)),
         Call::Queue => json(caller, &Queue { queue: status::queue(caller) }),
         Call::Entries => lines(caller, entries::list(caller, arguments).await?),
+        Call::Events => events::answer(caller, &parts.method),
         Call::Schema => schema(caller),
         Call::Info => json(caller, &entries::info(caller, arguments).await?),
         Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
@@ -289,10 +295,7 @@ fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, Fault> {
     for text in &wanted.urls {
         target::of_url(text, &caller.daemon.local).map_err(|error| Fault::url(text, &error))?;
     }
-    Ok(lines(
-        caller,
-        stream::get(&caller.daemon, caller.owner.clone(), wanted.urls, wanted.refresh),
-    ))
+    Ok(lines(caller, stream::get(&caller.daemon, caller.requester(), wanted.urls, wanted.refresh)))
 }
 
 fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault> {
@@ -304,9 +307,9 @@ fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault>
     }
     let daemon = &caller.daemon;
     if wanted.wait {
-        return Ok(lines(caller, stream::fetch(daemon)));
+        return Ok(lines(caller, stream::fetch(daemon, wanted.budget)));
     }
-    daemon.fetcher.begin(None);
+    daemon.fetcher.begin(wanted.budget);
     let queue = status::counts(daemon);
     Ok(json(caller, &Started { started: queue.waiting.saturating_add(queue.active) }))
 }
@@ -388,6 +391,7 @@ mod tests {
             ("/api/status", Call::Status, "GET"),
             ("/api/queue", Call::Queue, "GET"),
             ("/api/entries", Call::Entries, "HEAD"),
+            ("/api/events", Call::Events, "GET"),
             ("/api/info", Call::Info, "GET"),
             ("/api/mode", Call::Mode, "POST"),
             ("/api/queue/retry", Call::Retry, "POST"),

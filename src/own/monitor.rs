@@ -123,7 +123,7 @@ pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, 
     };
     let scope = form.value("method").map_or_else(|| Ok(Scope::default()), Scope::parse)?;
     let wish = Wish::new(url, schedule(form)?, versions).following(depth, scope);
-    monitor::set(&caller.daemon, &caller.owner, wish).await?;
+    monitor::set(&caller.daemon, &caller.requester(), wish).await?;
     Ok(caller.see_other("/monitor/"))
 }
 

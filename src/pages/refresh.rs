@@ -5,12 +5,16 @@ use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
 use super::{
-    Page, Shell, Templates,
+    Page, Shell, Templates, progress,
     shown::{self, ShownTime, ShownUrl},
 };
+use crate::api::Download;
 use crate::api::runs::RunItem;
 use crate::fetch::recurse::aim::{Asked, MAX_DEPTH, PartClass};
 use crate::fetch::recurse::scope::Scope;
+
+/// Downloads that are listed; the others are counted.
+const SHOWN_DOWNLOADS: usize = 20;
 
 /// Failures that are listed; the others are counted.
 const SHOWN_FAILURES: usize = 20;
@@ -115,7 +119,16 @@ fn label(class: PartClass) -> &'static str {
 #[derive(Serialize)]
 struct ListView<'a> {
     token: &'a str,
+    /// What comes now, and how many downloads there are besides.
+    downloads: Vec<DownloadView>,
+    more: usize,
     fetches: Vec<FetchView<'a>>,
+}
+
+#[derive(Serialize)]
+struct DownloadView {
+    url: ShownUrl,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -152,11 +165,23 @@ struct LeftView {
     why: &'static str,
 }
 
-/// Makes the list of what was begun; `token` is the general token.
+/// Makes the list of what was begun, and of what comes now; `token` is the general token.
 #[must_use]
-pub fn list(templates: &Templates, shell: &Shell, runs: &[RunItem], token: &str) -> Page {
+pub fn list(
+    templates: &Templates,
+    shell: &Shell,
+    runs: &[RunItem],
+    downloads: &[Download],
+    token: &str,
+) -> Page {
     let fetches = runs.iter().map(|run| fetch(shell, run)).collect();
-    templates.page("fetches.html", 200, shell, &ListView { token, fetches })
+    let more = downloads.len().saturating_sub(SHOWN_DOWNLOADS);
+    let shown = downloads.iter().take(SHOWN_DOWNLOADS).map(|download| DownloadView {
+        url: ShownUrl::new(&download.url),
+        text: progress::line(download),
+    });
+    let downloads = shown.collect();
+    templates.page("fetches.html", 200, shell, &ListView { token, downloads, more, fetches })
 }
 
 fn fetch<'a>(shell: &Shell, run: &'a RunItem) -> FetchView<'a> {
@@ -237,10 +262,29 @@ mod tests {
             waiting: 5,
             report,
         };
-        let page = list(&templates(), &shell(), &[run], "token-1");
+        let download = Download {
+            url: "http://h.example/<film>".to_owned(),
+            bytes: 1_500,
+            total: Some(3_000),
+            rate: Some(200),
+            seconds_left: Some(8),
+            resumed: 0,
+            waiting: None,
+        };
+        let page = list(&templates(), &shell(), &[run], &vec![download; 21], "token-1");
         let text = String::from_utf8(page.body.clone().into()).unwrap();
-        assert!(!text.contains("<b>") && !text.contains("<i>"), "{text}");
-        for want in ["12 pages", "robots.txt", "404", "5 to go", "value=\"0123456789abcdef\""] {
+        for markup in ["<b>", "<i>", "<film>"] {
+            assert!(!text.contains(markup), "{text}");
+        }
+        for want in [
+            "12 pages",
+            "robots.txt",
+            "404",
+            "5 to go",
+            "value=\"0123456789abcdef\"",
+            "1.5 kB of 3.0 kB, 200 B&#x2f;s, 0:08 left",
+            "and 1 more",
+        ] {
             assert!(text.contains(want), "{want} in {text}");
         }
     }

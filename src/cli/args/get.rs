@@ -18,6 +18,9 @@ pub(crate) struct GetArgs {
     #[arg(short = 'r', long = "recursive", value_name = "DEPTH",
         value_parser = clap::value_parser!(u16).range(0..=i64::from(MAX_DEPTH)))]
     pub(crate) depth: Option<u16>,
+    /// As JSON: one object a line for each event.
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) reach: Reach,
     #[command(flatten)]
@@ -42,8 +45,8 @@ pub(crate) struct Reach {
     #[arg(long, value_name = "COUNT", requires = "depth",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) pages: Option<u64>,
-    /// No more than this in all, such as 200MB.
-    #[arg(long, value_name = "SIZE", requires = "depth")]
+    /// No more than this in all, such as 200M.
+    #[arg(long, value_name = "SIZE", requires = "depth", value_parser = super::fetch::size)]
     pub(crate) budget: Option<Size>,
     /// For no longer than this.
     #[arg(long, value_name = "MINUTES", requires = "depth",

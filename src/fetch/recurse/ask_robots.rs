@@ -13,12 +13,12 @@ use super::robots::{self, MAX_ROBOTS, Robots};
 use super::run::LeftOut;
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::fetch::attempt::{self, base, owner};
+use crate::fetch::attempt::{self, base};
 use crate::fetch::verdict::Verdict;
 use crate::fetch::want;
 use crate::mode::Mode;
 use crate::proxy::lookup::look_up;
-use crate::proxy::owner::Places;
+use crate::proxy::owner::{Places, Requester};
 use crate::proxy::target::of_url;
 
 /// How long a `robots.txt` is believed (RFC 9309 §2.4).
@@ -111,9 +111,9 @@ async fn robots_of(daemon: &Arc<Daemon>, outgoing: &Outgoing, url: &CanonicalUrl
 /// Gets a `robots.txt`, by the way that any page comes, into the spool.
 async fn fetch(daemon: &Arc<Daemon>, outgoing: &Outgoing, place: &str) -> Robots {
     let nothing = || Robots::of_answer(None, b"", PRODUCT);
-    let Ok(owner) = owner(outgoing) else { return nothing() };
+    let Some(requester) = Requester::of_queued(outgoing) else { return nothing() };
     let Ok(resource) = of_url(place, &daemon.local) else { return nothing() };
-    let ask = want::ask(daemon, &owner, resource);
+    let ask = want::ask(daemon, &requester, resource);
     let options = &ask.config.dont_get;
     // What the configuration never gets is not there to be read.
     if options.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {

@@ -10,7 +10,7 @@ use super::runs::MAX_RUNS;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::fetch::want::{self, WantError};
-use crate::proxy::owner::Owner;
+use crate::proxy::owner::Requester;
 use crate::proxy::target::of_url;
 use crate::store::timestamp;
 
@@ -28,7 +28,7 @@ pub enum NotBegun {
     Random(#[source] getrandom::Error),
 }
 
-/// Begins to fetch what `asked` says, for `owner`; `kind` says who waits for it. It goes on whenever the
+/// Begins to fetch what `asked` says, for `requester`; `kind` says who waits for it. It goes on whenever the
 /// mode allows.
 ///
 /// # Errors
@@ -36,12 +36,12 @@ pub enum NotBegun {
 /// [`NotBegun`] says why nothing was begun.
 pub async fn begin(
     daemon: &Arc<Daemon>,
-    owner: &Owner,
+    requester: &Requester,
     asked: &Asked,
     kind: RequestKind,
 ) -> Result<RunId, NotBegun> {
     let resource = of_url(&asked.url, &daemon.local).map_err(WantError::from)?;
-    let ask = want::follow_aliases(daemon, owner, resource)?;
+    let ask = want::follow_aliases(daemon, requester, resource)?;
     let id = RunId::from_number(getrandom::u64().map_err(NotBegun::Random)?);
     let now = timestamp(clock::now());
     let place = &ask.places.queued;

@@ -158,7 +158,41 @@ fn an_origin_that_wants_to_be_left_alone_is() {
     schedule.close(&first, at(120));
     schedule.ends(&first);
     assert_eq!((schedule.next(WIDE, at(129)), schedule.next_alarm()), (None, Some(at(130))));
+    let closed = Rests { closed: Some(at(130)), polite: None };
+    assert_eq!(schedule.rests(&key("http://a/3")), closed);
+    assert_eq!(schedule.rests(&key("http://b/")), Rests::default());
     assert_eq!(started(&mut schedule, WIDE, 130).len(), 3);
+}
+
+#[test]
+fn who_wants_to_be_left_alone_is_remembered_over_a_restart() {
+    let mut schedule = Schedule::default();
+    assert_eq!(schedule.changed_rests(at(1)), None);
+    schedule.is(&request("http://a/1", Page, 1));
+    schedule.is(&request("http://b:81/", Page, 1));
+    for url in ["http://a/1", "http://b:81/"] {
+        schedule.close(&key(url), at(200));
+    }
+    let mut rests = schedule.changed_rests(at(100)).unwrap();
+    rests.sort();
+    assert_eq!(rests, [(Arc::from("a"), at(200)), (Arc::from("b:81"), at(200))]);
+    assert_eq!(schedule.changed_rests(at(100)), None, "they are told once");
+    schedule.close(&key("http://a/1"), at(150));
+    assert_eq!(schedule.changed_rests(at(100)), None, "nothing is new");
+
+    let mut again = Schedule::default();
+    again.is(&request("http://a/1", Page, 1));
+    again.is(&request("http://c/", Page, 2));
+    // Of one of them nothing waits any more.
+    for (name, until) in &rests {
+        again.close_host(name, *until);
+    }
+    assert_eq!(started(&mut again, WIDE, 199), keys(&["http://c/"]));
+    // A person says that one may be asked.
+    again.open(&key("http://a/1"));
+    assert_eq!(again.changed_rests(at(199)), Some(vec![("b:81".into(), at(200))]));
+    assert_eq!(started(&mut again, WIDE, 200), keys(&["http://a/1"]));
+    assert!(!again.hosts.contains_key("b:81"), "what is over is forgotten");
 }
 
 #[test]

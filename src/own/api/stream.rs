@@ -20,15 +20,15 @@ use wwwoffle_spool::{Error, Place, RequestState, Spool};
 use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::push_line;
-use crate::api::Event;
+use super::sum::{Sum, held_back, progress};
+use crate::api::{Event, Held};
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
-use crate::fetch::{self, Wanted, why_it_rests};
+use crate::fetch::{self, Wanted, held, why_it_rests};
 use crate::mode::Mode;
 use crate::proxy::body::Body;
-use crate::proxy::download::Shown;
 use crate::proxy::lookup::look_up;
-use crate::proxy::owner::{Owner, Places};
+use crate::proxy::owner::{Owner, Places, Requester};
 use crate::store::Kept;
 use crate::upstream::BoxError;
 
@@ -42,18 +42,23 @@ const LOOKS_TO_SETTLE: u8 = 2;
 /// How many URLs of one `get` are followed, redirects included.
 const MOST_FOLLOWED: usize = 20_000;
 
-/// Gets `urls` into the spool for `owner`, and tells of each until it is settled.
-pub(super) fn get(daemon: &Arc<Daemon>, owner: Owner, urls: Vec<String>, refresh: bool) -> Body {
+/// Gets `urls` into the spool for `requester`, and tells of each until it is settled.
+pub(super) fn get(
+    daemon: &Arc<Daemon>,
+    requester: Requester,
+    urls: Vec<String>,
+    refresh: bool,
+) -> Body {
     let (wanted, settled) = (urls.into(), HashSet::new());
-    body(Follow::new(daemon, Task::Get { owner, wanted, refresh, settled }))
+    body(Follow::new(daemon, Task::Get { requester, wanted, refresh, settled }))
 }
 
 /// Works the queue off, and tells of it until nothing waits.
-pub(super) fn fetch(daemon: &Arc<Daemon>) -> Body {
+pub(super) fn fetch(daemon: &Arc<Daemon>, budget: Option<u64>) -> Body {
     let mut follow = Follow::new(daemon, Task::WorkOff);
     // Before anything leaves the queue, so that all of it is told of.
     follow.look_at_queue();
-    daemon.fetcher.begin(None);
+    daemon.fetcher.begin(budget);
     body(follow)
 }
 
@@ -70,7 +75,7 @@ fn body(follow: Follow) -> Body {
 #[derive(Debug)]
 enum Task {
     /// These URLs and where they redirect to.
-    Get { owner: Owner, wanted: VecDeque<String>, refresh: bool, settled: HashSet<String> },
+    Get { requester: Requester, wanted: VecDeque<String>, refresh: bool, settled: HashSet<String> },
     /// All that waits on the queue.
     WorkOff,
 }
@@ -98,6 +103,7 @@ struct Follow {
     ready: VecDeque<Event>,
     fetched: u64,
     failed: u64,
+    sum: Sum,
     ended: bool,
 }
 
@@ -119,6 +125,7 @@ impl Follow {
             ready: VecDeque::new(),
             fetched: 0,
             failed: 0,
+            sum: Sum::default(),
             ended: false,
         }
     }
@@ -129,8 +136,8 @@ impl Follow {
             if self.ended || self.daemon.tasks.is_stopping() {
                 return None;
             }
-            if let Some((owner, url, refresh)) = self.next_wanted() {
-                self.want(&owner, &url, refresh).await;
+            if let Some((requester, url, refresh)) = self.next_wanted() {
+                self.want(&requester, &url, refresh).await;
                 self.take_all();
             } else if self.is_settled() {
                 self.end().await;
@@ -160,21 +167,21 @@ impl Follow {
         }
     }
 
-    fn next_wanted(&mut self) -> Option<(Owner, String, bool)> {
+    fn next_wanted(&mut self) -> Option<(Requester, String, bool)> {
         match &mut self.task {
-            Task::Get { owner, wanted, refresh, .. } => {
-                wanted.pop_front().map(|url| (owner.clone(), url, *refresh))
+            Task::Get { requester, wanted, refresh, .. } => {
+                wanted.pop_front().map(|url| (requester.clone(), url, *refresh))
             }
             Task::WorkOff => None,
         }
     }
 
-    async fn want(&mut self, owner: &Owner, text: &str, refresh: bool) {
+    async fn want(&mut self, requester: &Requester, text: &str, refresh: bool) {
         let Ok(url) = CanonicalUrl::parse(text, &self.daemon.local) else { return };
         if self.is_known(url.as_str()) {
             return;
         }
-        match fetch::want(&self.daemon, owner, text, refresh).await {
+        match fetch::want(&self.daemon, requester, text, refresh).await {
             Ok(Wanted::Kept { url: shown, place, .. }) => {
                 self.settle_unheard(shown, &place, None).await;
             }
@@ -243,8 +250,9 @@ impl Follow {
         }
         let mut next = None;
         match &event {
-            Event::Done { url, .. } => {
+            Event::Done { url, bytes, .. } => {
                 self.fetched += 1;
+                self.sum.came(*bytes);
                 self.settle(url);
             }
             Event::Failed { url, .. } => {
@@ -292,13 +300,13 @@ impl Follow {
     /// Where a request for `url` waits, if one does.
     fn queued_place(&self, url: &mut CanonicalUrl) -> Place {
         let owner = match &self.task {
-            Task::Get { owner, .. } => owner,
+            Task::Get { requester, .. } => &requester.owner,
             Task::WorkOff => &Owner::Local,
         };
         Places::of(url, &HeaderMap::new(), owner).queued
     }
 
-    /// Whether nothing more will happen: all is settled, or waits for the mode.
+    /// Whether nothing more will happen: all is settled, or held back for long.
     fn is_settled(&mut self) -> bool {
         self.take_all();
         if self.open.is_empty() {
@@ -308,8 +316,17 @@ impl Follow {
             return true;
         }
         let fetcher = &self.daemon.fetcher;
-        !self.mode.borrow_and_update().may_dial()
-            && !self.open.values().any(|open| fetcher.is_active(&open.place.key()))
+        let may_dial = self.mode.borrow_and_update().may_dial();
+        if may_dial && fetcher.active_count() > 0 {
+            return false;
+        }
+        !self.open.values().any(|open| fetcher.is_active(&open.place.key()))
+            && (!may_dial || self.all_rest().is_some())
+    }
+
+    /// What holds back all that is open, if that lasts.
+    fn all_rest(&self) -> Option<Vec<(Held, u64)>> {
+        held::all_rest(&self.daemon, self.open.values().map(|open| &open.place))
     }
 
     async fn end(&mut self) {
@@ -324,6 +341,7 @@ impl Follow {
             waiting.sort_unstable();
             self.ready.extend(waiting.into_iter().map(|url| Event::Queued { url }));
         }
+        self.ready.extend(held_back(self.all_rest()));
         let waiting = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
         let (fetched, failed) = (self.fetched, self.failed);
         self.ready.push_back(Event::End { fetched, failed, waiting });
@@ -389,6 +407,7 @@ impl Follow {
                 self.fetched += 1;
                 self.want_location(&url, &kept);
                 let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
+                self.sum.came(bytes);
                 self.ready.push_back(Event::Done { url, status, bytes });
             }
             // Somebody has taken it off the queue.
@@ -422,15 +441,19 @@ impl Follow {
 
     fn tell_progress(&mut self) {
         for download in self.daemon.downloads.list() {
-            let Shown { bytes, total, .. } = download.progress();
+            let shown = download.progress();
             if let Some(open) = self.open.get_mut(download.url())
-                && bytes != open.bytes
+                && shown.bytes != open.bytes
             {
-                open.bytes = bytes;
-                let url = download.url().to_owned();
-                self.ready.push_back(Event::Progress { url, bytes, total });
+                open.bytes = shown.bytes;
+                self.ready.push_back(progress(download.url(), &shown));
             }
         }
+        let under_way = self.open.values().map(|open| open.bytes).sum();
+        let left = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
+        let moves = self.mode.borrow().may_dial();
+        let whole = self.sum.whole(self.fetched, self.failed, left, under_way, moves);
+        self.ready.extend(whole.map(Event::Whole));
     }
 }
 
