@@ -12,7 +12,7 @@ use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
 use crate::fetch::recurse::aim::AS_CONFIGURED;
 
 /// Parts of one state that are listed; the others are counted.
-const SHOWN_PARTS: usize = 20;
+const SHOWN_PARTS: usize = 15;
 
 /// Fields of a head that are listed; the others are counted.
 const SHOWN_FIELDS: usize = 60;
@@ -261,13 +261,13 @@ mod tests {
         let url = "https://a.example/p";
         let told = body(&info(url, true));
         let places: Vec<_> =
-            ["Not kept (1)", "Failed (23)", "On the queue (2)", "Left out (1)", "Kept (4)"]
+            ["Not kept (1)", "Failed (18)", "On the queue (2)", "Left out (1)", "Kept (4)"]
                 .iter()
                 .map(|title| told.find(title).unwrap_or_else(|| panic!("{title} in {told}")))
                 .collect();
         assert!(places.is_sorted(), "{places:?}");
         for want in [
-            "26 parts are missing",
+            "21 parts are missing",
             "and 3 more; <code>wwwoffle info</code>",
             "name=\"parts\" value=\"configured\"",
             "action=\"http://localhost:8080/refresh-request/\"",
