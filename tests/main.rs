@@ -71,6 +71,7 @@ mod queue;
 mod queue_forms;
 mod ranges;
 mod recurse;
+mod recurse_bad;
 mod resume;
 mod rules;
 mod tls_sessions;

@@ -81,13 +81,18 @@ impl Budget {
         }
         let of_fetch = self.only_now.or(allowed.fetch);
         let fetch = of_fetch.map(|most| most.saturating_sub(self.of_fetch));
-        let day = allowed.day.map(|most| most.saturating_sub(self.of_day));
+        let day = self.left_of_day(allowed);
         self.meter.allow(least([fetch, day]));
         if day == Some(0) {
             let tomorrow = now.tomorrow().and_then(|tomorrow| tomorrow.start_of_day());
             return Some(Spent::Day(tomorrow.map_or(Timestamp::MAX, |time| time.timestamp())));
         }
         (fetch == Some(0)).then_some(Spent::Fetch)
+    }
+
+    /// What is left of a day in which `allowed` may come; to be asked after [`settle`](Self::settle).
+    pub(super) fn left_of_day(&self, allowed: Allowed) -> Option<u64> {
+        allowed.day.map(|most| most.saturating_sub(self.of_day))
     }
 
     /// What is to be remembered for the next start, if that has changed since this was last asked.

@@ -34,8 +34,8 @@ use wwwoffle_spool::{Change, Error, Place, Queue, RequestState};
 use wwwoffle_url::Key;
 
 pub(crate) use redirect::{location, shown};
-pub(crate) use want::request;
 pub use want::{WantError, Wanted, want};
+pub(crate) use want::{put, request};
 pub use work::work;
 
 use crate::api::Event;
@@ -192,13 +192,9 @@ pub async fn retry(
     });
     let mut count = 0;
     for key in chosen.into_iter().filter(|key| !daemon.fetcher.is_active(key)) {
-        if let Some(mut outgoing) = daemon.store.queued(key).await? {
-            outgoing.any_length |= matches!(outgoing.state, RequestState::Asking { .. });
-            outgoing.state = RequestState::Waiting;
-            outgoing.not_before = None;
-            outgoing.attempts = 0;
+        if let Some(outgoing) = daemon.store.queued(key).await? {
             daemon.fetcher.open(&key);
-            if daemon.store.requeue(outgoing).await? {
+            if daemon.store.requeue(want::awake(outgoing)).await? {
                 count += 1;
             }
         }

@@ -11,16 +11,13 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::sync::Notify;
 use tracing::{debug, warn};
-use wwwoffle_spool::{
-    Error, Monitor, MonitorSummary, Outgoing, Place, RequestKind, RequestState, Schedule, Secrets,
-    Set,
-};
+use wwwoffle_spool::{Error, Monitor, MonitorSummary, Place, RequestKind, Schedule, Set};
 use wwwoffle_url::Key;
 
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
-use crate::fetch::recurse::aim::{Aim, Asked, MAX_DEPTH};
+use crate::fetch::recurse::aim::{Aim, MAX_DEPTH};
 use crate::fetch::recurse::scope::Scope;
 use crate::fetch::recurse::{self, NotBegun};
 use crate::fetch::{self, WantError};
@@ -130,26 +127,16 @@ async fn start(daemon: &Arc<Daemon>, key: Key, now: Timestamp) -> Result<(), Err
     debug!(url = monitor.request.place.url(), schedule = %monitor.schedule, "it is time");
     let mut request = monitor.request;
     request.queued = now;
-    if let Some(asked) = recursive(&request)
-        && let Some(owner) = Owner::of_queued(&request.place)
-    {
-        match recurse::begin(daemon, &owner, &asked, RequestKind::Monitored).await {
+    let aim = request.options.take().and_then(|aim| serde_json::from_str::<Aim>(&aim).ok());
+    if let Some(aim) = aim {
+        match recurse::begin_at(daemon, request.clone(), &aim).await {
             Ok(_) => return noted(daemon, key, now).await,
             Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
             // The page itself is looked at all the same.
             Err(error) => warn!(error = error_chain(&error), "links of a page are not followed"),
         }
     }
-    request.options = None;
-    daemon.store.enqueue(request).await?;
-    // One that has failed before waits again.
-    if let Some(mut known) = daemon.store.queued(key).await?
-        && matches!(known.state, RequestState::Failed { .. })
-    {
-        known.state = RequestState::Waiting;
-        (known.attempts, known.not_before) = (0, None);
-        daemon.store.requeue(known).await?;
-    }
+    fetch::put(daemon, request).await?;
     noted(daemon, key, now).await
 }
 
@@ -157,14 +144,6 @@ async fn noted(daemon: &Daemon, key: Key, now: Timestamp) -> Result<(), Error> {
     daemon.store.run(move |spool| spool.monitors().ran(&key, now)).await?;
     daemon.fetcher.nudge();
     Ok(())
-}
-
-/// What is to be fetched recursively, if the request says so. What only its origin may see does not go
-/// along: it would go to every page.
-fn recursive(request: &Outgoing) -> Option<Asked> {
-    let aim: Aim = serde_json::from_str(request.options.as_deref()?).ok()?;
-    let url = request.place.url().to_owned();
-    matches!(request.secrets, Secrets::None).then_some(Asked { url, aim })
 }
 
 /// Monitors a page for `owner`, in place of what was said of it before. When it was looked at last is

@@ -6,6 +6,7 @@ mod fault;
 mod monitor;
 pub(super) mod runs;
 mod stream;
+mod tell;
 
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};

@@ -14,11 +14,15 @@ pub(super) mod ask_robots;
 mod begin;
 pub mod choose;
 pub(super) mod follow;
+pub(super) mod keep;
+pub mod outcome;
 pub(crate) mod read;
 pub mod robots;
 pub mod run;
 pub mod runs;
 pub mod scope;
+mod sub;
 pub mod traps;
 
+pub(crate) use begin::begin_at;
 pub use begin::{NotBegun, begin};

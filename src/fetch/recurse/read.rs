@@ -24,18 +24,27 @@ pub(crate) enum Unread {
     Body(#[source] BoxError),
 }
 
+/// What was read of a kept answer.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    /// What it refers to.
+    pub(crate) found: Found,
+    /// Why that may not be all: from there on it cannot be read.
+    pub(crate) broken_off: Option<Unread>,
+}
+
 /// What a kept answer refers to, as far as it is of a kind that refers to anything.
 ///
 /// The body is read once, a piece at a time; dropping this ends the reading.
 ///
 /// # Errors
 ///
-/// [`Unread`] when it cannot be read to its end.
+/// [`Unread`] when nothing of it can be read.
 pub(crate) async fn read(
     store: &Store,
     kept: &Arc<Kept>,
     want: &Want,
-) -> Result<Option<Found>, Unread> {
+) -> Result<Option<Contents>, Unread> {
     let url = kept.entry.url();
     let content_type = content_type(&kept.fields);
     let mut pieces = Pieces::of(store, kept);
@@ -47,12 +56,18 @@ pub(crate) async fn read(
     let base = BrowserUrl::parse(url, None)?;
     let mut finder = Finder::new(kind, &base, content_type, want);
     finder.write(&head);
-    while !finder.is_done()
-        && let Some(piece) = pieces.next().await?
-    {
-        finder.write(&piece);
+    let mut broken_off = None;
+    while !finder.is_done() {
+        match pieces.next().await {
+            Ok(Some(piece)) => finder.write(&piece),
+            Ok(None) => break,
+            Err(error) => {
+                broken_off = Some(error);
+                break;
+            }
+        }
     }
-    Ok(Some(finder.finish()))
+    Ok(Some(Contents { found: finder.finish(), broken_off }))
 }
 
 /// The beginning of a kept body, its coding undone: at least `length` bytes, or all there are.

@@ -1,34 +1,22 @@
 //! Fetches that follow links: `/api/runs`.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::stream;
-use http_body_util::{BodyExt, StreamBody};
-use hyper::body::Frame;
 use hyper::{Response, StatusCode};
-use tokio::sync::{broadcast, watch};
-use tokio::time::{Interval, MissedTickBehavior, interval};
 use wwwoffle_spool::{RequestKind, RequestState, RunId};
 
-use super::{Fault, json, lines, not_too_many, push_line};
+use super::tell::{News, Tell, Teller, body};
+use super::{Fault, json, lines, not_too_many};
 use crate::api::Event;
 use crate::api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::fetch::recurse::aim::Asked;
-use crate::fetch::recurse::{begin, runs};
-use crate::mode::Mode;
+use crate::fetch::recurse::{begin, outcome, runs};
 use crate::own::caller::Caller;
 use crate::proxy::body::Body;
 use crate::proxy::owner::Owner;
 use crate::proxy::target;
-use crate::upstream::BoxError;
-
-/// How often it is told how far a fetch has come.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl From<runs::Told> for RunItem {
     fn from(told: runs::Told) -> Self {
@@ -65,9 +53,9 @@ pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Respons
         follow.begin(&caller.owner, &asked).await;
     }
     if wanted.wait {
-        return Ok(lines(caller, follow.body()));
+        return Ok(lines(caller, body(follow)));
     }
-    if let Some(Event::Failed { error, .. }) = follow.ready.pop_front() {
+    if let Some(Event::Failed { error, .. }) = follow.teller.ready.pop_front() {
         return Err(Fault::new(StatusCode::CONFLICT, error));
     }
     let runs = caller.daemon.fetcher.runs();
@@ -97,120 +85,86 @@ pub(in crate::own) async fn stop_for(
     if !told.is_some_and(|told| caller.may_see_owned(told.owner.as_deref())) {
         return Ok(None);
     }
-    runs::stop(&caller.daemon, id).await
+    outcome::stop(&caller.daemon, id).await
 }
 
 /// Tells of runs until they have ended. Dropping it ends the telling, and nothing else.
 struct Follow {
-    daemon: Arc<Daemon>,
-    events: broadcast::Receiver<Event>,
-    mode: watch::Receiver<Mode>,
-    look: Interval,
+    teller: Teller,
     ids: Vec<RunId>,
-    ready: VecDeque<Event>,
     failed: u64,
-    ended: bool,
+}
+
+impl Tell for Follow {
+    fn teller(&mut self) -> &mut Teller {
+        &mut self.teller
+    }
+
+    async fn go_on(&mut self) {
+        match self.teller.news().await {
+            News::Event(event) => self.teller.ready.push_back(event),
+            News::Look => self.look().await,
+            News::Other => {}
+        }
+    }
 }
 
 impl Follow {
     fn new(daemon: &Arc<Daemon>) -> Self {
-        let mut look = interval(LOOK_EVERY);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self {
-            // Before anything is put on the queue, so that nothing is missed.
-            events: daemon.fetcher.events(),
-            mode: daemon.mode.watch(),
-            daemon: Arc::clone(daemon),
-            look,
-            ids: Vec::new(),
-            ready: VecDeque::new(),
-            failed: 0,
-            ended: false,
-        }
+        Self { teller: Teller::new(daemon), ids: Vec::new(), failed: 0 }
     }
 
     async fn begin(&mut self, owner: &Owner, asked: &Asked) {
-        match begin(&self.daemon, owner, asked, RequestKind::Page).await {
+        match begin(&self.teller.daemon, owner, asked, RequestKind::Page).await {
             Ok(id) => self.ids.push(id),
             Err(error) => {
                 self.failed += 1;
                 let (url, error) = (asked.url.clone(), error_chain(&error));
-                self.ready.push_back(Event::Failed { url, status: None, error });
+                self.teller.ready.push_back(Event::Failed { url, status: None, error });
             }
         }
-    }
-
-    fn body(self) -> Body {
-        let frames = stream::unfold(self, |mut follow| async move {
-            let lines = follow.lines().await?;
-            Some((Ok::<_, BoxError>(Frame::data(lines)), follow))
-        });
-        StreamBody::new(frames).boxed_unsync()
-    }
-
-    async fn lines(&mut self) -> Option<Bytes> {
-        while self.ready.is_empty() {
-            if self.ended || self.daemon.tasks.is_stopping() {
-                return None;
-            }
-            tokio::select! {
-                () = self.daemon.tasks.stopping() => {}
-                event = self.events.recv() => self.ready.extend(event.ok()),
-                _now = self.look.tick() => self.look().await,
-            }
-        }
-        let mut lines = Vec::new();
-        for event in self.ready.drain(..) {
-            push_line(&mut lines, &event);
-        }
-        Some(lines.into())
     }
 
     /// Tells how far the runs have come, and whether that is the end.
     async fn look(&mut self) {
-        while let Ok(event) = self.events.try_recv() {
-            self.ready.push_back(event);
+        while let Some(event) = self.teller.event() {
+            self.teller.ready.push_back(event);
         }
-        let runs = self.daemon.fetcher.runs();
+        let runs = self.teller.daemon.fetcher.runs();
         let told: Vec<_> = self.ids.iter().filter_map(|id| runs.told(*id)).collect();
         let is_over = told.iter().all(|told| told.ended.is_some()) || self.nothing_moves();
         if is_over {
             self.end(told).await;
         } else {
             let counts = told.into_iter().map(|told| Event::Run { run: Box::new(told.into()) });
-            self.ready.extend(counts);
+            self.teller.ready.extend(counts);
         }
     }
 
     /// Whether nothing more happens for now: the mode does not allow it, or a person has to be asked.
-    fn nothing_moves(&self) -> bool {
-        let fetcher = &self.daemon.fetcher;
-        if fetcher.active_count() > 0 {
+    fn nothing_moves(&mut self) -> bool {
+        let daemon = &self.teller.daemon;
+        if daemon.fetcher.active_count() > 0 {
             return false;
         }
         let mut moves = false;
-        self.daemon.store.spool().queue().visit(|request| {
+        daemon.store.spool().queue().visit(|request| {
             let is_ours = request.wishes.iter().any(|wish| self.ids.contains(&wish.run));
             moves |= is_ours && request.state == RequestState::Waiting;
         });
-        !moves || !self.mode.borrow().may_dial()
+        !moves || !self.teller.may_dial()
     }
 
     async fn end(&mut self, told: Vec<runs::Told>) {
-        // What was told to be in the spool is there for whoever looks now.
-        if let Err(error) = self.daemon.store.run(wwwoffle_spool::Spool::flush).await {
-            tracing::error!(error = error_chain(&error), "fetched pages are not kept");
-            self.failed += 1;
-        }
+        self.failed += u64::from(!self.teller.flush().await);
         let (mut fetched, mut waiting) = (0_u64, 0_u64);
         for told in told {
             let counts = told.report.counts;
             fetched += counts.fetched + counts.unchanged + counts.kept;
             self.failed += counts.failed;
             waiting += u64::try_from(told.waiting).unwrap_or(u64::MAX);
-            self.ready.push_back(Event::Run { run: Box::new(told.into()) });
+            self.teller.ready.push_back(Event::Run { run: Box::new(told.into()) });
         }
-        self.ready.push_back(Event::End { fetched, failed: self.failed, waiting });
-        self.ended = true;
+        self.teller.end(Event::End { fetched, failed: self.failed, waiting });
     }
 }
