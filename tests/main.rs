@@ -67,6 +67,7 @@ mod pages;
 mod parent;
 mod parts;
 mod passwd;
+mod plan;
 mod queue;
 mod queue_forms;
 mod ranges;

@@ -5,6 +5,7 @@ mod config;
 mod info;
 mod listing;
 mod monitor;
+pub mod plan;
 pub mod runs;
 mod types;
 

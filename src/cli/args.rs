@@ -77,8 +77,14 @@ pub(crate) enum Verb {
     /// Work the queue off now.
     Fetch {
         /// Show the progress and return when all is settled.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "plan")]
         wait: bool,
+        /// Fetch nothing, and tell what would come, how much of it, and when it may.
+        #[arg(long)]
+        plan: bool,
+        /// The plan as JSON.
+        #[arg(long, requires = "plan")]
+        json: bool,
     },
     /// Look at pages again on a schedule, by itself.
     Monitor {
@@ -369,6 +375,10 @@ mod tests {
             "offline",
             "autodial",
             "fetch --wait",
+            "fetch --plan",
+            "fetch --plan --json",
+            "get --plan http://a/",
+            "get -r 2 --plan --json http://a/",
             "status --json",
             "get --refresh http://a/ http://b/",
             "queue --json",

@@ -18,7 +18,7 @@ use super::{
     control::{Control, misunderstood},
     explain,
     failure::Failure,
-    files, get, import, info, list, monitor, passwd,
+    files, get, import, info, list, monitor, passwd, plan,
     progress::Progress,
     settings::Settings,
     url,
@@ -27,7 +27,7 @@ use crate::proxy::owner::Owner;
 use crate::{
     api::{
         Choice, DeletedUrls, EntriesToDelete, FetchRequest, ItemState, ModeChange, ModeRequest,
-        Queue, QueueItem, Started, Status, Stopping,
+        Queue, QueueItem, Started, Status, Stopping, plan::QueuePlan,
     },
     exit::ExitStatus,
     pages::{progress, shown},
@@ -51,8 +51,12 @@ pub(crate) fn run(
         Verb::Offline => mode(&settings.control()?, Choice::Offline, terminal),
         Verb::Autodial => mode(&settings.control()?, Choice::Autodial, terminal),
         Verb::Auto => mode(&settings.control()?, Choice::Auto, terminal),
-        Verb::Fetch { wait: false } => fetch(&settings.control()?, terminal),
-        Verb::Fetch { wait: true } => {
+        Verb::Fetch { plan: true, json, .. } => {
+            let planned: QueuePlan = settings.control()?.get("/api/queue/plan")?;
+            plan::queue(&planned, json, terminal)
+        }
+        Verb::Fetch { wait: false, .. } => fetch(&settings.control()?, terminal),
+        Verb::Fetch { wait: true, .. } => {
             follow(&settings.control()?, "/api/fetch", &FetchRequest { wait: true }, terminal)
         }
         Verb::Get(typed) => get::run(typed, settings, terminal),

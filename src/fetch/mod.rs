@@ -6,13 +6,14 @@
 //! (`follow`) is on the queue before the request is off it; a page may be opened in a browser
 //! before that (`browser`). A request leaves the queue only after its answer is kept, so a
 //! crash at any moment costs at worst a second fetch; a form stays on it as failed while it is sent,
-//! so that a crash sends none twice.
+//! so that a crash sends none twice. What all of that would come to is told by [`plan`].
 
 mod attempt;
 mod browser;
 mod budget;
 mod follow;
 mod one;
+pub mod plan;
 pub mod recurse;
 mod redirect;
 pub mod retry_after;
@@ -62,6 +63,7 @@ pub struct Fetcher {
     runs: Runs,
     robots: Known,
     browsers: browser::Turns,
+    plans: plan::Turns,
 }
 
 impl Default for Fetcher {
@@ -82,6 +84,7 @@ impl Fetcher {
             runs: Runs::default(),
             robots: Known::default(),
             browsers: browser::Turns::default(),
+            plans: plan::Turns::default(),
         }
     }
 
@@ -128,6 +131,11 @@ impl Fetcher {
     #[must_use]
     pub fn runs(&self) -> &Runs {
         &self.runs
+    }
+
+    /// Who may make a plan.
+    fn plans(&self) -> &plan::Turns {
+        &self.plans
     }
 
     /// What origins ask of programs.

@@ -25,4 +25,5 @@ mod sub;
 pub mod traps;
 
 pub(crate) use begin::begin_at;
+pub(super) use begin::first;
 pub use begin::{NotBegun, begin};
