@@ -246,13 +246,11 @@ impl<'a> Walk<'a> {
     /// Whether it would be left alone because its site asks for that, as far as that is known here.
     async fn is_refused(&mut self, outgoing: &Outgoing) -> bool {
         let Some(url) = ask_robots::heeded(self.daemon, &self.runs, outgoing) else { return false };
-        match ask_robots::as_kept(self.daemon, outgoing, &url).await {
-            Some(robots) => ask_robots::refuses(&robots, &self.runs, outgoing, &url),
-            None => {
-                self.robots_unknown.insert(url.host_port().to_owned());
-                false
-            }
-        }
+        let Some(robots) = ask_robots::as_kept(self.daemon, outgoing, &url).await else {
+            self.robots_unknown.insert(url.host_port().to_owned());
+            return false;
+        };
+        ask_robots::refuses(&robots, &self.runs, outgoing, &url)
     }
 }
 

@@ -91,12 +91,11 @@ fn place<T>(counts: &HashMap<Of, T>, host: &str, class: Class) -> Of {
 /// are made of today.
 const fn default(class: Class) -> u64 {
     match class {
-        None | Some(PartClass::Frames | PartClass::Iframes) => 30_000,
+        None | Some(PartClass::Frames | PartClass::Iframes | PartClass::Scripts) => 30_000,
         Some(PartClass::Stylesheets) => 15_000,
         Some(PartClass::Images) => 50_000,
         Some(PartClass::Icons) => 5_000,
         Some(PartClass::Fonts) => 40_000,
-        Some(PartClass::Scripts) => 30_000,
         Some(PartClass::Media) => 5_000_000,
         Some(PartClass::Objects) => 100_000,
     }
