@@ -4,7 +4,7 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_TYPE, HeaderName, SET_COOKIE};
 use wwwoffle_spool::{Entry, Place};
 
-use crate::api::{Field, Info, KeptInfo};
+use crate::api::{Field, Info, KeptInfo, Parts};
 use crate::connection;
 use crate::pages::shown;
 use crate::proxy::head::{self, SECRET};
@@ -12,11 +12,12 @@ use crate::proxy::head::{self, SECRET};
 /// The fields of an answer whose values are not told.
 const SECRET_ANSWERS: [HeaderName; 2] = [SET_COOKIE, HeaderName::from_static("set-cookie2")];
 
-/// What is known of the URL of `place`, of which `entry` is kept.
+/// What is known of the URL of `place`, of which `entry` is kept, and of its `parts`.
 #[must_use]
-pub fn of(place: &Place, entry: Option<&Entry>) -> Info {
+pub fn of(place: &Place, entry: Option<&Entry>, parts: Option<Parts>) -> Info {
     let place = entry.map_or(place, Entry::place);
-    Info { url: place.url().to_owned(), key: place.key().to_string(), kept: entry.map(kept) }
+    let (url, key) = (place.url().to_owned(), place.key().to_string());
+    Info { url, key, kept: entry.map(kept), parts }
 }
 
 fn kept(entry: &Entry) -> KeptInfo {
@@ -65,7 +66,7 @@ mod tests {
         let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
         let url = CanonicalUrl::parse("https://me:hunter2@a.example/p", &LocalHost::default());
         let place = Place::of(&url.unwrap());
-        assert_eq!(of(&place, None).kept, None);
+        assert_eq!(of(&place, None, None).kept, None);
         let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: id=hunter2\r\n\
                      Location: https://me:hunter2@b.example/\xff\r\n\r\n";
         let new = NewEntry {
@@ -79,7 +80,7 @@ mod tests {
         writer.write(b"body").unwrap();
         writer.finish(None).unwrap();
         let entry = spool.entry(&place).unwrap().found().unwrap();
-        let info = of(&place, Some(&entry));
+        let info = of(&place, Some(&entry), None);
         let told = serde_json::to_string(&info).unwrap();
         assert!(!told.contains("hunter2"), "{told}");
         let kept = info.kept.unwrap();

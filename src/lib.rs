@@ -23,6 +23,7 @@ pub mod log;
 pub mod mode;
 pub mod monitor;
 pub mod own;
+pub mod pace;
 pub mod pages;
 mod process_group;
 pub mod proxy;

@@ -364,7 +364,7 @@ fn only_machines_that_are_named_are_served() {
         }
     }
     assert_eq!(origin.count("/m"), 3);
-    assert!(daemon.log().contains("may not use the proxy"), "{}", daemon.log());
+    daemon.tells("may not use the proxy");
 }
 
 #[test]

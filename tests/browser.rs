@@ -192,7 +192,7 @@ pub(crate) fn furnish(origin: &Origin) {
 }
 
 /// Any font that the machine has: one comes with every browser.
-fn font() -> Vec<u8> {
+pub(crate) fn font() -> Vec<u8> {
     let fonts = Path::new("/usr/share/fonts");
     let files = if fonts.is_dir() { crate::harness::files(fonts) } else { Vec::new() };
     let mut fonts = files.into_iter().filter(|file| file.extension().is_some_and(|x| x == "ttf"));

@@ -94,7 +94,7 @@ fn what_an_editor_saves_is_noticed_and_so_is_sighup() {
     save(&daemon, &TEXT.replace("noise.test", "third.test"));
     daemon.signal("HUP");
     eventually("SIGHUP is obeyed", || is_noise(&daemon, "third.test"));
-    assert!(daemon.log().contains("SIGHUP"));
+    daemon.tells("SIGHUP");
     save(&daemon, TEXT);
     let said = daemon.ok(&["config", "reload"]);
     assert!(said.contains("changed: offline-options.noise"), "{said}");

@@ -85,8 +85,10 @@ fn a_full_disk_loses_nothing_that_is_kept() {
         assert!(answer.whole.is_ok(), "{length}: {:?}", answer.whole);
     }
     daemon.settle();
-    let said = daemon.log().to_lowercase();
-    assert!(said.contains("no space left") || said.contains("disk is full"), "{said}");
+    eventually("the log tells of the full disk", || {
+        let said = daemon.log().to_lowercase();
+        said.contains("no space left") || said.contains("disk is full")
+    });
 
     daemon.ok(&["offline"]);
     assert_kept(&daemon, &origin, "offline on the full disk");

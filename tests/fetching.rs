@@ -97,6 +97,16 @@ fn the_queue_waits_for_its_window_and_a_new_one_counts_at_once() {
     eventually("the other is fetched", || daemon.queue().len() == 1);
     daemon.ok(&["fetch"]);
     assert_eq!((night.seen().len(), day.seen().len()), (0, 1));
+    let held = &daemon.queue()[0]["held"];
+    assert_eq!(held["reason"], "window");
+    assert!(held["until"].as_str().unwrap().ends_with(&format!("T{from:02}:00:00Z")), "{held}");
+    let told = "waits for its time of the day, which begins at";
+    assert!(daemon.page("/queue/").shown().contains(told));
+    assert!(daemon.ok(&["queue"]).contains(told));
+    // Nobody sits at a terminal until then.
+    let waited = daemon.run(&["fetch", "--wait"]);
+    assert_eq!(waited.status, 10, "{waited:?}");
+    assert!(waited.out.contains(&format!("held                   1: {told}")), "{waited:?}");
     daemon.ok(&["config", "set", "fetch-options.windows", "always"]);
     eventually("the queue is empty", || daemon.queue().is_empty());
     assert_eq!(night.seen().len(), 1);
@@ -119,6 +129,12 @@ fn what_a_day_may_cost_holds_over_a_restart() {
     });
     let fetched = origin.seen().len();
     assert!((2..5).contains(&fetched), "{fetched}");
+    let held = &daemon.queue()[0]["held"];
+    assert_eq!(
+        (&held["reason"], &held["of"], &held["metered"]),
+        (&"budget".into(), &"day".into(), &false.into(),)
+    );
+    assert!(daemon.page("/queue/").shown().contains("the budget of the day is spent"));
     daemon.restart();
     daemon.ok(&["fetch"]);
     eventually("it is remembered", || {
@@ -177,6 +193,8 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
         eventually("it asks", || daemon.queue()[0]["state"] == "asking");
         let page = daemon.page("/queue/").shown();
         assert!(page.contains("Fetch it all the same"), "{page}");
+        assert!(page.contains("It is longer than what is fetched unasked"), "{page}");
+        assert_eq!(daemon.queue()[0]["held"]["reason"], "asks");
         // To try all again is not to say that this one may come.
         assert_eq!(
             daemon.api("POST", "/api/queue/retry", "{\"all\":true}").text().trim(),
@@ -190,6 +208,97 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
             origin.seen().iter().map(|seen| seen.fields.get("Range").is_some()).collect();
         assert_eq!(ranges.last(), Some(&!is_length_told), "what has come is not asked for again");
     }
+}
+
+#[test]
+fn a_fetch_with_a_budget_ends_with_it_and_the_next_goes_on_from_there() {
+    // Going online by itself brings next to nothing.
+    let config = format!("{ONE_BY_ONE}budget-fetch = \"1 kB\"\n");
+    let (daemon, origin) = (Daemon::configured(&config), Origin::start());
+    let body: Arc<Vec<u8>> = Arc::new((0..4_000_000_u32).map(|n| (n % 251) as u8).collect());
+    let sent = Arc::clone(&body);
+    // Who leaves in the middle gets no more.
+    origin.on("/film", move |exchange| Ok(file(exchange, &sent, true).unwrap_or(After::Close)));
+    origin.say("/page", Answer::html("a page"));
+    daemon.ok(&["offline"]);
+    for path in ["/film", "/page"] {
+        daemon.browse(&origin.url(path));
+    }
+    daemon.ok(&["online"]);
+    eventually("that is spent", || daemon.log().contains("the budget is spent until"));
+    let some = daemon.run(&["fetch", "--wait", "--json", "--budget", "500k"]);
+    assert_eq!(some.status, 10, "{some:?}");
+    let lines = some.lines();
+    let held = serde_json::json!({"reason": "budget", "of": "fetch", "metered": false});
+    let want = serde_json::json!({"event": "held", "held": held, "count": 2});
+    assert!(lines.contains(&want), "{some:?}");
+    assert!(lines.iter().any(|line| line["event"] == "whole"), "{some:?}");
+    assert_eq!(lines.last().unwrap()["waiting"], 2, "{some:?}");
+    assert_eq!(daemon.queue()[0]["held"], held);
+    let told = "waits until the queue is fetched the next time: the budget of this fetch is spent";
+    assert!(daemon.page("/queue/").shown().contains(told));
+    assert_eq!(origin.count("/page"), 0);
+
+    let rest = daemon.run(&["fetch", "--wait", "--budget", "5M"]);
+    assert_eq!(rest.status, 0, "{rest:?}");
+    daemon.ok(&["offline"]);
+    assert!(daemon.get(&origin.url("/film")).body == *body);
+    let film: Vec<_> = origin.seen().into_iter().filter(|seen| seen.target == "/film").collect();
+    assert!(film.len() >= 3, "{}", film.len());
+    let begun: Vec<usize> = film
+        .iter()
+        .filter_map(|seen| seen.fields.get("Range")?.strip_prefix("bytes=")?.strip_suffix('-'))
+        .map(|from| from.parse().unwrap())
+        .collect();
+    assert_eq!(begun.len(), film.len() - 1, "what has come is not asked for again");
+    assert!(begun.is_sorted() && *begun.last().unwrap() >= 500_000, "{begun:?}");
+    let refused = daemon.run(&["fetch", "--budget", "much"]);
+    assert_eq!(refused.status, 2, "{refused:?}");
+}
+
+#[test]
+fn an_origin_is_left_alone_over_a_restart_too() {
+    let config = "[fetch-options]\nper-host = 1\nretry-delay = \"1ms\"\n";
+    let (mut daemon, busy) = (Daemon::configured(config), Origin::start());
+    let tries = AtomicUsize::new(0);
+    busy.on("/1", move |exchange| match tries.fetch_add(1, Ordering::SeqCst) {
+        0 => {
+            let answer = Answer::html("busy").with_status(503);
+            exchange.answer(&answer.field("Retry-After", "3600"))
+        }
+        _ => exchange.answer(&Answer::html("at last")),
+    });
+    busy.say("/2", Answer::html("two"));
+    daemon.ok(&["offline"]);
+    for path in ["/1", "/2"] {
+        daemon.browse(&busy.url(path));
+    }
+    daemon.ok(&["online"]);
+    let state = daemon.spool().join("state");
+    eventually("that is written down", || {
+        let text = std::fs::read_to_string(&state).unwrap_or_default();
+        text.contains(&format!("left-alone = {} ", busy.addr))
+            && daemon.queue()[0]["held"].is_object()
+    });
+    daemon.kill9();
+    daemon.up();
+    eventually("both are held back for it", || {
+        let queue = daemon.queue();
+        queue.len() == 2 && queue.iter().all(|item| item["held"]["reason"] == "origin")
+    });
+    daemon.ok(&["fetch"]);
+    let told = "its host asks to be left alone";
+    assert_eq!(daemon.page("/queue/").shown().matches(told).count(), 2);
+    assert_eq!(daemon.ok(&["queue"]).matches(told).count(), 2);
+    assert_eq!((busy.count("/1"), busy.count("/2")), (1, 0));
+    // A person says that it may be tried now; and that holds over a restart as well.
+    let key = format!("{{\"key\":{}}}", daemon.queue()[0]["key"]);
+    assert_eq!(daemon.api("POST", "/api/queue/retry", &key).status, 200);
+    eventually("the queue is empty", || daemon.queue().is_empty());
+    assert_eq!((busy.count("/1"), busy.count("/2")), (2, 1));
+    daemon.down();
+    let text = std::fs::read_to_string(&state).unwrap();
+    assert!(text.contains("left-alone = \n"), "{text}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::harness::daemon::{self, AS_PERSON};
 use crate::harness::tools::{plain, program};
 use crate::harness::{Answer, Client, Daemon, Origin, cannot_run, eventually};
+use crate::owners;
 
 /// That address: nobody else's (RFC 5737).
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
@@ -125,6 +126,27 @@ fn inside_stays_shut() {
     });
     assert_eq!(inside.count("/led"), 0);
     assert_eq!(inside.connections(), asked + 1, "nothing else was opened");
+
+    // Of a user's requests each goes as far as the machine that it was asked for at.
+    let users = open_daemon(&owners::users());
+    users.ok(&["offline"]);
+    for (mut client, path) in [(far(&users), "far"), (near(&users), "near")] {
+        beside.say(&format!("/of-{path}"), Answer::redirect(302, &inside.url(&format!("/{path}"))));
+        client.ask(&beside.url(&format!("/of-{path}")), &owners::of("ada", ""));
+        assert_eq!(client.try_receive("GET").unwrap().status, 504, "{path}");
+    }
+    let mut direct = near(&users);
+    direct.ask(&inside.url("/of-ada"), &owners::of("ada", ""));
+    assert_eq!(direct.try_receive("GET").unwrap().status, 504);
+    users.ok(&["online"]);
+    users.ok(&["fetch"]);
+    eventually("what was asked for here is fetched", || {
+        inside.count("/near") == 1 && inside.count("/of-ada") == 1
+    });
+    eventually("the other has failed", || {
+        users.ok(&["queue"]).lines().any(|line| line.starts_with("failed") && line.contains("/far"))
+    });
+    assert_eq!(inside.count("/far"), 0);
 
     let tunnels = open_daemon("[https]\nintercept = false\n");
     let target = inside.url("").replace("http://", "");

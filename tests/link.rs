@@ -84,8 +84,7 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     becomes(&daemon, "online", "/up answers");
     link.say("/up", Answer::new(503, "text/plain", "out of order"));
     becomes(&daemon, "offline", "status 503");
-    let log = daemon.log();
-    assert!(log.contains("the link has changed the mode mode=offline was=online"), "{log}");
+    daemon.tells("the link has changed the mode mode=offline was=online");
 }
 
 #[test]
@@ -290,6 +289,28 @@ fn the_kernel_says_when_a_cable_is_pulled_or_a_route_is_gone() {
     inside.run("ip route add default dev a metric 1");
     eventually("the better way counts", || daemon.status()["metered"] == false);
     assert_eq!(daemon.status()["link"]["probes"], 0, "nobody was asked");
+}
+
+#[test]
+fn what_comes_over_a_metered_link_has_a_budget_of_its_own() {
+    let config = "[fetch-options]\nbudget-day-metered = \"0 B\"\n\
+        [link]\nsettle = \"50ms\"\nmetered-interfaces = [\"a\"]\n";
+    let Some(inside) = Inside::start(config) else { return };
+    let daemon = &inside.daemon;
+    let _server = inside.serve();
+    assert_eq!(daemon.status()["metered"], true);
+    let got = daemon.run(&["get", "http://198.51.100.1/"]);
+    assert_eq!(got.status, 10, "{got:?}");
+    assert!(got.out.contains("the budget of the day over a metered link is spent"), "{got:?}");
+    let held = &daemon.queue()[0]["held"];
+    assert_eq!((&held["reason"], &held["metered"]), (&"budget".into(), &true.into()), "{held}");
+    // Another way out is found, which costs nothing.
+    inside.run(
+        "ip link add name c type veth peer name d && ip link set dev d up && ip link set dev c up",
+    );
+    inside.run("ip route replace default dev c");
+    eventually("the link is another one", || daemon.status()["metered"] == false);
+    eventually("the queue is worked off", || daemon.queue().is_empty());
 }
 
 #[test]

@@ -167,6 +167,34 @@ fn the_command_line_and_the_api_agree() {
 }
 
 #[test]
+fn which_parts_come_with_a_monitored_page_can_be_said() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    for path in ["/one", "/other"] {
+        let parts = format!("<link rel=stylesheet href={path}.css><img src={path}.png>");
+        origin.say(path, Answer::html(parts));
+    }
+    daemon.ok(&["monitor", "add", "--daily", "--without", "images,icons", &origin.url("/one")]);
+    let body = json!({
+        "urls": [origin.url("/other")],
+        "schedule": "@daily",
+        "parts": {"stylesheets": false},
+    });
+    assert_eq!(daemon.api("POST", "/api/monitor", &body.to_string()).status, 200);
+    let unknown = json!({"urls": [origin.url("/")], "schedule": "@daily", "parts": {"x": true}});
+    assert_eq!(daemon.api("POST", "/api/monitor", &unknown.to_string()).status, 400);
+    daemon.down();
+    age(&daemon);
+    daemon.up();
+    daemon.ok(&["online"]);
+    eventually("both are fetched", || {
+        daemon.queue().is_empty() && origin.count("/one") == 1 && origin.count("/other") == 1
+    });
+    let parts = ["/one.css", "/one.png", "/other.css", "/other.png"];
+    assert_eq!(parts.map(|path| origin.count(path)), [1, 0, 0, 1]);
+}
+
+#[test]
 fn a_damaged_file_is_told_of_and_set_aside() {
     let mut daemon = Daemon::start();
     daemon.ok(&["offline"]);
@@ -178,7 +206,7 @@ fn a_damaged_file_is_told_of_and_set_aside() {
     assert!(status.success());
     daemon.up();
     assert!(monitored(&daemon).is_empty());
-    assert!(daemon.log().contains("set aside"), "{}", daemon.log());
+    daemon.tells("set aside");
     assert!(!path.exists());
 }
 
@@ -293,4 +321,17 @@ fn links_are_followed_with_the_login_of_the_page() {
     let run = daemon.run(&["runs", "--json"]).json()["runs"][0].clone();
     assert_eq!(run["report"]["counts"]["fetched"], 2, "{run}");
     assert!(!run.to_string().contains("secret"), "{run}");
+}
+
+#[test]
+fn the_form_shows_how_far_links_are_followed() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let url = origin.url("/news");
+    let wish = json!({"urls": [url], "schedule": "0 6 * * *", "depth": 3, "within": "site"});
+    let set = daemon.api("POST", "/api/monitor", &wish.to_string());
+    assert_eq!(set.status, 200, "{}", set.text());
+    let text = daemon.page(&format!("/monitor-options/?{url}")).text();
+    assert_eq!(form(&text, "/monitor-request/").value("depth"), Some("3"), "{text}");
+    assert!(text.contains("value=\"site\" selected"), "{text}");
 }

@@ -4,7 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::browser::browser;
+use crate::harness::daemon::AS_PERSON;
 use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually, heavy};
+use crate::owners;
 
 /// A page whose script alone knows what else there is.
 const PAGE: &str = "<!DOCTYPE html><title>x</title><p id=p><script>\
@@ -44,6 +46,14 @@ fn opening(lines: &str, more: &str, authority: Option<&Authority>) -> Daemon {
 /// Chromium as root may be only without its sandbox.
 fn chromium(program: &Path) -> String {
     format!("exec {} \"$@\" --no-sandbox", program.display())
+}
+
+/// A daemon that knows people, and opens pages in the program that these lines of shell are.
+fn opening_for_users(lines: &str) -> Daemon {
+    let daemon = owners::daemon();
+    let program = executable(&daemon.home().join("program"), lines);
+    daemon.ok(&["config", "set", "fetch-options.browser", program.to_str().unwrap()]);
+    daemon
 }
 
 /// How many processes of a browser of this daemon run.
@@ -146,8 +156,96 @@ fn one_page_after_the_other_and_each_failure_is_told() {
     daemon.ok(&["config", "set", "fetch-options.browser", "/nowhere/chromium"]);
     let told = daemon.ok(&["get", "--refresh", &urls[0]]);
     assert!(told.contains("there is no program /nowhere/chromium"), "{told}");
-    assert!(daemon.log().contains("a page was fetched, but not opened in the browser"));
+    daemon.tells("a page was fetched, but not opened in the browser");
     assert_eq!(daemon.queue().len(), 0, "what a browser does costs no page");
     daemon.ok(&["offline"]);
     assert!(urls.iter().all(|url| daemon.get(url).status == 200));
+}
+
+#[test]
+fn a_browser_takes_no_place_from_what_is_fetched() {
+    let origin = Origin::start();
+    let lines = "while [ ! -e $HOME/../go ]; do sleep 0.05; done; echo broken >&2";
+    let daemon = opening(lines, "per-host = 1\nat-once = 1\nbrowser-time = \"90s\"", None);
+    daemon.ok(&["offline"]);
+    for path in ["/1", "/2", "/3"] {
+        origin.say(path, Answer::html("<p>x"));
+        daemon.browse(&origin.url(path));
+    }
+    daemon.ok(&["online"]);
+    eventually("the others are fetched while one is opened", || origin.seen().len() == 3);
+    assert_eq!(daemon.queue().len(), 3, "none was opened to the end");
+    std::fs::write(daemon.home().join("t/go"), "").unwrap();
+    eventually("all are over", || daemon.queue().is_empty());
+    assert_eq!(origin.seen().len(), 3, "each was asked for once");
+}
+
+#[test]
+fn what_a_browser_loads_with_somebodys_cookies_is_theirs_alone() {
+    let Some(program) = browser() else { return };
+    let _alone = heavy();
+    let origin = Origin::start();
+    origin.say("/page", Answer::html("<!DOCTYPE html><script>fetch('/mine.' + 'json')</script>"));
+    origin.say("/mine.json", Answer::new(200, "application/json", "{}"));
+    let daemon = opening(&chromium(&program), "browser-time = \"90s\"", None);
+    daemon.ok(&["offline"]);
+    let asked =
+        daemon.client().get_with(&origin.url("/page"), &format!("{AS_PERSON}Cookie: id=1\r\n"));
+    assert_eq!(asked.whole().status, 504);
+    daemon.ok(&["online"]);
+    eventually("it is opened", || daemon.queue().is_empty());
+    daemon.settle();
+    let told: Vec<_> = origin.asked("/mine.json");
+    assert_eq!(told.len(), 1, "{}", daemon.log());
+    assert_eq!(told[0].fields.get("Cookie"), Some("id=1"));
+    for path in ["/page", "/mine.json"] {
+        let kept = |owner: &str| {
+            let url = crate::harness::form::encode(&origin.url(path));
+            let told = daemon.api("GET", &format!("/api/info?url={url}&owner={owner}"), "");
+            let told: serde_json::Value = serde_json::from_str(&told.text()).unwrap();
+            told["kept"]["owner"].as_str().map(str::to_owned)
+        };
+        assert_eq!(kept("local").as_deref(), Some("local"), "{path}");
+        for other in ["user:ada", "client:192.0.2.1"] {
+            assert_eq!(kept(other), None, "{path} {other}");
+        }
+    }
+}
+
+#[test]
+fn a_page_that_a_user_has_asked_for_is_fetched_and_not_opened_as_somebody_else() {
+    let origin = Origin::start();
+    origin.say("/page", Answer::html("<p>x"));
+    let daemon = opening_for_users("echo >>$HOME/../started");
+    daemon.ok(&["offline"]);
+    let url = origin.url("/page");
+    assert_eq!(owners::get(&daemon, "ada", &url, "").status, 504);
+    daemon.ok(&["online"]);
+    eventually("it is fetched", || daemon.queue().is_empty());
+    assert_eq!(origin.count("/page"), 1);
+    let log = daemon.log();
+    assert!(log.contains("user:ada has asked for it"), "{log}");
+    daemon.ok(&["offline"]);
+    assert_eq!(owners::get(&daemon, "ada", &url, "").status, 200);
+}
+
+#[test]
+fn a_browser_that_root_may_not_run_is_told_with_what_to_do() {
+    let origin = Origin::start();
+    origin.say("/1", Answer::html("<p>x"));
+    let lines = "echo '[1:1:ERROR:x.cc(1)] Running as root without --no-sandbox is not supported. See \
+                 https://crbug.com/638180.' >&2; echo >&2";
+    let daemon = opening(lines, "", None);
+    let told = daemon.ok(&["get", &origin.url("/1")]);
+    assert!(told.contains("let [startup] run-uid name another user"), "{told}");
+    // The same of the real one, where the tests are run by root.
+    let Some(program) = browser() else { return };
+    let is_root = std::fs::metadata("/proc/self")
+        .is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
+    if is_root {
+        let _alone = heavy();
+        daemon.ok(&["config", "set", "fetch-options.browser", program.to_str().unwrap()]);
+        let told = daemon.ok(&["get", "--refresh", &origin.url("/1")]);
+        assert!(told.contains("let [startup] run-uid name another user"), "{told}");
+    }
 }

@@ -16,6 +16,12 @@ pub(crate) const USERS: [&str; 2] = ["ada", "bob"];
 /// A daemon that asks who it is, and knows two people.
 #[track_caller]
 pub(crate) fn daemon() -> Daemon {
+    Daemon::configured(&users())
+}
+
+/// The configuration of a proxy with both of them.
+#[track_caller]
+pub(crate) fn users() -> String {
     let place = Daemon::prepare(None);
     let lines: Vec<_> = USERS
         .iter()
@@ -28,10 +34,7 @@ pub(crate) fn daemon() -> Daemon {
             line.strip_prefix("users = [").unwrap().strip_suffix(']').unwrap().to_owned()
         })
         .collect();
-    // Nobody knows any more from which machine a user has queued a request, and the origins are here.
-    let origins = "[allowed-connect-hosts]\ninside = [\"127.0.0.1\", \"127.0.0.2\"]\n";
-    let users = format!("[allowed-connect-users]\nusers = [{}]\n", lines.join(", "));
-    Daemon::configured(&format!("{users}{origins}"))
+    format!("[allowed-connect-users]\nusers = [{}]\n", lines.join(", "))
 }
 
 pub(crate) fn login(field: &str, user: &str) -> String {

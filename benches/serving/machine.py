@@ -11,7 +11,13 @@ import sys
 import tempfile
 
 # What is run, and the Debian package it comes from.
-TOOLS = {"wrk": "wrk", "nginx": "nginx-light", "squid": "squid", "strace": "strace"}
+TOOLS = {
+    "wrk": "wrk",
+    "nginx": "nginx-light",
+    "squid": "squid",
+    "strace": "strace",
+    "valgrind": "valgrind",
+}
 
 # Where Debian keeps what only root usually runs.
 ADMIN_DIRS = "/usr/local/sbin:/usr/sbin:/sbin"

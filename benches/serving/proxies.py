@@ -117,12 +117,15 @@ class Ours(Server):
     def __init__(self, home, cpus, binary, spool=None):
         super().__init__(home, cpus)
         self.binary = binary
+        # A program that runs ours, with its arguments.
+        self.wrapper = []
         self.kept = spool or self.home / "spool"
         self.config = self.home / "wwwoffle.conf"
         self.config.write_text(f'[startup]\nlisten = ["127.0.0.1:{self.port}"]\n')
 
     def command(self):
-        return [self.binary, "--config", self.config, "--spool", self.kept, "serve"]
+        arguments = ["--config", self.config, "--spool", self.kept, "serve"]
+        return [*self.wrapper, self.binary, *arguments]
 
     def environment(self):
         return {"HOME": str(self.home)}

@@ -1,5 +1,7 @@
-"""The system calls of a hit, counted by strace."""
+"""The system calls of a hit, counted by strace, and its allocations, counted by valgrind."""
 
+import http.client
+import re
 import signal
 import subprocess
 import time
@@ -7,6 +9,7 @@ import time
 import hits
 import load
 import machine
+import proxies
 from load import Urls, Wrong
 
 # How long a program may take to attach to another, in seconds.
@@ -50,3 +53,41 @@ def wait_until_traced(proxy, tracer):
         if tracer.poll() is not None or time.monotonic() > deadline:
             raise Wrong("strace may not attach: root may, or set kernel.yama.ptrace_scope = 0")
         time.sleep(0.05)
+
+
+# Hits that are counted, after as many that are not.
+COUNTED = 2_000
+
+
+def allocations(bench):
+    """How many blocks of memory a hit of ours allocates, of a request that repeats another and of one that does not."""
+    origin = bench.origin(hits.SIZE)
+    lines = ["| a hit of ours | allocations each |", "|---|--:|"]
+    for what, field in [("the same request again", lambda _: "x"), ("another request", str)]:
+        few, many = (allocated(bench, origin, number, field) for number in (COUNTED, 2 * COUNTED))
+        lines.append(f"| {what} | {(many - few) / COUNTED:.1f} |")
+    return "\n".join(lines)
+
+
+def allocated(bench, origin, number, field):
+    """All that the program allocates from its start to its end, with so many hits between."""
+    ours = proxies.Ours(bench.home, bench.cpus.all, bench.binary)
+    ours.wrapper = [machine.find("valgrind"), "--leak-check=no", "--undef-value-errors=no"]
+    ours.start()
+    try:
+        ours.get(origin, "/p/0000000")
+        connection = http.client.HTTPConnection("127.0.0.1", ours.port, timeout=120)
+        for count in range(number):
+            fields = {"Host": origin.host, "X-Count": field(count)}
+            connection.request("GET", ours.target(origin, "/p/0000000"), headers=fields)
+            answer = connection.getresponse()
+            if not origin.is_page(0, answer.read()) or not ours.is_hit(answer.headers):
+                raise Wrong("an answer under valgrind was no hit")
+        connection.close()
+        ours.stop()
+        told = re.search(r"total heap usage: ([\d,]+) allocs", (ours.home / "log").read_text())
+        if not told:
+            raise Wrong("valgrind did not tell what was allocated")
+        return int(told[1].replace(",", ""))
+    finally:
+        ours.remove()

@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock};
 use sha2::{Digest, Sha256};
 use wwwoffle_spool::fs::Disk;
 use wwwoffle_spool::{
-    Body, Durability, Entry, NewEntry, NewSegment, Options, Outgoing, Partial, Place, RequestKind,
-    RequestState, Secrets, Spool, Timestamp, Update,
+    AskedFrom, Body, Durability, Entry, NewEntry, NewSegment, Options, Outgoing, Partial, Place,
+    RequestKind, RequestState, Secrets, Spool, Timestamp, Update,
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -294,7 +294,7 @@ fn entries() -> Vec<(Place, Vec<u8>)> {
     ]
 }
 
-fn requests() -> [Outgoing; 2] {
+fn requests() -> [Outgoing; 3] {
     let first =
         Outgoing::new(place("http://q.example/a"), REQUEST.into(), RequestKind::Page, at(1));
     let second = Outgoing {
@@ -309,7 +309,16 @@ fn requests() -> [Outgoing; 2] {
         },
         ..Outgoing::new(place("http://q.example/b"), REQUEST.into(), RequestKind::Part, at(2))
     };
-    [first, second]
+    let third = Outgoing {
+        asked_from: AskedFrom::Here,
+        ..Outgoing::new(
+            place("http://q.example/c").owned_by("user:ada"),
+            REQUEST.into(),
+            RequestKind::Recursive,
+            at(3),
+        )
+    };
+    [first, second, third]
 }
 
 fn new() -> NewEntry {

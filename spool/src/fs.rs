@@ -24,6 +24,9 @@ use crate::error::is_missing;
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
+/// The threads that wait for the medium at once. More gain little, and other programs wait for it too.
+const WAITS_AT_ONCE: usize = 8;
+
 /// The calls the spool makes to a file system. Paths are the root's, joined with what is below it.
 pub trait Disk: fmt::Debug + Send + Sync {
     /// Makes one directory, which only its owner may enter. Its parent has to be there.
@@ -98,6 +101,12 @@ pub trait Disk: fmt::Debug + Send + Sync {
     ///
     /// Those of the system; then nothing is known of what is on the medium.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
+
+    /// How many threads may wait for the medium at once, so that one turn of it serves them all: a file
+    /// system with a journal needs hardly longer for ten files than for one.
+    fn waits_at_once(&self) -> usize {
+        1
+    }
 
     /// Takes the lock that is the file at `path`, made if missing, and writes our process id in it if
     /// it can.
@@ -265,6 +274,10 @@ impl Disk for SystemDisk {
         File::open(path)?.sync_all()
     }
 
+    fn waits_at_once(&self) -> usize {
+        WAITS_AT_ONCE
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let mut file = OpenOptions::new()
@@ -358,6 +371,10 @@ impl Disk for SharedDisk {
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         SystemDisk.sync_dir(path)
+    }
+
+    fn waits_at_once(&self) -> usize {
+        SystemDisk.waits_at_once()
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {

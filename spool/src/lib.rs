@@ -30,6 +30,7 @@
 //!
 //! Sizes are in bytes. Every call blocks.
 
+mod at_once;
 mod blocks;
 mod entry;
 mod error;
@@ -80,7 +81,7 @@ pub use list::{Host, List, Summary};
 pub use monitor::{MAX_MONITORS, Monitor, MonitorSummary, Monitors, Set};
 pub use open::Recovery;
 pub use outgoing::{
-    MAX_OPTIONS, MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing,
+    AskedFrom, MAX_OPTIONS, MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing,
     OutgoingSummary, RequestKind, RequestState, Sealed, Secrets,
 };
 pub use partial::{

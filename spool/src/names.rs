@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::at_once;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::Opened;
 use crate::store::{Store, lock};
@@ -53,8 +54,9 @@ impl Store {
         above.sort_unstable();
         above.dedup();
         let mut failed = None;
-        for directory in &above {
-            match self.sync_dir(directory) {
+        let threads = self.disk.waits_at_once();
+        for done in at_once::for_each(&above, threads, |directory| self.sync_dir(directory)) {
+            match done {
                 // Somebody has deleted it, and with it what was stored there.
                 Err(error) if error.is_missing() => {}
                 done => failed = failed.or(done.err()),

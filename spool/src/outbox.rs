@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use wwwoffle_url::Key;
 
+use crate::at_once;
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::store::{OUTGOING, Store, lock};
@@ -123,8 +124,10 @@ impl Store {
     /// Puts the requests that have come on the medium, and takes the files of those away that are
     /// answered. Not to be called before their answers are on the medium.
     pub(crate) fn write_outbox(&self, taken: &Taken) -> Result<()> {
-        for (key, come) in &taken.come {
-            come.file.sync().map_err(|error| self.unwritten(key, error))?;
+        let threads = self.disk.waits_at_once();
+        let done = at_once::for_each(&taken.come, threads, |(_, come)| come.file.sync());
+        for ((key, _), done) in taken.come.iter().zip(done) {
+            done.map_err(|error| self.unwritten(key, error))?;
         }
         for (key, come) in &taken.come {
             let _changing = lock(&self.outbox.changing);

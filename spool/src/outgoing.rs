@@ -77,6 +77,33 @@ pub struct Outgoing {
     pub options: Option<String>,
     /// However long it is, it may come: a person has said so.
     pub any_length: bool,
+    /// Where whoever asked for it sat.
+    pub asked_from: AskedFrom,
+}
+
+/// Where whoever asked for a request sat: that decides what may be reached for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AskedFrom {
+    /// At this machine.
+    Here,
+    /// At another one, or nobody knows where.
+    Elsewhere,
+}
+
+impl AskedFrom {
+    /// What is known of a request for `place` by its owner alone: what is nobody's in particular was asked
+    /// for at this machine.
+    #[must_use]
+    pub fn of_owner(place: &Place) -> AskedFrom {
+        if place.owner().is_none() { AskedFrom::Here } else { AskedFrom::Elsewhere }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            AskedFrom::Here => "here",
+            AskedFrom::Elsewhere => "elsewhere",
+        }
+    }
 }
 
 /// Why a request was asked for.
@@ -161,13 +188,17 @@ pub struct OutgoingSummary {
     pub class: Option<String>,
     /// The origin is asked for it although an answer is kept.
     pub renew: bool,
+    /// Where whoever asked for it sat.
+    pub asked_from: AskedFrom,
 }
 
 impl Outgoing {
-    /// A request for `place` that waits from now on, without body or secrets.
+    /// A request for `place` that waits from now on, without body or secrets, asked for where its owner is
+    /// thought to be.
     #[must_use]
     pub fn new(place: Place, head: Vec<u8>, kind: RequestKind, queued: Timestamp) -> Outgoing {
         Outgoing {
+            asked_from: AskedFrom::of_owner(&place),
             place,
             head,
             body: Vec::new(),
@@ -213,6 +244,7 @@ impl Outgoing {
             wishes: self.wishes.clone(),
             class: self.class.clone(),
             renew: self.renew,
+            asked_from: self.asked_from,
         }
     }
 
@@ -287,6 +319,9 @@ impl Outgoing {
         if self.any_length {
             record.field("Wwwoffle-Any-Length", "yes");
         }
+        if self.asked_from != AskedFrom::of_owner(&self.place) {
+            record.field("Wwwoffle-Asked-From", self.asked_from.word());
+        }
     }
 
     /// Reads a request's file. All of it is verified. Without `vault` its secrets are not readable.
@@ -302,7 +337,14 @@ impl Outgoing {
         let small = |name| header.number(name).map(u32::try_from);
         let kind = kind_of(header.need("Wwwoffle-Kind")?).ok_or("it is of no known kind")?;
         let class = header.get("Wwwoffle-Class");
+        let asked_from = match header.get("Wwwoffle-Asked-From") {
+            Some("here") => AskedFrom::Here,
+            // A word of a newer program never lets a request go further.
+            Some(_) => AskedFrom::Elsewhere,
+            None => AskedFrom::of_owner(&place),
+        };
         Ok(Outgoing {
+            asked_from,
             place,
             head: head.to_vec(),
             body: body.to_vec(),

@@ -173,6 +173,10 @@ impl Disk for Recorder<'_> {
         self.disk.sync_dir(path)
     }
 
+    fn waits_at_once(&self) -> usize {
+        self.disk.waits_at_once()
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
         self.disk.lock(path)
     }

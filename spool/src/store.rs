@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Durability;
+use crate::at_once;
 use crate::entry::{BodyFile, Damage, Entries, Entry, Lookup};
 use crate::error::{Error, Result};
 use crate::fs::{Disk, DiskFile};
@@ -267,8 +268,11 @@ impl Store {
         let outbox = self.outbox.take();
         let (mut failures, mut changed) = (Vec::new(), Vec::new());
         let mut synced = Vec::new();
-        for finished in self.pending.snapshot() {
-            match finished.file.sync() {
+        let waiting = self.pending.snapshot();
+        let threads = self.disk.waits_at_once();
+        let done = at_once::for_each(&waiting, threads, |finished| finished.file.sync());
+        for (finished, done) in waiting.into_iter().zip(done) {
+            match done {
                 Ok(()) => synced.push(finished),
                 Err(error) => {
                     let error = Error::disk("write", &finished.path, error);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::outgoing::{Outgoing, OutgoingSummary, RequestKind};
+use crate::outgoing::{AskedFrom, Outgoing, OutgoingSummary, RequestKind};
 
 /// So many runs may want one request; a run beyond them does not get it marked as its own.
 pub const MAX_WISHES: usize = 8;
@@ -123,19 +123,32 @@ pub(crate) fn wants_more(new: &OutgoingSummary, known: &OutgoingSummary) -> bool
     new.kind.rank() < known.kind.rank()
         || (new.renew && !known.renew)
         || (new.class.is_none() && known.class.is_some())
+        || goes_further(new.asked_from, known.asked_from)
         || new.wishes.iter().any(|wish| add(&mut wishes, *wish))
 }
 
+/// Whether a request that was asked for at `new` may reach what one that was at `known` may not.
+fn goes_further(new: AskedFrom, known: AskedFrom) -> bool {
+    (new, known) == (AskedFrom::Here, AskedFrom::Elsewhere)
+}
+
 /// Makes `known` the request for both: with the stronger of both wishes, and as whoever has that one
-/// would send it. Whether it waits, and since when, stays; but what is to be asked for anew is so from
-/// then on.
+/// would send it. Of two that were asked for at different machines it is sent as the one of this machine
+/// would be: nothing that comes from another one goes where only this one may. Whether it waits, and since
+/// when, stays; but what is to be asked for anew is so from then on.
 pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
-    if new.kind.rank() < known.kind.rank() {
-        known.kind = new.kind;
+    let is_stronger = new.kind.rank() < known.kind.rank();
+    let is_sent_as_new = goes_further(new.asked_from, known.asked_from)
+        || (is_stronger && new.asked_from == known.asked_from);
+    if is_sent_as_new {
         known.head.clone_from(&new.head);
         known.body.clone_from(&new.body);
         known.secrets = new.secrets.clone();
         known.hops = new.hops;
+        known.asked_from = new.asked_from;
+    }
+    if is_stronger {
+        known.kind = new.kind;
         known.page = new.page.clone().or_else(|| known.page.take());
         known.options = new.options.clone().or_else(|| known.options.take());
     }

@@ -8,8 +8,8 @@ use std::fs;
 
 use support::{open, outgoing, place};
 use wwwoffle_spool::{
-    Added, Durability, MAX_REQUEST_BODY, MAX_SECRETS, Reader, RequestKind, RequestState, Secrets,
-    Spool, Timestamp,
+    Added, AskedFrom, Durability, MAX_REQUEST_BODY, MAX_SECRETS, Outgoing, Reader, RequestKind,
+    RequestState, Secrets, Spool, Timestamp,
 };
 
 #[test]
@@ -43,6 +43,40 @@ fn a_request_comes_back_with_everything() {
     assert!(queue.is_empty());
     assert_eq!(queue.get(&request.place.key()).unwrap(), None);
     assert!(!queue.update(&request).unwrap(), "what was deleted stays deleted");
+}
+
+#[test]
+fn where_it_was_asked_for_is_written_only_where_its_owner_does_not_tell() {
+    use AskedFrom::{Elsewhere, Here};
+    let root = tempfile::tempdir().unwrap();
+    for (number, (owner, asked_from, field)) in [
+        (None, Here, None),
+        (None, Elsewhere, Some("elsewhere")),
+        (Some("user:ada"), Here, Some("here")),
+        (Some("user:ada"), Elsewhere, None),
+        (Some("client:192.0.2.1"), Elsewhere, None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut request = outgoing(&format!("http://example.org/{number}"), RequestKind::Page);
+        if let Some(owner) = owner {
+            request.place = request.place.owned_by(owner);
+        }
+        // As it is before anybody says more.
+        let told = Outgoing::new(request.place.clone(), request.head, request.kind, request.queued);
+        assert_eq!(told.asked_from == asked_from, field.is_none(), "{owner:?}");
+        let request = Outgoing { asked_from, ..told };
+        let key = request.place.key();
+        open(root.path(), Durability::Each).queue().add(&request).unwrap();
+        let path = root.path().join(format!("outgoing/{key}.warc"));
+        let text = String::from_utf8(fs::read(path).unwrap()).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("Wwwoffle-Asked-From: "));
+        assert_eq!(line, field, "{owner:?} {asked_from:?}");
+        let spool = open(root.path(), Durability::Each);
+        assert_eq!(spool.queue().get(&key).unwrap().unwrap(), request);
+        assert_eq!(spool.queue().summary(&key).unwrap().asked_from, asked_from);
+    }
 }
 
 #[test]

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex};
 use support::sim::{Fault, SimDisk};
 use support::{open, options, outgoing, place};
 use wwwoffle_spool::{
-    Added, Change, Durability, Finished, Lookup, MAX_OPTIONS, Outgoing, RequestKind, RequestState,
-    Result, RunId, Secrets, Spool, Timestamp, Wish,
+    Added, AskedFrom, Change, Durability, Finished, Lookup, MAX_OPTIONS, Outgoing, RequestKind,
+    RequestState, Result, RunId, Secrets, Spool, Timestamp, Wish,
 };
 
 const URL: &str = "http://a/page";
@@ -120,6 +120,38 @@ fn the_stronger_wish_is_sent_as_whoever_has_it_would() {
     // A form is always one of its own.
     let form = outgoing(URL, RequestKind::Post);
     assert_eq!(queue.add(&form).unwrap(), Added::Already);
+}
+
+#[test]
+fn what_comes_from_elsewhere_never_goes_where_only_this_machine_may() {
+    use AskedFrom::{Elsewhere, Here};
+    use RequestKind::{Page, Part};
+    let make = |kind, asked_from, path: &str| {
+        let mut request = outgoing(URL, kind);
+        request.place = request.place.owned_by("user:ada");
+        request.head = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes();
+        request.secrets = Secrets::Open(path.as_bytes().to_vec());
+        request.asked_from = asked_from;
+        request
+    };
+    for (known, new, added, kind, sent) in [
+        ((Page, Here), (Page, Elsewhere), Added::Already, Page, "/known"),
+        ((Part, Here), (Page, Elsewhere), Added::Stronger, Page, "/known"),
+        ((Page, Elsewhere), (Part, Here), Added::Stronger, Page, "/new"),
+        ((Part, Elsewhere), (Page, Elsewhere), Added::Stronger, Page, "/new"),
+        ((Part, Here), (Page, Here), Added::Stronger, Page, "/new"),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), Durability::Batch);
+        let is_here = known.1 == Here || new.1 == Here;
+        let (known, new) = (make(known.0, known.1, "/known"), make(new.0, new.1, "/new"));
+        spool.queue().add(&known).unwrap();
+        assert_eq!(spool.queue().add(&new).unwrap(), added, "{known:?} {new:?}");
+        let got = spool.queue().get(&known.place.key()).unwrap().unwrap();
+        let by = if sent == "/new" { &new } else { &known };
+        assert_eq!((&got.head, &got.secrets), (&by.head, &by.secrets), "{known:?} {new:?}");
+        assert_eq!((got.kind, got.asked_from == Here), (kind, is_here), "{known:?} {new:?}");
+    }
 }
 
 #[test]

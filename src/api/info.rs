@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::Parts;
+
 /// A certificate in words. Its texts are foreign: of bounded length, hidden characters visible.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Certificate {
@@ -66,6 +68,10 @@ pub struct Info {
     pub key: String,
     /// What is kept of it; none if nothing is.
     pub kept: Option<KeptInfo>,
+    /// How much is kept of what belongs to it; none if nothing of it is kept, or it is nothing that has
+    /// parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
 }
 
 /// What is kept of a URL.

@@ -3,7 +3,7 @@
 
 use wwwoffle_spool::{OutgoingSummary, RequestState, Summary};
 
-use super::EntryItem;
+use super::{EntryItem, Held};
 
 /// The schemes of which entries are kept.
 const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
@@ -70,12 +70,15 @@ impl From<Summary> for EntryItem {
             bytes: summary.body_len,
             stored: summary.stored,
             owner: summary.place.owner().map(str::to_owned),
+            held: None,
         }
     }
 }
 
-impl From<&OutgoingSummary> for EntryItem {
-    fn from(waiting: &OutgoingSummary) -> Self {
+impl EntryItem {
+    /// A request on the queue, with what holds it back.
+    #[must_use]
+    pub fn of_waiting(waiting: &OutgoingSummary, held: Option<Held>) -> Self {
         let status = match waiting.state {
             RequestState::Waiting | RequestState::Asking { .. } => None,
             RequestState::Failed { status, .. } => status,
@@ -88,6 +91,7 @@ impl From<&OutgoingSummary> for EntryItem {
             bytes: 0,
             stored: waiting.queued,
             owner: waiting.place.owner().map(str::to_owned),
+            held,
         }
     }
 }

@@ -1,7 +1,11 @@
 //! The shapes of what is monitored.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use super::runs::PartClass;
 
 /// `GET /api/monitor`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +51,9 @@ pub struct MonitorRequest {
     /// Where to: `any`, `protocol`, `host`, `site`, `directory` or a URL-SPECIFICATION.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
+    /// Which parts come with the pages, where it is not the configuration that says so.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<PartClass, bool>,
 }
 
 /// `GET /api/monitor/diff`.

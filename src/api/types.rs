@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use wwwoffle_spool::RequestKind;
 
+use super::held::Held;
+use super::progress::Whole;
 pub use crate::mode::{Choice, Mode};
 
 /// `GET /api/status`.
@@ -98,6 +100,9 @@ pub struct Download {
     /// Bytes in a second, over the last ten; absent while nothing can be said of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
+    /// How long the rest takes at that rate; absent where that cannot be said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_left: Option<u64>,
     /// How often it was taken up again after it broke off.
     #[serde(default)]
     pub resumed: u32,
@@ -163,6 +168,9 @@ pub struct QueueItem {
     pub attempts: u32,
     /// Not tried again before this time.
     pub not_before: Option<Timestamp>,
+    /// What holds it back; absent where nothing does, and once it is given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
     /// What the last attempt ended with.
     pub error: Option<String>,
     /// Whose it is, as `user:ada` or `client:192.0.2.1`; not there for this machine's.
@@ -288,6 +296,9 @@ pub struct FetchRequest {
     /// Whether to answer with events until the queue is worked off, or at once with [`Started`].
     #[serde(default)]
     pub wait: bool,
+    /// How many bytes may come this time, in place of what the configuration says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
 }
 
 /// The answer to `POST /api/fetch` that does not wait.
@@ -317,7 +328,15 @@ pub enum Event {
         /// Bytes announced.
         #[serde(default)]
         total: Option<u64>,
+        /// Bytes in a second, of late.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate: Option<u64>,
+        /// How long the rest takes at that rate.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seconds_left: Option<u64>,
     },
+    /// How far all of it has come together.
+    Whole(Whole),
     /// It is in the spool.
     Done {
         /// What was fetched.
@@ -357,6 +376,13 @@ pub enum Event {
     Queued {
         /// What will be fetched.
         url: String,
+    },
+    /// Some of it is held back, and not waited for.
+    Held {
+        /// What holds it back.
+        held: Held,
+        /// How many requests.
+        count: u64,
     },
     /// The origin answered with a redirect, which is followed.
     Redirect {
@@ -406,6 +432,9 @@ pub struct EntryItem {
     /// For whom it is kept, as `local`, `user:ada` or `client:192.0.2.1`; not there for everyone's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// What holds a request on the queue back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
 }
 
 /// The body of `POST /api/entries/delete`.

@@ -1,6 +1,7 @@
 //! What was typed, validated and no more: what it means is for the verbs.
 
 mod authority;
+mod fetch;
 mod get;
 mod monitor;
 
@@ -9,6 +10,7 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
+pub(crate) use self::fetch::Fetch;
 pub(crate) use self::get::GetArgs;
 pub(crate) use self::monitor::{MonitorVerb, When};
 use crate::exit::ExitStatus;
@@ -75,17 +77,7 @@ pub(crate) enum Verb {
         json: bool,
     },
     /// Work the queue off now.
-    Fetch {
-        /// Show the progress and return when all is settled.
-        #[arg(long, conflicts_with = "plan")]
-        wait: bool,
-        /// Fetch nothing, and tell what would come, how much of it, and when it may.
-        #[arg(long)]
-        plan: bool,
-        /// The plan as JSON.
-        #[arg(long, requires = "plan")]
-        json: bool,
-    },
+    Fetch(Fetch),
     /// Look at pages again on a schedule, by itself.
     Monitor {
         #[command(subcommand)]
@@ -379,6 +371,8 @@ mod tests {
             "fetch --plan --json",
             "get --plan http://a/",
             "get -r 2 --plan --json http://a/",
+            "fetch --wait --json --budget 200M",
+            "fetch --budget 50kB",
             "status --json",
             "get --refresh http://a/ http://b/",
             "queue --json",
@@ -386,6 +380,7 @@ mod tests {
             "monitor add --daily --at 6:30 --versions 5 http://a/ b",
             "monitor add --cron @weekly http://a/",
             "monitor add --weekly --weekdays mon --months 1-3 --hours 6,18 http://a/",
+            "monitor add --images --without scripts,fonts http://a/",
             "monitor list --json",
             "monitor rm http://a/ b",
             "monitor rm --all",
@@ -449,11 +444,14 @@ mod tests {
             "serve --listen 8080",
             "serve --mode on",
             "status x",
+            "fetch --budget much",
+            "fetch --budget 5Q",
             "monitor",
             "monitor add",
             "monitor add --daily --weekly http://a/",
             "monitor add --cron @daily --at 6:30 http://a/",
             "monitor add --versions -1 http://a/",
+            "monitor add --without pictures http://a/",
             "monitor rm",
             "monitor rm --all http://a/",
             "config",

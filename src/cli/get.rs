@@ -12,7 +12,7 @@ use super::files::print_json;
 use super::plan;
 use super::progress::report;
 use super::settings::Settings;
-use super::verbs::follow;
+use super::verbs::{Telling, follow};
 use crate::api::GetRequest;
 use crate::api::plan::RunPlanRequest;
 use crate::api::runs::{Aim, RunItem, RunList, RunRequest, RunStopped, RunToStop};
@@ -33,7 +33,7 @@ pub(super) fn run(
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let aim = aim(&typed);
+    let (aim, telling) = (aim(&typed), Telling::of(typed.json));
     let mut urls = typed.urls;
     if let Some(file) = &typed.from {
         let text = read(file, terminal)?;
@@ -52,10 +52,11 @@ pub(super) fn run(
         return plan::runs(&planned, typed.json, terminal);
     }
     if let Some(aim) = aim {
-        return follow(&control, "/api/runs", &RunRequest { urls, aim, wait: true }, terminal);
+        let wanted = RunRequest { urls, aim, wait: true };
+        return follow(&control, "/api/runs", &wanted, telling, terminal);
     }
     let wanted = GetRequest { urls, refresh: typed.refresh };
-    follow(&control, "/api/get", &wanted, terminal)
+    follow(&control, "/api/get", &wanted, telling, terminal)
 }
 
 /// What each page is to bring, if that was said.

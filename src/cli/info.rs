@@ -2,15 +2,18 @@
 
 use std::io::Write;
 
+use wwwoffle_url::CanonicalUrl;
+
 use super::{
     Terminal,
     failure::Failure,
-    files::{find, places, print_json, reader},
+    files::{find, places, print_json, reader, spool_failed},
     settings::Settings,
 };
 use crate::{
-    api::{Certificate, Connection, Field, Info, KeptInfo},
+    api::{Certificate, Connection, Field, Info, KeptInfo, PartItem, PartState, Parts},
     exit::ExitStatus,
+    fetch::recurse::complete::{self, OfReader, Page},
     info,
     pages::shown,
     proxy::owner::Owner,
@@ -24,9 +27,20 @@ pub(crate) fn print(
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let places = places(url, owner, &settings.local_host()?).map_err(Failure::plain)?;
-    let entry = find(&reader(settings)?, &places)?;
-    let told = info::of(&places.public, entry.as_ref());
+    let local = settings.local_host()?;
+    let places = places(url, owner, &local).map_err(Failure::plain)?;
+    let reader = reader(settings)?;
+    let entry = find(&reader, &places)?;
+    let parts = match (&entry, CanonicalUrl::parse(url, &local)) {
+        (Some(entry), Ok(url)) => {
+            let config = settings.config()?;
+            let page = Page { url: &url, entry, owner, config: &config, local: &local };
+            let source = OfReader::new(&reader).map_err(|error| spool_failed(&error))?;
+            complete::look(&source, &page).map_err(|error| spool_failed(&error))?
+        }
+        _ => None,
+    };
+    let told = info::of(&places.public, entry.as_ref(), parts);
     if json {
         print_json(&told, terminal.stdout)?;
     } else {
@@ -57,6 +71,9 @@ fn print_kept(told: &Info, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), F
         Some(connection) => print_connection(connection, out)?,
         None if told.url.starts_with("https:") => writeln!(out, "connection  not known")?,
         None => writeln!(out, "connection  not secured")?,
+    }
+    if let Some(parts) = &told.parts {
+        print_parts(parts, out)?;
     }
     print_fields("response", &kept.response, out)?;
     print_fields("request", &kept.request, out)
@@ -89,6 +106,39 @@ fn print_certificate(certificate: &Certificate, out: &mut dyn Write) -> Result<(
         writeln!(out, "            for {}{more}", shown::line(&certificate.names.join(", ")))?;
     }
     Ok(())
+}
+
+fn print_parts(parts: &Parts, out: &mut dyn Write) -> Result<(), Failure> {
+    let counts = parts.counts;
+    let told = [
+        (counts.kept, PartState::Kept),
+        (counts.queued, PartState::Queued),
+        (counts.failed, PartState::Failed),
+        (counts.absent, PartState::Absent),
+        (counts.left_out, PartState::LeftOut),
+    ];
+    let told: Vec<_> = told
+        .iter()
+        .filter(|(count, state)| *count > 0 || *state == PartState::Kept)
+        .map(|(count, state)| format!("{count} {}", state.as_str()))
+        .collect();
+    let whole = if parts.complete { "complete" } else { "not complete" };
+    writeln!(out, "parts       {whole}: {}", told.join(", "))?;
+    if let Some(cut) = &parts.cut {
+        writeln!(out, "            there may be more: {}", shown::line(cut))?;
+    }
+    for part in parts.list.iter().filter(|part| part.state != PartState::Kept) {
+        print_part(part, out)?;
+    }
+    Ok(())
+}
+
+fn print_part(part: &PartItem, out: &mut dyn Write) -> Result<(), Failure> {
+    let from = part.from.as_deref().map(|from| format!(", from {}", shown::line(from)));
+    let why = part.reason.as_deref().map(|why| format!(": {}", shown::line(why)));
+    let (state, url, class) = (part.state.as_str(), shown::line(&part.url), &part.class);
+    let (from, why) = (from.unwrap_or_default(), why.unwrap_or_default());
+    Ok(writeln!(out, "{state:<11} {url} ({class}{from}){why}")?)
 }
 
 fn print_fields(what: &str, fields: &[Field], out: &mut dyn Write) -> Result<(), Failure> {

@@ -10,8 +10,11 @@ use super::{
 };
 use crate::{
     api::{EntryItem, What},
+    clock,
     exit::ExitStatus,
+    fetch::held,
     pages::shown,
+    store::timestamp,
 };
 
 /// Lists entries, in no order, or what is on the outgoing queue, oldest first.
@@ -32,8 +35,10 @@ pub(super) fn list(
             }
         }
         What::Outgoing => {
+            let now = timestamp(clock::now());
             for waiting in reader.queue().map_err(|error| spool_failed(&error))? {
-                print(&EntryItem::from(&waiting), json, out)?;
+                let held = held::as_recorded(&waiting, now);
+                print(&EntryItem::of_waiting(&waiting, held), json, out)?;
             }
         }
     }
@@ -46,5 +51,7 @@ fn print(item: &EntryItem, json: bool, out: &mut dyn Write) -> Result<(), Failur
     }
     let status = item.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
     let (bytes, url) = (shown::bytes(item.bytes), shown::line(&item.url));
-    Ok(writeln!(out, "{status:>3} {bytes:>7}  {:.0}  {url}", item.stored)?)
+    let held = item.held.map(|held| held.in_words(|time| format!("{time:.0}")));
+    let held = held.map(|held| format!("; {held}")).unwrap_or_default();
+    Ok(writeln!(out, "{status:>3} {bytes:>7}  {:.0}  {url}{held}", item.stored)?)
 }

@@ -25,11 +25,12 @@ pub(super) fn run(
 ) -> Result<ExitStatus, Failure> {
     let control = settings.control()?;
     match verb {
-        MonitorVerb::Add { when, versions, depth, within, urls } => {
+        MonitorVerb::Add { when, versions, depth, within, with, urls } => {
             let schedule = schedule(&when)
                 .map_err(|error| Failure::Said(ExitStatus::Usage, format!("monitor: {error}")))?;
             let schedule = schedule.to_string();
-            let wanted = MonitorRequest { urls, schedule, versions, depth, within };
+            let parts = with.named().collect();
+            let wanted = MonitorRequest { urls, schedule, versions, depth, within, parts };
             let set: MonitorList = control.post("/api/monitor", &wanted)?;
             for item in &set.monitor {
                 writeln!(terminal.stdout, "{}", line(item))?;

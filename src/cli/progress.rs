@@ -8,9 +8,9 @@ use std::{
 };
 
 use crate::{
-    api::{Event, runs::RunItem},
+    api::{Event, Whole, runs::RunItem},
     exit::ExitStatus,
-    pages::shown,
+    pages::{progress, shown},
 };
 
 /// The live line is drawn no more often than this.
@@ -26,17 +26,28 @@ const LIVE_WIDTH: usize = 79;
 #[derive(Debug)]
 pub(crate) struct Progress {
     live: bool,
-    /// Bytes received and announced of what is on its way.
-    under_way: HashMap<String, (u64, Option<u64>)>,
+    /// What is on its way.
+    under_way: HashMap<String, UnderWay>,
     /// Bytes of what is settled.
     settled_bytes: u64,
     done: u64,
     failed: u64,
+    /// How far all of it has come, as the daemon tells.
+    whole: Option<Whole>,
     /// How much of a fetch that follows links is still to come, as far as is known.
     waiting: u64,
     /// When the live line was drawn last, since the start.
     drawn: Option<Duration>,
     end: Option<End>,
+}
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug, Default)]
+struct UnderWay {
+    /// Bytes that have come, and that were announced.
+    bytes: u64,
+    total: Option<u64>,
+    seconds_left: Option<u64>,
 }
 
 /// What the last event said.
@@ -67,6 +78,7 @@ impl Progress {
             settled_bytes: 0,
             done: 0,
             failed: 0,
+            whole: None,
             waiting: 0,
             drawn: None,
             end: None,
@@ -97,6 +109,11 @@ impl Progress {
         out.flush()
     }
 
+    /// Takes the next event, and shows nothing.
+    pub(crate) fn count(&mut self, event: Event) {
+        self.take(event);
+    }
+
     /// Clears the live line, whatever way the stream ended.
     pub(crate) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.live && self.drawn.take().is_some() {
@@ -112,9 +129,17 @@ impl Progress {
                 self.under_way.entry(url).or_default();
                 None
             }
-            Event::Progress { url, bytes, total } => {
-                self.under_way.insert(url, (bytes, total));
+            Event::Progress { url, bytes, total, seconds_left, .. } => {
+                self.under_way.insert(url, UnderWay { bytes, total, seconds_left });
                 None
+            }
+            Event::Whole(whole) => {
+                self.whole = Some(whole);
+                None
+            }
+            Event::Held { held, count } => {
+                let why = held.in_words(|time| format!("{time:.0}"));
+                Some(format!("held                   {count}: {why}"))
             }
             Event::Done { url, status, bytes } => {
                 self.under_way.remove(&url);
@@ -170,32 +195,49 @@ impl Progress {
             return Ok(());
         }
         self.drawn = Some(since);
-        let under_way =
-            self.under_way.values().fold(0_u64, |sum, (bytes, _)| sum.saturating_add(*bytes));
-        let bytes = self.settled_bytes.saturating_add(under_way);
-        let milliseconds = u64::try_from(since.as_millis()).unwrap_or(u64::MAX).max(1);
-        let rate = bytes.saturating_mul(1_000) / milliseconds;
-        let mut line = format!(
-            "{} under way, {} done, {} failed, {}, {}/s",
-            self.under_way.len(),
-            self.done,
-            self.failed,
-            shown::bytes(bytes),
-            shown::bytes(rate)
-        );
-        if self.waiting > 0 {
-            line = format!("{line}, {} to go", self.waiting);
-        }
-        // With one left, what matters is how much of it is missing.
-        if let Some((url, (bytes, Some(total)))) = self.only_one() {
-            let percent = bytes.saturating_mul(100).checked_div(*total).unwrap_or(100).min(100);
-            line = format!("{line}, {percent}% of {}", shown::line(url));
-        }
-        let line: String = line.chars().take(LIVE_WIDTH).collect();
+        let line: String = self.live_line(since).chars().take(LIVE_WIDTH).collect();
         write!(out, "\r\x1b[K{line}")
     }
 
-    fn only_one(&self) -> Option<(&String, &(u64, Option<u64>))> {
+    /// What there is most room for comes last.
+    fn live_line(&self, since: Duration) -> String {
+        let count = self.under_way.len();
+        let mut line = format!("{count} under way, {}", progress::whole(&self.counted(since)));
+        // With one left, what matters is how much of it is missing.
+        if let Some((url, UnderWay { bytes, total: Some(total), seconds_left })) = self.only_one() {
+            if let Some(left) = seconds_left.filter(|_| self.foretold().is_none()) {
+                line = format!("{line}, {} left", shown::span(left));
+            }
+            let percent = bytes.saturating_mul(100).checked_div(*total).unwrap_or(100).min(100);
+            line = format!("{line}, {percent}% of {}", shown::line(url));
+        }
+        line
+    }
+
+    fn foretold(&self) -> Option<u64> {
+        self.whole.and_then(|whole| whole.seconds_left)
+    }
+
+    /// What has come by what was told of each; how fast, and how much is left, as the daemon tells, if it
+    /// does.
+    fn counted(&self, since: Duration) -> Whole {
+        let add = |sum: u64, one: &UnderWay| sum.saturating_add(one.bytes);
+        let bytes = self.under_way.values().fold(self.settled_bytes, add);
+        let milliseconds = u64::try_from(since.as_millis()).unwrap_or(u64::MAX).max(1);
+        let on_average = bytes.saturating_mul(1_000) / milliseconds;
+        let told = self.whole.unwrap_or_default();
+        let under_way = u64::try_from(self.under_way.len()).unwrap_or(u64::MAX);
+        Whole {
+            done: self.done,
+            failed: self.failed,
+            left: told.left.saturating_sub(under_way).max(self.waiting),
+            bytes,
+            rate: told.rate.or(Some(on_average)),
+            seconds_left: told.seconds_left,
+        }
+    }
+
+    fn only_one(&self) -> Option<(&String, &UnderWay)> {
         self.under_way.iter().next().filter(|_| self.under_way.len() == 1)
     }
 }
@@ -293,6 +335,32 @@ queued                 http://e/
             ]
         );
         assert!(out.ends_with("\r\x1b[K"), "the live line is cleared");
+    }
+
+    #[test]
+    fn what_the_daemon_foretells_is_shown() {
+        let steps = [
+            (
+                0,
+                r#"{"event":"progress","url":"http://a/","bytes":1,"total":9,"rate":1,"seconds_left":8}"#,
+            ),
+            (
+                500,
+                r#"{"event":"whole","done":0,"failed":0,"left":4,"bytes":1,"rate":7,"seconds_left":90}"#,
+            ),
+        ];
+        let (out, _) = play(true, &steps);
+        let live: Vec<_> = out.split("\r\x1b[K").filter(|part| !part.is_empty()).collect();
+        assert_eq!(
+            live,
+            [
+                "1 under way, 0 done, 0 failed, 1 B, 1.0 kB/s, 0:08 left, 11% of http://a/",
+                "1 under way, 0 done, 0 failed, 3 to go, 1 B, 7 B/s, 1:30 left, 11% of http://a/",
+            ]
+        );
+        let held = r#"{"event":"held","held":{"reason":"mode"},"count":2}"#;
+        let (out, _) = play(false, &[(0, held)]);
+        assert_eq!(out, "held                   2: waits until the proxy is online\n");
     }
 
     #[test]

@@ -10,10 +10,11 @@ use rustix::{
     io::Errno,
     process::{Pid, PidfdFlags},
 };
+use wwwoffle_config::Size;
 
 use super::{
     Terminal,
-    args::{ConfigVerb, Verb},
+    args::{ConfigVerb, Fetch, Verb},
     authority, browse, config,
     control::{Control, misunderstood},
     explain,
@@ -51,14 +52,7 @@ pub(crate) fn run(
         Verb::Offline => mode(&settings.control()?, Choice::Offline, terminal),
         Verb::Autodial => mode(&settings.control()?, Choice::Autodial, terminal),
         Verb::Auto => mode(&settings.control()?, Choice::Auto, terminal),
-        Verb::Fetch { plan: true, json, .. } => {
-            let planned: QueuePlan = settings.control()?.get("/api/queue/plan")?;
-            plan::queue(&planned, json, terminal)
-        }
-        Verb::Fetch { wait: false, .. } => fetch(&settings.control()?, terminal),
-        Verb::Fetch { wait: true, .. } => {
-            follow(&settings.control()?, "/api/fetch", &FetchRequest { wait: true }, terminal)
-        }
+        Verb::Fetch(typed) => fetch(typed, &settings.control()?, terminal),
         Verb::Get(typed) => get::run(typed, settings, terminal),
         Verb::Runs { json, stop } => get::runs(json, stop, settings, terminal),
         Verb::Status { json } => status(&settings.control()?, json, terminal),
@@ -101,9 +95,26 @@ fn mode(
     Ok(ExitStatus::Done)
 }
 
-fn fetch(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
-    let Started { started } = control.post("/api/fetch", &FetchRequest { wait: false })?;
-    match started {
+fn fetch(
+    typed: Fetch,
+    control: &Control,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let Fetch { wait, budget, plan, json } = typed;
+    if plan {
+        let planned: QueuePlan = control.get("/api/queue/plan")?;
+        return plan::queue(&planned, json, terminal);
+    }
+    let wanted = FetchRequest { wait, budget: budget.map(Size::bytes) };
+    if wait {
+        return follow(control, "/api/fetch", &wanted, Telling::of(json), terminal);
+    }
+    let started: Started = control.post("/api/fetch", &wanted)?;
+    if json {
+        files::print_json(&started, terminal.stdout)?;
+        return Ok(ExitStatus::Done);
+    }
+    match started.started {
         0 => writeln!(terminal.stdout, "nothing waits to be fetched")?,
         1 => writeln!(terminal.stdout, "fetching 1 request")?,
         many => writeln!(terminal.stdout, "fetching {many} requests")?,
@@ -111,20 +122,47 @@ fn fetch(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, F
     Ok(ExitStatus::Done)
 }
 
+/// How events are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Telling {
+    /// In words.
+    Words,
+    /// As the daemon tells them: one JSON object a line.
+    Lines,
+}
+
+impl Telling {
+    /// What `--json` says.
+    pub(super) fn of(json: bool) -> Self {
+        if json { Self::Lines } else { Self::Words }
+    }
+}
+
 /// Shows events until all is settled; the outcome is the exit status.
 pub(super) fn follow(
     control: &Control,
     path: &str,
     body: &impl serde::Serialize,
+    telling: Telling,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let (begun, mut progress) = (Instant::now(), Progress::new(terminal.live));
+    let is_live = terminal.live && telling == Telling::Words;
+    let (begun, mut progress) = (Instant::now(), Progress::new(is_live));
     let streamed = control.post_stream(path, body, &mut |line| {
         if line.is_empty() {
             return Ok(());
         }
         let event = serde_json::from_slice(line).map_err(|error| misunderstood(&error))?;
-        Ok(progress.event(event, begun.elapsed(), terminal.stdout)?)
+        match telling {
+            Telling::Words => progress.event(event, begun.elapsed(), terminal.stdout)?,
+            Telling::Lines => {
+                progress.count(event);
+                terminal.stdout.write_all(line)?;
+                terminal.stdout.write_all(b"\n")?;
+                terminal.stdout.flush()?;
+            }
+        }
+        Ok(())
     });
     progress.finish(terminal.stdout)?;
     streamed?;
@@ -229,8 +267,11 @@ fn queue_line(item: &QueueItem) -> String {
     };
     let url = shown::line(&item.url);
     let error = item.error.as_deref().map(|error| format!(": {}", shown::line(error)));
+    let held = item.held.map(|held| held.in_words(|time| format!("{time:.0}")));
+    let held = held.map(|held| format!("; {held}"));
+    let [error, held] = [error, held].map(Option::unwrap_or_default);
     let method = shown::line(&item.method);
-    format!("{state:<8} {:.0}  {method:<4} {url}{}", item.queued, error.unwrap_or_default())
+    format!("{state:<8} {:.0}  {method:<4} {url}{error}{held}", item.queued)
 }
 
 fn remove(

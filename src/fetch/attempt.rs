@@ -291,7 +291,7 @@ async fn prepare(
     let (config, parts) = (daemon.config(), UrlParts::of(&url));
     censor::request(&config, &url, sent.headers_mut());
     resource.origin.via = parent(&config, &url, &daemon.pseudonym);
-    resource.origin.reach = owner(outgoing)?.reach();
+    resource.origin.reach = outgoing.asked_from.into();
     let selecting = || sent.headers().clone();
     let found = choose::find(&daemon.store, &places, config.caching.shared, selecting).await;
     let found = found.map_err(|error| error_chain(&error))?;

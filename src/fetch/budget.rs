@@ -1,5 +1,5 @@
-//! How much may be fetched: each time that the queue is worked off, and in a day. Pure, but for the
-//! meter that downloads share.
+//! How much may be fetched: each time that the queue is worked off, and in a day, over any link and over
+//! metered ones. Pure, but for the meter that downloads share.
 
 use std::sync::Arc;
 
@@ -8,51 +8,97 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use wwwoffle_config::{FetchOptions, SizeLimit};
 
+use crate::api::{BudgetOf, Held};
+use crate::link::Class;
 use crate::proxy::download::Meter;
 
 /// The key in the state of the spool.
 pub(super) const STATE: &str = "fetched-today";
 
 /// What was fetched, and what that leaves.
+///
+/// What comes over a metered link counts twice: in all that comes, and for the budgets of metered links. So
+/// what came over another link leaves those as they are.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     meter: Arc<Meter>,
-    /// What is counted for a day, and which.
+    /// The day that is counted for.
     day: Date,
-    of_day: u64,
-    /// What has come since the queue was last begun to be worked off.
-    of_fetch: u64,
+    all: Used,
+    over_metered: Used,
+    /// Whether what comes now comes over a metered link.
+    is_metered: bool,
     /// What was said for this time alone.
     only_now: Option<u64>,
+    /// What was found spent last.
+    spent: Option<Spent>,
     is_changed: bool,
+}
+
+/// Bytes that have come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Used {
+    /// Since the queue was last begun to be worked off.
+    fetch: u64,
+    /// On this day.
+    day: u64,
+}
+
+impl Used {
+    fn add(&mut self, bytes: u64) {
+        self.fetch = self.fetch.saturating_add(bytes);
+        self.day = self.day.saturating_add(bytes);
+    }
 }
 
 /// What the configuration allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
+    /// Over any link.
+    pub(super) all: Most,
+    /// Of that over a metered link, if this is one.
+    pub(super) over_metered: Option<Most>,
+}
+
+/// How many bytes may come; `None`: any number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Most {
     pub(super) fetch: Option<u64>,
     pub(super) day: Option<u64>,
 }
 
 impl Allowed {
-    pub(super) fn of(options: &FetchOptions) -> Self {
+    /// What `options` allow over a link of this class.
+    pub(super) fn of(options: &FetchOptions, class: Class) -> Self {
         let bytes = |limit: SizeLimit| match limit {
             SizeLimit::At(size) => Some(size.bytes()),
             SizeLimit::None => None,
         };
-        let metered = options.metered.then(|| bytes(options.budget_day_metered)).flatten();
-        let day = bytes(options.budget_day);
-        Self { fetch: bytes(options.budget_fetch), day: least([day, metered]) }
+        let most = |fetch, day| Most { fetch: bytes(fetch), day: bytes(day) };
+        let is_metered = options.metered || class == Class::Metered;
+        let metered = most(options.budget_fetch_metered, options.budget_day_metered);
+        Self {
+            all: most(options.budget_fetch, options.budget_day),
+            over_metered: is_metered.then_some(metered),
+        }
     }
 }
 
-/// Why nothing is fetched, and until when.
+/// Which budget is spent, so that nothing is fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spent {
-    /// Until the queue is worked off the next time.
-    Fetch,
-    /// Until the next day begins.
-    Day(Timestamp),
+pub(super) struct Spent {
+    /// Whether it is that of metered links.
+    pub(super) metered: bool,
+    /// Until the next day begins; `None`: until the queue is worked off the next time.
+    pub(super) until: Option<Timestamp>,
+}
+
+impl Spent {
+    /// The same as those are told who look at the queue.
+    pub(super) fn held(self) -> Held {
+        let of = if self.until.is_some() { BudgetOf::Day } else { BudgetOf::Fetch };
+        Held::Budget { of, metered: self.metered, until: self.until }
+    }
 }
 
 impl Budget {
@@ -61,71 +107,112 @@ impl Budget {
         Arc::clone(&self.meter)
     }
 
-    /// The queue is worked off from now on, perhaps with another budget than the configuration's.
+    /// The queue is worked off from now on, perhaps with another budget for this time than the
+    /// configuration's.
     pub(super) fn begins(&mut self, only_now: Option<u64>) {
         self.count();
-        (self.of_fetch, self.only_now) = (0, only_now);
+        (self.all.fetch, self.over_metered.fetch, self.only_now) = (0, 0, only_now);
+        self.spent = None;
     }
 
-    /// Sets the meter to what is left; says if that is nothing.
+    /// Sets the meter to what is left; says which budget is spent, if one is: of several that which is so
+    /// the longest.
     pub(super) fn settle(
         &mut self,
         allowed: Allowed,
         now: Timestamp,
         zone: &TimeZone,
     ) -> Option<Spent> {
+        // What has come till now came over the link as it was.
         self.count();
+        self.is_metered = allowed.over_metered.is_some();
         let now = now.to_zoned(zone.clone());
         if self.day != now.date() {
-            (self.day, self.of_day, self.is_changed) = (now.date(), 0, true);
+            (self.day, self.is_changed) = (now.date(), true);
+            (self.all.day, self.over_metered.day) = (0, 0);
         }
-        let of_fetch = self.only_now.or(allowed.fetch);
-        let fetch = of_fetch.map(|most| most.saturating_sub(self.of_fetch));
-        let day = self.left_of_day(allowed);
-        self.meter.allow(least([fetch, day]));
-        if day == Some(0) {
-            let tomorrow = now.tomorrow().and_then(|tomorrow| tomorrow.start_of_day());
-            return Some(Spent::Day(tomorrow.map_or(Timestamp::MAX, |time| time.timestamp())));
+        let mut all = allowed.all;
+        let mut metered = allowed.over_metered.unwrap_or_default();
+        if self.only_now.is_some() {
+            (all.fetch, metered.fetch) = (self.only_now, None);
         }
-        (fetch == Some(0)).then_some(Spent::Fetch)
+        let left = |most: Option<u64>, used| most.map(|most: u64| most.saturating_sub(used));
+        let rows = [
+            (left(metered.fetch, self.over_metered.fetch), false, true),
+            (left(all.fetch, self.all.fetch), false, false),
+            (left(metered.day, self.over_metered.day), true, true),
+            (left(all.day, self.all.day), true, false),
+        ];
+        self.meter.allow(rows.iter().filter_map(|(left, ..)| *left).min());
+        let tomorrow = || {
+            let start = now.tomorrow().and_then(|tomorrow| tomorrow.start_of_day());
+            start.map_or(Timestamp::MAX, |time| time.timestamp())
+        };
+        // What waits for a person to begin may wait longer than till midnight.
+        let spent = rows.iter().find(|(left, ..)| *left == Some(0));
+        self.spent = spent.map(|(_, is_of_day, metered)| Spent {
+            metered: *metered,
+            until: is_of_day.then(tomorrow),
+        });
+        self.spent
     }
 
-    /// What is left of a day in which `allowed` may come; to be asked after [`settle`](Self::settle).
+    /// Which budget was found spent when this was last settled.
+    pub(super) fn spent(&self) -> Option<Spent> {
+        self.spent
+    }
+
+    /// What is left of the day, of which so much is `allowed`; to be asked after [`settle`](Self::settle).
     pub(super) fn left_of_day(&self, allowed: Allowed) -> Option<u64> {
-        allowed.day.map(|most| most.saturating_sub(self.of_day))
+        let left = |most: Option<u64>, used| most.map(|most: u64| most.saturating_sub(used));
+        let over_metered = allowed.over_metered.and_then(|most| most.day);
+        let rows = [left(allowed.all.day, self.all.day), left(over_metered, self.over_metered.day)];
+        rows.into_iter().flatten().min()
+    }
+
+    /// How many bytes have come since the queue was last begun to be worked off.
+    pub(super) fn of_fetch(&mut self) -> u64 {
+        self.count();
+        self.all.fetch
     }
 
     /// What is to be remembered for the next start, if that has changed since this was last asked.
     pub(super) fn changed(&mut self) -> Option<String> {
         self.count();
-        std::mem::take(&mut self.is_changed).then(|| format!("{} {}", self.day, self.of_day))
+        let (all, metered) = (self.all.day, self.over_metered.day);
+        std::mem::take(&mut self.is_changed).then(|| format!("{} {all} {metered}", self.day))
     }
 
     /// Goes on with what was remembered; what cannot be read counts as nothing.
     pub(super) fn remember(&mut self, text: &str) {
-        if let Some((day, bytes)) = text.split_once(' ')
-            && let (Ok(day), Ok(bytes)) = (day.parse(), bytes.parse())
-        {
-            (self.day, self.of_day) = (day, bytes);
-        }
+        let mut words = text.split(' ');
+        let (Some(Ok(day)), Some(Ok(all))) =
+            (words.next().map(str::parse::<Date>), words.next().map(str::parse::<u64>))
+        else {
+            return;
+        };
+        // An earlier version did not tell over which link it came: then all counts, and nothing costs more
+        // than it may.
+        let metered = words.next().and_then(|word| word.parse().ok()).unwrap_or(all);
+        (self.day, self.all.day, self.over_metered.day) = (day, all, metered);
     }
 
     fn count(&mut self) {
         let used = self.meter.take_used();
-        self.of_day = self.of_day.saturating_add(used);
-        self.of_fetch = self.of_fetch.saturating_add(used);
+        self.all.add(used);
+        if self.is_metered {
+            self.over_metered.add(used);
+        }
         self.is_changed |= used > 0;
     }
-}
-
-fn least(limits: [Option<u64>; 2]) -> Option<u64> {
-    limits.into_iter().flatten().min()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::proxy::download::Allowance;
+    use std::path::Path;
+    use wwwoffle_config::Config;
 
     fn come(budget: &Budget, bytes: u64) {
         let allowance = Allowance { ceiling: None, meter: Some(budget.meter()) };
@@ -136,10 +223,20 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn all(fetch: Option<u64>, day: Option<u64>) -> Allowed {
+        Allowed { all: Most { fetch, day }, over_metered: None }
+    }
+
+    const FETCH: Spent = Spent { metered: false, until: None };
+
+    fn day(until: Timestamp) -> Spent {
+        Spent { metered: false, until: Some(until) }
+    }
+
     #[test]
     fn a_day_ends_at_midnight_where_the_user_is() {
         let zone = TimeZone::get("Europe/Berlin").unwrap();
-        let allowed = Allowed { fetch: None, day: Some(100) };
+        let allowed = all(None, Some(100));
         let mut budget = Budget::default();
         let evening = at("2026-03-28T22:30:00Z");
         assert_eq!(budget.settle(allowed, evening, &zone), None);
@@ -147,16 +244,17 @@ mod tests {
         assert_eq!(budget.settle(allowed, evening, &zone), None);
         come(&budget, 60);
         let midnight = at("2026-03-28T23:00:00Z");
-        assert_eq!(budget.settle(allowed, evening, &zone), Some(Spent::Day(midnight)));
+        assert_eq!(budget.settle(allowed, evening, &zone), Some(day(midnight)));
+        assert_eq!(budget.spent(), Some(day(midnight)));
         assert!(budget.meter().is_empty());
         let remembered = budget.changed().unwrap();
-        assert_eq!((remembered.as_str(), budget.changed()), ("2026-03-28 120", None));
+        assert_eq!((remembered.as_str(), budget.changed()), ("2026-03-28 120 0", None));
         let mut again = Budget::default();
         again.remember(&remembered);
-        assert_eq!(again.settle(allowed, evening, &zone), Some(Spent::Day(midnight)));
+        assert_eq!(again.settle(allowed, evening, &zone), Some(day(midnight)));
         assert_eq!(again.settle(allowed, midnight, &zone), None);
         assert!(!again.meter().is_empty());
-        for text in ["", "2026-03-28", "2026-03-28 x", "x 5"] {
+        for text in ["", "2026-03-28", "2026-03-28 x", "x 5", "x 5 5"] {
             let mut budget = Budget::default();
             budget.remember(text);
             assert_eq!(budget.settle(allowed, evening, &zone), None, "{text:?}");
@@ -166,18 +264,72 @@ mod tests {
     #[test]
     fn each_time_has_its_own_budget_and_may_be_given_another() {
         let (zone, now) = (TimeZone::UTC, at("2026-03-28T12:00:00Z"));
-        let allowed = Allowed { fetch: Some(100), day: Some(200) };
+        let midnight = at("2026-03-29T00:00:00Z");
+        let allowed = all(Some(100), Some(200));
         let mut budget = Budget::default();
         come(&budget, 100);
-        assert_eq!(budget.settle(allowed, now, &zone), Some(Spent::Fetch));
+        assert_eq!(budget.settle(allowed, now, &zone), Some(FETCH));
         budget.begins(None);
+        assert_eq!((budget.spent(), budget.of_fetch()), (None, 0));
         assert_eq!(budget.settle(allowed, now, &zone), None);
         budget.begins(Some(10));
         come(&budget, 10);
-        assert_eq!(budget.settle(allowed, now, &zone), Some(Spent::Fetch));
+        assert_eq!(budget.settle(allowed, now, &zone), Some(FETCH));
+        assert_eq!(budget.of_fetch(), 10);
         budget.begins(Some(1_000));
         come(&budget, 200);
-        assert!(matches!(budget.settle(allowed, now, &zone), Some(Spent::Day(_))));
+        assert_eq!(budget.settle(allowed, now, &zone), Some(day(midnight)));
         assert_eq!(budget.settle(Allowed::default(), now, &zone), None);
+    }
+
+    #[test]
+    fn what_came_over_another_link_leaves_the_budgets_of_metered_ones() {
+        let (zone, now) = (TimeZone::UTC, at("2026-03-28T12:00:00Z"));
+        let midnight = Some(at("2026-03-29T00:00:00Z"));
+        let (usual, mut budget) = (all(None, Some(1_000)), Budget::default());
+        let most = Most { fetch: Some(30), day: Some(50) };
+        let metered = Allowed { over_metered: Some(most), ..usual };
+        assert_eq!(budget.settle(usual, now, &zone), None);
+        come(&budget, 500);
+        assert_eq!(budget.settle(metered, now, &zone), None);
+        come(&budget, 30);
+        let fetch = Spent { metered: true, until: None };
+        assert_eq!(budget.settle(metered, now, &zone), Some(fetch));
+        // It goes on as soon as the link is another one.
+        assert_eq!(budget.settle(usual, now, &zone), None);
+        come(&budget, 100);
+        assert_eq!(budget.changed().unwrap(), "2026-03-28 630 30");
+        budget.begins(None);
+        assert_eq!(budget.settle(metered, now, &zone), None);
+        come(&budget, 20);
+        let day = Spent { metered: true, until: midnight };
+        assert_eq!(budget.settle(metered, now, &zone), Some(day));
+        // What a person says for this time holds over any link; the day's budget stays.
+        budget.begins(Some(5_000));
+        assert_eq!(budget.settle(metered, now, &zone), Some(day));
+        // An earlier version did not tell them apart.
+        let mut former = Budget::default();
+        former.remember("2026-03-28 60");
+        assert_eq!(former.settle(metered, now, &zone), Some(day));
+        assert_eq!(former.settle(usual, now, &zone), None);
+    }
+
+    #[test]
+    fn a_link_is_metered_by_its_interface_or_by_the_option() {
+        let options = |text: &str| {
+            let text = format!(
+                "[fetch-options]\nbudget-fetch-metered = \"1 kB\"\nbudget-day-metered = \"2 kB\"\n{text}"
+            );
+            Config::parse(&text, Path::new("test.conf")).unwrap()
+        };
+        let most = Most { fetch: Some(1_000), day: Some(2_000) };
+        for (text, class, want) in [
+            ("", Class::Usual, None),
+            ("", Class::Metered, Some(most)),
+            ("metered = true", Class::Usual, Some(most)),
+        ] {
+            let allowed = Allowed::of(&options(text).fetch_options, class);
+            assert_eq!((allowed.over_metered, allowed.all), (want, Most::default()), "{text}");
+        }
     }
 }

@@ -74,7 +74,10 @@ pub(super) async fn follow(
         let kept = answered.kept(daemon).await.map_err(|error| error_chain(&error))?;
         let Some(kept) = kept else { return Ok(Following::default()) };
         let request = answered.request;
-        let next = recurse::follow::follow(daemon, runs, outgoing, request, &kept).await?;
+        let mut next = recurse::follow::follow(daemon, runs, outgoing, request, &kept).await?;
+        for next in &mut next {
+            next.asked_from = outgoing.asked_from;
+        }
         return Ok(Following { next, events: Vec::new() });
     };
     let request = answered.request;

@@ -1,7 +1,7 @@
 //! The outgoing queue, worked off whenever the mode allows.
 //!
 //! One task ([`work`]) chooses what is due (`schedule`, which learns each change of the queue) and may
-//! come (`windows`, `budget`), and starts a task for each request it chose (`one`). That makes an
+//! come (`windows`, `budget`; what keeps the others is told by `held`), and starts a task for each request it chose (`one`). That makes an
 //! attempt (`attempt`), judges it (`verdict`), and records what came of it; what a kept answer leads to
 //! (`follow`) is on the queue before the request is off it; a page may be opened in a browser
 //! before that (`browser`). A request leaves the queue only after its answer is kept, so a
@@ -12,10 +12,13 @@ mod attempt;
 mod browser;
 mod budget;
 mod follow;
+pub mod gauge;
+pub mod held;
 mod one;
 pub mod plan;
 pub mod recurse;
 mod redirect;
+mod rests;
 pub mod retry_after;
 mod schedule;
 mod successor;
@@ -30,6 +33,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::{Notify, broadcast};
+use tokio::time::Instant;
 use tracing::error;
 use wwwoffle_spool::{Change, Error, Place, Queue, RequestState};
 use wwwoffle_url::Key;
@@ -39,16 +43,17 @@ pub use want::{WantError, Wanted, want};
 pub(crate) use want::{put, request};
 pub use work::work;
 
-use crate::api::Event;
+use crate::api::{Event, Held, Whole};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::proxy::download::Meter;
 use crate::store::timestamp;
-use budget::Budget;
+use budget::{Budget, Spent};
+use gauge::Tally;
 use recurse::ask_robots::Known;
 use recurse::runs::Runs;
-use schedule::Schedule;
+use schedule::{Rests, Schedule};
 
 /// How many events a slow listener may be behind before it misses some.
 const MAX_EVENTS_BEHIND: usize = 1024;
@@ -58,12 +63,14 @@ const MAX_EVENTS_BEHIND: usize = 1024;
 pub struct Fetcher {
     schedule: Arc<Mutex<Schedule>>,
     budget: Mutex<Budget>,
+    tally: Mutex<Tally>,
     news: Notify,
     events: broadcast::Sender<Event>,
     runs: Runs,
     robots: Known,
     browsers: browser::Turns,
     plans: plan::Turns,
+    complete: recurse::complete::Turns,
 }
 
 impl Default for Fetcher {
@@ -79,12 +86,14 @@ impl Fetcher {
         Self {
             schedule: Arc::default(),
             budget: Mutex::default(),
+            tally: Mutex::default(),
             news: Notify::new(),
             events: broadcast::Sender::new(MAX_EVENTS_BEHIND),
             runs: Runs::default(),
             robots: Known::default(),
             browsers: browser::Turns::default(),
             plans: plan::Turns::default(),
+            complete: recurse::complete::Turns::default(),
         }
     }
 
@@ -106,7 +115,29 @@ impl Fetcher {
     /// time.
     pub fn begin(&self, budget: Option<u64>) {
         lock(&self.budget).begins(budget);
+        *lock(&self.tally) = Tally::default();
         self.nudge();
+    }
+
+    /// How far the queue has come since it was last begun to be worked off, with so many requests `left`.
+    /// How long they take is foretold only where all of them may go.
+    #[must_use]
+    pub fn whole(&self, left: u64, moves: bool) -> Whole {
+        let (bytes, spent) = {
+            let mut budget = lock(&self.budget);
+            (budget.of_fetch(), budget.spent())
+        };
+        lock(&self.tally).whole(bytes, left, moves && spent.is_none(), Instant::now())
+    }
+
+    /// Which budget is spent, if one is.
+    fn spent(&self) -> Option<Spent> {
+        lock(&self.budget).spent()
+    }
+
+    /// For how long the host of this request rests.
+    fn rests(&self, key: &Key) -> Rests {
+        lock(&self.schedule).rests(key)
     }
 
     /// Recursive fetches and schedules wait at least so long between two requests to `host` (with its
@@ -150,6 +181,11 @@ impl Fetcher {
     }
 
     fn tell(&self, event: Event) {
+        match &event {
+            Event::Done { .. } => lock(&self.tally).done(),
+            Event::Failed { .. } => lock(&self.tally).failed(),
+            _ => {}
+        }
         // Nobody needs to listen.
         let _nobody_listens = self.events.send(event);
     }
@@ -162,6 +198,13 @@ impl Fetcher {
     /// A person wants this request tried now, whatever its origin has said.
     fn open(&self, key: &Key) {
         lock(&self.schedule).open(key);
+    }
+
+    /// This request asks its origin for nothing more: others have its place.
+    fn step_aside(&self, key: &Key) {
+        if lock(&self.schedule).step_aside(key) {
+            self.nudge();
+        }
     }
 
     /// The origin of this request wants to be left alone until then.
@@ -219,13 +262,8 @@ pub fn why_it_rests(state: &RequestState) -> Option<(String, Option<u16>)> {
         RequestState::Waiting => None,
         RequestState::Failed { reason, status } => Some((reason.clone(), *status)),
         RequestState::Asking { bytes } => {
-            let length = bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes)"));
-            Some((
-                format!(
-                    "it is longer than what is fetched unasked{length}: retry it to fetch it all the same"
-                ),
-                None,
-            ))
+            let asks = Held::Asks { bytes: *bytes }.in_words(|time| time.to_string());
+            Some((format!("it {asks}: retry it to fetch it all the same"), None))
         }
     }
 }

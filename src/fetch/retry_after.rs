@@ -6,7 +6,7 @@ use hyper::HeaderMap;
 use hyper::header::{DATE, RETRY_AFTER};
 
 /// The longest time that an origin is left alone: what asks for more is mostly a mistake.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+pub(super) const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long the origin of an answer with these fields wants to be left alone; `None` when it says nothing
 /// that can be read. A date counts from the origin's own clock, where it tells that.

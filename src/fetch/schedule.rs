@@ -21,6 +21,9 @@ pub(super) struct Limits {
     pub(super) at_once: usize,
 }
 
+/// How many requests may stand aside at one time.
+const MAX_ASIDE: usize = 64;
+
 /// The place of a request in its line: what it is, since when it waits, and its key.
 type Turn = (u8, Timestamp, Key);
 
@@ -36,7 +39,20 @@ pub(super) struct Schedule {
     /// Requests that were put off for a reason that the configuration may take away.
     put_off: BTreeSet<Key>,
     active: usize,
+    /// Of those, how many stand aside.
+    aside: usize,
     per_host: usize,
+    /// Which origins want to be left alone has changed since this was last asked.
+    rests_changed: bool,
+}
+
+/// For how long the host of a request rests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rests {
+    /// Its origin wants to be left alone until then.
+    pub(super) closed: Option<Timestamp>,
+    /// A request like this one, for which nobody waits, keeps a distance until then.
+    pub(super) polite: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -47,6 +63,8 @@ struct Request {
     /// It is on the queue, and waits there.
     waits: bool,
     active: bool,
+    /// Its origin has answered; what it is on its way for still takes nobody's place.
+    aside: bool,
 }
 
 #[derive(Debug, Default)]
@@ -77,7 +95,8 @@ impl Schedule {
             turn: (summary.kind.rank(), summary.queued, key),
             not_before: summary.not_before,
             waits,
-            active: known.is_some_and(|known| known.active),
+            active: known.as_ref().is_some_and(|known| known.active),
+            aside: known.is_some_and(|known| known.aside),
         };
         self.put_in(key, request);
     }
@@ -104,7 +123,7 @@ impl Schedule {
             }
         }
         self.wake(now);
-        if self.active >= limits.at_once {
+        if self.active - self.aside >= limits.at_once {
             return None;
         }
         let ((_, _, key), _) = self.ready.first()?;
@@ -128,12 +147,25 @@ impl Schedule {
         self.refresh(&name);
     }
 
+    /// A request on its way asks its origin for nothing more: others have its place, as long as not too
+    /// many have left theirs. Whether it has.
+    pub(super) fn step_aside(&mut self, key: &Key) -> bool {
+        let may = self.requests.get(key).is_some_and(|request| request.active && !request.aside);
+        if !may || self.aside >= MAX_ASIDE {
+            return false;
+        }
+        if let Some(request) = self.take_out(key) {
+            self.put_in(*key, Request { aside: true, ..request });
+        }
+        true
+    }
+
     /// A request that was chosen is over, or has not begun.
     pub(super) fn ends(&mut self, key: &Key) {
         if let Some(request) = self.take_out(key) {
             let name = Arc::clone(&request.host);
             if request.waits {
-                self.put_in(*key, Request { active: false, ..request });
+                self.put_in(*key, Request { active: false, aside: false, ..request });
             }
             self.refresh(&name);
         }
@@ -143,7 +175,8 @@ impl Schedule {
     pub(super) fn put_off(&mut self, key: &Key, until: Timestamp) {
         if let Some(request) = self.take_out(key) {
             let not_before = Some(request.not_before.map_or(until, |time| time.max(until)));
-            self.put_in(*key, Request { active: false, not_before, ..request });
+            let request = Request { active: false, aside: false, not_before, ..request };
+            self.put_in(*key, request);
             self.put_off.insert(*key);
         }
     }
@@ -162,10 +195,35 @@ impl Schedule {
         let Some(name) = self.requests.get(key).map(|request| Arc::clone(&request.host)) else {
             return;
         };
-        if let Some(host) = self.hosts.get_mut(&name) {
-            host.closed_until = host.closed_until.max(Some(until));
-        }
-        self.refresh(&name);
+        self.close_host(&name, until);
+    }
+
+    /// This origin (with its port, as in a canonical URL) wants no request before then.
+    pub(super) fn close_host(&mut self, name: &Arc<str>, until: Timestamp) {
+        let host = self.hosts.entry(Arc::clone(name)).or_default();
+        self.rests_changed |= host.closed_until < Some(until);
+        host.closed_until = host.closed_until.max(Some(until));
+        self.refresh(name);
+    }
+
+    /// The origins that want to be left alone for longer than until `now`, if these have changed since this
+    /// was last asked.
+    pub(super) fn changed_rests(&mut self, now: Timestamp) -> Option<Vec<(Arc<str>, Timestamp)>> {
+        let closed =
+            |(name, host): (&Arc<str>, &Host)| Some((Arc::clone(name), host.closed_until?));
+        let is_to_come = |(_, until): &(Arc<str>, Timestamp)| *until > now;
+        std::mem::take(&mut self.rests_changed)
+            .then(|| self.hosts.iter().filter_map(closed).filter(is_to_come).collect())
+    }
+
+    /// For how long the host of this request rests.
+    pub(super) fn rests(&self, key: &Key) -> Rests {
+        let found = self.requests.get(key);
+        let found = found.and_then(|request| Some((request, self.hosts.get(&request.host)?)));
+        found.map_or_else(Rests::default, |(request, host)| Rests {
+            closed: host.closed_until,
+            polite: host.polite_from.filter(|_| is_polite(request.turn)),
+        })
     }
 
     /// The origin of this request may be asked again at once.
@@ -174,7 +232,7 @@ impl Schedule {
             return;
         };
         if let Some(host) = self.hosts.get_mut(&name) {
-            host.closed_until = None;
+            self.rests_changed |= host.closed_until.take().is_some();
         }
         self.refresh(&name);
     }
@@ -246,7 +304,8 @@ impl Schedule {
     fn put_in(&mut self, key: Key, request: Request) {
         let host = self.hosts.entry(Arc::clone(&request.host)).or_default();
         if request.active {
-            host.active += 1;
+            let count = if request.aside { &mut self.aside } else { &mut host.active };
+            *count += 1;
             self.active += 1;
         } else if request.waits {
             match request.not_before {
@@ -263,10 +322,15 @@ impl Schedule {
     fn take_out(&mut self, key: &Key) -> Option<Request> {
         let request = self.requests.remove(key)?;
         self.put_off.remove(key);
+        if request.active {
+            self.active = self.active.saturating_sub(1);
+        }
+        if request.active && request.aside {
+            self.aside = self.aside.saturating_sub(1);
+        }
         if let Some(host) = self.hosts.get_mut(&request.host) {
-            if request.active {
+            if request.active && !request.aside {
                 host.active = host.active.saturating_sub(1);
-                self.active = self.active.saturating_sub(1);
             }
             host.due.remove(&request.turn);
             if let Some(time) = request.not_before {

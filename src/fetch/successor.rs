@@ -63,6 +63,7 @@ pub(super) async fn of(
     let mut following = Following { next: Vec::new(), events: vec![event] };
     let next = successor(daemon, outgoing, owner, request.clone(), status, target);
     let Some((mut next, places)) = next else { return Ok(following) };
+    next.asked_from = outgoing.asked_from;
     if let Some(reason) = forbidden {
         let reason = format!("a redirect led here: {reason}");
         next.last_error = Some(reason.clone());

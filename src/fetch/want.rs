@@ -14,7 +14,7 @@ use crate::proxy::ask::Ask;
 use crate::proxy::censor::OUR_USER_AGENT;
 use crate::proxy::head;
 use crate::proxy::lookup::look_up;
-use crate::proxy::owner::Owner;
+use crate::proxy::owner::Requester;
 use crate::proxy::rules::{Ruling, Standing};
 use crate::proxy::target::{BadTarget, Resource, of_url};
 use crate::store::timestamp;
@@ -62,7 +62,7 @@ pub enum WantError {
     Spool(#[from] Error),
 }
 
-/// Puts a page on the queue for `owner`, unless it is kept and `refresh` is not asked for. A request that has
+/// Puts a page on the queue for `requester`, unless it is kept and `refresh` is not asked for. A request that has
 /// failed before waits again.
 ///
 /// # Errors
@@ -70,11 +70,11 @@ pub enum WantError {
 /// [`WantError`] says whether the URL or the spool is the cause.
 pub async fn want(
     daemon: &Arc<Daemon>,
-    owner: &Owner,
+    requester: &Requester,
     url: &str,
     refresh: bool,
 ) -> Result<Wanted, WantError> {
-    let ask = follow_aliases(daemon, owner, of_url(url, &daemon.local)?)?;
+    let ask = follow_aliases(daemon, requester, of_url(url, &daemon.local)?)?;
     let shown = ask.places.queued.url().to_owned();
     let kept = look_up(&daemon.store, &ask.places).await?.choose(Mode::Offline);
     if let Some(kept) = kept.as_ref().filter(|_| !refresh) {
@@ -114,28 +114,28 @@ pub(super) fn awake(mut request: Outgoing) -> Outgoing {
     request
 }
 
-/// The request that `owner` would have queued for a page now.
+/// The request that `requester` would have queued for a page now.
 ///
 /// # Errors
 ///
 /// [`WantError`] says what is wrong with the URL.
 pub(crate) fn request(
     daemon: &Daemon,
-    owner: &Owner,
+    requester: &Requester,
     url: &str,
     kind: RequestKind,
 ) -> Result<Outgoing, WantError> {
-    let ask = follow_aliases(daemon, owner, of_url(url, &daemon.local)?)?;
+    let ask = follow_aliases(daemon, requester, of_url(url, &daemon.local)?)?;
     Ok(outgoing(daemon, &ask, kind))
 }
 
 /// A request for what `resource` has become, if that may be fetched for later.
 pub(super) fn follow_aliases(
     daemon: &Daemon,
-    owner: &Owner,
+    requester: &Requester,
     resource: Resource,
 ) -> Result<Ask, WantError> {
-    let mut ask = ask(daemon, owner, resource);
+    let mut ask = ask(daemon, requester, resource);
     for _ in 0..MAX_HOPS {
         let shown = || ask.bare.as_str().to_owned();
         let to = match &ask.ruling {
@@ -146,20 +146,21 @@ pub(super) fn follow_aliases(
             }
             Ruling::Usual(Standing::Usual) => return Ok(ask),
         };
-        ask = self::ask(daemon, owner, of_url(to, &daemon.local)?);
+        ask = self::ask(daemon, requester, of_url(to, &daemon.local)?);
     }
     Err(WantError::Circle(ask.bare.as_str().to_owned()))
 }
 
-/// A request of our own for `resource`, on behalf of `owner`.
-pub(super) fn ask(daemon: &Daemon, owner: &Owner, resource: Resource) -> Ask {
+/// A request of our own for `resource`, on behalf of `requester`.
+pub(super) fn ask(daemon: &Daemon, requester: &Requester, mut resource: Resource) -> Ask {
+    resource.origin.reach = requester.asked_from.into();
     let mut request = Request::new(());
     *request.method_mut() = Method::GET;
     let fields: &mut HeaderMap = request.headers_mut();
     fields.insert(ACCEPT, HeaderValue::from_static("text/html,application/xhtml+xml,*/*;q=0.8"));
     fields.insert(USER_AGENT, HeaderValue::from_static(OUR_USER_AGENT));
     let (parts, ()) = request.into_parts();
-    let (owner, mode) = (owner.clone(), daemon.mode.now());
+    let (owner, mode) = (requester.owner.clone(), daemon.mode.now());
     Ask::new(daemon, owner, resource, parts, None, mode, clock::now())
 }
 
@@ -170,5 +171,6 @@ pub(super) fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoin
     let head = head::of_request(&parts);
     let mut outgoing = Outgoing::new(ask.places.queued.clone(), head, kind, timestamp(ask.now));
     outgoing.secrets = if secrets.is_empty() { Secrets::None } else { Secrets::Open(secrets) };
+    outgoing.asked_from = ask.asked_from();
     outgoing
 }

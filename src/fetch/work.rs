@@ -12,8 +12,9 @@ use wwwoffle_spool::OutgoingSummary;
 use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::budget::{self, Allowed, Spent};
+use super::held::of_request;
 use super::schedule::Limits;
-use super::{lock, one, recurse, windows};
+use super::{lock, one, recurse, rests, windows};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
@@ -62,7 +63,7 @@ pub async fn work(daemon: Arc<Daemon>) {
     loop {
         let may_dial = mode.borrow_and_update().may_dial();
         if may_dial && !could_dial {
-            lock(&daemon.fetcher.budget).begins(None);
+            daemon.fetcher.begin(None);
         }
         could_dial = may_dial;
         let pause = if may_dial { worker.start_due() } else { LOOK_AGAIN };
@@ -93,6 +94,19 @@ impl Worker {
                 warn!(error, "what was fetched today cannot be read, and counts as nothing");
             }
         }
+        match daemon.store.remembered(rests::STATE).await {
+            Ok(text) => {
+                let now = timestamp(clock::now());
+                let mut schedule = lock(&daemon.fetcher.schedule);
+                for (host, until) in rests::of_text(&text.unwrap_or_default(), now) {
+                    schedule.close_host(&host, until);
+                }
+            }
+            Err(error) => {
+                let error = error_chain(&error);
+                warn!(error, "which origins want to be left alone cannot be read");
+            }
+        }
         let config = daemon.config();
         let (zone, remembered) = (TimeZone::system(), Instant::now());
         Self { daemon, config, zone, spent: None, remembered }
@@ -108,10 +122,7 @@ impl Worker {
         }
         let now = timestamp(clock::now());
         if let Some(spent) = self.settle(now) {
-            return match spent {
-                Spent::Fetch => LOOK_AGAIN,
-                Spent::Day(until) => time_to(until, now),
-            };
+            return spent.until.map_or(LOOK_AGAIN, |until| time_to(until, now));
         }
         let options = &self.config.fetch_options;
         let limits = Limits { per_host: options.per_host.get(), at_once: options.at_once.get() };
@@ -127,12 +138,17 @@ impl Worker {
 
     /// Judges what is left of the budget, and says once when it is spent.
     fn settle(&mut self, now: Timestamp) -> Option<Spent> {
-        let allowed = Allowed::of(&self.config.fetch_options);
+        let class = self.daemon.link.class(&self.config);
+        let allowed = Allowed::of(&self.config.fetch_options, class);
         let spent = lock(&self.daemon.fetcher.budget).settle(allowed, now, &self.zone);
         if spent != self.spent {
             match spent {
-                Some(Spent::Fetch) => info!("the budget is spent until the queue is fetched again"),
-                Some(Spent::Day(until)) => info!(%until, "the budget of the day is spent"),
+                Some(Spent { until: None, metered }) => {
+                    info!(metered, "the budget is spent until the queue is fetched again");
+                }
+                Some(Spent { until: Some(until), metered }) => {
+                    info!(%until, metered, "the budget of the day is spent");
+                }
                 None => info!("there is a budget for fetching again"),
             }
             self.spent = spent;
@@ -158,8 +174,17 @@ impl Worker {
         });
     }
 
-    /// Writes down what was fetched today: now and then, and when fetching `is_over`.
+    /// Writes down what was fetched today: now and then, and when fetching `is_over`. Which origins want to
+    /// be left alone is written down at once: it is seldom said.
     async fn remember(&mut self, is_over: bool) {
+        let rests = lock(&self.daemon.fetcher.schedule).changed_rests(timestamp(clock::now()));
+        if let Some(rests) = rests
+            && let Err(error) =
+                self.daemon.store.remember(rests::STATE, rests::to_text(rests)).await
+        {
+            let error = error_chain(&error);
+            warn!(error, "which origins want to be left alone cannot be written down");
+        }
         if !is_over && self.remembered.elapsed() < REMEMBER_EVERY {
             return;
         }
@@ -184,9 +209,10 @@ pub(super) fn may_start(
     request: &OutgoingSummary,
     now: Timestamp,
 ) -> Result<Duration, Timestamp> {
-    let url = request.place.url().split("?!POST:").next().unwrap_or_default();
     // What is no URL fails for that reason, later.
-    let Ok(url) = CanonicalUrl::parse(url, &daemon.local) else { return Ok(Duration::ZERO) };
+    let Ok(url) = CanonicalUrl::parse(of_request(request), &daemon.local) else {
+        return Ok(Duration::ZERO);
+    };
     let (url, options) = (UrlParts::of(&url), &config.fetch_options);
     match windows::opens(options.windows.of(&url), now, zone) {
         Some(until) => Err(until),

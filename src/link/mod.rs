@@ -289,6 +289,8 @@ impl Work {
         let was = self.daemon.link.standing.swap(Arc::new(standing.clone()));
         if *was != standing {
             debug!(?standing, "the ways out have changed");
+            // Another budget may hold from now on.
+            self.daemon.fetcher.nudge();
         }
         self.take(News::Kernel(standing));
     }

@@ -119,9 +119,13 @@ pub(super) fn read(tag: &Tag, around: &mut Around, gather: &mut Gather) {
             }
         }
         _ => {
+            // A script for browsers that know no modules.
+            let is_for_others = tag.name == "script" && tag.get("nomodule").is_some();
+            let not_taken = is_for_others && !gather.want.all_candidates;
+            let left_out = hidden.or(not_taken.then_some(LeftOut::NotTaken));
             if let Some((names, class)) = plain(tag) {
                 for reference in references(tag, names) {
-                    gather.add_marked(reference, class, false, hidden);
+                    gather.add_marked(reference, class, false, left_out);
                 }
             }
         }

@@ -9,6 +9,7 @@ use super::charset::{self, PRESCAN};
 use super::css::Css;
 use super::feed::Feed;
 use super::gather::Gather;
+use super::header;
 use super::html::Html;
 use super::manifest::Manifest;
 use super::page::Page;
@@ -87,6 +88,13 @@ impl Finder {
         let gather = Box::new(Gather::new(url, want));
         let content_type = content_type.map(str::to_owned);
         Self { kind, content_type, state: State::Head(Vec::new(), gather) }
+    }
+
+    /// Reads a `Link` field of the answer that the document came in, before the document itself.
+    pub fn link_field(&mut self, value: &str) {
+        if let State::Head(_, gather) = &mut self.state {
+            header::read(value, gather);
+        }
     }
 
     /// Reads a piece of the document, content codings undone. Work is linear in its length; what is

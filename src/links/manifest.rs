@@ -77,6 +77,14 @@ impl ImportMap {
     pub(super) fn read(text: &str, gather: &mut Gather) -> Self {
         let Ok(Value::Object(map)) = serde_json::from_str(text) else { return Self::default() };
         let imports = map.get("imports").and_then(Value::as_object);
+        let scopes = map.get("scopes").and_then(Value::as_object).into_iter().flatten();
+        // By which of them a name elsewhere is meant is known there alone; so all are told.
+        let elsewhere = scopes.filter_map(|(_, names)| names.as_object()).flatten().take(MAX_NAMES);
+        for url in elsewhere.filter_map(|(_, url)| url.as_str()) {
+            if !url.ends_with('/') {
+                gather.add(url, Class::Script);
+            }
+        }
         let mut names = Vec::new();
         for (name, url) in imports.into_iter().flatten().take(MAX_NAMES) {
             let Some(url) = url.as_str() else { continue };

@@ -36,6 +36,7 @@ pub(crate) mod entity;
 mod feed;
 mod finder;
 mod gather;
+mod header;
 mod html;
 mod image;
 mod kind;

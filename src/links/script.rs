@@ -1,5 +1,5 @@
 //! Modules that stand literally in the text of a script: `import … from "x"`, `import "x"`,
-//! `import("x")`, `export … from "x"`, `new URL("x", import.meta.url)`.
+//! `import("x")`, `export … from "x"`, `new URL("x", import.meta.url)`; and `importScripts("x", "y")`.
 //!
 //! No parser of the language: a scanner that knows comments, strings, templates and regular expressions
 //! apart, and remembers a few tokens. What a script puts together from pieces is not found.
@@ -28,6 +28,8 @@ pub(super) struct Script {
     is_declaration: bool,
     /// For each template that code stands in, how many braces are open in the code.
     templates: Vec<u32>,
+    /// One more of the scripts that `importScripts` names may come.
+    is_argument: bool,
     /// The same may be asked for again and again: the names of modules found in this script.
     names: super::manifest::ImportMap,
 }
@@ -62,6 +64,7 @@ enum Token {
     #[default]
     Start,
     Import,
+    ImportScripts,
     From,
     Url,
     New,
@@ -79,6 +82,8 @@ enum Token {
 enum Proof {
     /// `)` or `,`.
     Argument,
+    /// `)` or `,`, for a script that is no module: its name is a URL, relative or not.
+    Script,
     /// `, import`.
     Url { comma: bool },
 }
@@ -249,6 +254,7 @@ impl Script {
         let is_member = before == Token::Punctuation('.');
         let token = match self.text.as_str() {
             "meta" if is_member => Token::Meta,
+            "importScripts" => Token::ImportScripts,
             _ if is_member => Token::Name,
             "import" => Token::Import,
             "from" => Token::From,
@@ -267,8 +273,13 @@ impl Script {
 
     /// Takes note of a token, and of what it proves about the string before it.
     fn token(&mut self, token: Token, gather: &mut Gather) {
+        self.is_argument = false;
         if let Some((name, proof)) = self.pending.take() {
             match (proof, token) {
+                (Proof::Script, Token::Punctuation(c @ (')' | ','))) => {
+                    self.is_argument = c == ',';
+                    gather.add(&name, Class::Script);
+                }
                 (Proof::Argument, Token::Punctuation(')' | ',')) => self.module(&name, gather),
                 (Proof::Url { comma: false }, Token::Punctuation(',')) => {
                     self.pending = Some((name, Proof::Url { comma: true }));
@@ -303,6 +314,8 @@ impl Script {
                 None
             }
             [_, Token::Import, Token::Punctuation('(')] => Some(Proof::Argument),
+            [_, Token::ImportScripts, Token::Punctuation('(')] => Some(Proof::Script),
+            _ if self.is_argument => Some(Proof::Script),
             [Token::New, Token::Url, Token::Punctuation('(')] => Some(Proof::Url { comma: false }),
             _ => None,
         };

@@ -4,6 +4,7 @@
 //! it does again. A page goes on the queue before it is noted that it did, so a crash at any moment
 //! costs at worst a second, conditional request.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,17 +12,17 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::sync::Notify;
 use tracing::{debug, warn};
-use wwwoffle_spool::{Error, Monitor, MonitorSummary, Place, RequestKind, Schedule, Set};
+use wwwoffle_spool::{Error, Monitor, MonitorSummary, Outgoing, Place, RequestKind, Schedule, Set};
 use wwwoffle_url::Key;
 
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
-use crate::fetch::recurse::aim::{Aim, MAX_DEPTH};
+use crate::fetch::recurse::aim::{Aim, MAX_DEPTH, PartClass};
 use crate::fetch::recurse::scope::Scope;
 use crate::fetch::recurse::{self, NotBegun};
 use crate::fetch::{self, WantError};
-use crate::proxy::owner::Owner;
+use crate::proxy::owner::Requester;
 use crate::store::timestamp;
 
 /// How long nothing is looked at when nothing is due and no news comes; also how late a clock is followed
@@ -56,7 +57,8 @@ pub struct Wish {
     pub schedule: Schedule,
     /// How many older versions are kept at least.
     pub versions: u16,
-    /// What is fetched besides the page and its parts: how far the links are followed.
+    /// What is fetched with the page: which parts, and how far the links are followed; `None`: as the
+    /// configuration says, and no links.
     pub aim: Option<Aim>,
 }
 
@@ -72,6 +74,15 @@ impl Wish {
     pub fn following(self, depth: u16, scope: Scope) -> Self {
         let aim = Aim { depth: depth.min(MAX_DEPTH), scope, ..Aim::default() };
         Self { aim: (depth > 0).then_some(aim), ..self }
+    }
+
+    /// With these parts of the pages, where it is not the configuration that says which.
+    #[must_use]
+    pub fn with_parts(mut self, parts: BTreeMap<PartClass, bool>) -> Self {
+        if !parts.is_empty() {
+            self.aim.get_or_insert_default().parts = parts;
+        }
+        self
     }
 }
 
@@ -127,8 +138,8 @@ async fn start(daemon: &Arc<Daemon>, key: Key, now: Timestamp) -> Result<(), Err
     debug!(url = monitor.request.place.url(), schedule = %monitor.schedule, "it is time");
     let mut request = monitor.request;
     request.queued = now;
-    let aim = request.options.take().and_then(|aim| serde_json::from_str::<Aim>(&aim).ok());
-    if let Some(aim) = aim {
+    if let Some(aim) = aim(&request) {
+        request.options = None;
         match recurse::begin_at(daemon, request.clone(), &aim).await {
             Ok(_) => return noted(daemon, key, now).await,
             Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
@@ -146,7 +157,12 @@ async fn noted(daemon: &Daemon, key: Key, now: Timestamp) -> Result<(), Error> {
     Ok(())
 }
 
-/// Monitors a page for `owner`, in place of what was said of it before. When it was looked at last is
+/// What is fetched besides the page and its parts, if the request says so.
+pub(crate) fn aim(request: &Outgoing) -> Option<Aim> {
+    serde_json::from_str(request.options.as_deref()?).ok()
+}
+
+/// Monitors a page for `requester`, in place of what was said of it before. When it was looked at last is
 /// not forgotten.
 ///
 /// # Errors
@@ -154,10 +170,10 @@ async fn noted(daemon: &Daemon, key: Key, now: Timestamp) -> Result<(), Error> {
 /// [`WantError`] says whether the URL or the spool is the cause.
 pub async fn set(
     daemon: &Arc<Daemon>,
-    owner: &Owner,
+    requester: &Requester,
     wish: Wish,
 ) -> Result<(MonitorSummary, Set), WantError> {
-    let mut request = fetch::request(daemon, owner, &wish.url, RequestKind::Monitored)?;
+    let mut request = fetch::request(daemon, requester, &wish.url, RequestKind::Monitored)?;
     request.options = wish.aim.and_then(|aim| serde_json::to_string(&aim).ok());
     let versions = wish.versions.min(MAX_VERSIONS);
     let schedule = wish.schedule;

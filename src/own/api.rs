@@ -2,11 +2,13 @@
 
 mod config;
 mod entries;
+mod events;
 mod fault;
 mod monitor;
 mod plan;
 pub(super) mod runs;
 mod stream;
+mod sum;
 mod tell;
 
 use hyper::body::Incoming;
@@ -57,6 +59,7 @@ enum Call {
     Status,
     Queue,
     Entries,
+    Events,
     Schema,
     Info,
     Mode,
@@ -86,6 +89,7 @@ impl Call {
             "status" => Self::Status,
             "queue" => Self::Queue,
             "entries" => Self::Entries,
+            "events" => Self::Events,
             "config/schema" => Self::Schema,
             "info" => Self::Info,
             "mode" => Self::Mode,
@@ -118,6 +122,7 @@ impl Call {
             | Self::Queue
             | Self::QueuePlan
             | Self::Entries
+            | Self::Events
             | Self::Schema
             | Self::Info
             | Self::MonitorDiff
@@ -190,6 +195,7 @@ async fn carry_out(
         Call::Status => json(caller, &status::status(caller)),
         Call::Queue => json(caller, &Queue { queue: status::queue(caller) }),
         Call::Entries => lines(caller, entries::list(caller, arguments).await?),
+        Call::Events => events::answer(caller, &parts.method),
         Call::Schema => schema(caller),
         Call::Info => json(caller, &entries::info(caller, arguments).await?),
         Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
@@ -298,10 +304,7 @@ fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, Fault> {
     for text in &wanted.urls {
         target::of_url(text, &caller.daemon.local).map_err(|error| Fault::url(text, &error))?;
     }
-    Ok(lines(
-        caller,
-        stream::get(&caller.daemon, caller.owner.clone(), wanted.urls, wanted.refresh),
-    ))
+    Ok(lines(caller, stream::get(&caller.daemon, caller.requester(), wanted.urls, wanted.refresh)))
 }
 
 fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault> {
@@ -313,9 +316,9 @@ fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault>
     }
     let daemon = &caller.daemon;
     if wanted.wait {
-        return Ok(lines(caller, stream::fetch(daemon)));
+        return Ok(lines(caller, stream::fetch(daemon, wanted.budget)));
     }
-    daemon.fetcher.begin(None);
+    daemon.fetcher.begin(wanted.budget);
     let queue = status::counts(daemon);
     Ok(json(caller, &Started { started: queue.waiting.saturating_add(queue.active) }))
 }
@@ -397,6 +400,7 @@ mod tests {
             ("/api/status", Call::Status, "GET"),
             ("/api/queue", Call::Queue, "GET"),
             ("/api/entries", Call::Entries, "HEAD"),
+            ("/api/events", Call::Events, "GET"),
             ("/api/info", Call::Info, "GET"),
             ("/api/mode", Call::Mode, "POST"),
             ("/api/queue/retry", Call::Retry, "POST"),

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN};
 use hyper::{Request, Response, StatusCode};
 use wwwoffle_config::Reach;
-use wwwoffle_spool::{Error as SpoolError, Place};
+use wwwoffle_spool::{AskedFrom, Error as SpoolError, Place};
 use wwwoffle_url::CanonicalUrl;
 
 use super::Visit;
@@ -21,13 +21,14 @@ use crate::pages::token::Purpose;
 use crate::pages::{LocalOrigin, Page, Shell};
 use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
-use crate::proxy::owner::Owner;
+use crate::proxy::owner::{Owner, Requester};
 use crate::proxy::reply;
+use crate::upstream;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A request to ourselves, without its body.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Caller {
     /// The daemon.
     pub(super) daemon: Arc<Daemon>,
@@ -40,6 +41,8 @@ pub(super) struct Caller {
     pub(super) reach: Reach,
     /// Who they are: they see what is kept for them, besides what is everyone's.
     pub(super) owner: Owner,
+    /// Where they sit.
+    asked_from: AskedFrom,
     /// Whether they see what is kept for others, too: on the control socket, and with the control
     /// password.
     pub(super) operates: bool,
@@ -97,6 +100,7 @@ impl Caller {
             commands: false,
             reach: Reach::Guarded,
             owner: Owner::of(visit.peer.ip(), None),
+            asked_from: upstream::Reach::of(visit.peer.ip()).into(),
             operates: false,
             over: Over::Tcp,
             host_is_ours,
@@ -116,12 +120,18 @@ impl Caller {
             commands,
             reach,
             owner: Owner::Local,
+            asked_from: AskedFrom::Here,
             operates: true,
             over,
             host_is_ours,
             fetch_site: None,
             origin: None,
         }
+    }
+
+    /// As whom they ask for something to be fetched.
+    pub(super) fn requester(&self) -> Requester {
+        Requester { owner: self.owner.clone(), asked_from: self.asked_from }
     }
 
     /// Whether they may be shown what is kept or queued at `place`.

@@ -8,6 +8,7 @@ use super::caller::Caller;
 use crate::api::Info;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
+use crate::fetch::recurse::complete;
 use crate::mode::Mode;
 use crate::pages::info;
 use crate::pages::message::Message;
@@ -31,7 +32,12 @@ pub(super) async fn of(daemon: &Daemon, owner: &Owner, url: &str) -> Result<Info
     let mut url = CanonicalUrl::parse(url, &daemon.local)?;
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
     let kept = look_up(&daemon.store, &places).await?.choose(Mode::Offline);
-    Ok(crate::info::of(&places.public, kept.as_ref().map(|kept| &kept.entry)))
+    let entry = kept.map(|kept| kept.entry);
+    let parts = match &entry {
+        Some(entry) => complete::look_at(daemon, url, entry.clone(), owner.clone()).await?,
+        None => None,
+    };
+    Ok(crate::info::of(&places.public, entry.as_ref(), parts))
 }
 
 /// Shows the page about the URL that is the whole of the arguments, or the value of `url` in them.
@@ -45,7 +51,10 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         return caller.message(&Message::BadRequest { detail });
     }
     match of(daemon, &caller.owner, url.trim()).await {
-        Ok(told) => caller.page(info::page(&daemon.templates, &caller.shell, &told)),
+        Ok(told) => {
+            let token = daemon.tokens.general();
+            caller.page(info::page(&daemon.templates, &caller.shell, &told, &token))
+        }
         Err(NoInfo::Spool(error)) => caller.spool_failed(&error),
         Err(error @ NoInfo::Url(_)) => {
             caller.message(&Message::BadRequest { detail: &error_chain(&error) })

@@ -76,17 +76,23 @@ pub(super) fn show(caller: &Caller) -> Response<Body> {
 
 /// The form for the URL that is the whole of the arguments, or the value of `url` in them; filled in
 /// with what is said of it already.
-pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = arguments.unwrap_or_default();
     let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
     let url = String::from_utf8_lossy(&url);
     let url = url.trim();
     let known = match key_of(caller, url) {
-        _ if url.is_empty() => None,
-        Ok(key) => caller.daemon.store.spool().monitors().summary(&key),
+        _ if url.is_empty() => Ok(None),
+        Ok(key) => caller.daemon.store.run(move |spool| spool.monitors().get(&key)).await,
         Err(error) => {
             return caller.message(&Message::BadRequest { detail: &error_chain(&error) });
         }
+    };
+    let known = match known {
+        Ok(known) => known,
+        // What is damaged is as good as not said.
+        Err(error) if error.is_damaged() => None,
+        Err(error) => return caller.spool_failed(&error),
     };
     let token = caller.daemon.tokens.general();
     let form = pages::Options {
@@ -94,6 +100,7 @@ pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body
         schedule: known.as_ref().map(|known| known.schedule),
         versions: known.as_ref().map(|known| known.versions),
         max_versions: monitor::MAX_VERSIONS,
+        aim: known.as_ref().and_then(|known| monitor::aim(&known.request)),
         token: &token,
     };
     caller.page(pages::options(&caller.daemon.templates, &caller.shell, &form))
@@ -116,7 +123,7 @@ pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, 
     };
     let scope = form.value("method").map_or_else(|| Ok(Scope::default()), Scope::parse)?;
     let wish = Wish::new(url, schedule(form)?, versions).following(depth, scope);
-    monitor::set(&caller.daemon, &caller.owner, wish).await?;
+    monitor::set(&caller.daemon, &caller.requester(), wish).await?;
     Ok(caller.see_other("/monitor/"))
 }
 

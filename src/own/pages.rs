@@ -125,7 +125,7 @@ pub(super) async fn answer(
         Local::MonitorElsewhere => caller.see_other("/monitor/"),
         Local::MonitorDiff => versions::show(caller, arguments).await,
         Local::MonitorFeed => versions::feed(caller).await,
-        Local::MonitorOptions => monitor::options(caller, arguments),
+        Local::MonitorOptions => monitor::options(caller, arguments).await,
         Local::Fetches => refresh::list(caller),
         Local::FetchesElsewhere => caller.see_other(refresh::LIST),
         Local::RefreshOptions => refresh::options(caller, arguments),

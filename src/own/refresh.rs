@@ -2,11 +2,13 @@
 //! what was begun.
 
 use hyper::Response;
+use hyper::header::{HeaderValue, REFRESH};
 use wwwoffle_spool::{RequestKind, RunId};
 use wwwoffle_url::{split_form_args, url_decode_form_args};
 
 use super::api::runs::{all, stop_for};
 use super::caller::Caller;
+use super::status;
 use crate::api::plan::RunPlan;
 use crate::error_chain::error_chain;
 use crate::fetch::plan::{NotPlanned, plan_runs};
@@ -22,6 +24,9 @@ use crate::proxy::target::{self, BadTarget};
 
 /// The list.
 pub(super) const LIST: &str = "/fetches/";
+
+/// After how many seconds a browser asks for the list again.
+const AGAIN: HeaderValue = HeaderValue::from_static("10");
 
 /// Why a form begins nothing.
 #[derive(Debug, thiserror::Error)]
@@ -83,10 +88,17 @@ pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Respons
     }
 }
 
-/// The list of what was begun.
+/// The list of what was begun. While anything comes a browser asks for it again by itself.
 pub(super) fn list(caller: &Caller) -> Response<Body> {
-    let token = caller.daemon.tokens.general();
-    caller.page(pages::list(&caller.daemon.templates, &caller.shell, &all(caller).runs, &token))
+    let (token, runs) = (caller.daemon.tokens.general(), all(caller).runs);
+    let downloads = status::downloads(caller);
+    let templates = &caller.daemon.templates;
+    let page = pages::list(templates, &caller.shell, &runs, &downloads, &token);
+    let mut response = caller.page(page);
+    if !downloads.is_empty() || runs.iter().any(|run| run.ended.is_none()) {
+        response.headers_mut().insert(REFRESH, AGAIN);
+    }
+    response
 }
 
 /// Begins what the form says.
@@ -98,7 +110,8 @@ pub(super) async fn submit(caller: &Caller, form: &Form) -> Result<Response<Body
 pub(super) async fn plan(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
     let asked = asked(form)?;
     target::of_url(&asked.url, &caller.daemon.local)?;
-    let plans = plan_runs(&caller.daemon, &caller.owner, std::slice::from_ref(&asked)).await?;
+    let plans =
+        plan_runs(&caller.daemon, &caller.requester(), std::slice::from_ref(&asked)).await?;
     Ok(show(caller, &asked, plans.first()))
 }
 
@@ -116,13 +129,13 @@ pub(super) async fn stop(caller: &Caller, form: &Form) -> Result<Response<Body>,
 
 async fn start(caller: &Caller, asked: &Asked) -> Result<Response<Body>, NotDone> {
     target::of_url(&asked.url, &caller.daemon.local)?;
-    begin(&caller.daemon, &caller.owner, asked, RequestKind::Page).await?;
+    begin(&caller.daemon, &caller.requester(), asked, RequestKind::Page).await?;
     Ok(caller.see_other(LIST))
 }
 
 async fn again(caller: &Caller, url: &str) -> Result<String, NotDone> {
     let resource = target::of_url(url, &caller.daemon.local)?;
-    fetch::want(&caller.daemon, &caller.owner, url, true).await?;
+    fetch::want(&caller.daemon, &caller.requester(), url, true).await?;
     Ok(resource.url.as_str().to_owned())
 }
 

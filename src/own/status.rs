@@ -4,11 +4,12 @@ use wwwoffle_spool::{OutgoingSummary, RequestState};
 
 use super::caller::Caller;
 use crate::api::{
-    Choice, Download, DownloadWaiting, ItemState, LinkStatus, QueueCounts, QueueItem, Rejection,
-    Status,
+    Choice, Download, DownloadWaiting, Held, ItemState, LinkStatus, QueueCounts, QueueItem,
+    Rejection, Status,
 };
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::fetch::held::Holder;
 use crate::link::Class;
 use crate::proxy::download::Shown;
 use crate::store::timestamp;
@@ -63,12 +64,12 @@ pub(super) fn rejections(daemon: &Daemon) -> Vec<Rejection> {
 /// The outgoing queue, oldest first, as far as the caller may see it.
 pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
     let daemon = &caller.daemon;
-    let list = daemon.store.spool().queue().list();
+    let (list, holder) = (daemon.store.spool().queue().list(), Holder::new(daemon));
     list.into_iter()
         .filter(|request| caller.may_see_queued(&request.place))
         .map(|request| {
-            let state = state(daemon, &request);
-            item(request, state)
+            let (state, held) = (state(daemon, &request), holder.held(&request));
+            item(request, state, held)
         })
         .collect()
 }
@@ -89,7 +90,7 @@ pub(super) fn counts(daemon: &Daemon) -> QueueCounts {
 }
 
 /// What comes in now, as far as the caller may see it.
-fn downloads(caller: &Caller) -> Vec<Download> {
+pub(super) fn downloads(caller: &Caller) -> Vec<Download> {
     let list = caller.daemon.downloads.list();
     list.iter()
         .filter(|download| !download.is_personal() || caller.may_see(download.own()))
@@ -98,6 +99,7 @@ fn downloads(caller: &Caller) -> Vec<Download> {
 }
 
 fn shown(url: &str, progress: Shown) -> Download {
+    let seconds_left = progress.time_left().map(|time| time.as_secs());
     let waiting = progress.waiting.map(|waiting| DownloadWaiting {
         since: timestamp(waiting.since),
         next: timestamp(waiting.next),
@@ -109,6 +111,7 @@ fn shown(url: &str, progress: Shown) -> Download {
         bytes: progress.bytes,
         total: progress.total,
         rate: progress.rate,
+        seconds_left,
         resumed: progress.resumed,
         waiting,
     }
@@ -123,7 +126,7 @@ fn state(daemon: &Daemon, request: &OutgoingSummary) -> ItemState {
     }
 }
 
-fn item(request: OutgoingSummary, state: ItemState) -> QueueItem {
+fn item(request: OutgoingSummary, state: ItemState, held: Option<Held>) -> QueueItem {
     let error = match request.state {
         RequestState::Failed { reason, .. } => Some(reason),
         RequestState::Waiting | RequestState::Asking { .. } => request.last_error,
@@ -138,6 +141,7 @@ fn item(request: OutgoingSummary, state: ItemState) -> QueueItem {
         state,
         attempts: request.attempts,
         not_before: request.not_before,
+        held,
         error,
         owner: request.place.owner().map(str::to_owned),
     }
@@ -158,12 +162,12 @@ mod tests {
         let mut outgoing = Outgoing::new(Place::of(&url), head, RequestKind::Part, queued);
         outgoing.page = Some("http://h.example/".to_owned());
         outgoing.last_error = Some("refused".to_owned());
-        let waiting = item(outgoing.summary(), ItemState::Waiting);
+        let waiting = item(outgoing.summary(), ItemState::Waiting, Some(Held::Mode));
         assert_eq!((waiting.url.as_str(), waiting.method.as_str()), ("http://h.example/x", "GET"));
         assert_eq!((waiting.kind, waiting.error.as_deref()), (ItemKind::Part, Some("refused")));
-        assert_eq!(waiting.key, url.key().to_string());
+        assert_eq!((waiting.key, waiting.held), (url.key().to_string(), Some(Held::Mode)));
         outgoing.state = RequestState::Failed { reason: "gone".to_owned(), status: Some(410) };
-        let failed = item(outgoing.summary(), ItemState::Failed);
+        let failed = item(outgoing.summary(), ItemState::Failed, None);
         assert_eq!(failed.error.as_deref(), Some("gone"));
     }
 }

@@ -8,7 +8,11 @@ use super::{
     certificates::ChainView,
     shown::{self, ShownTime, ShownUrl},
 };
-use crate::api::{Connection, Field, Info, KeptInfo};
+use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
+use crate::fetch::recurse::aim::AS_CONFIGURED;
+
+/// Parts of one state that are listed; the others are counted.
+const SHOWN_PARTS: usize = 20;
 
 /// Fields of a head that are listed; the others are counted.
 const SHOWN_FIELDS: usize = 60;
@@ -21,11 +25,42 @@ pub fn path_of(url: &str) -> String {
 }
 
 #[derive(Serialize)]
-struct View {
+struct View<'a> {
     url: ShownUrl,
+    token: &'a str,
+    as_configured: &'static str,
     key: String,
     is_secure: bool,
     kept: Option<KeptView>,
+    parts: Option<PartsView>,
+}
+
+#[derive(Serialize)]
+struct PartsView {
+    complete: bool,
+    kept: u64,
+    missing: u64,
+    /// Whether some of those could be asked for now.
+    can_be_had: bool,
+    cut: Option<String>,
+    groups: Vec<GroupView>,
+}
+
+/// The parts of one state.
+#[derive(Serialize)]
+struct GroupView {
+    title: &'static str,
+    count: u64,
+    parts: Vec<PartView>,
+    more: u64,
+}
+
+#[derive(Serialize)]
+struct PartView {
+    url: ShownUrl,
+    class: String,
+    from: Option<ShownUrl>,
+    reason: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -65,16 +100,58 @@ struct ConnectionView {
     chain: ChainView,
 }
 
-/// Makes the page.
+/// Makes the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, info: &Info) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, info: &Info, token: &str) -> Page {
     let view = View {
         url: ShownUrl::new(&info.url),
+        token,
+        as_configured: AS_CONFIGURED,
         key: shown::text(&info.key),
         is_secure: info.url.starts_with("https:"),
         kept: info.kept.as_ref().map(|kept| KeptView::new(kept, shell)),
+        parts: info.parts.as_ref().map(PartsView::new),
     };
     templates.page("info.html", 200, shell, &view)
+}
+
+impl PartsView {
+    fn new(parts: &Parts) -> Self {
+        let counts = parts.counts;
+        let groups = [
+            (PartState::Absent, "Not kept", counts.absent),
+            (PartState::Failed, "Failed", counts.failed),
+            (PartState::Queued, "On the queue", counts.queued),
+            (PartState::LeftOut, "Left out", counts.left_out),
+            (PartState::Kept, "Kept", counts.kept),
+        ];
+        let groups = groups.into_iter().filter(|(.., count)| *count > 0);
+        let group = |(state, title, count): (PartState, &'static str, u64)| {
+            let of_state = parts.list.iter().filter(|part| part.state == state);
+            let shown: Vec<_> = of_state.take(SHOWN_PARTS).map(PartView::new).collect();
+            let told = u64::try_from(shown.len()).unwrap_or(u64::MAX);
+            GroupView { title, count, more: count.saturating_sub(told), parts: shown }
+        };
+        Self {
+            complete: parts.complete,
+            kept: counts.kept,
+            missing: counts.missing(),
+            can_be_had: counts.absent.saturating_add(counts.failed) > 0,
+            cut: parts.cut.as_deref().map(shown::text),
+            groups: groups.map(group).collect(),
+        }
+    }
+}
+
+impl PartView {
+    fn new(part: &PartItem) -> Self {
+        Self {
+            url: ShownUrl::new(&part.url),
+            class: shown::text(&part.class),
+            from: part.from.as_deref().map(ShownUrl::new),
+            reason: part.reason.as_deref().map(shown::text),
+        }
+    }
 }
 
 impl KeptView {
@@ -149,11 +226,70 @@ mod tests {
             request: fields(SHOWN_FIELDS + 4),
             connection,
         };
-        Info { url: text.to_owned(), key: text.to_owned(), kept: Some(kept) }
+        let parts = parts([1, SHOWN_PARTS + 3, 2, 1, 4], text);
+        Info { url: text.to_owned(), key: text.to_owned(), kept: Some(kept), parts: Some(parts) }
+    }
+
+    /// So many parts of each state, in the order of the states.
+    fn parts(many: [usize; 5], text: &str) -> Parts {
+        let mut parts = Parts { cut: Some(text.to_owned()), ..Parts::default() };
+        let states = [
+            PartState::Absent,
+            PartState::Failed,
+            PartState::Queued,
+            PartState::LeftOut,
+            PartState::Kept,
+        ];
+        for (state, count) in states.into_iter().zip(many) {
+            for _ in 0..count {
+                parts.counts.add(state);
+                parts.list.push(PartItem {
+                    url: text.to_owned(),
+                    class: "image".to_owned(),
+                    from: Some(text.to_owned()),
+                    state,
+                    reason: Some(text.to_owned()),
+                });
+            }
+        }
+        parts.complete = parts.counts.missing() == 0;
+        parts
+    }
+
+    #[test]
+    fn what_is_missing_comes_first_with_a_way_to_have_it() {
+        let url = "https://a.example/p";
+        let told = body(&info(url, true));
+        let places: Vec<_> =
+            ["Not kept (1)", "Failed (23)", "On the queue (2)", "Left out (1)", "Kept (4)"]
+                .iter()
+                .map(|title| told.find(title).unwrap_or_else(|| panic!("{title} in {told}")))
+                .collect();
+        assert!(places.is_sorted(), "{places:?}");
+        for want in [
+            "26 parts are missing",
+            "and 3 more; <code>wwwoffle info</code>",
+            "name=\"parts\" value=\"configured\"",
+            "action=\"http://localhost:8080/refresh-request/\"",
+            "name=\"token\" value=\"f00\"",
+        ] {
+            assert!(told.contains(want), "{want} in {told}");
+        }
+        for (many, is_button, want) in [
+            ([0, 0, 2, 0, 1], false, "2 parts are missing"),
+            ([0, 0, 0, 1, 1], false, "The page is complete"),
+            ([0, 1, 0, 0, 0], true, "1 part is missing"),
+        ] {
+            let parts = Some(Parts { cut: None, ..parts(many, url) });
+            let told = body(&Info { parts, ..info(url, true) });
+            assert!(told.contains(want), "{want} in {told}");
+            assert_eq!(told.contains("<button"), is_button, "{many:?}");
+        }
+        assert!(!body(&Info { parts: None, ..info(url, true) }).contains("<h2>Parts"));
     }
 
     fn body(info: &Info) -> String {
-        let page = page(&templates(), &shell(), info);
+        let page = page(&templates(), &shell(), info, "f00");
         assert_harmless(&page);
         page.body.replace("&#x2f;", "/")
     }

@@ -8,9 +8,12 @@ use wwwoffle_url::url_encode_form_args;
 use super::configuration::diff::Line;
 use super::{
     Page, Shell, Templates,
+    refresh::LinksView,
     shown::{self, ShownTime, ShownUrl},
 };
 use crate::api::{MonitorItem, VersionDiff};
+use crate::fetch::recurse::aim::Aim;
+use crate::fetch::recurse::scope::Scope;
 use crate::versions::diff::{Diff, Sort};
 
 /// Pages that are listed; the others are counted.
@@ -155,7 +158,7 @@ pub fn page<'a>(
 }
 
 /// What the form begins with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options<'a> {
     /// The page; empty when it is still to be named.
     pub url: &'a str,
@@ -165,6 +168,8 @@ pub struct Options<'a> {
     pub versions: Option<u16>,
     /// How many may be.
     pub max_versions: u16,
+    /// What is fetched with it now, if it is monitored and that is more than its parts.
+    pub aim: Option<Aim>,
     /// The general token.
     pub token: &'a str,
 }
@@ -184,6 +189,7 @@ struct OptionsView<'a> {
     cron: String,
     versions: u16,
     max_versions: u16,
+    links: LinksView,
 }
 
 /// A box that is checked or not.
@@ -224,6 +230,10 @@ pub fn options(templates: &Templates, shell: &Shell, options: &Options<'_>) -> P
         days: by_sets.map_or_else(|| "*".to_owned(), |_| days),
         hours: by_sets.map_or_else(|| "0".to_owned(), |_| hours),
         cron: schedule.filter(|_| is_all).map_or_else(String::new, |it| it.to_string()),
+        links: match &options.aim {
+            Some(aim) => LinksView::new(aim.depth, &aim.scope),
+            None => LinksView::new(0, &Scope::default()),
+        },
         versions: options.versions.unwrap_or_default(),
         max_versions: options.max_versions,
     };
@@ -282,6 +292,7 @@ mod tests {
                 schedule,
                 versions: Some(7),
                 max_versions: 100,
+                aim: None,
                 token: "f00",
             };
             let page = options(&templates(), &shell(), &given);
@@ -302,6 +313,36 @@ mod tests {
                 [("cron", cron), ("dofm", days), ("hofd", hours), ("versions", "7")]
             {
                 let want = format!("name=\"{name}\" value=\"{value}\"");
+                assert!(body.contains(&want), "{want} in {body}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_form_says_how_far_links_are_followed() {
+        for (aim, depth, method) in [
+            (None, 0, "host"),
+            (Some(Aim { depth: 3, scope: Scope::Site, ..Aim::default() }), 3, "site"),
+            (
+                Some(Aim {
+                    depth: 1,
+                    scope: Scope::parse("http://*/a").unwrap(),
+                    ..Aim::default()
+                }),
+                1,
+                "http://*/a",
+            ),
+        ] {
+            let url = "http://a.example/";
+            let given =
+                Options { url, schedule: None, versions: None, max_versions: 9, aim, token: "t" };
+            let page = options(&templates(), &shell(), &given);
+            assert_harmless(&page);
+            let body = page.body.replace("&#x2f;", "/");
+            for want in [
+                format!("name=\"depth\" value=\"{depth}\""),
+                format!("<option value=\"{method}\" selected=\"selected\">"),
+            ] {
                 assert!(body.contains(&want), "{want} in {body}");
             }
         }
@@ -343,8 +384,18 @@ mod tests {
             };
             assert_harmless(&page(&templates(), &shell(), &[item], "t"));
             let url = as_key(text);
-            let given =
-                Options { url, schedule: None, versions: None, max_versions: 9, token: "t" };
+            let given = Options {
+                url,
+                schedule: None,
+                versions: None,
+                max_versions: 9,
+                aim: Some(Aim {
+                    depth: 7,
+                    scope: Scope::Prefix(as_key(text).to_owned()),
+                    ..Aim::default()
+                }),
+                token: "t",
+            };
             assert_harmless(&options(&templates(), &shell(), &given));
         }
     }

@@ -44,7 +44,8 @@ struct ItemView<'a> {
     what: String,
     queued: ShownTime,
     attempts: u32,
-    not_before: Option<ShownTime>,
+    /// What holds it back, in words.
+    held: Option<String>,
     error: Option<String>,
 }
 
@@ -167,7 +168,7 @@ fn item_view<'a>(item: &'a QueueItem, zone: &TimeZone) -> ItemView<'a> {
         what,
         queued: ShownTime::new(item.queued, zone),
         attempts: item.attempts,
-        not_before: item.not_before.map(|time| ShownTime::new(time, zone)),
+        held: item.held.map(|held| held.in_words(|time| ShownTime::new(time, zone).text)),
         error: item.error.as_deref().map(shown::text),
     }
 }

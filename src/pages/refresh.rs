@@ -5,13 +5,17 @@ use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
 use super::{
-    Page, Shell, Templates, plan,
+    Page, Shell, Templates, plan, progress,
     shown::{self, ShownTime, ShownUrl},
 };
+use crate::api::Download;
 use crate::api::plan::RunPlan;
 use crate::api::runs::{Failed, RunItem};
 use crate::fetch::recurse::aim::{Asked, MAX_DEPTH, PartClass};
 use crate::fetch::recurse::scope::Scope;
+
+/// Downloads that are listed; the others are counted.
+const SHOWN_DOWNLOADS: usize = 20;
 
 /// Failures that are listed; the others are counted.
 const SHOWN_FAILURES: usize = 20;
@@ -29,12 +33,18 @@ struct OptionsView<'a> {
     url: ShownUrl,
     /// What the form sends: the URL as it was given, which may have a password.
     value: &'a str,
-    depth: u16,
-    max_depth: u16,
+    links: LinksView,
     force: bool,
-    scopes: Vec<ScopeView>,
     parts: Vec<PartView>,
     plan: Option<PlanView>,
+}
+
+/// How far links are followed, as a form has it.
+#[derive(Serialize)]
+pub(super) struct LinksView {
+    depth: u16,
+    max_depth: u16,
+    scopes: Vec<ScopeView>,
 }
 
 #[derive(Serialize)]
@@ -49,6 +59,29 @@ struct ScopeView {
     value: String,
     label: &'static str,
     chosen: bool,
+}
+
+impl LinksView {
+    pub(super) fn new(depth: u16, chosen: &Scope) -> Self {
+        let known = [
+            (Scope::Directory, "to the directory of the page"),
+            (Scope::Host, "to its host"),
+            (Scope::Site, "to its site"),
+            (Scope::Protocol, "to where the same protocol is spoken"),
+            (Scope::Any, "anywhere"),
+        ];
+        let view = |(scope, label): (Scope, _)| ScopeView {
+            chosen: scope == *chosen,
+            value: scope.to_string(),
+            label,
+        };
+        let mut scopes: Vec<_> = known.into_iter().map(view).collect();
+        if !scopes.iter().any(|scope| scope.chosen) {
+            let value = chosen.to_string();
+            scopes.push(ScopeView { value, label: "as was said before", chosen: true });
+        }
+        Self { depth, max_depth: MAX_DEPTH, scopes }
+    }
 }
 
 #[derive(Serialize)]
@@ -68,20 +101,6 @@ pub fn options(
     plan: Option<&RunPlan>,
 ) -> Page {
     let aim = &asked.aim;
-    let mut scopes: Vec<_> = [
-        (Scope::Directory, "to the directory of the page"),
-        (Scope::Host, "to its host"),
-        (Scope::Site, "to its site"),
-        (Scope::Protocol, "to where the same protocol is spoken"),
-        (Scope::Any, "anywhere"),
-    ]
-    .into_iter()
-    .map(|(scope, label)| ScopeView { chosen: scope == aim.scope, value: scope.to_string(), label })
-    .collect();
-    if !scopes.iter().any(|scope| scope.chosen) {
-        let value = aim.scope.to_string();
-        scopes.push(ScopeView { value, label: "as the address says", chosen: true });
-    }
     let part = |class: PartClass| PartView {
         name: class.as_str(),
         label: label(class),
@@ -91,10 +110,8 @@ pub fn options(
         token,
         url: ShownUrl::new(&asked.url),
         value: &asked.url,
-        depth: aim.depth,
-        max_depth: MAX_DEPTH,
+        links: LinksView::new(aim.depth, &aim.scope),
         force: aim.force,
-        scopes,
         parts: PartClass::ALL.into_iter().map(part).collect(),
         plan: plan.map(|plan| PlanView {
             start_kept: plan.start_kept,
@@ -122,7 +139,16 @@ fn label(class: PartClass) -> &'static str {
 #[derive(Serialize)]
 struct ListView<'a> {
     token: &'a str,
+    /// What comes now, and how many downloads there are besides.
+    downloads: Vec<DownloadView>,
+    more: usize,
     fetches: Vec<FetchView<'a>>,
+}
+
+#[derive(Serialize)]
+struct DownloadView {
+    url: ShownUrl,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -159,11 +185,23 @@ struct LeftView {
     why: &'static str,
 }
 
-/// Makes the list of what was begun; `token` is the general token.
+/// Makes the list of what was begun, and of what comes now; `token` is the general token.
 #[must_use]
-pub fn list(templates: &Templates, shell: &Shell, runs: &[RunItem], token: &str) -> Page {
+pub fn list(
+    templates: &Templates,
+    shell: &Shell,
+    runs: &[RunItem],
+    downloads: &[Download],
+    token: &str,
+) -> Page {
     let fetches = runs.iter().map(|run| fetch(shell, run)).collect();
-    templates.page("fetches.html", 200, shell, &ListView { token, fetches })
+    let more = downloads.len().saturating_sub(SHOWN_DOWNLOADS);
+    let shown = downloads.iter().take(SHOWN_DOWNLOADS).map(|download| DownloadView {
+        url: ShownUrl::new(&download.url),
+        text: progress::line(download),
+    });
+    let downloads = shown.collect();
+    templates.page("fetches.html", 200, shell, &ListView { token, downloads, more, fetches })
 }
 
 fn failures(failed: &[Failed]) -> Vec<FailureView> {
@@ -248,10 +286,29 @@ mod tests {
             waiting: 5,
             report,
         };
-        let page = list(&templates(), &shell(), &[run], "token-1");
+        let download = Download {
+            url: "http://h.example/<film>".to_owned(),
+            bytes: 1_500,
+            total: Some(3_000),
+            rate: Some(200),
+            seconds_left: Some(8),
+            resumed: 0,
+            waiting: None,
+        };
+        let page = list(&templates(), &shell(), &[run], &vec![download; 21], "token-1");
         let text = String::from_utf8(page.body.clone().into()).unwrap();
-        assert!(!text.contains("<b>") && !text.contains("<i>"), "{text}");
-        for want in ["12 pages", "robots.txt", "404", "5 to go", "value=\"0123456789abcdef\""] {
+        for markup in ["<b>", "<i>", "<film>"] {
+            assert!(!text.contains(markup), "{text}");
+        }
+        for want in [
+            "12 pages",
+            "robots.txt",
+            "404",
+            "5 to go",
+            "value=\"0123456789abcdef\"",
+            "1.5 kB of 3.0 kB, 200 B&#x2f;s, 0:08 left",
+            "and 1 more",
+        ] {
             assert!(text.contains(want), "{want} in {text}");
         }
     }

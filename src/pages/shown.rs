@@ -109,6 +109,17 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
+/// A time for people: `0:08`, `12:30`, `1:02:05`.
+#[must_use]
+pub fn span(seconds: u64) -> String {
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
+}
+
 /// Leaves out `user:password@`, read as browsers do: the authority ends at the first of `/?#\`,
 /// the credentials at its last `@`.
 fn without_credentials(url: &str) -> String {
@@ -255,6 +266,9 @@ mod tests {
         ];
         for (count, want) in table {
             assert_eq!(bytes(count), want);
+        }
+        for (seconds, want) in [(0, "0:00"), (59, "0:59"), (754, "12:34"), (36_001, "10:00:01")] {
+            assert_eq!(span(seconds), want);
         }
     }
 }

@@ -61,7 +61,7 @@ const VOID: &[&str] = &["meta", "link", "input", "br"];
 /// Elements our pages are made of; one that is not here came from a value.
 const KNOWN: &[&str] = &[
     "html", "head", "title", "style", "body", "header", "nav", "span", "b", "a", "bdi", "main",
-    "h1", "h2", "p", "ul", "ol", "li", "dl", "dt", "dd", "form", "button", "section", "div",
+    "h1", "h2", "h3", "p", "ul", "ol", "li", "dl", "dt", "dd", "form", "button", "section", "div",
     "time", "code", "progress", "footer", "label", "select", "option", "textarea", "fieldset",
     "legend", "svg", "path",
 ];

@@ -198,7 +198,15 @@ mod tests {
         for (bytes, total) in [(500, Some(2_000)), (7, None), (9, Some(0)), (u64::MAX, Some(1))] {
             let url = "http://a.example/big".into();
             let (rate, resumed, waiting) = (None, 0, None);
-            status.downloads.push(Download { url, bytes, total, rate, resumed, waiting });
+            status.downloads.push(Download {
+                url,
+                bytes,
+                total,
+                rate,
+                seconds_left: None,
+                resumed,
+                waiting,
+            });
         }
         let page = page(&templates(), &shell(), &status, "t");
         assert_harmless(&page);
@@ -215,7 +223,15 @@ mod tests {
             let waiting = DownloadWaiting { since: time(), next: time(), attempts: 1, error };
             let (bytes, total, waiting) = (1, Some(2), Some(waiting));
             let (url, rate, resumed) = (url.clone(), Some(0), 3);
-            status.downloads.push(Download { url, bytes, total, rate, resumed, waiting });
+            status.downloads.push(Download {
+                url,
+                bytes,
+                total,
+                rate,
+                seconds_left: None,
+                resumed,
+                waiting,
+            });
         }
         let page = page(&templates(), &shell(), &status, "t");
         assert_harmless(&page);

@@ -13,6 +13,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
 use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_spool::AskedFrom;
 use wwwoffle_url::CanonicalUrl;
 
 use super::censor;
@@ -30,6 +31,7 @@ use crate::caching::noise::Near;
 use crate::caching::reuse::Verdict;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
+use crate::upstream::Reach;
 
 /// The largest body of a POST, in bytes, whose answer is kept and which can be queued: the body is
 /// part of the key, so it is read whole first.
@@ -224,6 +226,16 @@ impl Ask {
     #[must_use]
     pub fn page(&self, daemon: &Daemon) -> Option<CanonicalUrl> {
         rules::page(&self.fields, &daemon.local)
+    }
+
+    /// Where whoever asks sits, as it is recorded with a request that waits. Where that is not known it is
+    /// thought of its owner.
+    #[must_use]
+    pub fn asked_from(&self) -> AskedFrom {
+        match self.resource.origin.reach {
+            Reach::All => AskedFrom::Here,
+            Reach::Outward => AskedFrom::of_owner(&self.places.queued),
+        }
     }
 
     /// Whether a person sees the answer as a page.

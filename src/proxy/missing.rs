@@ -195,5 +195,6 @@ fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
         Outgoing::new(ask.places.queued.clone(), head::of_request(&parts), kind, queued);
     outgoing.body = ask.post.as_deref().unwrap_or_default().to_vec();
     outgoing.secrets = if secret.is_empty() { Secrets::None } else { Secrets::Open(secret) };
+    outgoing.asked_from = ask.asked_from();
     outgoing
 }

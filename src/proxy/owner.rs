@@ -21,13 +21,12 @@ use std::sync::Arc;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, SET_COOKIE};
 use sha2::{Digest, Sha256};
-use wwwoffle_spool::Place;
+use wwwoffle_spool::{AskedFrom, Outgoing, Place};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::access::basic::Login;
 use crate::caching::control::{AnswerControl, Scope};
 use crate::caching::storing::may_share;
-use crate::upstream::Reach;
 
 /// `Set-Cookie2` (RFC 2965), which nobody sends any more; it would say as much as `Set-Cookie`.
 const SET_COOKIE_2: HeaderName = HeaderName::from_static("set-cookie2");
@@ -60,12 +59,6 @@ impl Owner {
         }
     }
 
-    /// How far what waits for this person may go: where a user comes from is not recorded.
-    #[must_use]
-    pub fn reach(&self) -> Reach {
-        if *self == Self::Local { Reach::All } else { Reach::Outward }
-    }
-
     /// Whose a queued request is, by the place it is queued for. `None` where that names somebody
     /// whom this version does not know.
     #[must_use]
@@ -87,6 +80,30 @@ impl fmt::Display for Owner {
             Self::User(name) => write!(f, "user:{name}"),
             Self::Client(address) => write!(f, "client:{address}"),
         }
+    }
+}
+
+/// Who asks for something to be fetched, and where they sit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requester {
+    /// Whose the request is.
+    pub owner: Owner,
+    /// Where it is asked for, which decides what may be reached for it.
+    pub asked_from: AskedFrom,
+}
+
+impl Requester {
+    /// Whoever sits at this machine.
+    #[must_use]
+    pub fn local() -> Self {
+        Self { owner: Owner::Local, asked_from: AskedFrom::Here }
+    }
+
+    /// Who has asked for a queued request; `None` where that is somebody whom this version does not know.
+    #[must_use]
+    pub fn of_queued(outgoing: &Outgoing) -> Option<Self> {
+        let owner = Owner::of_queued(&outgoing.place)?;
+        Some(Self { owner, asked_from: outgoing.asked_from })
     }
 }
 

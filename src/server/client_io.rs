@@ -184,6 +184,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
         let this = &mut *self;
         loop {
             ready!(this.poll_answering(cx))?;
+            if this.repeater.as_mut().is_some_and(|repeater| repeater.ends_its_turn()) {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             let Some(gate) = &mut this.gate else {
                 return Pin::new(&mut this.inner).poll_read(cx, buffer);
             };

@@ -13,8 +13,9 @@ use tracing::{error, warn};
 use super::connection;
 use crate::daemon::Daemon;
 
-/// How many clients the system holds that have not been accepted yet.
-const BACKLOG: i32 = 1024;
+/// How many clients the system holds that have not been accepted yet; it may have a lower bound of its own.
+/// Beyond that it makes clients wait for seconds, and forgets those of them that say nothing.
+const BACKLOG: i32 = 4096;
 
 /// How long accepting rests after a failure, such as too many open files.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use wwwoffle_config::Config;
+use wwwoffle_spool::AskedFrom;
 use wwwoffle_url::canonicalise_host;
 
 use super::{Failure, Origin};
@@ -29,6 +30,26 @@ impl Reach {
     #[must_use]
     pub fn of(peer: IpAddr) -> Self {
         if peer.to_canonical().is_loopback() { Self::All } else { Self::Outward }
+    }
+}
+
+impl From<AskedFrom> for Reach {
+    /// How far a queued request may go.
+    fn from(asked_from: AskedFrom) -> Self {
+        match asked_from {
+            AskedFrom::Here => Self::All,
+            AskedFrom::Elsewhere => Self::Outward,
+        }
+    }
+}
+
+impl From<Reach> for AskedFrom {
+    /// As it is recorded with a request that waits.
+    fn from(reach: Reach) -> Self {
+        match reach {
+            Reach::All => Self::Here,
+            Reach::Outward => Self::Elsewhere,
+        }
     }
 }
 

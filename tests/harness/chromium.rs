@@ -23,6 +23,8 @@ pub(crate) struct Chromium {
     answers: Receiver<Value>,
     session: String,
     sent: u64,
+    listens: bool,
+    heard: Vec<Value>,
     _profile: TempDir,
 }
 
@@ -30,6 +32,12 @@ impl Chromium {
     /// Starts it with an empty page. It asks the daemon for everything.
     #[track_caller]
     pub(crate) fn start(program: &Path, daemon: &Daemon) -> Self {
+        Self::start_with(program, daemon, &[])
+    }
+
+    /// The same with more options.
+    #[track_caller]
+    pub(crate) fn start_with(program: &Path, daemon: &Daemon, options: &[&str]) -> Self {
         let profile = TempDir::with_prefix("wwwoffle-chromium-").unwrap();
         // It reads from its descriptor 3, and writes to 4.
         let mut command = plain(Command::new("sh"));
@@ -44,15 +52,19 @@ impl Chromium {
             "--disable-dev-shm-usage",
             "--no-first-run",
             "--proxy-bypass-list=<-loopback>",
+            // What frames of other sites ask for is told with the rest.
+            "--disable-features=IsolateOrigins,site-per-process",
         ]);
-        command.arg(format!("--proxy-server=http://{}", daemon.addr()));
+        command.args(options).arg(format!("--proxy-server=http://{}", daemon.addr()));
         command.arg(format!("--user-data-dir={}", profile.path().display()));
         command.env("HOME", profile.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let writer = child.stdin.take().unwrap();
         let answers = listen(child.stdout.take().unwrap());
         let session = String::new();
-        let mut me = Self { child, writer, answers, session, sent: 0, _profile: profile };
+        let (heard, listens, sent) = (Vec::new(), false, 0);
+        let mut me =
+            Self { child, writer, answers, session, sent, listens, heard, _profile: profile };
         let page = me.command("Target.createTarget", &json!({"url": "about:blank"}));
         let attach = json!({"targetId": page["targetId"], "flatten": true});
         let attached = me.command("Target.attachToTarget", &attach);
@@ -66,6 +78,49 @@ impl Chromium {
         let opened = self.command("Page.navigate", &json!({"url": url}));
         assert!(opened["errorText"].is_null(), "{url}: {opened}");
         self.until("true", &format!("{url} is loaded"));
+    }
+
+    /// From now on each page is told of by [`quiet`](Self::quiet).
+    #[track_caller]
+    pub(crate) fn listen(&mut self) {
+        // What is lazy is loaded only in a page that is drawn.
+        self.command("Page.bringToFront", &json!({}));
+        let page = self.session.clone();
+        self.listens = true;
+        self.listen_to(&page);
+    }
+
+    /// Tells what a page or a worker asks for, from its first request on.
+    fn listen_to(&mut self, session: &str) {
+        let attach = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
+        self.post(session, "Network.enable", &json!({}));
+        self.post(session, "Target.setAutoAttach", &attach);
+        self.post(session, "Runtime.runIfWaitingForDebugger", &json!({}));
+    }
+
+    /// Has it load the page's manifest, as it does before it offers to install it.
+    #[track_caller]
+    pub(crate) fn manifest(&mut self) {
+        let told = self.command("Page.getAppManifest", &json!({}));
+        assert!(told["url"].as_str().is_some_and(|url| !url.is_empty()), "{told}");
+    }
+
+    /// Waits until nothing it has asked for is under way, and gives all of that since the last time.
+    #[track_caller]
+    pub(crate) fn quiet(&mut self, what: &str) -> Vec<Requested> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            // An answer to a question brings all that was told before it.
+            self.value("0");
+            let all = requested(&self.heard);
+            let open: Vec<_> = all.iter().filter(|one| !one.is_over).collect();
+            if open.is_empty() {
+                self.heard.clear();
+                return all;
+            }
+            assert!(Instant::now() < deadline, "{what} is never quiet: {open:?}");
+            std::thread::sleep(LOOK);
+        }
     }
 
     /// What an expression is in the page.
@@ -104,24 +159,95 @@ impl Chromium {
         self.until(&condition, &format!("{button} leads to {title:?}"))
     }
 
-    #[track_caller]
-    fn command(&mut self, method: &str, parameters: &Value) -> Value {
+    /// Sends a command, and gives its number.
+    fn post(&mut self, session: &str, method: &str, parameters: &Value) -> Value {
         self.sent += 1;
         let mut message = json!({"id": self.sent, "method": method, "params": parameters});
-        if !self.session.is_empty() {
-            message["sessionId"] = json!(self.session);
+        if !session.is_empty() {
+            message["sessionId"] = json!(session);
         }
         self.writer.write_all(format!("{message}\0").as_bytes()).unwrap();
+        json!(self.sent)
+    }
+
+    #[track_caller]
+    fn command(&mut self, method: &str, parameters: &Value) -> Value {
+        let session = self.session.clone();
+        let number = self.post(&session, method, parameters);
         let deadline = Instant::now() + LIMIT;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let answer = self.answers.recv_timeout(left);
             let answer = answer.unwrap_or_else(|error| panic!("{method}: {error}"));
-            if answer["id"] == json!(self.sent) {
+            let told = answer["method"].as_str().unwrap_or_default();
+            if told == "Target.attachedToTarget" && self.listens {
+                let session = answer["params"]["sessionId"].as_str().unwrap_or_default().to_owned();
+                self.listen_to(&session);
+            } else if told.starts_with("Network.") {
+                self.heard.push(answer);
+            } else if answer["id"] == number {
                 return answer["result"].clone();
             }
         }
     }
+}
+
+/// What a page has asked for over the network.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Requested {
+    pub(crate) url: String,
+    pub(crate) status: Option<u64>,
+    /// What the proxy says of how it was answered.
+    pub(crate) cache: String,
+    pub(crate) error: Option<String>,
+    is_over: bool,
+}
+
+impl Requested {
+    pub(crate) fn is_redirect(&self) -> bool {
+        self.status.is_some_and(|status| (300..400).contains(&status))
+    }
+
+    fn answered(&mut self, response: &Value) {
+        self.status = response["status"].as_u64();
+        let fields = response["headers"].as_object().into_iter().flatten();
+        let cache = fields.filter(|(name, _)| name.eq_ignore_ascii_case("cache-status"));
+        self.cache = cache.filter_map(|(_, value)| value.as_str()).collect();
+    }
+}
+
+/// Puts together what is told of each request.
+fn requested(heard: &[Value]) -> Vec<Requested> {
+    let mut all: Vec<Requested> = Vec::new();
+    let mut known = std::collections::HashMap::new();
+    for event in heard {
+        let (method, told) = (event["method"].as_str().unwrap_or_default(), &event["params"]);
+        let id = told["requestId"].as_str().unwrap_or_default().to_owned();
+        if method == "Network.requestWillBeSent" {
+            if let Some(before) = known.get(&id).and_then(|at: &usize| all.get_mut(*at)) {
+                before.answered(&told["redirectResponse"]);
+                before.is_over = true;
+            }
+            let url = told["request"]["url"].as_str().unwrap_or_default().to_owned();
+            // What stands in the page itself is asked of nobody.
+            if url.starts_with("http") {
+                known.insert(id, all.len());
+                all.push(Requested { url, ..Requested::default() });
+            }
+            continue;
+        }
+        let Some(one) = known.get(&id).and_then(|at: &usize| all.get_mut(*at)) else { continue };
+        match method {
+            "Network.responseReceived" => one.answered(&told["response"]),
+            "Network.loadingFinished" => one.is_over = true,
+            "Network.loadingFailed" => {
+                one.error = told["errorText"].as_str().map(str::to_owned);
+                one.is_over = true;
+            }
+            _ => {}
+        }
+    }
+    all
 }
 
 /// Takes messages out of the pipe until it ends.

@@ -255,6 +255,12 @@ impl Daemon {
         self.log.lock().unwrap().clone()
     }
 
+    /// Waits until it has written this on its standard error, which another thread reads.
+    #[track_caller]
+    pub(crate) fn tells(&self, text: &str) {
+        super::eventually(&format!("the log tells: {text}"), || self.log().contains(text));
+    }
+
     /// A new connection to the proxy port.
     #[track_caller]
     pub(crate) fn client(&self) -> Client {

@@ -32,11 +32,13 @@ section! {
         "ask-above" => ask_above: Ruled<SizeLimit> = r#""none""#, Live;
         /// How much is fetched for the queue each time that it is worked off.
         "budget-fetch" => budget_fetch: SizeLimit = r#""none""#, Live;
+        /// How much of that over a metered link: while the way out is one of `metered-interfaces` in `[link]`, or `metered` is set.
+        "budget-fetch-metered" => budget_fetch_metered: SizeLimit = r#""none""#, Live;
         /// How much is fetched for the queue in a day.
         "budget-day" => budget_day: SizeLimit = r#""none""#, Live;
-        /// The same over a line that is metered.
+        /// How much of that over a metered link.
         "budget-day-metered" => budget_day_metered: SizeLimit = r#""none""#, Live;
-        /// Whether the line is metered: then `budget-day-metered` holds, too.
+        /// Whether any link counts as metered, whatever its interface.
         "metered" => metered: bool = "false", Live;
         /// How often in a row the rest of a download that broke off is asked for without one more byte of it coming, before it is given up.
         "resume-attempts" => resume_attempts: NonZeroUsize = "10", Live;

@@ -26,7 +26,7 @@ section! {
         "watch-kernel" => watch_kernel: bool = "true", Live;
         /// How long what the kernel says has to hold before it counts.
         "settle" => settle: Duration = r#""2s""#, Live;
-        /// The interfaces on which each byte costs: while the default route leads out by one of them, the link counts as metered.
+        /// The interfaces on which each byte costs: while the default route leads out by one of them, the link counts as metered, and the budgets of such links hold.
         "metered-interfaces" => metered_interfaces: Interfaces = "[]", Live;
     }
 }

@@ -40,6 +40,7 @@ fn status() {
                 bytes: 1,
                 total: None,
                 rate: None,
+                seconds_left: None,
                 resumed: 0,
                 waiting: None,
             }],
@@ -86,6 +87,7 @@ fn queue() {
         state: ItemState::Failed,
         attempts: 5,
         not_before: None,
+        held: None,
         error: Some("connection refused".into()),
         owner: None,
     };
@@ -116,8 +118,46 @@ fn events() {
     let table = [
         (Event::Start { url: url() }, r#"{"event":"start","url":"http://a/"}"#),
         (
-            Event::Progress { url: url(), bytes: 1, total: Some(2) },
+            Event::Progress {
+                url: url(),
+                bytes: 1,
+                total: Some(2),
+                rate: None,
+                seconds_left: None,
+            },
             r#"{"event":"progress","url":"http://a/","bytes":1,"total":2}"#,
+        ),
+        (
+            Event::Progress {
+                url: url(),
+                bytes: 1,
+                total: Some(9),
+                rate: Some(4),
+                seconds_left: Some(2),
+            },
+            r#"{"event":"progress","url":"http://a/","bytes":1,"total":9,"rate":4,"seconds_left":2}"#,
+        ),
+        (
+            Event::Whole(Whole {
+                done: 1,
+                failed: 2,
+                left: 3,
+                bytes: 4,
+                rate: Some(5),
+                seconds_left: Some(6),
+            }),
+            concat!(
+                r#"{"event":"whole","done":1,"failed":2,"left":3,"bytes":4,"rate":5,"#,
+                r#""seconds_left":6}"#
+            ),
+        ),
+        (
+            Event::Whole(Whole::default()),
+            r#"{"event":"whole","done":0,"failed":0,"left":0,"bytes":0}"#,
+        ),
+        (
+            Event::Held { held: Held::Mode, count: 2 },
+            r#"{"event":"held","held":{"reason":"mode"},"count":2}"#,
         ),
         (
             Event::Done { url: url(), status: 200, bytes: 2 },
@@ -158,7 +198,8 @@ fn get_fetch_and_entries() {
         &GetRequest { urls: vec!["http://a/".into()], refresh: true },
         r#"{"urls":["http://a/"],"refresh":true}"#,
     );
-    shape(&FetchRequest { wait: true }, r#"{"wait":true}"#);
+    shape(&FetchRequest { wait: true, budget: None }, r#"{"wait":true}"#);
+    shape(&FetchRequest { wait: false, budget: Some(9) }, r#"{"wait":false,"budget":9}"#);
     shape(&Started { started: 3 }, r#"{"started":3}"#);
     shape(
         &EntryItem {
@@ -169,6 +210,7 @@ fn get_fetch_and_entries() {
             bytes: 9,
             stored: time(),
             owner: None,
+            held: None,
         },
         concat!(
             r#"{"url":"http://a/","key":"ab","status":200,"type":"text/html","#,

@@ -21,8 +21,8 @@ pub(crate) struct GetArgs {
     /// Fetch nothing, and tell what would come: measured where something is kept, estimated elsewhere.
     #[arg(long)]
     pub(crate) plan: bool,
-    /// The plan as JSON.
-    #[arg(long, requires = "plan")]
+    /// As JSON: one object a line for each event.
+    #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) reach: Reach,
@@ -48,8 +48,8 @@ pub(crate) struct Reach {
     #[arg(long, value_name = "COUNT", requires = "depth",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) pages: Option<u64>,
-    /// No more than this in all, such as 200MB.
-    #[arg(long, value_name = "SIZE", requires = "depth")]
+    /// No more than this in all, such as 200M.
+    #[arg(long, value_name = "SIZE", requires = "depth", value_parser = super::fetch::size)]
     pub(crate) budget: Option<Size>,
     /// For no longer than this.
     #[arg(long, value_name = "MINUTES", requires = "depth",

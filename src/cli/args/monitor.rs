@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use super::get::With;
+
 /// What to do with the pages that are looked at on a schedule.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MonitorVerb {
@@ -20,6 +22,8 @@ pub(crate) enum MonitorVerb {
         /// Where links may lead: any, protocol, host, site, directory or a URL-SPECIFICATION.
         #[arg(long, value_name = "WHERE", requires = "depth")]
         within: Option<String>,
+        #[command(flatten)]
+        with: With,
         /// What to look at.
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,

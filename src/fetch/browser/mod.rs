@@ -54,6 +54,13 @@ const MAX_FIELD: usize = 1_024;
 /// The longest of what a browser says that is told on, in characters.
 const MAX_SAID: usize = 300;
 
+/// What Chromium says when it is run by root.
+const NO_SANDBOX: &str = "Running as root without --no-sandbox";
+
+/// What can be done about that.
+const AS_ROOT: &str = "a browser of the Chromium family does not run as root with its sandbox: let [startup] \
+    run-uid name another user, or browser a program that starts it with --no-sandbox";
+
 /// Whether a page may leave the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opened {
@@ -81,6 +88,8 @@ pub(super) async fn open(
     let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
     let protocol = if resource.origin.scheme == Scheme::Https { "https" } else { "http" };
     let spelled = format!("{protocol}://{}{path}", resource.origin);
+    // It waits for its turn, and then asks through the proxy as anybody does.
+    daemon.fetcher.step_aside(&outgoing.place.key());
     let mut mode = daemon.mode.watch();
     let opened = async {
         let proxy = proxy_for(daemon, outgoing, answered)?;
@@ -242,6 +251,9 @@ async fn browse(
     let (visited, said) = tokio::join!(visited, timeout(time + 4 * GRACE, said));
     visited.unwrap_or_else(|| {
         let said = said.unwrap_or_default();
+        if said.contains(NO_SANDBOX) {
+            return Err(AS_ROOT.to_owned());
+        }
         let last = said.lines().rev().find(|line| !line.trim().is_empty());
         let why = last.map_or_else(|| "it does not say why".to_owned(), shown);
         Err(format!("the browser has ended: {why}"))

@@ -19,7 +19,7 @@ use crate::api::plan::{Amount, HostPlan, PlanBudget, QueuePlan};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::fetch::attempt::foresee;
-use crate::fetch::budget::{Allowed, Spent};
+use crate::fetch::budget::Allowed;
 use crate::fetch::lock;
 use crate::fetch::schedule::host;
 use crate::fetch::verdict::Verdict;
@@ -221,11 +221,12 @@ fn class_of(request: &OutgoingSummary) -> super::sizes::Class {
 
 /// What may come. A fetch that a person begins has all of its budget before it.
 fn budget(daemon: &Daemon, config: &Config, now: Timestamp, zone: &TimeZone) -> PlanBudget {
-    let allowed = Allowed::of(&config.fetch_options);
+    let allowed = Allowed::of(&config.fetch_options, daemon.link.class(config));
+    let metered = allowed.over_metered.and_then(|most| most.fetch);
     let mut budget = lock(&daemon.fetcher.budget);
-    let until = match budget.settle(allowed, now, zone) {
-        Some(Spent::Day(until)) => Some(until),
-        Some(Spent::Fetch) | None => None,
-    };
-    PlanBudget { fetch: allowed.fetch, day: budget.left_of_day(allowed), until }
+    PlanBudget {
+        fetch: [allowed.all.fetch, metered].into_iter().flatten().min(),
+        until: budget.settle(allowed, now, zone).and_then(|spent| spent.until),
+        day: budget.left_of_day(allowed),
+    }
 }

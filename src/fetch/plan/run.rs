@@ -19,7 +19,7 @@ use crate::fetch::recurse::runs::Runs;
 use crate::fetch::recurse::{NotBegun, ask_robots, first};
 use crate::fetch::schedule::host;
 use crate::fetch::verdict::Verdict;
-use crate::proxy::owner::{Owner, Places};
+use crate::proxy::owner::{Places, Requester};
 use crate::store::Kept;
 
 /// How many requests may wait to be looked at; further ones count as not kept.
@@ -36,21 +36,21 @@ pub enum NotPlanned {
     Busy,
 }
 
-/// What the fetches of `asked` would bring `owner`, each told by itself. All of it takes a bounded time.
+/// What the fetches of `asked` would bring `requester`, each told by itself. All of it takes a bounded time.
 ///
 /// # Errors
 ///
 /// [`NotPlanned`] says why nothing was looked at.
 pub async fn plan(
     daemon: &Arc<Daemon>,
-    owner: &Owner,
+    requester: &Requester,
     asked: &[Asked],
 ) -> Result<Vec<RunPlan>, NotPlanned> {
     let _turn = daemon.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
     let until = Instant::now() + MAX_TIME;
     let mut plans = Vec::with_capacity(asked.len());
     for asked in asked {
-        let (run, outgoing) = first(daemon, owner, asked, RequestKind::Page)?;
+        let (run, outgoing) = first(daemon, requester, asked, RequestKind::Page)?;
         plans.push(Walk::new(daemon, run).walk(outgoing, until).await);
     }
     Ok(plans)

@@ -11,6 +11,9 @@ use super::scope::Scope;
 /// The most links that are followed one after the other.
 pub const MAX_DEPTH: u16 = 1_000;
 
+/// The value of "parts" that leaves it to the configuration which of them come.
+pub const AS_CONFIGURED: &str = "configured";
+
 /// A class of the parts of pages, each of which is wanted or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -154,7 +157,7 @@ impl Asked {
     /// `/refresh-options/`, or the arguments of `/refresh-recurse/?`.
     ///
     /// As in WWWOFFLE 2.9 a part that is not named is not wanted, for a form sends only the boxes that
-    /// are ticked.
+    /// are ticked; `parts=configured` leaves all of them to the configuration.
     ///
     /// # Errors
     ///
@@ -162,7 +165,7 @@ impl Asked {
     pub fn read<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, BadAim> {
         let parts = PartClass::ALL.into_iter().map(|class| (class, false)).collect();
         let mut aim = Aim { parts, scope: Scope::Any, ..Aim::default() };
-        let (mut url, mut method) = (None, None);
+        let (mut url, mut method, mut as_configured) = (None, None, false);
         for (name, value) in pairs {
             match name {
                 "url" if !value.trim().is_empty() => url = Some(value.trim().to_owned()),
@@ -175,6 +178,7 @@ impl Asked {
                 "limit" => aim.scope = Scope::Prefix(value.to_owned()),
                 "force" => aim.force = is_yes(value),
                 "robots" => aim.robots = Some(is_yes(value)),
+                "parts" if value == AS_CONFIGURED => as_configured = true,
                 "pages" => aim.limits.pages = number(name, value)?,
                 "bytes" => aim.limits.bytes = Some(number(name, value)?),
                 "minutes" => aim.limits.minutes = Some(number(name, value)?),
@@ -192,6 +196,9 @@ impl Asked {
         {
             let is_wanted = aim.parts.get(&with).copied().unwrap_or_default();
             *aim.parts.entry(class).or_default() |= is_wanted;
+        }
+        if as_configured {
+            aim.parts.clear();
         }
         aim.scope = method.unwrap_or(aim.scope);
         Ok(Self { url: url.ok_or(BadAim::NoUrl)?, aim })
@@ -229,6 +236,9 @@ impl Asked {
         }
         if let Some(minutes) = self.aim.limits.minutes {
             add("minutes", &minutes.to_string());
+        }
+        if self.aim.parts.is_empty() {
+            add("parts", AS_CONFIGURED);
         }
         for class in self.aim.parts.iter().filter(|(_, wanted)| **wanted).map(|(class, _)| class) {
             add(class.as_str(), "Y");
@@ -287,6 +297,7 @@ mod tests {
             &[("url", "http://h.example/ü"), ("scripts", "Y"), ("iframes", "Y"), ("robots", "N")],
             &[("url", "http://h.example/"), ("scope", "site"), ("pages", "7"), ("bytes", "9")],
             &[("url", "http://h.example/"), ("minutes", "90"), ("force", "Y")],
+            &[("url", "http://h.example/"), ("parts", "configured")],
         ] {
             let asked = read(pairs).unwrap();
             let text = asked.arguments();

@@ -14,12 +14,12 @@ use super::run::LeftOut;
 use super::runs::Runs;
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::fetch::attempt::{self, base, owner};
+use crate::fetch::attempt::{self, base};
 use crate::fetch::verdict::Verdict;
 use crate::fetch::want;
 use crate::mode::Mode;
 use crate::proxy::lookup::look_up;
-use crate::proxy::owner::Places;
+use crate::proxy::owner::{Places, Requester};
 use crate::proxy::target::of_url;
 
 /// How long a `robots.txt` is believed (RFC 9309 §2.4).
@@ -147,9 +147,9 @@ async fn robots_of(daemon: &Arc<Daemon>, outgoing: &Outgoing, url: &CanonicalUrl
 /// What its site asks where there is none to be asked for.
 fn request(daemon: &Daemon, outgoing: &Outgoing, place: &str) -> Result<Outgoing, Robots> {
     let nothing = || Robots::of_answer(None, b"", PRODUCT);
-    let owner = owner(outgoing).map_err(|_| nothing())?;
+    let requester = Requester::of_queued(outgoing).ok_or_else(nothing)?;
     let resource = of_url(place, &daemon.local).map_err(|_| nothing())?;
-    let ask = want::ask(daemon, &owner, resource);
+    let ask = want::ask(daemon, &requester, resource);
     // What the configuration never gets is not there to be read.
     if ask.config.dont_get.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
         return Err(Robots::Everything);

@@ -11,7 +11,7 @@ use super::runs::MAX_RUNS;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::fetch::want::{self, WantError};
-use crate::proxy::owner::Owner;
+use crate::proxy::owner::Requester;
 use crate::proxy::target::of_url;
 use crate::store::timestamp;
 
@@ -29,7 +29,7 @@ pub enum NotBegun {
     Random(#[source] getrandom::Error),
 }
 
-/// Begins to fetch what `asked` says, for `owner`; `kind` says who waits for it. It goes on whenever the
+/// Begins to fetch what `asked` says, for `requester`; `kind` says who waits for it. It goes on whenever the
 /// mode allows.
 ///
 /// # Errors
@@ -37,11 +37,11 @@ pub enum NotBegun {
 /// [`NotBegun`] says why nothing was begun.
 pub async fn begin(
     daemon: &Arc<Daemon>,
-    owner: &Owner,
+    requester: &Requester,
     asked: &Asked,
     kind: RequestKind,
 ) -> Result<RunId, NotBegun> {
-    let (run, outgoing) = first(daemon, owner, asked, kind)?;
+    let (run, outgoing) = first(daemon, requester, asked, kind)?;
     start(daemon, run, outgoing).await
 }
 
@@ -86,12 +86,12 @@ async fn start(daemon: &Arc<Daemon>, run: Run, outgoing: Outgoing) -> Result<Run
 /// [`NotBegun`] says what is wrong with the page.
 pub(in crate::fetch) fn first(
     daemon: &Daemon,
-    owner: &Owner,
+    requester: &Requester,
     asked: &Asked,
     kind: RequestKind,
 ) -> Result<(Run, Outgoing), NotBegun> {
     let resource = of_url(&asked.url, &daemon.local).map_err(WantError::from)?;
-    let ask = want::follow_aliases(daemon, owner, resource)?;
+    let ask = want::follow_aliases(daemon, requester, resource)?;
     run_at(ask.bare.clone(), want::outgoing(daemon, &ask, kind), &asked.aim)
 }
 

@@ -13,6 +13,7 @@ pub mod aim;
 pub(super) mod ask_robots;
 mod begin;
 pub mod choose;
+pub(crate) mod complete;
 pub(super) mod follow;
 pub(super) mod keep;
 pub mod outcome;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
-use hyper::header::CONTENT_TYPE;
-use wwwoffle_url::BrowserUrl;
+use hyper::header::{CONTENT_TYPE, LINK};
+use wwwoffle_url::{BrowserError, BrowserUrl};
 
 use crate::caching::coding::Terms;
 use crate::links::{Finder, Found, HEAD, Kind, Want};
@@ -18,7 +18,7 @@ use crate::upstream::BoxError;
 pub(crate) enum Unread {
     /// Its URL is none that browsers know.
     #[error("its URL cannot be read")]
-    Url(#[from] wwwoffle_url::BrowserError),
+    Url(#[from] BrowserError),
     /// It is damaged, or in a coding that it only claims to have.
     #[error("its body cannot be read")]
     Body(#[source] BoxError),
@@ -45,21 +45,12 @@ pub(crate) async fn read(
     kept: &Arc<Kept>,
     want: &Want,
 ) -> Result<Option<Contents>, Unread> {
-    let url = kept.entry.url();
-    let content_type = content_type(&kept.fields);
     let mut pieces = Pieces::of(store, kept);
-    let head = pieces.beginning(HEAD).await?;
-    let kind = Kind::of(content_type, url, &head);
-    if kind == Kind::None {
-        return Ok(None);
-    }
-    let base = BrowserUrl::parse(url, None)?;
-    let mut finder = Finder::new(kind, &base, content_type, want);
-    finder.write(&head);
+    let mut reading = Reading::new(kept.entry.url(), &kept.fields, want);
     let mut broken_off = None;
-    while !finder.is_done() {
+    while !reading.is_done() {
         match pieces.next().await {
-            Ok(Some(piece)) => finder.write(&piece),
+            Ok(Some(piece)) => reading.write(&piece)?,
             Ok(None) => break,
             Err(error) => {
                 broken_off = Some(error);
@@ -67,7 +58,95 @@ pub(crate) async fn read(
             }
         }
     }
-    Ok(Some(Contents { found: finder.finish(), broken_off }))
+    let found = reading.finish()?;
+    // What refers to nothing may be as broken as it likes.
+    Ok(found.map(|found| Contents { found, broken_off }))
+}
+
+/// A body that is read for what it refers to as it comes, its coding undone.
+pub(super) struct Reading<'a> {
+    url: &'a str,
+    fields: &'a HeaderMap,
+    want: &'a Want,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Until there is enough of it to tell its kind.
+    Beginning(Vec<u8>),
+    Body(Box<Finder>),
+    /// It refers to nothing.
+    Nothing,
+}
+
+impl<'a> Reading<'a> {
+    /// Of an answer that was kept for `url` with these fields.
+    pub(super) fn new(url: &'a str, fields: &'a HeaderMap, want: &'a Want) -> Self {
+        let stage = Stage::Beginning(Vec::new());
+        Self { url, fields, want, stage }
+    }
+
+    /// Reads the next piece.
+    ///
+    /// # Errors
+    ///
+    /// When the URL is none that browsers know.
+    pub(super) fn write(&mut self, piece: &[u8]) -> Result<(), BrowserError> {
+        match &mut self.stage {
+            Stage::Beginning(head) => {
+                head.extend_from_slice(piece);
+                if head.len() >= HEAD { self.begin() } else { Ok(()) }
+            }
+            Stage::Body(finder) => {
+                finder.write(piece);
+                Ok(())
+            }
+            Stage::Nothing => Ok(()),
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), BrowserError> {
+        let Stage::Beginning(head) = &mut self.stage else { return Ok(()) };
+        let head = std::mem::take(head);
+        self.stage = Stage::Nothing;
+        let content_type = content_type(self.fields);
+        let kind = Kind::of(content_type, self.url, &head);
+        if kind != Kind::None {
+            let base = BrowserUrl::parse(self.url, None)?;
+            let mut finder = Finder::new(kind, &base, content_type, self.want);
+            if matches!(kind, Kind::Html | Kind::Xhtml) {
+                let links = self.fields.get_all(LINK).iter();
+                links
+                    .filter_map(|link| link.to_str().ok())
+                    .for_each(|link| finder.link_field(link));
+            }
+            finder.write(&head);
+            self.stage = Stage::Body(Box::new(finder));
+        }
+        Ok(())
+    }
+
+    /// Whether the rest of the body makes no difference any more.
+    pub(super) fn is_done(&self) -> bool {
+        match &self.stage {
+            Stage::Beginning(_) => false,
+            Stage::Body(finder) => finder.is_done(),
+            Stage::Nothing => true,
+        }
+    }
+
+    /// What was found; `None` in what refers to nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the URL is none that browsers know.
+    pub(super) fn finish(mut self) -> Result<Option<Found>, BrowserError> {
+        self.begin()?;
+        Ok(match self.stage {
+            Stage::Body(finder) => Some(finder.finish()),
+            Stage::Beginning(_) | Stage::Nothing => None,
+        })
+    }
 }
 
 /// The beginning of a kept body, its coding undone: at least `length` bytes, or all there are.

@@ -158,7 +158,41 @@ fn an_origin_that_wants_to_be_left_alone_is() {
     schedule.close(&first, at(120));
     schedule.ends(&first);
     assert_eq!((schedule.next(WIDE, at(129)), schedule.next_alarm()), (None, Some(at(130))));
+    let closed = Rests { closed: Some(at(130)), polite: None };
+    assert_eq!(schedule.rests(&key("http://a/3")), closed);
+    assert_eq!(schedule.rests(&key("http://b/")), Rests::default());
     assert_eq!(started(&mut schedule, WIDE, 130).len(), 3);
+}
+
+#[test]
+fn who_wants_to_be_left_alone_is_remembered_over_a_restart() {
+    let mut schedule = Schedule::default();
+    assert_eq!(schedule.changed_rests(at(1)), None);
+    schedule.is(&request("http://a/1", Page, 1));
+    schedule.is(&request("http://b:81/", Page, 1));
+    for url in ["http://a/1", "http://b:81/"] {
+        schedule.close(&key(url), at(200));
+    }
+    let mut rests = schedule.changed_rests(at(100)).unwrap();
+    rests.sort();
+    assert_eq!(rests, [(Arc::from("a"), at(200)), (Arc::from("b:81"), at(200))]);
+    assert_eq!(schedule.changed_rests(at(100)), None, "they are told once");
+    schedule.close(&key("http://a/1"), at(150));
+    assert_eq!(schedule.changed_rests(at(100)), None, "nothing is new");
+
+    let mut again = Schedule::default();
+    again.is(&request("http://a/1", Page, 1));
+    again.is(&request("http://c/", Page, 2));
+    // Of one of them nothing waits any more.
+    for (name, until) in &rests {
+        again.close_host(name, *until);
+    }
+    assert_eq!(started(&mut again, WIDE, 199), keys(&["http://c/"]));
+    // A person says that one may be asked.
+    again.open(&key("http://a/1"));
+    assert_eq!(again.changed_rests(at(199)), Some(vec![("b:81".into(), at(200))]));
+    assert_eq!(started(&mut again, WIDE, 200), keys(&["http://a/1"]));
+    assert!(!again.hosts.contains_key("b:81"), "what is over is forgotten");
 }
 
 #[test]
@@ -203,4 +237,49 @@ fn hosts_are_told_from_canonical_urls() {
     ] {
         assert_eq!(host(url), want);
     }
+}
+
+#[test]
+fn who_stands_aside_takes_nobodys_place() {
+    let mut schedule = Schedule::default();
+    let limits = Limits { per_host: 1, at_once: 1 };
+    for number in 1..=3 {
+        schedule.is(&request(&format!("http://a/{number}"), Page, number));
+    }
+    let [one, two, three] = ["http://a/1", "http://a/2", "http://a/3"].map(key);
+    assert!(!schedule.step_aside(&one), "it has not begun");
+    assert_eq!(started(&mut schedule, limits, 9), [one]);
+    assert!(schedule.step_aside(&one) && !schedule.step_aside(&one), "once");
+    assert_eq!(started(&mut schedule, limits, 9), [two]);
+    assert_eq!((schedule.active(), schedule.is_active(&one)), (2, true), "it is on its way still");
+    // It is changed, and is over.
+    schedule.is(&request("http://a/1", Page, 1));
+    assert_eq!(started(&mut schedule, limits, 9), []);
+    schedule.gone(&one);
+    schedule.ends(&one);
+    assert_eq!((schedule.active(), started(&mut schedule, limits, 9)), (1, vec![]));
+    // One that is on the queue again stands in line like any other.
+    assert!(schedule.step_aside(&two));
+    schedule.ends(&two);
+    assert_eq!(started(&mut schedule, limits, 9), [two]);
+    schedule.gone(&two);
+    schedule.ends(&two);
+    assert_eq!(started(&mut schedule, limits, 9), [three]);
+    schedule.gone(&three);
+    schedule.ends(&three);
+    assert_eq!(schedule.active(), 0);
+}
+
+#[test]
+fn not_too_many_stand_aside() {
+    let mut schedule = Schedule::default();
+    let limits = Limits { per_host: 1, at_once: 1 };
+    for number in 0..=100 {
+        schedule.is(&request(&format!("http://a/{number}"), Page, number));
+    }
+    let mut aside = 0;
+    while let Some(key) = schedule.next(limits, at(900)) {
+        aside += usize::from(schedule.step_aside(&key));
+    }
+    assert_eq!((aside, schedule.active()), (MAX_ASIDE, MAX_ASIDE + 1));
 }

@@ -14,6 +14,7 @@ use super::super::info::{self, NoInfo};
 use super::{Fault, push_line};
 use crate::api::{EntryItem, Info, What};
 use crate::daemon::Daemon;
+use crate::fetch::held::Holder;
 use crate::pages::form::Form;
 use crate::proxy::body::{self, Body};
 use crate::proxy::owner::{BadOwner, Owner};
@@ -119,9 +120,9 @@ fn some(list: &mut List, viewer: Option<&Owner>) -> Result<Option<Vec<u8>>, Erro
 
 fn outgoing(caller: &Caller) -> Body {
     let mut lines = Vec::new();
-    let list = caller.daemon.store.spool().queue().list();
+    let (list, holder) = (caller.daemon.store.spool().queue().list(), Holder::new(&caller.daemon));
     for request in list.iter().filter(|request| caller.may_see_queued(&request.place)) {
-        push_line(&mut lines, &EntryItem::from(request));
+        push_line(&mut lines, &EntryItem::of_waiting(request, holder.held(request)));
     }
     body::whole(lines)
 }

@@ -34,13 +34,15 @@ pub(super) async fn set(caller: &Caller, wanted: MonitorRequest) -> Result<Monit
     let mut set = Vec::new();
     for url in wanted.urls {
         let wish = Wish::new(url.clone(), schedule, wanted.versions)
-            .following(wanted.depth, scope.clone());
-        let (summary, _) = monitor::set(&caller.daemon, &caller.owner, wish).await.map_err(
-            |error| match error {
-                WantError::Spool(error) => Fault::from(error),
-                error => Fault::url(&url, &error),
-            },
-        )?;
+            .following(wanted.depth, scope.clone())
+            .with_parts(wanted.parts.clone());
+        let (summary, _) =
+            monitor::set(&caller.daemon, &caller.requester(), wish).await.map_err(|error| {
+                match error {
+                    WantError::Spool(error) => Fault::from(error),
+                    error => Fault::url(&url, &error),
+                }
+            })?;
         set.push(item(&summary));
     }
     Ok(MonitorList { monitor: set })

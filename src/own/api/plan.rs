@@ -28,7 +28,7 @@ pub(super) async fn runs(caller: &Caller, wanted: RunPlanRequest) -> Result<RunP
     }
     let asked = |url| Asked { url, aim: wanted.aim.clone() };
     let asked: Vec<_> = wanted.urls.into_iter().map(asked).collect();
-    Ok(RunPlans { plans: plan_runs(&caller.daemon, &caller.owner, &asked).await? })
+    Ok(RunPlans { plans: plan_runs(&caller.daemon, &caller.requester(), &asked).await? })
 }
 
 /// What of the queue the caller may see would bring.

@@ -1,21 +1,24 @@
 //! Fetches that follow links: `/api/runs`.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use hyper::{Response, StatusCode};
-use wwwoffle_spool::{RequestKind, RequestState, RunId};
+use wwwoffle_spool::{OutgoingSummary, Place, RequestKind, RequestState, RunId};
 
+use super::sum::{Sum, held_back, progress};
 use super::tell::{News, Tell, Teller, body};
 use super::{Fault, json, lines, not_too_many};
-use crate::api::Event;
 use crate::api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
+use crate::api::{Event, Whole};
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
+use crate::fetch::held;
 use crate::fetch::recurse::aim::Asked;
 use crate::fetch::recurse::{begin, outcome, runs};
 use crate::own::caller::Caller;
 use crate::proxy::body::Body;
-use crate::proxy::owner::Owner;
+use crate::proxy::owner::Requester;
 use crate::proxy::target;
 
 impl From<runs::Told> for RunItem {
@@ -50,7 +53,7 @@ pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Respons
     let mut follow = Follow::new(&caller.daemon);
     for url in wanted.urls {
         let asked = Asked { url, aim: wanted.aim.clone() };
-        follow.begin(&caller.owner, &asked).await;
+        follow.begin(&caller.requester(), &asked).await;
     }
     if wanted.wait {
         return Ok(lines(caller, body(follow)));
@@ -92,6 +95,9 @@ pub(in crate::own) async fn stop_for(
 struct Follow {
     teller: Teller,
     ids: Vec<RunId>,
+    /// How many bytes were told of what is on its way.
+    told: HashMap<String, u64>,
+    sum: Sum,
     failed: u64,
 }
 
@@ -111,11 +117,17 @@ impl Tell for Follow {
 
 impl Follow {
     fn new(daemon: &Arc<Daemon>) -> Self {
-        Self { teller: Teller::new(daemon), ids: Vec::new(), failed: 0 }
+        Self {
+            teller: Teller::new(daemon),
+            ids: Vec::new(),
+            told: HashMap::new(),
+            sum: Sum::default(),
+            failed: 0,
+        }
     }
 
-    async fn begin(&mut self, owner: &Owner, asked: &Asked) {
-        match begin(&self.teller.daemon, owner, asked, RequestKind::Page).await {
+    async fn begin(&mut self, requester: &Requester, asked: &Asked) {
+        match begin(&self.teller.daemon, requester, asked, RequestKind::Page).await {
             Ok(id) => self.ids.push(id),
             Err(error) => {
                 self.failed += 1;
@@ -136,27 +148,76 @@ impl Follow {
         if is_over {
             self.end(told).await;
         } else {
-            let counts = told.into_iter().map(|told| Event::Run { run: Box::new(told.into()) });
-            self.teller.ready.extend(counts);
+            let items: Vec<RunItem> = told.into_iter().map(RunItem::from).collect();
+            self.tell_progress(&items);
+            self.teller
+                .ready
+                .extend(items.into_iter().map(|run| Event::Run { run: Box::new(run) }));
         }
     }
 
-    /// Whether nothing more happens for now: the mode does not allow it, or a person has to be asked.
-    fn nothing_moves(&mut self) -> bool {
-        let daemon = &self.teller.daemon;
-        if daemon.fetcher.active_count() > 0 {
+    /// Tells how far each download is that the runs want, and how far all of it has come together.
+    fn tell_progress(&mut self, items: &[RunItem]) {
+        let wanted = self.under_way();
+        let mut under_way = 0_u64;
+        for download in self.teller.daemon.downloads.list() {
+            let (url, shown) = (download.url(), download.progress());
+            if !wanted.contains(url) {
+                continue;
+            }
+            under_way = under_way.saturating_add(shown.bytes);
+            if self.told.insert(url.to_owned(), shown.bytes) != Some(shown.bytes) {
+                self.teller.ready.push_back(progress(url, &shown));
+            }
+        }
+        self.told.retain(|url, _| wanted.contains(url));
+        let mut whole = items.iter().map(Whole::of_run).fold(Whole::default(), Whole::and);
+        whole.bytes = whole.bytes.saturating_add(under_way);
+        let whole = self.sum.measured(whole, self.teller.may_dial());
+        self.teller.ready.extend(whole.map(Event::Whole));
+    }
+
+    /// What of the runs is on its way.
+    fn under_way(&self) -> HashSet<String> {
+        let (fetcher, mut urls) = (&self.teller.daemon.fetcher, HashSet::new());
+        self.teller.daemon.store.spool().queue().visit(|request| {
+            if self.wants(request) && fetcher.is_active(&request.place.key()) {
+                urls.insert(request.place.url().to_owned());
+            }
+        });
+        urls
+    }
+
+    fn wants(&self, request: &OutgoingSummary) -> bool {
+        request.wishes.iter().any(|wish| self.ids.contains(&wish.run))
+    }
+
+    /// Whether nothing more happens for now: all that waits is held back for long, or a person has to be
+    /// asked.
+    fn nothing_moves(&self) -> bool {
+        let fetcher = &self.teller.daemon.fetcher;
+        if fetcher.active_count() > 0 {
             return false;
         }
-        let mut moves = false;
-        daemon.store.spool().queue().visit(|request| {
-            let is_ours = request.wishes.iter().any(|wish| self.ids.contains(&wish.run));
-            moves |= is_ours && request.state == RequestState::Waiting;
+        let ours = self.waiting();
+        ours.is_empty() || held::all_rest(&self.teller.daemon, ours.iter()).is_some()
+    }
+
+    /// Where what the runs want waits.
+    fn waiting(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        self.teller.daemon.store.spool().queue().visit(|request| {
+            if self.wants(request) && request.state == RequestState::Waiting {
+                places.push(request.place.clone());
+            }
         });
-        !moves || !self.teller.may_dial()
+        places
     }
 
     async fn end(&mut self, told: Vec<runs::Told>) {
         self.failed += u64::from(!self.teller.flush().await);
+        let held = held::all_rest(&self.teller.daemon, self.waiting().iter());
+        self.teller.ready.extend(held_back(held));
         let (mut fetched, mut waiting) = (0_u64, 0_u64);
         for told in told {
             let counts = told.report.counts;

@@ -12,16 +12,16 @@ use hyper::HeaderMap;
 use wwwoffle_spool::{Error, Place, RequestState};
 use wwwoffle_url::{CanonicalUrl, Key};
 
+use super::sum::{Sum, held_back, progress};
 use super::tell::{News, Tell, Teller, body};
-use crate::api::Event;
+use crate::api::{Event, Held};
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
-use crate::fetch::{self, Wanted, why_it_rests};
+use crate::fetch::{self, Wanted, held, why_it_rests};
 use crate::mode::Mode;
 use crate::proxy::body::Body;
-use crate::proxy::download::Shown;
 use crate::proxy::lookup::look_up;
-use crate::proxy::owner::{Owner, Places};
+use crate::proxy::owner::{Owner, Places, Requester};
 use crate::store::Kept;
 
 /// How many looks in a row must find a request settled before that is told without an event: the
@@ -31,18 +31,23 @@ const LOOKS_TO_SETTLE: u8 = 2;
 /// How many URLs of one `get` are followed, redirects included.
 const MOST_FOLLOWED: usize = 20_000;
 
-/// Gets `urls` into the spool for `owner`, and tells of each until it is settled.
-pub(super) fn get(daemon: &Arc<Daemon>, owner: Owner, urls: Vec<String>, refresh: bool) -> Body {
+/// Gets `urls` into the spool for `requester`, and tells of each until it is settled.
+pub(super) fn get(
+    daemon: &Arc<Daemon>,
+    requester: Requester,
+    urls: Vec<String>,
+    refresh: bool,
+) -> Body {
     let (wanted, settled) = (urls.into(), HashSet::new());
-    body(Follow::new(daemon, Task::Get { owner, wanted, refresh, settled }))
+    body(Follow::new(daemon, Task::Get { requester, wanted, refresh, settled }))
 }
 
 /// Works the queue off, and tells of it until nothing waits.
-pub(super) fn fetch(daemon: &Arc<Daemon>) -> Body {
+pub(super) fn fetch(daemon: &Arc<Daemon>, budget: Option<u64>) -> Body {
     let mut follow = Follow::new(daemon, Task::WorkOff);
     // Before anything leaves the queue, so that all of it is told of.
     follow.look_at_queue();
-    daemon.fetcher.begin(None);
+    daemon.fetcher.begin(budget);
     body(follow)
 }
 
@@ -50,7 +55,7 @@ pub(super) fn fetch(daemon: &Arc<Daemon>) -> Body {
 #[derive(Debug)]
 enum Task {
     /// These URLs and where they redirect to.
-    Get { owner: Owner, wanted: VecDeque<String>, refresh: bool, settled: HashSet<String> },
+    Get { requester: Requester, wanted: VecDeque<String>, refresh: bool, settled: HashSet<String> },
     /// All that waits on the queue.
     WorkOff,
 }
@@ -73,6 +78,7 @@ struct Follow {
     open: HashMap<String, Open>,
     fetched: u64,
     failed: u64,
+    sum: Sum,
 }
 
 /// What the queue has: requests that wait, and those that were followed and failed, with the reason.
@@ -84,8 +90,8 @@ impl Tell for Follow {
     }
 
     async fn go_on(&mut self) {
-        if let Some((owner, url, refresh)) = self.next_wanted() {
-            self.want(&owner, &url, refresh).await;
+        if let Some((requester, url, refresh)) = self.next_wanted() {
+            self.want(&requester, &url, refresh).await;
             return self.take_all();
         }
         if self.is_settled() {
@@ -104,25 +110,25 @@ impl Tell for Follow {
 
 impl Follow {
     fn new(daemon: &Arc<Daemon>, task: Task) -> Self {
-        let teller = Teller::new(daemon);
-        Self { teller, task, open: HashMap::new(), fetched: 0, failed: 0 }
+        let (teller, sum) = (Teller::new(daemon), Sum::default());
+        Self { teller, task, open: HashMap::new(), fetched: 0, failed: 0, sum }
     }
 
-    fn next_wanted(&mut self) -> Option<(Owner, String, bool)> {
+    fn next_wanted(&mut self) -> Option<(Requester, String, bool)> {
         match &mut self.task {
-            Task::Get { owner, wanted, refresh, .. } => {
-                wanted.pop_front().map(|url| (owner.clone(), url, *refresh))
+            Task::Get { requester, wanted, refresh, .. } => {
+                wanted.pop_front().map(|url| (requester.clone(), url, *refresh))
             }
             Task::WorkOff => None,
         }
     }
 
-    async fn want(&mut self, owner: &Owner, text: &str, refresh: bool) {
+    async fn want(&mut self, requester: &Requester, text: &str, refresh: bool) {
         let Ok(url) = CanonicalUrl::parse(text, &self.teller.daemon.local) else { return };
         if self.is_known(url.as_str()) {
             return;
         }
-        match fetch::want(&self.teller.daemon, owner, text, refresh).await {
+        match fetch::want(&self.teller.daemon, requester, text, refresh).await {
             Ok(Wanted::Kept { url: shown, place, .. }) => {
                 self.settle_unheard(shown, &place, None).await;
             }
@@ -191,8 +197,9 @@ impl Follow {
         }
         let mut next = None;
         match &event {
-            Event::Done { url, .. } => {
+            Event::Done { url, bytes, .. } => {
                 self.fetched += 1;
+                self.sum.came(*bytes);
                 self.settle(url);
             }
             Event::Failed { url, .. } => {
@@ -240,13 +247,13 @@ impl Follow {
     /// Where a request for `url` waits, if one does.
     fn queued_place(&self, url: &mut CanonicalUrl) -> Place {
         let owner = match &self.task {
-            Task::Get { owner, .. } => owner,
+            Task::Get { requester, .. } => &requester.owner,
             Task::WorkOff => &Owner::Local,
         };
         Places::of(url, &HeaderMap::new(), owner).queued
     }
 
-    /// Whether nothing more will happen: all is settled, or waits for the mode.
+    /// Whether nothing more will happen: all is settled, or held back for long.
     fn is_settled(&mut self) -> bool {
         self.take_all();
         if self.open.is_empty() {
@@ -257,7 +264,16 @@ impl Follow {
         }
         let may_dial = self.teller.may_dial();
         let fetcher = &self.teller.daemon.fetcher;
-        !may_dial && !self.open.values().any(|open| fetcher.is_active(&open.place.key()))
+        if may_dial && fetcher.active_count() > 0 {
+            return false;
+        }
+        !self.open.values().any(|open| fetcher.is_active(&open.place.key()))
+            && (!may_dial || self.all_rest().is_some())
+    }
+
+    /// What holds back all that is open, if that lasts.
+    fn all_rest(&self) -> Option<Vec<(Held, u64)>> {
+        held::all_rest(&self.teller.daemon, self.open.values().map(|open| &open.place))
     }
 
     async fn end(&mut self) {
@@ -267,6 +283,7 @@ impl Follow {
             waiting.sort_unstable();
             self.teller.ready.extend(waiting.into_iter().map(|url| Event::Queued { url }));
         }
+        self.teller.ready.extend(held_back(self.all_rest()));
         let waiting = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
         let (fetched, failed) = (self.fetched, self.failed);
         self.teller.end(Event::End { fetched, failed, waiting });
@@ -331,6 +348,7 @@ impl Follow {
                 self.fetched += 1;
                 self.want_location(&url, &kept);
                 let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
+                self.sum.came(bytes);
                 self.teller.ready.push_back(Event::Done { url, status, bytes });
             }
             // Somebody has taken it off the queue.
@@ -369,15 +387,19 @@ impl Follow {
 
     fn tell_progress(&mut self) {
         for download in self.teller.daemon.downloads.list() {
-            let Shown { bytes, total, .. } = download.progress();
+            let shown = download.progress();
             if let Some(open) = self.open.get_mut(download.url())
-                && bytes != open.bytes
+                && shown.bytes != open.bytes
             {
-                open.bytes = bytes;
-                let url = download.url().to_owned();
-                self.teller.ready.push_back(Event::Progress { url, bytes, total });
+                open.bytes = shown.bytes;
+                self.teller.ready.push_back(progress(download.url(), &shown));
             }
         }
+        let under_way = self.open.values().map(|open| open.bytes).sum();
+        let left = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
+        let moves = self.teller.may_dial();
+        let whole = self.sum.whole(self.fetched, self.failed, left, under_way, moves);
+        self.teller.ready.extend(whole.map(Event::Whole));
     }
 }
 

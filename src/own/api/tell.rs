@@ -21,7 +21,7 @@ use crate::proxy::body::Body;
 use crate::upstream::BoxError;
 
 /// How often progress is told, and looked for what no event told.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Who hears of the fetching, and what they have to tell next.
 #[derive(Debug)]

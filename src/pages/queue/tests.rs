@@ -1,6 +1,6 @@
 use super::{SHOWN_PARTS, grouped, page};
 use crate::{
-    api::{ItemKind, ItemState, Mode, QueueItem},
+    api::{Held, ItemKind, ItemState, Mode, QueueItem},
     pages::{
         Shell,
         testing::{as_key, assert_harmless, hostile, shell, templates, time},
@@ -18,6 +18,7 @@ fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem {
         state,
         attempts: 0,
         not_before: None,
+        held: None,
         error: None,
         owner: None,
     }
@@ -54,6 +55,7 @@ fn shows_why_and_when_and_what_can_be_done() {
     let waiting = QueueItem {
         attempts: 1,
         not_before: Some(time()),
+        held: Some(Held::Retry { until: time() }),
         ..item("http://a.example/x.css", Some("http://a.example/"), ItemState::Waiting)
     };
     let online = Shell { mode: Mode::Online, ..shell() };
@@ -64,7 +66,8 @@ fn shows_why_and_when_and_what_can_be_done() {
         "1 request waits, 0 on the way, 1 failed.",
         r#"<b class="failed">failed</b>, page, recorded"#,
         "5 attempts",
-        "1 attempt, next <time",
+        "1 attempt</span>",
+        "It is tried again at 2026-11-20 12:00.",
         "<bdi>connection refused</bdi>",
         r#"name="key" value="f1""#,
         r#"name="token" value="f00""#,

@@ -1,17 +1,12 @@
 //! How far a download has come, for those who look on.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Over how long the rate is taken.
-const RATE_OVER: Duration = Duration::from_secs(10);
-
-/// How far apart the looks are that it is taken from.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+use crate::pace::Pace;
 
 /// How far a download has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +21,18 @@ pub struct Shown {
     pub resumed: u32,
     /// What it waits for, when the way to its origin is broken.
     pub waiting: Option<Waiting>,
+}
+
+impl Shown {
+    /// How long the rest takes, if it goes on as it has; `None` where that cannot be said.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        let rest = self.total?.saturating_sub(self.bytes);
+        let rate = self.rate.filter(|_| self.waiting.is_none())?;
+        // A second more than what is left over needs: never less than it takes.
+        rest.checked_div(rate)
+            .map(|seconds| Duration::from_secs(seconds.saturating_add(u64::from(rest % rate > 0))))
+    }
 }
 
 /// A download between two attempts.
@@ -55,8 +62,7 @@ struct State {
     total: Option<u64>,
     resumed: u32,
     waiting: Option<Waiting>,
-    /// When how much was here, the oldest first.
-    looks: VecDeque<(Instant, u64)>,
+    pace: Pace,
 }
 
 impl Progress {
@@ -67,7 +73,7 @@ impl Progress {
         if bytes > 0 {
             state.resumed += 1;
         }
-        state.looks = [(Instant::now(), bytes)].into();
+        state.begin();
     }
 
     /// So many bytes are here.
@@ -95,7 +101,7 @@ impl Progress {
         state.waiting = None;
         self.is_waiting.send_replace(false);
         // The time without a line tells nothing of how fast it is.
-        state.looks = [(Instant::now(), state.bytes)].into();
+        state.begin();
     }
 
     /// Waits until it has broken off. Dropping it is free.
@@ -125,25 +131,16 @@ impl Progress {
 }
 
 impl State {
+    fn begin(&mut self) {
+        self.pace.begin(Instant::now(), self.bytes);
+    }
+
     fn look(&mut self, now: Instant) {
-        let is_due = |(last, _): &(Instant, u64)| now.duration_since(*last) >= LOOK_EVERY;
-        if self.looks.back().is_some_and(is_due) {
-            self.looks.push_back((now, self.bytes));
-        }
-        // One look that is older has to stay, or there is nothing to compare with.
-        while self.looks.get(1).is_some_and(|(then, _)| now.duration_since(*then) >= RATE_OVER) {
-            self.looks.pop_front();
-        }
+        self.pace.look(now, self.bytes);
     }
 
     fn rate(&self) -> Option<u64> {
-        if self.waiting.is_some() {
-            return Some(0);
-        }
-        let ((then, before), (now, bytes)) = (self.looks.front()?, self.looks.back()?);
-        let millis = now.duration_since(*then).as_millis();
-        let per_second = u128::from(bytes.saturating_sub(*before)) * 1_000;
-        per_second.checked_div(millis).and_then(|rate| u64::try_from(rate).ok())
+        if self.waiting.is_some() { Some(0) } else { self.pace.rise() }
     }
 }
 
@@ -162,9 +159,10 @@ mod tests {
             progress.at(second * 1_000);
         }
         assert_eq!(progress.shown().rate, Some(1_000));
-        advance(RATE_OVER * 2).await;
+        assert_eq!(progress.shown().time_left(), Some(Duration::from_secs(95)));
+        advance(Duration::from_secs(20)).await;
         assert_eq!(progress.shown().rate, Some(0), "nothing has come for long");
-        assert!(progress.lock().looks.len() < 30);
+        assert_eq!(progress.shown().time_left(), None);
         assert_eq!((progress.shown().bytes, progress.shown().total), (5_000, Some(100_000)));
     }
 

@@ -18,6 +18,10 @@ use crate::server::connection::Visitor;
 /// The longest request that is remembered, in bytes.
 const MAX_REQUEST: usize = 8 * 1024;
 
+/// So many answers a connection gets before the others have their turn: a client that asks again as quickly as
+/// it is answered would keep them waiting, and looking at another connection for each answer costs more.
+const TURN: u8 = 4;
+
 /// What every request ends with that has no body.
 const END: &[u8] = b"\r\n\r\n";
 
@@ -36,6 +40,8 @@ pub(in crate::server) struct Repeater {
     patience: Duration,
     /// What is being sent.
     answering: Option<Answering>,
+    /// How many were sent in this turn.
+    turn: u8,
 }
 
 #[derive(Debug)]
@@ -50,7 +56,8 @@ impl Repeater {
         let whence = Whence::of(&visitor);
         let patience = daemon.config().options.idle_timeout / 4;
         let (exchange, passed) = (Arc::default(), Instant::now());
-        Self { daemon, visitor, whence, exchange, flushed: 0, passed, patience, answering: None }
+        let (flushed, answering, turn) = (0, None, 0);
+        Self { daemon, visitor, whence, exchange, flushed, passed, patience, answering, turn }
     }
 
     /// What the other end of the connection needs.
@@ -85,11 +92,21 @@ impl Repeater {
             && admit::still_served(&self.daemon, &self.visitor)
         {
             self.answering = Some(Answering { ready, written: 0 });
+            self.turn += 1;
             return true;
         }
         self.exchange.ask(Some(Bytes::copy_from_slice(fresh)));
         self.passed = Instant::now();
         false
+    }
+
+    /// Whether it is for others now; then its next turn begins.
+    pub(in crate::server) fn ends_its_turn(&mut self) -> bool {
+        let is_over = self.turn >= TURN;
+        if is_over {
+            self.turn = 0;
+        }
+        is_over
     }
 
     /// Whether an answer is being sent.

@@ -5,7 +5,9 @@ use wwwoffle_config::Config;
 use wwwoffle_spool::{NewEntry, Options, Outgoing, RequestKind, Spool, Timestamp};
 use wwwoffle_url::LocalHost;
 
+use super::super::tell::LOOK_EVERY;
 use super::*;
+use crate::api::BudgetOf;
 use crate::clock;
 use crate::daemon::Parts;
 use crate::live::Live;
@@ -19,8 +21,13 @@ fn place(url: &str) -> Place {
 }
 
 fn daemon(root: &tempfile::TempDir, mode: Mode) -> Arc<Daemon> {
+    daemon_of("", root, mode)
+}
+
+fn daemon_of(config: &str, root: &tempfile::TempDir, mode: Mode) -> Arc<Daemon> {
     let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
-    let (live, store) = (Live::without_file(Config::default()), Store::new(spool));
+    let config = Config::parse(config, std::path::Path::new("test.conf")).unwrap();
+    let (live, store) = (Live::without_file(config), Store::new(spool));
     let listening = vec!["127.0.0.1:8080".parse().unwrap()];
     let authority = Authority::make("m", clock::now()).unwrap();
     Daemon::build(Parts {
@@ -59,11 +66,13 @@ async fn all(mut body: Body) -> Vec<Event> {
     while let Some(more) = next(&mut body).await {
         events.extend(more);
     }
+    // How often these are told is a matter of time.
+    events.retain(|event| !matches!(event, Event::Whole(_)));
     events
 }
 
 fn get_one(daemon: &Arc<Daemon>, url: &str) -> Body {
-    get(daemon, Owner::Local, vec![url.to_owned()], false)
+    get(daemon, Requester::local(), vec![url.to_owned()], false)
 }
 
 fn end(fetched: u64, failed: u64, waiting: u64) -> Event {
@@ -79,11 +88,11 @@ async fn offline_everything_is_queued_and_that_is_the_end() {
     let root = tempfile::tempdir().unwrap();
     let daemon = daemon(&root, Mode::Offline);
     let urls = ["http://h.example/b", "http://h.example/a", "HTTP://H.example/a#x"];
-    let body = get(&daemon, Owner::Local, urls.map(str::to_owned).to_vec(), false);
+    let body = get(&daemon, Requester::local(), urls.map(str::to_owned).to_vec(), false);
     let queued = |url: &str| Event::Queued { url: url.to_owned() };
     let want = [queued("http://h.example/a"), queued("http://h.example/b"), end(0, 0, 2)];
     assert_eq!(all(body).await, want);
-    assert_eq!(all(fetch(&daemon)).await, [end(0, 0, 2)]);
+    assert_eq!(all(fetch(&daemon, None)).await, [end(0, 0, 2)]);
 }
 
 #[tokio::test]
@@ -161,7 +170,7 @@ async fn until_waiting(daemon: &Daemon, key: &Key) {
 async fn working_off_ends_when_nothing_waits_though_more_came_meanwhile() {
     let root = tempfile::tempdir().unwrap();
     let daemon = daemon(&root, Mode::Online);
-    assert_eq!(all(fetch(&daemon)).await, [end(0, 0, 0)]);
+    assert_eq!(all(fetch(&daemon, None)).await, [end(0, 0, 0)]);
     let add = |url: &str| {
         let head = b"GET /p HTTP/1.1\r\n\r\n".to_vec();
         let kind = RequestKind::Part;
@@ -169,7 +178,7 @@ async fn working_off_ends_when_nothing_waits_though_more_came_meanwhile() {
     };
     let more = "http://h.example/more";
     add(URL).await.unwrap();
-    let body = fetch(&daemon);
+    let body = fetch(&daemon, None);
     let worked_off = async {
         add(more).await.unwrap();
         for url in [URL, more] {
@@ -181,6 +190,44 @@ async fn working_off_ends_when_nothing_waits_though_more_came_meanwhile() {
     // No event told of them, and one that came and went between two looks was never followed.
     assert!(events.contains(&done(URL, 200)), "{events:?}");
     assert!(matches!(events.last(), Some(Event::End { failed: 0, waiting: 0, .. })), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_budget_holds_back_is_told_and_not_waited_for() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = daemon_of("[fetch-options]\nbudget-fetch = \"0 B\"\n", &root, Mode::Online);
+    daemon.tasks.spawn(crate::fetch::work(Arc::clone(&daemon)));
+    let events = all(get_one(&daemon, URL)).await;
+    let held = Held::Budget { of: BudgetOf::Fetch, metered: false, until: None };
+    let queued = Event::Queued { url: URL.to_owned() };
+    assert_eq!(events, [queued, Event::Held { held, count: 1 }, end(0, 0, 1)]);
+    daemon.tasks.stop();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_whole_is_told_while_it_changes() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = daemon(&root, Mode::Online);
+    let mut body = get_one(&daemon, URL);
+    let told = async {
+        let mut wholes = Vec::new();
+        while let Some(events) = next(&mut body).await {
+            wholes.extend(events.into_iter().filter_map(|event| match event {
+                Event::Whole(whole) => Some((whole.done, whole.left, whole.bytes)),
+                _ => None,
+            }));
+        }
+        wholes
+    };
+    let key = place(URL).key();
+    let fetched = async {
+        until_queued(&daemon, &key).await;
+        tokio::time::sleep(LOOK_EVERY * 3).await;
+        keep(&daemon, URL, "HTTP/1.1 200 OK\r\n\r\n");
+        daemon.store.dequeue(key).await.unwrap();
+    };
+    let (wholes, ()) = tokio::join!(told, fetched);
+    assert_eq!(wholes.first(), Some(&(0, 1, 0)), "{wholes:?}");
 }
 
 #[tokio::test]

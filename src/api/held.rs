@@ -1,0 +1,177 @@
+//! Why a request that waits is not on its way.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::pages::shown;
+
+/// What holds a request of the queue back; of several causes that which lasts longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Held {
+    /// The mode is offline.
+    Mode,
+    /// Its time of the day has not come (`windows`).
+    Window {
+        /// When it comes.
+        until: Timestamp,
+    },
+    /// As much as may come has come (`budget-…`).
+    Budget {
+        /// In which time.
+        of: BudgetOf,
+        /// Whether it is the budget of a metered link.
+        metered: bool,
+        /// Until when; absent where that is the next time that the queue is worked off.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+    },
+    /// Its origin has asked to be left alone (`Retry-After`).
+    Origin {
+        /// Until when.
+        until: Timestamp,
+    },
+    /// Nobody waits for it, and another request has just gone to its host (`delay`, or the crawl delay of
+    /// its site).
+    Distance {
+        /// When the next may go.
+        until: Timestamp,
+    },
+    /// It has failed in a way that may pass.
+    Retry {
+        /// When it is tried again.
+        until: Timestamp,
+    },
+    /// It has failed as often as it is tried in a row, and is tried once more (`last-try`).
+    LastTry {
+        /// When.
+        until: Timestamp,
+    },
+    /// It is longer than what is fetched unasked (`ask-above`).
+    Asks {
+        /// How long it is, if its origin has told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bytes: Option<u64>,
+    },
+    /// A cause that only a newer daemon knows.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What a budget is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BudgetOf {
+    /// Each time that the queue is worked off.
+    Fetch,
+    /// A day.
+    Day,
+}
+
+impl Held {
+    /// Whether it lasts until somebody does something, or for hours: nothing to be waited for at a
+    /// terminal.
+    #[must_use]
+    pub const fn lasts(self) -> bool {
+        matches!(self, Self::Mode | Self::Window { .. } | Self::Budget { .. } | Self::Asks { .. })
+    }
+
+    /// In words for a person; `time` writes a moment.
+    #[must_use]
+    pub fn in_words(self, time: impl Fn(Timestamp) -> String) -> String {
+        match self {
+            Self::Mode => "waits until the proxy is online".to_owned(),
+            Self::Window { until } => {
+                format!("waits for its time of the day, which begins at {}", time(until))
+            }
+            Self::Budget { of, metered, until } => {
+                let link = if metered { " over a metered link" } else { "" };
+                let of = match of {
+                    BudgetOf::Fetch => "this fetch",
+                    BudgetOf::Day => "the day",
+                };
+                let until = until.map_or_else(
+                    || "until the queue is fetched the next time".to_owned(),
+                    |until| format!("until {}", time(until)),
+                );
+                format!("waits {until}: the budget of {of}{link} is spent")
+            }
+            Self::Origin { until } => {
+                format!("waits until {}: its host asks to be left alone", time(until))
+            }
+            Self::Distance { until } => {
+                format!("waits until {}, to keep a distance from the one before", time(until))
+            }
+            Self::Retry { until } => format!("is tried again at {}", time(until)),
+            Self::LastTry { until } => format!("is tried for the last time at {}", time(until)),
+            Self::Asks { bytes } => {
+                let length =
+                    bytes.map_or_else(String::new, |bytes| format!(" ({})", shown::bytes(bytes)));
+                format!("is longer than what is fetched unasked{length}")
+            }
+            Self::Unknown => "waits for a reason that this version does not know".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_has_its_shape_and_its_words() {
+        let until: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
+        let at = r#","until":"2026-11-20T12:00:00Z"}"#;
+        let budget = |of, metered, until| Held::Budget { of, metered, until };
+        for (held, shape, words) in [
+            (Held::Mode, r#"{"reason":"mode"}"#.to_owned(), "waits until the proxy is online"),
+            (
+                Held::Window { until },
+                format!(r#"{{"reason":"window"{at}"#),
+                "waits for its time of the day, which begins at noon",
+            ),
+            (
+                budget(BudgetOf::Fetch, false, None),
+                r#"{"reason":"budget","of":"fetch","metered":false}"#.to_owned(),
+                "waits until the queue is fetched the next time: the budget of this fetch is spent",
+            ),
+            (
+                budget(BudgetOf::Day, true, Some(until)),
+                format!(r#"{{"reason":"budget","of":"day","metered":true{at}"#),
+                "waits until noon: the budget of the day over a metered link is spent",
+            ),
+            (
+                Held::Origin { until },
+                format!(r#"{{"reason":"origin"{at}"#),
+                "waits until noon: its host asks to be left alone",
+            ),
+            (
+                Held::Distance { until },
+                format!(r#"{{"reason":"distance"{at}"#),
+                "waits until noon, to keep a distance from the one before",
+            ),
+            (Held::Retry { until }, format!(r#"{{"reason":"retry"{at}"#), "is tried again at noon"),
+            (
+                Held::LastTry { until },
+                format!(r#"{{"reason":"last-try"{at}"#),
+                "is tried for the last time at noon",
+            ),
+            (
+                Held::Asks { bytes: Some(4_000_000) },
+                r#"{"reason":"asks","bytes":4000000}"#.to_owned(),
+                "is longer than what is fetched unasked (4.0 MB)",
+            ),
+            (
+                Held::Asks { bytes: None },
+                r#"{"reason":"asks"}"#.to_owned(),
+                "is longer than what is fetched unasked",
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&held).unwrap(), shape);
+            assert_eq!(serde_json::from_str::<Held>(&shape).unwrap(), held);
+            assert_eq!(held.in_words(|_| "noon".to_owned()), words);
+        }
+        let newer = serde_json::from_str::<Held>(r#"{"reason":"moon","phase":3}"#).unwrap();
+        assert_eq!(newer, Held::Unknown);
+    }
+}

@@ -1,0 +1,53 @@
+//! What is typed after `wwwoffle fetch`.
+
+use clap::Args;
+use wwwoffle_config::{NotASize, Size};
+
+/// How to work the queue off.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Fetch {
+    /// Show the progress, and return when all is settled or held back for long.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// No more than this this time, such as 200M; what is left waits for the next time.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) budget: Option<Size>,
+    /// Fetch nothing, and tell what would come, how much of it, and when it may.
+    #[arg(long, conflicts_with_all = ["wait", "budget"])]
+    pub(crate) plan: bool,
+    /// As JSON; with --wait one object a line for each event.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Reads a size as the configuration has it, or with the letter of its unit alone: `200M`.
+pub(super) fn size(text: &str) -> Result<Size, NotASize> {
+    text.parse().or_else(|error| match text.as_bytes() {
+        [.., b'k' | b'M' | b'G' | b'T'] => format!("{text}B").parse(),
+        [rest @ .., b'K'] => format!("{}kB", String::from_utf8_lossy(rest)).parse(),
+        _ => Err(error),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (text, want) in [
+            ("200M", Some(200_000_000)),
+            ("200MB", Some(200_000_000)),
+            ("64 KiB", Some(65_536)),
+            ("5k", Some(5_000)),
+            ("5K", Some(5_000)),
+            ("1 G", Some(1_000_000_000)),
+            ("much", None),
+            ("M", None),
+            ("-5M", None),
+            ("5Q", None),
+        ] {
+            assert_eq!(size(text).ok().map(wwwoffle_config::Size::bytes), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! How fast several requests come together. Pure: whoever looks tells the time.
+
+use tokio::time::Instant;
+
+use crate::api::Whole;
+use crate::pace::Pace;
+
+/// What is remembered of a whole from one look to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Gauge {
+    bytes: Pace,
+    left: Pace,
+}
+
+impl Gauge {
+    /// Fills in how fast it comes, and how long it will take; that is left open unless all of it `moves`.
+    pub fn measure(&mut self, counted: Whole, moves: bool, now: Instant) -> Whole {
+        for (pace, number) in [(&mut self.bytes, counted.bytes), (&mut self.left, counted.left)] {
+            if pace.has_begun() { pace.look(now, number) } else { pace.begin(now, number) }
+        }
+        let time = self.left.time_to_nothing().filter(|_| moves && counted.left > 0);
+        Whole { rate: self.bytes.rise(), seconds_left: time.map(|time| time.as_secs()), ..counted }
+    }
+}
+
+/// What has come of the queue since it was last begun to be worked off.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    done: u64,
+    failed: u64,
+    gauge: Gauge,
+}
+
+impl Tally {
+    /// One more request is answered.
+    pub(super) fn done(&mut self) {
+        self.done = self.done.saturating_add(1);
+    }
+
+    /// One more was given up.
+    pub(super) fn failed(&mut self) {
+        self.failed = self.failed.saturating_add(1);
+    }
+
+    /// All of it, with so many `bytes` that have come and so many requests `left`.
+    pub(super) fn whole(&mut self, bytes: u64, left: u64, moves: bool, now: Instant) -> Whole {
+        let (done, failed) = (self.done, self.failed);
+        let counted = Whole { done, failed, left, bytes, ..Whole::default() };
+        self.gauge.measure(counted, moves, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn time_is_foretold_only_where_all_moves_and_less_is_left() {
+        for (moves, left, want) in [
+            (true, [40, 30, 20], Some(10)),
+            (false, [40, 30, 20], None),
+            (true, [40, 50, 60], None),
+            (true, [20, 10, 0], None),
+        ] {
+            let (mut tally, start) = (Tally::default(), Instant::now());
+            let mut last = Whole::default();
+            for (index, left) in (0_u64..).zip(left) {
+                tally.done();
+                let now = start + Duration::from_secs(5 * index);
+                last = tally.whole(index * 10_000, left, moves, now);
+            }
+            tally.failed();
+            assert_eq!(last.seconds_left, want, "{moves} {left:?}");
+            assert_eq!((last.done, last.failed, last.rate), (3, 0, Some(2_000)));
+        }
+    }
+}

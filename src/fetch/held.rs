@@ -1,0 +1,210 @@
+//! What holds the requests of the queue back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_spool::{OutgoingSummary, Place, RequestState};
+use wwwoffle_url::CanonicalUrl;
+
+use super::budget::Spent;
+use super::schedule::Rests;
+use super::windows;
+use crate::api::Held;
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::store::timestamp;
+
+/// Judges requests by how things are now. To be made anew for each look.
+#[derive(Debug)]
+pub struct Holder<'a> {
+    daemon: &'a Daemon,
+    config: Arc<Config>,
+    zone: TimeZone,
+    now: Timestamp,
+    may_dial: bool,
+    spent: Option<Spent>,
+}
+
+impl<'a> Holder<'a> {
+    /// How things are now.
+    #[must_use]
+    pub fn new(daemon: &'a Daemon) -> Self {
+        Self {
+            daemon,
+            config: daemon.config(),
+            zone: TimeZone::system(),
+            now: timestamp(clock::now()),
+            may_dial: daemon.mode.now().may_dial(),
+            spent: daemon.fetcher.spent(),
+        }
+    }
+
+    /// What holds a request back; `None` for one that is on its way, has its turn soon, or was given up.
+    #[must_use]
+    pub fn held(&self, request: &OutgoingSummary) -> Option<Held> {
+        let key = request.place.key();
+        if self.daemon.fetcher.is_active(&key) {
+            return None;
+        }
+        let attempts = u64::from(request.attempts);
+        let most = u64::try_from(self.config.fetch_options.attempts.get()).unwrap_or(u64::MAX);
+        judge(
+            &request.state,
+            &Facts {
+                now: self.now,
+                may_dial: self.may_dial,
+                spent: self.spent,
+                window: self.window(request),
+                rests: self.daemon.fetcher.rests(&key),
+                not_before: request.not_before,
+                is_last: attempts >= most,
+            },
+        )
+    }
+
+    /// When its time of the day comes, if that is not now.
+    fn window(&self, request: &OutgoingSummary) -> Option<Timestamp> {
+        let url = of_request(request);
+        let url = CanonicalUrl::parse(url, &self.daemon.local).ok()?;
+        let windows = self.config.fetch_options.windows.of(&UrlParts::of(&url));
+        windows::opens(windows, self.now, &self.zone)
+    }
+}
+
+/// What holds a request back as far as its file tells, to who reads the spool beside the daemon.
+#[must_use]
+pub fn as_recorded(request: &OutgoingSummary, now: Timestamp) -> Option<Held> {
+    let facts = Facts { now, may_dial: true, not_before: request.not_before, ..Facts::default() };
+    judge(&request.state, &facts)
+}
+
+/// What is known of a request and of how things are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Facts {
+    now: Timestamp,
+    may_dial: bool,
+    spent: Option<Spent>,
+    window: Option<Timestamp>,
+    rests: Rests,
+    not_before: Option<Timestamp>,
+    /// Whether it has failed as often as it is tried in a row.
+    is_last: bool,
+}
+
+/// Which cause lasts longest. Pure.
+fn judge(state: &RequestState, facts: &Facts) -> Option<Held> {
+    match state {
+        RequestState::Failed { .. } => return None,
+        RequestState::Asking { bytes } => return Some(Held::Asks { bytes: *bytes }),
+        RequestState::Waiting => {}
+    }
+    if !facts.may_dial {
+        return Some(Held::Mode);
+    }
+    if let Some(spent) = facts.spent.filter(|spent| spent.until.is_none()) {
+        return Some(spent.held());
+    }
+    let again = facts.not_before.map(|until| {
+        (until, if facts.is_last { Held::LastTry { until } } else { Held::Retry { until } })
+    });
+    // Of two that end together the one that says more: a host that asks to be left alone holds the
+    // request it said that to as long as all others.
+    [
+        facts.rests.closed.map(|until| (until, Held::Origin { until })),
+        again,
+        facts.window.map(|until| (until, Held::Window { until })),
+        facts.spent.and_then(|spent| Some((spent.until?, spent.held()))),
+        facts.rests.polite.map(|until| (until, Held::Distance { until })),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|(until, _)| *until > facts.now)
+    .reduce(|longest, next| if next.0 > longest.0 { next } else { longest })
+    .map(|(_, held)| held)
+}
+
+/// What holds back all requests that wait at these places, with how many of each cause; `None` when any of
+/// them may go before long.
+#[must_use]
+pub fn all_rest<'a>(
+    daemon: &Daemon,
+    places: impl Iterator<Item = &'a Place>,
+) -> Option<Vec<(Held, u64)>> {
+    let (holder, mut causes) = (Holder::new(daemon), BTreeMap::<Held, u64>::new());
+    let queue = daemon.store.spool().queue();
+    for place in places {
+        // What has left the queue is told of soon.
+        let held = queue.summary(&place.key()).and_then(|request| holder.held(&request))?;
+        if !held.lasts() {
+            return None;
+        }
+        *causes.entry(held).or_default() += 1;
+    }
+    Some(causes.into_iter().collect())
+}
+
+/// The URL of a request, without what the key of a POST adds.
+pub(super) fn of_request(request: &OutgoingSummary) -> &str {
+    request.place.url().split("?!POST:").next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::BudgetOf;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn the_cause_that_lasts_longest_is_told() {
+        let free = Facts { now: at(100), may_dial: true, ..Facts::default() };
+        let day = Spent { metered: true, until: Some(at(900)) };
+        let fetch = Spent { metered: false, until: None };
+        let closed = |until| Rests { closed: Some(at(until)), polite: None };
+        let polite = Rests { closed: None, polite: Some(at(105)) };
+        let budget = |of, metered, until| Some(Held::Budget { of, metered, until });
+        for (facts, want) in [
+            (free, None),
+            (Facts { may_dial: false, spent: Some(day), ..free }, Some(Held::Mode)),
+            (Facts { window: Some(at(500)), ..free }, Some(Held::Window { until: at(500) })),
+            (
+                Facts { window: Some(at(500)), spent: Some(day), ..free },
+                budget(BudgetOf::Day, true, Some(at(900))),
+            ),
+            (
+                Facts { window: Some(at(5_000)), spent: Some(fetch), ..free },
+                budget(BudgetOf::Fetch, false, None),
+            ),
+            (
+                Facts { window: Some(at(5_000)), spent: Some(day), ..free },
+                Some(Held::Window { until: at(5_000) }),
+            ),
+            (Facts { rests: polite, ..free }, Some(Held::Distance { until: at(105) })),
+            (
+                Facts { not_before: Some(at(110)), rests: closed(110), ..free },
+                Some(Held::Origin { until: at(110) }),
+            ),
+            (
+                Facts { not_before: Some(at(120)), rests: closed(110), ..free },
+                Some(Held::Retry { until: at(120) }),
+            ),
+            (
+                Facts { not_before: Some(at(120)), is_last: true, ..free },
+                Some(Held::LastTry { until: at(120) }),
+            ),
+            // What is over holds nothing.
+            (Facts { not_before: Some(at(100)), rests: closed(99), ..free }, None),
+        ] {
+            assert_eq!(judge(&RequestState::Waiting, &facts), want, "{facts:?}");
+            let asks = RequestState::Asking { bytes: Some(7) };
+            assert_eq!(judge(&asks, &facts), Some(Held::Asks { bytes: Some(7) }));
+            let failed = RequestState::Failed { reason: String::new(), status: None };
+            assert_eq!(judge(&failed, &facts), None);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A kept body, read for what it refers to by code that blocks.
+
+use std::time::Instant;
+
+use hyper::{HeaderMap, StatusCode};
+use wwwoffle_spool::{Body, Entry, Error};
+
+use super::super::read::Reading;
+use crate::caching::coding::{Delivery, Terms};
+use crate::decoding::{Decoder, Made};
+use crate::links::{Found, Want};
+
+/// Bytes of a body that are read, and decoded, at once.
+const PIECE: usize = 64 * 1024;
+
+/// What reading a document came to.
+#[derive(Debug)]
+pub(super) enum Read {
+    /// It refers to this.
+    Found(Found),
+    /// It is of a kind that refers to nothing.
+    Nothing,
+    /// It was not read to its end, for this reason.
+    Cut(&'static str),
+}
+
+/// Why reading ends early.
+enum Stop {
+    Disk(Error),
+    Cut(&'static str),
+}
+
+/// How much may still be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) bytes: u64,
+    pub(super) until: Instant,
+}
+
+/// Reads the body of `entry`, whose head says `status` and `fields`; what it takes is taken from `room`.
+///
+/// # Errors
+///
+/// When the disk fails.
+pub(super) fn read(
+    entry: &Entry,
+    status: StatusCode,
+    fields: &HeaderMap,
+    want: &Want,
+    room: &mut Room,
+) -> Result<Read, Error> {
+    let undone = match Terms::of_a_reader().deliver(status, fields) {
+        Delivery::Decoded { undone, .. } => undone,
+        _ => Vec::new(),
+    };
+    let reading = Reading::new(entry.url(), fields, want);
+    let mut sink = Sink { reading, decoder: Decoder::new(&undone), made: vec![0; PIECE], room };
+    match sink.all(entry.body()) {
+        Ok(()) => {}
+        Err(Stop::Disk(error)) => return Err(error),
+        Err(Stop::Cut(why)) => return Ok(Read::Cut(why)),
+    }
+    Ok(match sink.reading.finish() {
+        Ok(Some(found)) => Read::Found(found),
+        Ok(None) => Read::Nothing,
+        Err(_) => Read::Cut(NO_URL),
+    })
+}
+
+const NO_URL: &str = "its URL is none that browsers know";
+const DAMAGED: &str = "its body cannot be decoded";
+const TOO_LONG: &str = "there is more than is read for this";
+const LATE: &str = "reading it took too long";
+
+/// Undoes the codings of a body, and reads what comes out.
+struct Sink<'a, 'b> {
+    reading: Reading<'a>,
+    decoder: Decoder,
+    made: Vec<u8>,
+    room: &'b mut Room,
+}
+
+impl Sink<'_, '_> {
+    fn all(&mut self, body: &Body) -> Result<(), Stop> {
+        match body {
+            Body::Whole(whole) => {
+                for piece in whole.chunks(PIECE) {
+                    if self.take(piece, false)? {
+                        return Ok(());
+                    }
+                }
+            }
+            Body::File(file) => {
+                let (mut buffer, mut offset) = (vec![0; PIECE], 0_u64);
+                loop {
+                    let read = file.read_at(offset, &mut buffer).map_err(Stop::Disk)?;
+                    let piece = buffer.get(..read).unwrap_or_default();
+                    if piece.is_empty() {
+                        break;
+                    }
+                    if self.take(piece, false)? {
+                        return Ok(());
+                    }
+                    offset = offset.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+                }
+            }
+        }
+        self.take(&[], true).map(drop)
+    }
+
+    /// Takes a piece of the body as it is kept; whether the rest makes no difference any more.
+    fn take(&mut self, mut piece: &[u8], is_last: bool) -> Result<bool, Stop> {
+        loop {
+            let made = match self.decoder.decode(&mut piece, is_last, &mut self.made) {
+                Ok(Made::Bytes(length)) => self.made.get(..length).unwrap_or_default(),
+                Ok(Made::Busy) => &[],
+                Ok(Made::Hungry | Made::End) => return Ok(self.reading.is_done()),
+                Err(_) => return Err(Stop::Cut(DAMAGED)),
+            };
+            let length = u64::try_from(made.len()).unwrap_or(u64::MAX);
+            self.room.bytes = self.room.bytes.checked_sub(length).ok_or(Stop::Cut(TOO_LONG))?;
+            if Instant::now() >= self.room.until {
+                return Err(Stop::Cut(LATE));
+            }
+            self.reading.write(made).map_err(|_| Stop::Cut(NO_URL))?;
+            if self.reading.is_done() {
+                return Ok(true);
+            }
+        }
+    }
+}

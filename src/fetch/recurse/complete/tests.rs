@@ -1,0 +1,301 @@
+use std::path::Path;
+
+use tempfile::TempDir;
+use wwwoffle_spool::{NewEntry, Options, Outgoing, RequestKind, Timestamp};
+
+use super::*;
+use crate::api::PartState::{self, Absent, Failed, Kept, LeftOut, Queued};
+
+/// A spool with pages in it.
+struct Site {
+    _root: TempDir,
+    spool: Spool,
+    config: Config,
+    owner: Owner,
+}
+
+fn url(text: &str) -> CanonicalUrl {
+    CanonicalUrl::parse(text, &LocalHost::default()).unwrap()
+}
+
+/// `path` on the host of all tests, unless it is a URL.
+fn at(path: &str) -> String {
+    if path.starts_with('/') { format!("http://h.example{path}") } else { path.to_owned() }
+}
+
+impl Site {
+    fn new(config: &str) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
+        let config = Config::parse(config, Path::new("w.conf")).unwrap();
+        Self { _root: root, spool, config, owner: Owner::Local }
+    }
+
+    fn keep_at(&self, place: &Place, head: &str, body: &[u8]) {
+        let new = NewEntry {
+            asked: Timestamp::UNIX_EPOCH,
+            when: Timestamp::UNIX_EPOCH,
+            head: format!("HTTP/1.1 {head}\r\n\r\n").into_bytes(),
+            request: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+            connection: None,
+        };
+        let mut writer = self.spool.begin(place, new).unwrap();
+        writer.write(body).unwrap();
+        writer.finish(None).unwrap();
+    }
+
+    fn answer(&self, path: &str, head: &str, body: &[u8]) {
+        self.keep_at(&Place::of(&url(&at(path))), head, body);
+    }
+
+    fn keep(&self, path: &str, kind: &str, body: &str) {
+        self.answer(path, &format!("200 OK\r\nContent-Type: {kind}"), body.as_bytes());
+    }
+
+    fn html(&self, path: &str, body: &str) {
+        self.keep(path, "text/html", body);
+    }
+
+    fn queue(&self, path: &str, state: RequestState) {
+        let head = b"GET / HTTP/1.1\r\nHost: h.example\r\n\r\n".to_vec();
+        let place = Place::of(&url(&at(path)));
+        let mut waits = Outgoing::new(place, head, RequestKind::Part, Timestamp::UNIX_EPOCH);
+        waits.state = state;
+        self.spool.queue().add(&waits).unwrap();
+    }
+
+    fn look_within(&self, path: &str, bounds: Bounds) -> Option<Parts> {
+        let (url, local) = (url(&at(path)), LocalHost::default());
+        let places = crate::proxy::owner::Places::of(
+            &mut url.clone(),
+            &hyper::HeaderMap::new(),
+            &self.owner,
+        );
+        let own = self.spool.newest(&places.own).unwrap();
+        let entry = own.or_else(|| self.spool.newest(&places.public).unwrap()).unwrap();
+        let (owner, config) = (&self.owner, &self.config);
+        let page = Page { url: &url, entry: &entry, owner, config, local: &local };
+        look_within(&self.spool, &page, bounds).unwrap()
+    }
+
+    fn look(&self, path: &str) -> Parts {
+        self.look_within(path, Bounds::from_now()).expect("it has parts")
+    }
+}
+
+/// The parts as rows: path, class, state.
+fn rows(parts: &Parts) -> Vec<(&str, &str, PartState)> {
+    parts
+        .list
+        .iter()
+        .map(|part| {
+            let url = part.url.strip_prefix("http://h.example").unwrap_or(&part.url);
+            (url, part.class.as_str(), part.state)
+        })
+        .collect()
+}
+
+fn why<'a>(parts: &'a Parts, path: &str) -> &'a str {
+    let url = at(path);
+    let part = parts.list.iter().find(|part| part.url == url);
+    part.unwrap_or_else(|| panic!("{path} in {parts:?}")).reason.as_deref().unwrap_or_default()
+}
+
+#[test]
+fn every_part_has_its_state_and_the_worst_comes_first() {
+    let site = Site::new("");
+    site.html(
+        "/",
+        "<link rel=stylesheet href=/a.css><link rel=icon href=/i.png><img src=/a.png><img src=/b.png>\
+         <img src=/c.png><img src=/d.png><video src=/f.mp4></video><iframe src=/frame></iframe>\
+         <script type=module src=/m.js></script><a href=/next>n</a>",
+    );
+    site.keep("/a.css", "text/css", "@import 'b.css'; p { background: url(bg.png) }");
+    site.keep("/b.css", "text/css", "@font-face { src: url(f.woff2) }");
+    site.keep("/m.js", "text/javascript", "import './n.js'");
+    site.html("/frame", "<img src=framed.png><a href=/further>x</a>");
+    for image in ["/i.png", "/a.png", "/framed.png"] {
+        site.keep(image, "image/png", "x");
+    }
+    site.answer("/b.png", "404 Not Found\r\nContent-Type: text/html", b"<img src=/never.png>");
+    site.queue("/c.png", RequestState::Waiting);
+    let reason = "its host is not known".to_owned();
+    site.queue("/d.png", RequestState::Failed { reason, status: None });
+    let parts = site.look("/");
+    let want = [
+        ("/n.js", "script", Absent),
+        ("/bg.png", "image", Absent),
+        ("/f.woff2", "font", Absent),
+        ("/b.png", "image", Failed),
+        ("/d.png", "image", Failed),
+        ("/c.png", "image", Queued),
+        ("/f.mp4", "media", LeftOut),
+        ("/a.css", "stylesheet", Kept),
+        ("/i.png", "icon", Kept),
+        ("/a.png", "image", Kept),
+        ("/frame", "iframe", Kept),
+        ("/m.js", "script", Kept),
+        ("/b.css", "stylesheet", Kept),
+        ("/framed.png", "image", Kept),
+    ];
+    let mut got = rows(&parts);
+    // In the order of the page within each state, whichever document was read first.
+    got[..3].sort_unstable();
+    let mut want = want.to_vec();
+    want[..3].sort_unstable();
+    got[7..].sort_unstable();
+    want[7..].sort_unstable();
+    assert_eq!(got, want);
+    assert!(!parts.complete && parts.cut.is_none(), "{parts:?}");
+    assert_eq!(why(&parts, "/b.png"), "the origin answered 404 Not Found");
+    assert_eq!(why(&parts, "/d.png"), "its host is not known");
+    assert_eq!(why(&parts, "/f.mp4"), "sound and film are not fetched ([fetch-options] media)");
+    let from = |path: &str| {
+        let part = parts.list.iter().find(|part| part.url == at(path));
+        part.and_then(|part| part.from.clone())
+    };
+    assert_eq!(from("/a.css"), None);
+    assert_eq!(from("/f.woff2"), Some(at("/b.css")));
+    let counts = parts.counts;
+    assert_eq!(
+        (counts.absent, counts.failed, counts.queued, counts.left_out, counts.kept),
+        (3, 2, 1, 1, 7)
+    );
+}
+
+#[test]
+fn a_page_is_complete_when_nothing_is_missing() {
+    let site = Site::new("");
+    site.html("/", "<link rel=icon href=/i.png><img src=/a.png><video src=/f.mp4></video>");
+    site.keep("/i.png", "image/png", "x");
+    assert!(!site.look("/").complete);
+    site.keep("/a.png", "image/png", "x");
+    assert!(site.look("/").complete, "what is left out by rule is not missing");
+    // What was fetched all the same is there.
+    site.keep("/f.mp4", "video/mp4", "x");
+    assert_eq!(site.look("/").counts.kept, 3);
+    assert!(site.look_within("/a.png", Bounds::from_now()).is_none(), "an image has no parts");
+    site.answer("/gone", "404 Not Found\r\nContent-Type: text/html", b"<img src=/x.png>");
+    assert!(site.look_within("/gone", Bounds::from_now()).is_none());
+}
+
+#[test]
+fn each_rule_that_leaves_something_out_is_named() {
+    let site = Site::new(
+        "[fetch-options]\nscripts = false\nonly-same-host-images = true\n\
+         [dont-get]\nurls = [\"*://ads.example/*\"]\n\
+         [dont-cache]\nurls = [\"*://h.example/live*\"]\n\
+         [local-net]\nhosts = [\"near.example\"]\n\
+         [[dont-get.for]]\nurl = \"*://h.example/lazy*\"\nget-recursive = false\n",
+    );
+    site.html(
+        "/",
+        "<link rel=icon href=/i.png><script src=/s.js></script><img src=http://other.example/a.png>\
+         <link rel=stylesheet href=http://ads.example/ad.css><img src=/live.png><img src=/lazy.png>\
+         <link rel=stylesheet href=http://near.example/a.css><img src=/1.gif width=1 height=1>\
+         <img srcset='/x.png 1x, /y.png 2x'><link rel=preconnect href=http://cdn.example/>",
+    );
+    let parts = site.look("/");
+    for (path, want) in [
+        ("/s.js", "scripts are not fetched ([fetch-options] scripts)"),
+        (
+            "http://other.example/a.png",
+            "it is on another host ([fetch-options] only-same-host-images)",
+        ),
+        ("http://ads.example/ad.css", "it is never got ([dont-get])"),
+        ("/live.png", "it is never kept ([dont-cache])"),
+        ("/lazy.png", "it is left to browsers ([dont-get] get-recursive)"),
+        ("http://near.example/a.css", "it is asked for in every mode ([local-net])"),
+        ("/1.gif", "of one pixel only ([fetch-options] webbug-images)"),
+        ("/y.png", "a browser takes another candidate ([fetch-options] all-candidates)"),
+    ] {
+        assert_eq!(why(&parts, path), want, "{path}");
+    }
+    assert_eq!((parts.counts.left_out, parts.counts.absent), (8, 2), "{parts:?}");
+}
+
+#[test]
+fn redirects_and_aliases_are_followed() {
+    let site = Site::new(
+        "[alias]\nurls = [{ from = \"http://old.example/\", to = \"http://h.example/\" }]\n",
+    );
+    site.answer("/start", "302 Found\r\nLocation: /page", b"");
+    assert_eq!(rows(&site.look("/start")), [("/page", "page", Absent)]);
+    site.html(
+        "/page",
+        "<link rel=icon href=/i.png><img src=/moved.png><img src=http://old.example/o.png>",
+    );
+    site.keep("/i.png", "image/png", "x");
+    site.answer("/moved.png", "301 Moved\r\nLocation: /there.png", b"");
+    let want = [
+        ("/o.png", "image", Absent),
+        ("/there.png", "image", Absent),
+        ("/page", "page", Kept),
+        ("/i.png", "icon", Kept),
+        ("/moved.png", "image", Kept),
+    ];
+    assert_eq!(rows(&site.look("/start")), want);
+    // One that leads to itself has an end.
+    site.answer("/there.png", "301 Moved\r\nLocation: /moved.png", b"");
+    site.keep("/o.png", "image/png", "x");
+    assert!(site.look("/start").complete);
+}
+
+#[test]
+fn what_is_somebodys_is_nobody_elses() {
+    let mut site = Site::new("");
+    site.html("/", "<link rel=icon href=/i.png>");
+    let place = Place::of(&url(&at("/i.png"))).owned_by("user:ada");
+    site.keep_at(&place, "200 OK\r\nContent-Type: image/png", b"x");
+    assert!(!site.look("/").complete);
+    site.owner = "user:ada".parse().unwrap();
+    assert!(site.look("/").complete);
+    // What lies behind a password is looked for with it.
+    let mut with = url("http://me:pw@h.example/p");
+    let places = crate::proxy::owner::Places::of(&mut with, &hyper::HeaderMap::new(), &site.owner);
+    site.keep_at(&places.own, "200 OK\r\nContent-Type: text/html", b"<link rel=icon href=/i.png>");
+    assert_eq!(rows(&site.look("http://me:pw@h.example/p")), [("/i.png", "icon", Absent)]);
+}
+
+#[test]
+fn coded_pages_are_read_and_damaged_ones_told() {
+    let site = Site::new("");
+    let body = zstd::stream::encode_all(&b"<link rel=icon href=/i.png>"[..], 1).unwrap();
+    let head = "200 OK\r\nContent-Type: text/html\r\nContent-Encoding: zstd";
+    site.answer("/", head, &body);
+    assert_eq!(rows(&site.look("/")), [("/i.png", "icon", Absent)]);
+    site.answer("/cut", head, &body[..body.len() - 1]);
+    let parts = site.look("/cut");
+    assert!(!parts.complete);
+    let cut = "http://h.example/cut was not read to its end: its body cannot be decoded";
+    assert_eq!(parts.cut.as_deref(), Some(cut));
+}
+
+#[test]
+fn a_page_of_too_much_has_an_end() {
+    let site = Site::new("");
+    let many: Vec<_> = (0..2_000).map(|n| format!("<img src=/{n}.png>")).collect();
+    site.html("/many", &many.concat());
+    let told = site.look("/many");
+    assert_eq!((told.list.len(), told.counts.absent), (MAX_TOLD, 2_000));
+    let all = Bounds::from_now();
+    for (bounds, want) in [
+        (Bounds { parts: 10, ..all }, "it has more than 10 parts"),
+        (Bounds { bytes: 10, ..all }, "there is more than is read for this"),
+        (Bounds { until: Instant::now(), ..all }, "took too long"),
+    ] {
+        let parts = site.look_within("/many", bounds).unwrap();
+        let cut = parts.cut.unwrap_or_default();
+        assert!(cut.contains(want) && !parts.complete, "{want}: {cut}");
+        assert!(parts.list.len() <= 10, "{want}: {}", parts.list.len());
+    }
+    // Frames in frames, each of which leads on.
+    for number in 0..7 {
+        site.html(&format!("/f/{number}"), &format!("<iframe src=/f/{}></iframe>", number + 1));
+    }
+    let parts = site.look("/f/0");
+    assert_eq!(why(&parts, "/f/7"), "more than 5 parts lie between it and the page");
+    let bounds = Bounds { documents: 3, ..all };
+    let cut = site.look_within("/f/0", bounds).unwrap().cut.unwrap();
+    assert_eq!(cut, "more than 3 documents would have to be read");
+}

@@ -1,0 +1,381 @@
+//! The way from a page through its parts.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
+
+use hyper::header::CONTENT_TYPE;
+use hyper::{HeaderMap, StatusCode};
+use wwwoffle_spool::{Entry, Error, Place, RequestState};
+use wwwoffle_url::{CanonicalUrl, Key};
+
+use super::super::choose::{Chosen, MAX_NESTING, Wanted, What, choose, part};
+use super::super::follow::browser;
+use super::document::{Read, Room, read};
+use super::rule::{Rule, of_class, of_kind, rule};
+use super::{Bounds, Page, Source};
+use crate::api::{PartItem, PartState};
+use crate::fetch::redirect::MAX_HOPS;
+use crate::fetch::{location, why_it_rests};
+use crate::links::{Class, Cut, Found, LeftOut, Want};
+use crate::proxy::head::read_answer;
+use crate::proxy::owner::Places;
+
+/// What was found on the way.
+#[derive(Debug, Default)]
+pub(super) struct Way {
+    /// The parts, each once, in the order in which they were met.
+    pub(super) list: Vec<PartItem>,
+    /// Why there may be more.
+    pub(super) cut: Option<String>,
+}
+
+/// One who goes it.
+pub(super) struct Walk<'a, S> {
+    source: &'a S,
+    page: &'a Page<'a>,
+    bounds: Bounds,
+    room: Room,
+    want: Want,
+    way: Way,
+    /// Where in the list which URL is.
+    known: HashMap<Key, usize>,
+    todo: VecDeque<Document>,
+    documents: usize,
+    is_full: bool,
+}
+
+/// What is kept, and is to be read.
+struct Document {
+    place: Place,
+    url: CanonicalUrl,
+    /// As what its page refers to it; `None` for the page.
+    class: Option<Class>,
+    /// How many parts lie between it and its page.
+    nesting: u8,
+    /// How many redirects led to it.
+    hops: u8,
+    /// The page that says which classes of parts are wanted.
+    page: CanonicalUrl,
+}
+
+/// A kept answer, its head read.
+struct Answer {
+    entry: Entry,
+    status: StatusCode,
+    fields: HeaderMap,
+}
+
+impl Answer {
+    fn read(entry: Entry) -> Option<Self> {
+        let (status, fields) = read_answer(entry.head()).ok()?;
+        Some(Self { entry, status, fields })
+    }
+
+    /// Whether it can lead to anything: what is an image or a film by its type is not read again.
+    fn may_refer(&self) -> bool {
+        let kind = self.fields.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.unwrap_or_default().trim_start().to_ascii_lowercase();
+        let is_plain =
+            ["image/", "font/", "audio/", "video/"].iter().any(|it| kind.starts_with(it));
+        self.status.is_redirection() || !is_plain || kind.starts_with("image/svg")
+    }
+}
+
+impl<'a, S: Source> Walk<'a, S> {
+    pub(super) fn new(source: &'a S, page: &'a Page<'a>, bounds: Bounds) -> Self {
+        Self {
+            source,
+            page,
+            bounds,
+            room: Room { bytes: bounds.bytes, until: bounds.until },
+            want: browser(page.config),
+            way: Way::default(),
+            known: HashMap::new(),
+            todo: VecDeque::new(),
+            documents: 0,
+            is_full: false,
+        }
+    }
+
+    /// Goes all of it; `None` when the page is nothing that has parts.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub(super) fn over(mut self) -> Result<Option<Way>, Error> {
+        let url = self.page.url.without_credentials();
+        let first = Document {
+            place: self.page.entry.place().clone(),
+            page: url.clone(),
+            url,
+            class: None,
+            nesting: 0,
+            hops: 0,
+        };
+        let Some(answer) = Answer::read(self.page.entry.clone()) else { return Ok(None) };
+        if !self.document(&first, &answer)? {
+            return Ok(None);
+        }
+        while let Some(next) = self.todo.pop_front() {
+            if !self.may_go_on() {
+                break;
+            }
+            // Only what may be read again is looked up again, so that not all of it is in memory.
+            let entry = self.source.newest(&next.place)?;
+            if let Some(answer) = entry.and_then(Answer::read) {
+                self.document(&next, &answer)?;
+            }
+        }
+        Ok(Some(self.way))
+    }
+
+    /// Reads a document; `false` when it is of a kind that refers to nothing.
+    fn document(&mut self, document: &Document, answer: &Answer) -> Result<bool, Error> {
+        if let Some(target) = location(answer.entry.url(), answer.status, &answer.fields) {
+            let class = document.class.unwrap_or(Class::Page);
+            return self.moved(document, &target, class).map(|()| true);
+        }
+        if !answer.status.is_success() {
+            return Ok(false);
+        }
+        self.documents += 1;
+        let Answer { entry, status, fields } = answer;
+        match read(entry, *status, fields, &self.want, &mut self.room)? {
+            Read::Found(found) => self.found(document, &found).map(|()| true),
+            Read::Nothing => Ok(false),
+            Read::Cut(why) => {
+                self.cut(format!("{} was not read to its end: {why}", document.url.as_str()));
+                Ok(true)
+            }
+        }
+    }
+
+    fn found(&mut self, document: &Document, found: &Found) -> Result<(), Error> {
+        // What is malformed a browser reads no further, either.
+        if let Some(cut) = found.cut.filter(|cut| *cut != Cut::Malformed) {
+            let (url, why) = (document.url.as_str(), cut.reason());
+            self.cut(format!("{url} was not read to its end: {why}"));
+        }
+        let wanted = Wanted::of(self.page.config, &document.page, &[]);
+        for chosen in choose(found, &document.url, &wanted, self.page.local) {
+            if !self.may_go_on() {
+                return Ok(());
+            }
+            self.consider(document, &wanted, &chosen)?;
+        }
+        Ok(())
+    }
+
+    fn consider(
+        &mut self,
+        document: &Document,
+        wanted: &Wanted,
+        chosen: &Chosen<'_>,
+    ) -> Result<(), Error> {
+        let class = chosen.link.class;
+        let nesting = document.class.map_or(0, |_| document.nesting.saturating_add(1));
+        match chosen.what {
+            What::Page => Ok(()),
+            What::ByKind(_) if part(class).is_none() => Ok(()),
+            // Browsers show the icon of the page, and none of its frames.
+            What::ByKind(LeftOut::Implied) if document.class.is_some() => Ok(()),
+            What::Onward => self.moved(document, &chosen.link.url, class),
+            What::Part if nesting > MAX_NESTING => {
+                let why = format!("more than {MAX_NESTING} parts lie between it and the page");
+                self.leave_out(document, chosen, why)
+            }
+            What::Part => {
+                let url = chosen.url.clone();
+                let page = document.page.clone();
+                let place = document.place.clone();
+                let next = Document { place, url, class: Some(class), nesting, hops: 0, page };
+                self.take(document, next, class)
+            }
+            What::LeftOut(_) => {
+                self.leave_out(document, chosen, of_class(wanted, part(class)).to_owned())
+            }
+            What::ByKind(why) => self.leave_out(document, chosen, of_kind(why)),
+        }
+    }
+
+    /// Goes to where a document leads by itself: its parts are those of what is there.
+    fn moved(&mut self, document: &Document, target: &str, class: Class) -> Result<(), Error> {
+        let Ok(url) = CanonicalUrl::parse(target, self.page.local) else { return Ok(()) };
+        let url = url.without_credentials();
+        if url.is_local() || document.hops >= MAX_HOPS {
+            return Ok(());
+        }
+        // Which parts a page has is a matter of the page.
+        let page = document.class.map_or_else(|| url.clone(), |_| document.page.clone());
+        let next = Document {
+            place: document.place.clone(),
+            url,
+            class: document.class,
+            nesting: document.nesting,
+            hops: document.hops.saturating_add(1),
+            page,
+        };
+        self.take(document, next, class)
+    }
+
+    /// Looks for a part, and has it read later if it is kept.
+    fn take(&mut self, from: &Document, mut next: Document, class: Class) -> Result<(), Error> {
+        let (url, why) = self.ruled(from, next.url);
+        next.url = url;
+        let Some(index) = self.place_in_list(from, &next.url, class) else { return Ok(()) };
+        if let Some(why) = why {
+            self.tell(index, PartState::LeftOut, Some(why.to_owned()));
+            return Ok(());
+        }
+        let places = self.places(&next.url);
+        let answer = self.newest(&places)?;
+        let (state, reason) = self.judge(&places, answer.as_ref());
+        self.tell(index, state, reason);
+        if let Some(answer) = answer.filter(|it| state == PartState::Kept && it.may_refer()) {
+            next.place = answer.entry.place().clone();
+            self.read_later(next);
+        }
+        Ok(())
+    }
+
+    /// What a URL has become by aliases, and why that is left out, if it is.
+    fn ruled(
+        &self,
+        from: &Document,
+        mut url: CanonicalUrl,
+    ) -> (CanonicalUrl, Option<&'static str>) {
+        let Page { config, local, .. } = self.page;
+        for _ in 0..MAX_HOPS {
+            match rule(config, local, &from.url, &url) {
+                Rule::Fetched => return (url, None),
+                Rule::LeftOut(why) => return (url, Some(why)),
+                Rule::Moved(to) => match CanonicalUrl::parse(&to, local) {
+                    Ok(to) => url = to.without_credentials(),
+                    Err(_) => break,
+                },
+            }
+        }
+        (url, Some("its aliases lead nowhere ([alias])"))
+    }
+
+    /// Tells of a part that is not fetched with the page; one that is kept all the same is kept.
+    fn leave_out(
+        &mut self,
+        from: &Document,
+        chosen: &Chosen<'_>,
+        why: String,
+    ) -> Result<(), Error> {
+        if self.known.contains_key(&chosen.url.key()) {
+            return Ok(());
+        }
+        let places = self.places(&chosen.url);
+        let is_kept = self.newest(&places)?.is_some_and(|answer| answer.status.is_success());
+        let Some(index) = self.place_in_list(from, &chosen.url, chosen.link.class) else {
+            return Ok(());
+        };
+        if is_kept {
+            self.tell(index, PartState::Kept, None);
+        } else {
+            self.tell(index, PartState::LeftOut, Some(why));
+        }
+        Ok(())
+    }
+
+    fn judge(&self, places: &Places, answer: Option<&Answer>) -> (PartState, Option<String>) {
+        let is_error = |status: StatusCode| status.is_client_error() || status.is_server_error();
+        if answer.is_some_and(|answer| !is_error(answer.status)) {
+            return (PartState::Kept, None);
+        }
+        match self.source.queued(&places.queued.key()) {
+            Some(RequestState::Waiting) => (PartState::Queued, None),
+            Some(state) => (PartState::Failed, why_it_rests(&state).map(|(why, _)| why)),
+            None => match answer {
+                Some(answer) => {
+                    (PartState::Failed, Some(format!("the origin answered {}", answer.status)))
+                }
+                None => (PartState::Absent, None),
+            },
+        }
+    }
+
+    /// The person's own, else everyone's, as what is shown offline.
+    fn newest(&self, places: &Places) -> Result<Option<Answer>, Error> {
+        let own = self.source.newest(&places.own)?.and_then(Answer::read);
+        if own.is_some() {
+            return Ok(own);
+        }
+        let public = self.source.newest(&places.public)?.and_then(Answer::read);
+        Ok(public.filter(|answer| places.takes_public(&answer.fields, false)))
+    }
+
+    /// Where the answer for a part may lie: what is of the page's origin is asked for with its
+    /// credentials.
+    fn places(&self, url: &CanonicalUrl) -> Places {
+        let page = self.page.url;
+        let is_same = url.protocol() == page.protocol() && url.host_port() == page.host_port();
+        let mut url = match page.user() {
+            Some(user) if is_same => url.with_credentials(&user, page.password().as_deref()),
+            _ => url.clone(),
+        };
+        Places::of(&mut url, &HeaderMap::new(), self.page.owner)
+    }
+
+    /// The place in the list for a part that is new there, or was left out until now.
+    fn place_in_list(
+        &mut self,
+        from: &Document,
+        url: &CanonicalUrl,
+        class: Class,
+    ) -> Option<usize> {
+        if *url == self.page.url.without_credentials() {
+            return None;
+        }
+        if let Some(&index) = self.known.get(&url.key()) {
+            let known = self.way.list.get(index)?;
+            return (known.state == PartState::LeftOut).then_some(index);
+        }
+        let index = self.way.list.len();
+        if index >= self.bounds.parts {
+            self.is_full = true;
+            let most = self.bounds.parts;
+            self.cut(format!("it has more than {most} parts"));
+            return None;
+        }
+        self.known.insert(url.key(), index);
+        self.way.list.push(PartItem {
+            url: url.as_str().to_owned(),
+            class: class.name().to_owned(),
+            from: (from.class.is_some() || from.hops > 0).then(|| from.url.as_str().to_owned()),
+            state: PartState::Absent,
+            reason: None,
+        });
+        Some(index)
+    }
+
+    fn tell(&mut self, index: usize, state: PartState, reason: Option<String>) {
+        if let Some(part) = self.way.list.get_mut(index) {
+            (part.state, part.reason) = (state, reason);
+        }
+    }
+
+    fn read_later(&mut self, document: Document) {
+        if self.documents + self.todo.len() >= self.bounds.documents {
+            let most = self.bounds.documents;
+            return self.cut(format!("more than {most} documents would have to be read"));
+        }
+        self.todo.push_back(document);
+    }
+
+    fn may_go_on(&mut self) -> bool {
+        let is_in_time = Instant::now() < self.bounds.until;
+        if !is_in_time {
+            self.cut("looking at it took too long".to_owned());
+        }
+        is_in_time && !self.is_full
+    }
+
+    /// Notes why there may be parts that are not known of; the first reason counts.
+    fn cut(&mut self, why: String) {
+        self.way.cut.get_or_insert(why);
+    }
+}

@@ -1,0 +1,113 @@
+//! How fast a number changes, over the last seconds. Pure: whoever looks tells the time.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Over how long it is taken.
+const OVER: Duration = Duration::from_secs(10);
+
+/// How far apart the looks are that it is taken from.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Of less than this nothing is foretold.
+const FORETOLD_FROM: Duration = Duration::from_secs(3);
+
+/// A number that is looked at now and then. However often, little is remembered.
+#[derive(Clone, Debug, Default)]
+pub struct Pace {
+    /// When it was what, the oldest first.
+    looks: VecDeque<(Instant, u64)>,
+}
+
+impl Pace {
+    /// Begins anew: what was before tells nothing of what comes.
+    pub fn begin(&mut self, now: Instant, number: u64) {
+        self.looks = [(now, number)].into();
+    }
+
+    /// Looks at the number. Before the beginning nothing is looked at.
+    pub fn look(&mut self, now: Instant, number: u64) {
+        let is_due = |(last, _): &(Instant, u64)| now.duration_since(*last) >= LOOK_EVERY;
+        if self.looks.back().is_some_and(is_due) {
+            self.looks.push_back((now, number));
+        }
+        // One look that is older has to stay, or there is nothing to compare with.
+        while self.looks.get(1).is_some_and(|(then, _)| now.duration_since(*then) >= OVER) {
+            self.looks.pop_front();
+        }
+    }
+
+    /// Whether it has begun.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        !self.looks.is_empty()
+    }
+
+    /// By how much it grows in a second; `None` before anything can be said of it.
+    #[must_use]
+    pub fn rise(&self) -> Option<u64> {
+        let ((then, before), (now, number)) = (self.looks.front()?, self.looks.back()?);
+        let millis = now.duration_since(*then).as_millis();
+        let per_second = u128::from(number.saturating_sub(*before)) * 1_000;
+        per_second.checked_div(millis).and_then(|rise| u64::try_from(rise).ok())
+    }
+
+    /// When it will be nothing, if it goes on as it has; `None` where it does not fall.
+    #[must_use]
+    pub fn time_to_nothing(&self) -> Option<Duration> {
+        let ((then, before), (now, number)) = (self.looks.front()?, self.looks.back()?);
+        let (span, fallen) = (now.duration_since(*then), before.checked_sub(*number)?);
+        if span < FORETOLD_FROM {
+            return None;
+        }
+        let millis = span.as_millis().saturating_mul(u128::from(*number));
+        let millis = millis.checked_div(u128::from(fallen))?;
+        Some(Duration::from_millis(u64::try_from(millis).ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn looked_at(numbers: &[(u64, u64)]) -> Pace {
+        let (mut pace, start) = (Pace::default(), Instant::now());
+        for (index, (millis, number)) in numbers.iter().enumerate() {
+            let now = start + Duration::from_millis(*millis);
+            if index == 0 { pace.begin(now, *number) } else { pace.look(now, *number) }
+        }
+        pace
+    }
+
+    #[test]
+    fn a_number_grows_so_fast_and_falls_for_so_long() {
+        for (numbers, rise, nothing) in [
+            (&[][..], None, None),
+            (&[(0, 9)], None, None),
+            (&[(0, 0), (1_000, 500)], Some(500), None),
+            // Too soon after the last look.
+            (&[(0, 0), (1_000, 500), (1_100, 900)], Some(500), None),
+            (&[(0, 0), (1_000, 500), (5_000, 5_000)], Some(1_000), None),
+            // What is long ago does not count.
+            (&[(0, 0), (1_000, 9_000), (30_000, 9_000), (60_000, 9_000)], Some(0), None),
+            (&[(0, 10), (4_000, 8)], Some(0), Some(16)),
+            (&[(0, 10), (4_000, 10)], Some(0), None),
+            (&[(0, 10), (4_000, 12)], Some(0), None),
+            (&[(0, 10), (2_000, 8)], Some(0), None),
+            (&[(0, 10), (4_000, 0)], Some(0), Some(0)),
+        ] {
+            let pace = looked_at(numbers);
+            assert_eq!(pace.rise(), rise, "{numbers:?}");
+            let told = pace.time_to_nothing().map(|time| time.as_secs());
+            assert_eq!(told, nothing, "{numbers:?}");
+        }
+    }
+
+    #[test]
+    fn little_is_remembered() {
+        let numbers: Vec<_> = (0..100_000).map(|n| (n * 7, n)).collect();
+        assert!(looked_at(&numbers).looks.len() < 30);
+    }
+}

@@ -1,0 +1,167 @@
+//! How the fetching goes, told while it goes: to programs that look on, at the command line, and on a page.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::harness::{After, Answer, Daemon, Gate, Origin, PATIENCE, eventually};
+
+/// A film of four million bytes, of which the second half comes when the gate is open.
+fn film(origin: &Origin, path: &str, gate: &Arc<Gate>) {
+    const HALF: usize = 2_000_000;
+    let held = Arc::clone(gate);
+    origin.on(path, move |exchange| {
+        let length = 2 * HALF;
+        exchange.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n"))?;
+        exchange.send(vec![b'x'; HALF])?;
+        held.wait();
+        exchange.send(vec![b'y'; HALF])?;
+        Ok(After::Keep)
+    });
+}
+
+/// The stream of `GET /api/events`.
+struct Steps(BufReader<TcpStream>);
+
+impl Steps {
+    fn of(daemon: &Daemon) -> Self {
+        let mut stream = TcpStream::connect(daemon.addr()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        // HTTP/1.0 has no chunks.
+        let host = daemon.addr();
+        write!(stream, "GET /api/events HTTP/1.0\r\nHost: {host}\r\n\r\n").unwrap();
+        let mut steps = Self(BufReader::new(stream));
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(steps.0.read_line(&mut head).unwrap() > 0, "{head}");
+        }
+        assert!(head.contains(" 200 ") && head.contains("text/event-stream"), "{head}");
+        steps
+    }
+
+    /// The first step from here on for which that holds.
+    fn until(&mut self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let mut line = String::new();
+        let mut last = String::new();
+        loop {
+            line.clear();
+            let read = self.0.read_line(&mut line);
+            assert!(read.is_ok_and(|read| read > 0), "in vain: {what}; the last was {last}");
+            let Some(data) = line.strip_prefix("data: ") else {
+                let is_known = ["\n", ":\n", "event: progress\n", "retry: 2000\n"];
+                assert!(is_known.contains(&line.as_str()), "{line:?}");
+                continue;
+            };
+            data.clone_into(&mut last);
+            let step: Value = serde_json::from_str(data).unwrap();
+            if holds(&step) {
+                return step;
+            }
+        }
+    }
+}
+
+#[test]
+fn who_looks_on_sees_each_download_and_the_whole() {
+    let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
+    film(&origin, "/film", &gate);
+    origin.say("/page", Answer::html("a page"));
+    daemon.ok(&["offline"]);
+    for path in ["/film", "/page"] {
+        daemon.browse(&origin.url(path));
+    }
+    let mut steps = Steps::of(&daemon);
+    let step = steps.until("both wait", |step| step["queue"]["waiting"] == 2);
+    assert_eq!((&step["mode"], &step["whole"]["left"]), (&json!("offline"), &json!(2)));
+    assert_eq!(step["whole"].get("seconds_left"), None, "nothing can be said of it");
+    daemon.ok(&["online"]);
+    let step = steps.until("half of it is here", |step| {
+        step["downloads"][0]["bytes"] == 2_000_000 && step["whole"]["done"] == 1
+    });
+    let download = &step["downloads"][0];
+    assert_eq!(download["url"], origin.url("/film").as_str());
+    assert_eq!((&download["total"], &step["more"]), (&json!(4_000_000), &json!(0)));
+    let whole = &step["whole"];
+    assert_eq!((&whole["left"], &whole["failed"]), (&json!(1), &json!(0)), "{whole}");
+    assert_eq!(whole["bytes"], 2_000_006);
+    steps.until("its rate is told", |step| step["downloads"][0]["rate"].is_number());
+    gate.open();
+    let step = steps.until("all is done", |step| step["whole"]["left"] == 0);
+    assert_eq!((&step["whole"]["bytes"], &step["whole"]["done"]), (&json!(4_000_006), &json!(2)));
+    steps.until("nothing comes any more", |step| step["downloads"] == json!([]));
+}
+
+#[test]
+fn who_does_not_read_is_not_waited_for_and_strangers_are_told_nothing() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let idle: Vec<_> = (0..5).map(|_| Steps::of(&daemon)).collect();
+    for number in 0..100 {
+        daemon.browse(&origin.url(&format!("/page/{number}.html")));
+    }
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    assert_eq!(daemon.queue().len(), 0);
+    for (request, status) in [
+        (format!("POST /api/events HTTP/1.1\r\nHost: {}\r\n\r\n", daemon.addr()), 405),
+        (
+            format!(
+                "GET /api/events HTTP/1.1\r\nHost: {}\r\nSec-Fetch-Site: cross-site\r\n\r\n",
+                daemon.addr()
+            ),
+            403,
+        ),
+    ] {
+        let mut client = daemon.client();
+        client.send(request);
+        assert_eq!(client.receive("GET").status, status);
+    }
+    // They do not keep it from stopping either.
+    daemon.down();
+    drop(idle);
+}
+
+#[test]
+fn a_fetch_along_links_is_told_of_and_its_page_looks_again_by_itself() {
+    let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
+    film(&origin, "/film", &gate);
+    origin.say("/", Answer::html("<a href=/film>film</a><a href=/page>page</a>"));
+    origin.say("/page", Answer::html("a page"));
+    let mut steps = Steps::of(&daemon);
+    let body = json!({"urls": [origin.url("/")], "aim": {"depth": 1}}).to_string();
+    assert_eq!(daemon.api("POST", "/api/runs", &body).status, 200);
+    let step = steps.until("the film is left", |step| {
+        step["runs"][0]["whole"]["done"] == 2 && step["downloads"][0]["bytes"] == 2_000_000
+    });
+    let run = &step["runs"][0];
+    assert_eq!((&run["start"], &run["whole"]["left"]), (&json!(origin.url("/")), &json!(1)));
+    let page = daemon.page("/fetches/");
+    assert_eq!(page.field("Refresh"), "10");
+    assert!(page.shown().contains("2.0 MB of 4.0 MB"), "{}", page.shown());
+    gate.open();
+    steps.until("it is over", |step| step["runs"] == json!([]));
+    eventually("the page comes to rest", || daemon.page("/fetches/").field("Refresh").is_empty());
+}
+
+#[test]
+fn each_event_is_a_line_of_json_where_that_is_asked_for() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/page", Answer::html("a page"));
+    let got = daemon.run(&["get", "--json", &origin.url("/page")]);
+    assert_eq!(got.status, 0, "{got:?}");
+    let events: Vec<_> = got.lines().iter().map(|event| event["event"].clone()).collect();
+    assert!(events.contains(&json!("done")), "{got:?}");
+    assert_eq!(got.lines().last().unwrap()["fetched"], 1);
+    daemon.ok(&["offline"]);
+    daemon.browse(&origin.url("/later"));
+    let later = daemon.run(&["get", "--json", &origin.url("/later")]);
+    assert_eq!(later.status, 10, "{later:?}");
+    assert_eq!(later.lines()[0], json!({"event": "queued", "url": origin.url("/later")}));
+    daemon.ok(&["online"]);
+    let started = daemon.run(&["fetch", "--json"]);
+    assert!(started.json()["started"].is_number(), "{started:?}");
+    let done = daemon.run(&["fetch", "--wait", "--json"]);
+    assert_eq!(done.lines().last().unwrap()["event"], "end", "{done:?}");
+}
