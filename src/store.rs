@@ -16,7 +16,8 @@ use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
-    Body, Error, NewEntry, NewSegment, Place, SegmentWriter, Spool, Tail, Update, Watcher, Writer,
+    Body, Error, NewEntry, NewSegment, Outgoing, Place, SegmentWriter, Spool, Tail, Update,
+    Watcher, Writer,
 };
 
 use self::hot::HotSet;
@@ -29,6 +30,15 @@ const COPIED_AT_ONCE: usize = 128 * 1024;
 
 /// How much of the spool is held in memory, in bytes, where nothing else is said.
 const HELD: usize = 64 * 1024 * 1024;
+
+/// A request that cannot be put on the queue, whatever is tried.
+#[derive(Debug)]
+pub struct Unqueued {
+    /// Which.
+    pub request: Outgoing,
+    /// Why: it is too long, or it is none.
+    pub error: Error,
+}
 
 /// The spool, for async code. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::harness::{After, Answer, Client, Daemon, Exchange, Gate, Origin, eventually};
 
@@ -343,6 +344,73 @@ fn a_bad_line_and_two_kills_end_with_everything_fetched_once() {
         daemon.up();
     }
     eventually("the queue is empty", || daemon.queue().is_empty());
+    daemon.ok(&["offline"]);
+    for (number, body) in bodies.iter().enumerate() {
+        assert!(daemon.get(&origin.url(&format!("/{number}"))).body == *body, "{number}");
+    }
+    let wholes = wholes.lock().unwrap();
+    assert!(wholes.values().all(|count| *count <= 1), "{wholes:?}");
+}
+
+/// Sends what is asked for of `body` slowly, until somebody cuts the line.
+fn slow(exchange: &mut Exchange<'_>, body: &[u8]) -> std::io::Result<(After, bool)> {
+    const PIECE: usize = 32 << 10;
+    let range = exchange.seen.fields.get("Range").map(str::to_owned);
+    let from = range.as_deref().and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-'));
+    let from: usize = from.map_or(0, |from| from.parse().unwrap());
+    let (rest, length) = (&body[from..], body.len());
+    let status = match from {
+        0 => "200 OK\r\n".to_owned(),
+        _ => format!(
+            "206 Partial Content\r\nContent-Range: bytes {from}-{}/{length}\r\n",
+            length - 1
+        ),
+    };
+    let told = rest.len();
+    exchange.send(format!("HTTP/1.1 {status}ETag: \"1\"\r\nContent-Length: {told}\r\n\r\n"))?;
+    for piece in rest.chunks(PIECE) {
+        std::thread::sleep(Duration::from_millis(100));
+        exchange.send(piece)?;
+    }
+    Ok((After::Keep, from == 0))
+}
+
+#[test]
+fn a_line_that_drops_every_two_seconds_and_two_kills_end_with_everything_fetched_once() {
+    const PAGES: usize = 12;
+    const LENGTH: usize = 1_000_000;
+    let config = "[fetch-options]\nper-host = 6\nretry-delay = \"1ms\"\nresume-delay = \"1ms\"\n\
+                  attempts = 50\nresume-attempts = 50\n";
+    let (mut daemon, mut origin) = (Daemon::configured(config), Origin::start());
+    let bodies: Vec<Vec<u8>> = (0..PAGES)
+        .map(|page| (0..LENGTH).map(|at| ((at / 7 + page) % 251) as u8).collect())
+        .collect();
+    let wholes = Arc::new(Mutex::new(HashMap::new()));
+    daemon.ok(&["offline"]);
+    for (number, body) in bodies.iter().cloned().enumerate() {
+        let (path, wholes) = (format!("/{number}"), Arc::clone(&wholes));
+        daemon.browse(&origin.url(&path));
+        origin.on(&path, move |exchange| {
+            let (after, was_whole) = slow(exchange, &body)?;
+            *wholes.lock().unwrap().entry(number).or_insert(0) += usize::from(was_whole);
+            Ok(after)
+        });
+    }
+    daemon.ok(&["online"]);
+    // Each takes three seconds on an unbroken line, and the line breaks every two.
+    for round in 0.. {
+        std::thread::sleep(Duration::from_secs(2));
+        if daemon.queue().is_empty() {
+            assert!(round > 2, "it was no bad line");
+            break;
+        }
+        assert!(round < 60, "it never ends: {:?}", daemon.queue());
+        origin.restart();
+        if round == 0 || round == 2 {
+            daemon.kill9();
+            daemon.up();
+        }
+    }
     daemon.ok(&["offline"]);
     for (number, body) in bodies.iter().enumerate() {
         assert!(daemon.get(&origin.url(&format!("/{number}"))).body == *body, "{number}");

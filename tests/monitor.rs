@@ -297,6 +297,33 @@ fn links_of_a_monitored_page_are_followed() {
 }
 
 #[test]
+fn links_are_followed_with_the_login_of_the_page() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    for (path, body) in [("/", "<a href=/a>a</a>"), ("/a", "a")] {
+        let answer = Answer::html(body).field("Cache-Control", "private");
+        origin.on(path, move |exchange| {
+            // ada:secret
+            let is_ada =
+                exchange.seen.fields.get("Authorization") == Some("Basic YWRhOnNlY3JldA==");
+            let refusal = Answer::html("who?").with_status(401);
+            exchange.answer(if is_ada { &answer } else { &refusal })
+        });
+    }
+    daemon.ok(&["offline"]);
+    let url = origin.url("/").replacen("http://", "http://ada:secret@", 1);
+    daemon.ok(&["monitor", "add", "--depth", "1", "--daily", &url]);
+    daemon.down();
+    age(&daemon);
+    daemon.up();
+    daemon.ok(&["online"]);
+    eventually("where it leads was fetched", || origin.count("/a") == 1);
+    daemon.settle();
+    let run = daemon.run(&["runs", "--json"]).json()["runs"][0].clone();
+    assert_eq!(run["report"]["counts"]["fetched"], 2, "{run}");
+    assert!(!run.to_string().contains("secret"), "{run}");
+}
+
+#[test]
 fn the_form_shows_how_far_links_are_followed() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);

@@ -1,8 +1,14 @@
 //! Pages fetched with their parts, and with what they link to.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use crate::harness::{After, Answer, Daemon, Origin, eventually};
+use crate::harness::maze::{self, Maze};
+use crate::harness::{
+    After, Answer, Daemon, Gate, Origin, PATIENCE, eventually, eventually_within, heavy,
+};
 
 /// Requests are tried once, so that a failure is told at once.
 const IMPATIENT: &str = "[fetch-options]\nattempts = 1\n";
@@ -152,81 +158,51 @@ fn classes_of_parts_are_chosen() {
     assert!(asked(&elsewhere).is_empty());
 }
 
-/// A site of `pages` pages, each of which leads to ten others, and to where nobody ends.
-fn site(origin: &Origin, elsewhere: &Origin, pages: usize) {
-    let other = elsewhere.url("/other.html");
-    origin.on("*", move |exchange| {
-        let target = exchange.seen.target.clone();
-        let number = target.strip_prefix("/p/").and_then(|name| name.strip_suffix(".html"));
-        let links = if target == "/" {
-            Some("<a href=/p/0.html>in</a>".to_owned())
-        } else if let Some(number) = number.and_then(|number| number.parse::<usize>().ok()) {
-            let next = (1..=10).map(|step| (number * 10 + step) % pages);
-            let next: Vec<_> = next.map(|next| format!("<a href=/p/{next}.html#a>x</a>")).collect();
-            let traps = "<a href=/cal/2026/11>c</a><a href=/grow/>g</a><a href=/private/x>p</a>\
-                         <a rel=nofollow href=/follow-me-not>n</a><a href=/list?a=1>l</a>";
-            (number < pages).then(|| format!("{}{traps}<a href='{other}'>o</a>", next.concat()))
-        } else if let Some(month) = target.strip_prefix("/cal/") {
-            let (year, month) = month.split_once('/').unwrap_or(("2026", "1"));
-            let months =
-                year.parse::<i32>().unwrap_or(2026) * 12 + month.parse::<i32>().unwrap_or(1);
-            let link =
-                |at: i32| format!("<a href=/cal/{}/{}>m</a>", (at - 1) / 12, (at - 1) % 12 + 1);
-            Some(link(months - 1) + &link(months + 1))
-        } else if target.starts_with("/grow/") {
-            Some("<a href=grow/>deeper</a>".to_owned())
-        } else if target.starts_with("/list?") {
-            let number = target.matches('&').count();
-            Some(format!("<a href='{}&amp;s{number}=1'>s</a>", target.replace('&', "&amp;")))
-        } else {
-            None
-        };
-        match links {
-            Some(links) => exchange.answer(&Answer::html(links)),
-            None => exchange.answer(&Answer::html("nothing").with_status(404)),
-        }
-    });
-    origin.say("/robots.txt", text("text/plain", "User-agent: *\nDisallow: /private/\n"));
-}
-
 #[test]
-fn a_site_is_fetched_once_each_and_has_an_end() {
+fn a_site_with_traps_is_fetched_once_each_and_has_an_end() {
+    const PAGES: usize = 5_000;
+    let _alone = heavy();
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");
-    site(&origin, &elsewhere, 200);
-    let ran = daemon.run(&["get", "-r", "1000", &origin.url("/")]);
-    assert_eq!(ran.status, 0, "{ran:?}");
-    let asked = asked(&origin);
-    for number in 0..200 {
-        let path = format!("/p/{number}.html");
-        assert_eq!(origin.count(&path), 1, "{path}");
-    }
-    assert!(asked.iter().all(|path| origin.count(path) == 1), "each once");
-    assert!(!asked.contains("/private/x"), "robots.txt is heeded");
-    assert!(!asked.contains("/follow-me-not"), "nofollow is heeded");
+    let maze = Maze::build(&origin, &elsewhere, PAGES);
+    let aim = format!(r#"{{"urls":["{}"],"aim":{{"depth":1000}}}}"#, origin.url("/"));
+    let begun = daemon.api("POST", "/api/runs", &aim);
+    assert_eq!(begun.status, 200, "{}", begun.text());
+    // Half a minute where nothing else runs. It is not looked often, for that takes time, too.
+    let ended = || {
+        std::thread::sleep(Duration::from_millis(250));
+        daemon.api("GET", "/api/runs", "").text().contains("\"ended\":\"")
+    };
+    eventually_within(10 * PATIENCE, "all is fetched", ended);
+    let mut asked: Vec<_> = origin.seen().into_iter().map(|seen| seen.target).collect();
+    asked.retain(|target| target != "/robots.txt");
+    let (count, asked): (_, BTreeSet<_>) = (asked.len(), asked.into_iter().collect());
+    let want = maze.in_scope();
+    let (less, more): (Vec<_>, Vec<_>) =
+        (want.difference(&asked).collect(), asked.difference(&want).collect());
+    assert!(less.is_empty() && more.is_empty(), "missing: {less:?}, too much: {more:?}");
+    assert_eq!(count, want.len(), "each once");
     assert!(elsewhere.seen().is_empty(), "another host is out of scope");
-    let count = |prefix: &str| asked.iter().filter(|path| path.starts_with(prefix)).count();
-    assert!(count("/cal/") < 1_000, "a calendar has an end: {}", count("/cal/"));
-    assert!(count("/grow/") < 10, "a path that grows has an end: {}", count("/grow/"));
-    assert!(count("/list?") < 20, "arguments have an end: {}", count("/list?"));
     let report = report(&daemon);
     for why in ["scope", "endless", "robots", "no-follow"] {
         let count = report["report"]["left-out"][why]["count"].as_u64();
         assert!(count.is_some_and(|count| count > 0), "{why}: {report}");
     }
+    assert_eq!(report["report"]["counts"]["pages"], want.len(), "{report}");
+    assert_eq!(report["report"]["counts"]["failed"], 0, "{report}");
 }
 
 #[test]
 fn depth_and_limits_bound_it() {
     for (arguments, pages) in [
         (&["-r", "0"][..], &["/"][..]),
-        (&["-r", "1"], &["/", "/p/0.html"]),
-        (&["-r", "3", "--pages", "2"], &["/", "/p/0.html"]),
-        (&["-r", "3", "--within", "*://*/p/0.html"], &["/", "/p/0.html"]),
+        (&["-r", "1"], &["/", "/p/a/0.html"]),
+        (&["-r", "3", "--pages", "2"], &["/", "/p/a/0.html"]),
+        (&["-r", "3", "--within", "*://*/p/a/0.html"], &["/", "/p/a/0.html"]),
     ] {
         let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
         let elsewhere = Origin::start_at("127.0.0.2");
-        site(&origin, &elsewhere, 50);
+        Maze::build(&origin, &elsewhere, 50);
         let url = origin.url("/");
         let arguments: Vec<_> =
             ["get"].iter().chain(arguments).copied().chain([url.as_str()]).collect();
@@ -280,26 +256,44 @@ fn links_that_lead_nowhere_are_told() {
 
 #[test]
 fn a_fetch_goes_on_after_crashes_and_brings_nothing_twice() {
-    let (mut daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
+    // One after the other, so that what is held stops all the rest.
+    let config = format!("{IMPATIENT}per-host = 1\nat-once = 1\n");
+    let (mut daemon, origin) = (Daemon::configured(&config), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");
-    site(&origin, &elsewhere, 150);
-    let aim = format!(r#"{{"urls":["{}"],"aim":{{"depth":1000}}}}"#, origin.url("/"));
+    let maze = Maze::build(&origin, &elsewhere, 150);
+    let held = [20, 90].map(|number| (maze::page(number), Gate::new()));
+    for (path, gate) in &held {
+        let (gate, answer, is_first) = (Arc::clone(gate), maze.answer(path), AtomicBool::new(true));
+        origin.on(path, move |exchange| {
+            if is_first.swap(false, Ordering::SeqCst) {
+                gate.wait();
+                return Ok(After::Close);
+            }
+            exchange.answer(&answer)
+        });
+    }
+    let scope = origin.url("/p/*");
+    let aim =
+        format!(r#"{{"urls":["{}"],"aim":{{"depth":1000,"scope":"{scope}"}}}}"#, origin.url("/"));
     let begun = daemon.api("POST", "/api/runs", &aim);
     assert_eq!(begun.status, 200, "{}", begun.text());
-    for pages in [20, 60] {
-        eventually("some pages are there", || origin.seen().len() > pages);
+    for (path, gate) in &held {
+        eventually("it is in the middle", || origin.count(path) == 1);
+        // What was brought until now is on the medium, and is not brought again.
+        assert_eq!(daemon.api("POST", "/api/flush", "").status, 200);
         daemon.kill9();
+        gate.open();
         daemon.up();
     }
     eventually("all is fetched", || report(&daemon)["ended"].is_string());
-    let twice: Vec<_> = asked(&origin).into_iter().filter(|path| origin.count(path) > 1).collect();
-    // What was under way when the daemon was killed is asked for again, and nothing else.
-    assert!(twice.len() <= 2 * 6, "{twice:?}");
-    for number in 0..150 {
-        assert!(origin.count(&format!("/p/{number}.html")) > 0, "page {number} is missing");
-    }
+    let pages: BTreeSet<_> = ["/".to_owned()].into_iter().chain((0..150).map(maze::page)).collect();
+    assert_eq!(asked(&origin), pages);
     daemon.ok(&["offline"]);
-    assert_eq!(daemon.get(&origin.url("/p/149.html")).status, 200);
+    for path in &pages {
+        let was_held = held.iter().any(|(held, _)| held == path);
+        assert_eq!(origin.count(path), 1 + usize::from(was_held), "{path}");
+        assert_eq!(daemon.get(&origin.url(path)).status, 200, "{path}");
+    }
 }
 
 #[test]
@@ -316,4 +310,94 @@ fn a_fetch_is_ended_before_its_time() {
     daemon.ok(&["runs", "--stop", &id]);
     assert!(report(&daemon)["ended"].is_string());
     assert_eq!(daemon.run(&["runs", "--stop", &id]).status, 1, "it has ended");
+}
+
+#[test]
+fn where_links_lead_waits_behind_what_a_page_needs_and_goes_with_its_fetch() {
+    let config = format!("{IMPATIENT}per-host = 1\n");
+    let (daemon, origin) = (Daemon::configured(&config), Origin::start());
+    origin.say("/", Answer::html("<a href=/held>h</a><a href=/later>b</a><img src=/image.png>"));
+    origin.say("/image.png", text("image/png", "image"));
+    let (gate, held) = (Gate::new(), origin.url("/held"));
+    let shut = Arc::clone(&gate);
+    origin.on("/held", move |_| {
+        shut.wait();
+        Ok(After::Close)
+    });
+    let aim = format!(r#"{{"urls":["{}"],"aim":{{"depth":2}}}}"#, origin.url("/"));
+    let begun: serde_json::Value =
+        serde_json::from_str(&daemon.api("POST", "/api/runs", &aim).text()).unwrap();
+    eventually("it is in the middle", || origin.count("/held") == 1);
+    assert_eq!(origin.count("/image.png"), 1, "somebody waits for it");
+    let kinds: Vec<_> = daemon.queue().iter().map(|item| item["kind"].clone()).collect();
+    assert_eq!(kinds, ["recursive", "recursive"], "{held} and what comes after it");
+    let told = daemon.ok(&["runs", "--stop", begun["runs"][0]["id"].as_str().unwrap()]);
+    assert!(told.ends_with(": 2\n"), "{told}");
+    gate.open();
+    assert!(daemon.queue().is_empty());
+}
+
+#[test]
+fn all_is_asked_for_anew_where_that_is_said() {
+    let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
+    let fresh = |body: &str| Answer::html(body).field("Cache-Control", "max-age=86400");
+    origin.say("/", fresh("<a href=/a>a</a><img src=/i>"));
+    origin.say("/a", fresh("a"));
+    origin.say("/i", text("image/png", "i").field("Cache-Control", "max-age=86400"));
+    for (arguments, count) in [(&[][..], 1), (&[], 1), (&["--refresh"], 2)] {
+        let url = origin.url("/");
+        let arguments: Vec<_> =
+            ["get", "-r", "1"].iter().chain(arguments).copied().chain([url.as_str()]).collect();
+        daemon.ok(&arguments);
+        for path in ["/", "/a", "/i"] {
+            assert_eq!(origin.count(path), count, "{path} after {arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn what_has_failed_before_is_tried_again_for_another_fetch() {
+    let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
+    origin.say("/", Answer::html("<a href=/a>a</a>"));
+    origin.on("/a", |_| Ok(After::Close));
+    let url = origin.url("/");
+    assert_eq!(daemon.run(&["get", "-r", "1", &url]).status, 1);
+    assert_eq!(daemon.queue()[0]["state"], "failed");
+    origin.say("/a", Answer::html("a"));
+    daemon.ok(&["get", "-r", "1", &url]);
+    assert!(daemon.queue().is_empty());
+    assert!(report(&daemon)["ended"].is_string());
+}
+
+/// Whoever logs in gets a page that leads on, and nobody else does.
+fn members(origin: &Origin, elsewhere: &Origin) {
+    let other = elsewhere.url("/logo.png");
+    for (path, body) in
+        [("/", format!("<a href=/a>a</a><img src='{other}'>")), ("/a", String::new())]
+    {
+        let answer = Answer::html(body).field("Cache-Control", "private");
+        origin.on(path, move |exchange| {
+            // ada:secret
+            let is_ada =
+                exchange.seen.fields.get("Authorization") == Some("Basic YWRhOnNlY3JldA==");
+            let refusal = Answer::html("who?").with_status(401);
+            let refusal = refusal.field("WWW-Authenticate", "Basic realm=members");
+            exchange.answer(if is_ada { &answer } else { &refusal })
+        });
+    }
+    elsewhere.say("/logo.png", text("image/png", "logo"));
+}
+
+#[test]
+fn a_login_goes_along_to_the_same_origin_and_no_other() {
+    let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
+    let elsewhere = Origin::start_at("127.0.0.2");
+    members(&origin, &elsewhere);
+    let url = origin.url("/").replacen("http://", "http://ada:secret@", 1);
+    daemon.ok(&["get", "-r", "1", &url]);
+    assert_eq!((origin.count("/"), origin.count("/a")), (1, 1));
+    let seen = elsewhere.seen();
+    assert_eq!(seen.len(), 1);
+    assert_eq!(seen[0].fields.get("Authorization"), None);
+    assert!(!daemon.run(&["runs", "--json"]).out.contains("secret"));
 }

@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock};
 use sha2::{Digest, Sha256};
 use wwwoffle_spool::fs::Disk;
 use wwwoffle_spool::{
-    AskedFrom, Body, Durability, Entry, NewEntry, NewSegment, Options, Outgoing, Partial, Place, RequestKind,
-    RequestState, Secrets, Spool, Timestamp, Update,
+    AskedFrom, Body, Durability, Entry, NewEntry, NewSegment, Options, Outgoing, Partial, Place,
+    RequestKind, RequestState, Secrets, Spool, Timestamp, Update,
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 

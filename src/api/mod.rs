@@ -7,6 +7,7 @@ mod info;
 mod listing;
 mod monitor;
 mod parts;
+pub mod plan;
 mod progress;
 pub mod runs;
 mod types;

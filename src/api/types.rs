@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use wwwoffle_spool::RequestKind;
 
 use super::held::Held;
 use super::progress::Whole;
@@ -178,7 +179,7 @@ pub struct QueueItem {
 }
 
 /// Why a request is on the outgoing queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemKind {
     /// A person asked for this page.
@@ -193,6 +194,19 @@ pub enum ItemKind {
     Recursive,
     /// It is looked at on a schedule.
     Monitored,
+}
+
+impl From<RequestKind> for ItemKind {
+    fn from(kind: RequestKind) -> Self {
+        match kind {
+            RequestKind::Page => Self::Page,
+            RequestKind::Part => Self::Part,
+            RequestKind::Refresh => Self::Refresh,
+            RequestKind::Post => Self::Post,
+            RequestKind::Recursive => Self::Recursive,
+            RequestKind::Monitored => Self::Monitored,
+        }
+    }
 }
 
 /// Where a request on the outgoing queue stands.

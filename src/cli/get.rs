@@ -9,10 +9,12 @@ use super::Terminal;
 use super::args::GetArgs;
 use super::failure::Failure;
 use super::files::print_json;
+use super::plan;
 use super::progress::report;
 use super::settings::Settings;
 use super::verbs::{Telling, follow};
 use crate::api::GetRequest;
+use crate::api::plan::RunPlanRequest;
 use crate::api::runs::{Aim, RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use crate::exit::ExitStatus;
 use crate::links::{Finder, Kind, Want};
@@ -42,6 +44,13 @@ pub(super) fn run(
         urls.extend(found);
     }
     let control = settings.control()?;
+    if typed.plan {
+        // A page that is asked for by itself brings its parts, too.
+        let mut aim = aim.unwrap_or_default();
+        aim.force |= typed.refresh;
+        let planned = control.post("/api/runs/plan", &RunPlanRequest { urls, aim })?;
+        return plan::runs(&planned, typed.json, terminal);
+    }
     if let Some(aim) = aim {
         let wanted = RunRequest { urls, aim, wait: true };
         return follow(&control, "/api/runs", &wanted, telling, terminal);

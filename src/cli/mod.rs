@@ -17,6 +17,7 @@ mod list;
 mod monitor;
 mod passwd;
 mod plain;
+mod plan;
 mod programs;
 mod progress;
 mod settings;

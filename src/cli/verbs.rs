@@ -19,7 +19,7 @@ use super::{
     control::{Control, misunderstood},
     explain,
     failure::Failure,
-    files, get, import, info, list, monitor, passwd,
+    files, get, import, info, list, monitor, passwd, plan,
     progress::Progress,
     settings::Settings,
     url,
@@ -28,7 +28,7 @@ use crate::proxy::owner::Owner;
 use crate::{
     api::{
         Choice, DeletedUrls, EntriesToDelete, FetchRequest, ItemState, ModeChange, ModeRequest,
-        Queue, QueueItem, Started, Status, Stopping,
+        Queue, QueueItem, Started, Status, Stopping, plan::QueuePlan,
     },
     exit::ExitStatus,
     pages::{progress, shown},
@@ -100,7 +100,11 @@ fn fetch(
     control: &Control,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let Fetch { wait, budget, json } = typed;
+    let Fetch { wait, budget, plan, json } = typed;
+    if plan {
+        let planned: QueuePlan = control.get("/api/queue/plan")?;
+        return plan::queue(&planned, json, terminal);
+    }
     let wanted = FetchRequest { wait, budget: budget.map(Size::bytes) };
     if wait {
         return follow(control, "/api/fetch", &wanted, Telling::of(json), terminal);

@@ -15,6 +15,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::browser::{self, Opened};
 use super::follow::{Answered, Following, follow};
 use super::recurse::ask_robots::is_refused;
+use super::recurse::outcome;
 use super::recurse::run::Outcome as Brought;
 use super::retry_after::retry_after;
 use super::successor;
@@ -36,17 +37,12 @@ const UNKNOWN_OWNER: &str = "it is somebody's whom this version does not know";
 
 /// Tries to get a request's answer into the spool.
 pub(super) async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
-    if let Some(verdict) = by_rule(daemon, outgoing).await {
-        return verdict;
-    }
-    let (request, job, kept) = match prepare(daemon, outgoing).await {
-        Ok(prepared) => prepared,
-        Err(error) => return Verdict::Failed { error, status: None },
+    let Foreseen { request, job, kept, how } = match foresee(daemon, outgoing).await {
+        Ok(foreseen) => foreseen,
+        Err(verdict) => return verdict,
     };
     let places = Arc::clone(&job.places);
-    if let Some((kept, how)) =
-        kept.and_then(|kept| is_answered(daemon, outgoing, &kept).map(|how| (kept, how)))
-    {
+    if let Some((kept, how)) = kept.zip(how) {
         let bytes = kept.entry.body_len();
         return done(daemon, outgoing, &known(&request, &places, &kept), bytes, how).await;
     }
@@ -93,8 +89,42 @@ pub(super) async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdic
     }
 }
 
+/// What an attempt knows before it asks anybody.
+pub(super) struct Foreseen {
+    /// The request as it was recorded, with its secrets.
+    pub(super) request: Parts,
+    /// What would be asked.
+    pub(super) job: Job,
+    /// What is kept for it.
+    pub(super) kept: Option<Arc<Kept>>,
+    /// How that came to be there, where it answers the request.
+    pub(super) how: Option<Brought>,
+}
+
+/// Looks what is known of a request without asking anybody.
+///
+/// # Errors
+///
+/// What becomes of it where nobody needs to be asked.
+pub(super) async fn foresee(
+    daemon: &Arc<Daemon>,
+    outgoing: &Outgoing,
+) -> Result<Foreseen, Verdict> {
+    if let Some(verdict) = by_rule(daemon, outgoing).await {
+        return Err(verdict);
+    }
+    let prepared = prepare(daemon, outgoing).await;
+    let (request, job, kept) = prepared.map_err(|error| Verdict::Failed { error, status: None })?;
+    let how = kept.as_ref().and_then(|kept| is_answered(daemon, outgoing, kept));
+    Ok(Foreseen { request, job, kept, how })
+}
+
 /// What is known of an answer that lies in the spool.
-fn known<'a>(request: &'a Parts, places: &'a Places, kept: &'a Arc<Kept>) -> Answered<'a> {
+pub(super) fn known<'a>(
+    request: &'a Parts,
+    places: &'a Places,
+    kept: &'a Arc<Kept>,
+) -> Answered<'a> {
     let (status, fields, known) = (kept.status, &kept.fields, Some(Arc::clone(kept)));
     Answered { request, places, status, fields, known }
 }
@@ -108,7 +138,9 @@ async fn done(
     how: Brought,
 ) -> Verdict {
     let status = answered.status;
-    match follow(daemon, outgoing, answered).await {
+    let followed = follow(daemon, daemon.fetcher.runs(), outgoing, answered).await;
+    outcome::ended(daemon, outgoing);
+    match followed {
         Ok(led) => match browser::open(daemon, outgoing, answered).await {
             Opened::Over => Verdict::Done { status, bytes, led, how },
             Opened::Interrupted => Verdict::Untried,

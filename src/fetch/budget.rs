@@ -162,6 +162,14 @@ impl Budget {
         self.spent
     }
 
+    /// What is left of the day, of which so much is `allowed`; to be asked after [`settle`](Self::settle).
+    pub(super) fn left_of_day(&self, allowed: Allowed) -> Option<u64> {
+        let left = |most: Option<u64>, used| most.map(|most: u64| most.saturating_sub(used));
+        let over_metered = allowed.over_metered.and_then(|most| most.day);
+        let rows = [left(allowed.all.day, self.all.day), left(over_metered, self.over_metered.day)];
+        rows.into_iter().flatten().min()
+    }
+
     /// How many bytes have come since the queue was last begun to be worked off.
     pub(super) fn of_fetch(&mut self) -> u64 {
         self.count();

@@ -7,6 +7,7 @@ use hyper::{HeaderMap, StatusCode};
 use wwwoffle_spool::{Error, Outgoing};
 
 use super::attempt::base;
+use super::recurse::runs::Runs;
 use super::redirect::location;
 use super::{recurse, successor};
 use crate::api::Event;
@@ -57,7 +58,7 @@ impl Answered<'_> {
     }
 }
 
-/// What an answer leads to. It is asked again for the same answer when the daemon ended before the
+/// What an answer leads to, as the `runs` that want it have it. It is asked again for the same answer when the daemon ended before the
 /// request had left the queue; what is on the queue or kept already is not asked for twice.
 ///
 /// # Errors
@@ -65,13 +66,15 @@ impl Answered<'_> {
 /// Why it cannot be told, in words for a person: then the request stays on the queue.
 pub(super) async fn follow(
     daemon: &Arc<Daemon>,
+    runs: &Runs,
     outgoing: &Outgoing,
     answered: &Answered<'_>,
 ) -> Result<Following, String> {
     let Some(target) = location(base(outgoing), answered.status, answered.fields) else {
         let kept = answered.kept(daemon).await.map_err(|error| error_chain(&error))?;
         let Some(kept) = kept else { return Ok(Following::default()) };
-        let mut next = recurse::follow::follow(daemon, outgoing, answered.request, &kept).await?;
+        let request = answered.request;
+        let mut next = recurse::follow::follow(daemon, runs, outgoing, request, &kept).await?;
         for next in &mut next {
             next.asked_from = outgoing.asked_from;
         }
@@ -80,6 +83,6 @@ pub(super) async fn follow(
     let request = answered.request;
     let mut following =
         successor::redirect(daemon, outgoing, request, answered.status, &target).await?;
-    following.next.retain_mut(|next| recurse::runs::redirected(daemon, outgoing, next));
+    following.next.retain_mut(|next| recurse::outcome::redirected(daemon, runs, outgoing, next));
     Ok(following)
 }

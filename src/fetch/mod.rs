@@ -6,7 +6,7 @@
 //! (`follow`) is on the queue before the request is off it; a page may be opened in a browser
 //! before that (`browser`). A request leaves the queue only after its answer is kept, so a
 //! crash at any moment costs at worst a second fetch; a form stays on it as failed while it is sent,
-//! so that a crash sends none twice.
+//! so that a crash sends none twice. What all of that would come to is told by [`plan`].
 
 mod attempt;
 mod browser;
@@ -15,6 +15,7 @@ mod follow;
 pub mod gauge;
 pub mod held;
 mod one;
+pub mod plan;
 pub mod recurse;
 mod redirect;
 mod rests;
@@ -38,8 +39,8 @@ use wwwoffle_spool::{Change, Error, Place, Queue, RequestState};
 use wwwoffle_url::Key;
 
 pub(crate) use redirect::{location, shown};
-pub(crate) use want::request;
 pub use want::{WantError, Wanted, want};
+pub(crate) use want::{put, request};
 pub use work::work;
 
 use crate::api::{Event, Held, Whole};
@@ -68,6 +69,7 @@ pub struct Fetcher {
     runs: Runs,
     robots: Known,
     browsers: browser::Turns,
+    plans: plan::Turns,
     complete: recurse::complete::Turns,
 }
 
@@ -90,6 +92,7 @@ impl Fetcher {
             runs: Runs::default(),
             robots: Known::default(),
             browsers: browser::Turns::default(),
+            plans: plan::Turns::default(),
             complete: recurse::complete::Turns::default(),
         }
     }
@@ -159,6 +162,11 @@ impl Fetcher {
     #[must_use]
     pub fn runs(&self) -> &Runs {
         &self.runs
+    }
+
+    /// Who may make a plan.
+    fn plans(&self) -> &plan::Turns {
+        &self.plans
     }
 
     /// What origins ask of programs.
@@ -235,13 +243,9 @@ pub async fn retry(
     });
     let mut count = 0;
     for key in chosen.into_iter().filter(|key| !daemon.fetcher.is_active(key)) {
-        if let Some(mut outgoing) = daemon.store.queued(key).await? {
-            outgoing.any_length |= matches!(outgoing.state, RequestState::Asking { .. });
-            outgoing.state = RequestState::Waiting;
-            outgoing.not_before = None;
-            outgoing.attempts = 0;
+        if let Some(outgoing) = daemon.store.queued(key).await? {
             daemon.fetcher.open(&key);
-            if daemon.store.requeue(outgoing).await? {
+            if daemon.store.requeue(want::awake(outgoing)).await? {
                 count += 1;
             }
         }

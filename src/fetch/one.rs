@@ -6,22 +6,25 @@ use std::time::Duration;
 use hyper::StatusCode;
 use tracing::{debug, warn};
 use wwwoffle_spool::{Error, Finished, Outgoing, RequestKind, RequestState};
+use wwwoffle_url::Key;
 
 use super::attempt::attempt;
 use super::follow::Following;
 use super::schedule::after;
 use super::verdict::{Verdict, delay};
+use super::want::awake;
 use super::{recurse, spool_failed, why_it_rests};
 use crate::api::Event;
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::store::timestamp;
+use crate::error_chain::error_chain;
+use crate::store::{Unqueued, timestamp};
 
 /// How long a request rests when the spool cannot record what became of it.
 const AFTER_SPOOL_FAILURE: Duration = Duration::from_secs(10);
 
 /// Fetches one request of the queue and records what came of it.
-pub(super) async fn fetch(daemon: &Arc<Daemon>, key: wwwoffle_url::Key) {
+pub(super) async fn fetch(daemon: &Arc<Daemon>, key: Key) {
     let outgoing = match daemon.store.queued(key).await {
         Ok(Some(outgoing)) => outgoing,
         Ok(None) => return,
@@ -49,7 +52,7 @@ pub(super) async fn fetch(daemon: &Arc<Daemon>, key: wwwoffle_url::Key) {
             finished
         }
         Verdict::LeftAlone => daemon.store.dequeue(key).await.map(|_| {
-            recurse::runs::left_alone(daemon, &outgoing);
+            recurse::outcome::left_alone(daemon, &outgoing);
         }),
         Verdict::Again { error, status, acted: true, .. } if is_form => {
             let error = format!("{error}; it may have arrived, so it is not sent again by itself");
@@ -76,17 +79,66 @@ async fn finish(
     done: Event,
 ) -> Result<(), Error> {
     if !led.next.is_empty() {
-        let taken = recurse::runs::taken_by(&led.next);
-        if let Err(error) = daemon.store.enqueue_next(led.next).await {
-            recurse::runs::untake(daemon, taken);
-            return Err(error);
-        }
+        enqueue(daemon, led.next).await?;
     }
     led.events.into_iter().for_each(|event| daemon.fetcher.tell(event));
     match daemon.store.finish_queued(outgoing.clone()).await? {
         Finished::Gone => daemon.fetcher.tell(done),
         // It is looked at again, and then there may be nothing to ask its origin.
         Finished::Wanted(_) => debug!("more was asked of it meanwhile"),
+    }
+    Ok(())
+}
+
+/// Puts on the queue what a request has led to, and tells the runs that have taken what cannot come. What has
+/// failed for others is tried again for them; what asks a person has not come for them either.
+async fn enqueue(daemon: &Daemon, next: Vec<Outgoing>) -> Result<(), Error> {
+    let (waiting, given_up): (Vec<_>, Vec<_>) =
+        next.into_iter().partition(|request| request.state == RequestState::Waiting);
+    let wanted: Vec<_> = waiting
+        .iter()
+        .filter(|request| !request.wishes.is_empty())
+        .map(|request| request.place.key())
+        .collect();
+    let taken = recurse::outcome::taken_by(&waiting);
+    let told = given_up.clone();
+    let all = waiting.into_iter().chain(given_up).collect();
+    let unqueued = match daemon.store.enqueue_next(all).await {
+        Ok(unqueued) => unqueued,
+        Err(error) => {
+            recurse::outcome::untake(daemon, taken);
+            return Err(error);
+        }
+    };
+    for Unqueued { request, error } in unqueued {
+        let (url, error) = (request.place.url(), error_chain(&error));
+        warn!(url, error, "what a page leads to cannot be put on the queue");
+        recurse::outcome::failed(daemon, &request, &error, false);
+    }
+    for request in &told {
+        if let Some((reason, _)) = why_it_rests(&request.state) {
+            recurse::outcome::failed(daemon, request, &reason, false);
+        }
+    }
+    for key in wanted {
+        wake(daemon, key).await?;
+    }
+    Ok(())
+}
+
+/// A request that runs want may have been on the queue already, and rest there.
+async fn wake(daemon: &Daemon, key: Key) -> Result<(), Error> {
+    let state = daemon.store.spool().queue().summary(&key).map(|known| known.state);
+    if matches!(state, None | Some(RequestState::Waiting)) {
+        return Ok(());
+    }
+    let Some(known) = daemon.store.queued(key).await? else { return Ok(()) };
+    match why_it_rests(&known.state) {
+        Some((reason, _)) if matches!(known.state, RequestState::Asking { .. }) => {
+            recurse::outcome::failed(daemon, &known, &reason, false);
+        }
+        Some(_) => drop(daemon.store.requeue(awake(known)).await?),
+        None => {}
     }
     Ok(())
 }
@@ -101,10 +153,15 @@ fn tell_runs(
 ) {
     if status.is_client_error() || status.is_server_error() {
         let is_dead = matches!(status.as_u16(), 404 | 410);
-        recurse::runs::failed(daemon, outgoing, &format!("the origin answered {status}"), is_dead);
+        recurse::outcome::failed(
+            daemon,
+            outgoing,
+            &format!("the origin answered {status}"),
+            is_dead,
+        );
     } else {
         let brought = if how == recurse::run::Outcome::Fetched { bytes } else { 0 };
-        recurse::runs::came(daemon, outgoing, how, brought);
+        recurse::outcome::came(daemon, outgoing, how, brought);
     }
 }
 
@@ -162,7 +219,7 @@ async fn ask(daemon: &Daemon, mut outgoing: Outgoing, bytes: Option<u64>) -> Res
     let told = why_it_rests(&outgoing.state);
     let Some((error, status)) = told else { return Ok(()) };
     // For those who follow links it is one that did not come, until a person lets it.
-    recurse::runs::failed(daemon, &outgoing, &error, false);
+    recurse::outcome::failed(daemon, &outgoing, &error, false);
     if daemon.store.requeue(outgoing).await? {
         daemon.fetcher.tell(Event::Failed { url, status, error });
     }
@@ -180,7 +237,7 @@ async fn fail(
     outgoing.not_before = None;
     outgoing.last_error = Some(error.clone());
     outgoing.state = RequestState::Failed { reason: error.clone(), status };
-    recurse::runs::failed(daemon, &outgoing, &error, matches!(status, Some(404 | 410)));
+    recurse::outcome::failed(daemon, &outgoing, &error, matches!(status, Some(404 | 410)));
     if daemon.store.requeue(outgoing).await? {
         daemon.fetcher.tell(Event::Failed { url, status, error });
     }

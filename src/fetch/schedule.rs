@@ -252,6 +252,13 @@ impl Schedule {
         self.refresh(&name);
     }
 
+    /// Until when a host (with its port, as in a canonical URL) wants to be left alone, and the distance
+    /// that it wants between requests that nobody waits for.
+    pub(super) fn manners(&self, host: &str) -> (Option<Timestamp>, Duration) {
+        let known = self.hosts.get(host);
+        known.map_or_else(Default::default, |host| (host.closed_until, host.distance))
+    }
+
     /// When there may be something to start that there is not now.
     pub(super) fn next_alarm(&self) -> Option<Timestamp> {
         self.alarms.first().map(|(time, _)| *time)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::header::{ACCEPT, HeaderValue, USER_AGENT};
 use hyper::{HeaderMap, Method, Request};
-use wwwoffle_spool::{Added, Outgoing, Place, RequestKind, RequestState, Secrets};
+use wwwoffle_spool::{Added, Error, Outgoing, Place, RequestKind, RequestState, Secrets};
 
 use super::redirect::MAX_HOPS;
 use crate::clock;
@@ -59,7 +59,7 @@ pub enum WantError {
     Circle(String),
     /// The spool failed.
     #[error("the request cannot be recorded")]
-    Spool(#[from] wwwoffle_spool::Error),
+    Spool(#[from] Error),
 }
 
 /// Puts a page on the queue for `requester`, unless it is kept and `refresh` is not asked for. A request that has
@@ -82,18 +82,36 @@ pub async fn want(
         return Ok(Wanted::Kept { url: shown, place: ask.places.queued.clone(), status, bytes });
     }
     let kind = if kept.is_some() { RequestKind::Refresh } else { RequestKind::Page };
-    let key = ask.places.queued.key();
-    if daemon.store.enqueue(outgoing(daemon, &ask, kind)).await? == Added::Already
-        && let Some(mut known) = daemon.store.queued(key).await?
-        && known.state != RequestState::Waiting
-    {
-        known.any_length |= matches!(known.state, RequestState::Asking { .. });
-        known.state = RequestState::Waiting;
-        (known.attempts, known.not_before) = (0, None);
-        daemon.store.requeue(known).await?;
-    }
+    put(daemon, outgoing(daemon, &ask, kind)).await?;
     daemon.fetcher.nudge();
     Ok(Wanted::Queued { place: ask.places.queued.clone(), url: shown })
+}
+
+/// Puts a request on the queue. One that is there and rests waits again, as who asks for it now wants it
+/// tried; but only a person says that something very long may come, a schedule does not.
+pub(crate) async fn put(daemon: &Daemon, outgoing: Outgoing) -> Result<(), Error> {
+    let (key, is_by_person) = (outgoing.place.key(), outgoing.kind != RequestKind::Monitored);
+    if daemon.store.enqueue(outgoing).await? == Added::New {
+        return Ok(());
+    }
+    let Some(known) = daemon.store.queued(key).await? else { return Ok(()) };
+    let rests = match known.state {
+        RequestState::Waiting => false,
+        RequestState::Failed { .. } => true,
+        RequestState::Asking { .. } => is_by_person,
+    };
+    if rests {
+        daemon.store.requeue(awake(known)).await?;
+    }
+    Ok(())
+}
+
+/// A request that waits again as if it had never been tried. To wake one that asks is to let it come.
+pub(super) fn awake(mut request: Outgoing) -> Outgoing {
+    request.any_length |= matches!(request.state, RequestState::Asking { .. });
+    request.state = RequestState::Waiting;
+    (request.attempts, request.not_before) = (0, None);
+    request
 }
 
 /// The request that `requester` would have queued for a page now.

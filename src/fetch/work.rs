@@ -55,8 +55,8 @@ struct Worker {
 
 /// Works the queue off until the daemon stops. One task of each daemon.
 pub async fn work(daemon: Arc<Daemon>) {
-    recurse::runs::load(&daemon).await;
-    daemon.tasks.spawn(recurse::runs::keep(Arc::clone(&daemon)));
+    recurse::keep::load(&daemon).await;
+    daemon.tasks.spawn(recurse::keep::keep(Arc::clone(&daemon)));
     let mut mode = daemon.mode.watch();
     let (mut is_fetching, mut could_dial) = (false, false);
     let mut worker = Worker::new(Arc::clone(&daemon)).await;
@@ -162,7 +162,7 @@ impl Worker {
         let Some(summary) = self.daemon.store.spool().queue().summary(&key) else {
             return lock(schedule).ends(&key);
         };
-        match self.judge(&summary, now) {
+        match may_start(&self.daemon, &self.config, &self.zone, &summary, now) {
             Ok(distance) => lock(schedule).begins(&key, distance, now),
             Err(until) => return lock(schedule).put_off(&key, until),
         }
@@ -172,23 +172,6 @@ impl Worker {
             one::fetch(&daemon, key).await;
             drop(active);
         });
-    }
-
-    /// The distance that the configuration has requests like this one keep.
-    ///
-    /// # Errors
-    ///
-    /// When it may be started, if that is not now.
-    fn judge(&self, request: &OutgoingSummary, now: Timestamp) -> Result<Duration, Timestamp> {
-        // What is no URL fails for that reason, later.
-        let Ok(url) = CanonicalUrl::parse(of_request(request), &self.daemon.local) else {
-            return Ok(Duration::ZERO);
-        };
-        let (url, options) = (UrlParts::of(&url), &self.config.fetch_options);
-        match windows::opens(options.windows.of(&url), now, &self.zone) {
-            Some(until) => Err(until),
-            None => Ok(options.delay.of(&url).as_duration()),
-        }
     }
 
     /// Writes down what was fetched today: now and then, and when fetching `is_over`. Which origins want to
@@ -211,6 +194,29 @@ impl Worker {
             let error = error_chain(&error);
             warn!(error, "what was fetched today cannot be written down");
         }
+    }
+}
+
+/// The distance that the configuration has requests like this one keep.
+///
+/// # Errors
+///
+/// When it may be started, if that is not now.
+pub(super) fn may_start(
+    daemon: &Daemon,
+    config: &Config,
+    zone: &TimeZone,
+    request: &OutgoingSummary,
+    now: Timestamp,
+) -> Result<Duration, Timestamp> {
+    // What is no URL fails for that reason, later.
+    let Ok(url) = CanonicalUrl::parse(of_request(request), &daemon.local) else {
+        return Ok(Duration::ZERO);
+    };
+    let (url, options) = (UrlParts::of(&url), &config.fetch_options);
+    match windows::opens(options.windows.of(&url), now, zone) {
+        Some(until) => Err(until),
+        None => Ok(options.delay.of(&url).as_duration()),
     }
 }
 

@@ -12,16 +12,13 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::sync::Notify;
 use tracing::{debug, warn};
-use wwwoffle_spool::{
-    Error, Monitor, MonitorSummary, Outgoing, Place, RequestKind, RequestState, Schedule, Secrets,
-    Set,
-};
+use wwwoffle_spool::{Error, Monitor, MonitorSummary, Outgoing, Place, RequestKind, Schedule, Set};
 use wwwoffle_url::Key;
 
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
-use crate::fetch::recurse::aim::{Aim, Asked, MAX_DEPTH, PartClass};
+use crate::fetch::recurse::aim::{Aim, MAX_DEPTH, PartClass};
 use crate::fetch::recurse::scope::Scope;
 use crate::fetch::recurse::{self, NotBegun};
 use crate::fetch::{self, WantError};
@@ -141,26 +138,16 @@ async fn start(daemon: &Arc<Daemon>, key: Key, now: Timestamp) -> Result<(), Err
     debug!(url = monitor.request.place.url(), schedule = %monitor.schedule, "it is time");
     let mut request = monitor.request;
     request.queued = now;
-    if let Some(asked) = recursive(&request)
-        && let Some(requester) = Requester::of_queued(&request)
-    {
-        match recurse::begin(daemon, &requester, &asked, RequestKind::Monitored).await {
+    if let Some(aim) = aim(&request) {
+        request.options = None;
+        match recurse::begin_at(daemon, request.clone(), &aim).await {
             Ok(_) => return noted(daemon, key, now).await,
             Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
             // The page itself is looked at all the same.
             Err(error) => warn!(error = error_chain(&error), "links of a page are not followed"),
         }
     }
-    request.options = None;
-    daemon.store.enqueue(request).await?;
-    // One that has failed before waits again.
-    if let Some(mut known) = daemon.store.queued(key).await?
-        && matches!(known.state, RequestState::Failed { .. })
-    {
-        known.state = RequestState::Waiting;
-        (known.attempts, known.not_before) = (0, None);
-        daemon.store.requeue(known).await?;
-    }
+    fetch::put(daemon, request).await?;
     noted(daemon, key, now).await
 }
 
@@ -168,14 +155,6 @@ async fn noted(daemon: &Daemon, key: Key, now: Timestamp) -> Result<(), Error> {
     daemon.store.run(move |spool| spool.monitors().ran(&key, now)).await?;
     daemon.fetcher.nudge();
     Ok(())
-}
-
-/// What is to be fetched recursively, if the request says so. What only its origin may see does not go
-/// along: it would go to every page.
-fn recursive(request: &Outgoing) -> Option<Asked> {
-    let aim = aim(request)?;
-    let url = request.place.url().to_owned();
-    matches!(request.secrets, Secrets::None).then_some(Asked { url, aim })
 }
 
 /// What is fetched besides the page and its parts, if the request says so.

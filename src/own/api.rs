@@ -5,9 +5,11 @@ mod entries;
 mod events;
 mod fault;
 mod monitor;
+mod plan;
 pub(super) mod runs;
 mod stream;
 mod sum;
+mod tell;
 
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
@@ -71,7 +73,9 @@ enum Call {
     Monitor,
     MonitorDelete,
     Runs,
+    RunsPlan,
     RunsStop,
+    QueuePlan,
     MonitorDiff,
     Config,
     ConfigVersions,
@@ -100,7 +104,9 @@ impl Call {
             "monitor/diff" => Self::MonitorDiff,
             "monitor/delete" => Self::MonitorDelete,
             "runs" => Self::Runs,
+            "runs/plan" => Self::RunsPlan,
             "runs/stop" => Self::RunsStop,
+            "queue/plan" => Self::QueuePlan,
             "config" => Self::Config,
             "config/versions" => Self::ConfigVersions,
             "config/undo" => Self::ConfigUndo,
@@ -114,6 +120,7 @@ impl Call {
         match self {
             Self::Status
             | Self::Queue
+            | Self::QueuePlan
             | Self::Entries
             | Self::Events
             | Self::Schema
@@ -206,6 +213,8 @@ async fn carry_out(
         }
         Call::Runs if reads => json(caller, &runs::all(caller)),
         Call::Runs => runs::start(caller, call_body.read().await?).await?,
+        Call::RunsPlan => json(caller, &plan::runs(caller, call_body.read().await?).await?),
+        Call::QueuePlan => json(caller, &plan::queue(caller).await?),
         Call::RunsStop => json(caller, &runs::stop(caller, call_body.read().await?).await?),
         Call::Config if reads => config::state(caller).await?,
         Call::Config => {
@@ -402,6 +411,8 @@ mod tests {
             ("/api/monitor/diff", Call::MonitorDiff, "GET"),
             ("/api/monitor/delete", Call::MonitorDelete, "POST"),
             ("/api/runs/stop", Call::RunsStop, "POST"),
+            ("/api/runs/plan", Call::RunsPlan, "POST"),
+            ("/api/queue/plan", Call::QueuePlan, "GET"),
             ("/api/flush", Call::Flush, "POST"),
             ("/api/stop", Call::Stop, "POST"),
             ("/api/config/versions", Call::ConfigVersions, "GET"),

@@ -40,6 +40,8 @@ pub(super) enum Act {
     DeleteAll,
     /// Puts the request of the field `ticket` on the queue; without one, begins the fetch that the form says.
     Confirm,
+    /// Tells what a fetch would bring.
+    Plan,
     /// Monitors the page of the field `url`.
     Monitor,
     /// Monitors the page of the field `key` or `url` no longer.
@@ -116,6 +118,7 @@ impl Act {
             "/control/delete/req" => Self::Delete,
             "/control/delete/req-all" => Self::DeleteAll,
             "/refresh-request/" => Self::Confirm,
+            "/refresh-plan/" => Self::Plan,
             "/monitor-request/" => Self::Monitor,
             "/control/delete/mon" => Self::DeleteMonitor,
             "/control/delete/mon-all" => Self::DeleteMonitors,
@@ -168,6 +171,10 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         Act::Confirm => {
             from_our_page(caller, form)?;
             Ok(refresh::submit(caller, form).await?)
+        }
+        Act::Plan => {
+            from_our_page(caller, form)?;
+            Ok(refresh::plan(caller, form).await?)
         }
         Act::StopFetch => {
             from_our_page(caller, form)?;
@@ -320,6 +327,7 @@ mod tests {
             ("/control/delete/req", Some(Act::Delete)),
             ("/control/delete/req-all", Some(Act::DeleteAll)),
             ("/refresh-request/", Some(Act::Confirm)),
+            ("/refresh-plan/", Some(Act::Plan)),
             ("/monitor-request/", Some(Act::Monitor)),
             ("/control/delete/mon", Some(Act::DeleteMonitor)),
             ("/control/delete/mon-all", Some(Act::DeleteMonitors)),

@@ -9,7 +9,9 @@ use wwwoffle_url::{split_form_args, url_decode_form_args};
 use super::api::runs::{all, stop_for};
 use super::caller::Caller;
 use super::status;
+use crate::api::plan::RunPlan;
 use crate::error_chain::error_chain;
+use crate::fetch::plan::{NotPlanned, plan_runs};
 use crate::fetch::recurse::aim::{Aim, Asked, BadAim, PartClass};
 use crate::fetch::recurse::choose::Wanted;
 use crate::fetch::recurse::{NotBegun, begin};
@@ -41,6 +43,9 @@ pub(super) enum NotDone {
     /// It cannot begin.
     #[error(transparent)]
     NotBegun(#[from] NotBegun),
+    /// What it would bring cannot be told.
+    #[error(transparent)]
+    NotPlanned(#[from] NotPlanned),
     /// No such fetch is under way.
     #[error("no such fetch is under way")]
     NoRun,
@@ -52,7 +57,7 @@ pub(super) enum NotDone {
 /// The form for the URL that is the whole of the arguments, or the value of `url` in them.
 pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = named(arguments);
-    show(caller, &Asked { aim: as_configured(caller, &url), url })
+    show(caller, &Asked { aim: as_configured(caller, &url), url }, None)
 }
 
 /// `/refresh/?URL`: the page anew, now or once online; then whoever asked is led there. What another
@@ -75,7 +80,7 @@ pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Respons
         Err(error) => return failed(caller, &error),
     };
     if caller.is_sent_by_another_site() {
-        return show(caller, &asked);
+        return show(caller, &asked, None);
     }
     match start(caller, &asked).await {
         Ok(response) => response,
@@ -98,9 +103,21 @@ pub(super) fn list(caller: &Caller) -> Response<Body> {
 
 /// Begins what the form says.
 pub(super) async fn submit(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
-    // The token is for us, and says nothing of what is fetched.
-    let fields = form.fields().filter(|(name, _)| *name != "token");
-    start(caller, &Asked::read(fields)?).await
+    start(caller, &asked(form)?).await
+}
+
+/// Tells what that would bring.
+pub(super) async fn plan(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
+    let asked = asked(form)?;
+    target::of_url(&asked.url, &caller.daemon.local)?;
+    let plans =
+        plan_runs(&caller.daemon, &caller.requester(), std::slice::from_ref(&asked)).await?;
+    Ok(show(caller, &asked, plans.first()))
+}
+
+/// What the form says. The token is for us, and says nothing of what is fetched.
+fn asked(form: &Form) -> Result<Asked, BadAim> {
+    Asked::read(form.fields().filter(|(name, _)| *name != "token"))
 }
 
 /// Ends the fetch of the field `id`.
@@ -122,9 +139,9 @@ async fn again(caller: &Caller, url: &str) -> Result<String, NotDone> {
     Ok(resource.url.as_str().to_owned())
 }
 
-fn show(caller: &Caller, asked: &Asked) -> Response<Body> {
+fn show(caller: &Caller, asked: &Asked, plan: Option<&RunPlan>) -> Response<Body> {
     let token = caller.daemon.tokens.general();
-    caller.page(pages::options(&caller.daemon.templates, &caller.shell, asked, &token))
+    caller.page(pages::options(&caller.daemon.templates, &caller.shell, asked, &token, plan))
 }
 
 fn failed(caller: &Caller, error: &NotDone) -> Response<Body> {

@@ -1,11 +1,11 @@
 //! What the daemon does now, in the shapes of the API.
 
-use wwwoffle_spool::{OutgoingSummary, RequestKind, RequestState};
+use wwwoffle_spool::{OutgoingSummary, RequestState};
 
 use super::caller::Caller;
 use crate::api::{
-    Choice, Download, DownloadWaiting, Held, ItemKind, ItemState, LinkStatus, QueueCounts,
-    QueueItem, Rejection, Status,
+    Choice, Download, DownloadWaiting, Held, ItemState, LinkStatus, QueueCounts, QueueItem,
+    Rejection, Status,
 };
 use crate::clock;
 use crate::daemon::Daemon;
@@ -135,14 +135,7 @@ fn item(request: OutgoingSummary, state: ItemState, held: Option<Held>) -> Queue
         key: request.place.key().to_string(),
         url: request.place.url().to_owned(),
         method: request.method,
-        kind: match request.kind {
-            RequestKind::Page => ItemKind::Page,
-            RequestKind::Part => ItemKind::Part,
-            RequestKind::Refresh => ItemKind::Refresh,
-            RequestKind::Post => ItemKind::Post,
-            RequestKind::Recursive => ItemKind::Recursive,
-            RequestKind::Monitored => ItemKind::Monitored,
-        },
+        kind: request.kind.into(),
         page: request.page,
         queued: request.queued,
         state,
@@ -157,7 +150,8 @@ fn item(request: OutgoingSummary, state: ItemState, held: Option<Held>) -> Queue
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wwwoffle_spool::{Outgoing, Place, Timestamp};
+    use crate::api::ItemKind;
+    use wwwoffle_spool::{Outgoing, Place, RequestKind, Timestamp};
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
     #[test]

@@ -22,6 +22,7 @@ pub mod message;
 pub mod monitor;
 mod origin;
 pub mod pac;
+pub mod plan;
 pub mod progress;
 pub mod queue;
 pub mod refresh;

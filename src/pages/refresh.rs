@@ -5,11 +5,12 @@ use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
 use super::{
-    Page, Shell, Templates, progress,
+    Page, Shell, Templates, plan, progress,
     shown::{self, ShownTime, ShownUrl},
 };
 use crate::api::Download;
-use crate::api::runs::RunItem;
+use crate::api::plan::RunPlan;
+use crate::api::runs::{Failed, RunItem};
 use crate::fetch::recurse::aim::{Asked, MAX_DEPTH, PartClass};
 use crate::fetch::recurse::scope::Scope;
 
@@ -35,6 +36,7 @@ struct OptionsView<'a> {
     links: LinksView,
     force: bool,
     parts: Vec<PartView>,
+    plan: Option<PlanView>,
 }
 
 /// How far links are followed, as a form has it.
@@ -43,6 +45,13 @@ pub(super) struct LinksView {
     depth: u16,
     max_depth: u16,
     scopes: Vec<ScopeView>,
+}
+
+#[derive(Serialize)]
+struct PlanView {
+    start_kept: bool,
+    lines: Vec<String>,
+    failures: Vec<FailureView>,
 }
 
 #[derive(Serialize)]
@@ -82,9 +91,15 @@ struct PartView {
     checked: bool,
 }
 
-/// Makes the form, filled in with what `asked` says; `token` is the general token.
+/// Makes the form, filled in with what `asked` says and what that would bring; `token` is the general token.
 #[must_use]
-pub fn options(templates: &Templates, shell: &Shell, asked: &Asked, token: &str) -> Page {
+pub fn options(
+    templates: &Templates,
+    shell: &Shell,
+    asked: &Asked,
+    token: &str,
+    plan: Option<&RunPlan>,
+) -> Page {
     let aim = &asked.aim;
     let part = |class: PartClass| PartView {
         name: class.as_str(),
@@ -98,6 +113,11 @@ pub fn options(templates: &Templates, shell: &Shell, asked: &Asked, token: &str)
         links: LinksView::new(aim.depth, &aim.scope),
         force: aim.force,
         parts: PartClass::ALL.into_iter().map(part).collect(),
+        plan: plan.map(|plan| PlanView {
+            start_kept: plan.start_kept,
+            lines: plan::of_run(plan),
+            failures: failures(&plan.failed),
+        }),
     };
     templates.page("refresh-options.html", 200, shell, &view)
 }
@@ -184,15 +204,19 @@ pub fn list(
     templates.page("fetches.html", 200, shell, &ListView { token, downloads, more, fetches })
 }
 
-fn fetch<'a>(shell: &Shell, run: &'a RunItem) -> FetchView<'a> {
-    let (counts, report) = (&run.report.counts, &run.report);
-    let time = |time| ShownTime::new(time, &shell.zone);
-    let failures = report.failed.iter().take(SHOWN_FAILURES).map(|failed| FailureView {
+fn failures(failed: &[Failed]) -> Vec<FailureView> {
+    let view = |failed: &Failed| FailureView {
         url: ShownUrl::new(&failed.url),
         from: failed.from.as_deref().map(ShownUrl::new),
         reason: shown::text(&failed.reason),
         dead: failed.dead,
-    });
+    };
+    failed.iter().take(SHOWN_FAILURES).map(view).collect()
+}
+
+fn fetch<'a>(shell: &Shell, run: &'a RunItem) -> FetchView<'a> {
+    let (counts, report) = (&run.report.counts, &run.report);
+    let time = |time| ShownTime::new(time, &shell.zone);
     let left = report.left_out.iter();
     FetchView {
         id: &run.id,
@@ -208,7 +232,7 @@ fn fetch<'a>(shell: &Shell, run: &'a RunItem) -> FetchView<'a> {
         kept: counts.kept,
         failed: counts.failed,
         bytes: shown::bytes(counts.bytes),
-        failures: failures.collect(),
+        failures: failures(&report.failed),
         more: report.failed.len().saturating_sub(SHOWN_FAILURES),
         left_out: left
             .map(|(why, left)| LeftView { count: left.count, why: why.reason() })
@@ -220,7 +244,7 @@ fn fetch<'a>(shell: &Shell, run: &'a RunItem) -> FetchView<'a> {
 mod tests {
     use super::*;
     use crate::fetch::recurse::aim::Aim;
-    use crate::fetch::recurse::run::{Failed, LeftOut, Report};
+    use crate::fetch::recurse::run::{LeftOut, Report};
     use crate::pages::testing::{shell, templates};
 
     #[test]
@@ -232,7 +256,7 @@ mod tests {
             ..Aim::default()
         };
         let asked = Asked { url: "http://h.example/\"><script>".to_owned(), aim };
-        let page = options(&templates(), &shell(), &asked, "token-1");
+        let page = options(&templates(), &shell(), &asked, "token-1", None);
         let text = String::from_utf8(page.body.clone().into()).unwrap();
         assert!(!text.contains("<script>") && !text.contains("<a>\""), "{text}");
         for want in [

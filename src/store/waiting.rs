@@ -6,7 +6,7 @@ use tracing::warn;
 use wwwoffle_spool::{Added, Error, Finished, Outgoing, RunId, State};
 use wwwoffle_url::Key;
 
-use super::{Store, blocking};
+use super::{Store, Unqueued, blocking};
 use crate::mode::Choice;
 
 impl Store {
@@ -20,15 +20,26 @@ impl Store {
         blocking(move || spool.queue().add(&outgoing)).await
     }
 
-    /// Records what a queued request has led to, before that leaves the queue.
+    /// Records what a queued request has led to, before that leaves the queue. Returns what cannot be
+    /// recorded whatever is tried.
     ///
     /// # Errors
     ///
     /// When the disk fails or is full, or the queue is; those before it are recorded.
-    pub async fn enqueue_next(&self, next: Vec<Outgoing>) -> Result<(), Error> {
+    pub async fn enqueue_next(&self, next: Vec<Outgoing>) -> Result<Vec<Unqueued>, Error> {
         let spool = self.spool.clone();
         blocking(move || {
-            next.iter().try_for_each(|outgoing| spool.queue().add_next(outgoing).map(drop))
+            let mut unqueued = Vec::new();
+            for request in next {
+                match spool.queue().add_next(&request) {
+                    Ok(_) => {}
+                    Err(error) if error.is_too_large() || error.is_invalid() => {
+                        unqueued.push(Unqueued { request, error });
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(unqueued)
         })
         .await
     }

@@ -12,6 +12,7 @@ pub(crate) mod forward;
 pub(crate) mod frames;
 pub(crate) mod http2;
 pub(crate) mod http2_front;
+pub(crate) mod maze;
 pub(crate) mod origin;
 pub(crate) mod secure;
 pub(crate) mod site;

@@ -86,11 +86,14 @@ pub(crate) struct Reader<R> {
     from: R,
     buffer: Vec<u8>,
     at: usize,
+    /// Read into, and never cleared: to do so for each read costs more than all else in a build without
+    /// optimisation.
+    chunk: Box<[u8]>,
 }
 
 impl<R: Read> Reader<R> {
     pub(crate) fn new(from: R) -> Self {
-        Self { from, buffer: Vec::new(), at: 0 }
+        Self { from, buffer: Vec::new(), at: 0, chunk: vec![0; CHUNK].into() }
     }
 
     /// What has been received and not been used.
@@ -104,15 +107,13 @@ impl<R: Read> Reader<R> {
             self.buffer.clear();
             self.at = 0;
         }
-        let had = self.buffer.len();
-        self.buffer.resize(had + CHUNK, 0);
         let got = loop {
-            match self.from.read(&mut self.buffer[had..]) {
+            match self.from.read(&mut self.chunk) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => break other,
             }
         };
-        self.buffer.truncate(had + got.as_ref().map_or(0, |got| *got));
+        self.buffer.extend_from_slice(&self.chunk[..got.as_ref().map_or(0, |got| *got)]);
         got.map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Broken::Timeout,
             _ => Broken::Reset(error),

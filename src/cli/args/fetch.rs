@@ -12,6 +12,9 @@ pub(crate) struct Fetch {
     /// No more than this this time, such as 200M; what is left waits for the next time.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) budget: Option<Size>,
+    /// Fetch nothing, and tell what would come, how much of it, and when it may.
+    #[arg(long, conflicts_with_all = ["wait", "budget"])]
+    pub(crate) plan: bool,
     /// As JSON; with --wait one object a line for each event.
     #[arg(long)]
     pub(crate) json: bool,

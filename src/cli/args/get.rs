@@ -18,6 +18,9 @@ pub(crate) struct GetArgs {
     #[arg(short = 'r', long = "recursive", value_name = "DEPTH",
         value_parser = clap::value_parser!(u16).range(0..=i64::from(MAX_DEPTH)))]
     pub(crate) depth: Option<u16>,
+    /// Fetch nothing, and tell what would come: measured where something is kept, estimated elsewhere.
+    #[arg(long)]
+    pub(crate) plan: bool,
     /// As JSON: one object a line for each event.
     #[arg(long)]
     pub(crate) json: bool,

@@ -6,11 +6,12 @@ use std::time::{Duration, SystemTime};
 
 use tracing::debug;
 use wwwoffle_config::UrlParts;
-use wwwoffle_spool::{Outgoing, RequestKind};
+use wwwoffle_spool::{Outgoing, RequestKind, Wish};
 use wwwoffle_url::CanonicalUrl;
 
 use super::robots::{self, MAX_ROBOTS, Robots};
 use super::run::LeftOut;
+use super::runs::Runs;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::fetch::attempt::{self, base};
@@ -61,44 +62,75 @@ impl Known {
     }
 }
 
-/// Whether those who want `outgoing` leave it alone because its site asks for that. A page that was asked
-/// for itself is not a matter of `robots.txt`, nor are the parts of pages: whoever reads a page needs them.
+/// Whether those who want `outgoing` leave it alone because its site asks for that.
 pub(in crate::fetch) async fn is_refused(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> bool {
-    if outgoing.wishes.is_empty() || outgoing.class.is_some() {
-        return false;
-    }
-    let Ok(url) = CanonicalUrl::parse(base(outgoing), &daemon.local) else { return false };
-    let config = daemon.config();
-    let heeds = |wish: &wwwoffle_spool::Wish| {
-        daemon.fetcher.runs().look(wish.run, |run| {
-            !run.is_start(&url) && robots::are_heeded(&config, &url, &run.aim)
-        })
-    };
-    // What anybody wants regardless is fetched.
-    if outgoing.wishes.iter().any(|wish| heeds(wish) != Some(true)) {
-        return false;
-    }
+    let runs = daemon.fetcher.runs();
+    let Some(url) = heeded(daemon, runs, outgoing) else { return false };
     let robots = robots_of(daemon, outgoing, &url).await;
     if let Some(delay) = robots.crawl_delay() {
         daemon.fetcher.keep_distance(url.host_port(), delay);
     }
-    if let Some(delay) = robots.crawl_delay() {
-        daemon.fetcher.keep_distance(url.host_port(), delay);
+    refuses(&robots, runs, outgoing, &url)
+}
+
+/// The URL of `outgoing`, if all of the `runs` that want it heed what its site asks of programs. A page
+/// that was asked for itself is not a matter of `robots.txt`, nor are the parts of pages: whoever reads a
+/// page needs them.
+pub(in crate::fetch) fn heeded(
+    daemon: &Daemon,
+    runs: &Runs,
+    outgoing: &Outgoing,
+) -> Option<CanonicalUrl> {
+    if outgoing.wishes.is_empty() || outgoing.class.is_some() {
+        return None;
     }
+    let url = CanonicalUrl::parse(base(outgoing), &daemon.local).ok()?;
+    let config = daemon.config();
+    let heeds = |wish: &Wish| {
+        runs.look(wish.run, |run| {
+            !run.is_start(&url) && robots::are_heeded(&config, &url, &run.aim)
+        })
+    };
+    // What anybody wants regardless is fetched.
+    outgoing.wishes.iter().all(|wish| heeds(wish) == Some(true)).then_some(url)
+}
+
+/// Whether a site asks to leave `url` alone; then that is told to those who want it.
+pub(in crate::fetch) fn refuses(
+    robots: &Robots,
+    runs: &Runs,
+    outgoing: &Outgoing,
+    url: &CanonicalUrl,
+) -> bool {
     if robots.allows(url.path_and_arguments()) {
         return false;
     }
     for wish in &outgoing.wishes {
-        daemon.fetcher.runs().change(wish.run, |run| {
-            run.leave_out(LeftOut::Robots, url.as_str());
-        });
+        runs.change(wish.run, |run| run.leave_out(LeftOut::Robots, url.as_str()));
     }
     true
 }
 
+/// What the site of `url` asks of programs, as far as that is known without asking it.
+pub(in crate::fetch) async fn as_kept(
+    daemon: &Daemon,
+    outgoing: &Outgoing,
+    url: &CanonicalUrl,
+) -> Option<Arc<Robots>> {
+    let place = place(url);
+    if let Some(known) = daemon.fetcher.robots().find(&place, clock::now()) {
+        return Some(known);
+    }
+    let request = request(daemon, outgoing, &place).ok()?;
+    kept(daemon, &request).await.map(Arc::new)
+}
+
+fn place(url: &CanonicalUrl) -> String {
+    format!("{}://{}/robots.txt", url.protocol(), url.host_port())
+}
+
 async fn robots_of(daemon: &Arc<Daemon>, outgoing: &Outgoing, url: &CanonicalUrl) -> Arc<Robots> {
-    let place = format!("{}://{}/robots.txt", url.protocol(), url.host_port());
-    let now = clock::now();
+    let (place, now) = (place(url), clock::now());
     if let Some(known) = daemon.fetcher.robots().find(&place, now) {
         return known;
     }
@@ -108,23 +140,35 @@ async fn robots_of(daemon: &Arc<Daemon>, outgoing: &Outgoing, url: &CanonicalUrl
     robots
 }
 
+/// The request for a `robots.txt`, on behalf of who asked for `outgoing`.
+///
+/// # Errors
+///
+/// What its site asks where there is none to be asked for.
+fn request(daemon: &Daemon, outgoing: &Outgoing, place: &str) -> Result<Outgoing, Robots> {
+    let nothing = || Robots::of_answer(None, b"", PRODUCT);
+    let requester = Requester::of_queued(outgoing).ok_or_else(nothing)?;
+    let resource = of_url(place, &daemon.local).map_err(|_| nothing())?;
+    let ask = want::ask(daemon, &requester, resource);
+    // What the configuration never gets is not there to be read.
+    if ask.config.dont_get.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
+        return Err(Robots::Everything);
+    }
+    Ok(want::outgoing(daemon, &ask, RequestKind::Recursive))
+}
+
 /// Gets a `robots.txt`, by the way that any page comes, into the spool.
 async fn fetch(daemon: &Arc<Daemon>, outgoing: &Outgoing, place: &str) -> Robots {
     let nothing = || Robots::of_answer(None, b"", PRODUCT);
-    let Some(requester) = Requester::of_queued(outgoing) else { return nothing() };
-    let Ok(resource) = of_url(place, &daemon.local) else { return nothing() };
-    let ask = want::ask(daemon, &requester, resource);
-    let options = &ask.config.dont_get;
-    // What the configuration never gets is not there to be read.
-    if options.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
-        return Robots::Everything;
-    }
-    let mut next = want::outgoing(daemon, &ask, RequestKind::Recursive);
+    let mut next = match request(daemon, outgoing, place) {
+        Ok(request) => request,
+        Err(robots) => return robots,
+    };
     for _ in 0..=MAX_REDIRECTS {
         match Box::pin(attempt::attempt(daemon, &next)).await {
             Verdict::Done { status, led, .. } => match led.next.into_iter().next() {
                 Some(successor) if status.is_redirection() => next = successor,
-                _ => return read(daemon, &next).await,
+                _ => return kept(daemon, &next).await.unwrap_or_else(nothing),
             },
             Verdict::Failed { status: Some(status), .. } => {
                 return Robots::of_answer(Some(status), b"", PRODUCT);
@@ -135,14 +179,14 @@ async fn fetch(daemon: &Arc<Daemon>, outgoing: &Outgoing, place: &str) -> Robots
     Robots::Everything
 }
 
-/// Reads a `robots.txt` that is kept.
-async fn read(daemon: &Daemon, outgoing: &Outgoing) -> Robots {
-    let nothing = || Robots::of_answer(None, b"", PRODUCT);
-    let Some(places) = Places::of_queued(&outgoing.place, &daemon.local) else { return nothing() };
-    let Ok(found) = look_up(&daemon.store, &places).await else { return nothing() };
-    let Some(kept) = found.choose(Mode::Online).map(Arc::new) else { return nothing() };
-    let Ok(body) = super::read::beginning(&daemon.store, &kept, MAX_ROBOTS).await else {
-        return nothing();
-    };
-    Robots::of_answer(Some(kept.status.as_u16()), &body, PRODUCT)
+/// Reads a `robots.txt` that is kept; where it has moved is nothing that it says itself.
+async fn kept(daemon: &Daemon, outgoing: &Outgoing) -> Option<Robots> {
+    let places = Places::of_queued(&outgoing.place, &daemon.local)?;
+    let found = look_up(&daemon.store, &places).await.ok()?;
+    let kept = found.choose(Mode::Online).map(Arc::new)?;
+    if kept.status.is_redirection() {
+        return None;
+    }
+    let body = super::read::beginning(&daemon.store, &kept, MAX_ROBOTS).await.ok()?;
+    Some(Robots::of_answer(Some(kept.status.as_u16()), &body, PRODUCT))
 }

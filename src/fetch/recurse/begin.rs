@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use wwwoffle_spool::{RequestKind, RequestState, RunId, Wish};
+use wwwoffle_spool::{Outgoing, RequestKind, RunId, Wish};
+use wwwoffle_url::CanonicalUrl;
 
-use super::aim::Asked;
+use super::aim::{Aim, Asked};
 use super::run::Run;
 use super::runs::MAX_RUNS;
 use crate::clock;
@@ -40,25 +41,35 @@ pub async fn begin(
     asked: &Asked,
     kind: RequestKind,
 ) -> Result<RunId, NotBegun> {
-    let resource = of_url(&asked.url, &daemon.local).map_err(WantError::from)?;
-    let ask = want::follow_aliases(daemon, requester, resource)?;
-    let id = RunId::from_number(getrandom::u64().map_err(NotBegun::Random)?);
-    let now = timestamp(clock::now());
-    let place = &ask.places.queued;
-    let owner = place.owner().map(str::to_owned);
-    let mut run = Run::new(id, owner, ask.bare.clone(), asked.aim.clone(), now);
-    run.begin(place.key());
-    let mut outgoing = want::outgoing(daemon, &ask, kind);
-    outgoing.wishes = vec![Wish { run: id, depth: asked.aim.depth }];
-    outgoing.renew = asked.aim.force || kind.renews();
-    let text = run.to_text();
+    let (run, outgoing) = first(daemon, requester, asked, kind)?;
+    start(daemon, run, outgoing).await
+}
+
+/// The same for a request as it was recorded, with its secrets: these go on to where it leads at the same
+/// origin, and nowhere else.
+///
+/// # Errors
+///
+/// [`NotBegun`] says why nothing was begun.
+pub(crate) async fn begin_at(
+    daemon: &Arc<Daemon>,
+    outgoing: Outgoing,
+    aim: &Aim,
+) -> Result<RunId, NotBegun> {
+    let url = of_url(outgoing.place.url(), &daemon.local).map_err(WantError::from)?.url;
+    let (run, outgoing) = run_at(url, outgoing, aim)?;
+    start(daemon, run, outgoing).await
+}
+
+async fn start(daemon: &Arc<Daemon>, run: Run, outgoing: Outgoing) -> Result<RunId, NotBegun> {
+    let (id, text) = (run.id, run.to_text());
     if !daemon.fetcher.runs().add(run) {
         return Err(NotBegun::TooMany);
     }
     // A request on the queue never names a run that a crash would make unknown.
     let begun = async {
         daemon.store.set_run(id, text).await?;
-        put(daemon, outgoing).await
+        want::put(daemon, outgoing).await
     };
     if let Err(error) = begun.await {
         daemon.fetcher.runs().forget(id);
@@ -68,19 +79,34 @@ pub async fn begin(
     Ok(id)
 }
 
-/// Puts a request on the queue; one that has failed before waits again.
-async fn put(
+/// The run that would begin, and the request for its first page.
+///
+/// # Errors
+///
+/// [`NotBegun`] says what is wrong with the page.
+pub(in crate::fetch) fn first(
     daemon: &Daemon,
-    outgoing: wwwoffle_spool::Outgoing,
-) -> Result<(), wwwoffle_spool::Error> {
-    let key = outgoing.place.key();
-    daemon.store.enqueue(outgoing).await?;
-    if let Some(mut known) = daemon.store.queued(key).await?
-        && known.state != RequestState::Waiting
-    {
-        known.state = RequestState::Waiting;
-        (known.attempts, known.not_before) = (0, None);
-        daemon.store.requeue(known).await?;
-    }
-    Ok(())
+    requester: &Requester,
+    asked: &Asked,
+    kind: RequestKind,
+) -> Result<(Run, Outgoing), NotBegun> {
+    let resource = of_url(&asked.url, &daemon.local).map_err(WantError::from)?;
+    let ask = want::follow_aliases(daemon, requester, resource)?;
+    run_at(ask.bare.clone(), want::outgoing(daemon, &ask, kind), &asked.aim)
+}
+
+/// A run that begins with this request for `url`.
+fn run_at(
+    url: CanonicalUrl,
+    mut outgoing: Outgoing,
+    aim: &Aim,
+) -> Result<(Run, Outgoing), NotBegun> {
+    let id = RunId::from_number(getrandom::u64().map_err(NotBegun::Random)?);
+    let owner = outgoing.place.owner().map(str::to_owned);
+    let now = timestamp(clock::now());
+    let mut run = Run::new(id, owner, url, aim.clone(), now);
+    run.begin(outgoing.place.key());
+    outgoing.wishes = vec![Wish { run: id, depth: aim.depth }];
+    outgoing.renew = aim.force || outgoing.kind.renews();
+    Ok((run, outgoing))
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use wwwoffle_config::{Config, UrlParts};
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use super::aim::{Aim, PartClass};
 use super::run::LeftOut;
@@ -29,6 +29,8 @@ pub struct Chosen<'a> {
     pub link: &'a Link,
     /// Its URL, as it is known by.
     pub url: CanonicalUrl,
+    /// The key of that.
+    pub key: Key,
     /// What is done about it.
     pub what: What,
 }
@@ -139,11 +141,12 @@ pub fn choose<'a>(
             continue;
         }
         let what = wanted.judge(document, link, &url);
-        let index = *known.entry(url.key()).or_insert(chosen.len());
+        let key = url.key();
+        let index = *known.entry(key).or_insert(chosen.len());
         match chosen.get_mut(index) {
             Some(other) if rank(other.what) <= rank(what) => {}
-            Some(other) => *other = Chosen { link, url, what },
-            None => chosen.push(Chosen { link, url, what }),
+            Some(other) => *other = Chosen { link, url, key, what },
+            None => chosen.push(Chosen { link, url, key, what }),
         }
     }
     chosen

@@ -1,47 +1,49 @@
 //! What a kept answer leads to: its parts, and for a recursive fetch the pages that it links to.
+//!
+//! Here it is decided what is fetched; how that is asked for is in [`super::sub`].
 
 use std::sync::Arc;
 
-use hyper::header::{
-    ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, HeaderValue, REFERER, USER_AGENT,
-};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request};
 use jiff::Timestamp;
 use tracing::debug;
-use wwwoffle_config::{Config, UrlParts};
-use wwwoffle_spool::{Outgoing, RequestKind, Wish};
-use wwwoffle_url::CanonicalUrl;
+use wwwoffle_config::Config;
+use wwwoffle_spool::{Outgoing, Wish};
+use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::aim::Aim;
 use super::choose::{Chosen, MAX_NESTING, Wanted, What, choose};
-use super::read::read;
+use super::read::{Contents, read};
 use super::robots;
-use super::run::{LeftOut, Outcome, Step};
+use super::run::{LeftOut, Outcome, Run};
+use super::runs::{Runs, is_to_do};
+use super::sub::Sub;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::fetch::attempt::{base, owner};
-use crate::fetch::want;
 use crate::links::{Class, Found, Want};
 use crate::mode::Mode;
-use crate::proxy::ask::Ask;
 use crate::proxy::lookup::look_up;
-use crate::proxy::owner::Owner;
-use crate::proxy::rules::{Ruling, Standing};
+use crate::proxy::owner::{Owner, is_personal};
 use crate::proxy::target::of_url;
 use crate::store::{Kept, timestamp};
-use crate::upstream::{Origin, Scheme};
+use crate::upstream::Origin;
 
 /// A page or a part that is kept, and what it is to be read for.
-struct Document<'a> {
-    outgoing: &'a Outgoing,
+pub(super) struct Document<'a> {
+    pub(super) daemon: &'a Daemon,
+    /// The runs that those who want it are among.
+    runs: &'a Runs,
+    pub(super) outgoing: &'a Outgoing,
     /// The request for it, with its secrets.
-    request: &'a Parts,
-    owner: Owner,
-    url: CanonicalUrl,
-    origin: Origin,
-    config: Arc<Config>,
+    pub(super) request: &'a Parts,
+    pub(super) owner: Owner,
+    /// Whether it is this machine's, without anything that only its origin may see.
+    is_plain: bool,
+    pub(super) url: CanonicalUrl,
+    pub(super) origin: Origin,
+    pub(super) config: Arc<Config>,
     /// Those who want it, how many links they follow from it, and whether these ask to be heeded.
     wishes: Vec<Wanting>,
     /// What was checked since then need not be asked about again.
@@ -56,13 +58,15 @@ struct Wanting {
     heeds_robots: bool,
 }
 
-/// The requests that the answer `kept` to `outgoing` leads to. `request` is it as it was recorded.
+/// The requests that the answer `kept` to `outgoing` leads to, as the `runs` that want it have it. `request`
+/// is it as it was recorded.
 ///
 /// # Errors
 ///
 /// Why that cannot be told, in words for a person; then it is to be asked again.
 pub(in crate::fetch) async fn follow(
-    daemon: &Arc<Daemon>,
+    daemon: &Daemon,
+    runs: &Runs,
     outgoing: &Outgoing,
     request: &Parts,
     kept: &Arc<Kept>,
@@ -70,16 +74,8 @@ pub(in crate::fetch) async fn follow(
     if !kept.status.is_success() {
         return Ok(Vec::new());
     }
-    let document = Document::of(daemon, outgoing, request)?;
-    let found = match read(&daemon.store, kept, &browser(&document.config)).await {
-        Ok(Some(found)) => found,
-        Ok(None) => return Ok(Vec::new()),
-        Err(error) => {
-            // The page is kept; it only tells nothing.
-            debug!(url = document.url.as_str(), error = error_chain(&error), "not read");
-            return Ok(Vec::new());
-        }
-    };
+    let document = Document::of(daemon, runs, outgoing, request)?;
+    let Some(found) = document.read(kept).await else { return Ok(Vec::new()) };
     let aims: Vec<_> = document.wishes.iter().map(|wanting| &wanting.aim).collect();
     // Which parts a page has is a matter of the page, also where a style sheet names them.
     let page = outgoing.page.as_deref().filter(|_| outgoing.class.is_some());
@@ -87,12 +83,7 @@ pub(in crate::fetch) async fn follow(
     let wanted = Wanted::of(&document.config, page.as_ref().unwrap_or(&document.url), &aims);
     let mut next = Vec::new();
     for chosen in choose(&found, &document.url, &wanted, &daemon.local) {
-        if let Some(request) = document.consider(daemon, &found, &chosen).await? {
-            next.push(request);
-        }
-    }
-    for wanting in &document.wishes {
-        super::runs::ended(daemon, wanting.wish.run);
+        next.extend(document.consider(&found, &chosen).await?);
     }
     Ok(next)
 }
@@ -109,23 +100,32 @@ pub(super) fn browser(config: &Config) -> Want {
 }
 
 impl<'a> Document<'a> {
-    fn of(daemon: &Daemon, outgoing: &'a Outgoing, request: &'a Parts) -> Result<Self, String> {
+    fn of(
+        daemon: &'a Daemon,
+        runs: &'a Runs,
+        outgoing: &'a Outgoing,
+        request: &'a Parts,
+    ) -> Result<Self, String> {
         let resource =
             of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
         let config = daemon.config();
         let mut since = outgoing.queued;
         let mut wishes = Vec::new();
         for wish in &outgoing.wishes {
-            let known = daemon.fetcher.runs().look(wish.run, |run| (run.aim.clone(), run.begun));
+            let known = runs.look(wish.run, |run| (run.aim.clone(), run.begun));
             let Some((aim, begun)) = known else { continue };
             since = since.min(begun);
             let heeds_robots = robots::are_heeded(&config, &resource.url, &aim);
             wishes.push(Wanting { wish: *wish, aim, heeds_robots });
         }
+        let owner = owner(outgoing)?;
         Ok(Self {
+            daemon,
+            runs,
             outgoing,
             request,
-            owner: owner(outgoing)?,
+            is_plain: owner == Owner::Local && !is_personal(&request.headers),
+            owner,
             url: resource.url.without_credentials(),
             origin: resource.origin,
             config,
@@ -135,30 +135,56 @@ impl<'a> Document<'a> {
         })
     }
 
+    /// What it refers to, if it is of a kind that does. It is kept whatever can be read of it; but what
+    /// cannot is told.
+    async fn read(&self, kept: &Arc<Kept>) -> Option<Found> {
+        let (url, store) = (self.url.as_str(), &self.daemon.store);
+        let (found, why) = match read(store, kept, &browser(&self.config)).await {
+            Ok(None) => return None,
+            Ok(Some(Contents { found, broken_off: None })) => {
+                let why = found.cut.map(|cut| cut.reason().to_owned());
+                (Some(found), why)
+            }
+            Ok(Some(Contents { found, broken_off: Some(error) })) => {
+                (Some(found), Some(error_chain(&error)))
+            }
+            Err(error) => (None, Some(error_chain(&error))),
+        };
+        if let Some(why) = why {
+            debug!(url, why, "not read to its end");
+            self.leave_out(LeftOut::Unread, &self.url);
+        }
+        if let Some(refused) = found.as_ref().map(|found| found.refused).filter(|count| *count > 0)
+        {
+            for wanting in &self.wishes {
+                self.runs.change(wanting.wish.run, |run| run.refused(refused, url));
+            }
+        }
+        found
+    }
+
     async fn consider(
         &self,
-        daemon: &Arc<Daemon>,
         found: &Found,
         chosen: &Chosen<'_>,
     ) -> Result<Option<Outgoing>, String> {
         match chosen.what {
-            What::LeftOut(why) => self.leave_out(daemon, why, &chosen.url),
+            What::LeftOut(why) => self.leave_out(why, &chosen.url),
             // What a document itself says of a reference is told by looking at the page.
             What::ByKind(_) => {}
             What::Part if self.nesting() > MAX_NESTING => {
-                self.leave_out(daemon, LeftOut::Depth, &chosen.url);
+                self.leave_out(LeftOut::Depth, &chosen.url);
             }
-            What::Part => return self.part(daemon, chosen).await,
-            What::Onward => return self.onward(daemon, chosen).await,
-            What::Page => return Ok(self.page(daemon, found, chosen)),
+            What::Part => return self.part(chosen).await,
+            What::Onward => return self.onward(chosen).await,
+            What::Page => return Ok(self.page(found, chosen)),
         }
         Ok(None)
     }
 
-    fn leave_out(&self, daemon: &Daemon, why: LeftOut, url: &CanonicalUrl) {
+    fn leave_out(&self, why: LeftOut, url: &CanonicalUrl) {
         for wanting in &self.wishes {
-            let run = wanting.wish.run;
-            daemon.fetcher.runs().change(run, |run| run.leave_out(why, url.as_str()));
+            self.runs.change(wanting.wish.run, |run| run.leave_out(why, url.as_str()));
         }
     }
 
@@ -167,175 +193,147 @@ impl<'a> Document<'a> {
         self.outgoing.class.as_ref().map_or(0, |_| self.outgoing.nesting.saturating_add(1))
     }
 
-    async fn part(
-        &self,
-        daemon: &Arc<Daemon>,
-        chosen: &Chosen<'_>,
-    ) -> Result<Option<Outgoing>, String> {
-        let Some(mut next) = self.request_for(daemon, chosen) else { return Ok(None) };
-        let (key, url) = (next.outgoing.place.key(), chosen.url.as_str());
-        let runs = daemon.fetcher.runs();
-        next.outgoing.wishes.clear();
-        for Wanting { wish, .. } in &self.wishes {
-            let step = runs.change(wish.run, |run| run.part(url, key, self.now));
-            if matches!(step, Some(Ok(Step::Fetch | Step::Follow))) {
-                next.outgoing.wishes.push(Wish { depth: 0, ..*wish });
-            }
-        }
-        if next.outgoing.wishes.is_empty() && !self.wishes.is_empty() {
+    async fn part(&self, chosen: &Chosen<'_>) -> Result<Option<Outgoing>, String> {
+        let Some(key) = self.key(chosen).filter(|key| !self.all_know(key)) else { return Ok(None) };
+        let (url, Some(sub)) = (chosen.url.as_str(), self.sub(chosen)) else {
+            return Ok(None);
+        };
+        let Some(mut next) = self.request_for(&sub, chosen) else { return Ok(None) };
+        next.wishes = self.taken(|run, wanting| {
+            is_to_do(run.part(url, key, self.now)).then_some(Wish { depth: 0, ..wanting.wish })
+        });
+        if next.wishes.is_empty() && !self.wishes.is_empty() {
             return Ok(None);
         }
-        let kept = look_up(&daemon.store, &next.ask.places).await;
-        let kept = kept.map_err(|error| error_chain(&error))?.choose(Mode::Offline);
-        if kept.is_some_and(|kept| kept.entry.checked() >= self.since) {
-            super::runs::came(daemon, &next.outgoing, Outcome::Kept, 0);
+        if self.kept(&sub).await?.is_some_and(|kept| kept.entry.checked() >= self.since) {
+            self.runs.came(&next, Outcome::Kept, 0);
             return Ok(None);
         }
-        next.outgoing.class = Some(chosen.link.class.name().to_owned());
-        next.outgoing.nesting = self.nesting();
+        next.renew |= self.is_forced(&next.wishes);
+        next.class = Some(chosen.link.class.name().to_owned());
+        next.nesting = self.nesting();
         let page = self.outgoing.page.as_ref().filter(|_| self.outgoing.class.is_some());
-        next.outgoing.page = page.cloned().or_else(|| Some(self.url.as_str().to_owned()));
-        Ok(Some(next.outgoing))
+        next.page = page.cloned().or_else(|| Some(self.url.as_str().to_owned()));
+        Ok(Some(next))
     }
 
     /// Where a page goes by itself: it is fetched in place of the page, as after a redirect.
-    async fn onward(
-        &self,
-        daemon: &Arc<Daemon>,
-        chosen: &Chosen<'_>,
-    ) -> Result<Option<Outgoing>, String> {
+    async fn onward(&self, chosen: &Chosen<'_>) -> Result<Option<Outgoing>, String> {
         let hops = self.outgoing.hops.saturating_add(1);
         if hops > crate::fetch::redirect::MAX_HOPS {
             return Ok(None);
         }
-        let Some(mut next) = self.request_for(daemon, chosen) else { return Ok(None) };
-        let key = next.outgoing.place.key();
-        next.outgoing.wishes.clear();
-        for Wanting { wish, .. } in &self.wishes {
-            let step = daemon.fetcher.runs().change(wish.run, |run| {
-                run.moved(&self.url, &chosen.url);
-                run.page(&chosen.url, key, wish.depth, self.now)
-            });
-            if matches!(step, Some(Ok(Step::Fetch | Step::Follow))) {
-                next.outgoing.wishes.push(*wish);
-            }
-        }
-        if next.outgoing.wishes.is_empty() && !self.wishes.is_empty() {
+        let Some(sub) = self.sub(chosen) else { return Ok(None) };
+        let Some(mut next) = self.request_for(&sub, chosen) else { return Ok(None) };
+        next.wishes = self.taken(|run, Wanting { wish, .. }| {
+            run.moved(&self.url, &chosen.url);
+            is_to_do(run.page(&chosen.url, sub.key(), wish.depth, self.now)).then_some(*wish)
+        });
+        if next.wishes.is_empty() && !self.wishes.is_empty() {
             return Ok(None);
         }
-        let kept = look_up(&daemon.store, &next.ask.places).await;
-        let kept = kept.map_err(|error| error_chain(&error))?.choose(Mode::Offline);
-        if self.wishes.is_empty() && kept.is_some() && !self.outgoing.renew {
+        let is_renewed = self.outgoing.renew;
+        if self.wishes.is_empty() && !is_renewed && self.kept(&sub).await?.is_some() {
             return Ok(None);
         }
-        next.outgoing.hops = hops;
-        next.outgoing.class.clone_from(&self.outgoing.class);
-        next.outgoing.nesting = self.outgoing.nesting;
-        next.outgoing.page.clone_from(&self.outgoing.page);
-        next.outgoing.renew = self.outgoing.renew;
-        Ok(Some(next.outgoing))
+        next.hops = hops;
+        next.class.clone_from(&self.outgoing.class);
+        next.nesting = self.outgoing.nesting;
+        next.page.clone_from(&self.outgoing.page);
+        next.renew = is_renewed;
+        Ok(Some(next))
     }
 
-    fn page(&self, daemon: &Arc<Daemon>, found: &Found, chosen: &Chosen<'_>) -> Option<Outgoing> {
+    /// Where a link leads. A page may have very many, to pages that are known: so all that can be said
+    /// without making a request is said first.
+    fn page(&self, found: &Found, chosen: &Chosen<'_>) -> Option<Outgoing> {
+        let url = &chosen.url;
         if self.wishes.is_empty() || chosen.link.class == Class::Refresh {
             return None;
         }
-        let mut next = self.request_for(daemon, chosen)?;
-        let key = next.outgoing.place.key();
-        next.outgoing.wishes.clear();
-        let runs = daemon.fetcher.runs();
-        for wanting in &self.wishes {
-            let wish = &wanting.wish;
-            let is_refused = wanting.heeds_robots && (found.nofollow || chosen.link.nofollow);
-            let step = runs.change(wish.run, |run| {
-                let Some(left) = wish.depth.checked_sub(1) else {
-                    run.leave_out(LeftOut::Depth, chosen.url.as_str());
-                    return Ok(Step::Nothing);
-                };
-                if is_refused {
-                    run.leave_out(LeftOut::NoFollow, chosen.url.as_str());
-                    return Ok(Step::Nothing);
-                }
-                run.page(&chosen.url, key, left, self.now)
-            });
-            if let (Some(Ok(Step::Fetch | Step::Follow)), Some(left)) =
-                (step, wish.depth.checked_sub(1))
-            {
-                next.outgoing.wishes.push(Wish { depth: left, ..*wish });
+        let key = self.key(chosen)?;
+        let is_unwelcome = found.nofollow || chosen.link.nofollow;
+        let wishes = self.taken(|run, wanting| {
+            let Some(depth) = wanting.wish.depth.checked_sub(1) else {
+                run.leave_out(LeftOut::Depth, url.as_str());
+                return None;
+            };
+            if wanting.heeds_robots && is_unwelcome {
+                run.leave_out(LeftOut::NoFollow, url.as_str());
+                return None;
             }
+            if run.knows(&key, Some(depth)) {
+                return None;
+            }
+            if !run.reaches(url) {
+                run.leave_out(LeftOut::Scope, url.as_str());
+                return None;
+            }
+            Some(Wish { depth, ..wanting.wish })
+        });
+        if wishes.is_empty() {
+            return None;
         }
-        next.outgoing.page = Some(self.url.as_str().to_owned());
-        (!next.outgoing.wishes.is_empty()).then_some(next.outgoing)
+        let mut next = self.request_for(&self.sub(chosen)?, chosen)?;
+        let takes = |wish: &Wish| {
+            let take = |run: &mut Run| run.page(url, key, wish.depth, self.now);
+            self.runs.change(wish.run, take).is_some_and(is_to_do)
+        };
+        next.wishes = wishes.into_iter().filter(takes).collect();
+        next.renew |= self.is_forced(&next.wishes);
+        next.page = Some(self.url.as_str().to_owned());
+        (!next.wishes.is_empty()).then_some(next)
+    }
+
+    /// What it is that `chosen` leads to, if that can be fetched.
+    fn sub(&self, chosen: &Chosen<'_>) -> Option<Sub> {
+        let sub = Sub::of(self, chosen);
+        if sub.is_none() {
+            self.leave_out(LeftOut::Url, &chosen.url);
+        }
+        sub
+    }
+
+    /// What a request for it is known by: where nobody's secrets go along, by its URL.
+    fn key(&self, chosen: &Chosen<'_>) -> Option<Key> {
+        let is_plain =
+            self.is_plain && chosen.url.user().is_none() && chosen.url.password().is_none();
+        if is_plain { Some(chosen.key) } else { self.sub(chosen).map(|sub| sub.key()) }
+    }
+
+    /// The wishes of those who want this document that have `take` make one of what it leads to.
+    fn taken(&self, take: impl Fn(&mut Run, &Wanting) -> Option<Wish>) -> Vec<Wish> {
+        let ask = |wanting: &Wanting| self.runs.change(wanting.wish.run, |run| take(run, wanting));
+        self.wishes.iter().filter_map(ask).flatten().collect()
+    }
+
+    /// Whether any of these wants its origin asked in any case.
+    fn is_forced(&self, wishes: &[Wish]) -> bool {
+        let is_among = |wanting: &&Wanting| wishes.iter().any(|wish| wish.run == wanting.wish.run);
+        self.wishes.iter().filter(is_among).any(|wanting| wanting.aim.force)
+    }
+
+    /// Whether all who want this document know a part already.
+    fn all_know(&self, key: &Key) -> bool {
+        let knows = |wanting: &Wanting| {
+            let knows = |run: &Run| run.ended.is_some() || run.knows(key, None);
+            self.runs.look(wanting.wish.run, knows).unwrap_or(true)
+        };
+        !self.wishes.is_empty() && self.wishes.iter().all(knows)
     }
 
     /// The request that this document leads to; `None` where the configuration has it left out.
-    fn request_for(&self, daemon: &Daemon, chosen: &Chosen<'_>) -> Option<Sub> {
-        let resource = of_url(&chosen.link.url, &daemon.local).ok()?;
-        let parts = self.sub_request(&resource.origin, chosen.link.class);
-        let (owner, mode) = (self.owner.clone(), daemon.mode.now());
-        let ask = Ask::new(daemon, owner, resource, parts, None, mode, clock::now());
-        let is_usual = ask.ruling == Ruling::Usual(Standing::Usual)
-            || matches!(ask.ruling, Ruling::Moved { .. });
-        let may = *self.config.dont_get.get_recursive.of(&UrlParts::of(&ask.bare));
-        if !is_usual || !may {
-            self.leave_out(daemon, LeftOut::Rule, &chosen.url);
-            return None;
+    fn request_for(&self, sub: &Sub, chosen: &Chosen<'_>) -> Option<Outgoing> {
+        let request = sub.request(self, chosen.link.class);
+        if request.is_none() {
+            self.leave_out(LeftOut::Rule, &chosen.url);
         }
-        let outgoing = want::outgoing(daemon, &ask, self.kind());
-        Some(Sub { ask, outgoing })
+        request
     }
 
-    fn kind(&self) -> RequestKind {
-        match self.outgoing.kind {
-            RequestKind::Recursive => RequestKind::Recursive,
-            RequestKind::Monitored => RequestKind::Monitored,
-            RequestKind::Page | RequestKind::Part | RequestKind::Refresh | RequestKind::Post => {
-                RequestKind::Part
-            }
-        }
-    }
-
-    /// The request as the browser that asked for the document would make it. Secrets go to the same
-    /// origin and nowhere else.
-    fn sub_request(&self, to: &Origin, class: Class) -> Parts {
-        let mut request = Request::new(());
-        *request.method_mut() = Method::GET;
-        let fields: &mut HeaderMap = request.headers_mut();
-        for name in [USER_AGENT, ACCEPT_LANGUAGE] {
-            if let Some(value) = self.request.headers.get(&name) {
-                fields.insert(name, value.clone());
-            }
-        }
-        fields.insert(ACCEPT, HeaderValue::from_static(accepted(class)));
-        let is_to_less = self.origin.scheme == Scheme::Https && to.scheme != Scheme::Https;
-        if !is_to_less && let Ok(referrer) = HeaderValue::from_str(self.url.as_str()) {
-            fields.insert(REFERER, referrer);
-        }
-        if *to == self.origin {
-            for name in [COOKIE, AUTHORIZATION] {
-                for value in self.request.headers.get_all(&name) {
-                    fields.append(name.clone(), value.clone());
-                }
-            }
-        }
-        request.into_parts().0
-    }
-}
-
-/// A request that a document leads to.
-struct Sub {
-    ask: Ask,
-    outgoing: Outgoing,
-}
-
-/// What browsers say they take for a class of references.
-fn accepted(class: Class) -> &'static str {
-    match class {
-        Class::Image | Class::Icon | Class::Preview => "image/avif,image/webp,image/*,*/*;q=0.8",
-        Class::Stylesheet => "text/css,*/*;q=0.1",
-        Class::Page | Class::Frame | Class::IFrame | Class::Refresh => {
-            "text/html,application/xhtml+xml,*/*;q=0.8"
-        }
-        _ => "*/*",
+    /// What is kept of it.
+    async fn kept(&self, sub: &Sub) -> Result<Option<Kept>, String> {
+        let found = look_up(&self.daemon.store, &sub.places).await;
+        Ok(found.map_err(|error| error_chain(&error))?.choose(Mode::Offline))
     }
 }

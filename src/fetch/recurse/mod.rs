@@ -15,11 +15,16 @@ mod begin;
 pub mod choose;
 pub(crate) mod complete;
 pub(super) mod follow;
+pub(super) mod keep;
+pub mod outcome;
 pub(crate) mod read;
 pub mod robots;
 pub mod run;
 pub mod runs;
 pub mod scope;
+mod sub;
 pub mod traps;
 
+pub(crate) use begin::begin_at;
+pub(super) use begin::first;
 pub use begin::{NotBegun, begin};

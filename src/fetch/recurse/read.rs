@@ -24,26 +24,43 @@ pub(crate) enum Unread {
     Body(#[source] BoxError),
 }
 
+/// What was read of a kept answer.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    /// What it refers to.
+    pub(crate) found: Found,
+    /// Why that may not be all: from there on it cannot be read.
+    pub(crate) broken_off: Option<Unread>,
+}
+
 /// What a kept answer refers to, as far as it is of a kind that refers to anything.
 ///
 /// The body is read once, a piece at a time; dropping this ends the reading.
 ///
 /// # Errors
 ///
-/// [`Unread`] when it cannot be read to its end.
+/// [`Unread`] when nothing of it can be read.
 pub(crate) async fn read(
     store: &Store,
     kept: &Arc<Kept>,
     want: &Want,
-) -> Result<Option<Found>, Unread> {
+) -> Result<Option<Contents>, Unread> {
     let mut pieces = Pieces::of(store, kept);
     let mut reading = Reading::new(kept.entry.url(), &kept.fields, want);
-    while !reading.is_done()
-        && let Some(piece) = pieces.next().await?
-    {
-        reading.write(&piece)?;
+    let mut broken_off = None;
+    while !reading.is_done() {
+        match pieces.next().await {
+            Ok(Some(piece)) => reading.write(&piece)?,
+            Ok(None) => break,
+            Err(error) => {
+                broken_off = Some(error);
+                break;
+            }
+        }
     }
-    Ok(reading.finish()?)
+    let found = reading.finish()?;
+    // What refers to nothing may be as broken as it likes.
+    Ok(found.map(|found| Contents { found, broken_off }))
 }
 
 /// A body that is read for what it refers to as it comes, its coding undone.

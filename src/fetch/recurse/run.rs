@@ -6,9 +6,12 @@
 //! its text is written. A text that is some seconds old is good enough: what was brought since is found
 //! in the spool, and counted when it is met again.
 
+mod report;
+#[cfg(test)]
+mod tests;
 mod text;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -18,19 +21,11 @@ use wwwoffle_url::{CanonicalUrl, Key};
 use super::aim::Aim;
 use super::traps::{Trap, Traps};
 
+pub use report::{Counts, Failed, Left, LeftOut, Report};
 pub use text::{BadRun, MAX_RUN_TEXT};
 
 /// The most URLs that one run remembers; further pages are left out.
 pub const MAX_SEEN: usize = 500_000;
-
-/// The most failures, and links that lead nowhere, that are told one by one.
-const MAX_TOLD: usize = 1_000;
-
-/// The most URLs that are told of those left out for one reason.
-const MAX_EXAMPLES: usize = 10;
-
-/// The longest reason of a failure that is told, in bytes.
-const MAX_REASON: usize = 300;
 
 /// What became of one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,54 +50,6 @@ struct Seen {
     outcome: Outcome,
 }
 
-/// Why a link is not followed, or a part not fetched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LeftOut {
-    /// It is a link more than was asked for.
-    Depth,
-    /// It is outside of what was asked for.
-    Scope,
-    /// It is one of endless many.
-    Endless,
-    /// So many pages were asked for, and are there.
-    Pages,
-    /// So many bytes were asked for, and are there.
-    Bytes,
-    /// So much time was asked for, and is over.
-    Time,
-    /// The site asks programs not to get it.
-    Robots,
-    /// The page asks programs not to follow the link.
-    NoFollow,
-    /// The configuration says that it is not got, or not kept.
-    Rule,
-    /// It is of a class of parts that was not asked for.
-    Class,
-    /// More is known of than can be remembered.
-    Memory,
-}
-
-impl LeftOut {
-    /// The reason, in words for a person.
-    #[must_use]
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Self::Depth => "they are further away than was asked for",
-            Self::Scope => "they are outside of what was asked for",
-            Self::Endless => "there is no end of pages like them",
-            Self::Pages => "as many pages as were asked for are there",
-            Self::Bytes => "as many bytes as were asked for are there",
-            Self::Time => "the time that was given is over",
-            Self::Robots => "the site asks programs not to get them (robots.txt)",
-            Self::NoFollow => "the page asks programs not to follow the link (nofollow)",
-            Self::Rule => "the configuration says so",
-            Self::Class => "parts of this class were not asked for",
-            Self::Memory => "there are more than can be remembered",
-        }
-    }
-}
-
 /// What is to be done about a page that a link leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -112,63 +59,6 @@ pub enum Step {
     Follow,
     /// Nothing: it was seen.
     Nothing,
-}
-
-/// How many of what.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Counts {
-    /// Pages that were considered and taken.
-    pub pages: u64,
-    /// Parts of pages that were taken.
-    pub parts: u64,
-    /// Of both, those that were brought.
-    pub fetched: u64,
-    /// Those that were as they were.
-    pub unchanged: u64,
-    /// Those that nobody was asked about.
-    pub kept: u64,
-    /// Those that were not to be had.
-    pub failed: u64,
-    /// The bytes of the bodies that were brought.
-    pub bytes: u64,
-}
-
-/// Those that were left out for one reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Left {
-    /// How many links; one URL may count more than once.
-    pub count: u64,
-    /// Some of them.
-    pub examples: Vec<String>,
-}
-
-/// A URL that was not to be had.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failed {
-    /// Which, without credentials.
-    pub url: String,
-    /// The page that refers to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// Why, in words for a person.
-    pub reason: String,
-    /// Whether there is nothing where the link leads: the origin says so, or there is none.
-    #[serde(default)]
-    pub dead: bool,
-}
-
-/// What a run brought, so far or in the end.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Report {
-    /// How many of what.
-    pub counts: Counts,
-    /// What was left out, by reason.
-    pub left_out: BTreeMap<LeftOut, Left>,
-    /// The URLs that were not to be had: the first thousand.
-    pub failed: Vec<Failed>,
 }
 
 /// A recursive fetch.
@@ -291,11 +181,13 @@ impl Run {
 
     /// Counts a link that is not followed, or a part that is not fetched.
     pub fn leave_out(&mut self, why: LeftOut, url: &str) {
-        let left = self.report.left_out.entry(why).or_default();
-        left.count = left.count.saturating_add(1);
-        if left.examples.len() < MAX_EXAMPLES && !left.examples.iter().any(|known| known == url) {
-            left.examples.push(url.to_owned());
-        }
+        self.report.leave_out(why, 1, url);
+    }
+
+    /// Counts references of a page that are no URLs.
+    pub fn refused(&mut self, count: usize, page: &str) {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        self.report.leave_out(LeftOut::Url, count, page);
     }
 
     /// Records what came of a URL, and how many bytes of body it brought. What was recorded before
@@ -318,15 +210,22 @@ impl Run {
     }
 
     /// Records that a URL was not to be had.
-    pub fn failed(&mut self, key: &Key, mut failed: Failed) {
+    pub fn failed(&mut self, key: &Key, failed: Failed) {
         self.came(key, Outcome::Failed, 0);
-        let end = (0..=MAX_REASON).rfind(|&end| failed.reason.is_char_boundary(end));
-        failed.reason.truncate(end.unwrap_or_default());
-        let list = &mut self.report.failed;
-        list.retain(|known| known.url != failed.url);
-        if list.len() < MAX_TOLD {
-            list.push(failed);
-        }
+        self.report.tell(failed);
+    }
+
+    /// Whether a page is within its scope.
+    #[must_use]
+    pub fn reaches(&self, url: &CanonicalUrl) -> bool {
+        self.starts.iter().any(|start| self.aim.scope.has(start, url))
+    }
+
+    /// Whether there is nothing to do about a URL that was taken before: a part, or a page from which
+    /// `left` links may be followed.
+    #[must_use]
+    pub fn knows(&self, key: &Key, left: Option<u16>) -> bool {
+        self.seen.get(key).is_some_and(|seen| seen.left >= left)
     }
 
     /// What was recorded of a URL.
@@ -415,7 +314,7 @@ impl Run {
     }
 
     fn may_be_taken(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<(), LeftOut> {
-        if !self.starts.iter().any(|start| self.aim.scope.has(start, url)) {
+        if !self.reaches(url) {
             return Err(LeftOut::Scope);
         }
         self.is_within(now)?;
@@ -445,108 +344,5 @@ impl Run {
             return Err(LeftOut::Time);
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use wwwoffle_url::LocalHost;
-
-    use super::super::aim::Limits;
-    use super::*;
-
-    fn url(text: &str) -> CanonicalUrl {
-        CanonicalUrl::parse(text, &LocalHost::default()).unwrap()
-    }
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
-
-    fn run(aim: Aim) -> Run {
-        let start = url("http://h.example/");
-        let mut run = Run::new(RunId::from_number(7), None, start.clone(), aim, at(1000));
-        run.begin(start.key());
-        run
-    }
-
-    fn page(run: &mut Run, text: &str, left: u16) -> Result<Step, LeftOut> {
-        let url = url(text);
-        run.page(&url, url.key(), left, at(1001))
-    }
-
-    #[test]
-    fn each_page_is_taken_once_unless_a_shorter_way_leads_to_it() {
-        let mut run = run(Aim { depth: 3, ..Aim::default() });
-        assert_eq!(page(&mut run, "http://h.example/", 2), Ok(Step::Nothing));
-        assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Fetch));
-        assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Nothing));
-        assert_eq!(page(&mut run, "http://h.example/a", 1), Ok(Step::Fetch), "it waits still");
-        run.came(&url("http://h.example/a").key(), Outcome::Fetched, 10);
-        assert_eq!(page(&mut run, "http://h.example/a", 1), Ok(Step::Nothing));
-        assert_eq!(page(&mut run, "http://h.example/a", 2), Ok(Step::Follow));
-        assert_eq!((run.report.counts.pages, run.waiting()), (2, 2));
-        run.came(&url("http://h.example/a").key(), Outcome::Fetched, 0);
-        assert_eq!((run.report.counts.fetched, run.report.counts.bytes), (1, 10));
-        assert_eq!(run.waiting(), 1);
-        run.waits_for([(url("http://h.example/b").key(), Some(1))].into());
-        assert_eq!((run.report.counts.pages, run.waiting()), (2, 1));
-        assert_eq!(page(&mut run, "http://h.example/b", 1), Ok(Step::Nothing));
-    }
-
-    #[test]
-    fn limits_end_it() {
-        let limits = Limits { pages: 2, bytes: Some(100), minutes: Some(1) };
-        let aim = Aim { depth: 1, limits, ..Aim::default() };
-        let mut run = run(aim);
-        assert_eq!(page(&mut run, "http://other.example/", 0), Err(LeftOut::Scope));
-        assert_eq!(page(&mut run, "http://h.example/2099/01", 0), Err(LeftOut::Endless));
-        assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Fetch));
-        assert_eq!(page(&mut run, "http://h.example/b", 0), Err(LeftOut::Pages));
-        let part = url("http://cdn.example/x.png");
-        assert_eq!(run.part(part.as_str(), part.key(), at(1059)), Ok(Step::Fetch));
-        assert_eq!(run.part(part.as_str(), part.key(), at(1059)), Ok(Step::Nothing));
-        let late = url("http://cdn.example/y.png");
-        assert_eq!(run.part(late.as_str(), late.key(), at(1060)), Err(LeftOut::Time));
-        run.came(&part.key(), Outcome::Fetched, 100);
-        assert_eq!(run.part(late.as_str(), late.key(), at(1001)), Err(LeftOut::Bytes));
-        let left: Vec<_> =
-            run.report.left_out.iter().map(|(why, left)| (*why, left.count)).collect();
-        let want =
-            [LeftOut::Scope, LeftOut::Endless, LeftOut::Pages, LeftOut::Bytes, LeftOut::Time];
-        assert_eq!(left, want.map(|why| (why, 1)));
-    }
-
-    #[test]
-    fn where_the_first_page_has_moved_belongs_to_it() {
-        let mut run = run(Aim { depth: 1, ..Aim::default() });
-        assert_eq!(page(&mut run, "https://www.h.example/a", 0), Err(LeftOut::Scope));
-        run.moved(&url("http://elsewhere.example/"), &url("https://www.h.example/"));
-        assert_eq!(page(&mut run, "https://www.h.example/a", 0), Err(LeftOut::Scope));
-        run.moved(&url("http://h.example/"), &url("https://www.h.example/"));
-        assert_eq!(page(&mut run, "https://www.h.example/a", 0), Ok(Step::Fetch));
-        assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Fetch));
-    }
-
-    #[test]
-    fn what_is_told_is_bounded() {
-        let mut run = run(Aim::default());
-        for number in 0..2_000 {
-            let url = url(&format!("http://h.example/{number}"));
-            let failed = Failed {
-                url: url.as_str().to_owned(),
-                from: None,
-                reason: "ä".repeat(1_000),
-                dead: true,
-            };
-            run.failed(&url.key(), failed.clone());
-            run.failed(&url.key(), failed);
-            run.leave_out(LeftOut::Scope, url.as_str());
-        }
-        assert_eq!(run.report.failed.len(), MAX_TOLD);
-        assert_eq!(run.report.failed[0].reason.len(), MAX_REASON);
-        assert_eq!(run.report.counts.failed, 2_000);
-        let left = &run.report.left_out[&LeftOut::Scope];
-        assert_eq!((left.count, left.examples.len()), (2_000, MAX_EXAMPLES));
     }
 }

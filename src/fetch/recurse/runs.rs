@@ -1,24 +1,17 @@
 //! The recursive fetches under way, and those that have lately ended.
+//!
+//! They are read and written by `keep`; what comes of requests is recorded by `outcome`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::Notify;
-use tracing::{info, warn};
-use wwwoffle_spool::{Error, Outgoing, RequestState, RunId};
-use wwwoffle_url::{CanonicalUrl, Key};
+use wwwoffle_spool::{Outgoing, RunId};
+use wwwoffle_url::CanonicalUrl;
 
 use super::aim::Aim;
-use super::run::{Outcome, Report, Run, Step};
-use crate::clock;
-use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
-use crate::store::timestamp;
-
-/// How long what has changed may wait to be written.
-const WRITTEN_AFTER: Duration = Duration::from_secs(2);
+use super::run::{Failed, LeftOut, Outcome, Report, Run, Step};
 
 /// How many that have ended are remembered with their reports.
 const MAX_ENDED: usize = 50;
@@ -102,7 +95,7 @@ impl Runs {
     }
 
     /// Adds a run; `false` when there are too many.
-    pub(super) fn add(&self, run: Run) -> bool {
+    pub(in crate::fetch) fn add(&self, run: Run) -> bool {
         let id = run.id;
         {
             let mut known = self.lock();
@@ -135,6 +128,91 @@ impl Runs {
         was_known
     }
 
+    /// Takes the place of all that are known.
+    pub(super) fn replace(&self, runs: BTreeMap<RunId, Run>) {
+        *self.lock() = runs;
+    }
+
+    /// What all of them are called.
+    pub(super) fn ids(&self) -> Vec<RunId> {
+        self.lock().keys().copied().collect()
+    }
+
+    /// Waits until some have changed since this or [`take_changed`](Self::take_changed) was last called.
+    pub(super) async fn changed(&self) {
+        self.news.notified().await;
+    }
+
+    /// Those that have changed since this was last asked.
+    pub(super) fn take_changed(&self) -> HashSet<RunId> {
+        std::mem::take(&mut *lock(&self.changed))
+    }
+
+    /// Forgets those that ended first, if too many have.
+    pub(super) fn forget_the_oldest(&self) {
+        let mut ended: Vec<_> =
+            self.lock().values().filter_map(|run| Some((run.ended?, run.id))).collect();
+        ended.sort_unstable();
+        let surplus = ended.len().saturating_sub(MAX_ENDED);
+        for (_, id) in ended.into_iter().take(surplus) {
+            self.forget(id);
+        }
+    }
+
+    /// Records what came of a request for all who want it.
+    pub(in crate::fetch) fn came(&self, outgoing: &Outgoing, outcome: Outcome, bytes: u64) {
+        let key = outgoing.place.key();
+        for wish in &outgoing.wishes {
+            self.change(wish.run, |run| run.came(&key, outcome, bytes));
+        }
+    }
+
+    /// Records that what was asked for is not to be had.
+    pub(in crate::fetch) fn failed(&self, outgoing: &Outgoing, reason: &str, dead: bool) {
+        let key = outgoing.place.key();
+        for wish in &outgoing.wishes {
+            let failed = Failed {
+                url: outgoing.place.url().to_owned(),
+                from: outgoing.page.clone(),
+                reason: reason.to_owned(),
+                dead,
+            };
+            self.change(wish.run, |run| run.failed(&key, failed));
+        }
+    }
+
+    /// Records that a request is not made after all.
+    pub(in crate::fetch) fn untake(&self, outgoing: &Outgoing) {
+        let key = outgoing.place.key();
+        for wish in &outgoing.wishes {
+            self.change(wish.run, |run| run.untake(&key));
+        }
+    }
+
+    /// Where a redirect leads, from `old` to `new`, belongs to those who want what was redirected, as far
+    /// as it is within what they asked for. `false` when nobody is left who wants it.
+    pub(super) fn redirected(
+        &self,
+        from: &Outgoing,
+        to: &mut Outgoing,
+        [old, new]: [&CanonicalUrl; 2],
+        now: Timestamp,
+    ) -> bool {
+        let key = to.place.key();
+        to.wishes.retain(|wish| {
+            let step = self.change(wish.run, |run| {
+                run.moved(old, new);
+                if from.class.is_some() {
+                    run.part(new.as_str(), key, now)
+                } else {
+                    run.page(new, key, wish.depth, now)
+                }
+            });
+            step.is_some_and(is_to_do)
+        });
+        !to.wishes.is_empty()
+    }
+
     fn mark(&self, id: RunId) {
         let is_first = {
             let mut changed = lock(&self.changed);
@@ -156,181 +234,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads the runs of before. A text that is none is set aside, and its requests go on without it.
-pub(in crate::fetch) async fn load(daemon: &Daemon) {
-    let texts = match daemon.store.runs().await {
-        Ok(texts) => texts,
-        Err(error) => return warn!(error = error_chain(&error), "the runs cannot be read"),
-    };
-    let mut known = BTreeMap::new();
-    for (id, text) in texts {
-        match Run::parse(&text, &daemon.local) {
-            Ok(run) if run.id == id => {
-                known.insert(id, run);
-            }
-            Ok(_) => set_aside(daemon, id, "it is called by another name".to_owned()).await,
-            Err(error) => set_aside(daemon, id, error_chain(&error)).await,
-        }
-    }
-    *daemon.fetcher.runs().lock() = known;
-    reconcile(daemon);
-}
-
-async fn set_aside(daemon: &Daemon, id: RunId, reason: String) {
-    warn!(%id, reason, "the text of a fetch cannot be read, and was set aside");
-    daemon.store.set_run_aside(id, reason).await;
-}
-
-/// The queue is the truth of what waits: a text may be some seconds older.
-fn reconcile(daemon: &Daemon) {
-    let mut queued: HashMap<RunId, HashMap<Key, Option<u16>>> = HashMap::new();
-    daemon.store.spool().queue().visit(|request| {
-        for wish in request.wishes.iter().filter(|_| request.state == RequestState::Waiting) {
-            let left = request.class.is_none().then_some(wish.depth);
-            queued.entry(wish.run).or_default().insert(request.place.key(), left);
-        }
-    });
-    let runs = daemon.fetcher.runs();
-    let ids: Vec<_> = runs.lock().keys().copied().collect();
-    for id in ids {
-        let queued = queued.remove(&id).unwrap_or_default();
-        runs.change(id, |run| run.waits_for(queued));
-        runs.end_if_done(id, timestamp(clock::now()));
-    }
-}
-
-/// Writes what changes, until the daemon stops. One task of each daemon.
-pub(in crate::fetch) async fn keep(daemon: Arc<Daemon>) {
-    loop {
-        tokio::select! {
-            () = daemon.tasks.stopping() => break,
-            () = daemon.fetcher.runs().news.notified() => {}
-        }
-        tokio::select! {
-            () = daemon.tasks.stopping() => break,
-            () = tokio::time::sleep(WRITTEN_AFTER) => {}
-        }
-        write(&daemon).await;
-    }
-    write(&daemon).await;
-}
-
-async fn write(daemon: &Daemon) {
-    let runs = daemon.fetcher.runs();
-    let changed = std::mem::take(&mut *lock(&runs.changed));
-    for id in changed {
-        let text = runs.look(id, Run::to_text);
-        let written = match text {
-            Some(text) => daemon.store.set_run(id, text).await,
-            None => daemon.store.remove_run(id).await.map(drop),
-        };
-        if let Err(error) = written {
-            // It is tried again with the next change; what is not written is found in the spool.
-            warn!(%id, error = error_chain(&error), "the state of a fetch cannot be written");
-        }
-    }
-    for id in too_many_ended(&runs.lock()) {
-        runs.forget(id);
-    }
-}
-
-fn too_many_ended(known: &BTreeMap<RunId, Run>) -> Vec<RunId> {
-    let mut ended: Vec<_> = known.values().filter_map(|run| Some((run.ended?, run.id))).collect();
-    ended.sort_unstable();
-    let surplus = ended.len().saturating_sub(MAX_ENDED);
-    ended.into_iter().take(surplus).map(|(_, id)| id).collect()
-}
-
-/// Records what came of a request for all who want it, and ends those that have nothing left.
-pub(in crate::fetch) fn came(daemon: &Daemon, outgoing: &Outgoing, outcome: Outcome, bytes: u64) {
-    let key = outgoing.place.key();
-    for wish in &outgoing.wishes {
-        daemon.fetcher.runs().change(wish.run, |run| run.came(&key, outcome, bytes));
-        ended(daemon, wish.run);
-    }
-}
-
-/// The same for what was not to be had.
-pub(in crate::fetch) fn failed(daemon: &Daemon, outgoing: &Outgoing, reason: &str, dead: bool) {
-    let key = outgoing.place.key();
-    for wish in &outgoing.wishes {
-        let failed = super::run::Failed {
-            url: outgoing.place.url().to_owned(),
-            from: outgoing.page.clone(),
-            reason: reason.to_owned(),
-            dead,
-        };
-        daemon.fetcher.runs().change(wish.run, |run| run.failed(&key, failed));
-        ended(daemon, wish.run);
-    }
-}
-
-/// Records that a request has left the queue because its site asks programs to leave it alone.
-pub(in crate::fetch) fn left_alone(daemon: &Daemon, outgoing: &Outgoing) {
-    let key = outgoing.place.key();
-    for wish in &outgoing.wishes {
-        daemon.fetcher.runs().change(wish.run, |run| run.untake(&key));
-        ended(daemon, wish.run);
-    }
-}
-
-/// Which runs have taken these requests.
-pub(in crate::fetch) fn taken_by(next: &[Outgoing]) -> Vec<(RunId, Key)> {
-    let of = |request: &Outgoing| {
-        let key = request.place.key();
-        request.wishes.iter().map(move |wish| (wish.run, key)).collect::<Vec<_>>()
-    };
-    next.iter().flat_map(of).collect()
-}
-
-/// Takes back what did not get onto the queue: it is considered again with the page that leads there.
-pub(in crate::fetch) fn untake(daemon: &Daemon, taken: Vec<(RunId, Key)>) {
-    for (id, key) in taken {
-        daemon.fetcher.runs().change(id, |run| run.untake(&key));
-    }
-}
-
-/// Where a redirect leads belongs to those who want what was redirected, as far as it is within what they
-/// asked for. `false` when nobody is left who wants it.
-pub(in crate::fetch) fn redirected(daemon: &Daemon, from: &Outgoing, to: &mut Outgoing) -> bool {
-    if from.wishes.is_empty() {
-        return true;
-    }
-    let parse = |outgoing: &Outgoing| CanonicalUrl::parse(outgoing.place.url(), &daemon.local);
-    let (Ok(old), Ok(new)) = (parse(from), parse(to)) else { return false };
-    let (key, now) = (to.place.key(), timestamp(clock::now()));
-    to.wishes.retain(|wish| {
-        let step = daemon.fetcher.runs().change(wish.run, |run| {
-            run.moved(&old, &new);
-            if from.class.is_some() {
-                run.part(new.as_str(), key, now)
-            } else {
-                run.page(&new, key, wish.depth, now)
-            }
-        });
-        matches!(step, Some(Ok(Step::Fetch | Step::Follow)))
-    });
-    !to.wishes.is_empty()
-}
-
-pub(super) fn ended(daemon: &Daemon, id: RunId) {
-    if let Some(report) = daemon.fetcher.runs().end_if_done(id, timestamp(clock::now())) {
-        let counts = report.counts;
-        info!(%id, pages = counts.pages, parts = counts.parts, failed = counts.failed, "a fetch is done");
-    }
-}
-
-/// Ends a run before its time: what only it wanted leaves the queue. Returns how many requests that
-/// were; `None` when no such run is under way.
-///
-/// # Errors
-///
-/// When the disk fails; the run is ended all the same.
-pub async fn stop(daemon: &Daemon, id: RunId) -> Result<Option<u64>, Error> {
-    let runs = daemon.fetcher.runs();
-    let now = timestamp(clock::now());
-    if runs.change(id, |run| run.end(now)).is_none() {
-        return Ok(None);
-    }
-    daemon.store.forget_run(id).await.map(Some)
+/// Whether a request has to be made.
+pub(super) fn is_to_do(step: Result<Step, LeftOut>) -> bool {
+    matches!(step, Ok(Step::Fetch | Step::Follow))
 }

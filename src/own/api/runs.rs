@@ -1,36 +1,25 @@
 //! Fetches that follow links: `/api/runs`.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::stream;
-use http_body_util::{BodyExt, StreamBody};
-use hyper::body::Frame;
 use hyper::{Response, StatusCode};
-use tokio::sync::{broadcast, watch};
-use tokio::time::{Interval, MissedTickBehavior, interval};
 use wwwoffle_spool::{OutgoingSummary, Place, RequestKind, RequestState, RunId};
 
 use super::sum::{Sum, held_back, progress};
-use super::{Fault, json, lines, not_too_many, push_line};
+use super::tell::{News, Tell, Teller, body};
+use super::{Fault, json, lines, not_too_many};
 use crate::api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use crate::api::{Event, Whole};
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::fetch::held;
 use crate::fetch::recurse::aim::Asked;
-use crate::fetch::recurse::{begin, runs};
-use crate::mode::Mode;
+use crate::fetch::recurse::{begin, outcome, runs};
 use crate::own::caller::Caller;
 use crate::proxy::body::Body;
 use crate::proxy::owner::Requester;
 use crate::proxy::target;
-use crate::upstream::BoxError;
-
-/// How often it is told how far a fetch has come.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl From<runs::Told> for RunItem {
     fn from(told: runs::Told) -> Self {
@@ -67,9 +56,9 @@ pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Respons
         follow.begin(&caller.requester(), &asked).await;
     }
     if wanted.wait {
-        return Ok(lines(caller, follow.body()));
+        return Ok(lines(caller, body(follow)));
     }
-    if let Some(Event::Failed { error, .. }) = follow.ready.pop_front() {
+    if let Some(Event::Failed { error, .. }) = follow.teller.ready.pop_front() {
         return Err(Fault::new(StatusCode::CONFLICT, error));
     }
     let runs = caller.daemon.fetcher.runs();
@@ -99,86 +88,61 @@ pub(in crate::own) async fn stop_for(
     if !told.is_some_and(|told| caller.may_see_owned(told.owner.as_deref())) {
         return Ok(None);
     }
-    runs::stop(&caller.daemon, id).await
+    outcome::stop(&caller.daemon, id).await
 }
 
 /// Tells of runs until they have ended. Dropping it ends the telling, and nothing else.
 struct Follow {
-    daemon: Arc<Daemon>,
-    events: broadcast::Receiver<Event>,
-    mode: watch::Receiver<Mode>,
-    look: Interval,
+    teller: Teller,
     ids: Vec<RunId>,
-    ready: VecDeque<Event>,
     /// How many bytes were told of what is on its way.
     told: HashMap<String, u64>,
     sum: Sum,
     failed: u64,
-    ended: bool,
+}
+
+impl Tell for Follow {
+    fn teller(&mut self) -> &mut Teller {
+        &mut self.teller
+    }
+
+    async fn go_on(&mut self) {
+        match self.teller.news().await {
+            News::Event(event) => self.teller.ready.push_back(event),
+            News::Look => self.look().await,
+            News::Other => {}
+        }
+    }
 }
 
 impl Follow {
     fn new(daemon: &Arc<Daemon>) -> Self {
-        let mut look = interval(LOOK_EVERY);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            // Before anything is put on the queue, so that nothing is missed.
-            events: daemon.fetcher.events(),
-            mode: daemon.mode.watch(),
-            daemon: Arc::clone(daemon),
-            look,
+            teller: Teller::new(daemon),
             ids: Vec::new(),
-            ready: VecDeque::new(),
             told: HashMap::new(),
             sum: Sum::default(),
             failed: 0,
-            ended: false,
         }
     }
 
     async fn begin(&mut self, requester: &Requester, asked: &Asked) {
-        match begin(&self.daemon, requester, asked, RequestKind::Page).await {
+        match begin(&self.teller.daemon, requester, asked, RequestKind::Page).await {
             Ok(id) => self.ids.push(id),
             Err(error) => {
                 self.failed += 1;
                 let (url, error) = (asked.url.clone(), error_chain(&error));
-                self.ready.push_back(Event::Failed { url, status: None, error });
+                self.teller.ready.push_back(Event::Failed { url, status: None, error });
             }
         }
-    }
-
-    fn body(self) -> Body {
-        let frames = stream::unfold(self, |mut follow| async move {
-            let lines = follow.lines().await?;
-            Some((Ok::<_, BoxError>(Frame::data(lines)), follow))
-        });
-        StreamBody::new(frames).boxed_unsync()
-    }
-
-    async fn lines(&mut self) -> Option<Bytes> {
-        while self.ready.is_empty() {
-            if self.ended || self.daemon.tasks.is_stopping() {
-                return None;
-            }
-            tokio::select! {
-                () = self.daemon.tasks.stopping() => {}
-                event = self.events.recv() => self.ready.extend(event.ok()),
-                _now = self.look.tick() => self.look().await,
-            }
-        }
-        let mut lines = Vec::new();
-        for event in self.ready.drain(..) {
-            push_line(&mut lines, &event);
-        }
-        Some(lines.into())
     }
 
     /// Tells how far the runs have come, and whether that is the end.
     async fn look(&mut self) {
-        while let Ok(event) = self.events.try_recv() {
-            self.ready.push_back(event);
+        while let Some(event) = self.teller.event() {
+            self.teller.ready.push_back(event);
         }
-        let runs = self.daemon.fetcher.runs();
+        let runs = self.teller.daemon.fetcher.runs();
         let told: Vec<_> = self.ids.iter().filter_map(|id| runs.told(*id)).collect();
         let is_over = told.iter().all(|told| told.ended.is_some()) || self.nothing_moves();
         if is_over {
@@ -186,7 +150,9 @@ impl Follow {
         } else {
             let items: Vec<RunItem> = told.into_iter().map(RunItem::from).collect();
             self.tell_progress(&items);
-            self.ready.extend(items.into_iter().map(|run| Event::Run { run: Box::new(run) }));
+            self.teller
+                .ready
+                .extend(items.into_iter().map(|run| Event::Run { run: Box::new(run) }));
         }
     }
 
@@ -194,27 +160,27 @@ impl Follow {
     fn tell_progress(&mut self, items: &[RunItem]) {
         let wanted = self.under_way();
         let mut under_way = 0_u64;
-        for download in self.daemon.downloads.list() {
+        for download in self.teller.daemon.downloads.list() {
             let (url, shown) = (download.url(), download.progress());
             if !wanted.contains(url) {
                 continue;
             }
             under_way = under_way.saturating_add(shown.bytes);
             if self.told.insert(url.to_owned(), shown.bytes) != Some(shown.bytes) {
-                self.ready.push_back(progress(url, &shown));
+                self.teller.ready.push_back(progress(url, &shown));
             }
         }
         self.told.retain(|url, _| wanted.contains(url));
         let mut whole = items.iter().map(Whole::of_run).fold(Whole::default(), Whole::and);
         whole.bytes = whole.bytes.saturating_add(under_way);
-        let whole = self.sum.measured(whole, self.mode.borrow().may_dial());
-        self.ready.extend(whole.map(Event::Whole));
+        let whole = self.sum.measured(whole, self.teller.may_dial());
+        self.teller.ready.extend(whole.map(Event::Whole));
     }
 
     /// What of the runs is on its way.
     fn under_way(&self) -> HashSet<String> {
-        let (fetcher, mut urls) = (&self.daemon.fetcher, HashSet::new());
-        self.daemon.store.spool().queue().visit(|request| {
+        let (fetcher, mut urls) = (&self.teller.daemon.fetcher, HashSet::new());
+        self.teller.daemon.store.spool().queue().visit(|request| {
             if self.wants(request) && fetcher.is_active(&request.place.key()) {
                 urls.insert(request.place.url().to_owned());
             }
@@ -229,18 +195,18 @@ impl Follow {
     /// Whether nothing more happens for now: all that waits is held back for long, or a person has to be
     /// asked.
     fn nothing_moves(&self) -> bool {
-        let fetcher = &self.daemon.fetcher;
+        let fetcher = &self.teller.daemon.fetcher;
         if fetcher.active_count() > 0 {
             return false;
         }
         let ours = self.waiting();
-        ours.is_empty() || held::all_rest(&self.daemon, ours.iter()).is_some()
+        ours.is_empty() || held::all_rest(&self.teller.daemon, ours.iter()).is_some()
     }
 
     /// Where what the runs want waits.
     fn waiting(&self) -> Vec<Place> {
         let mut places = Vec::new();
-        self.daemon.store.spool().queue().visit(|request| {
+        self.teller.daemon.store.spool().queue().visit(|request| {
             if self.wants(request) && request.state == RequestState::Waiting {
                 places.push(request.place.clone());
             }
@@ -249,22 +215,17 @@ impl Follow {
     }
 
     async fn end(&mut self, told: Vec<runs::Told>) {
-        // What was told to be in the spool is there for whoever looks now.
-        if let Err(error) = self.daemon.store.run(wwwoffle_spool::Spool::flush).await {
-            tracing::error!(error = error_chain(&error), "fetched pages are not kept");
-            self.failed += 1;
-        }
-        let held = held::all_rest(&self.daemon, self.waiting().iter());
-        self.ready.extend(held_back(held));
+        self.failed += u64::from(!self.teller.flush().await);
+        let held = held::all_rest(&self.teller.daemon, self.waiting().iter());
+        self.teller.ready.extend(held_back(held));
         let (mut fetched, mut waiting) = (0_u64, 0_u64);
         for told in told {
             let counts = told.report.counts;
             fetched += counts.fetched + counts.unchanged + counts.kept;
             self.failed += counts.failed;
             waiting += u64::try_from(told.waiting).unwrap_or(u64::MAX);
-            self.ready.push_back(Event::Run { run: Box::new(told.into()) });
+            self.teller.ready.push_back(Event::Run { run: Box::new(told.into()) });
         }
-        self.ready.push_back(Event::End { fetched, failed: self.failed, waiting });
-        self.ended = true;
+        self.teller.end(Event::End { fetched, failed: self.failed, waiting });
     }
 }

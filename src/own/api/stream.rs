@@ -7,20 +7,13 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::stream;
-use http_body_util::{BodyExt, StreamBody};
 use hyper::HeaderMap;
-use hyper::body::Frame;
-use tokio::sync::{broadcast, watch};
-use tokio::time::{Interval, MissedTickBehavior, interval};
-use wwwoffle_spool::{Error, Place, RequestState, Spool};
+use wwwoffle_spool::{Error, Place, RequestState};
 use wwwoffle_url::{CanonicalUrl, Key};
 
-use super::push_line;
 use super::sum::{Sum, held_back, progress};
+use super::tell::{News, Tell, Teller, body};
 use crate::api::{Event, Held};
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
@@ -30,10 +23,6 @@ use crate::proxy::body::Body;
 use crate::proxy::lookup::look_up;
 use crate::proxy::owner::{Owner, Places, Requester};
 use crate::store::Kept;
-use crate::upstream::BoxError;
-
-/// How often progress is told, and the queue looked at for what no event told.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// How many looks in a row must find a request settled before that is told without an event: the
 /// event may still be on its way.
@@ -62,15 +51,6 @@ pub(super) fn fetch(daemon: &Arc<Daemon>, budget: Option<u64>) -> Body {
     body(follow)
 }
 
-/// Dropping the body ends the following, and nothing else.
-fn body(follow: Follow) -> Body {
-    let frames = stream::unfold(follow, |mut follow| async move {
-        let lines = follow.lines().await?;
-        Some((Ok::<_, BoxError>(Frame::data(lines)), follow))
-    });
-    StreamBody::new(frames).boxed_unsync()
-}
-
 /// What is followed.
 #[derive(Debug)]
 enum Task {
@@ -92,79 +72,46 @@ struct Open {
 
 #[derive(Debug)]
 struct Follow {
-    daemon: Arc<Daemon>,
+    teller: Teller,
     task: Task,
-    events: broadcast::Receiver<Event>,
-    mode: watch::Receiver<Mode>,
-    look: Interval,
     /// By URL, for that is what events have.
     open: HashMap<String, Open>,
-    /// What is to be told next.
-    ready: VecDeque<Event>,
     fetched: u64,
     failed: u64,
     sum: Sum,
-    ended: bool,
 }
 
 /// What the queue has: requests that wait, and those that were followed and failed, with the reason.
 type OnQueue = HashMap<Key, Option<(String, Option<u16>)>>;
 
+impl Tell for Follow {
+    fn teller(&mut self) -> &mut Teller {
+        &mut self.teller
+    }
+
+    async fn go_on(&mut self) {
+        if let Some((requester, url, refresh)) = self.next_wanted() {
+            self.want(&requester, &url, refresh).await;
+            return self.take_all();
+        }
+        if self.is_settled() {
+            return self.end().await;
+        }
+        if !self.teller.ready.is_empty() {
+            return;
+        }
+        match self.teller.news().await {
+            News::Event(event) => self.take(event),
+            News::Look => self.look().await,
+            News::Other => {}
+        }
+    }
+}
+
 impl Follow {
     fn new(daemon: &Arc<Daemon>, task: Task) -> Self {
-        let mut look = interval(LOOK_EVERY);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self {
-            // Before anything is put on the queue, so that nothing is missed.
-            events: daemon.fetcher.events(),
-            mode: daemon.mode.watch(),
-            daemon: Arc::clone(daemon),
-            task,
-            look,
-            open: HashMap::new(),
-            ready: VecDeque::new(),
-            fetched: 0,
-            failed: 0,
-            sum: Sum::default(),
-            ended: false,
-        }
-    }
-
-    /// The next lines; `None` after the last, or when the daemon stops.
-    async fn lines(&mut self) -> Option<Bytes> {
-        while self.ready.is_empty() {
-            if self.ended || self.daemon.tasks.is_stopping() {
-                return None;
-            }
-            if let Some((requester, url, refresh)) = self.next_wanted() {
-                self.want(&requester, &url, refresh).await;
-                self.take_all();
-            } else if self.is_settled() {
-                self.end().await;
-            } else if self.ready.is_empty() {
-                self.wait().await;
-            }
-        }
-        let mut lines = Vec::new();
-        for event in self.ready.drain(..) {
-            push_line(&mut lines, &event);
-        }
-        Some(lines.into())
-    }
-
-    /// Waits for news.
-    async fn wait(&mut self) {
-        tokio::select! {
-            () = self.daemon.tasks.stopping() => {}
-            // The switch is in the daemon, so the mode never ends.
-            _changed = self.mode.changed() => {}
-            event = self.events.recv() => match event {
-                Ok(event) => self.take(event),
-                // What was missed is learned from the queue. The fetcher itself never ends.
-                Err(_missed) => {}
-            },
-            _now = self.look.tick() => self.look().await,
-        }
+        let (teller, sum) = (Teller::new(daemon), Sum::default());
+        Self { teller, task, open: HashMap::new(), fetched: 0, failed: 0, sum }
     }
 
     fn next_wanted(&mut self) -> Option<(Requester, String, bool)> {
@@ -177,11 +124,11 @@ impl Follow {
     }
 
     async fn want(&mut self, requester: &Requester, text: &str, refresh: bool) {
-        let Ok(url) = CanonicalUrl::parse(text, &self.daemon.local) else { return };
+        let Ok(url) = CanonicalUrl::parse(text, &self.teller.daemon.local) else { return };
         if self.is_known(url.as_str()) {
             return;
         }
-        match fetch::want(&self.daemon, requester, text, refresh).await {
+        match fetch::want(&self.teller.daemon, requester, text, refresh).await {
             Ok(Wanted::Kept { url: shown, place, .. }) => {
                 self.settle_unheard(shown, &place, None).await;
             }
@@ -224,12 +171,12 @@ impl Follow {
     fn fail(&mut self, url: String, status: Option<u16>, error: String) {
         self.settle(&url);
         self.failed += 1;
-        self.ready.push_back(Event::Failed { url, status, error });
+        self.teller.ready.push_back(Event::Failed { url, status, error });
     }
 
     /// Takes the events that have come, so that few are missed while URLs are still being queued.
     fn take_all(&mut self) {
-        while let Ok(event) = self.events.try_recv() {
+        while let Some(event) = self.teller.event() {
             self.take(event);
         }
     }
@@ -262,7 +209,7 @@ impl Follow {
             Event::Redirect { location, .. } => next.clone_from(location),
             _ => {}
         }
-        self.ready.push_back(event);
+        self.teller.ready.push_back(event);
         if let Some(location) = next {
             self.redirect(&location);
         }
@@ -270,14 +217,14 @@ impl Follow {
 
     /// Follows a redirect, which the fetcher has put on the queue if it is to be fetched.
     fn redirect(&mut self, location: &str) {
-        let Ok(mut url) = CanonicalUrl::parse(location, &self.daemon.local) else { return };
+        let Ok(mut url) = CanonicalUrl::parse(location, &self.teller.daemon.local) else { return };
         let shown = url.as_str().to_owned();
         if self.is_full() || self.is_known(&shown) {
             return;
         }
         // It may be there under another key, with the credentials of who asked.
         let mut found = None;
-        self.daemon.store.spool().queue().visit(|request| {
+        self.teller.daemon.store.spool().queue().visit(|request| {
             if request.place.url() == shown {
                 found = Some((request.place.clone(), request.state.clone()));
             }
@@ -315,8 +262,8 @@ impl Follow {
         if self.open.is_empty() {
             return true;
         }
-        let fetcher = &self.daemon.fetcher;
-        let may_dial = self.mode.borrow_and_update().may_dial();
+        let may_dial = self.teller.may_dial();
+        let fetcher = &self.teller.daemon.fetcher;
         if may_dial && fetcher.active_count() > 0 {
             return false;
         }
@@ -326,33 +273,27 @@ impl Follow {
 
     /// What holds back all that is open, if that lasts.
     fn all_rest(&self) -> Option<Vec<(Held, u64)>> {
-        held::all_rest(&self.daemon, self.open.values().map(|open| &open.place))
+        held::all_rest(&self.teller.daemon, self.open.values().map(|open| &open.place))
     }
 
     async fn end(&mut self) {
-        // What was told to be in the spool is there for whoever looks now.
-        if let Err(error) = self.daemon.store.run(Spool::flush).await {
-            let error = error_chain(&error);
-            tracing::error!(error, "fetched pages are not kept");
-            self.failed += 1;
-        }
+        self.failed += u64::from(!self.teller.flush().await);
         if matches!(self.task, Task::Get { .. }) {
             let mut waiting: Vec<_> = self.open.keys().cloned().collect();
             waiting.sort_unstable();
-            self.ready.extend(waiting.into_iter().map(|url| Event::Queued { url }));
+            self.teller.ready.extend(waiting.into_iter().map(|url| Event::Queued { url }));
         }
-        self.ready.extend(held_back(self.all_rest()));
+        self.teller.ready.extend(held_back(self.all_rest()));
         let waiting = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
         let (fetched, failed) = (self.fetched, self.failed);
-        self.ready.push_back(Event::End { fetched, failed, waiting });
-        self.ended = true;
+        self.teller.end(Event::End { fetched, failed, waiting });
     }
 
     /// Reads the queue; when it is to be worked off, follows what waits there.
     fn look_at_queue(&mut self) -> OnQueue {
         let (open, task) = (&mut self.open, &self.task);
         let mut on_queue = OnQueue::new();
-        self.daemon.store.spool().queue().visit(|request| {
+        self.teller.daemon.store.spool().queue().visit(|request| {
             let url = request.place.url();
             let is_open = open.contains_key(url);
             if !is_open && request.state != RequestState::Waiting {
@@ -372,7 +313,7 @@ impl Follow {
     async fn look(&mut self) {
         self.tell_progress();
         let mut on_queue = self.look_at_queue();
-        let fetcher = &self.daemon.fetcher;
+        let fetcher = &self.teller.daemon.fetcher;
         let mut settled = Vec::new();
         for (url, open) in &mut self.open {
             let key = open.place.key();
@@ -408,7 +349,7 @@ impl Follow {
                 self.want_location(&url, &kept);
                 let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
                 self.sum.came(bytes);
-                self.ready.push_back(Event::Done { url, status, bytes });
+                self.teller.ready.push_back(Event::Done { url, status, bytes });
             }
             // Somebody has taken it off the queue.
             Ok(None) if matches!(self.task, Task::WorkOff) => {
@@ -421,8 +362,10 @@ impl Follow {
 
     /// What is kept for a request that was queued for `place`.
     async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
-        let Some(places) = Places::of_queued(place, &self.daemon.local) else { return Ok(None) };
-        Ok(look_up(&self.daemon.store, &places).await?.choose(Mode::Online))
+        let Some(places) = Places::of_queued(place, &self.teller.daemon.local) else {
+            return Ok(None);
+        };
+        Ok(look_up(&self.teller.daemon.store, &places).await?.choose(Mode::Online))
     }
 
     /// Where a kept redirect leads is wanted too: the fetcher, which follows the others, has nothing
@@ -432,28 +375,31 @@ impl Follow {
         let Some(location) = location.filter(|_| !self.is_full()) else { return };
         if let Task::Get { wanted, .. } = &mut self.task {
             let (url, status) = (url.to_owned(), kept.status.as_u16());
-            let told =
-                Event::Redirect { url, status, location: fetch::shown(&self.daemon, &location) };
-            self.ready.push_back(told);
+            let told = Event::Redirect {
+                url,
+                status,
+                location: fetch::shown(&self.teller.daemon, &location),
+            };
+            self.teller.ready.push_back(told);
             wanted.push_back(location);
         }
     }
 
     fn tell_progress(&mut self) {
-        for download in self.daemon.downloads.list() {
+        for download in self.teller.daemon.downloads.list() {
             let shown = download.progress();
             if let Some(open) = self.open.get_mut(download.url())
                 && shown.bytes != open.bytes
             {
                 open.bytes = shown.bytes;
-                self.ready.push_back(progress(download.url(), &shown));
+                self.teller.ready.push_back(progress(download.url(), &shown));
             }
         }
         let under_way = self.open.values().map(|open| open.bytes).sum();
         let left = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
-        let moves = self.mode.borrow().may_dial();
+        let moves = self.teller.may_dial();
         let whole = self.sum.whole(self.fetched, self.failed, left, under_way, moves);
-        self.ready.extend(whole.map(Event::Whole));
+        self.teller.ready.extend(whole.map(Event::Whole));
     }
 }
 

@@ -1,9 +1,11 @@
 //! What is told when nobody works the queue off: a daemon without its worker, its hand played here.
 
+use http_body_util::BodyExt;
 use wwwoffle_config::Config;
-use wwwoffle_spool::{NewEntry, Options, Outgoing, RequestKind, Timestamp};
+use wwwoffle_spool::{NewEntry, Options, Outgoing, RequestKind, Spool, Timestamp};
 use wwwoffle_url::LocalHost;
 
+use super::super::tell::LOOK_EVERY;
 use super::*;
 use crate::api::BudgetOf;
 use crate::clock;

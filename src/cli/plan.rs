@@ -1,0 +1,57 @@
+//! Plans, printed.
+
+use super::Terminal;
+use super::failure::Failure;
+use super::files::print_json;
+use crate::api::plan::{QueuePlan, RunPlan, RunPlans};
+use crate::exit::ExitStatus;
+use crate::pages::{plan, shown};
+
+/// What fetches would bring.
+pub(super) fn runs(
+    planned: &RunPlans,
+    json: bool,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    if json {
+        print_json(planned, terminal.stdout)?;
+        return Ok(ExitStatus::Done);
+    }
+    for planned in &planned.plans {
+        run(planned, terminal)?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn run(planned: &RunPlan, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    let unknown = if planned.start_kept {
+        ""
+    } else {
+        " is not kept, so nothing is known of what it contains and links to"
+    };
+    writeln!(terminal.stdout, "{}{unknown}", shown::line(&planned.start))?;
+    for line in plan::of_run(planned) {
+        writeln!(terminal.stdout, "  {line}")?;
+    }
+    for failed in &planned.failed {
+        let (url, reason) = (shown::line(&failed.url), shown::line(&failed.reason));
+        writeln!(terminal.stdout, "  would fail: {url}: {reason}")?;
+    }
+    Ok(())
+}
+
+/// What the queue would bring.
+pub(super) fn queue(
+    planned: &QueuePlan,
+    json: bool,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    if json {
+        print_json(planned, terminal.stdout)?;
+        return Ok(ExitStatus::Done);
+    }
+    for line in plan::of_queue(planned) {
+        writeln!(terminal.stdout, "{line}")?;
+    }
+    Ok(ExitStatus::Done)
+}

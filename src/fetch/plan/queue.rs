@@ -1,0 +1,232 @@
+//! What the outgoing queue would bring.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tokio::time::Instant;
+use wwwoffle_config::Config;
+use wwwoffle_spool::{OutgoingSummary, Place, RequestKind, RequestState};
+use wwwoffle_url::Key;
+
+use super::run::{NotPlanned, rest};
+use super::sizes::Sizes;
+use super::{MAX_TIME, class};
+use crate::api::ItemKind;
+use crate::api::plan::{Amount, HostPlan, PlanBudget, QueuePlan};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::fetch::attempt::foresee;
+use crate::fetch::budget::Allowed;
+use crate::fetch::lock;
+use crate::fetch::schedule::host;
+use crate::fetch::verdict::Verdict;
+use crate::fetch::work::may_start;
+use crate::store::timestamp;
+
+/// So many hosts are told of.
+const MAX_HOSTS: usize = 100;
+
+/// After so many requests that were only counted others have their turn.
+const AT_ONE_GO: usize = 256;
+
+/// What the requests of the queue that `is_theirs` says would bring, as far as is known without asking
+/// anybody.
+///
+/// # Errors
+///
+/// [`NotPlanned::Busy`].
+pub async fn plan(
+    daemon: &Arc<Daemon>,
+    is_theirs: impl Fn(&Place) -> bool,
+) -> Result<QueuePlan, NotPlanned> {
+    let _turn = daemon.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
+    let mut plan = QueuePlan { may_fetch: daemon.mode.now().may_dial(), ..QueuePlan::default() };
+    let mut waiting = Vec::new();
+    daemon.store.spool().queue().visit(|request| {
+        if !is_theirs(&request.place) {
+            return;
+        }
+        match &request.state {
+            RequestState::Waiting => waiting.push(request.place.key()),
+            RequestState::Failed { .. } => plan.failed += 1,
+            RequestState::Asking { bytes } => plan.asking.add(1, bytes.unwrap_or_default()),
+        }
+    });
+    let mut look = Look::new(daemon);
+    for (number, key) in waiting.into_iter().enumerate() {
+        if number % AT_ONE_GO == 0 {
+            tokio::task::yield_now().await;
+        }
+        look.at(key).await;
+    }
+    Ok(look.told(plan))
+}
+
+/// What was found until now.
+struct Look<'a> {
+    daemon: &'a Arc<Daemon>,
+    config: Arc<Config>,
+    zone: TimeZone,
+    now: Timestamp,
+    until: Instant,
+    hosts: HashMap<Box<str>, Host>,
+    sizes: Sizes,
+    failing: u64,
+    cut: bool,
+}
+
+/// What is known of one host.
+#[derive(Default)]
+struct Host {
+    plan: HostPlan,
+    /// When the first of its requests may go.
+    first: Option<Timestamp>,
+    /// How many keep a distance, and which.
+    polite: u32,
+    distance: Duration,
+}
+
+impl<'a> Look<'a> {
+    fn new(daemon: &'a Arc<Daemon>) -> Self {
+        Self {
+            daemon,
+            config: daemon.config(),
+            zone: TimeZone::system(),
+            now: timestamp(clock::now()),
+            until: Instant::now() + MAX_TIME,
+            hosts: HashMap::new(),
+            sizes: Sizes::default(),
+            failing: 0,
+            cut: false,
+        }
+    }
+
+    /// Looks at one request, and what is kept for it while there is time for that.
+    async fn at(&mut self, key: Key) {
+        // It may have left the queue meanwhile.
+        let Some(request) = self.daemon.store.spool().queue().summary(&key) else { return };
+        let name: Box<str> = host(request.place.url()).into();
+        self.count(&name, &request);
+        if Instant::now() >= self.until {
+            self.cut = true;
+            return self.missing(&name, &request);
+        }
+        if self.look(&name, &request).await.is_none() {
+            self.missing(&name, &request);
+        }
+    }
+
+    /// Counts what is known of its answer; `None` where nothing is.
+    async fn look(&mut self, name: &str, request: &OutgoingSummary) -> Option<()> {
+        let outgoing = self.daemon.store.queued(request.place.key()).await.ok()??;
+        let found = match foresee(self.daemon, &outgoing).await {
+            Ok(found) => found,
+            Err(Verdict::Failed { .. }) => {
+                self.failing += 1;
+                return Some(());
+            }
+            // Where it leads counts in its place.
+            Err(_) => return None,
+        };
+        let class = class_of(request);
+        let expected = &mut self.hosts.entry(name.into()).or_default().plan.expected;
+        if let Some(kept) = &found.kept {
+            let length = kept.entry.body_len();
+            let amount =
+                if found.how.is_some() { &mut expected.fresh } else { &mut expected.again };
+            amount.add(1, length);
+            if kept.status.is_success() {
+                self.sizes.measured(name, class, length);
+            }
+            return Some(());
+        }
+        expected.rest.add(1, rest(self.daemon, &found.job.places).await?);
+        Some(())
+    }
+
+    fn missing(&mut self, name: &str, request: &OutgoingSummary) {
+        self.sizes.missing(name, class_of(request));
+    }
+
+    /// Counts a request, and when it may go.
+    fn count(&mut self, name: &str, request: &OutgoingSummary) {
+        let may_start = may_start(self.daemon, &self.config, &self.zone, request, self.now);
+        let host = self.hosts.entry(name.into()).or_default();
+        *host.plan.kinds.entry(ItemKind::from(request.kind)).or_default() += 1;
+        let opens = may_start.err();
+        let due = request.not_before.max(opens).unwrap_or(self.now);
+        host.first = Some(host.first.map_or(due, |first| first.min(due)));
+        if request.kind.rank() >= RequestKind::Recursive.rank() {
+            host.polite = host.polite.saturating_add(1);
+            host.distance = host.distance.max(may_start.unwrap_or_default());
+        }
+    }
+
+    fn told(mut self, mut plan: QueuePlan) -> QueuePlan {
+        for estimate in self.sizes.estimates() {
+            let Amount { count, bytes } = estimate.amount;
+            plan.all.new.add(count, bytes);
+            plan.basis.add(&estimate.basis);
+            // Those of hosts that are not told apart are in the sum alone.
+            if let Some(host) = self.hosts.get_mut(&estimate.host) {
+                host.plan.expected.new.add(count, bytes);
+            }
+        }
+        let schedule = Arc::clone(&self.daemon.fetcher.schedule);
+        let new = std::mem::take(&mut plan.all.new);
+        for (name, host) in self.hosts {
+            let manners = lock(&schedule).manners(&name);
+            plan.all = plan.all.with(&host.plan.expected);
+            plan.hosts.push(host.told(&name, manners, self.now));
+        }
+        plan.all.new = new;
+        let bytes =
+            |host: &HostPlan| host.expected.measured().saturating_add(host.expected.new.bytes);
+        plan.hosts.sort_by(|one, other| {
+            bytes(other).cmp(&bytes(one)).then_with(|| one.host.cmp(&other.host))
+        });
+        let more = plan.hosts.len().saturating_sub(MAX_HOSTS);
+        plan.hosts.truncate(MAX_HOSTS);
+        plan.more_hosts = u64::try_from(more).unwrap_or(u64::MAX);
+        plan.budget = budget(self.daemon, &self.config, self.now, &self.zone);
+        (plan.failing, plan.cut) = (self.failing, self.cut);
+        plan
+    }
+}
+
+impl Host {
+    fn told(
+        self,
+        name: &str,
+        (closed_until, wanted): (Option<Timestamp>, Duration),
+        now: Timestamp,
+    ) -> HostPlan {
+        let distance = self.distance.max(wanted);
+        let pauses = self.polite.saturating_sub(1);
+        HostPlan {
+            host: name.to_owned(),
+            from: self.first.max(closed_until).filter(|time| *time > now),
+            seconds: distance.saturating_mul(pauses).as_secs(),
+            ..self.plan
+        }
+    }
+}
+
+fn class_of(request: &OutgoingSummary) -> super::sizes::Class {
+    class(request.kind, request.class.as_deref(), request.place.url())
+}
+
+/// What may come. A fetch that a person begins has all of its budget before it.
+fn budget(daemon: &Daemon, config: &Config, now: Timestamp, zone: &TimeZone) -> PlanBudget {
+    let allowed = Allowed::of(&config.fetch_options, daemon.link.class(config));
+    let metered = allowed.over_metered.and_then(|most| most.fetch);
+    let mut budget = lock(&daemon.fetcher.budget);
+    PlanBudget {
+        fetch: [allowed.all.fetch, metered].into_iter().flatten().min(),
+        until: budget.settle(allowed, now, zone).and_then(|spent| spent.until),
+        day: budget.left_of_day(allowed),
+    }
+}

@@ -1,0 +1,281 @@
+//! What a fetch with parts and along links would bring.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use wwwoffle_spool::{Outgoing, RequestKind, RequestState, RunId};
+use wwwoffle_url::Key;
+
+use super::sizes::{Class, Sizes};
+use super::{MAX_TIME, class};
+use crate::api::plan::{Basis, Expected, RunPlan};
+use crate::daemon::Daemon;
+use crate::fetch::attempt::{Foreseen, base, foresee, known};
+use crate::fetch::follow::follow;
+use crate::fetch::recurse::aim::Asked;
+use crate::fetch::recurse::run::{Outcome, Run};
+use crate::fetch::recurse::runs::Runs;
+use crate::fetch::recurse::{NotBegun, ask_robots, first};
+use crate::fetch::schedule::host;
+use crate::fetch::verdict::Verdict;
+use crate::proxy::owner::{Places, Requester};
+use crate::store::Kept;
+
+/// How many requests may wait to be looked at; further ones count as not kept.
+const MAX_WAITING: usize = 20_000;
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPlanned {
+    /// It could not begin either.
+    #[error(transparent)]
+    NotBegun(#[from] NotBegun),
+    /// Others are being made.
+    #[error("other plans are being made: try again in some seconds")]
+    Busy,
+}
+
+/// What the fetches of `asked` would bring `requester`, each told by itself. All of it takes a bounded time.
+///
+/// # Errors
+///
+/// [`NotPlanned`] says why nothing was looked at.
+pub async fn plan(
+    daemon: &Arc<Daemon>,
+    requester: &Requester,
+    asked: &[Asked],
+) -> Result<Vec<RunPlan>, NotPlanned> {
+    let _turn = daemon.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
+    let until = Instant::now() + MAX_TIME;
+    let mut plans = Vec::with_capacity(asked.len());
+    for asked in asked {
+        let (run, outgoing) = first(daemon, requester, asked, RequestKind::Page)?;
+        plans.push(Walk::new(daemon, run).walk(outgoing, until).await);
+    }
+    Ok(plans)
+}
+
+/// A fetch that asks nobody.
+struct Walk<'a> {
+    daemon: &'a Arc<Daemon>,
+    /// With the one run that it is for.
+    runs: Runs,
+    id: RunId,
+    start: String,
+    queue: VecDeque<Key>,
+    waiting: HashMap<Key, Outgoing>,
+    /// What was looked at and counted.
+    counted: HashSet<Key>,
+    pages: Expected,
+    parts: Expected,
+    sizes: Sizes,
+    unread: u64,
+    robots_unknown: HashSet<String>,
+    start_kept: bool,
+    cut: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(daemon: &'a Arc<Daemon>, run: Run) -> Self {
+        let (runs, id) = (Runs::default(), run.id);
+        let start = run.starts().first().map(|start| start.as_str().to_owned());
+        runs.add(run);
+        Self {
+            daemon,
+            runs,
+            id,
+            start: start.unwrap_or_default(),
+            queue: VecDeque::new(),
+            waiting: HashMap::new(),
+            counted: HashSet::new(),
+            pages: Expected::default(),
+            parts: Expected::default(),
+            sizes: Sizes::default(),
+            unread: 0,
+            robots_unknown: HashSet::new(),
+            start_kept: false,
+            cut: false,
+        }
+    }
+
+    async fn walk(mut self, first: Outgoing, until: Instant) -> RunPlan {
+        let start = first.place.key();
+        self.push(vec![first]);
+        while let Some(key) = self.queue.pop_front() {
+            let Some(outgoing) = self.waiting.remove(&key) else { continue };
+            if Instant::now() >= until {
+                self.unseen(&outgoing);
+                continue;
+            }
+            let is_kept = self.step(&outgoing).await;
+            self.start_kept |= is_kept && key == start;
+        }
+        self.told()
+    }
+
+    fn told(self) -> RunPlan {
+        let report = self.runs.look(self.id, |run| run.report.clone()).unwrap_or_default();
+        let mut plan = RunPlan {
+            start: self.start,
+            start_kept: self.start_kept,
+            pages: self.pages,
+            parts: self.parts,
+            basis: Basis::default(),
+            unread: self.unread,
+            robots_unknown: u64::try_from(self.robots_unknown.len()).unwrap_or(u64::MAX),
+            failed: report.failed,
+            left_out: report.left_out,
+            cut: self.cut,
+        };
+        for estimate in self.sizes.estimates() {
+            let of = if estimate.class.is_none() { &mut plan.pages } else { &mut plan.parts };
+            of.new.add(estimate.amount.count, estimate.amount.bytes);
+            plan.basis.add(&estimate.basis);
+        }
+        plan
+    }
+
+    /// Puts requests on the queue, where several for one thing are one.
+    fn push(&mut self, next: Vec<Outgoing>) {
+        for outgoing in next {
+            let key = outgoing.place.key();
+            if let RequestState::Failed { reason, .. } = &outgoing.state {
+                self.runs.failed(&outgoing, reason, false);
+            } else if let Some(known) = self.waiting.get_mut(&key) {
+                let further = outgoing.wishes.iter().map(|wish| wish.depth).max();
+                for wish in &mut known.wishes {
+                    wish.depth = wish.depth.max(further.unwrap_or_default());
+                }
+            } else if self.waiting.len() < MAX_WAITING {
+                self.queue.push_back(key);
+                self.waiting.insert(key, outgoing);
+            } else {
+                self.unseen(&outgoing);
+            }
+        }
+    }
+
+    /// Counts what is not looked at.
+    fn unseen(&mut self, outgoing: &Outgoing) {
+        self.cut = true;
+        let bytes = self.missing(outgoing);
+        self.runs.came(outgoing, Outcome::Fetched, bytes);
+    }
+
+    /// Looks what would come of a request; says whether its answer is kept.
+    async fn step(&mut self, outgoing: &Outgoing) -> bool {
+        let found = match foresee(self.daemon, outgoing).await {
+            Ok(found) => found,
+            Err(Verdict::Done { led, .. }) => {
+                self.runs.came(outgoing, Outcome::Fetched, 0);
+                self.push(led.next);
+                return false;
+            }
+            Err(Verdict::Failed { error, .. } | Verdict::Again { error, .. }) => {
+                self.runs.failed(outgoing, &error, false);
+                return false;
+            }
+            Err(_) => return false,
+        };
+        if found.how.is_none() && self.is_refused(outgoing).await {
+            self.runs.untake(outgoing);
+            return false;
+        }
+        match &found.kept {
+            Some(kept) => self.kept(outgoing, &found, kept).await,
+            None => self.absent(outgoing, &found.job.places).await,
+        }
+        found.kept.is_some()
+    }
+
+    /// Counts what is kept, and goes on from there.
+    async fn kept(&mut self, outgoing: &Outgoing, found: &Foreseen, kept: &Arc<Kept>) {
+        let (class, length) = (class_of(outgoing), kept.entry.body_len());
+        let (outcome, mut bytes) = match found.how {
+            Some(_) => (Outcome::Kept, 0),
+            None => (Outcome::Fetched, length),
+        };
+        if self.counted.insert(outgoing.place.key()) {
+            if kept.status.is_success() {
+                self.sizes.measured(host(outgoing.place.url()), class, length);
+            }
+            let of = self.of(class);
+            let amount = if found.how.is_some() { &mut of.fresh } else { &mut of.again };
+            amount.add(1, length);
+        } else {
+            bytes = 0;
+        }
+        let places = &found.job.places;
+        match follow(self.daemon, &self.runs, outgoing, &known(&found.request, places, kept)).await
+        {
+            Ok(led) => {
+                self.push(led.next);
+                self.runs.came(outgoing, outcome, bytes);
+            }
+            Err(error) => self.runs.failed(outgoing, &error, false),
+        }
+    }
+
+    /// Counts what is not kept, or only a part of it.
+    async fn absent(&mut self, outgoing: &Outgoing, places: &Places) {
+        let bytes = match rest(self.daemon, places).await {
+            Some(rest) if self.counted.insert(outgoing.place.key()) => {
+                self.of(class_of(outgoing)).rest.add(1, rest);
+                rest
+            }
+            _ => self.missing(outgoing),
+        };
+        self.runs.came(outgoing, Outcome::Fetched, bytes);
+    }
+
+    /// Counts what nothing is known of; returns how long it may be.
+    fn missing(&mut self, outgoing: &Outgoing) -> u64 {
+        if !self.counted.insert(outgoing.place.key()) {
+            return 0;
+        }
+        let class = class_of(outgoing);
+        self.unread += u64::from(leads_on(class));
+        self.sizes.missing(host(outgoing.place.url()), class)
+    }
+
+    fn of(&mut self, class: Class) -> &mut Expected {
+        if class.is_none() { &mut self.pages } else { &mut self.parts }
+    }
+
+    /// Whether it would be left alone because its site asks for that, as far as that is known here.
+    async fn is_refused(&mut self, outgoing: &Outgoing) -> bool {
+        let Some(url) = ask_robots::heeded(self.daemon, &self.runs, outgoing) else { return false };
+        let Some(robots) = ask_robots::as_kept(self.daemon, outgoing, &url).await else {
+            self.robots_unknown.insert(url.host_port().to_owned());
+            return false;
+        };
+        ask_robots::refuses(&robots, &self.runs, outgoing, &url)
+    }
+}
+
+fn class_of(outgoing: &Outgoing) -> Class {
+    class(outgoing.kind, outgoing.class.as_deref(), base(outgoing))
+}
+
+/// Whether something of this class may refer to more.
+fn leads_on(class: Class) -> bool {
+    use crate::fetch::recurse::aim::PartClass::{Frames, Iframes, Scripts, Stylesheets};
+    matches!(class, None | Some(Frames | Iframes | Scripts | Stylesheets))
+}
+
+/// How much is missing of what is kept in part, if its origin has told how long it is.
+pub(super) async fn rest(daemon: &Daemon, places: &Places) -> Option<u64> {
+    for place in [&places.own, &places.public] {
+        let Ok(found) = daemon.store.partials_of(place).await else { continue };
+        let rest = found.iter().filter_map(|partial| {
+            let whole = 0..partial.complete_length()?;
+            let missing = partial.missing(&whole).into_iter();
+            Some(missing.map(|range| range.end.saturating_sub(range.start)).sum())
+        });
+        if let Some(rest) = rest.min() {
+            return Some(rest);
+        }
+    }
+    None
+}

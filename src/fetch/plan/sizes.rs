@@ -1,0 +1,152 @@
+//! How long answers are that are not kept, as far as others like them tell. Pure.
+
+use std::collections::HashMap;
+
+use crate::api::plan::{Amount, Basis};
+use crate::fetch::recurse::aim::PartClass;
+
+/// The most pairs of a host and a class that are told apart; further ones share what is known of their
+/// class.
+const MAX_KNOWN: usize = 10_000;
+
+/// What something is: a part of this class, or a page.
+pub(super) type Class = Option<PartClass>;
+
+/// What was measured, and what is missing.
+#[derive(Debug, Default)]
+pub(super) struct Sizes {
+    of_host: HashMap<Of, Mean>,
+    of_class: HashMap<Class, Mean>,
+    missing: HashMap<Of, u64>,
+}
+
+/// Of one host, or of those that are not told apart, in one class.
+type Of = (Box<str>, Class);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean(Amount);
+
+/// Of those that are missing at one host in one class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Estimate {
+    pub(super) host: Box<str>,
+    pub(super) class: Class,
+    pub(super) amount: Amount,
+    pub(super) basis: Basis,
+}
+
+impl Mean {
+    fn bytes(&self) -> Option<u64> {
+        self.0.bytes.checked_div(self.0.count)
+    }
+}
+
+impl Sizes {
+    /// So long is one that is kept.
+    pub(super) fn measured(&mut self, host: &str, class: Class, bytes: u64) {
+        self.of_host.entry(place(&self.of_host, host, class)).or_default().0.add(1, bytes);
+        self.of_class.entry(class).or_default().0.add(1, bytes);
+    }
+
+    /// One is not kept. Returns how long it is, by what is known until now.
+    pub(super) fn missing(&mut self, host: &str, class: Class) -> u64 {
+        let (bytes, _) = self.estimate(host, class);
+        *self.missing.entry(place(&self.missing, host, class)).or_default() += 1;
+        bytes
+    }
+
+    /// What is missing, by all that is known now.
+    pub(super) fn estimates(&self) -> impl Iterator<Item = Estimate> {
+        self.missing.iter().map(|((host, class), &count)| {
+            let (bytes, by) = self.estimate(host, *class);
+            let mut basis = Basis::default();
+            *by(&mut basis) = count;
+            let amount = Amount { count, bytes: bytes.saturating_mul(count) };
+            Estimate { host: host.clone(), class: *class, amount, basis }
+        })
+    }
+
+    fn estimate(&self, host: &str, class: Class) -> (u64, fn(&mut Basis) -> &mut u64) {
+        let of: Of = (host.into(), class);
+        let of_host = self.of_host.get(&of).and_then(Mean::bytes);
+        let of_class = || self.of_class.get(&class).and_then(Mean::bytes);
+        if let Some(bytes) = of_host {
+            return (bytes, |basis| &mut basis.host);
+        }
+        match of_class() {
+            Some(bytes) => (bytes, |basis| &mut basis.class),
+            None => (default(class), |basis| &mut basis.default),
+        }
+    }
+}
+
+/// Where one is counted: without the name of its host where too many are told apart already.
+fn place<T>(counts: &HashMap<Of, T>, host: &str, class: Class) -> Of {
+    let place: Of = (host.into(), class);
+    let has_room = counts.len() < MAX_KNOWN || counts.contains_key(&place);
+    if has_room { place } else { (Box::default(), class) }
+}
+
+/// How long such a thing is where nothing is known, in bytes: round numbers, of the order of what pages
+/// are made of today.
+const fn default(class: Class) -> u64 {
+    match class {
+        None | Some(PartClass::Frames | PartClass::Iframes | PartClass::Scripts) => 30_000,
+        Some(PartClass::Stylesheets) => 15_000,
+        Some(PartClass::Images) => 50_000,
+        Some(PartClass::Icons) => 5_000,
+        Some(PartClass::Fonts) => 40_000,
+        Some(PartClass::Media) => 5_000_000,
+        Some(PartClass::Objects) => 100_000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(sizes: &Sizes) -> Vec<(String, u64, u64, Basis)> {
+        let mut told: Vec<_> = sizes
+            .estimates()
+            .map(|one| (one.host.into_string(), one.amount.count, one.amount.bytes, one.basis))
+            .collect();
+        told.sort_by(|one, other| one.0.cmp(&other.0));
+        told
+    }
+
+    #[test]
+    fn what_is_nearest_tells() {
+        let mut sizes = Sizes::default();
+        assert_eq!(sizes.missing("a", None), default(None));
+        sizes.measured("b", None, 100);
+        assert_eq!(sizes.missing("a", None), 100);
+        sizes.measured("a", None, 10);
+        sizes.measured("a", None, 20);
+        assert_eq!(sizes.missing("a", None), 15);
+        assert_eq!(sizes.missing("c", None), 43);
+        let media = Some(PartClass::Media);
+        assert_eq!(sizes.missing("d", media), default(media));
+        // What is told in the end is told by all that is known then.
+        let (none, one) = (Basis::default(), 1);
+        assert_eq!(
+            told(&sizes),
+            [
+                ("a".to_owned(), 3, 45, Basis { host: 3, ..none }),
+                ("c".to_owned(), 1, 43, Basis { class: one, ..none }),
+                ("d".to_owned(), 1, default(media), Basis { default: one, ..none }),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_hosts_that_are_told_apart_are_bounded() {
+        let mut sizes = Sizes::default();
+        for number in 0..MAX_KNOWN + 100 {
+            sizes.measured(&number.to_string(), None, 7);
+            sizes.missing(&format!("x{number}"), None);
+        }
+        assert!(sizes.of_host.len() <= MAX_KNOWN + 1 && sizes.missing.len() <= MAX_KNOWN + 1);
+        let all = sizes.estimates().fold(0, |sum, one| sum + one.amount.count);
+        assert_eq!(all, u64::try_from(MAX_KNOWN + 100).unwrap());
+    }
+}

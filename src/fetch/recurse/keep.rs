@@ -1,0 +1,92 @@
+//! The runs on the disk: read at the start, and written when they change.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tracing::warn;
+use wwwoffle_spool::{RequestState, RunId};
+use wwwoffle_url::Key;
+
+use super::run::Run;
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
+use crate::store::timestamp;
+
+/// How long what has changed may wait to be written.
+const WRITTEN_AFTER: Duration = Duration::from_secs(2);
+
+/// Reads the runs of before. A text that is none is set aside, and its requests go on without it.
+pub(in crate::fetch) async fn load(daemon: &Daemon) {
+    let texts = match daemon.store.runs().await {
+        Ok(texts) => texts,
+        Err(error) => return warn!(error = error_chain(&error), "the runs cannot be read"),
+    };
+    let mut known = BTreeMap::new();
+    for (id, text) in texts {
+        match Run::parse(&text, &daemon.local) {
+            Ok(run) if run.id == id => {
+                known.insert(id, run);
+            }
+            Ok(_) => set_aside(daemon, id, "it is called by another name".to_owned()).await,
+            Err(error) => set_aside(daemon, id, error_chain(&error)).await,
+        }
+    }
+    daemon.fetcher.runs().replace(known);
+    reconcile(daemon);
+}
+
+async fn set_aside(daemon: &Daemon, id: RunId, reason: String) {
+    warn!(%id, reason, "the text of a fetch cannot be read, and was set aside");
+    daemon.store.set_run_aside(id, reason).await;
+}
+
+/// The queue is the truth of what waits: a text may be some seconds older.
+fn reconcile(daemon: &Daemon) {
+    let mut queued: HashMap<RunId, HashMap<Key, Option<u16>>> = HashMap::new();
+    daemon.store.spool().queue().visit(|request| {
+        for wish in request.wishes.iter().filter(|_| request.state == RequestState::Waiting) {
+            let left = request.class.is_none().then_some(wish.depth);
+            queued.entry(wish.run).or_default().insert(request.place.key(), left);
+        }
+    });
+    let runs = daemon.fetcher.runs();
+    for id in runs.ids() {
+        let queued = queued.remove(&id).unwrap_or_default();
+        runs.change(id, |run| run.waits_for(queued));
+        runs.end_if_done(id, timestamp(clock::now()));
+    }
+}
+
+/// Writes what changes, until the daemon stops. One task of each daemon.
+pub(in crate::fetch) async fn keep(daemon: Arc<Daemon>) {
+    loop {
+        tokio::select! {
+            () = daemon.tasks.stopping() => break,
+            () = daemon.fetcher.runs().changed() => {}
+        }
+        tokio::select! {
+            () = daemon.tasks.stopping() => break,
+            () = tokio::time::sleep(WRITTEN_AFTER) => {}
+        }
+        write(&daemon).await;
+    }
+    write(&daemon).await;
+}
+
+async fn write(daemon: &Daemon) {
+    let runs = daemon.fetcher.runs();
+    for id in runs.take_changed() {
+        let text = runs.look(id, Run::to_text);
+        let written = match text {
+            Some(text) => daemon.store.set_run(id, text).await,
+            None => daemon.store.remove_run(id).await.map(drop),
+        };
+        if let Err(error) = written {
+            // It is tried again with the next change; what is not written is found in the spool.
+            warn!(%id, error = error_chain(&error), "the state of a fetch cannot be written");
+        }
+    }
+    runs.forget_the_oldest();
+}

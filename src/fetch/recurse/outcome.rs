@@ -1,0 +1,87 @@
+//! What came of requests, recorded for the runs that want them.
+
+use tracing::info;
+use wwwoffle_spool::{Error, Outgoing, RunId};
+use wwwoffle_url::{CanonicalUrl, Key};
+
+use super::run::{Counts, Outcome};
+use super::runs::Runs;
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::store::timestamp;
+
+/// Records what came of a request for all who want it, and ends those that have nothing left.
+pub(in crate::fetch) fn came(daemon: &Daemon, outgoing: &Outgoing, outcome: Outcome, bytes: u64) {
+    daemon.fetcher.runs().came(outgoing, outcome, bytes);
+    ended(daemon, outgoing);
+}
+
+/// The same for what was not to be had.
+pub(in crate::fetch) fn failed(daemon: &Daemon, outgoing: &Outgoing, reason: &str, dead: bool) {
+    daemon.fetcher.runs().failed(outgoing, reason, dead);
+    ended(daemon, outgoing);
+}
+
+/// Records that a request has left the queue because its site asks programs to leave it alone.
+pub(in crate::fetch) fn left_alone(daemon: &Daemon, outgoing: &Outgoing) {
+    daemon.fetcher.runs().untake(outgoing);
+    ended(daemon, outgoing);
+}
+
+/// Which runs have taken these requests.
+pub(in crate::fetch) fn taken_by(next: &[Outgoing]) -> Vec<(RunId, Key)> {
+    let of = |request: &Outgoing| {
+        let key = request.place.key();
+        request.wishes.iter().map(move |wish| (wish.run, key)).collect::<Vec<_>>()
+    };
+    next.iter().flat_map(of).collect()
+}
+
+/// Takes back what did not get onto the queue: it is considered again with the page that leads there.
+pub(in crate::fetch) fn untake(daemon: &Daemon, taken: Vec<(RunId, Key)>) {
+    for (id, key) in taken {
+        daemon.fetcher.runs().change(id, |run| run.untake(&key));
+    }
+}
+
+/// Where a redirect leads belongs to those who want what was redirected, as far as it is within what they
+/// asked for. `false` when nobody is left who wants it.
+pub(in crate::fetch) fn redirected(
+    daemon: &Daemon,
+    runs: &Runs,
+    from: &Outgoing,
+    to: &mut Outgoing,
+) -> bool {
+    if from.wishes.is_empty() {
+        return true;
+    }
+    let parse = |outgoing: &Outgoing| CanonicalUrl::parse(outgoing.place.url(), &daemon.local);
+    let (Ok(old), Ok(new)) = (parse(from), parse(to)) else { return false };
+    let now = timestamp(clock::now());
+    runs.redirected(from, to, [&old, &new], now)
+}
+
+/// Ends those of the runs that want a request that have nothing left to do.
+pub(in crate::fetch) fn ended(daemon: &Daemon, outgoing: &Outgoing) {
+    for id in outgoing.wishes.iter().map(|wish| wish.run) {
+        if let Some(report) = daemon.fetcher.runs().end_if_done(id, timestamp(clock::now())) {
+            let Counts { pages, parts, failed, .. } = report.counts;
+            info!(%id, pages, parts, failed, "a fetch is done");
+        }
+    }
+}
+
+/// Ends a run before its time: what only it wanted leaves the queue. Returns how many requests that
+/// were; `None` when no such run is under way.
+///
+/// # Errors
+///
+/// When the disk fails; the run is ended all the same.
+pub async fn stop(daemon: &Daemon, id: RunId) -> Result<Option<u64>, Error> {
+    let runs = daemon.fetcher.runs();
+    let now = timestamp(clock::now());
+    if runs.change(id, |run| run.end(now)).is_none() {
+        return Ok(None);
+    }
+    daemon.store.forget_run(id).await.map(Some)
+}

@@ -1,0 +1,98 @@
+use wwwoffle_url::LocalHost;
+
+use super::report::{MAX_EXAMPLES, MAX_REASON, MAX_TOLD};
+use super::*;
+use crate::fetch::recurse::aim::Limits;
+
+fn url(text: &str) -> CanonicalUrl {
+    CanonicalUrl::parse(text, &LocalHost::default()).unwrap()
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn run(aim: Aim) -> Run {
+    let start = url("http://h.example/");
+    let mut run = Run::new(RunId::from_number(7), None, start.clone(), aim, at(1000));
+    run.begin(start.key());
+    run
+}
+
+fn page(run: &mut Run, text: &str, left: u16) -> Result<Step, LeftOut> {
+    let url = url(text);
+    run.page(&url, url.key(), left, at(1001))
+}
+
+#[test]
+fn each_page_is_taken_once_unless_a_shorter_way_leads_to_it() {
+    let mut run = run(Aim { depth: 3, ..Aim::default() });
+    assert_eq!(page(&mut run, "http://h.example/", 2), Ok(Step::Nothing));
+    assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Fetch));
+    assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Nothing));
+    assert_eq!(page(&mut run, "http://h.example/a", 1), Ok(Step::Fetch), "it waits still");
+    run.came(&url("http://h.example/a").key(), Outcome::Fetched, 10);
+    assert_eq!(page(&mut run, "http://h.example/a", 1), Ok(Step::Nothing));
+    assert_eq!(page(&mut run, "http://h.example/a", 2), Ok(Step::Follow));
+    assert_eq!((run.report.counts.pages, run.waiting()), (2, 2));
+    run.came(&url("http://h.example/a").key(), Outcome::Fetched, 0);
+    assert_eq!((run.report.counts.fetched, run.report.counts.bytes), (1, 10));
+    assert_eq!(run.waiting(), 1);
+    run.waits_for([(url("http://h.example/b").key(), Some(1))].into());
+    assert_eq!((run.report.counts.pages, run.waiting()), (2, 1));
+    assert_eq!(page(&mut run, "http://h.example/b", 1), Ok(Step::Nothing));
+}
+
+#[test]
+fn limits_end_it() {
+    let limits = Limits { pages: 2, bytes: Some(100), minutes: Some(1) };
+    let aim = Aim { depth: 1, limits, ..Aim::default() };
+    let mut run = run(aim);
+    assert_eq!(page(&mut run, "http://other.example/", 0), Err(LeftOut::Scope));
+    assert_eq!(page(&mut run, "http://h.example/2099/01", 0), Err(LeftOut::Endless));
+    assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Fetch));
+    assert_eq!(page(&mut run, "http://h.example/b", 0), Err(LeftOut::Pages));
+    let part = url("http://cdn.example/x.png");
+    assert_eq!(run.part(part.as_str(), part.key(), at(1059)), Ok(Step::Fetch));
+    assert_eq!(run.part(part.as_str(), part.key(), at(1059)), Ok(Step::Nothing));
+    let late = url("http://cdn.example/y.png");
+    assert_eq!(run.part(late.as_str(), late.key(), at(1060)), Err(LeftOut::Time));
+    run.came(&part.key(), Outcome::Fetched, 100);
+    assert_eq!(run.part(late.as_str(), late.key(), at(1001)), Err(LeftOut::Bytes));
+    let left: Vec<_> = run.report.left_out.iter().map(|(why, left)| (*why, left.count)).collect();
+    let want = [LeftOut::Scope, LeftOut::Endless, LeftOut::Pages, LeftOut::Bytes, LeftOut::Time];
+    assert_eq!(left, want.map(|why| (why, 1)));
+}
+
+#[test]
+fn where_the_first_page_has_moved_belongs_to_it() {
+    let mut run = run(Aim { depth: 1, ..Aim::default() });
+    assert_eq!(page(&mut run, "https://www.h.example/a", 0), Err(LeftOut::Scope));
+    run.moved(&url("http://elsewhere.example/"), &url("https://www.h.example/"));
+    assert_eq!(page(&mut run, "https://www.h.example/a", 0), Err(LeftOut::Scope));
+    run.moved(&url("http://h.example/"), &url("https://www.h.example/"));
+    assert_eq!(page(&mut run, "https://www.h.example/a", 0), Ok(Step::Fetch));
+    assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Fetch));
+}
+
+#[test]
+fn what_is_told_is_bounded() {
+    let mut run = run(Aim::default());
+    for number in 0..2_000 {
+        let url = url(&format!("http://h.example/{number}"));
+        let failed = Failed {
+            url: url.as_str().to_owned(),
+            from: None,
+            reason: "ä".repeat(1_000),
+            dead: true,
+        };
+        run.failed(&url.key(), failed.clone());
+        run.failed(&url.key(), failed);
+        run.leave_out(LeftOut::Scope, url.as_str());
+    }
+    assert_eq!(run.report.failed.len(), MAX_TOLD);
+    assert_eq!(run.report.failed[0].reason.len(), MAX_REASON);
+    assert_eq!(run.report.counts.failed, 2_000);
+    let left = &run.report.left_out[&LeftOut::Scope];
+    assert_eq!((left.count, left.examples.len()), (2_000, MAX_EXAMPLES));
+}

@@ -1,0 +1,116 @@
+//! The requests that a document leads to, as the browser that asked for the document would make them.
+
+use hyper::header::{
+    ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, HeaderValue, REFERER, USER_AGENT,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Request};
+use wwwoffle_config::UrlParts;
+use wwwoffle_spool::{Outgoing, RequestKind};
+use wwwoffle_url::Key;
+
+use super::choose::{Chosen, part};
+use super::follow::Document;
+use crate::clock;
+use crate::fetch::want;
+use crate::links::Class;
+use crate::proxy::ask::Ask;
+use crate::proxy::owner::Places;
+use crate::proxy::rules::{Ruling, Standing};
+use crate::proxy::target::{Resource, of_url};
+use crate::upstream::{Origin, Scheme};
+
+/// What a document leads to, before a request for it is made.
+pub(super) struct Sub {
+    resource: Resource,
+    /// What of the document's request its origin may see, too.
+    secrets: HeaderMap,
+    /// Where its answer may lie.
+    pub(super) places: Places,
+}
+
+impl Sub {
+    /// What `chosen` of `document` leads to; `None` for what cannot be fetched.
+    pub(super) fn of(document: &Document<'_>, chosen: &Chosen<'_>) -> Option<Self> {
+        let resource = of_url(&chosen.link.url, &document.daemon.local).ok()?;
+        let secrets = secrets(document, &resource.origin);
+        let places = Places::of(&mut resource.url.clone(), &secrets, &document.owner);
+        Some(Self { resource, secrets, places })
+    }
+
+    /// What a request for it is known by.
+    pub(super) fn key(&self) -> Key {
+        self.places.queued.key()
+    }
+
+    /// The request for it as a reference of this class; `None` where the configuration has it left out.
+    pub(super) fn request(&self, document: &Document<'_>, class: Class) -> Option<Outgoing> {
+        let daemon = document.daemon;
+        let (owner, resource) = (document.owner.clone(), self.resource.clone());
+        let (parts, mode) = (self.parts(document, class), daemon.mode.now());
+        let ask = Ask::new(daemon, owner, resource, parts, None, mode, clock::now());
+        let is_usual = ask.ruling == Ruling::Usual(Standing::Usual)
+            || matches!(ask.ruling, Ruling::Moved { .. });
+        let may = *document.config.dont_get.get_recursive.of(&UrlParts::of(&ask.bare));
+        let kind = kind(document.outgoing.kind, class);
+        (is_usual && may).then(|| want::outgoing(daemon, &ask, kind))
+    }
+
+    fn parts(&self, document: &Document<'_>, class: Class) -> Parts {
+        let mut request = Request::new(());
+        *request.method_mut() = Method::GET;
+        let fields: &mut HeaderMap = request.headers_mut();
+        fields.clone_from(&self.secrets);
+        for name in [USER_AGENT, ACCEPT_LANGUAGE] {
+            if let Some(value) = document.request.headers.get(&name) {
+                fields.insert(name, value.clone());
+            }
+        }
+        fields.insert(ACCEPT, HeaderValue::from_static(accepted(class)));
+        let (from, to) = (&document.origin, &self.resource.origin);
+        let is_to_less = from.scheme == Scheme::Https && to.scheme != Scheme::Https;
+        if !is_to_less && let Ok(referrer) = HeaderValue::from_str(document.url.as_str()) {
+            fields.insert(REFERER, referrer);
+        }
+        request.into_parts().0
+    }
+}
+
+/// Secrets go to the same origin and nowhere else.
+fn secrets(document: &Document<'_>, to: &Origin) -> HeaderMap {
+    let mut secrets = HeaderMap::new();
+    if *to == document.origin {
+        for name in [COOKIE, AUTHORIZATION] {
+            for value in document.request.headers.get_all(&name) {
+                secrets.append(name.clone(), value.clone());
+            }
+        }
+    }
+    secrets
+}
+
+/// Why that is asked for to which a request of this kind leads: nobody waits for where a link leads, nor
+/// for what belongs to such a page.
+fn kind(of: RequestKind, class: Class) -> RequestKind {
+    let is_followed = part(class).is_none() && class != Class::Refresh;
+    match of {
+        RequestKind::Monitored => RequestKind::Monitored,
+        RequestKind::Recursive => RequestKind::Recursive,
+        _ if is_followed => RequestKind::Recursive,
+        RequestKind::Page | RequestKind::Part | RequestKind::Refresh | RequestKind::Post => {
+            RequestKind::Part
+        }
+    }
+}
+
+/// What browsers say they take for a class of references.
+fn accepted(class: Class) -> &'static str {
+    match class {
+        Class::Image | Class::Icon | Class::Preview => "image/avif,image/webp,image/*,*/*;q=0.8",
+        Class::Stylesheet => "text/css,*/*;q=0.1",
+        Class::Page | Class::Frame | Class::IFrame | Class::Refresh => {
+            "text/html,application/xhtml+xml,*/*;q=0.8"
+        }
+        _ => "*/*",
+    }
+}
