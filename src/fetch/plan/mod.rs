@@ -3,7 +3,7 @@
 //! What is kept is walked by the code that fetches, with a run of its own that nobody else sees: so scope,
 //! classes, limits, traps, rules and what is known of `robots.txt` count as they would. Nothing is asked of
 //! anybody, and nothing is put on the queue. What is kept is measured; what is not is counted, with a
-//! length that others like it have ([`sizes`]).
+//! length that others like it have (`sizes`).
 
 mod queue;
 mod run;
