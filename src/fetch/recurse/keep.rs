@@ -1,6 +1,6 @@
 //! The runs on the disk: read at the start, and written when they change.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,18 +23,16 @@ pub(in crate::fetch) async fn load(daemon: &Daemon) {
         Ok(texts) => texts,
         Err(error) => return warn!(error = error_chain(&error), "the runs cannot be read"),
     };
-    let mut known = BTreeMap::new();
+    let mut known = Vec::new();
     for (id, text) in texts {
         match Run::parse(&text, &daemon.local) {
-            Ok(run) if run.id == id => {
-                known.insert(id, run);
-            }
+            Ok(run) if run.id == id => known.push(run),
             Ok(_) => set_aside(daemon, id, "it is called by another name".to_owned()).await,
             Err(error) => set_aside(daemon, id, error_chain(&error)).await,
         }
     }
-    daemon.fetcher.runs().replace(known);
-    reconcile(daemon);
+    let taken = daemon.fetcher.runs().take_in(known);
+    reconcile(daemon, taken);
 }
 
 async fn set_aside(daemon: &Daemon, id: RunId, reason: String) {
@@ -43,7 +41,7 @@ async fn set_aside(daemon: &Daemon, id: RunId, reason: String) {
 }
 
 /// The queue is the truth of what waits: a text may be some seconds older.
-fn reconcile(daemon: &Daemon) {
+fn reconcile(daemon: &Daemon, taken: Vec<RunId>) {
     let mut queued: HashMap<RunId, HashMap<Key, Option<u16>>> = HashMap::new();
     daemon.store.spool().queue().visit(|request| {
         for wish in request.wishes.iter().filter(|_| request.state == RequestState::Waiting) {
@@ -52,7 +50,7 @@ fn reconcile(daemon: &Daemon) {
         }
     });
     let runs = daemon.fetcher.runs();
-    for id in runs.ids() {
+    for id in taken {
         let queued = queued.remove(&id).unwrap_or_default();
         runs.change(id, |run| run.waits_for(queued));
         runs.end_if_done(id, timestamp(clock::now()));

@@ -2,6 +2,7 @@
 //!
 //! They are read and written by `keep`; what comes of requests is recorded by `outcome`.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -128,14 +129,17 @@ impl Runs {
         was_known
     }
 
-    /// Takes the place of all that are known.
-    pub(super) fn replace(&self, runs: BTreeMap<RunId, Run>) {
-        *self.lock() = runs;
-    }
-
-    /// What all of them are called.
-    pub(super) fn ids(&self) -> Vec<RunId> {
-        self.lock().keys().copied().collect()
+    /// Takes in those of before; returns which. What has begun meanwhile is as it is.
+    pub(super) fn take_in(&self, runs: Vec<Run>) -> Vec<RunId> {
+        let mut known = self.lock();
+        let mut taken = Vec::new();
+        for run in runs {
+            if let Entry::Vacant(place) = known.entry(run.id) {
+                taken.push(run.id);
+                place.insert(run);
+            }
+        }
+        taken
     }
 
     /// Waits until some have changed since this or [`take_changed`](Self::take_changed) was last called.
