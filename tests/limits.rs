@@ -11,6 +11,9 @@ use crate::harness::{Answer, Client, Daemon, Origin, eventually, faults, heavy};
 /// Clients that connect and say nothing.
 const IDLE: usize = 2_000;
 
+/// Files that the daemon may have had open for a moment when they were counted first.
+const PASSING: usize = 64;
+
 /// Bytes of the download whose memory is measured.
 const GIB: u64 = 1 << 30;
 
@@ -42,7 +45,7 @@ fn idle_slow_and_stuck_peers_do_not_hold_up_the_others() {
     // What the system has no room for before it is accepted it may forget, and say nothing of it.
     while idle.len() < IDLE {
         idle.extend((0..100).map(|_| TcpStream::connect(daemon.addr()).unwrap()));
-        eventually("they are accepted", || daemon.open_files() >= files + idle.len());
+        eventually("they are accepted", || daemon.open_files() + PASSING >= files + idle.len());
     }
 
     // A client that sends a byte a second; it has the whole test to send its head.

@@ -179,7 +179,7 @@ impl<'a> Walk<'a> {
             Err(_) => return false,
         };
         if found.how.is_none() && self.is_refused(outgoing).await {
-            self.runs.untake(outgoing);
+            self.runs.leave_alone(outgoing);
             return false;
         }
         match &found.kept {
@@ -250,7 +250,7 @@ impl<'a> Walk<'a> {
             self.robots_unknown.insert(url.host_port().to_owned());
             return false;
         };
-        ask_robots::refuses(&robots, &self.runs, outgoing, &url)
+        !robots.allows(url.path_and_arguments())
     }
 }
 

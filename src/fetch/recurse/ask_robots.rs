@@ -10,7 +10,6 @@ use wwwoffle_spool::{Outgoing, RequestKind, Wish};
 use wwwoffle_url::CanonicalUrl;
 
 use super::robots::{self, MAX_ROBOTS, Robots};
-use super::run::LeftOut;
 use super::runs::Runs;
 use crate::clock;
 use crate::daemon::Daemon;
@@ -70,7 +69,7 @@ pub(in crate::fetch) async fn is_refused(daemon: &Arc<Daemon>, outgoing: &Outgoi
     if let Some(delay) = robots.crawl_delay() {
         daemon.fetcher.keep_distance(url.host_port(), delay);
     }
-    refuses(&robots, runs, outgoing, &url)
+    !robots.allows(url.path_and_arguments())
 }
 
 /// The URL of `outgoing`, if all of the `runs` that want it heed what its site asks of programs. A page
@@ -93,22 +92,6 @@ pub(in crate::fetch) fn heeded(
     };
     // What anybody wants regardless is fetched.
     outgoing.wishes.iter().all(|wish| heeds(wish) == Some(true)).then_some(url)
-}
-
-/// Whether a site asks to leave `url` alone; then that is told to those who want it.
-pub(in crate::fetch) fn refuses(
-    robots: &Robots,
-    runs: &Runs,
-    outgoing: &Outgoing,
-    url: &CanonicalUrl,
-) -> bool {
-    if robots.allows(url.path_and_arguments()) {
-        return false;
-    }
-    for wish in &outgoing.wishes {
-        runs.change(wish.run, |run| run.leave_out(LeftOut::Robots, url.as_str()));
-    }
-    true
 }
 
 /// What the site of `url` asks of programs, as far as that is known without asking it.

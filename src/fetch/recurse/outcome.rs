@@ -24,7 +24,7 @@ pub(in crate::fetch) fn failed(daemon: &Daemon, outgoing: &Outgoing, reason: &st
 
 /// Records that a request has left the queue because its site asks programs to leave it alone.
 pub(in crate::fetch) fn left_alone(daemon: &Daemon, outgoing: &Outgoing) {
-    daemon.fetcher.runs().untake(outgoing);
+    daemon.fetcher.runs().leave_alone(outgoing);
     ended(daemon, outgoing);
 }
 

@@ -40,6 +40,8 @@ pub enum Outcome {
     Kept,
     /// It was not to be had, or not to be kept.
     Failed,
+    /// Its site asks programs to leave it alone. It is no page that was taken.
+    LeftAlone,
 }
 
 /// What is known of one URL.
@@ -170,7 +172,7 @@ impl Run {
     ///
     /// Why it is not taken. It is counted as left out.
     pub fn part(&mut self, url: &str, key: Key, now: Timestamp) -> Result<Step, LeftOut> {
-        if self.seen.contains_key(&key) {
+        if self.knows(&key, None) {
             return Ok(Step::Nothing);
         }
         let room = if self.seen.len() < MAX_SEEN { Ok(()) } else { Err(LeftOut::Memory) };
@@ -225,7 +227,9 @@ impl Run {
     /// `left` links may be followed.
     #[must_use]
     pub fn knows(&self, key: &Key, left: Option<u16>) -> bool {
-        self.seen.get(key).is_some_and(|seen| seen.left >= left)
+        // What a site says of its pages is no matter of the parts of others.
+        let is_other = |seen: &Seen| left.is_none() && seen.outcome == Outcome::LeftAlone;
+        self.seen.get(key).is_some_and(|seen| seen.left >= left && !is_other(seen))
     }
 
     /// What was recorded of a URL.
@@ -281,7 +285,8 @@ impl Run {
 
     /// Takes back that a URL was taken: it did not get onto the queue.
     pub fn untake(&mut self, key: &Key) {
-        let Some(seen) = self.seen.remove(key) else { return };
+        let known = self.seen.remove(key);
+        let Some(seen) = known.filter(|seen| seen.outcome != Outcome::LeftAlone) else { return };
         if seen.outcome == Outcome::Waits {
             self.waiting = self.waiting.saturating_sub(1);
         } else if let Some(count) = self.count(seen.outcome) {
@@ -292,9 +297,22 @@ impl Run {
         *count = count.saturating_sub(1);
     }
 
+    /// Leaves a page alone that was taken, because its site asks for that, however many links lead to it.
+    pub fn leave_alone(&mut self, key: &Key, url: &str) {
+        if self.outcome(key) == Some(Outcome::LeftAlone) {
+            return;
+        }
+        self.untake(key);
+        self.leave_out(LeftOut::Robots, url);
+        // Its site says so whatever way one comes.
+        let seen = Seen { left: Some(u16::MAX), outcome: Outcome::LeftAlone };
+        self.seen.insert(*key, seen);
+    }
+
     fn take(&mut self, key: Key, left: Option<u16>) {
         let seen = Seen { left, outcome: Outcome::Waits };
-        if self.seen.insert(key, seen).is_none() {
+        let before = self.seen.insert(key, seen);
+        if before.is_none_or(|before| before.outcome == Outcome::LeftAlone) {
             self.waiting = self.waiting.saturating_add(1);
             let counts = &mut self.report.counts;
             let count = if left.is_some() { &mut counts.pages } else { &mut counts.parts };
@@ -305,7 +323,7 @@ impl Run {
     fn count(&mut self, outcome: Outcome) -> Option<&mut u64> {
         let counts = &mut self.report.counts;
         match outcome {
-            Outcome::Waits => None,
+            Outcome::Waits | Outcome::LeftAlone => None,
             Outcome::Fetched => Some(&mut counts.fetched),
             Outcome::Unchanged => Some(&mut counts.unchanged),
             Outcome::Kept => Some(&mut counts.kept),

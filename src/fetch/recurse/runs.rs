@@ -185,11 +185,11 @@ impl Runs {
         }
     }
 
-    /// Records that a request is not made after all.
-    pub(in crate::fetch) fn untake(&self, outgoing: &Outgoing) {
-        let key = outgoing.place.key();
+    /// Records that a request is not made because its site asks programs to leave it alone.
+    pub(in crate::fetch) fn leave_alone(&self, outgoing: &Outgoing) {
+        let (key, url) = (outgoing.place.key(), outgoing.place.url());
         for wish in &outgoing.wishes {
-            self.change(wish.run, |run| run.untake(&key));
+            self.change(wish.run, |run| run.leave_alone(&key, url));
         }
     }
 

@@ -96,3 +96,22 @@ fn what_is_told_is_bounded() {
     let left = &run.report.left_out[&LeftOut::Scope];
     assert_eq!((left.count, left.examples.len()), (2_000, MAX_EXAMPLES));
 }
+
+#[test]
+fn what_a_site_wants_left_alone_is_counted_once_and_is_no_page() {
+    let mut run = run(Aim { depth: 9, ..Aim::default() });
+    let private = url("http://h.example/private/");
+    for _ in 0..2 {
+        assert_eq!(page(&mut run, private.as_str(), 1), Ok(Step::Fetch));
+        run.leave_alone(&private.key(), private.as_str());
+        run.leave_alone(&private.key(), private.as_str());
+        assert_eq!(page(&mut run, private.as_str(), 8), Ok(Step::Nothing), "by a shorter way");
+        let counts = (run.report.counts.pages, run.waiting());
+        assert_eq!((counts, run.report.left_out[&LeftOut::Robots].count), ((1, 1), 1));
+        // A part of a page that is allowed is another matter.
+        assert_eq!(run.part(private.as_str(), private.key(), at(1001)), Ok(Step::Fetch));
+        assert_eq!((run.report.counts.parts, run.waiting()), (1, 2));
+        run.untake(&private.key());
+        run.report.left_out.clear();
+    }
+}

@@ -161,12 +161,13 @@ fn one(line: &str) -> Option<(Key, Seen)> {
     words.next().is_none().then_some((key.parse().ok()?, seen))
 }
 
-const LETTERS: [(Outcome, &str); 5] = [
+const LETTERS: [(Outcome, &str); 6] = [
     (Outcome::Waits, "w"),
     (Outcome::Fetched, "f"),
     (Outcome::Unchanged, "u"),
     (Outcome::Kept, "k"),
     (Outcome::Failed, "x"),
+    (Outcome::LeftAlone, "r"),
 ];
 
 fn letter(outcome: Outcome) -> &'static str {
