@@ -350,6 +350,10 @@ fn recorded(outgoing: &Outgoing) -> Result<Parts, String> {
 
 /// The URL of a request, without what the key of a POST adds.
 pub(super) fn base(outgoing: &Outgoing) -> &str {
-    let url = outgoing.place.url();
-    if outgoing.kind == RequestKind::Post { url.split("?!").next().unwrap_or(url) } else { url }
+    base_of(outgoing.kind, outgoing.place.url())
+}
+
+/// The same of a request of this kind that waits at this URL.
+pub(super) fn base_of(kind: RequestKind, url: &str) -> &str {
+    if kind == RequestKind::Post { url.split("?!").next().unwrap_or(url) } else { url }
 }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_config::Config;
 use wwwoffle_spool::{OutgoingSummary, Place, RequestState};
-use wwwoffle_url::CanonicalUrl;
 
 use super::budget::Spent;
 use super::schedule::Rests;
-use super::windows;
+use super::work::may_start;
 use crate::api::Held;
 use crate::clock;
 use crate::daemon::Daemon;
@@ -57,20 +56,12 @@ impl<'a> Holder<'a> {
                 now: self.now,
                 may_dial: self.may_dial,
                 spent: self.spent,
-                window: self.window(request),
+                window: may_start(self.daemon, &self.config, &self.zone, request, self.now).err(),
                 rests: self.daemon.fetcher.rests(&key),
                 not_before: request.not_before,
                 is_last: attempts >= most,
             },
         )
-    }
-
-    /// When its time of the day comes, if that is not now.
-    fn window(&self, request: &OutgoingSummary) -> Option<Timestamp> {
-        let url = of_request(request);
-        let url = CanonicalUrl::parse(url, &self.daemon.local).ok()?;
-        let windows = self.config.fetch_options.windows.of(&UrlParts::of(&url));
-        windows::opens(windows, self.now, &self.zone)
     }
 }
 
@@ -144,11 +135,6 @@ pub fn all_rest<'a>(
         *causes.entry(held).or_default() += 1;
     }
     Some(causes.into_iter().collect())
-}
-
-/// The URL of a request, without what the key of a POST adds.
-pub(super) fn of_request(request: &OutgoingSummary) -> &str {
-    request.place.url().split("?!POST:").next().unwrap_or_default()
 }
 
 #[cfg(test)]

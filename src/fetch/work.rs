@@ -11,8 +11,8 @@ use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_spool::OutgoingSummary;
 use wwwoffle_url::{CanonicalUrl, Key};
 
+use super::attempt::base_of;
 use super::budget::{self, Allowed, Spent};
-use super::held::of_request;
 use super::schedule::Limits;
 use super::{lock, one, recurse, rests, windows};
 use crate::clock;
@@ -29,6 +29,10 @@ const AT_ONE_GO: usize = 256;
 
 /// How often what was fetched today is written down while fetching goes on.
 const REMEMBER_EVERY: Duration = Duration::from_secs(10);
+
+/// What is remembered, in words.
+const TODAY: &str = "what was fetched today";
+const LEFT_ALONE: &str = "which origins want to be left alone";
 
 /// A request that is on its way, for as long as this lives.
 struct Active {
@@ -87,25 +91,11 @@ pub async fn work(daemon: Arc<Daemon>) {
 impl Worker {
     async fn new(daemon: Arc<Daemon>) -> Self {
         daemon.fetcher.watch(daemon.store.spool().queue());
-        match daemon.store.remembered(budget::STATE).await {
-            Ok(text) => lock(&daemon.fetcher.budget).remember(&text.unwrap_or_default()),
-            Err(error) => {
-                let error = error_chain(&error);
-                warn!(error, "what was fetched today cannot be read, and counts as nothing");
-            }
-        }
-        match daemon.store.remembered(rests::STATE).await {
-            Ok(text) => {
-                let now = timestamp(clock::now());
-                let mut schedule = lock(&daemon.fetcher.schedule);
-                for (host, until) in rests::of_text(&text.unwrap_or_default(), now) {
-                    schedule.close_host(&host, until);
-                }
-            }
-            Err(error) => {
-                let error = error_chain(&error);
-                warn!(error, "which origins want to be left alone cannot be read");
-            }
+        let today = read(&daemon, budget::STATE, TODAY).await;
+        lock(&daemon.fetcher.budget).remember(&today);
+        let rests = read(&daemon, rests::STATE, LEFT_ALONE).await;
+        for (host, until) in rests::of_text(&rests, timestamp(clock::now())) {
+            lock(&daemon.fetcher.schedule).close_host(&host, until);
         }
         let config = daemon.config();
         let (zone, remembered) = (TimeZone::system(), Instant::now());
@@ -178,22 +168,33 @@ impl Worker {
     /// be left alone is written down at once: it is seldom said.
     async fn remember(&mut self, is_over: bool) {
         let rests = lock(&self.daemon.fetcher.schedule).changed_rests(timestamp(clock::now()));
-        if let Some(rests) = rests
-            && let Err(error) =
-                self.daemon.store.remember(rests::STATE, rests::to_text(rests)).await
-        {
-            let error = error_chain(&error);
-            warn!(error, "which origins want to be left alone cannot be written down");
+        if let Some(rests) = rests {
+            write(&self.daemon, rests::STATE, rests::to_text(rests), LEFT_ALONE).await;
         }
         if !is_over && self.remembered.elapsed() < REMEMBER_EVERY {
             return;
         }
         let Some(text) = lock(&self.daemon.fetcher.budget).changed() else { return };
         self.remembered = Instant::now();
-        if let Err(error) = self.daemon.store.remember(budget::STATE, text).await {
-            let error = error_chain(&error);
-            warn!(error, "what was fetched today cannot be written down");
-        }
+        write(&self.daemon, budget::STATE, text, TODAY).await;
+    }
+}
+
+/// What is remembered under a key of the state; where it cannot be read that is told, and it is nothing.
+async fn read(daemon: &Daemon, key: &'static str, what: &str) -> String {
+    let text = daemon.store.remembered(key).await.unwrap_or_else(|error| {
+        let error = error_chain(&error);
+        warn!(error, "{what} cannot be read, and counts as nothing");
+        None
+    });
+    text.unwrap_or_default()
+}
+
+/// Remembers `text` under a key of the state; where it cannot be written that is told.
+async fn write(daemon: &Daemon, key: &'static str, text: String, what: &str) {
+    if let Err(error) = daemon.store.remember(key, text).await {
+        let error = error_chain(&error);
+        warn!(error, "{what} cannot be written down");
     }
 }
 
@@ -210,7 +211,8 @@ pub(super) fn may_start(
     now: Timestamp,
 ) -> Result<Duration, Timestamp> {
     // What is no URL fails for that reason, later.
-    let Ok(url) = CanonicalUrl::parse(of_request(request), &daemon.local) else {
+    let Ok(url) = CanonicalUrl::parse(base_of(request.kind, request.place.url()), &daemon.local)
+    else {
         return Ok(Duration::ZERO);
     };
     let (url, options) = (UrlParts::of(&url), &config.fetch_options);

@@ -177,6 +177,8 @@ impl Run {
         }
         let room = if self.seen.len() < MAX_SEEN { Ok(()) } else { Err(LeftOut::Memory) };
         room.and_then(|()| self.is_within(now)).inspect_err(|why| self.leave_out(*why, url))?;
+        // It may have been left alone as a page.
+        self.seen.remove(&key);
         self.take(key, None);
         Ok(Step::Fetch)
     }
@@ -311,8 +313,7 @@ impl Run {
 
     fn take(&mut self, key: Key, left: Option<u16>) {
         let seen = Seen { left, outcome: Outcome::Waits };
-        let before = self.seen.insert(key, seen);
-        if before.is_none_or(|before| before.outcome == Outcome::LeftAlone) {
+        if self.seen.insert(key, seen).is_none() {
             self.waiting = self.waiting.saturating_add(1);
             let counts = &mut self.report.counts;
             let count = if left.is_some() { &mut counts.pages } else { &mut counts.parts };

@@ -1,13 +1,13 @@
 //! The requests that a document leads to, as the browser that asked for the document would make them.
 
 use hyper::header::{
-    ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, HeaderValue, REFERER, USER_AGENT,
+    ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, HeaderName, HeaderValue, REFERER, USER_AGENT,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request};
 use wwwoffle_config::UrlParts;
 use wwwoffle_spool::{Outgoing, RequestKind};
-use wwwoffle_url::Key;
+use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::choose::{Chosen, part};
 use super::follow::Document;
@@ -18,7 +18,7 @@ use crate::proxy::ask::Ask;
 use crate::proxy::owner::Places;
 use crate::proxy::rules::{Ruling, Standing};
 use crate::proxy::target::{Resource, of_url};
-use crate::upstream::{Origin, Scheme};
+use crate::upstream::Origin;
 
 /// What a document leads to, before a request for it is made.
 pub(super) struct Sub {
@@ -67,13 +67,20 @@ impl Sub {
             }
         }
         fields.insert(ACCEPT, HeaderValue::from_static(accepted(class)));
-        let (from, to) = (&document.origin, &self.resource.origin);
-        let is_to_less = from.scheme == Scheme::Https && to.scheme != Scheme::Https;
-        if !is_to_less && let Ok(referrer) = HeaderValue::from_str(document.url.as_str()) {
-            fields.insert(REFERER, referrer);
-        }
+        fields.extend(referrer(&document.url, &self.resource.url));
         request.into_parts().0
     }
+}
+
+/// What a browser says of where it comes from: nothing where that is HTTPS and this is not (Referrer
+/// Policy, `no-referrer-when-downgrade`).
+pub(super) fn referrer(
+    from: &CanonicalUrl,
+    to: &CanonicalUrl,
+) -> Option<(HeaderName, HeaderValue)> {
+    let is_to_less = from.protocol() == "https" && to.protocol() != "https";
+    let referrer = HeaderValue::from_str(from.as_str()).ok().filter(|_| !is_to_less)?;
+    Some((REFERER, referrer))
 }
 
 /// Secrets go to the same origin and nowhere else.

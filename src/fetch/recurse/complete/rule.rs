@@ -1,12 +1,12 @@
 //! What the configuration says of a part before it is looked for. Pure.
 
 use hyper::HeaderMap;
-use hyper::header::{HeaderValue, REFERER};
 use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::super::aim::PartClass;
 use super::super::choose::Wanted;
+use super::super::sub::referrer;
 use crate::links;
 use crate::proxy::rules::{Asker, Ruling, Standing, ruled};
 
@@ -28,11 +28,7 @@ pub(super) fn rule(
     document: &CanonicalUrl,
     url: &CanonicalUrl,
 ) -> Rule {
-    let mut fields = HeaderMap::new();
-    let is_to_less = document.protocol() == "https" && url.protocol() != "https";
-    if !is_to_less && let Ok(referrer) = HeaderValue::from_str(document.as_str()) {
-        fields.insert(REFERER, referrer);
-    }
+    let fields: HeaderMap = referrer(document, url).into_iter().collect();
     match ruled(config, url, &Asker::of(&fields, local)) {
         _ if !*config.dont_get.get_recursive.of(&UrlParts::of(url)) => {
             Rule::LeftOut("it is left to browsers ([dont-get] get-recursive)")
