@@ -26,10 +26,12 @@
 
 #[path = "../tests/harness/mod.rs"]
 mod harness;
+mod shared;
 
 use std::time::{Duration, Instant};
 
 use harness::{Answer, Daemon, Origin};
+use shared::processor_time;
 
 /// Pages that are fetched.
 const PAGES: usize = 400;
@@ -40,9 +42,6 @@ const LATENCY: Duration = Duration::from_millis(50);
 /// The limits of the configuration by default.
 const PER_HOST: usize = 6;
 const AT_ONCE: usize = 32;
-
-/// Ticks of the processor's clock in a second, as the kernel tells them to programs.
-const TICKS: f64 = 100.0;
 
 fn main() {
     println!(
@@ -69,7 +68,7 @@ fn measure(what: &str, hosts: usize, at_once: usize) {
         daemon.browse(&origin.url(&path));
     }
     daemon.settle();
-    let (before, memory) = (ticks(&daemon), daemon.memory_kib());
+    let (before, memory) = (processor_time(&daemon), daemon.memory_kib());
     let begun = Instant::now();
     daemon.ok(&["online"]);
     let seen = || -> usize { origins.iter().map(|origin| origin.seen().len()).sum() };
@@ -81,7 +80,7 @@ fn measure(what: &str, hosts: usize, at_once: usize) {
         std::thread::sleep(Duration::from_millis(5));
     }
     let taken = begun.elapsed();
-    let own = (ticks(&daemon) - before) as f64 / TICKS * 1_000.0 / PAGES as f64;
+    let own = processor_time(&daemon).saturating_sub(before).as_secs_f64() * 1_000.0 / PAGES as f64;
     let ideal = LATENCY.mul_f64((PAGES as f64 / at_once as f64).ceil());
     assert_eq!(seen(), PAGES, "each page once");
     println!(
@@ -97,11 +96,4 @@ fn measure(what: &str, hosts: usize, at_once: usize) {
 fn is_busy(daemon: &Daemon) -> bool {
     let queue = &daemon.status()["queue"];
     queue["waiting"] != 0 || queue["active"] != 0
-}
-
-/// The time of the processor that the daemon has had, in ticks.
-fn ticks(daemon: &Daemon) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{}/stat", daemon.pid())).unwrap();
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap().split_whitespace().collect();
-    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }

@@ -26,6 +26,7 @@
 
 #[path = "../tests/harness/mod.rs"]
 mod harness;
+mod shared;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -36,6 +37,7 @@ use std::time::{Duration, Instant};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use harness::{Answer, Daemon, Stage};
+use shared::processor_time;
 
 /// Connections at once.
 const CLIENTS: usize = 8;
@@ -102,16 +104,6 @@ fn secure(
         stream.conn.complete_io(&mut stream.sock).unwrap();
     }
     stream
-}
-
-/// Time that the daemon has had of all processors.
-fn processor_time(daemon: &Daemon) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", daemon.pid())).unwrap();
-    // Its name is in brackets and may hold anything; `utime` is the 12th field after it.
-    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-    let ticks = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
-    // A hundred a second, on every Linux that Rust knows.
-    Duration::from_millis(ticks * 10)
 }
 
 /// What was measured of one way to ask.

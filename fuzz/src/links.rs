@@ -6,21 +6,10 @@
 use wwwoffle::links::{Finder, Found, Kind, MAX_LINK_BYTES, MAX_LINKS, Want};
 use wwwoffle_url::BrowserUrl;
 
-const KINDS: [Kind; 8] = [
-    Kind::Html,
-    Kind::Xhtml,
-    Kind::Css,
-    Kind::Script,
-    Kind::Manifest,
-    Kind::Feed,
-    Kind::Sitemap,
-    Kind::Svg,
-];
-
 /// See the module.
 pub fn run(data: &[u8]) {
     let [kind, piece, document @ ..] = data else { return };
-    let kind = KINDS[usize::from(*kind) % KINDS.len()];
+    let kind = Kind::THAT_REFER[usize::from(*kind) % Kind::THAT_REFER.len()];
     let whole = find(kind, document, usize::MAX);
     assert!(whole.links.len() <= MAX_LINKS);
     assert!(whole.links.iter().map(|link| link.url.len()).sum::<usize>() <= MAX_LINK_BYTES);

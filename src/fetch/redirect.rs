@@ -87,13 +87,7 @@ mod tests {
 
     #[test]
     fn the_method_and_the_secrets_follow_the_rules() {
-        let origin = |scheme| Origin {
-            scheme,
-            host: "h.example".to_owned(),
-            port: 8080,
-            via: None,
-            reach: crate::upstream::Reach::All,
-        };
+        let origin = |scheme| Origin::here(scheme, "h.example", 8080);
         let (same, to_tls) = (origin(Scheme::Http), origin(Scheme::Https));
         let other = Origin { host: "o.example".to_owned(), ..same.clone() };
         for (method, status, to, want, secret) in [
@@ -117,13 +111,7 @@ mod tests {
 
     #[test]
     fn what_a_secure_page_is_called_is_not_sent_in_clear() {
-        let origin = |scheme| Origin {
-            scheme,
-            host: "h.example".to_owned(),
-            port: 80,
-            via: None,
-            reach: crate::upstream::Reach::All,
-        };
+        let origin = |scheme| Origin::here(scheme, "h.example", 80);
         for (from, to, kept) in [
             (Scheme::Http, Scheme::Http, true),
             (Scheme::Http, Scheme::Https, true),

@@ -27,6 +27,18 @@ pub enum Kind {
 pub const HEAD: usize = 2048;
 
 impl Kind {
+    /// All that refer to anything.
+    pub const THAT_REFER: [Self; 8] = [
+        Self::Html,
+        Self::Xhtml,
+        Self::Css,
+        Self::Script,
+        Self::Manifest,
+        Self::Feed,
+        Self::Sitemap,
+        Self::Svg,
+    ];
+
     /// The kind of a body: by its `Content-Type`; of XML, and where no type tells, by its first
     /// bytes ([`HEAD`] of them are enough) and the end of the URL's path.
     #[must_use]

@@ -192,21 +192,17 @@ mod tests {
         assert!(page.body.contains("2 hosts pass unread and are not kept"), "{}", page.body);
     }
 
+    fn download(url: &str, bytes: u64, total: Option<u64>) -> Download {
+        let (rate, seconds_left, resumed, waiting) = (None, None, 0, None);
+        let url = url.to_owned();
+        Download { url, bytes, total, rate, seconds_left, resumed, waiting }
+    }
+
     #[test]
     fn downloads_are_shown_with_their_progress() {
         let mut status = status(Mode::Online);
         for (bytes, total) in [(500, Some(2_000)), (7, None), (9, Some(0)), (u64::MAX, Some(1))] {
-            let url = "http://a.example/big".into();
-            let (rate, resumed, waiting) = (None, 0, None);
-            status.downloads.push(Download {
-                url,
-                bytes,
-                total,
-                rate,
-                seconds_left: None,
-                resumed,
-                waiting,
-            });
+            status.downloads.push(download("http://a.example/big", bytes, total));
         }
         let page = page(&templates(), &shell(), &status, "t");
         assert_harmless(&page);
@@ -221,17 +217,9 @@ mod tests {
         for url in hostile().iter().cycle().take(1_000) {
             let error = url.clone();
             let waiting = DownloadWaiting { since: time(), next: time(), attempts: 1, error };
-            let (bytes, total, waiting) = (1, Some(2), Some(waiting));
-            let (url, rate, resumed) = (url.clone(), Some(0), 3);
-            status.downloads.push(Download {
-                url,
-                bytes,
-                total,
-                rate,
-                seconds_left: None,
-                resumed,
-                waiting,
-            });
+            let (rate, waiting) = (Some(0), Some(waiting));
+            let new = download(url, 1, Some(2));
+            status.downloads.push(Download { rate, resumed: 3, waiting, ..new });
         }
         let page = page(&templates(), &shell(), &status, "t");
         assert_harmless(&page);

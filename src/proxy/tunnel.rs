@@ -264,13 +264,7 @@ mod tests {
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let listener: TcpListener = socket.listen(1).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let origin = Origin {
-            scheme: Scheme::Https,
-            host: "127.0.0.1".to_owned(),
-            port,
-            via: None,
-            reach: crate::upstream::Reach::All,
-        };
+        let origin = Origin::here(Scheme::Https, "127.0.0.1", port);
         let first = vec![b'x'; 64 << 20];
         for stop in [false, true] {
             let root = tempfile::tempdir().unwrap();

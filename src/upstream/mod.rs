@@ -125,6 +125,14 @@ pub struct Origin {
     pub reach: Reach,
 }
 
+#[cfg(test)]
+impl Origin {
+    /// One that is asked directly, for who sits at this machine.
+    pub(crate) fn here(scheme: Scheme, host: &str, port: u16) -> Self {
+        Self { scheme, host: host.to_owned(), port, via: None, reach: Reach::All }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
@@ -349,13 +357,7 @@ mod tests {
         let upstream = Upstream::new(dialer, tls, Tasks::new(), limits);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let origin = Origin {
-            scheme: Scheme::Https,
-            host: "127.0.0.1".to_owned(),
-            port,
-            via: None,
-            reach: Reach::All,
-        };
+        let origin = Origin::here(Scheme::Https, "127.0.0.1", port);
         let mut connecting = pin!(upstream.connect(&origin, Offer::Either, None));
         let silent = async {
             let (mut silent, _) = listener.accept().await.unwrap();

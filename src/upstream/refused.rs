@@ -77,13 +77,7 @@ mod tests {
     use crate::upstream::Scheme;
 
     fn origin(port: u16) -> Origin {
-        Origin {
-            scheme: Scheme::Https,
-            host: "a.example".to_owned(),
-            port,
-            via: None,
-            reach: Reach::All,
-        }
+        Origin::here(Scheme::Https, "a.example", port)
     }
 
     fn refused(number: u8) -> Arc<RefusedCertificate> {

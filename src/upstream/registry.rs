@@ -277,13 +277,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(10);
 
     fn origin(port: u16) -> Origin {
-        Origin {
-            scheme: Scheme::Https,
-            host: "h.test".to_owned(),
-            port,
-            via: None,
-            reach: crate::upstream::Reach::All,
-        }
+        Origin::here(Scheme::Https, "h.test", port)
     }
 
     async fn turn<'a>(registry: &'a Registry, origin: &Origin) -> Turn<'a> {

@@ -231,13 +231,7 @@ impl Scene {
     }
 
     pub(super) async fn ask(&self, host: &str, method: Method) -> Result<(u16, String), Failure> {
-        let origin = Origin {
-            scheme: Scheme::Https,
-            host: host.to_owned(),
-            port: self.there.port,
-            via: None,
-            reach: crate::upstream::Reach::All,
-        };
+        let origin = Origin::here(Scheme::Https, host, self.there.port);
         let body = match method {
             Method::POST => Outbound::Whole(Bytes::from_static(b"form")),
             Method::PUT => Outbound::Whole(Bytes::from(vec![0; LARGE])),

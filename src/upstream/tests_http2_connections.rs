@@ -246,13 +246,7 @@ async fn silent() -> (Shared, tokio::io::DuplexStream, Tasks) {
 }
 
 fn of_test() -> Origin {
-    Origin {
-        scheme: Scheme::Https,
-        host: "a.test".to_owned(),
-        port: 1,
-        via: None,
-        reach: crate::upstream::Reach::All,
-    }
+    Origin::here(Scheme::Https, "a.test", 1)
 }
 
 #[tokio::test]

@@ -170,13 +170,7 @@ mod tests {
             server.shutdown().await.unwrap();
             let login = Some(HeaderValue::from_static("Basic dTpw"));
             let via = Via { host: "p.test".into(), port: 1, login, pseudonym: "w-1".into() };
-            let origin = Origin {
-                scheme: Scheme::Https,
-                host: "o.test".into(),
-                port: 443,
-                via: None,
-                reach: crate::upstream::Reach::All,
-            };
+            let origin = Origin::here(Scheme::Https, "o.test", 443);
             let got = match via.open(&mut client, &origin).await {
                 Ok(()) => "open".to_owned(),
                 Err(fault) => format!("{fault:?}"),

@@ -15,13 +15,7 @@ fn terms(has_url: bool) -> Terms {
 }
 
 fn origin(host: &str) -> Origin {
-    Origin {
-        scheme: Scheme::Http,
-        host: host.to_owned(),
-        port: 80,
-        via: None,
-        reach: crate::upstream::Reach::All,
-    }
+    Origin::here(Scheme::Http, host, 80)
 }
 
 /// What a word of a table means; `tick` is nothing at all.

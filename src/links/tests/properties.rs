@@ -5,17 +5,6 @@ use proptest::prelude::*;
 use super::super::{Kind, MAX_LINKS};
 use super::find_in;
 
-const KINDS: [Kind; 8] = [
-    Kind::Html,
-    Kind::Xhtml,
-    Kind::Css,
-    Kind::Script,
-    Kind::Manifest,
-    Kind::Feed,
-    Kind::Sitemap,
-    Kind::Svg,
-];
-
 /// Pieces of documents, put together at random.
 const PIECES: &[&str] = &[
     "<img src=a.png>",
@@ -97,10 +86,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn however_it_is_cut_the_same_is_found(document in document(), kind in 0..KINDS.len(), piece in 1..40_usize) {
-        let whole = find_in(KINDS[kind], &document, usize::MAX);
+    fn however_it_is_cut_the_same_is_found(document in document(), kind in 0..Kind::THAT_REFER.len(), piece in 1..40_usize) {
+        let whole = find_in(Kind::THAT_REFER[kind], &document, usize::MAX);
         prop_assert!(whole.links.len() <= MAX_LINKS);
-        prop_assert_eq!(&whole, &find_in(KINDS[kind], &document, piece));
+        prop_assert_eq!(&whole, &find_in(Kind::THAT_REFER[kind], &document, piece));
         for link in &whole.links {
             let url = wwwoffle_url::BrowserUrl::parse(&link.url, None).unwrap();
             prop_assert_eq!(url.as_str(), &link.url, "a browser reads it as it is");

@@ -193,18 +193,11 @@ impl World {
         let Self { script: asks, store, downloads, mode, tasks, .. } = &*self;
         let local = &LocalHost::default();
         let ground = Ground { asks, store, local, downloads, mode, tasks, patience };
-        let (scheme, host) = (Scheme::Http, "h.example".to_owned());
         let url = CanonicalUrl::parse(self.places.public.url(), local).unwrap();
         let config = Config::default();
         let job = Job {
             places: Arc::clone(&self.places),
-            origin: Origin {
-                scheme,
-                host,
-                port: 80,
-                via: None,
-                reach: crate::upstream::Reach::All,
-            },
+            origin: Origin::here(Scheme::Http, "h.example", 80),
             head: Request::new(()),
             body: None,
             kept: None,

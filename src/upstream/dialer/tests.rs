@@ -12,22 +12,28 @@ pub(super) fn known(host: &str) -> Option<IpAddr> {
     }
 }
 
-fn dialer(mode: Mode) -> Dialer {
+pub(super) fn dialer(choice: impl Into<Choice>) -> Dialer {
     let patience = Duration::from_secs(10);
-    Dialer::new(ModeSwitch::new(mode), patience, patience)
+    Dialer::new(ModeSwitch::new(choice), patience, patience)
+}
+
+/// Somebody who listens, and at which port.
+pub(super) async fn listening() -> (tokio::net::TcpListener, u16) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, port)
+}
+
+/// A port at which nobody does.
+pub(super) fn closed_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
 }
 
 #[tokio::test]
 async fn offline_opens_nothing_and_counts() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let origin = Origin {
-        scheme: Scheme::Http,
-        host: "127.0.0.1".to_owned(),
-        port,
-        via: None,
-        reach: Reach::All,
-    };
+    let (_listener, port) = listening().await;
+    let origin = Origin::here(Scheme::Http, "127.0.0.1", port);
     let offline = dialer(Mode::Offline);
     assert!(matches!(offline.dial(&origin).await, Err(Failure::Offline)));
     assert_eq!(offline.refused(), 1);
@@ -37,16 +43,8 @@ async fn offline_opens_nothing_and_counts() {
 
 #[tokio::test]
 async fn a_closed_port_is_refused_by_name() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
-    let origin = Origin {
-        scheme: Scheme::Http,
-        host: "127.0.0.1".to_owned(),
-        port,
-        via: None,
-        reach: Reach::All,
-    };
+    let port = closed_port();
+    let origin = Origin::here(Scheme::Http, "127.0.0.1", port);
     let failure = dialer(Mode::Online).dial(&origin).await.unwrap_err();
     assert_eq!(failure.to_string(), format!("127.0.0.1:{port} refuses the connection"));
     assert!(failure.may_pass());
@@ -54,27 +52,14 @@ async fn a_closed_port_is_refused_by_name() {
 
 #[tokio::test(start_paused = true)]
 async fn names_wait_for_their_turn_and_addresses_need_none() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
+    let (_listener, port) = listening().await;
     let dialer = dialer(Mode::Online);
     let turns = u32::try_from(MAX_LOOKUPS).unwrap();
     let all = dialer.lookups.clone().acquire_many_owned(turns).await.unwrap();
-    let name = Origin {
-        scheme: Scheme::Http,
-        host: "localhost".to_owned(),
-        port,
-        via: None,
-        reach: Reach::All,
-    };
+    let name = Origin::here(Scheme::Http, "localhost", port);
     assert!(matches!(dialer.look_up(&name).await, Err(Failure::LookupTimeout { .. })));
     for host in ["127.0.0.1", "[::1]"] {
-        let address = Origin {
-            scheme: Scheme::Http,
-            host: host.to_owned(),
-            port,
-            via: None,
-            reach: Reach::All,
-        };
+        let address = Origin::here(Scheme::Http, host, port);
         assert_eq!(dialer.look_up(&address).await.unwrap().len(), 1, "{host}");
     }
     drop(all);
@@ -83,11 +68,9 @@ async fn names_wait_for_their_turn_and_addresses_need_none() {
 
 #[tokio::test]
 async fn the_next_address_is_tried_when_one_fails() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let good = listener.local_addr().unwrap();
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let bad = closed.local_addr().unwrap();
-    drop(closed);
+    let (_listener, port) = listening().await;
+    let good = SocketAddr::from(([127, 0, 0, 1], port));
+    let bad = SocketAddr::from(([127, 0, 0, 1], closed_port()));
     assert!(connect_any(vec![bad, good]).await.is_ok());
     assert!(connect_any(vec![]).await.is_err());
 }

@@ -2,25 +2,14 @@
 
 use std::pin::pin;
 
+use super::tests::{closed_port, dialer, listening};
 use super::*;
 use crate::mode::Mode;
 
-fn dialer(choice: impl Into<Choice>) -> Dialer {
-    let patience = Duration::from_secs(10);
-    Dialer::new(ModeSwitch::new(choice), patience, patience)
-}
-
 #[tokio::test]
 async fn only_the_mode_auto_permits_to_probe() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let origin = Origin {
-        scheme: Scheme::Http,
-        host: "127.0.0.1".to_owned(),
-        port,
-        via: None,
-        reach: crate::upstream::Reach::All,
-    };
+    let (_listener, port) = listening().await;
+    let origin = Origin::here(Scheme::Http, "127.0.0.1", port);
     for mode in [Mode::Offline, Mode::Online, Mode::Autodial] {
         let dialer = dialer(mode);
         assert!(matches!(dialer.probe(&origin).await, Err(Failure::Offline)), "{mode}");
@@ -43,15 +32,8 @@ async fn only_the_mode_auto_permits_to_probe() {
 
 #[tokio::test]
 async fn a_portal_is_reached_until_offline_is_chosen() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let origin = Origin {
-        scheme: Scheme::Http,
-        host: "127.0.0.1".to_owned(),
-        port,
-        via: None,
-        reach: crate::upstream::Reach::All,
-    };
+    let (_listener, port) = listening().await;
+    let origin = Origin::here(Scheme::Http, "127.0.0.1", port);
     let dialer = dialer(Choice::Auto);
     dialer.mode.judged(Mode::Offline, &["127.0.0.1".to_owned()]);
     assert!(dialer.dial(&origin).await.is_ok());
@@ -69,16 +51,8 @@ async fn a_portal_is_reached_until_offline_is_chosen() {
 
 #[tokio::test]
 async fn it_is_told_how_origins_do_only_while_that_decides() {
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = closed.local_addr().unwrap().port();
-    drop(closed);
-    let at = |host: &str| Origin {
-        scheme: Scheme::Http,
-        host: host.to_owned(),
-        port,
-        via: None,
-        reach: crate::upstream::Reach::All,
-    };
+    let port = closed_port();
+    let at = |host: &str| Origin::here(Scheme::Http, host, port);
     for (choice, host, want) in [
         (Choice::Auto, "a.test", true),
         (Choice::Auto, "127.0.0.1", false),

@@ -1,19 +1,14 @@
 //! What clients of other machines must not reach.
 
+use super::tests::{dialer, listening};
 use super::*;
 use crate::mode::Mode;
 use crate::upstream::Via;
 
-fn dialer() -> Dialer {
-    let patience = Duration::from_secs(10);
-    Dialer::new(ModeSwitch::new(Mode::Online), patience, patience)
-}
-
 /// Whatever the host is called: what it leads to decides, and the socket is never opened.
 #[tokio::test]
 async fn from_elsewhere_nothing_inward_is_dialled() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
+    let (_listener, port) = listening().await;
     let config = |hosts: &str| {
         let text = format!("[allowed-connect-hosts]\ninside = [{hosts}]\n");
         let config = Config::parse(&text, std::path::Path::new("w.conf")).unwrap();
@@ -40,7 +35,7 @@ async fn from_elsewhere_nothing_inward_is_dialled() {
         // The configuration names the parent proxy itself, and that looks names up.
         ("h.test", via(), "", true),
     ] {
-        let dialer = dialer().following(config(inside)).guarding(Vec::new());
+        let dialer = dialer(Mode::Online).following(config(inside)).guarding(Vec::new());
         let host = host.to_owned();
         let reach = Reach::Outward;
         let origin = Origin { scheme: Scheme::Http, host, port, via, reach };
