@@ -6,7 +6,7 @@ use std::error::Error;
 ///
 /// ```
 /// # use wwwoffle::error_chain::error_chain;
-/// let error = "rubbish".parse::<wwwoffle::mode::Mode>().unwrap_err();
+/// let error = "rubbish".parse::<wwwoffle::mode::Choice>().unwrap_err();
 /// assert_eq!(error_chain(&error), error.to_string());
 /// ```
 #[must_use]
