@@ -1,14 +1,15 @@
 //! What is built once and lives as long as the program.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{info, warn};
 use wwwoffle_config::Config;
+use wwwoffle_index::Index;
 use wwwoffle_url::LocalHost;
 
 use crate::access::Access;
@@ -17,6 +18,9 @@ use crate::clock;
 use crate::fetch::Fetcher;
 use crate::hooks::{Hook, Hooks};
 use crate::link::Link;
+use crate::lists;
+use crate::lists::describe::Pages;
+use crate::lists::sessions::{self, Online};
 use crate::live::Live;
 use crate::mode::{Choice, Mode, ModeSwitch};
 use crate::monitor::Timer;
@@ -24,6 +28,7 @@ use crate::own::tickets::Tickets;
 use crate::pages::token::Tokens;
 use crate::pages::{LocalOrigin, Shell, Templates};
 use crate::proxy::download::Downloads;
+use crate::purge::Purging;
 use crate::server::places::Places;
 use crate::server::repeat::Repeats;
 use crate::server::tasks::Tasks;
@@ -48,6 +53,12 @@ pub struct Daemon {
     pub origin: LocalOrigin,
     /// The spool.
     pub store: Store,
+    /// What is in the spool, as lists and by the words of its pages.
+    pub index: Index,
+    /// Who asks the index now.
+    pub index_readers: Semaphore,
+    /// The times online, which some of these lists go by.
+    pub online: Mutex<Online>,
     /// Online, offline or autodial.
     pub mode: ModeSwitch,
     /// Whether there is a link.
@@ -60,6 +71,8 @@ pub struct Daemon {
     pub fetcher: Fetcher,
     /// Puts what is monitored on the queue.
     pub monitor: Timer,
+    /// What is removed for its age.
+    pub purging: Purging,
     /// POSTs that wait for a person's confirmation.
     pub tickets: Tickets,
     /// Programs that are run when something has happened.
@@ -129,6 +142,8 @@ impl Daemon {
         for fault in faults {
             warn!(%fault, "a template of yours is not used");
         }
+        let pages = Arc::new(Pages { local: local.clone() });
+        let index = Index::open(store.spool(), Some(pages))?;
         let mut name = [0; 4];
         getrandom::fill(&mut name)?;
         Ok(Arc::new(Self {
@@ -136,6 +151,7 @@ impl Daemon {
             access: Access::new()?,
             fetcher: Fetcher::new(),
             monitor: Timer::default(),
+            purging: Purging::default(),
             hooks: Hooks::default(),
             tickets: Tickets::new(),
             downloads: Downloads::default(),
@@ -151,6 +167,9 @@ impl Daemon {
             local,
             origin,
             store,
+            index,
+            index_readers: Semaphore::new(lists::READERS),
+            online: Mutex::default(),
             mode,
             link,
             tasks,
@@ -193,8 +212,16 @@ impl Daemon {
             self.upstream.close_idle();
         }
         if mode != was {
+            // Before what waits is worked off.
+            let asked = mode.may_dial().then(|| sessions::on_queue(self.store.spool()));
+            self.lock_online().changed(asked);
             self.happened(Hook::Mode(mode));
         }
+    }
+
+    /// What is known of the times online.
+    pub(crate) fn lock_online(&self) -> MutexGuard<'_, Online> {
+        self.online.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs the program that the configuration has for what has happened, if any; nobody waits for it.

@@ -13,6 +13,10 @@ pub enum ExitStatus {
     Usage,
     /// What was asked for is on the outgoing queue, and is fetched when the mode allows.
     Queued,
+    /// The spool was not sound; it has been repaired, and is now.
+    Repaired,
+    /// The spool is not sound.
+    Unsound,
     /// The configuration was refused (`EX_USAGE` of sysexits.h).
     BadConfig,
     /// No daemon runs on the spool (`EX_UNAVAILABLE`).
@@ -25,11 +29,13 @@ pub enum ExitStatus {
 
 impl ExitStatus {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Done,
         Self::Failed,
         Self::Usage,
         Self::Queued,
+        Self::Repaired,
+        Self::Unsound,
         Self::BadConfig,
         Self::NoDaemon,
         Self::BadSpool,
@@ -44,6 +50,8 @@ impl ExitStatus {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Queued => 10,
+            Self::Repaired => 11,
+            Self::Unsound => 12,
             Self::BadConfig => 64,
             Self::NoDaemon => 69,
             Self::BadSpool => 73,
@@ -59,6 +67,8 @@ impl ExitStatus {
             Self::Failed => "something failed, said on standard error",
             Self::Usage => "bad usage",
             Self::Queued => "queued, will be fetched when online",
+            Self::Repaired => "the spool was not sound, and is now",
+            Self::Unsound => "the spool is not sound",
             Self::BadConfig => "bad configuration",
             Self::NoDaemon => "no daemon runs on this spool",
             Self::BadSpool => "the spool cannot be used",
@@ -80,6 +90,6 @@ mod tests {
     #[test]
     fn numbers_are_the_promised_ones() {
         let codes = ExitStatus::ALL.map(ExitStatus::code);
-        assert_eq!(codes, [0, 1, 2, 10, 64, 69, 73, 75]);
+        assert_eq!(codes, [0, 1, 2, 10, 11, 12, 64, 69, 73, 75]);
     }
 }

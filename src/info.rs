@@ -17,14 +17,14 @@ const SECRET_ANSWERS: [HeaderName; 2] = [SET_COOKIE, HeaderName::from_static("se
 pub fn of(place: &Place, entry: Option<&Entry>, parts: Option<Parts>) -> Info {
     let place = entry.map_or(place, Entry::place);
     let (url, key) = (place.url().to_owned(), place.key().to_string());
-    Info { url, key, kept: entry.map(kept), parts }
+    Info { url, key, kept: entry.map(kept), parts, pinned: false }
 }
 
 fn kept(entry: &Entry) -> KeptInfo {
     // What the spool took for a head and has kept whole is told as far as it can be read.
     let response = head::read_answer(entry.head()).map(|(_, fields)| fields).unwrap_or_default();
     let request = head::read_request(entry.request(), b"").ok();
-    let content_type = response.get(CONTENT_TYPE).map(|value| text(value.as_bytes()));
+    let content_type = type_in(&response);
     KeptInfo {
         owner: entry.place().owner().map(str::to_owned),
         status: entry.status(),
@@ -40,6 +40,15 @@ fn kept(entry: &Entry) -> KeptInfo {
     }
 }
 
+/// The `Content-Type` of what is kept.
+pub(crate) fn content_type(entry: &Entry) -> Option<String> {
+    type_in(&head::read_answer(entry.head()).ok()?.1)
+}
+
+fn type_in(response: &HeaderMap) -> Option<String> {
+    response.get(CONTENT_TYPE).map(|value| text(value.as_bytes()))
+}
+
 fn fields(map: &HeaderMap) -> Vec<Field> {
     let is_open = |name: &HeaderName| !SECRET.contains(name) && !SECRET_ANSWERS.contains(name);
     let field = |(name, value): (&HeaderName, &hyper::header::HeaderValue)| Field {
@@ -49,7 +58,8 @@ fn fields(map: &HeaderMap) -> Vec<Field> {
     map.iter().map(field).collect()
 }
 
-fn text(value: &[u8]) -> String {
+/// What a field says, fit to be shown.
+pub(crate) fn text(value: &[u8]) -> String {
     shown::whole(&String::from_utf8_lossy(value))
 }
 

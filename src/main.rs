@@ -17,13 +17,13 @@ fn main() -> ExitCode {
 }
 
 fn serve(options: ServeOptions, terminal: &mut Terminal<'_>) -> ExitStatus {
-    let ServeOptions { live, spool, listen, mode } = options;
+    let ServeOptions { live, spool, listen, mode, rest } = options;
     let ready = |line: &str| {
         // Whoever started the daemon need not read it.
         let _nobody_reads = writeln!(terminal.stdout, "{line}");
         let _nobody_reads = terminal.stdout.flush();
     };
-    match server::run(Start { live, spool, listen, mode }, ready) {
+    match server::run(Start { live, spool, listen, mode, rest }, ready) {
         Ok(()) => ExitStatus::Done,
         Err(refusal) => {
             // There is nobody left to tell when standard error is gone too.

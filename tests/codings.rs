@@ -388,7 +388,7 @@ fn a_bomb_takes_no_memory_and_is_told_before_its_answer_begins() {
         }
         daemon.ok(&["online"]);
     }
-    assert!(daemon.peak_kib() < 200 * 1024, "{} KiB", daemon.peak_kib());
+    assert!(daemon.peak_kib() < 176 * 1024, "{} KiB", daemon.peak_kib());
     assert_eq!(origin.count("/gzip"), 1);
 }
 

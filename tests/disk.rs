@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use tempfile::TempDir;
+use wwwoffle_spool::Timestamp;
 
 use crate::harness::client::Response;
 use crate::harness::site::{self, Check};
-use crate::harness::{Daemon, Origin, cannot_run, eventually, heavy};
+use crate::harness::{Daemon, Origin, cannot_run, eventually, heavy, then};
 
 /// A small file system of its own; gone when dropped.
 struct SmallDisk {
@@ -112,6 +113,42 @@ fn a_full_disk_loses_nothing_that_is_kept() {
         daemon.settle();
         daemon.run(&["cat", &origin.url("/image/46.png")]).status == 0
     });
+}
+
+#[test]
+fn room_is_made_before_the_disk_is_full() {
+    let _alone = heavy();
+    let Some(disk) = SmallDisk::mount("8m") else { return };
+    // What was kept in the year 2000 is older than its age by far; what is new is in use.
+    let config = "[purge]\nmin-free = \"6 MB\"\nage = \"100y\"\n";
+    let mut daemon = Daemon::prepare(Some(config)).with_spool(&disk.spool());
+    let origin = Origin::start();
+    daemon.up();
+    daemon.down();
+    old_pages(&daemon, 12);
+    daemon.up();
+    let free = || wwwoffle_spool::purge::space(&disk.spool()).unwrap().free;
+    eventually("enough is free", || free() >= 6_000_000);
+    assert_kept(&daemon, &origin, "while it is purged");
+    daemon.settle();
+    let left = daemon.run(&["ls", "--json"]).lines().len() - kept().count();
+    assert!((1..12).contains(&left), "the oldest go, and no more than it takes: {left} are left");
+    for number in 12 - left..12 {
+        let page = daemon.run(&["cat", &format!("http://old.test/{number}")]);
+        assert_eq!((page.status, page.out.len()), (0, 400_000), "{number} is among the newest");
+    }
+    daemon.ok(&["offline"]);
+    assert_kept(&daemon, &origin, "offline");
+}
+
+/// Pages of years ago, the oldest first, each of 400 kB; the daemon is down.
+fn old_pages(daemon: &Daemon, count: i64) {
+    for number in 0..count {
+        // One a year, from 2000 on.
+        let then = Timestamp::from_second(946_684_800 + number * 365 * 86_400).unwrap();
+        let url = format!("http://old.test/{number}");
+        then::keep(daemon.spool(), then, &url, "text/html", &vec![b'x'; 400_000]);
+    }
 }
 
 #[test]

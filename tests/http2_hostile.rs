@@ -13,7 +13,7 @@ use crate::harness::{Answer, Gate, eventually, heavy};
 use crate::http2::Stage;
 
 /// How much memory the daemon may have while it is beset, in KiB.
-const MEMORY: u64 = 96 * 1024;
+const MEMORY: u64 = 72 * 1024;
 
 /// The head of a GET for `path` at `host`, as HPACK.
 fn get(host: &str, path: &str, more: &[(&str, &str)]) -> Vec<u8> {

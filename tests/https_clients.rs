@@ -21,7 +21,7 @@ const LARGE: u64 = 200 * 1024 * 1024;
 const ORIGINS: [Speaks; 2] = [Speaks::Http1, Speaks::Http2];
 
 /// The most memory that the daemon may ever have had, in KiB.
-const MEMORY: u64 = 40 * 1024;
+const MEMORY: u64 = 16 * 1024;
 
 /// Gets a page by Python's own modules.
 const PYTHON: &str = "import ssl, sys, urllib.request as u\n\

@@ -270,7 +270,7 @@ fn an_origin_that_wants_a_certificate_is_told_of() {
 const LARGE: u64 = 64 << 20;
 
 /// The most memory the daemon may ever have had meanwhile, in KiB.
-const MEMORY: u64 = 60 * 1024;
+const MEMORY: u64 = 36 * 1024;
 
 #[test]
 fn large_bodies_pass_both_ways_in_little_memory() {

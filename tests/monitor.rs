@@ -265,7 +265,7 @@ fn what_has_changed_is_told_to_readers_programs_and_feeds() {
 
     for (path, status) in [
         ("/monitor/diff/", 400),
-        ("/monitor/diff/?http://nobody.example/", 400),
+        ("/monitor/diff/?http://nobody.example/", 404),
         ("/monitor/diff/?url=http://a/&from=yesterday", 400),
     ] {
         assert_eq!(daemon.page(path).status, status, "{path}");

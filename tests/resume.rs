@@ -18,7 +18,7 @@ const CUTS: u64 = 20;
 const LOST_AT_A_CUT: u64 = 8 * MIB;
 
 /// The memory a download may take, in KiB, whatever its size.
-const MEMORY: u64 = 160 * 1024;
+const MEMORY: u64 = 136 * 1024;
 
 /// How long the large file may take on a slow machine.
 const PATIENT: Duration = Duration::from_secs(180);

@@ -82,10 +82,30 @@ options. What differs in general:
 - `[file]` in place of a section is `include = "file.toml"` in it.
 - The options for requests online differ from HTTP's own rules only where they are set: by default a page is asked for
   again when it is stale by those rules.
+- `wwwoffle -purge` is [`wwwoffle purge`](purge.md). It tells beforehand what would go, can be done by the daemon itself (`every`,
+  `min-free`), leaves what is pinned, and removes no part of a page before the pages of its site.
 
 | section | option | now |
 |---|---|---|
 "#;
+
+const FORMER_TOOLS: &str = r"
+## Programs
+
+The programs of 2.9 are verbs of one, `wwwoffle`. They take a URL in any spelling, find the spool by the configuration or
+`--spool`, and work [beside a daemon and without one](command-line.md).
+
+| program | now |
+|---|---|
+| wwwoffle-ls | `wwwoffle ls` — `http/www.example.org` and `outgoing` are understood as before; the URLs of a host are listed, not names of files. |
+| wwwoffle-rm | `wwwoffle rm` |
+| wwwoffle-mv | `wwwoffle mv`; `-r` for all below a URL. Both are whole URLs, not `http/host`. |
+| wwwoffle-read | `wwwoffle cat --headers`; without `--headers` as with `--removeheader`. |
+| wwwoffle-write | `wwwoffle write --headers`; without `--headers` as with `--addheader`. |
+| wwwoffle-hash | `wwwoffle hash` — The key is a SHA-256 of the canonical URL. |
+| wwwoffle-fsck | `wwwoffle fsck --repair` — Without `--repair` it changes nothing; it looks at more than names. |
+| wwwoffle-checkcert | `wwwoffle ca show` |
+";
 
 pub use crate::json::json_schema;
 
@@ -121,7 +141,7 @@ pub fn former_markdown() -> String {
         format!("| {} | {key} | {now} |\n", former.section)
     };
     let rows: String = FORMER.iter().map(row).collect();
-    format!("{FORMER_INTRODUCTION}{rows}")
+    format!("{FORMER_INTRODUCTION}{rows}{FORMER_TOOLS}")
 }
 
 fn type_markdown(option: &OptionInfo) -> String {

@@ -277,7 +277,8 @@ impl Case {
             assert!(matches!(verdict.reuse, Reuse::Fresh | Reuse::StaleTaken | Reuse::Refreshing));
             assert!(kept != Kept::Nothing && !asked.reload, "{decision:?}");
         }
-        let is_plain = !asked.upgrade && asked.method == MethodKind::Get && kept == Kept::Whole;
+        let is_get = asked.method == MethodKind::Get && !asked.upgrade && !asked.dated;
+        let is_plain = is_get && kept == Kept::Whole;
         if is_plain && verdict.reuse == Reuse::Fresh {
             assert_eq!(decision, Decision::Serve);
         }
@@ -386,6 +387,7 @@ fn asked(input: &mut Input<'_>) -> Asked {
         ]),
         queueing: input.pick(&[Queueing::Usual, Queueing::Asking, Queueing::Never]),
         recursive: input.flag(),
+        dated: input.byte() % 8 == 1,
     }
 }
 
@@ -394,7 +396,8 @@ fn is_sound(mode: Mode, kept: Kept, online: Online, asked: Asked, decision: Deci
     use Decision as D;
     let told = || format!("{mode} {kept:?} {online:?} {asked:?} {decision:?}");
     let dials = matches!(decision, D::Fetch | D::Pass | D::Revalidate | D::ServeAndRevalidate);
-    let serves = matches!(decision, D::Serve | D::ServeAndRefresh | D::ServeAndRevalidate);
+    let serves =
+        matches!(decision, D::Serve | D::ServeVersion | D::ServeAndRefresh | D::ServeAndRevalidate);
     let queues = matches!(decision, D::QueuePage | D::QueuePart | D::ServeAndRefresh);
     assert!(!(mode == Mode::Offline && dials && asked.standing != Standing::Nearby), "{}", told());
     assert!(!(mode != Mode::Offline && queues), "{}", told());
@@ -422,6 +425,9 @@ fn is_sound(mode: Mode, kept: Kept, online: Online, asked: Asked, decision: Deci
         }
     }
     let reads = matches!(asked.method, MethodKind::Get | MethodKind::Head);
+    let is_of_then = asked.dated && reads && !asked.upgrade && kept != Kept::Nothing;
+    let may_be = is_of_then && asked.standing == Standing::Usual;
+    assert_eq!(decision == D::ServeVersion, may_be, "{}", told());
     if mode == Mode::Offline && reads && kept != Kept::Nothing && asked.standing == Standing::Usual
     {
         assert!(serves || decision == D::Confirm, "what is kept can be read: {}", told());

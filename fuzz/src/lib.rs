@@ -4,6 +4,7 @@
 //! libFuzzer calls them by way of `fuzz_targets/`; `tests/fuzz.rs` calls them on stable Rust with every
 //! file of `corpus/`. So a file that once showed a fault, and is kept there, is a test.
 
+pub mod archives;
 pub mod canonical;
 pub mod classic;
 pub mod decide;
@@ -29,6 +30,7 @@ pub type Target = fn(&[u8]);
 
 /// All of them, by the names of their corpora.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("archives", archives::run),
     ("canonical", canonical::run),
     ("classic", classic::run),
     ("decide", decide::run),

@@ -5,11 +5,14 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the one file of the crate that may")]
 
+mod about;
+mod shared;
+
 use std::any::Any;
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -19,6 +22,9 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::{ReadWriteFlags, preadv2};
 
 use crate::error::is_missing;
+
+pub use about::{About, Kind};
+pub use shared::{SharedDisk, make_root_for};
 
 /// Only the owner may read what is kept (design: the spool is 0700, what is in it 0600).
 const FILE_MODE: u32 = 0o600;
@@ -130,6 +136,31 @@ pub trait Disk: fmt::Debug + Send + Sync {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
     }
+
+    /// Of what kind the thing is that has a name, and who may use it; `None` when nothing has it. A link
+    /// is looked at itself.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    fn about(&self, path: &Path) -> io::Result<Option<About>> {
+        about::by_opening(self, path)
+    }
+
+    /// Gives a file or directory these permission bits. A link is not followed.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, and `Unsupported` from a disk that has no such bits.
+    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
+        let _ = (path, mode);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The permission bits that new directories and new files get.
+    fn modes(&self) -> (u32, u32) {
+        (DIRECTORY_MODE, FILE_MODE)
+    }
 }
 
 /// The names in a directory.
@@ -209,6 +240,13 @@ impl Stamp {
             modified: (about.mtime(), about.mtime_nsec()),
             changed: (about.ctime(), about.ctime_nsec()),
         }
+    }
+
+    /// When its content was changed last, as far as the system knows or was told.
+    #[must_use]
+    pub fn modified(&self) -> Timestamp {
+        let nanoseconds = i32::try_from(self.modified.1).unwrap_or_default();
+        Timestamp::new(self.modified.0, nanoseconds).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
     /// When it was changed last, by whatever.
@@ -309,108 +347,17 @@ impl Disk for SystemDisk {
             Err(error) => Err(error),
         }
     }
-}
 
-/// The file system of the machine, for a spool that more than its owner may read.
-#[derive(Debug, Clone, Copy)]
-pub struct SharedDisk {
-    /// The permission bits of new directories.
-    pub directories: u32,
-    /// The permission bits of new files.
-    pub files: u32,
-}
-
-impl SharedDisk {
-    /// Whether it differs from [`SystemDisk`].
-    #[must_use]
-    pub fn is_shared(self) -> bool {
-        (self.directories, self.files) != (DIRECTORY_MODE, FILE_MODE)
-    }
-}
-
-impl Disk for SharedDisk {
-    fn create_dir(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.create_dir(path)?;
-        // What a directory is made with is less what the umask takes away.
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(self.directories))
-    }
-
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let file = new_file(path)?;
-        file.set_permissions(std::fs::Permissions::from_mode(self.files))?;
-        Ok(Arc::new(SystemFile { file, opened_as: None }))
-    }
-
-    fn create_private(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        SystemDisk.create(path)
-    }
-
-    fn read_dir(&self, path: &Path) -> io::Result<Names> {
-        SystemDisk.read_dir(path)
-    }
-
-    fn open(&self, path: &Path) -> io::Result<Opened> {
-        SystemDisk.open(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        SystemDisk.rename(from, to)
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        SystemDisk.link(from, to)
-    }
-
-    fn remove_file(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.remove_file(path)
-    }
-
-    fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.remove_dir(path)
-    }
-
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.sync_dir(path)
-    }
-
-    fn waits_at_once(&self) -> usize {
-        SystemDisk.waits_at_once()
-    }
-
-    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
-        SystemDisk.lock(path)
-    }
-
-    fn now(&self) -> Timestamp {
-        SystemDisk.now()
-    }
-
-    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
-        SystemDisk.stamp(path)
-    }
-}
-
-/// Makes what is missing of the way to `root`, and gives `root` itself, if it was missing, these
-/// permission bits, a user and a group: a daemon that begins as root and goes on as somebody else cannot make it later.
-///
-/// # Errors
-///
-/// Those of the system.
-pub fn make_root_for(root: &Path, mode: u32, user: u32, group: u32) -> io::Result<()> {
-    if let Some(above) = root.parent().filter(|above| !above.as_os_str().is_empty()) {
-        // Whoever may enter them: only the spool itself is its owner's.
-        DirBuilder::new().recursive(true).create(above)?;
-    }
-    match SystemDisk.create_dir(root) {
-        Ok(()) => {
-            // By its handle: whoever may write above it could put a link in its place meanwhile.
-            let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
-            let directory = OpenOptions::new().read(true).custom_flags(flags).open(root)?;
-            directory.set_permissions(std::fs::Permissions::from_mode(mode))?;
-            std::os::unix::fs::fchown(&directory, Some(user), Some(group))
+    fn about(&self, path: &Path) -> io::Result<Option<About>> {
+        match std::fs::symlink_metadata(path) {
+            Ok(about) => Ok(Some(About::of(&about))),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
+    }
+
+    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
+        about::set_mode(path, mode)
     }
 }
 

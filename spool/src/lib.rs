@@ -11,11 +11,13 @@
 //!                   …/9f86d081….2026….warc       an older version of it
 //!                   …/9f86d081….variants/…       the entries of one key, if some of them vary
 //! <root>/partial/9f/9f86d081…/000….warc          parts of an answer that is not whole
+//! <root>/imports/9f86d081…                       how far the import of an archive is
 //! <root>/outgoing/9f86d081….warc                 a request recorded while offline
 //! <root>/monitor/9f86d081….warc                  the same with a schedule, to be sent again and again
 //! <root>/tmp/                                    entries being written; emptied on opening
 //! <root>/damaged/                                what was found damaged, with the reason beside it
 //! <root>/version lock state secret               format; who uses it; mode; key of stored secrets
+//! <root>/recent                                  what came last; not there while the spool is closed
 //! ```
 //!
 //! A name is the SHA-256 of the canonical URL, in hex ([`Place`]). The URL is also the record's target:
@@ -30,26 +32,34 @@
 //!
 //! Sizes are in bytes. Every call blocks.
 
+mod aside;
 mod at_once;
 mod blocks;
 mod entry;
 mod error;
 pub mod fs;
+mod fsck;
+mod imports;
 mod layout;
 mod list;
 mod monitor;
 mod names;
 mod open;
+mod options;
 mod outbox;
 mod outgoing;
 mod overlay;
 mod partial;
 mod pending;
 mod place;
+pub mod purge;
 mod queue;
 mod read;
 mod reader;
+mod recent;
 mod refuse;
+mod rekey;
+mod restore;
 mod runs;
 mod salvage;
 mod schedule;
@@ -59,9 +69,12 @@ mod shelf;
 mod state;
 mod store;
 mod tmp;
+mod trim;
 mod update;
+mod used;
 mod verified;
 mod versions;
+mod walk;
 mod warc;
 mod wish;
 mod writer;
@@ -76,10 +89,13 @@ pub use wwwoffle_url::Key;
 
 pub use entry::{Body, BodyFile, Damage, Entries, Entry, Lookup, Verifier, Whole};
 pub use error::{Error, Result};
+pub use fsck::{Finding, How, Sums, Verdict};
+pub use imports::MAX_IMPORT;
 pub use layout::{MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_TRAILERS, MAX_URL};
 pub use list::{Host, List, Summary};
 pub use monitor::{MAX_MONITORS, Monitor, MonitorSummary, Monitors, Set};
 pub use open::Recovery;
+pub use options::{Durability, Options};
 pub use outgoing::{
     AskedFrom, MAX_OPTIONS, MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing,
     OutgoingSummary, RequestKind, RequestState, Sealed, Secrets,
@@ -91,59 +107,29 @@ pub use pending::BATCH_INTERVAL;
 pub use place::{MAX_OWNER, MAX_VARIANT, Place};
 pub use queue::{Added, Change, Finished, MAX_QUEUE, Observer, Queue, RESERVED};
 pub use reader::Reader;
+pub use recent::Checked;
+pub use rekey::Moved;
+pub use restore::Restored;
 pub use runs::MAX_RUN;
 pub use schedule::{BadSchedule, MAX_SCHEDULE, Schedule};
 pub use seen::{Seen, Watcher};
 pub use shelf::MAX_VARIANTS;
 pub use state::{MAX_STATE, State};
+pub use trim::{
+    MAX_DAMAGED_AGE, MAX_DAMAGED_BYTES, MAX_PARTIAL_AGE, MAX_PARTIAL_BYTES, MIN_DAMAGED_AGE,
+    Trimmed,
+};
 pub use update::Update;
+pub use used::{MAX_USED, Uses};
 pub use verified::Verified;
 pub use versions::{MAX_VERSIONS, Versions};
+pub use walk::{HostDirectory, KeyDirectory, Walk, Walked};
 pub use wish::{MAX_CLASS, MAX_WISHES, NoRunId, RunId, Wish};
 pub use writer::{NewEntry, Stored, Tail, Writer};
 
-use fs::{Disk, Lock, SharedDisk, SystemDisk};
+use fs::{Disk, Lock, SystemDisk};
 use layout::Purpose;
 use store::Store;
-
-/// What of a finished entry a crash may take back. Whatever the setting, after a crash each entry is
-/// whole, old or new, or absent.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// Nothing: it is on the medium before [`Writer::finish`] returns.
-    Each,
-    /// The entries of the last moments, if the power fails; nothing if only the program ends. They
-    /// are found at once, and on the medium within [`Options::batch_interval`] and the time that takes.
-    #[default]
-    Batch,
-    /// What the system had not written of its own accord when the power failed. Then some entries
-    /// may be damaged too; they are noticed when they are read.
-    None,
-}
-
-/// How a spool is opened.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// What a crash may take back.
-    pub durability: Durability,
-    /// How long finished entries gather before they are synced, under [`Durability::Batch`].
-    pub batch_interval: Duration,
-    /// Who may use new directories and files besides their owner; `None`: nobody.
-    pub shared: Option<SharedDisk>,
-    /// How many older versions are kept, besides those of what is monitored.
-    pub versions: Versions,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            durability: Durability::default(),
-            batch_interval: BATCH_INTERVAL,
-            shared: None,
-            versions: Versions::default(),
-        }
-    }
-}
 
 /// An open spool, locked against other processes. Cloning it gives the same one.
 ///
@@ -201,6 +187,7 @@ impl Spool {
         let monitors = Monitors::open(Arc::clone(&store), &mut recovery)?;
         open::recover(&store, &mut recovery)?;
         let queue = Queue::open(Arc::clone(&store), &mut recovery)?;
+        recovery.was_not_closed = store.open_recent();
         let background = match options.durability {
             Durability::Batch => Some(spawn(&store, options.batch_interval)?),
             Durability::Each | Durability::None => None,
@@ -245,11 +232,11 @@ impl Spool {
         seen.holds(&*self.0.store.disk)
     }
 
-    /// Has `watcher` told of each change of entries that this program makes. There is one at most;
-    /// false when there is one already.
+    /// Has `watcher` told of each change of entries that this program makes, from now on. False when
+    /// there are too many already.
     #[must_use]
     pub fn watch(&self, watcher: Arc<dyn Watcher>) -> bool {
-        self.0.store.watcher.set(watcher).is_ok()
+        self.0.store.watch(watcher)
     }
 
     /// The older versions of the entry of exactly this place, the newest first; the entry itself is not
@@ -269,6 +256,21 @@ impl Spool {
     /// When the disk fails. Neither a missing version nor a damaged one is an error.
     pub fn version(&self, place: &Place, stored: Timestamp) -> Result<Lookup> {
         self.0.store.version(place, stored)
+    }
+
+    /// How many older versions there are of the entry of exactly this place.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn count_versions(&self, place: &Place) -> Result<usize> {
+        Ok(versions::times(&*self.0.store.disk, &self.0.store.root, place)?.len())
+    }
+
+    /// How many older versions of what is kept at a place are kept.
+    #[must_use]
+    pub fn versions_kept(&self, place: &Place) -> usize {
+        self.0.store.versions_kept(place)
     }
 
     /// Writes down what became of an entry, and gives it back as it is then. `None` when it is no
@@ -344,52 +346,34 @@ impl Spool {
         list::hosts(&self.0.store.disk, &self.0.store.root, scheme)
     }
 
+    /// A walk over the directories of entries.
+    #[must_use]
+    pub fn walk(&self) -> Walk {
+        Walk::new(Arc::clone(&self.0.store.disk), self.0.store.root.clone())
+    }
+
+    /// When entries were used last, as it was written down last.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails. A file that tells nothing is no error.
+    pub fn uses(&self) -> Result<Uses> {
+        used::read(&self.0.store)
+    }
+
+    /// Writes down when entries were used last, durably, in place of what was written before.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full; then what was written before stays.
+    pub fn set_uses(&self, uses: &mut dyn Iterator<Item = (Key, Timestamp)>) -> Result<()> {
+        used::write(&self.0.store, uses)
+    }
+
     /// The requests that wait.
     #[must_use]
     pub fn queue(&self) -> &Queue {
         &self.0.queue
-    }
-
-    /// The recursive fetches that have a text here, in no order.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn runs(&self) -> Result<Vec<RunId>> {
-        runs::list(&self.0.store)
-    }
-
-    /// The text of a recursive fetch; `None` for none.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn run(&self, id: RunId) -> Result<Option<String>> {
-        runs::read(&self.0.store, id)
-    }
-
-    /// Writes the text of a recursive fetch, durably, in place of the one before.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::is_too_large`] above [`MAX_RUN`] bytes; or when the disk fails or is full.
-    pub fn set_run(&self, id: RunId, text: &str) -> Result<()> {
-        runs::write(&self.0.store, id, text)
-    }
-
-    /// Removes the text of a recursive fetch; false when there was none.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn remove_run(&self, id: RunId) -> Result<bool> {
-        runs::remove(&self.0.store, id)
-    }
-
-    /// Sets the text of a recursive fetch aside, for a `reason` that a person reads.
-    #[must_use]
-    pub fn set_run_aside(&self, id: RunId, reason: &str) -> entry::Damage {
-        runs::set_aside(&self.0.store, id, reason)
     }
 
     /// What is looked at on a schedule.
@@ -440,6 +424,17 @@ impl Spool {
     pub fn root(&self) -> &Path {
         &self.0.store.root
     }
+
+    /// Makes an empty file for another part of the program, which those may use who may use the files of the
+    /// spool.
+    ///
+    /// # Errors
+    ///
+    /// When anything has that name, or the disk fails.
+    pub fn make_file(&self, path: &Path) -> Result<()> {
+        let made = self.0.store.disk.create(path);
+        made.map(drop).map_err(|error| Error::disk("create", path, error))
+    }
 }
 
 fn spawn(store: &Arc<Store>, interval: Duration) -> Result<JoinHandle<()>> {
@@ -458,6 +453,7 @@ impl Drop for Handle {
             let _ = background.join();
         }
         self.store.write_batch();
+        self.store.close_recent();
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use wwwoffle_url::Key;
 
-use crate::entry::status_of;
+use crate::entry::{Entry, status_of};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Names, Opened};
 use crate::layout::{FIRST_READ, First};
@@ -38,6 +38,12 @@ pub struct Summary {
     pub when: Timestamp,
     /// When it was finished.
     pub stored: Timestamp,
+    /// When its origin confirmed it last, as far as its own file tells: of a large one more may be known.
+    pub checked: Timestamp,
+    /// The SHA-256 of its body.
+    pub digest: [u8; 32],
+    /// The length of its file in bytes.
+    pub file_len: u64,
 }
 
 /// A host something is kept of.
@@ -237,7 +243,7 @@ fn hashed_host(disk: &Arc<dyn Disk>, root: &Path, directory: PathBuf) -> Option<
 }
 
 /// The schemes that have a directory, or the one asked for.
-fn schemes(disk: &dyn Disk, root: &Path, wanted: Option<&str>) -> Result<Vec<String>> {
+pub(crate) fn schemes(disk: &dyn Disk, root: &Path, wanted: Option<&str>) -> Result<Vec<String>> {
     if let Some(scheme) = wanted {
         return Ok(vec![scheme.to_owned()]);
     }
@@ -280,10 +286,39 @@ pub(crate) fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
         let head = bytes.get(first.head.clone()).unwrap_or_default();
         let content_type = content_type(head);
         let Some(status) = status_of(head) else { return Ok(None) };
-        let First { place, when, stored, body_len, .. } = first;
-        return Ok(Some(Summary { place, status, content_type, body_len, when, stored }));
+        let First { place, when, stored, body_len, state, digest, length: file_len, .. } = first;
+        let checked = state.responded.unwrap_or(when);
+        return Ok(Some(Summary {
+            place,
+            status,
+            content_type,
+            body_len,
+            when,
+            stored,
+            checked,
+            digest,
+            file_len,
+        }));
     }
     Ok(None)
+}
+
+impl Entry {
+    /// It as a list shows it, with what was learnt of it since it was stored.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        Summary {
+            place: self.place().clone(),
+            status: self.status(),
+            content_type: content_type(self.head()),
+            body_len: self.body_len(),
+            when: self.when(),
+            stored: self.stored(),
+            checked: self.checked(),
+            digest: *self.digest(),
+            file_len: self.first.length,
+        }
+    }
 }
 
 fn content_type(head: &[u8]) -> Option<Vec<u8>> {

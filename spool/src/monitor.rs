@@ -27,7 +27,7 @@ use crate::warc::{Reason, parse_record, time_text, unescape};
 pub const MAX_MONITORS: usize = 2_000;
 
 /// No file of a monitored page is longer, in bytes: a request, and the fields that it has not.
-const MAX_MONITOR_FILE: usize = MAX_REQUEST_FILE + MAX_SCHEDULE + (1 << 10);
+pub(crate) const MAX_MONITOR_FILE: usize = MAX_REQUEST_FILE + MAX_SCHEDULE + (1 << 10);
 
 const SCHEDULE: &str = "Wwwoffle-Schedule";
 const LAST_RUN: &str = "Wwwoffle-Last-Run";
@@ -103,7 +103,7 @@ impl Monitor {
         self.request.encode_with(vault, &more)
     }
 
-    fn decode(bytes: &[u8], vault: Option<&Vault>) -> Result<Monitor, Reason> {
+    pub(crate) fn decode(bytes: &[u8], vault: Option<&Vault>) -> Result<Monitor, Reason> {
         let (header, ..) = parse_record(bytes)?;
         let schedule = unescape(header.need(SCHEDULE)?);
         let versions = header.number(VERSIONS)?;

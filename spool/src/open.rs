@@ -43,6 +43,9 @@ pub struct Recovery {
     /// Files that were not what they should be, now in `damaged/`: requests, schedules, the secret, the
     /// state.
     pub damaged: Vec<Damage>,
+    /// The opening before ended without closing the spool: [`crate::Spool::check_recent`] looks at what came
+    /// last then.
+    pub was_not_closed: bool,
     /// What could not be done with single files, on a full disk for example. They stay where they
     /// are, out of use, until the next opening.
     pub failures: Vec<Error>,

@@ -46,6 +46,11 @@ pub(crate) enum Found {
     Bad,
 }
 
+/// Whether what follows the stem of a name is what such a file's name ends with.
+pub(crate) fn is_name(rest: &str) -> bool {
+    rest.strip_prefix('.') == Some(EXTENSION)
+}
+
 /// Where what was learnt of the entry at `path` lies.
 pub(crate) fn overlay_path(path: &Path) -> PathBuf {
     path.with_extension(EXTENSION)

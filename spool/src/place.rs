@@ -156,6 +156,38 @@ impl Place {
         Some(place).filter(|place| place.key == key)
     }
 
+    /// The place with this key, which somebody remembers with what it was made from. `None` when the key
+    /// and the rest do not belong together, as far as can be told: of a URL with credentials it cannot.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
+    /// use wwwoffle_spool::Place;
+    /// use wwwoffle_url::{CanonicalUrl, LocalHost};
+    /// let place = Place::of(&CanonicalUrl::parse("http://example.org", &LocalHost::default())?);
+    /// let anna = place.owned_by("user anna").with_variant("accept: x");
+    /// let again = Place::remembered(anna.url(), "user anna", anna.key(), "accept: x", true);
+    /// assert_eq!(again, Some(anna.clone()));
+    /// assert_eq!(Place::remembered(anna.url(), "user bob", anna.key(), "", true), None);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn remembered(
+        url: &str,
+        owner: &str,
+        key: Key,
+        variant: &str,
+        follows_from_url: bool,
+    ) -> Option<Place> {
+        let origin = if follows_from_url { Origin::Url } else { Origin::Variant };
+        Place::recorded(url, owner, key, origin).map(|place| place.with_variant(variant))
+    }
+
+    /// Whether the key is made of the URL and the owner alone, so that it follows from them.
+    #[must_use]
+    pub fn follows_from_url(&self) -> bool {
+        self.origin == Origin::Url
+    }
+
     /// The canonical URL, without credentials.
     #[must_use]
     pub fn url(&self) -> &str {

@@ -432,6 +432,14 @@ pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<OutgoingSummary>>
     Ok(list)
 }
 
+/// One of them, read from its file.
+pub(crate) fn look(disk: &dyn Disk, root: &Path, key: &Key) -> Result<Option<Outgoing>> {
+    Ok(match read(disk, &path(root, key), key, None)? {
+        Found::Request(request) => Some(request),
+        Found::Missing | Found::Bad(_) => None,
+    })
+}
+
 fn sort(list: &mut [OutgoingSummary]) {
     list.sort_by_cached_key(|request| (request.queued, request.place.key()));
 }

@@ -10,11 +10,12 @@ use crate::error::Result;
 use crate::fs::{Disk, SystemDisk};
 use crate::list::{self, Host, List, Summary};
 use crate::monitor::{self, MonitorSummary};
-use crate::outgoing::OutgoingSummary;
+use crate::outgoing::{Outgoing, OutgoingSummary};
 use crate::place::Place;
 use crate::shelf::{Look, Which};
 use crate::store::LOOKUP_TRIES;
 use crate::{open, queue, versions};
+use wwwoffle_url::Key;
 
 /// A spool to read from, whoever has it open: for the command line. It changes nothing, so damaged
 /// files stay where they are; entries still in their batch are not found.
@@ -117,6 +118,16 @@ impl Reader {
     /// When the disk fails.
     pub fn queue(&self) -> Result<Vec<OutgoingSummary>> {
         queue::list(&*self.disk, &self.root)
+    }
+
+    /// A request that waits, without its secrets, which it is told of as unreadable. `None` for none, or for
+    /// a file that is no request.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn request(&self, key: &Key) -> Result<Option<Outgoing>> {
+        queue::look(&*self.disk, &self.root, key)
     }
 
     /// What is looked at on a schedule, by URL. Files that are nothing of the kind are passed over.

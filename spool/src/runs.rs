@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::Spool;
 use crate::entry::Damage;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::Opened;
@@ -15,8 +16,52 @@ pub(crate) const RUNS: &str = "runs";
 /// The longest text of a run, in bytes.
 pub const MAX_RUN: usize = 64 << 20;
 
+impl Spool {
+    /// The recursive fetches that have a text here, in no order.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn runs(&self) -> Result<Vec<RunId>> {
+        list(&self.0.store)
+    }
+
+    /// The text of a recursive fetch; `None` for none.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn run(&self, id: RunId) -> Result<Option<String>> {
+        read(&self.0.store, id)
+    }
+
+    /// Writes the text of a recursive fetch, durably, in place of the one before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_too_large`] above [`MAX_RUN`] bytes; or when the disk fails or is full.
+    pub fn set_run(&self, id: RunId, text: &str) -> Result<()> {
+        write(&self.0.store, id, text)
+    }
+
+    /// Removes the text of a recursive fetch; false when there was none.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn remove_run(&self, id: RunId) -> Result<bool> {
+        remove(&self.0.store, id)
+    }
+
+    /// Sets the text of a recursive fetch aside, for a `reason` that a person reads.
+    #[must_use]
+    pub fn set_run_aside(&self, id: RunId, reason: &str) -> Damage {
+        set_aside(&self.0.store, id, reason)
+    }
+}
+
 /// The text of a run; `None` for none, or for one that was no text and was set aside.
-pub(crate) fn read(store: &Store, id: RunId) -> Result<Option<String>> {
+fn read(store: &Store, id: RunId) -> Result<Option<String>> {
     let path = path(store, id);
     let bytes = match store.disk.open(&path) {
         Ok(Opened::File(file, _)) => read_exactly(&*file, MAX_RUN + 1, 0)
@@ -35,7 +80,7 @@ pub(crate) fn read(store: &Store, id: RunId) -> Result<Option<String>> {
 }
 
 /// All that have a text, in no order. What has another name is passed over.
-pub(crate) fn list(store: &Store) -> Result<Vec<RunId>> {
+fn list(store: &Store) -> Result<Vec<RunId>> {
     let directory = store.root.join(RUNS);
     let fail = |error| Error::disk("read", &directory, error);
     let mut ids = Vec::new();
@@ -47,13 +92,13 @@ pub(crate) fn list(store: &Store) -> Result<Vec<RunId>> {
 }
 
 /// Writes the text of a run, durably.
-pub(crate) fn write(store: &Store, id: RunId, text: &str) -> Result<()> {
+fn write(store: &Store, id: RunId, text: &str) -> Result<()> {
     Error::unless_fits("the text of the run", text.len(), MAX_RUN)?;
     store.replace_file(&path(store, id), text.as_bytes())
 }
 
 /// Removes the text of a run; false when there was none.
-pub(crate) fn remove(store: &Store, id: RunId) -> Result<bool> {
+fn remove(store: &Store, id: RunId) -> Result<bool> {
     let path = path(store, id);
     match store.disk.remove_file(&path) {
         Ok(()) => Ok(true),
@@ -63,7 +108,7 @@ pub(crate) fn remove(store: &Store, id: RunId) -> Result<bool> {
 }
 
 /// Sets the text of a run aside.
-pub(crate) fn set_aside(store: &Store, id: RunId, reason: &str) -> Damage {
+fn set_aside(store: &Store, id: RunId, reason: &str) -> Damage {
     store.move_aside(&path(store, id), reason)
 }
 

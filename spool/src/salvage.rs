@@ -68,8 +68,8 @@ const PIECE: usize = 256 << 10;
 /// What the names of the files end with: of both below `tmp/`, and of both below `partial/`.
 const DATA: &str = "warc";
 const CHECK: &str = "check";
-const UNFINISHED: &str = "unfinished";
-const CHECKPOINT: &str = "checkpoint";
+pub(crate) const UNFINISHED: &str = "unfinished";
+pub(crate) const CHECKPOINT: &str = "checkpoint";
 
 /// The checkpoints of a body that is being written.
 #[derive(Debug)]

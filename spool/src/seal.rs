@@ -4,20 +4,31 @@
 //! ChaCha20-Poly1305 (RFC 8439) with a random nonce; the key of the request is authenticated with it,
 //! so a sealed secret opens in no other request.
 
+use std::path::Path;
+
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 use wwwoffle_url::Key;
 
 use crate::entry::Damage;
 use crate::error::{Error, Result, is_missing};
-use crate::fs::Opened;
+use crate::fs::{Disk, Opened};
 use crate::read::read_exactly;
 use crate::store::Store;
+use crate::warc::Reason;
 
 /// The file in the root that holds the key, as 32 bytes.
-const SECRET_FILE: &str = "secret";
-const KEY_LEN: usize = 32;
+pub(crate) const SECRET_FILE: &str = "secret";
+pub(crate) const KEY_LEN: usize = 32;
 const NONCE_LEN: usize = 12;
+
+/// What is said of a file that is none.
+const NO_KEY: Reason = "it is not a key of 32 bytes";
+
+/// Why the content of the file is no key, if it is none.
+pub(crate) fn reason(bytes: &[u8]) -> Result<(), Reason> {
+    if bytes.len() == KEY_LEN { Ok(()) } else { Err(NO_KEY) }
+}
 
 /// The key of a spool.
 pub(crate) struct Vault(ChaCha20Poly1305);
@@ -36,8 +47,16 @@ impl Vault {
         if let Ok(key) = <[u8; KEY_LEN]>::try_from(found) {
             return Ok(Vault(ChaCha20Poly1305::new(&key.into())));
         }
-        damaged.push(store.move_aside(&path, "it is not a key of 32 bytes"));
+        damaged.push(store.move_aside(&path, NO_KEY));
         Vault::make(store)
+    }
+
+    /// The key of a spool, if it has one; nothing is changed.
+    pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Option<Vault> {
+        let Ok(Opened::File(file, _)) = disk.open(&root.join(SECRET_FILE)) else { return None };
+        let key = read_exactly(&*file, KEY_LEN + 1, 0).ok()?;
+        let key = <[u8; KEY_LEN]>::try_from(key).ok()?;
+        Some(Vault(ChaCha20Poly1305::new(&key.into())))
     }
 
     fn make(store: &Store) -> Result<Vault> {

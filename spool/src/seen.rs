@@ -3,12 +3,12 @@
 //!
 //! A lookup that is to be remembered goes through [`Recorder`], a disk that notes each name that is looked
 //! at and what it was, also where it was nothing. As long as all of these are the same, another
-//! lookup would find the same. Changes that the program itself makes are told at once, by key, to
-//! whoever [watches](crate::Spool::watch).
+//! lookup would find the same. Changes that the program itself makes are told at once, by place, to
+//! those who [watch](crate::Spool::watch).
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -18,11 +18,13 @@ use crate::fs::{Disk, DiskFile, Lock, Names, Opened, Stamp};
 use crate::place::Place;
 use crate::shelf::{Look, Which};
 use crate::store::{Store, lock};
-use wwwoffle_url::Key;
 
 /// A file that was changed less long ago than this may be changed again without its times telling so: the
 /// clock of a file system ticks a hundred times a second or more.
 const SETTLED_AFTER: SignedDuration = SignedDuration::from_millis(50);
+
+/// As many may watch one spool: each change waits for all of them.
+const MAX_WATCHERS: usize = 4;
 
 /// The names that a lookup has looked at, with what they were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,33 +46,41 @@ impl Seen {
 
 /// Is told of changes: see [`crate::Spool::watch`].
 pub trait Watcher: std::fmt::Debug + Send + Sync {
-    /// What lies under a key is no longer what it was. Called before the call returns that changed it.
-    fn changed(&self, key: Key);
+    /// What lies under the key of this place is no longer what it was. Called before the call returns that
+    /// changed it, by whoever made it: it must not wait, nor call the spool.
+    fn changed(&self, place: &Place);
 }
 
 /// Tells of a change when it is dropped: after all that has changed, also where some of it failed.
 pub(crate) struct Telling<'a> {
     store: &'a Store,
-    key: Key,
+    place: &'a Place,
 }
 
 impl Drop for Telling<'_> {
     fn drop(&mut self) {
-        self.store.changed(self.key);
+        self.store.changed(self.place);
     }
 }
 
 impl Store {
     /// Says that what lies under a key is not what it was.
-    pub(crate) fn changed(&self, key: Key) {
-        if let Some(watcher) = self.watcher.get() {
-            watcher.changed(key);
-        }
+    pub(crate) fn changed(&self, place: &Place) {
+        let watchers = self.watchers.read().unwrap_or_else(PoisonError::into_inner);
+        watchers.iter().for_each(|watcher| watcher.changed(place));
+    }
+
+    /// Has one more watcher told, if there is room.
+    pub(crate) fn watch(&self, watcher: Arc<dyn Watcher>) -> bool {
+        let mut watchers = self.watchers.write().unwrap_or_else(PoisonError::into_inner);
+        let has_room = watchers.len() < MAX_WATCHERS;
+        watchers.extend(has_room.then_some(watcher));
+        has_room
     }
 
     /// Says so when what is returned is dropped.
-    pub(crate) fn changing(&self, key: Key) -> Telling<'_> {
-        Telling { store: self, key }
+    pub(crate) fn changing<'a>(&'a self, place: &'a Place) -> Telling<'a> {
+        Telling { store: self, place }
     }
 
     /// All that is kept under a key, and what was seen on the way, unless that is no ground for
@@ -115,7 +125,7 @@ impl<'a> Recorder<'a> {
 
     /// What was seen, if all of it has stood still for long enough.
     fn seen(self, now: Timestamp) -> Option<Seen> {
-        let notes = self.notes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let notes = self.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
         let is_settled = |stamp: &Stamp| now.duration_since(stamp.changed()) >= SETTLED_AFTER;
         let all = notes.looked.iter().filter_map(|(_, stamp)| stamp.as_ref()).all(is_settled);
         (all && !notes.is_vague).then(|| Seen(notes.looked.into_boxed_slice()))

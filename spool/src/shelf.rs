@@ -12,6 +12,8 @@
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use crate::Durability;
 use crate::entry::{Damage, Entries, Entry};
 use crate::error::{Error, Result, is_missing};
@@ -149,6 +151,7 @@ impl Store {
         // Not before: a sync that came between would know nothing of it.
         self.leaves_tmp();
         renamed?;
+        self.note_recent(&path);
         self.drop_surplus(&finished.place);
         Ok(path)
     }
@@ -166,7 +169,7 @@ impl Store {
 
     /// Moves the only entry of a key, if there is one, in among its variants. At each moment it is on
     /// the medium under one of the names at least, and as its removal is, too, it hides nothing later.
-    fn move_single(&self, place: &Place, directory: &Path) -> Result<()> {
+    pub(crate) fn move_single(&self, place: &Place, directory: &Path) -> Result<()> {
         let (single, name) = (self.root.join(place.single_path()), Place::SINGLE);
         let expected = Expected { place, name };
         let here = match read::read(&*self.disk, &single, Some(expected))? {
@@ -270,31 +273,62 @@ impl Store {
 
     /// Removes the entry of a place, and leaves others of its key. False when there was none.
     pub(crate) fn remove_variant(&self, place: &Place) -> Result<bool> {
-        let _told = self.changing(place.key());
-        self.sync_tmp()?;
-        let removed = {
-            let _commit = lock(&self.commit);
-            let mut removed = match self.pending.forget(place) {
-                Some(finished) => self.remove_file(&finished.path)?,
-                None => false,
-            };
-            for path in self.names_of(place) {
-                removed |= self.remove_file(&path)?;
-                self.drop_overlay(&path)?;
-            }
-            removed |= self.remove_versions_of(place)?;
-            // Fails as long as there are others.
-            let _ = self.disk.remove_dir(&self.root.join(place.variants_path()));
-            removed
-        };
+        self.remove_variant_if(place, None, || Ok(true))
+    }
+
+    /// The same, if `is_meant` says so while names stand still; its parts go that were finished before a time,
+    /// or all of them.
+    pub(crate) fn remove_variant_if(
+        &self,
+        place: &Place,
+        parts_before: Option<Timestamp>,
+        is_meant: impl FnOnce() -> Result<bool>,
+    ) -> Result<bool> {
+        let Some(removed) = self.take_entry(place, is_meant)? else { return Ok(false) };
         // Who wants a page gone wants its parts gone.
-        let removed = partial::tree::remove(self, place, None)? || removed;
+        let removed_parts = partial::tree::remove(self, place, parts_before)?;
+        self.removed(place, removed || removed_parts)
+    }
+
+    /// The same without its parts, while it is still the one with the record `id`.
+    pub(crate) fn remove_entry(&self, place: &Place, id: &str) -> Result<bool> {
+        let is_it = || {
+            let found = self.look(place, Which::Exact)?.found;
+            Ok(found.first().is_some_and(|now| now.id() == id))
+        };
+        let removed = self.take_entry(place, is_it)?.unwrap_or_default();
         self.removed(place, removed)
+    }
+
+    /// Takes every name of the entry of a place away; `None` when it is not meant.
+    fn take_entry(
+        &self,
+        place: &Place,
+        is_meant: impl FnOnce() -> Result<bool>,
+    ) -> Result<Option<bool>> {
+        let _told = self.changing(place);
+        self.sync_tmp()?;
+        let _commit = lock(&self.commit);
+        if !is_meant()? {
+            return Ok(None);
+        }
+        let mut removed = match self.pending.forget(place) {
+            Some(finished) => self.remove_file(&finished.path)?,
+            None => false,
+        };
+        for path in self.names_of(place) {
+            removed |= self.remove_file(&path)?;
+            self.drop_overlay(&path)?;
+        }
+        removed |= self.remove_versions_of(place)?;
+        // Fails as long as there are others.
+        let _ = self.disk.remove_dir(&self.root.join(place.variants_path()));
+        Ok(Some(removed))
     }
 
     /// Removes every entry of a key. False when there was none.
     pub(crate) fn remove(&self, place: &Place) -> Result<bool> {
-        let _told = self.changing(place.key());
+        let _told = self.changing(place);
         self.sync_tmp()?;
         let removed = {
             let _commit = lock(&self.commit);

@@ -15,8 +15,9 @@ use crate::error::{Error, Result, is_missing};
 use crate::fs::Opened;
 use crate::read::read_exactly;
 use crate::store::Store;
+use crate::warc::Reason;
 
-const FILE: &str = "state";
+pub(crate) const FILE: &str = "state";
 const FIRST_LINE: &str = "wwwoffle-state 1";
 
 /// The longest file of state, in bytes.
@@ -74,7 +75,7 @@ impl State {
         self.values.remove(key);
     }
 
-    fn parse(text: &[u8]) -> Result<State, &'static str> {
+    fn parse(text: &[u8]) -> Result<State, Reason> {
         let text = std::str::from_utf8(text).map_err(|_| "it is no UTF-8")?;
         // Every line has an end, so what was cut off is noticed.
         let text = text.strip_suffix('\n').ok_or("its last line has no end")?;
@@ -106,6 +107,11 @@ impl State {
 fn is_key(key: &str) -> bool {
     let plain = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
     !key.is_empty() && key.bytes().all(plain)
+}
+
+/// Why a text is no state, if it is none.
+pub(crate) fn reason(text: &[u8]) -> Result<(), Reason> {
+    State::parse(text).map(drop)
 }
 
 /// Reads the state. What is no state is set aside, and then the state is the default.

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -24,10 +24,12 @@ use crate::partial;
 use crate::pending::{MAX_PENDING, Pending};
 use crate::place::Place;
 use crate::read::{self, Content, Expected};
+use crate::recent::Recent;
 use crate::seen::Watcher;
 use crate::shelf::Which;
 use crate::tmp::Tmp;
 use crate::versions::Versions;
+use wwwoffle_url::Key;
 
 /// How often a lookup follows an entry that is being renamed, before it makes renaming wait.
 pub(crate) const LOOKUP_TRIES: usize = 4;
@@ -59,6 +61,12 @@ pub(crate) struct Store {
     pub(crate) versions: Versions,
     /// How many are kept of the URLs that are monitored.
     pub(crate) monitored: Mutex<HashMap<String, u16>>,
+    /// Held by whoever changes what is pinned: how often it has changed.
+    pub(crate) pinning: Mutex<u64>,
+    /// Held by whoever makes an older version the entry again.
+    pub(crate) restoring: Mutex<()>,
+    /// The key and variant of that: none of its versions is too many meanwhile.
+    pub(crate) spared: Mutex<Option<(Key, Key)>>,
     /// Held while names below `partial/` change.
     pub(crate) parts: Mutex<()>,
     /// Held by whoever makes segments of what a crash left: the files of which that failed.
@@ -66,8 +74,10 @@ pub(crate) struct Store {
     /// Checkpoints are below `tmp/` still, of what lies below `partial/` already: the disk failed.
     pub(crate) has_strays: AtomicBool,
     pub(crate) tmp: Tmp,
+    /// What got its name last.
+    pub(crate) recent: Recent,
     /// Who is told of changes.
-    pub(crate) watcher: OnceLock<Arc<dyn Watcher>>,
+    pub(crate) watchers: RwLock<Vec<Arc<dyn Watcher>>>,
     last_stamp: Mutex<Timestamp>,
     /// Directories whose name is on the medium, as is that of each directory above.
     pub(crate) synced: Mutex<HashSet<PathBuf>>,
@@ -84,6 +94,24 @@ pub(crate) struct Finished {
     pub(crate) status: u16,
     /// Of its body.
     pub(crate) digest: [u8; 32],
+}
+
+/// What an entry may take the place of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Over<'a> {
+    /// Of whatever is there.
+    Anything,
+    /// Of nothing: there must be no entry.
+    Nothing,
+    /// Of the entry with this record alone.
+    Only(&'a str),
+}
+
+impl<'a> Over<'a> {
+    /// Of what was there, and of nothing that has come since.
+    pub(crate) fn found(found: Option<&'a Entry>) -> Over<'a> {
+        found.map_or(Over::Nothing, |entry| Over::Only(entry.id()))
+    }
 }
 
 impl Store {
@@ -103,11 +131,15 @@ impl Store {
             outbox: Outbox::default(),
             versions,
             monitored: Mutex::default(),
+            pinning: Mutex::default(),
+            restoring: Mutex::default(),
+            spared: Mutex::default(),
             parts: Mutex::default(),
             settling: Mutex::default(),
             has_strays: AtomicBool::new(false),
             tmp: Tmp::default(),
-            watcher: OnceLock::new(),
+            recent: Recent::default(),
+            watchers: RwLock::default(),
             last_stamp: Mutex::new(Timestamp::UNIX_EPOCH),
             synced: Mutex::default(),
         }
@@ -154,7 +186,7 @@ impl Store {
             }
         }
         // What was bad may have been replaced meanwhile; it is judged again while names stand still.
-        let _told = self.changing(place.key());
+        let _told = self.changing(place);
         let _commit = lock(&self.commit);
         let look = self.look(place, which)?;
         let mut entries = Entries { found: look.found, set_aside: Vec::new() };
@@ -170,7 +202,7 @@ impl Store {
     pub(crate) fn set_aside(&self, entry: &Entry, reason: &str) -> Result<Option<Damage>> {
         let Some(body) = entry.file() else { return Ok(None) };
         let place = entry.place();
-        let _told = self.changing(place.key());
+        let _told = self.changing(place);
         let _commit = lock(&self.commit);
         let paths = match self.pending.path(place) {
             Some(path) => vec![path],
@@ -198,19 +230,21 @@ impl Store {
 
     /// Makes a finished file the entry of its place, as durably as the setting says.
     pub(crate) fn admit(&self, finished: Finished) -> Result<()> {
-        self.admit_over(finished, None).map(|_| ())
+        self.admit_over(finished, Over::Anything).map(|_| ())
     }
 
-    /// The same, if the entry of its place is still the one with the record `id`; false if not.
-    pub(crate) fn admit_over(&self, finished: Finished, id: Option<&str>) -> Result<bool> {
-        let is_outdated = || match id {
-            None => Ok(false),
-            Some(id) => {
-                let look = self.look(&finished.place, Which::Exact)?;
-                Ok::<_, Error>(look.found.first().is_none_or(|now| now.id() != id))
-            }
+    /// The same, if what is at its place then is what it may take the place of; false if not.
+    pub(crate) fn admit_over(&self, finished: Finished, over: Over<'_>) -> Result<bool> {
+        let now = || self.look(&finished.place, Which::Exact).map(|look| look.found);
+        let is_outdated = || {
+            Ok::<_, Error>(match over {
+                Over::Anything => false,
+                Over::Nothing => !now()?.is_empty(),
+                Over::Only(id) => now()?.first().is_none_or(|now| now.id() != id),
+            })
         };
-        let _told = self.changing(finished.place.key());
+        let place = finished.place.clone();
+        let _told = self.changing(&place);
         let sync = self.durability == Durability::Each;
         if self.durability == Durability::Batch {
             let count = {
@@ -242,6 +276,7 @@ impl Store {
             }
             self.settle(&finished)?
         };
+        self.write_recent();
         if sync {
             self.sync_names(&[parent(&path)])?;
         }
@@ -281,7 +316,8 @@ impl Store {
             }
         }
         for finished in synced {
-            let _told = self.changing(finished.place.key());
+            let place = finished.place.clone();
+            let _told = self.changing(&place);
             let _commit = lock(&self.commit);
             if !self.pending.holds(&finished) {
                 continue;
@@ -297,6 +333,7 @@ impl Store {
                 }
             }
         }
+        self.write_recent();
         let directories: Vec<_> = changed.iter().map(|(_, path)| parent(path)).collect();
         match self.sync_names(&directories) {
             // What is on the medium may still need it.
@@ -326,7 +363,7 @@ impl Store {
         if !self.is_file(&overlay).unwrap_or_default() {
             return;
         }
-        let _told = self.changing(place.key());
+        let _told = self.changing(place);
         let _commit = lock(&self.commit);
         let expected = Expected { place, name: place.variant_name() };
         let Ok(Content::Whole(now)) = read::read(&*self.disk, path, Some(expected)) else {
@@ -339,7 +376,7 @@ impl Store {
 
     /// Forgets a finished file that cannot be kept. False when it was no longer wanted anyway.
     fn give_up(&self, finished: &Finished) -> bool {
-        let _told = self.changing(finished.place.key());
+        let _told = self.changing(&finished.place);
         let _commit = lock(&self.commit);
         self.pending.holds(finished) && self.forget_and_remove(finished)
     }
@@ -352,7 +389,12 @@ impl Store {
 
     /// Writes a small file whole: aside, synced unless nothing is, then renamed.
     pub(crate) fn replace_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
-        self.put_file(to, bytes, self.create_tmp()?)
+        let put = || self.put_file(to, bytes, self.create_tmp()?);
+        match put() {
+            // On a full disk a list that is only an aid makes room for what is small and has to be kept.
+            Err(error) if error.is_full() && self.give_up_recent() => put(),
+            done => done,
+        }
     }
 
     /// The same for what is its owner's alone.
@@ -382,29 +424,6 @@ impl Store {
             return Ok(());
         }
         self.sync_names(&[parent(to)])
-    }
-
-    /// Moves what is at `path` to `damaged/`, with a file beside it that says why.
-    #[expect(
-        clippy::unnecessary_debug_formatting,
-        reason = "quoted: a path may hold control bytes"
-    )]
-    pub(crate) fn move_aside(&self, path: &Path, reason: &str) -> Damage {
-        let mut damage =
-            Damage { path: path.to_owned(), moved_to: None, reason: reason.to_owned() };
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = format!("{}-{}", self.stamp().as_microsecond(), name);
-        let to = self.root.join(DAMAGED).join(&name);
-        if let Err(error) = self.rename_into_place(path, &to) {
-            damage.reason = format!("{reason} (and it could not be moved: {error})");
-            return damage;
-        }
-        // Without the note the file is as well out of the way.
-        if let Ok(file) = self.disk.create(&to.with_file_name(format!("{name}.reason"))) {
-            let _ = file.write_all_at(format!("{path:?}\n{reason}\n").as_bytes(), 0);
-        }
-        damage.moved_to = Some(to);
-        damage
     }
 
     /// The time, always later than it was.

@@ -12,7 +12,7 @@ use crate::fs::DiskFile;
 use crate::layout::{Finish, Purpose, Start, State, wide};
 use crate::overlay::{self, overlay_path};
 use crate::refuse::check_head;
-use crate::store::{Finished, Store, UPDATES, lock, parent};
+use crate::store::{Finished, Over, Store, UPDATES, lock, parent};
 
 /// What is to be written down about an entry, besides its body: see [`crate::Spool::update`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Store {
                         let (stored, status) = (now.stored(), now.status());
                         let digest = *now.digest();
                         let finished = Finished { place, path, file, stored, status, digest };
-                        self.admit_over(finished, Some(now.id()))
+                        self.admit_over(finished, Over::Only(now.id()))
                     },
                 )
             }
@@ -113,7 +113,7 @@ impl Store {
         file: &dyn DiskFile,
         bytes: &[u8],
     ) -> Result<bool> {
-        let _told = self.changing(entry.key());
+        let _told = self.changing(entry.place());
         let fail = |error| Error::disk("write", aside, error);
         file.write_all_at(bytes, 0).map_err(fail)?;
         if self.durability != Durability::None {

@@ -185,7 +185,7 @@ fn verify_block(file: &BodyFile, blocks: &Blocks, block: u64) -> Result<Vec<u32>
 }
 
 /// Up to [`BLOCK`] bytes; fewer only at the end of the body.
-fn read_piece(file: &BodyFile, start: u64) -> Result<Vec<u8>> {
+pub(crate) fn read_piece(file: &BodyFile, start: u64) -> Result<Vec<u8>> {
     let len = file.len().saturating_sub(start).min(BLOCK);
     let mut piece = vec![0; narrow(len).unwrap_or(0)];
     let mut read = 0;

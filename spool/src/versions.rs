@@ -14,16 +14,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::Durability;
 use crate::entry::{Damage, Entry, Lookup};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::Disk;
 use crate::list::{Summary, glance};
-use crate::overlay::overlay_path;
 use crate::place::{EXTENSION, Place};
 use crate::read::{self, Content, Expected};
+use crate::shelf::Which;
 use crate::store::{Finished, Store, lock, parent};
 use crate::warc::time_text;
 use wwwoffle_url::Key;
@@ -62,7 +62,7 @@ impl fmt::Debug for Versions {
 
 impl Store {
     /// How many older versions of a place are kept.
-    fn versions_kept(&self, place: &Place) -> usize {
+    pub(crate) fn versions_kept(&self, place: &Place) -> usize {
         let url = place.url();
         let monitored = lock(&self.monitored).get(url).copied().unwrap_or_default();
         self.versions.of(url).max(usize::from(monitored)).min(MAX_VERSIONS)
@@ -83,15 +83,7 @@ impl Store {
         if *old.digest() == new.digest {
             return Ok(());
         }
-        let to = self.root.join(version_path(place, old.stored()));
-        if self.is_file(&overlay_path(path))? {
-            self.link_into_place(&overlay_path(path), &overlay_path(&to))?;
-        }
-        self.link_into_place(path, &to)?;
-        if self.durability == Durability::None {
-            return Ok(());
-        }
-        self.sync_names(&[parent(&to)])
+        self.link_version(&old, path)
     }
 
     /// Gives a finished file that was overtaken before it got its name that name all the same, if it is to
@@ -131,7 +123,52 @@ impl Store {
         Ok(true)
     }
 
-    fn make_version(&self, old: &Finished) -> Result<()> {
+    /// When an older version may count as finished that is to be added: at `stored`, or the next moment
+    /// that none has. `None`: it is not to be added, because none are kept, it would be the first to go, or
+    /// the entry is not newer. `commit` is held until it is there, or another could choose the same.
+    pub(crate) fn time_for_version(
+        &self,
+        place: &Place,
+        stored: Timestamp,
+    ) -> Result<Option<Timestamp>> {
+        let kept = self.versions_kept(place);
+        if kept == 0 {
+            return Ok(None);
+        }
+        let times = times(&*self.disk, &self.root, place)?;
+        let mut stored = nameable(stored);
+        while times.contains(&stored) {
+            stored = after(stored);
+        }
+        let newer = times.iter().filter(|time| **time > stored).count();
+        let entry = self.look(place, Which::Exact)?.found;
+        let is_older = entry.first().is_some_and(|entry| entry.stored() > stored);
+        Ok((newer < kept && is_older).then_some(stored))
+    }
+
+    /// The first moment from `stored` on that no version of a place has, for one with this body. `None`: one
+    /// on the way there is it already.
+    pub(crate) fn free_version(
+        &self,
+        place: &Place,
+        stored: Timestamp,
+        digest: [u8; 32],
+    ) -> Result<Option<Timestamp>> {
+        let times = times(&*self.disk, &self.root, place)?;
+        let mut stored = nameable(stored);
+        while times.contains(&stored) {
+            if let Lookup::Found(there) = look(&*self.disk, &self.root, place, stored)?
+                && *there.digest() == digest
+            {
+                return Ok(None);
+            }
+            stored = after(stored);
+        }
+        Ok(Some(stored))
+    }
+
+    /// Gives a finished file its name as a version. `commit` is held, over syncs.
+    pub(crate) fn make_version(&self, old: &Finished) -> Result<()> {
         let to = self.root.join(version_path(&old.place, old.stored));
         if self.durability != Durability::None {
             old.file.sync().map_err(|error| Error::disk("write", &to, error))?;
@@ -151,11 +188,18 @@ impl Store {
     /// does failing. `commit` is held.
     pub(crate) fn drop_surplus(&self, place: &Place) {
         let kept = self.versions_kept(place);
-        if kept == 0 {
+        let is_spared = *lock(&self.spared) == Some((place.key(), place.variant_name()));
+        if kept == 0 || is_spared {
             return;
         }
         let Ok(times) = times(&*self.disk, &self.root, place) else { return };
-        for time in times.into_iter().skip(kept) {
+        if times.len() <= kept {
+            return;
+        }
+        // A crash may have left the entry the name of a version besides: it is none.
+        let present = self.settled(place).ok().flatten().map(|(_, entry)| entry.stored());
+        let surplus = times.into_iter().filter(|time| Some(*time) != present).skip(kept);
+        for time in surplus {
             let path = self.root.join(version_path(place, time));
             if self.remove_file(&path).is_ok() {
                 let _ = self.drop_overlay(&path);
@@ -205,8 +249,17 @@ impl Store {
     }
 }
 
+/// A name holds microseconds, and no time before 1970.
+fn nameable(stored: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(stored.as_microsecond().max(0)).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+fn after(stored: Timestamp) -> Timestamp {
+    stored.saturating_add(SignedDuration::from_micros(1)).unwrap_or(stored)
+}
+
 /// Where the version of a place lies that was finished then.
-fn version_path(place: &Place, stored: Timestamp) -> PathBuf {
+pub(crate) fn version_path(place: &Place, stored: Timestamp) -> PathBuf {
     let (directory, stem) = versions_at(place);
     directory.join(name(&stem, stored))
 }
@@ -228,7 +281,7 @@ fn name(stem: &str, stored: Timestamp) -> String {
 }
 
 /// The time in a name of a version of `stem`.
-fn time_of(name: &str, stem: &str) -> Option<Timestamp> {
+pub(crate) fn time_of(name: &str, stem: &str) -> Option<Timestamp> {
     let time = name.strip_prefix(stem)?.strip_prefix('.')?.strip_suffix(EXTENSION)?;
     if time.len() != TIME_LEN || !time.is_ascii() {
         return None;
@@ -242,7 +295,7 @@ fn time_of(name: &str, stem: &str) -> Option<Timestamp> {
 }
 
 /// When the versions of a place were finished, the newest first.
-fn times(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Vec<Timestamp>> {
+pub(crate) fn times(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Vec<Timestamp>> {
     let (directory, stem) = versions_at(place);
     times_in(disk, &root.join(directory), &stem)
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::blocks::Summing;
-use crate::entry::status_of;
+use crate::entry::{Entry, status_of};
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::layout::{self, After, Finish, MAX_CONNECTION, Purpose, Start, wide};
@@ -17,7 +17,7 @@ use crate::partial::part::Part;
 use crate::place::Place;
 use crate::refuse::{check_head, check_place, check_request};
 use crate::salvage::{About, Checkpoints};
-use crate::store::{Finished, Store};
+use crate::store::{Finished, Store, lock};
 use crate::{Durability, Handle, partial, warc};
 use wwwoffle_url::Key;
 
@@ -67,6 +67,8 @@ pub struct Writer {
     /// What it may become a part of: of a segment, and of an entry that may break off.
     part: Option<Part>,
     checkpoints: Option<Checkpoints>,
+    /// When it counts as finished, if not at the time it is.
+    stored: Option<Timestamp>,
     state: State,
 }
 
@@ -118,6 +120,39 @@ impl Writer {
         purpose: Purpose,
         part: Option<Part>,
     ) -> Result<Writer> {
+        let state = layout::State::new(new.asked);
+        Writer::begin_as(handle, place, new, &state, purpose, part)
+    }
+
+    /// Begins what is an entry already, at another place: with all that is known of it, and finished when
+    /// that was, or later than all others if `stored` is not given.
+    pub(crate) fn begin_copy(
+        handle: Arc<Handle>,
+        place: &Place,
+        entry: &Entry,
+        stored: Option<Timestamp>,
+    ) -> Result<Writer> {
+        let new = NewEntry {
+            asked: entry.asked(),
+            when: entry.when(),
+            head: entry.head().to_vec(),
+            request: entry.request().to_vec(),
+            connection: entry.connection().map(<[u8]>::to_vec),
+        };
+        let state = entry.state();
+        let mut writer = Writer::begin_as(handle, place, new, state, Purpose::Whole, None)?;
+        writer.stored = stored;
+        Ok(writer)
+    }
+
+    fn begin_as(
+        handle: Arc<Handle>,
+        place: &Place,
+        new: NewEntry,
+        state: &layout::State,
+        purpose: Purpose,
+        part: Option<Part>,
+    ) -> Result<Writer> {
         check_place(place)?;
         check_head(&new.head)?;
         check_request(&new.request)?;
@@ -126,9 +161,7 @@ impl Writer {
         let ids = warc::record_ids()?;
         let [response, _] = &ids;
         let mut buffer = Vec::with_capacity(new.head.len() + (4 << 10));
-        let state = layout::State::new(new.asked);
-        let start =
-            Start::write(&mut buffer, place, response, new.when, &state, &new.head, purpose);
+        let start = Start::write(&mut buffer, place, response, new.when, state, &new.head, purpose);
         let about = part.as_ref().map(|part| About {
             body_offset: start.body_offset(),
             asked: new.asked,
@@ -161,6 +194,7 @@ impl Writer {
             body_len: 0,
             part,
             checkpoints,
+            stored: None,
             state: State::Writing,
         })
     }
@@ -225,6 +259,43 @@ impl Writer {
         Ok(stored)
     }
 
+    /// Completes the entry as an older version of the one at its place, which counts as finished at
+    /// `stored`, or the next moment that no version has. `None`, and nothing is stored, where no versions
+    /// are kept, where it would be the first to go, or where what is at its place is not newer.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Writer::finish`].
+    pub fn finish_older(mut self, stored: Timestamp) -> Result<Option<Stored>> {
+        let handle = Arc::clone(&self.handle);
+        let store = &handle.store;
+        let place = self.place.clone();
+        let _told = store.changing(&place);
+        let _commit = lock(&store.commit);
+        let Some(stored) = store.time_for_version(&place, stored)? else { return Ok(None) };
+        let (finished, stored) = self.complete_as_of(stored, None)?;
+        store.make_version(&finished)?;
+        store.drop_surplus(&place);
+        self.state = State::Finished;
+        Ok(Some(stored))
+    }
+
+    /// The same as [`Writer::complete`] of what counts as finished at `stored`.
+    pub(crate) fn complete_as_of(
+        &mut self,
+        stored: Timestamp,
+        trailers: Option<&[u8]>,
+    ) -> Result<(Finished, Stored)> {
+        self.stored = Some(stored);
+        self.complete(trailers, Ended::Whole)
+    }
+
+    /// The SHA-256 of the body as far as it was written.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        self.hasher.clone().finalize().into()
+    }
+
     /// Keeps what came of a transfer that broke off as a segment, which [`crate::Spool::partial`] finds;
     /// nothing of it is copied. False when there is nothing to keep: the entry was not begun with
     /// [`crate::Spool::begin_resumable`], or no byte of its body came.
@@ -264,7 +335,7 @@ impl Writer {
             body_len: self.body_len,
             digest: std::mem::take(&mut self.hasher).finalize().into(),
             tail_len: wide(tail.len()),
-            stored: self.store().stamp(),
+            stored: self.stored.unwrap_or_else(|| self.store().stamp()),
             cut: ended == Ended::Part { cut: true },
         };
         let fixed = self.start.fixed(&finish);

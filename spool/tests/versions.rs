@@ -14,7 +14,7 @@ use support::sim::{Fault, SimDisk};
 use support::{entry, head, outgoing, place};
 use wwwoffle_spool::{
     Durability, Lookup, MAX_VERSIONS, Monitor, Options, Place, Reader, RequestKind, Result, Spool,
-    Update, Versions,
+    Timestamp, Update, Versions,
 };
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
@@ -316,5 +316,66 @@ fn no_crash_loses_a_version() {
                 break;
             }
         }
+    }
+}
+
+#[test]
+fn writers_of_one_moment_lose_nothing() {
+    const WRITERS: u8 = 4;
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::None, MAX_VERSIONS);
+    for round in 0..40 {
+        let place = place(&format!("{URL}/{round}"));
+        support::store_at(&spool, &place, b"now").unwrap();
+        let all = std::sync::Barrier::new(usize::from(WRITERS));
+        let write = |number: u8| {
+            let mut writer = spool.begin(&place, entry(&head(200))).unwrap();
+            // So much is written at the end that another may come between.
+            writer.write(&vec![number; 60_000]).unwrap();
+            all.wait();
+            assert!(writer.finish_older(Timestamp::from_second(7).unwrap()).unwrap().is_some());
+        };
+        std::thread::scope(|scope| {
+            for number in 0..WRITERS {
+                let write = &write;
+                scope.spawn(move || write(number));
+            }
+        });
+        let mut found: Vec<_> = bodies(&spool, &place).iter().map(|body| body[0]).collect();
+        found.sort_unstable();
+        assert_eq!(found, (0..WRITERS).collect::<Vec<_>>(), "{round}");
+    }
+}
+
+#[test]
+fn what_comes_late_takes_its_place_among_the_versions() {
+    for durability in DURABILITIES {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), durability, 3);
+        let place = place(URL);
+        let late = |body: &str, second: i64| {
+            let mut writer = spool.begin(&place, entry(&head(200))).unwrap();
+            writer.write(body.as_bytes()).unwrap();
+            let stored = Timestamp::from_second(second).unwrap();
+            writer.finish_older(stored).unwrap().is_some()
+        };
+        assert!(!late("nothing is there that would be newer", 5));
+        support::store(&spool, URL, b"now").unwrap();
+        assert!(late("five", 5) && late("seven", 7) && late("also seven", 7));
+        assert_eq!(texts(&spool, &place), ["also seven", "seven", "five"], "{durability:?}");
+        assert!(!late("it would be the first to go", 1));
+        assert!(late("nine", 9));
+        assert!(!late("it would be newer than what is there", 100_000_000_000));
+        assert_eq!(texts(&spool, &place), ["nine", "also seven", "seven"], "{durability:?}");
+        support::store(&spool, URL, b"newest").unwrap();
+        spool.flush().unwrap();
+        assert_eq!(texts(&spool, &place), ["now", "nine", "also seven"], "{durability:?}");
+        drop(spool);
+        let spool = open(root.path(), durability, 3);
+        assert_eq!(texts(&spool, &place), ["now", "nine", "also seven"], "{durability:?}");
+        assert_eq!(
+            support::body(&spool.entry(&place).unwrap().found().unwrap()).unwrap(),
+            b"newest"
+        );
     }
 }

@@ -68,6 +68,9 @@ pub struct Info {
     pub key: String,
     /// What is kept of it; none if nothing is.
     pub kept: Option<KeptInfo>,
+    /// It stays whatever its age.
+    #[serde(default)]
+    pub pinned: bool,
     /// How much is kept of what belongs to it; none if nothing of it is kept, or it is nothing that has
     /// parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,13 +2,18 @@
 //! the pages read them.
 
 mod config;
+mod exchange;
 mod held;
+mod history;
+mod index;
 mod info;
+mod kept;
 mod listing;
 mod monitor;
 mod parts;
 pub mod plan;
 mod progress;
+mod purge;
 pub mod runs;
 mod types;
 
@@ -16,13 +21,21 @@ pub use config::{
     ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigOption, ConfigRule, ConfigState,
     ConfigUndo, ConfigVersion, ConfigVersions,
 };
+pub use exchange::{ImportEvent, ImportRequest};
 pub use held::{BudgetOf, Held};
+pub use history::{History, Version, VersionRequest};
+pub use index::{
+    IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed, ReindexEvent, ReindexRequest,
+    SearchHit, SearchPage, ShownSnippet,
+};
 pub use info::{Certificate, Chain, Connection, Field, Info, KeptInfo};
 use jiff::Timestamp;
+pub use kept::{EntriesToMove, MovedUrl, MovedUrls, NotMoved, WrittenUrl};
 pub use listing::{UnknownWhat, What};
 pub use monitor::{MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
 pub use parts::{PartCounts, PartItem, PartState, Parts};
 pub use progress::{ProgressStep, RunStep, Whole};
+pub use purge::{PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeSum, Purging};
 pub use types::{
     ApiError, Choice, Deleted, DeletedUrls, Download, DownloadWaiting, EntriesToDelete, EntryItem,
     Event, FetchRequest, Flushed, GetRequest, ItemKind, ItemState, LinkStatus, Mode, ModeChange,

@@ -1,21 +1,32 @@
 //! What was typed, validated and no more: what it means is for the verbs.
 
 mod authority;
+mod exchange;
 mod fetch;
 mod get;
+mod history;
+mod index;
+mod kept;
 mod monitor;
+mod purge;
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
+pub(crate) use self::exchange::{Export, Import};
 pub(crate) use self::fetch::Fetch;
 pub(crate) use self::get::GetArgs;
+pub(crate) use self::history::History;
+pub(crate) use self::index::{IndexVerb, List, Search};
+pub(crate) use self::kept::{Fsck, KeptVerb, Mv, Write};
 pub(crate) use self::monitor::{MonitorVerb, When};
+pub(crate) use self::purge::Purge;
 use crate::exit::ExitStatus;
 use crate::mode::Choice;
 use crate::proxy::owner::Owner;
+use crate::versions::at::At;
 
 /// An offline web proxy: keeps what you read, gives it back without a line, fetches what was
 /// missing.
@@ -84,14 +95,9 @@ pub(crate) enum Verb {
         verb: MonitorVerb,
     },
     /// List what the spool has.
-    Ls {
-        /// As JSON, an entry a line.
-        #[arg(long)]
-        json: bool,
-        /// http, https/www.example.org, outgoing …; without it everything that is kept.
-        #[arg(value_name = "WHAT")]
-        what: Option<String>,
-    },
+    Ls(List),
+    #[command(flatten)]
+    Index(IndexVerb),
     /// Print what the spool has of a URL, decoded if it is compressed.
     Cat {
         /// Byte for byte as it was received and is kept.
@@ -100,6 +106,9 @@ pub(crate) enum Verb {
         /// The head of the response too.
         #[arg(long)]
         headers: bool,
+        /// What was kept then: 2026-11-20, "2026-11-20 14:25", or an instant as 2026-11-20T14:25:15Z.
+        #[arg(long, value_name = "DATE")]
+        at: Option<At>,
         /// Whose answer: local, user:NAME or client:ADDRESS. Where there is none, it is everyone's.
         #[arg(long, default_value = "local", value_name = "OWNER")]
         owner: Owner,
@@ -119,6 +128,21 @@ pub(crate) enum Verb {
         #[arg(value_name = "URL")]
         url: String,
     },
+    /// List what was kept of a URL over time, or restore or remove an older version.
+    History(History),
+    /// Remove what has reached its age, as the section [purge] of the configuration says.
+    Purge(Purge),
+    /// Have URLs stay whatever their age; without any, list those that do.
+    Pin {
+        /// Which, in any spelling.
+        urls: Vec<String>,
+    },
+    /// Have URLs that were pinned stay no longer than others.
+    Unpin {
+        /// Which.
+        #[arg(required = true)]
+        urls: Vec<String>,
+    },
     /// Remove URLs from the spool.
     Rm {
         /// Whose answers, besides everyone's: local, user:NAME or client:ADDRESS.
@@ -128,6 +152,8 @@ pub(crate) enum Verb {
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,
     },
+    #[command(flatten)]
+    Kept(KeptVerb),
     /// Look at the configuration and change it: comments stay, and a running daemon obeys at once.
     ///
     /// A value is written as in the file; what is not TOML is taken as a text, so 30s is "30s". With
@@ -307,6 +333,9 @@ pub(crate) struct Serve {
     /// auto.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Choice>,
+    /// For tests: nothing is removed by itself in the first so many seconds.
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    pub(crate) rest: Option<u64>,
 }
 
 /// Which names and ports are those of the proxy.
@@ -346,136 +375,4 @@ fn after_help() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::{CommandFactory as _, Parser as _};
-
-    use super::{Arguments, Verb};
-
-    #[test]
-    fn the_definition_is_consistent() {
-        Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn every_line_of_the_manual_is_understood() {
-        for line in [
-            "serve",
-            "--config c --spool s serve",
-            "serve --spool s --listen 127.0.0.1:0 --listen [::1]:8080",
-            "serve --mode offline",
-            "--spool s online",
-            "offline",
-            "autodial",
-            "fetch --wait",
-            "fetch --plan",
-            "fetch --plan --json",
-            "get --plan http://a/",
-            "get -r 2 --plan --json http://a/",
-            "fetch --wait --json --budget 200M",
-            "fetch --budget 50kB",
-            "status --json",
-            "get --refresh http://a/ http://b/",
-            "queue --json",
-            "monitor add http://a/",
-            "monitor add --daily --at 6:30 --versions 5 http://a/ b",
-            "monitor add --cron @weekly http://a/",
-            "monitor add --weekly --weekdays mon --months 1-3 --hours 6,18 http://a/",
-            "monitor add --images --without scripts,fonts http://a/",
-            "monitor list --json",
-            "monitor rm http://a/ b",
-            "monitor rm --all",
-            "monitor diff --from 2026-11-20T14:25:15.812Z --json http://a/",
-            "cat --headers http://a/",
-            "info --json http://a/",
-            "ls",
-            "ls --json http/www.example.org",
-            "rm http://a/",
-            "hash http://a/ b",
-            "url --localhost a,b --http-port 1 --https-port 2 --localnet *.lan,!www.lan",
-            "config explain http://a/",
-            "config get",
-            "config get --json",
-            "config get options.log-level",
-            "config set options.log-level debug",
-            "config set options.connections-per-host -1",
-            "config unset options.log-level",
-            "config add --before 0 https.refuse !*://a/*",
-            "config remove https.refuse *://a/*",
-            "config add-rule --before 1 https *://a/* *://b/* --set intercept=false",
-            "config remove-rule https 0 *://a/*",
-            "config undo",
-            "config undo 3",
-            "config versions",
-            "config check",
-            "config check x.conf",
-            "config reload",
-            "config path",
-            "config show",
-            "ca show",
-            "ca export --der",
-            "ca install",
-            "ca install --user --print",
-            "ca install --dry-run --certificate ca.pem",
-            "ca uninstall",
-            "ca uninstall --all --print",
-            "ca renew",
-            "browse",
-            "browse --browser firefox --profile p http://a/ -- --headless x",
-            "browse -- --no-sandbox",
-            "passwd",
-            "passwd ada",
-            "stop",
-        ] {
-            let typed = ["wwwoffle"].into_iter().chain(line.split(' '));
-            assert!(Arguments::try_parse_from(typed).is_ok(), "{line}");
-        }
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_refused() {
-        for line in [
-            "",
-            "sreve",
-            "get",
-            "rm",
-            "hash",
-            "cat",
-            "cat a b",
-            "serve --listen 8080",
-            "serve --mode on",
-            "status x",
-            "fetch --budget much",
-            "fetch --budget 5Q",
-            "monitor",
-            "monitor add",
-            "monitor add --daily --weekly http://a/",
-            "monitor add --cron @daily --at 6:30 http://a/",
-            "monitor add --versions -1 http://a/",
-            "monitor add --without pictures http://a/",
-            "monitor rm",
-            "monitor rm --all http://a/",
-            "config",
-            "config set options.log-level",
-            "config add-rule https *://a/*",
-            "config remove-rule https *://a/*",
-            "ca",
-            "ca show --der",
-            "ca uninstall --all --certificate x",
-            "passwd ada secret",
-            "url --http-port 99999",
-            "online --spool",
-        ] {
-            let typed = ["wwwoffle"].into_iter().chain(line.split_whitespace());
-            assert!(Arguments::try_parse_from(typed).is_err(), "{line}");
-        }
-    }
-
-    #[test]
-    fn the_names_of_the_proxy_have_their_defaults() {
-        let Verb::Url(url) = Arguments::try_parse_from(["wwwoffle", "url"]).unwrap().verb else {
-            panic!("the verb is url");
-        };
-        assert_eq!(url.localhost, ["localhost", "127.0.0.1", "::1"]);
-        assert_eq!((url.http_port, url.https_port), (8080, 8443));
-    }
-}
+mod tests;

@@ -1,5 +1,7 @@
 //! A client for the API, over the Unix socket in the spool.
 
+mod upload;
+
 use std::{
     io,
     path::{Path, PathBuf},
@@ -137,7 +139,7 @@ fn run<Answer>(talk: impl Future<Output = Result<Answer, Failure>>) -> Result<An
 /// Moves the connection along while `talk` goes on. One may end before the other: the daemon may
 /// close while the last bytes are still to be read, and `talk` may stop early.
 async fn drive<Answer>(
-    connection: Connection,
+    connection: impl Future,
     talk: impl Future<Output = Result<Answer, Failure>>,
 ) -> Result<Answer, Failure> {
     tokio::pin!(talk);

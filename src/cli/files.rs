@@ -8,7 +8,10 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use hyper::HeaderMap;
 
-use super::{Terminal, control::Control, failure::Failure, plain::Plain, settings::Settings};
+use super::{
+    Terminal, control::Control, failure::Failure, history, offline, plain::Plain,
+    settings::Settings,
+};
 use crate::{
     api::Flushed,
     caching::coding::{Delivery, Terms},
@@ -17,6 +20,7 @@ use crate::{
     pages::shown,
     proxy::head::{of_answer, read_answer},
     proxy::owner::{Owner, Places},
+    versions::at::At,
 };
 
 /// Bytes of a large body that are read at once.
@@ -53,17 +57,33 @@ pub(crate) enum What {
     Raw,
 }
 
+/// Which answer is printed.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// Of what.
+    pub(crate) url: String,
+    /// Whose.
+    pub(crate) owner: Owner,
+    /// Of when, if not that of now.
+    pub(crate) at: Option<At>,
+}
+
 /// Prints what the spool has of a URL. The head is that of what is printed.
 pub(crate) fn cat(
-    url: &str,
-    owner: &Owner,
+    asked: &Asked,
     what: What,
     headers: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
+    let Asked { url, owner, at } = asked;
     let places = places(url, owner, &settings.local_host()?).map_err(Failure::plain)?;
-    let Some(entry) = find(&reader(settings)?, &places)? else {
+    let reader = reader(settings)?;
+    let entry = match at {
+        Some(at) => history::find_at(&reader, &places, *at)?,
+        None => find(&reader, &places)?,
+    };
+    let Some(entry) = entry else {
         return Err(Failure::plain(format_args!(
             "not in the spool: {}: `wwwoffle get URL` fetches it",
             shown::line(places.public.url())
@@ -84,7 +104,7 @@ pub(crate) fn cat(
 
 /// The head of an answer whose codings are undone, and those codings in the order they are undone.
 /// What cannot be undone stays.
-fn decoded(head: &[u8]) -> (Vec<u8>, Vec<Coding>) {
+pub(super) fn decoded(head: &[u8]) -> (Vec<u8>, Vec<Coding>) {
     let as_it_is = || (head.to_vec(), Vec::new());
     let Ok((status, mut fields)) = read_answer(head) else { return as_it_is() };
     let delivery = Terms::of_a_reader().deliver(status, &fields);
@@ -95,7 +115,7 @@ fn decoded(head: &[u8]) -> (Vec<u8>, Vec<Coding>) {
     }
 }
 
-fn print_body(entry: &Entry, out: &mut Plain<'_>) -> Result<(), Failure> {
+pub(super) fn print_body(entry: &Entry, out: &mut Plain<'_>) -> Result<(), Failure> {
     match entry.body() {
         Body::Whole(bytes) => out.write(bytes),
         Body::File(file) => print_file(file, out),
@@ -135,12 +155,7 @@ pub(super) fn reader(settings: &Settings<'_>) -> Result<Reader, Failure> {
         Control::new(&spool).post("/api/flush", &serde_json::Value::Null);
     Reader::open(&spool).map_err(|error| {
         if error.is_absent() {
-            let what = format!(
-                "there is no spool {} yet: the first `wwwoffle serve` or `wwwoffle browse` makes \
-                 it, and --spool DIR names another one",
-                spool.display()
-            );
-            return Failure::Said(ExitStatus::BadSpool, what);
+            return offline::absent(&spool);
         }
         let what = format!("the spool {} cannot be read", spool.display());
         Failure::caused(ExitStatus::BadSpool, what, &error)

@@ -41,6 +41,8 @@ pub(crate) fn print(
         _ => None,
     };
     let told = info::of(&places.public, entry.as_ref(), parts);
+    let pins = reader.pins().map_err(|error| spool_failed(&error))?;
+    let told = Info { pinned: pins.contains(&told.url), ..told };
     if json {
         print_json(&told, terminal.stdout)?;
     } else {
@@ -67,6 +69,9 @@ fn print_kept(told: &Info, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), F
     writeln!(out, "type        {}", shown::line(kept.content_type.as_deref().unwrap_or("-")))?;
     writeln!(out, "bytes       {}", kept.bytes)?;
     writeln!(out, "sha256      {}", kept.sha256)?;
+    if told.pinned {
+        writeln!(out, "pinned      it stays whatever its age")?;
+    }
     match &kept.connection {
         Some(connection) => print_connection(connection, out)?,
         None if told.url.starts_with("https:") => writeln!(out, "connection  not known")?,

@@ -4,8 +4,10 @@ use std::io::Write;
 
 use super::{
     Terminal,
+    args::List,
     failure::Failure,
     files::{print_json, reader, spool_failed},
+    index,
     settings::Settings,
 };
 use crate::{
@@ -17,14 +19,20 @@ use crate::{
     store::timestamp,
 };
 
-/// Lists entries, in no order, or what is on the outgoing queue, oldest first.
+/// Lists entries, in no order, or what is on the outgoing queue, oldest first; what else is asked for, the
+/// index lists.
 pub(super) fn list(
-    what: Option<&str>,
-    json: bool,
+    typed: &List,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let what = what
+    if typed.needs_index() {
+        return index::list(typed, settings, terminal);
+    }
+    let json = typed.json;
+    let what = typed
+        .what
+        .as_deref()
         .map_or(Ok(What::ALL), What::parse)
         .map_err(|error| Failure::Said(ExitStatus::Usage, format!("ls: {error}")))?;
     let (reader, out) = (reader(settings)?, &mut *terminal.stdout);
@@ -45,7 +53,7 @@ pub(super) fn list(
     Ok(ExitStatus::Done)
 }
 
-fn print(item: &EntryItem, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn print(item: &EntryItem, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     if json {
         return print_json(item, out);
     }

@@ -4,22 +4,32 @@
 mod args;
 mod authority;
 mod browse;
+mod bundle;
+mod by_hand;
 mod config;
 mod control;
 pub mod environment;
+mod exchange;
 mod explain;
+mod export;
 mod failure;
 mod files;
+mod fsck;
 mod get;
+mod history;
 mod import;
+mod index;
 mod info;
 mod list;
 mod monitor;
+mod offline;
+mod own_daemon;
 mod passwd;
 mod plain;
 mod plan;
 mod programs;
 mod progress;
+mod purge;
 mod settings;
 mod trust;
 mod url;
@@ -31,6 +41,7 @@ use std::{
     io::{BufRead, Write},
     net::SocketAddr,
     path::PathBuf,
+    time::Duration,
 };
 
 use clap::Parser as _;
@@ -77,6 +88,8 @@ pub struct ServeOptions {
     pub listen: Vec<SocketAddr>,
     /// The mode to begin in, if not that of the last stop.
     pub mode: Option<Choice>,
+    /// How long nothing is removed by itself, if not as long as else.
+    pub rest: Option<Duration>,
 }
 
 /// Runs the program: `args` with the program's name first, `serve` to run the daemon.

@@ -1,6 +1,6 @@
 //! What was typed before the verb, put together with the configuration and the environment.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use wwwoffle_config::{Config, Environment, Faults, Loaded, Lookup, load};
 use wwwoffle_url::LocalHost;
@@ -33,7 +33,8 @@ impl Settings<'_> {
             typed.listen
         };
         let live = Live::new(lookup, config, text.text, watch);
-        Ok(ServeOptions { live, spool, listen, mode: typed.mode })
+        let rest = typed.rest.map(Duration::from_secs);
+        Ok(ServeOptions { live, spool, listen, mode: typed.mode, rest })
     }
 
     /// The daemon the verbs speak to. With `--spool` no configuration is needed to find it.

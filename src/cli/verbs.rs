@@ -14,21 +14,21 @@ use wwwoffle_config::Size;
 
 use super::{
     Terminal,
-    args::{ConfigVerb, Fetch, Verb},
-    authority, browse, config,
+    args::{ConfigVerb, Fetch, IndexVerb, KeptVerb, Verb},
+    authority, browse, bundle, by_hand, config,
     control::{Control, misunderstood},
-    explain,
+    exchange, explain, export,
     failure::Failure,
-    files, get, import, info, list, monitor, passwd, plan,
+    files, fsck, get, history, import, index, info, list, monitor, passwd, plan,
     progress::Progress,
+    purge,
     settings::Settings,
     url,
 };
-use crate::proxy::owner::Owner;
 use crate::{
     api::{
-        Choice, DeletedUrls, EntriesToDelete, FetchRequest, ItemState, ModeChange, ModeRequest,
-        Queue, QueueItem, Started, Status, Stopping, plan::QueuePlan,
+        Choice, FetchRequest, ItemState, ModeChange, ModeRequest, Queue, QueueItem, Started,
+        Status, Stopping, plan::QueuePlan,
     },
     exit::ExitStatus,
     pages::{progress, shown},
@@ -52,12 +52,15 @@ pub(crate) fn run(
         Verb::Offline => mode(&settings.control()?, Choice::Offline, terminal),
         Verb::Autodial => mode(&settings.control()?, Choice::Autodial, terminal),
         Verb::Auto => mode(&settings.control()?, Choice::Auto, terminal),
-        Verb::Fetch(typed) => fetch(typed, &settings.control()?, terminal),
+        Verb::Fetch(Fetch { bundle: Some(file), json, .. }) => {
+            bundle::fetch(&file, json, settings, terminal)
+        }
+        Verb::Fetch(typed) => fetch(&typed, &settings.control()?, terminal),
         Verb::Get(typed) => get::run(typed, settings, terminal),
         Verb::Runs { json, stop } => get::runs(json, stop, settings, terminal),
         Verb::Status { json } => status(&settings.control()?, json, terminal),
         Verb::Queue { json } => queue(&settings.control()?, json, terminal),
-        Verb::Rm { owner, urls } => remove(&settings.control()?, &owner, urls, terminal),
+        Verb::Rm { owner, urls } => by_hand::remove(&owner, urls, settings, terminal),
         Verb::Config { verb: ConfigVerb::Explain { url } } => {
             explain::run(&url, settings, terminal)
         }
@@ -69,12 +72,23 @@ pub(crate) fn run(
         Verb::Browse(typed) => browse::run(&typed, settings, terminal),
         Verb::Stop => stop(&settings.control()?, terminal),
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
-        Verb::Cat { raw, headers, owner, url } => {
+        Verb::Cat { raw, headers, at, owner, url } => {
             let what = if raw { files::What::Raw } else { files::What::Plain };
-            files::cat(&url, &owner, what, headers, settings, terminal)
+            files::cat(&files::Asked { url, owner, at }, what, headers, settings, terminal)
         }
+        Verb::Purge(typed) => purge::run(typed, settings, terminal),
+        Verb::Pin { urls } => purge::pin(urls, true, settings, terminal),
+        Verb::Unpin { urls } => purge::pin(urls, false, settings, terminal),
+        Verb::History(typed) => history::run(typed, settings, terminal),
         Verb::Info { json, owner, url } => info::print(&url, &owner, json, settings, terminal),
-        Verb::Ls { json, what } => list::list(what.as_deref(), json, settings, terminal),
+        Verb::Ls(typed) => list::list(&typed, settings, terminal),
+        Verb::Index(IndexVerb::Search(typed)) => index::search(&typed, settings, terminal),
+        Verb::Index(IndexVerb::Reindex { changed }) => index::reindex(changed, settings, terminal),
+        Verb::Kept(KeptVerb::Fsck(typed)) => fsck::run(&typed, settings, terminal),
+        Verb::Kept(KeptVerb::Mv(typed)) => by_hand::rename(typed, settings, terminal),
+        Verb::Kept(KeptVerb::Write(typed)) => by_hand::write(&typed, settings, terminal),
+        Verb::Kept(KeptVerb::Import(typed)) => exchange::run(&typed, settings, terminal),
+        Verb::Kept(KeptVerb::Export(typed)) => export::run(&typed, settings, terminal),
         Verb::Monitor { verb } => monitor::run(verb, settings, terminal),
         Verb::Passwd { user } => passwd::passwd(user.as_deref(), terminal),
         Verb::Url(local) => url::answer(&local, terminal),
@@ -96,11 +110,11 @@ fn mode(
 }
 
 fn fetch(
-    typed: Fetch,
+    typed: &Fetch,
     control: &Control,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let Fetch { wait, budget, plan, json } = typed;
+    let Fetch { wait, budget, plan, json, .. } = *typed;
     if plan {
         let planned: QueuePlan = control.get("/api/queue/plan")?;
         return plan::queue(&planned, json, terminal);
@@ -174,7 +188,7 @@ pub(super) fn follow(
     })?;
     match end.exit_status() {
         ExitStatus::Failed => Err(Failure::plain(format_args!(
-            "{} failed: `wwwoffle queue` tells why, `wwwoffle get URL` tries one again",
+            "{} failed, for the reasons told above; `wwwoffle get URL` tries one again",
             requests(end.failed)
         ))),
         status => Ok(status),
@@ -272,25 +286,6 @@ fn queue_line(item: &QueueItem) -> String {
     let [error, held] = [error, held].map(Option::unwrap_or_default);
     let method = shown::line(&item.method);
     format!("{state:<8} {:.0}  {method:<4} {url}{error}{held}", item.queued)
-}
-
-fn remove(
-    control: &Control,
-    owner: &Owner,
-    urls: Vec<String>,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
-    // The socket is this machine's.
-    let owner = (*owner != Owner::Local).then(|| owner.to_string());
-    let wanted = EntriesToDelete { urls, owner };
-    let gone: DeletedUrls = control.post("/api/entries/delete", &wanted)?;
-    for url in &gone.deleted {
-        writeln!(terminal.stdout, "removed {}", shown::line(url))?;
-    }
-    for url in &gone.missing {
-        writeln!(terminal.stderr, "wwwoffle: not in the spool: {}", shown::line(url))?;
-    }
-    Ok(if gone.missing.is_empty() { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
 /// Asks the daemon to stop, and waits until its process has ended: then the spool is free.

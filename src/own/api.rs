@@ -1,11 +1,16 @@
 //! The JSON API. Its shapes are in [`crate::api`].
 
+mod by_hand;
 mod config;
 mod entries;
 mod events;
 mod fault;
+mod history;
+mod import;
+pub(super) mod index;
 mod monitor;
 mod plan;
+mod purge;
 pub(super) mod runs;
 mod stream;
 mod sum;
@@ -62,13 +67,24 @@ enum Call {
     Events,
     Schema,
     Info,
+    Index,
+    Search,
+    Reindex,
+    History,
+    HistoryRestore,
+    HistoryDelete,
     Mode,
     Retry,
     Delete,
     Get,
     Fetch,
     Forget,
+    Purge,
+    Pins,
+    Rename,
+    Write,
     Flush,
+    Import,
     Stop,
     Monitor,
     MonitorDelete,
@@ -92,13 +108,24 @@ impl Call {
             "events" => Self::Events,
             "config/schema" => Self::Schema,
             "info" => Self::Info,
+            "index" => Self::Index,
+            "search" => Self::Search,
+            "reindex" => Self::Reindex,
+            "history" => Self::History,
+            "history/restore" => Self::HistoryRestore,
+            "history/delete" => Self::HistoryDelete,
             "mode" => Self::Mode,
             "queue/retry" => Self::Retry,
             "queue/delete" => Self::Delete,
             "get" => Self::Get,
             "fetch" => Self::Fetch,
             "entries/delete" => Self::Forget,
+            "purge" => Self::Purge,
+            "pins" => Self::Pins,
+            "entries/move" => Self::Rename,
+            "entries/write" => Self::Write,
             "flush" => Self::Flush,
+            "import" => Self::Import,
             "stop" => Self::Stop,
             "monitor" => Self::Monitor,
             "monitor/diff" => Self::MonitorDiff,
@@ -125,9 +152,14 @@ impl Call {
             | Self::Events
             | Self::Schema
             | Self::Info
+            | Self::Index
+            | Self::Search
+            | Self::History
             | Self::MonitorDiff
             | Self::ConfigVersions => "GET, HEAD",
-            Self::Config | Self::Monitor | Self::Runs => "GET, HEAD, POST",
+            Self::Config | Self::Monitor | Self::Runs | Self::Purge | Self::Pins => {
+                "GET, HEAD, POST"
+            }
             _ => "POST",
         }
     }
@@ -198,13 +230,30 @@ async fn carry_out(
         Call::Events => events::answer(caller, &parts.method),
         Call::Schema => schema(caller),
         Call::Info => json(caller, &entries::info(caller, arguments).await?),
+        Call::Index => json(caller, &index::list(caller, arguments).await?),
+        Call::Search => json(caller, &index::search(caller, arguments).await?),
+        Call::Reindex => lines(caller, index::reindex(caller, &call_body.read().await?)?),
+        Call::History => json(caller, &history::list(caller, arguments).await?),
+        Call::HistoryRestore => {
+            json(caller, &history::restore(caller, call_body.read().await?).await?)
+        }
+        Call::HistoryDelete => {
+            json(caller, &history::delete(caller, call_body.read().await?).await?)
+        }
         Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
         Call::Retry => json(caller, &retry(caller, call_body.read().await?).await?),
         Call::Delete => json(caller, &delete(caller, call_body.read().await?).await?),
         Call::Get => get(caller, call_body.read().await?)?,
         Call::Fetch => fetch(caller, call_body.read().await?)?,
         Call::Forget => json(caller, &forget(caller, call_body.read().await?).await?),
+        Call::Purge if reads => json(caller, &caller.daemon.purging.told()),
+        Call::Purge => lines(caller, purge::start(caller, call_body.read().await?)?),
+        Call::Pins if reads => json(caller, &purge::pins(caller).await?),
+        Call::Pins => json(caller, &purge::pin(caller, call_body.read().await?).await?),
+        Call::Rename => json(caller, &by_hand::rename(caller, call_body.read().await?).await?),
+        Call::Write => json(caller, &by_hand::write(caller, arguments, call_body.incoming).await?),
         Call::Flush => json(caller, &flush(caller).await?),
+        Call::Import => lines(caller, import::start(caller, call_body.read().await?)?),
         Call::Monitor if reads => json(caller, &monitor::all(caller)),
         Call::Monitor => json(caller, &monitor::set(caller, call_body.read().await?).await?),
         Call::MonitorDiff => json(caller, &monitor::diff(caller, arguments).await?),
@@ -402,12 +451,20 @@ mod tests {
             ("/api/entries", Call::Entries, "HEAD"),
             ("/api/events", Call::Events, "GET"),
             ("/api/info", Call::Info, "GET"),
+            ("/api/index", Call::Index, "GET"),
+            ("/api/search", Call::Search, "GET"),
+            ("/api/reindex", Call::Reindex, "POST"),
+            ("/api/history", Call::History, "GET"),
+            ("/api/history/restore", Call::HistoryRestore, "POST"),
+            ("/api/history/delete", Call::HistoryDelete, "POST"),
             ("/api/mode", Call::Mode, "POST"),
             ("/api/queue/retry", Call::Retry, "POST"),
             ("/api/queue/delete", Call::Delete, "POST"),
             ("/api/get", Call::Get, "POST"),
             ("/api/fetch", Call::Fetch, "POST"),
             ("/api/entries/delete", Call::Forget, "POST"),
+            ("/api/entries/move", Call::Rename, "POST"),
+            ("/api/entries/write", Call::Write, "POST"),
             ("/api/monitor/diff", Call::MonitorDiff, "GET"),
             ("/api/monitor/delete", Call::MonitorDelete, "POST"),
             ("/api/runs/stop", Call::RunsStop, "POST"),

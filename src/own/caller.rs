@@ -109,6 +109,11 @@ impl Caller {
         }
     }
 
+    /// Whether they are on the control socket: at this machine, as who runs the daemon.
+    pub(super) fn is_on_socket(&self) -> bool {
+        self.over == Over::UnixSocket
+    }
+
     /// Someone on the control socket.
     pub(super) fn over_socket(daemon: Arc<Daemon>) -> Self {
         let shell = daemon.shell(daemon.mode.now());

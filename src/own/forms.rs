@@ -10,7 +10,10 @@ use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::caller::Caller;
 use super::certificate::{self, NotAllowed};
+use super::history::{self, Button};
+use super::info::NoInfo;
 use super::monitor::{self, NotSet};
+use super::purge::{self, Pin};
 use super::refresh::{self, NotDone};
 use crate::clock;
 use crate::error_chain::error_chain;
@@ -50,6 +53,12 @@ pub(super) enum Act {
     DeleteMonitors,
     /// Ends the fetch of the field `id`.
     StopFetch,
+    /// Removes what has reached its age.
+    Purge,
+    /// Has the page of the field `url` stay whatever its age, or no longer.
+    Pin(bool),
+    /// Does something with the version of the fields `url` and `at`.
+    Version(Button),
     /// Allows the certificate of the field `sha256` at the host of the field `site`.
     AllowCertificate,
 }
@@ -99,6 +108,24 @@ impl From<NotSet> for Undone {
     }
 }
 
+impl From<Pin> for Undone {
+    fn from(not_pinned: Pin) -> Self {
+        match not_pinned {
+            Pin::Url(error) => Self::Bad(error_chain(&error)),
+            Pin::Spool(error) => Self::Spool(error),
+        }
+    }
+}
+
+impl From<history::NotDone> for Undone {
+    fn from(not_done: history::NotDone) -> Self {
+        match not_done {
+            history::NotDone::Url(NoInfo::Spool(error)) => Self::Spool(error),
+            error => Self::Bad(error_chain(&error)),
+        }
+    }
+}
+
 impl From<Error> for Undone {
     fn from(error: Error) -> Self {
         Self::Spool(error)
@@ -124,6 +151,11 @@ impl Act {
             "/control/delete/mon-all" => Self::DeleteMonitors,
             "/control/fetch/stop" => Self::StopFetch,
             "/control/certificate/allow" => Self::AllowCertificate,
+            "/control/purge" => Self::Purge,
+            "/control/pin" => Self::Pin(true),
+            "/control/unpin" => Self::Pin(false),
+            "/control/history/restore" => Self::Version(Button::Restore),
+            "/control/history/delete" => Self::Version(Button::Remove),
             _ => return None,
         })
     }
@@ -199,6 +231,18 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         Act::AllowCertificate => {
             from_our_page(caller, form)?;
             Ok(caller.see_other(&certificate::allow(caller, form).await?))
+        }
+        Act::Purge => {
+            from_our_page(caller, form)?;
+            Ok(purge::submit(caller))
+        }
+        Act::Pin(pinned) => {
+            from_our_page(caller, form)?;
+            Ok(purge::pin(caller, form, pinned).await?)
+        }
+        Act::Version(button) => {
+            from_our_page(caller, form)?;
+            Ok(history::press(caller, button, form).await?)
         }
         Act::Monitor => {
             from_our_page(caller, form)?;
@@ -313,7 +357,7 @@ fn refused(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> 
 
 #[cfg(test)]
 mod tests {
-    use super::{Act, Choice};
+    use super::{Act, Button, Choice};
 
     #[test]
     fn each_form_has_one_address() {
@@ -332,6 +376,11 @@ mod tests {
             ("/control/delete/mon", Some(Act::DeleteMonitor)),
             ("/control/delete/mon-all", Some(Act::DeleteMonitors)),
             ("/control/certificate/allow", Some(Act::AllowCertificate)),
+            ("/control/purge", Some(Act::Purge)),
+            ("/control/pin", Some(Act::Pin(true))),
+            ("/control/unpin", Some(Act::Pin(false))),
+            ("/control/history/restore", Some(Act::Version(Button::Restore))),
+            ("/control/history/delete", Some(Act::Version(Button::Remove))),
             ("/control/", None),
             ("/control/delete/", None),
             ("/control/Online", None),

@@ -37,7 +37,9 @@ pub(super) async fn of(daemon: &Daemon, owner: &Owner, url: &str) -> Result<Info
         Some(entry) => complete::look_at(daemon, url, entry.clone(), owner.clone()).await?,
         None => None,
     };
-    Ok(crate::info::of(&places.public, entry.as_ref(), parts))
+    let told = crate::info::of(&places.public, entry.as_ref(), parts);
+    let pins = daemon.store.run(wwwoffle_spool::Spool::pins).await?;
+    Ok(Info { pinned: pins.contains(&told.url), ..told })
 }
 
 /// Shows the page about the URL that is the whole of the arguments, or the value of `url` in them.

@@ -6,14 +6,17 @@ use jiff::Timestamp;
 
 use super::caller::Caller;
 use super::certificate;
+use super::history;
 use super::info;
 use super::monitor;
+use super::purge;
 use super::refresh;
+use super::search;
 use super::status;
 use super::versions;
 use crate::clock;
 use crate::pages::authority::{self, Trust};
-use crate::pages::{LocalOrigin, pac, queue, style, welcome};
+use crate::pages::{LocalOrigin, pac, queue, search as search_page, style, welcome};
 use crate::proxy::body::{self, Body};
 use crate::tls::ca::RENEW_BEFORE;
 
@@ -33,8 +36,18 @@ pub(super) enum Local {
     Monitor,
     /// An address of that list in 2.9, or one misspelled.
     MonitorElsewhere,
+    /// What was kept of a page over time.
+    History,
+    /// One version as it was.
+    Version,
+    /// All versions, for programs.
+    TimeMap,
+    /// What would go by its age.
+    Purge,
+    /// An address of that page, misspelled.
+    PurgeElsewhere,
     /// What has changed of a page.
-    MonitorDiff,
+    Diff,
     /// All changes, as a feed.
     MonitorFeed,
     /// The form that monitors a page.
@@ -61,6 +74,12 @@ pub(super) enum Local {
     Certificate,
     /// What is known of one URL.
     Info,
+    /// What is kept, by its words.
+    Search,
+    /// The address of that page misspelled.
+    SearchElsewhere,
+    /// How a browser adds it as a search engine.
+    SearchDescription,
     /// The stylesheet.
     Style,
     /// How a browser reaches us.
@@ -80,7 +99,12 @@ impl Local {
             "/queue" | "/index/outgoing" | "/index/outgoing/" => Self::QueueElsewhere,
             "/monitor/" => Self::Monitor,
             "/monitor" | "/index/monitor" | "/index/monitor/" => Self::MonitorElsewhere,
-            "/monitor/diff" | "/monitor/diff/" => Self::MonitorDiff,
+            purge::PAGE => Self::Purge,
+            "/purge" => Self::PurgeElsewhere,
+            "/history" | "/history/" => Self::History,
+            "/history/version" | "/history/version/" => Self::Version,
+            "/history/timemap" | "/history/timemap/" => Self::TimeMap,
+            "/history/diff" | "/history/diff/" | "/monitor/diff" | "/monitor/diff/" => Self::Diff,
             "/monitor/feed" => Self::MonitorFeed,
             "/monitor-options" | "/monitor-options/" => Self::MonitorOptions,
             refresh::LIST => Self::Fetches,
@@ -94,6 +118,9 @@ impl Local {
             authority::TEST => Self::AuthorityTest,
             "/certificate" => Self::Certificate,
             "/info" | "/info/" => Self::Info,
+            search_page::PATH => Self::Search,
+            "/search" => Self::SearchElsewhere,
+            search_page::DESCRIPTION => Self::SearchDescription,
             "/style.css" => Self::Style,
             "/proxy.pac" | "/wpad.dat" => Self::ProxySettings,
             "/robots.txt" => Self::Robots,
@@ -123,7 +150,12 @@ pub(super) async fn answer(
         Local::QueueElsewhere => caller.see_other("/queue/"),
         Local::Monitor => monitor::show(caller),
         Local::MonitorElsewhere => caller.see_other("/monitor/"),
-        Local::MonitorDiff => versions::show(caller, arguments).await,
+        Local::Purge => purge::show(caller).await,
+        Local::PurgeElsewhere => caller.see_other(purge::PAGE),
+        Local::History => history::show(caller, arguments).await,
+        Local::Version => history::version(caller, arguments).await,
+        Local::TimeMap => history::timemap(caller, arguments).await,
+        Local::Diff => versions::show(caller, arguments).await,
         Local::MonitorFeed => versions::feed(caller).await,
         Local::MonitorOptions => monitor::options(caller, arguments).await,
         Local::Fetches => refresh::list(caller),
@@ -143,6 +175,9 @@ pub(super) async fn answer(
         Local::AuthorityTest => caller.page(authority::test()),
         Local::Certificate => certificate::show(caller, arguments),
         Local::Info => info::show(caller, arguments).await,
+        Local::Search => search::show(caller, arguments).await,
+        Local::SearchElsewhere => caller.see_other(search_page::PATH),
+        Local::SearchDescription => caller.page(search_page::description(shell)),
         Local::Style => caller.page(style(&daemon.templates)),
         Local::ProxySettings => {
             let config = daemon.config();

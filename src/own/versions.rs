@@ -14,7 +14,7 @@ use crate::error_chain::error_chain;
 use crate::monitor;
 use crate::pages::form::{BadForm, Form};
 use crate::pages::message::Message;
-use crate::pages::monitor as pages;
+use crate::pages::{history, monitor as pages};
 use crate::proxy::body::{self, Body};
 use crate::proxy::owner::{Owner, Places};
 use crate::store::timestamp;
@@ -32,7 +32,7 @@ pub(super) enum NotTold {
     #[error(transparent)]
     Form(#[from] BadForm),
     /// There is no URL among them.
-    #[error("expected a URL, as in /monitor/diff/?https://www.example.org/")]
+    #[error("expected a URL, as in /history/?https://www.example.org/")]
     NoUrl,
     /// It is none.
     #[error("no URL")]
@@ -52,16 +52,19 @@ impl From<Error> for NotTold {
 }
 
 /// What is asked for: the whole of the arguments is a URL, or they are a form.
-struct Asked {
-    url: String,
+pub(super) struct Asked {
+    pub(super) url: String,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
+    /// One version.
+    pub(super) at: Option<Timestamp>,
 }
 
 impl Asked {
-    fn read(arguments: Option<&str>) -> Result<Self, NotTold> {
+    pub(super) fn read(arguments: Option<&str>) -> Result<Self, NotTold> {
         let arguments = arguments.unwrap_or_default();
-        let is_form = ["url=", "from=", "to="].iter().any(|name| arguments.starts_with(name));
+        let names = ["url=", "from=", "to=", "at="];
+        let is_form = names.iter().any(|name| arguments.starts_with(name));
         let asked = if is_form {
             let form =
                 Form::parse(Some("application/x-www-form-urlencoded"), arguments.as_bytes())?;
@@ -70,11 +73,11 @@ impl Asked {
                 text.map(|text| text.parse().map_err(|_| NotTold::Time(name))).transpose()
             };
             let url = form.value("url").unwrap_or_default().trim().to_owned();
-            Self { url, from: time("from")?, to: time("to")? }
+            Self { url, from: time("from")?, to: time("to")?, at: time("at")? }
         } else {
             let url = url_decode_form_args(arguments.as_bytes());
             let url = String::from_utf8_lossy(&url).trim().to_owned();
-            Self { url, from: None, to: None }
+            Self { url, from: None, to: None, at: None }
         };
         if asked.url.is_empty() { Err(NotTold::NoUrl) } else { Ok(asked) }
     }
@@ -117,8 +120,24 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         Ok((told, diff)) => {
             caller.page(pages::diff(&caller.daemon.templates, &caller.shell, &told, &diff))
         }
-        Err(NotTold::Versions(NotCompared::Spool(error))) => caller.spool_failed(&error),
-        Err(error) => caller.message(&Message::BadRequest { detail: &error_chain(&error) }),
+        Err(error) => not_told(caller, arguments, &error),
+    }
+}
+
+/// The page that says why nothing can be told.
+pub(super) fn not_told(
+    caller: &Caller,
+    arguments: Option<&str>,
+    error: &NotTold,
+) -> Response<Body> {
+    match error {
+        NotTold::Versions(NotCompared::Spool(error)) => caller.spool_failed(error),
+        NotTold::Versions(why) => {
+            let url = Asked::read(arguments).map(|asked| asked.url).unwrap_or_default();
+            let (templates, shell) = (&caller.daemon.templates, &caller.shell);
+            caller.page(history::not_told(templates, shell, &url, why))
+        }
+        error => caller.message(&Message::BadRequest { detail: &error_chain(error) }),
     }
 }
 

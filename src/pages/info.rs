@@ -6,6 +6,7 @@ use wwwoffle_url::url_encode_form_args;
 use super::{
     Page, Shell, Templates,
     certificates::ChainView,
+    history,
     shown::{self, ShownTime, ShownUrl},
 };
 use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
@@ -33,6 +34,9 @@ struct View<'a> {
     is_secure: bool,
     kept: Option<KeptView>,
     parts: Option<PartsView>,
+    /// Where its versions are listed, without our origin.
+    history: String,
+    pinned: bool,
 }
 
 #[derive(Serialize)]
@@ -111,6 +115,8 @@ pub fn page(templates: &Templates, shell: &Shell, info: &Info, token: &str) -> P
         is_secure: info.url.starts_with("https:"),
         kept: info.kept.as_ref().map(|kept| KeptView::new(kept, shell)),
         parts: info.parts.as_ref().map(PartsView::new),
+        history: history::path_of(&info.url),
+        pinned: info.pinned,
     };
     templates.page("info.html", 200, shell, &view)
 }
@@ -227,7 +233,8 @@ mod tests {
             connection,
         };
         let parts = parts([1, SHOWN_PARTS + 3, 2, 1, 4], text);
-        Info { url: text.to_owned(), key: text.to_owned(), kept: Some(kept), parts: Some(parts) }
+        let (url, key) = (text.to_owned(), text.to_owned());
+        Info { url, key, kept: Some(kept), pinned: true, parts: Some(parts) }
     }
 
     /// So many parts of each state, in the order of the states.
@@ -283,7 +290,7 @@ mod tests {
             let parts = Some(Parts { cut: None, ..parts(many, url) });
             let told = body(&Info { parts, ..info(url, true) });
             assert!(told.contains(want), "{want} in {told}");
-            assert_eq!(told.contains("<button"), is_button, "{many:?}");
+            assert_eq!(told.contains("Fetch what is missing"), is_button, "{many:?}");
         }
         assert!(!body(&Info { parts: None, ..info(url, true) }).contains("<h2>Parts"));
     }

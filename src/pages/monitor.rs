@@ -7,7 +7,7 @@ use wwwoffle_url::url_encode_form_args;
 
 use super::configuration::diff::Line;
 use super::{
-    Page, Shell, Templates,
+    Page, Shell, Templates, history,
     refresh::LinksView,
     shown::{self, ShownTime, ShownUrl},
 };
@@ -57,6 +57,8 @@ struct DiffView {
     stretches: Vec<Vec<Line>>,
     is_cut: bool,
     older: Vec<Older>,
+    /// Where all versions are listed, without our origin.
+    history: String,
 }
 
 /// An older change.
@@ -102,6 +104,7 @@ pub fn diff(templates: &Templates, shell: &Shell, told: &VersionDiff, diff: &Dif
         stretches,
         is_cut: told.is_cut || count > SHOWN_LINES,
         older: older.collect(),
+        history: history::path_of(&told.url),
     };
     templates.page("monitor-diff.html", 200, shell, &view)
 }

@@ -63,7 +63,7 @@ const KNOWN: &[&str] = &[
     "html", "head", "title", "style", "body", "header", "nav", "span", "b", "a", "bdi", "main",
     "h1", "h2", "h3", "p", "ul", "ol", "li", "dl", "dt", "dd", "form", "button", "section", "div",
     "time", "code", "progress", "footer", "label", "select", "option", "textarea", "fieldset",
-    "legend", "svg", "path",
+    "legend", "svg", "path", "mark",
 ];
 /// Attributes our pages use, likewise.
 const ATTRIBUTES: &[&str] = &[
@@ -89,6 +89,7 @@ const ATTRIBUTES: &[&str] = &[
     "rows",
     "placeholder",
     "selected",
+    "title",
     "checked",
     "autocomplete",
     "spellcheck",

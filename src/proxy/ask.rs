@@ -12,6 +12,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
+use jiff::Timestamp;
 use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_spool::AskedFrom;
 use wwwoffle_url::CanonicalUrl;
@@ -21,6 +22,7 @@ use super::decide::{Asked, MethodKind, Queueing};
 use super::fields::{add_via, has_member, strip_one_hop};
 use super::http2::Unframed;
 use super::intent::{Intent, intent};
+use super::memento;
 use super::owner::{self, Owner, Places};
 use super::rules::{self, Asker, Ruling, Standing, parent, ruled};
 use super::target::Resource;
@@ -70,6 +72,8 @@ pub struct Ask {
     pub asked: Asked,
     /// What is between its URL and that of the answer it gets, if that is another one.
     pub near: Option<Near>,
+    /// Of when the version is that it is a part of, if a page of ours shows one.
+    pub shown_at: Option<Timestamp>,
     /// The body of a POST that can be kept.
     pub post: Option<Bytes>,
     /// Of such a POST, the places where GET looks for its answer.
@@ -107,6 +111,9 @@ impl Ask {
         strip_one_hop(&mut fields);
         // Reading the body makes hyper say `100 (Continue)`; the origin is sent the body at once.
         fields.remove(EXPECT);
+        let intent = intent(&method, &fields);
+        let shown_at = memento::shown_at(&mut fields, &daemon.local);
+        let shown_at = shown_at.filter(|_| intent == Intent::Part);
         let bare = resource.url.without_credentials();
         let ruling = ruled(&config, &bare, &Asker::of(&fields, &daemon.local));
         let parts = UrlParts::of(&bare);
@@ -120,7 +127,7 @@ impl Ask {
         let places = Arc::new(Places::of(&mut resource.url, &fields, &owner));
         let asked = Asked {
             method: kind(&method, post.is_some(), has_body || is_websocket),
-            intent: intent(&method, &fields),
+            intent,
             reload: control.is_reload(),
             only_if_cached: control.only_if_cached,
             upgrade: upgrade.is_some(),
@@ -133,6 +140,7 @@ impl Ask {
             },
             queueing: queueing(&config, &parts),
             recursive: *config.dont_get.get_recursive.of(&parts),
+            dated: false,
         };
         let is_for_all = asked.standing == Standing::Usual
             && upgrade.is_none()
@@ -160,6 +168,7 @@ impl Ask {
             now,
             asked,
             near: None,
+            shown_at,
             post,
             answers,
             control,

@@ -29,6 +29,8 @@ pub struct Asked {
     pub queueing: Queueing,
     /// It may be got because another page refers to it.
     pub recursive: bool,
+    /// It names a moment of which an answer is kept: `Accept-Datetime` (RFC 7089).
+    pub dated: bool,
 }
 
 /// Methods by what may be kept of their answers.
@@ -97,6 +99,8 @@ impl From<Reuse> for Online {
 pub enum Decision {
     /// Serve what is kept.
     Serve,
+    /// Serve what was kept at the moment that the request names.
+    ServeVersion,
     /// Serve what is kept, and queue the request so that it is fetched anew.
     ServeAndRefresh,
     /// Serve what is kept, and ask the origin meanwhile whether it still holds.
@@ -147,6 +151,9 @@ pub fn decide(mode: Mode, kept: Kept, online: Online, asked: Asked) -> Decision 
         }
         _ if asked.only_if_cached => return Decision::Refuse(Refusal::NotKept),
         Standing::NeverKept | Standing::Nearby => return Decision::Pass,
+    }
+    if asked.dated && asked.reads() && !asked.upgrade && kept != Kept::Nothing {
+        return Decision::ServeVersion;
     }
     match mode {
         Mode::Online => with_a_line(kept, online, asked),
@@ -263,6 +270,7 @@ mod tests {
                 () => Queueing::Usual,
             },
             recursive: !has("get-recursive=false"),
+            dated: has("dated"),
         };
         (mode, kept, online, asked)
     }
@@ -307,6 +315,7 @@ mod tests {
                             standing: Standing::Usual,
                             queueing: [Queueing::Usual, Queueing::Never][usize::from(bits >> 4)],
                             recursive: true,
+                            dated: false,
                         };
                         let decision = decide(Mode::Offline, kept, Online::Withheld, asked);
                         assert!(

@@ -20,7 +20,7 @@ use crate::caching::reuse::{Reuse, unsent};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::mode::Mode;
-use crate::store::Kept;
+use crate::store::{Kept, timestamp};
 
 /// Answers from the spool; the client's own conditions may make it a `304`.
 pub(super) fn serve(
@@ -71,6 +71,7 @@ pub(super) fn answer(
     conditions: &Conditions,
     status: CacheStatus,
 ) -> Response<Body> {
+    daemon.index.used(kept.entry.place(), timestamp(clock::now()));
     let delivery = ask.codings.deliver(kept.status, &fields);
     delivery.amend(&mut fields);
     set_age(&mut fields, exchange(kept), clock::now());

@@ -6,7 +6,7 @@
 //!              ├───── CONNECT ── site ── intercept ───────── HTTP inside TLS, from the top
 //!              │                   └──── tunnel
 //!              └───── resource ── ask ─┬─ stand_in, where an alias or a block says so
-//!                                     └─ decide ── Serve ─── kept
+//!                                     └─ decide ── Serve ─── kept, memento
 //!                                              ├───── Fetch ─── through ── download
 //!                                              ├───── Pass ──── pass
 //!                                              └───── Queue ─── missing
@@ -31,6 +31,7 @@ mod intercept;
 pub mod keep;
 mod kept;
 pub mod lookup;
+mod memento;
 mod missing;
 mod near;
 pub mod owner;
@@ -70,6 +71,7 @@ use self::choose::{Found, is_invalid};
 use self::decide::{Decision, Kept as KeptFor, Online, Refusal, decide};
 use self::fields::{has_passed, strip_one_hop};
 use self::intent::intent;
+use self::memento::NotChosen;
 use self::recode::Undecodable;
 use self::rules::Ruling;
 use self::site::Door;
@@ -241,11 +243,20 @@ async fn resource_of(
         Ok(found) => found,
         Err(error) => return reply::spool_failed(daemon, &ask, &error),
     };
+    let then = match memento::choose(daemon, &ask, &found).await {
+        Ok(then) => then,
+        Err(NotChosen::Spool(error)) => return reply::spool_failed(daemon, &ask, &error),
+        Err(error @ NotChosen::Malformed) => return reply::plain(400, &error.to_string()),
+    };
     let kept = if mode == Mode::Offline { found.near() } else { found.own() };
     let verdict = kept.map(|kept| verdict::verdict(daemon, &ask, kept));
     ask.verdict = verdict.filter(|verdict| kept.is_some_and(|kept| is_of_use(mode, kept, verdict)));
     let kept = kept.filter(|_| ask.verdict.is_some()).map(Arc::clone);
     let online = ask.verdict.map_or_else(Online::default, |verdict| verdict.reuse.into());
+    ask.asked.dated = then.is_some();
+    // Of a version nobody asks whether it holds.
+    ask.verdict = ask.verdict.filter(|_| then.is_none());
+    let kept = then.or(kept);
     let how = how_kept(&ask, kept.as_deref());
     if how == KeptFor::Uncoded {
         // What can be decoded for nobody is asked for as this client reads it.
@@ -351,6 +362,7 @@ async fn act(
             };
             kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
         }
+        (Decision::ServeVersion, Some(kept)) => memento::serve(daemon, &ask, &kept),
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
         (Decision::ServeAndRevalidate, Some(kept)) => {
             let status = CacheStatus::Hit(reused(&ask));
@@ -367,9 +379,13 @@ async fn act(
         (Decision::Confirm, kept) => missing::confirm(daemon, &ask, kept.is_some()),
         (Decision::Refuse(refusal), _) => missing::refuse(daemon, &ask, refusal),
         // The decision was made from what is kept, so this is not reached.
-        (Decision::Serve | Decision::ServeAndRefresh | Decision::ServeAndRevalidate, None) => {
-            missing::refuse(daemon, &ask, Refusal::NotKept)
-        }
+        (
+            Decision::Serve
+            | Decision::ServeVersion
+            | Decision::ServeAndRefresh
+            | Decision::ServeAndRevalidate,
+            None,
+        ) => missing::refuse(daemon, &ask, Refusal::NotKept),
     }
 }
 

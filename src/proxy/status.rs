@@ -130,6 +130,8 @@ pub enum Why {
     RefreshQueued,
     /// Offline, and what is kept is of a URL that names the same page.
     Near(Near),
+    /// The request names a moment, and it was kept then.
+    Memento,
 }
 
 /// Why an answer is not kept.
@@ -158,6 +160,7 @@ impl fmt::Display for CacheStatus {
             CacheStatus::Hit(Why::RefreshQueued) => {
                 f.write_str("hit; detail=offline-refresh-queued")
             }
+            CacheStatus::Hit(Why::Memento) => f.write_str("hit; detail=memento"),
             CacheStatus::Hit(Why::Near(Near::Arguments)) => {
                 f.write_str("hit; detail=near-arguments")
             }

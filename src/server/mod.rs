@@ -13,5 +13,6 @@ pub mod repeat;
 mod run;
 mod streams;
 pub mod tasks;
+mod tending;
 
 pub use run::{Refusal, Start, run};

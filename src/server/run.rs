@@ -11,14 +11,13 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
-use wwwoffle_config::{Durability, Startup, UrlParts};
-use wwwoffle_spool::fs::SharedDisk;
-use wwwoffle_spool::{Options, Recovery, Spool, Versions};
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_config::Startup;
+use wwwoffle_spool::{Recovery, Spool, Versions};
 
 use super::control::{self, ControlSocket};
 use super::identity::{BadIdentity, Identity};
 use super::listener;
+use super::tending;
 use crate::access::names;
 use crate::clock;
 use crate::daemon::{Daemon, Parts};
@@ -26,9 +25,12 @@ use crate::error_chain::error_chain;
 use crate::exit::ExitStatus;
 use crate::fetch;
 use crate::link;
+use crate::lists;
 use crate::live::{self, Live};
 use crate::mode::Choice;
 use crate::monitor;
+use crate::purge;
+use crate::spool_options;
 use crate::store::Store;
 use crate::tls::ca::{Authority, RENEW_BEFORE};
 use crate::tls::files::{self, BadFile};
@@ -59,6 +61,8 @@ pub struct Start {
     pub listen: Vec<SocketAddr>,
     /// The mode to begin in, if not that of the last stop.
     pub mode: Option<Choice>,
+    /// How long nothing is removed by itself, if not [`purge::REST`].
+    pub rest: Option<Duration>,
 }
 
 /// Runs the daemon until it is told to stop. `ready` is given the one line that says where it
@@ -110,16 +114,7 @@ fn become_somebody(startup: &Startup, spool: &Path) -> Result<(), Refusal> {
 fn open(root: &Path, live: &Live) -> Result<(Store, Choice), Refusal> {
     let config = live.config();
     let startup = &config.startup;
-    let durability = match startup.durability {
-        Durability::Each => wwwoffle_spool::Durability::Each,
-        Durability::Batch => wwwoffle_spool::Durability::Batch,
-        Durability::None => wwwoffle_spool::Durability::None,
-    };
-    let shared =
-        SharedDisk { directories: startup.dir_perm.bits(), files: startup.file_perm.bits() };
-    let shared = Some(shared).filter(|shared| shared.is_shared());
-    let versions = versions(live);
-    let options = Options { durability, shared, versions, ..Options::default() };
+    let options = spool_options::of(startup, versions(live));
     let cannot = |error: &wwwoffle_spool::Error| {
         let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
         refuse(status, error_chain(error))
@@ -139,11 +134,7 @@ fn open(root: &Path, live: &Live) -> Result<(Store, Choice), Refusal> {
 /// How many older versions the configuration in force at that time says of a URL.
 fn versions(live: &Live) -> Versions {
     let config = live.in_force();
-    Versions::by(move |url| {
-        // What is no URL, or has its own rules as one of ours, has no versions.
-        let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return 0 };
-        config.load().caching.keep_versions.of(&UrlParts::of(&url)).number()
-    })
+    Versions::by(move |url| spool_options::versions_of(&config.load(), url))
 }
 
 fn say_recovered(recovery: &Recovery) {
@@ -184,7 +175,7 @@ async fn serve(
     }
     daemon.tasks.spawn(link::work(Arc::clone(&daemon)));
     daemon.link.has_begun().await;
-    start_tasks(&daemon, listeners, socket, &places);
+    start_tasks(&daemon, listeners, socket, &places, start.rest.unwrap_or(purge::REST));
     // Whoever reads the line may send a signal at once.
     let signals = Signals::receive().map_err(|error| {
         refuse(ExitStatus::Failed, format!("signals cannot be received: {error}"))
@@ -198,6 +189,7 @@ async fn serve(
     if left > 0 {
         warn!(left, "not everything ended in time");
     }
+    lists::stop(&daemon).await;
     Ok(())
 }
 
@@ -243,6 +235,7 @@ fn start_tasks(
     listeners: Vec<TcpListener>,
     socket: ControlSocket,
     places: &Arc<Semaphore>,
+    rest: Duration,
 ) {
     for listener in listeners {
         let accepting = listener::accept(Arc::clone(daemon), listener, Arc::clone(places));
@@ -251,8 +244,11 @@ fn start_tasks(
     daemon.tasks.spawn(control::accept(Arc::clone(daemon), socket));
     daemon.tasks.spawn(fetch::work(Arc::clone(daemon)));
     daemon.tasks.spawn(monitor::work(Arc::clone(daemon)));
+    daemon.tasks.spawn(purge::work(Arc::clone(daemon), rest));
     daemon.tasks.spawn(names::keep(Arc::clone(daemon)));
     daemon.tasks.spawn(tell_failures(Arc::clone(daemon)));
+    daemon.tasks.spawn(tending::tend(Arc::clone(daemon), rest));
+    daemon.tasks.spawn(lists::work(Arc::clone(daemon)));
     daemon.tasks.spawn(live::watch(Arc::clone(daemon)));
 }
 

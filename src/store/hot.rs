@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use wwwoffle_spool::{Body, Seen, Watcher};
+use wwwoffle_spool::{Body, Place, Seen, Watcher};
 use wwwoffle_url::Key;
 
 use super::Kept;
@@ -251,16 +251,21 @@ impl HotSet {
         let [first, rest @ ..] = &self.parts;
         (usize::from(byte) % PARTS).checked_sub(1).and_then(|at| rest.get(at)).unwrap_or(first)
     }
-}
 
-impl Watcher for HotSet {
-    fn changed(&self, key: Key) {
+    /// What lies under a key is not what it was.
+    fn forget(&self, key: Key) {
         let mut part = lock(self.part(key));
         part.changes += 1;
         // Who has one in hand may go on with it, and takes nothing new from it.
         let gone = [part.young.remove(key), part.old.remove(key)];
         drop(part);
         drop(gone);
+    }
+}
+
+impl Watcher for HotSet {
+    fn changed(&self, place: &Place) {
+        self.forget(place.key());
     }
 }
 
@@ -320,7 +325,7 @@ mod tests {
     fn what_has_changed_is_gone_at_once() {
         let (set, key) = (set(), key(1));
         let found = put(&set, key, at(0));
-        set.changed(key);
+        set.forget(key);
         assert!(set.find(key).is_none() && !found.counts(at(0)) && found.seen().is_none());
         let before = set.before(key, at(0));
         assert!(!set.again(key, &found, before));
@@ -330,12 +335,12 @@ mod tests {
     fn what_was_looked_up_before_a_change_is_not_held() {
         let (set, key) = (set(), key(1));
         let before = set.before(key, at(0));
-        set.changed(key);
+        set.forget(key);
         let found = set.found(key, Vec::new(), Some(Seen::default()), before);
         assert!(set.find(key).is_none() && !found.counts(at(0)));
         let found = put(&set, key, at(0));
         let before = set.before(key, at(0));
-        set.changed(key);
+        set.forget(key);
         assert!(!set.again(key, &found, before));
         // Nor is what nobody can look at again.
         let before = set.before(key, at(0));

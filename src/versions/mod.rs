@@ -1,7 +1,11 @@
 //! Older versions of pages: which there are, what they say, and what has changed.
 
+pub mod at;
+pub mod base;
 pub mod diff;
 pub mod feed;
+pub mod history;
+pub mod memento;
 pub mod text;
 
 use std::sync::Arc;
@@ -34,6 +38,24 @@ pub struct Versions {
     pub older: Vec<Summary>,
 }
 
+impl Versions {
+    /// The one that was stored then.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn read(
+        &self,
+        daemon: &Daemon,
+        stored: Timestamp,
+    ) -> Result<Option<Arc<Kept>>, Error> {
+        if stored == self.current.entry.stored() {
+            return Ok(Some(Arc::clone(&self.current)));
+        }
+        read(daemon, self.current.entry.place(), stored).await
+    }
+}
+
 /// Why two versions cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum NotCompared {
@@ -41,7 +63,7 @@ pub enum NotCompared {
     #[error("nothing of it is kept")]
     NotKept,
     /// There is only one version, or none of that time.
-    #[error("no such version is kept; `keep-versions` says how many are")]
+    #[error("no older version is kept, or none of that time; `keep-versions` says how many are")]
     NoVersion,
     /// It is an image, for example.
     #[error("one of the versions has no text")]
@@ -76,7 +98,9 @@ pub async fn of(daemon: &Daemon, places: &Places) -> Result<Option<Versions>, Er
     let found = look_up(&daemon.store, places).await?.choose(Mode::Offline);
     let Some(current) = found.map(Arc::new) else { return Ok(None) };
     let place = current.entry.place().clone();
-    let older = daemon.store.run(move |spool| spool.versions(&place)).await?;
+    let mut older = daemon.store.run(move |spool| spool.versions(&place)).await?;
+    // A crash while it was to be replaced leaves it the name of a version besides.
+    older.retain(|version| version.stored != current.entry.stored());
     Ok(Some(Versions { current, older }))
 }
 
@@ -91,17 +115,12 @@ pub async fn compare(
     from: Option<Timestamp>,
     to: Option<Timestamp>,
 ) -> Result<Compared, NotCompared> {
-    let place = versions.current.entry.place();
     let current = versions.current.entry.stored();
     let to = to.unwrap_or(current);
     let before = versions.older.iter().map(|one| one.stored).find(|stored| *stored < to);
     let from = from.or(before).ok_or(NotCompared::NoVersion)?;
-    let kept = |stored| async move {
-        if stored == current {
-            return Ok(Arc::clone(&versions.current));
-        }
-        read(daemon, place, stored).await?.ok_or(NotCompared::NoVersion)
-    };
+    let kept =
+        |stored| async move { versions.read(daemon, stored).await?.ok_or(NotCompared::NoVersion) };
     let (old, new) =
         (text(daemon, &kept(from).await?).await?, text(daemon, &kept(to).await?).await?);
     let title = new.title.clone();
@@ -110,7 +129,12 @@ pub async fn compare(
     Ok(Compared { from, to, title, diff })
 }
 
-async fn read(
+/// The older version of a place that was stored then, if it is there and sound.
+///
+/// # Errors
+///
+/// When the disk fails.
+pub async fn read(
     daemon: &Daemon,
     place: &Place,
     stored: Timestamp,

@@ -153,7 +153,7 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn up_at(&mut self, listen: &str) {
         assert!(self.child.is_none(), "it runs already");
-        let mut command = self.command(&["serve", "--listen", listen]);
+        let mut command = self.command(&["serve", "--listen", listen, "--rest", "0"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let log = Arc::clone(&self.log);
@@ -370,14 +370,15 @@ impl Daemon {
         });
     }
 
-    /// The most memory it ever had, in KiB.
+    /// The most memory of its own it ever had, in KiB, within what it has mapped since. The mapped pages of the program are not its
+    /// own: they grow with the program, in a debug build most of all, and the system takes them back.
     pub(crate) fn peak_kib(&self) -> u64 {
-        self.proc_field("VmHWM:")
+        self.proc_field("VmHWM:").saturating_sub(self.proc_field("RssFile:"))
     }
 
-    /// The memory it has now, in KiB.
+    /// The memory of its own it has now, in KiB.
     pub(crate) fn memory_kib(&self) -> u64 {
-        self.proc_field("VmRSS:")
+        self.proc_field("RssAnon:") + self.proc_field("RssShmem:")
     }
 
     fn proc_field(&self, name: &str) -> u64 {

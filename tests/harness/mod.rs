@@ -16,6 +16,7 @@ pub(crate) mod maze;
 pub(crate) mod origin;
 pub(crate) mod secure;
 pub(crate) mod site;
+pub(crate) mod then;
 pub(crate) mod tls;
 pub(crate) mod tools;
 pub(crate) mod websocket;

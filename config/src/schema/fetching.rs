@@ -87,19 +87,19 @@ section! {
     /// The lists of what is kept, queued and monitored.
     "index-options" => IndexOptions {
         /// Whether there are lists of what was fetched in the last times online.
-        "create-history-indexes" => create_history_indexes: bool = "true", Later;
+        "create-history-indexes" => create_history_indexes: bool = "true", Live;
         /// Whether these lists are begun anew each day, and not each time online.
-        "cycle-indexes-daily" => cycle_indexes_daily: bool = "false", Later;
+        "cycle-indexes-daily" => cycle_indexes_daily: bool = "false", Live;
         /// Whether requests for these URLs are in the list of the queue.
-        "list-outgoing" => list_outgoing: Ruled<bool> = "true", Later;
+        "list-outgoing" => list_outgoing: Ruled<bool> = "true", Live;
         /// Whether these URLs are in the lists of the last times online.
-        "list-latest" => list_latest: Ruled<bool> = "true", Later;
+        "list-latest" => list_latest: Ruled<bool> = "true", Live;
         /// Whether these URLs are in the list of what is monitored.
-        "list-monitor" => list_monitor: Ruled<bool> = "true", Later;
+        "list-monitor" => list_monitor: Ruled<bool> = "true", Live;
         /// Whether these URLs are in the lists of their hosts.
-        "list-host" => list_host: Ruled<bool> = "true", Later;
+        "list-host" => list_host: Ruled<bool> = "true", Live;
         /// Whether these URLs are in any list.
-        "list-any" => list_any: Ruled<bool> = "true", Later;
+        "list-any" => list_any: Ruled<bool> = "true", Live;
     }
 }
 
@@ -117,18 +117,20 @@ section! {
     /// How long what is kept stays.
     "purge" => Purge {
         /// Whether the age of a page counts from the time it was stored, and not from its last use.
-        "use-mtime" => use_mtime: bool = "false", Later;
-        /// The age at which a page is removed.
-        "age" => age: Ruled<AgeLimit> = r#""4w""#, Later;
+        "use-mtime" => use_mtime: bool = "false", Live;
+        /// The age at which a page is removed when it is purged: by `wwwoffle purge`, on its page, or as `every` and `min-free` say.
+        "age" => age: Ruled<AgeLimit> = r#""4w""#, Live;
         /// The age at which the body of a page is compressed.
         "compress-age" => compress_age: Ruled<AgeLimit> = r#""never""#, Later;
         /// How much may be kept; above that, ages are scaled down until it fits.
-        "max-size" => max_size: SizeLimit = r#""none""#, Later;
-        /// How much of the disk stays free; below that, ages are scaled down until it is.
-        "min-free" => min_free: SizeLimit = r#""none""#, Later;
+        "max-size" => max_size: SizeLimit = r#""none""#, Live;
+        /// How much of the disk stays free; below that, ages are scaled down until it is. Where less is free the daemon purges by itself.
+        "min-free" => min_free: SizeLimit = r#""none""#, Live;
+        /// How often the daemon purges by itself.
+        "every" => every: AgeLimit = r#""never""#, Live;
         /// Whether URLs that are never got are removed.
-        "del-dontget" => del_dontget: bool = "true", Later;
+        "del-dontget" => del_dontget: bool = "true", Live;
         /// Whether URLs that are never kept are removed.
-        "del-dontcache" => del_dontcache: bool = "true", Later;
+        "del-dontcache" => del_dontcache: bool = "true", Live;
     }
 }

@@ -367,13 +367,13 @@ pub(crate) fn remove_all(store: &Store, place: &Place) -> Result<bool> {
 }
 
 /// Where a segment lies.
-fn path_of(root: &Path, segment: &Entry) -> PathBuf {
+pub(crate) fn path_of(root: &Path, segment: &Entry) -> PathBuf {
     let start = segment.part().map_or(0, |part| part.start);
     directory(root, segment.place()).join(format!("{start:0DIGITS$}{EXTENSION}"))
 }
 
 /// Where the segment of a name begins. `None`: the name is none of a segment.
-fn start_of(name: &OsStr) -> Option<u64> {
+pub(crate) fn start_of(name: &OsStr) -> Option<u64> {
     let digits = name.to_str()?.strip_suffix(EXTENSION)?;
     let is_ours = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|_| is_ours)

@@ -11,6 +11,7 @@
     reason = "helpers of tests are tests"
 )]
 
+pub mod full;
 pub mod sim;
 
 use std::path::{Path, PathBuf};
@@ -93,16 +94,25 @@ pub fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(next).collect()
 }
 
+/// An entry's file as if it had been finished then.
+pub fn with_stored(bytes: &[u8], stored: Timestamp) -> Vec<u8> {
+    with_fixed(bytes.to_vec(), "Wwwoffle-Stored: ", &format!("{stored:.6}"))
+}
+
 /// An entry's file less its last record, as if it had been written so.
 pub fn without_last_record(bytes: &[u8]) -> Vec<u8> {
     let last = bytes.windows(12).rposition(|window| window == b"\r\n\r\nWARC/1.1").unwrap() + 4;
-    let mut bytes = bytes[..last].to_vec();
+    with_fixed(bytes[..last].to_vec(), "Wwwoffle-Length: ", &format!("{last:020}"))
+}
+
+/// An entry's file with another value of a field of fixed width, as if it had been written so.
+fn with_fixed(mut bytes: Vec<u8>, name: &str, value: &str) -> Vec<u8> {
     let mut put = |name: &str, value: &str| {
         let at = bytes.windows(name.len()).position(|window| window == name.as_bytes()).unwrap();
         bytes[at + name.len()..][..value.len()].copy_from_slice(value.as_bytes());
         at + name.len()
     };
-    put("Wwwoffle-Length: ", &format!("{last:020}"));
+    put(name, value);
     let check = put("Wwwoffle-Check: ", "");
     let head = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
     let end = head + bytes[head..].windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;

@@ -38,6 +38,17 @@ struct Machine {
     calls: u64,
     seconds: i64,
     locked: bool,
+    meanwhile: Meanwhile,
+}
+
+/// What somebody else does before the next file is made.
+#[derive(Default)]
+struct Meanwhile(Option<Box<dyn FnOnce() + Send>>);
+
+impl std::fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Meanwhile").field(&self.0.is_some()).finish()
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -69,6 +80,7 @@ impl SimDisk {
             calls: 0,
             seconds: 1_700_000_000,
             locked: false,
+            meanwhile: Meanwhile::default(),
         };
         SimDisk(Arc::new(Mutex::new(machine)))
     }
@@ -77,7 +89,9 @@ impl SimDisk {
     pub fn restarted(&self) -> SimDisk {
         let machine = self.machine();
         let (nodes, seconds) = (machine.nodes.clone(), machine.seconds);
-        let machine = Machine { nodes, fault: Fault::Never, calls: 0, seconds, locked: false };
+        let meanwhile = Meanwhile::default();
+        let machine =
+            Machine { nodes, fault: Fault::Never, calls: 0, seconds, locked: false, meanwhile };
         SimDisk(Arc::new(Mutex::new(machine)))
     }
 
@@ -113,6 +127,11 @@ impl SimDisk {
         let mut machine = self.machine();
         machine.fault = fault;
         machine.calls = 0;
+    }
+
+    /// Does this once, before the next file is made: what is done beside whoever makes that.
+    pub fn set_meanwhile(&self, done: impl FnOnce() + Send + 'static) {
+        self.machine().meanwhile.0 = Some(Box::new(done));
     }
 
     /// How many calls there were since the last [`SimDisk::set_fault`].
@@ -221,6 +240,10 @@ impl Disk for SimDisk {
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let empty = Node::empty_file();
+        let meanwhile = self.machine().meanwhile.0.take();
+        if let Some(done) = meanwhile {
+            done();
+        }
         let node = self.call()?.make(path, empty)?;
         Ok(Arc::new(SimFile { disk: self.clone(), node }))
     }

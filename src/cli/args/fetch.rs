@@ -1,10 +1,12 @@
 //! What is typed after `wwwoffle fetch`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use wwwoffle_config::{NotASize, Size};
 
 /// How to work the queue off.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Fetch {
     /// Show the progress, and return when all is settled or held back for long.
     #[arg(long)]
@@ -15,6 +17,10 @@ pub(crate) struct Fetch {
     /// Fetch nothing, and tell what would come, how much of it, and when it may.
     #[arg(long, conflicts_with_all = ["wait", "budget"])]
     pub(crate) plan: bool,
+    /// Fetch what this bundle asks for, made by `wwwoffle export --queue`, and put the answers into it. A spool
+    /// beside it, FILE.spool, takes them meanwhile, or the one that --spool names; no daemon may run on that.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["wait", "budget", "plan"])]
+    pub(crate) bundle: Option<PathBuf>,
     /// As JSON; with --wait one object a line for each event.
     #[arg(long)]
     pub(crate) json: bool,

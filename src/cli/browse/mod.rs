@@ -8,18 +8,14 @@ mod plan;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus as Ended, Stdio};
-use std::sync::mpsc::sync_channel;
-use std::thread::{self, JoinHandle};
 
 use self::plan::{Browser, Family, Session};
 use super::args::{Browse, Serve};
-use super::{ServeOptions, trust};
-use super::{
-    Terminal, authority, control::Control, failure::Failure, programs, settings::Settings,
-};
-use crate::api::{Status, Stopping};
+use super::own_daemon::Own;
+use super::trust;
+use super::{Terminal, authority, failure::Failure, programs, settings::Settings};
+use crate::api::Status;
 use crate::exit::ExitStatus;
-use crate::server::{self, Refusal, Start};
 use crate::small_file::{self, Readers};
 
 /// Where snaps are: a browser that is one may only write below its own directory.
@@ -43,7 +39,7 @@ pub(super) fn run(
     let control = settings.control()?;
     let own = match control.get::<Status>("/api/status") {
         Ok(_) => None,
-        Err(Failure::Said(ExitStatus::NoDaemon, _)) => Some(Own::start(settings, terminal)?),
+        Err(Failure::Said(ExitStatus::NoDaemon, _)) => Some(start(settings, terminal)?),
         Err(failure) => return Err(failure),
     };
     let outcome = control.get("/api/status").and_then(|status: Status| {
@@ -51,6 +47,22 @@ pub(super) fn run(
     });
     let stopped = own.map_or(Ok(()), |own| own.stop(&control));
     outcome.and_then(|status| stopped.map(|()| status))
+}
+
+/// Runs a daemon for as long as the browser is open.
+fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<Own, Failure> {
+    let typed = Serve { spool: None, listen: Vec::new(), mode: None, rest: None };
+    let mut options = settings.serve_options(typed)?;
+    if options.listen.iter().any(|address| TcpListener::bind(address).is_err()) {
+        writeln!(
+            terminal.stderr,
+            "wwwoffle: the configured address is taken by another program; another is used"
+        )?;
+        options.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+    }
+    let (own, line) = Own::start(options)?;
+    writeln!(terminal.stderr, "{line}, until the browser is closed")?;
+    Ok(own)
 }
 
 fn browse(
@@ -138,60 +150,4 @@ fn profile_of(browser: &Browser, settings: &Settings<'_>) -> Result<PathBuf, Fai
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path)
         .map_err(|error| Failure::plain(format_args!("{}: {error}", path.display())))
-}
-
-/// A daemon in this process.
-struct Own(JoinHandle<Result<(), Refusal>>);
-
-impl Own {
-    /// Starts it, and waits until it listens.
-    fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<Self, Failure> {
-        let typed = Serve { spool: None, listen: Vec::new(), mode: None };
-        let ServeOptions { live, spool, mut listen, mode } = settings.serve_options(typed)?;
-        if listen.iter().any(|address| TcpListener::bind(address).is_err()) {
-            writeln!(
-                terminal.stderr,
-                "wwwoffle: the configured address is taken by another program; another is used"
-            )?;
-            listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
-        }
-        let (ready, listens) = sync_channel(1);
-        let start = Start { live, spool, listen, mode };
-        let daemon = thread::spawn(move || {
-            server::run(start, |line| {
-                // Whoever waits for it has not gone: it waits below.
-                let _heard = ready.send(line.to_owned());
-            })
-        });
-        match listens.recv() {
-            Ok(line) => {
-                writeln!(terminal.stderr, "{line}, until the browser is closed")?;
-                Ok(Self(daemon))
-            }
-            // It has ended without a word.
-            Err(_) => Err(ended(daemon).err().unwrap_or_else(unsaid)),
-        }
-    }
-
-    /// Stops it, and waits until it has.
-    fn stop(self, control: &Control) -> Result<(), Failure> {
-        let asked: Result<Stopping, Failure> = control.post("/api/stop", &serde_json::json!({}));
-        match asked {
-            // A signal to us has stopped it already.
-            Ok(_) | Err(Failure::Said(ExitStatus::NoDaemon, _)) => ended(self.0),
-            Err(failure) => Err(failure),
-        }
-    }
-}
-
-fn ended(daemon: JoinHandle<Result<(), Refusal>>) -> Result<(), Failure> {
-    match daemon.join() {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(refusal)) => Err(Failure::Said(refusal.status, refusal.message)),
-        Err(_) => Err(unsaid()),
-    }
-}
-
-fn unsaid() -> Failure {
-    Failure::plain("the daemon ended, and does not say why")
 }

@@ -117,7 +117,12 @@ fn what_did_not_succeed_has_its_exit_status() {
     };
     let table: [(&[&str], &str, ExitStatus, &str); 5] = [
         (&["get", "a"], &end(0, 0, 1), ExitStatus::Queued, ""),
-        (&["fetch", "--wait"], &end(3, 1, 1), ExitStatus::Failed, "wwwoffle: 1 request failed: "),
+        (
+            &["fetch", "--wait"],
+            &end(3, 1, 1),
+            ExitStatus::Failed,
+            "wwwoffle: 1 request failed, for the reasons told above; ",
+        ),
         (&["fetch", "--wait"], "", ExitStatus::Failed, "wwwoffle: the daemon ended before "),
         (&["fetch", "--wait"], "{}", ExitStatus::Failed, "wwwoffle: cannot understand the daemon"),
         (

@@ -61,17 +61,25 @@ pub(super) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, Fault
 /// What is known of the URL in the argument `url`, of the caller's own answer or that of `owner`,
 /// else of everyone's.
 pub(super) async fn info(caller: &Caller, arguments: Option<&str>) -> Result<Info, Fault> {
-    let form = read(arguments)?;
-    let url = form.value("url").filter(|url| !url.is_empty());
-    let url = url.ok_or_else(|| Fault::bad("expected the argument url".to_owned()))?;
-    let owner = owner(caller, form.value("owner"))?;
-    info::of(&caller.daemon, &owner, url).await.map_err(|error| match error {
-        NoInfo::Url(error) => Fault::url(url, &error),
+    let (url, owner) = asked_url(caller, arguments)?;
+    info::of(&caller.daemon, &owner, &url).await.map_err(|error| match error {
+        NoInfo::Url(error) => Fault::url(&url, &error),
         NoInfo::Spool(error) => Fault::from(error),
     })
 }
 
-fn read(arguments: Option<&str>) -> Result<Form, Fault> {
+/// The arguments `url` and `owner` of a call.
+pub(super) fn asked_url(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<(String, Owner), Fault> {
+    let form = read(arguments)?;
+    let url = form.value("url").filter(|url| !url.is_empty());
+    let url = url.ok_or_else(|| Fault::bad("expected the argument url".to_owned()))?;
+    Ok((url.to_owned(), owner(caller, form.value("owner"))?))
+}
+
+pub(super) fn read(arguments: Option<&str>) -> Result<Form, Fault> {
     let arguments = arguments.unwrap_or_default().as_bytes();
     Form::parse(Some("application/x-www-form-urlencoded"), arguments)
         .map_err(|error| Fault::bad(error.to_string()))

@@ -66,3 +66,16 @@ impl From<wwwoffle_spool::Error> for Fault {
         Self::new(status, error)
     }
 }
+
+impl From<wwwoffle_index::Error> for Fault {
+    fn from(error: wwwoffle_index::Error) -> Self {
+        let status = if error.is_invalid() {
+            StatusCode::BAD_REQUEST
+        } else if error.is_not_ready() || error.is_too_slow() || error.is_stopped() {
+            StatusCode::SERVICE_UNAVAILABLE
+        } else {
+            StatusCode::INTERNAL_SERVER_ERROR
+        };
+        Self::new(status, error_chain(&error))
+    }
+}

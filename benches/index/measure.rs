@@ -1,0 +1,194 @@
+//! What the index costs on a large spool: making it, a page of a list, hosts, search, memory.
+//!
+//! ```text
+//! cargo run --release --manifest-path benches/index/Cargo.toml -- --spool DIR --entries 1000000
+//! cargo run --release --manifest-path benches/index/Cargo.toml -- --spool DIR --entries 100000 --words
+//! ```
+//!
+//! The spool is filled if it is missing, by the generator of `benches/serving`; pages are the same in every
+//! run. With `--words` their words are read too, by a reader that only leaves out what stands in tags, and
+//! searched.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use wwwoffle_bench_serving::{Shape, fill};
+use wwwoffle_index::{
+    Class, Describe, Description, Filter, HostSort, Index, Query, Reindex, Sort, Viewer,
+};
+use wwwoffle_spool::{Body, Entry, Options, Spool, Timestamp};
+
+/// Entries on a page, as the API has it.
+const PAGE: usize = 100;
+
+/// Pages of each list that are measured, one behind the other.
+const PAGES: usize = 50;
+
+/// Measures the index of a spool.
+#[derive(Parser)]
+struct Arguments {
+    /// The spool, which nobody may have open; filled if it is missing.
+    #[arg(long)]
+    spool: PathBuf,
+    /// How many entries it is filled with.
+    #[arg(long, default_value_t = 100_000)]
+    entries: u64,
+    /// On how many hosts.
+    #[arg(long, default_value_t = 100)]
+    hosts: u64,
+    /// Read the words of the pages too, and look for them.
+    #[arg(long)]
+    words: bool,
+}
+
+/// Reads what stands outside of tags.
+#[derive(Debug)]
+struct Plain;
+
+impl Describe for Plain {
+    fn describe(&self, entry: &Entry) -> Option<Description> {
+        let Body::Whole(body) = entry.body() else { return None };
+        let html = String::from_utf8_lossy(body);
+        let title = html.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+        let title = title.map(|(title, _)| title.to_owned());
+        let mut text = String::with_capacity(html.len());
+        for piece in html.split('<') {
+            text.push_str(piece.split_once('>').map_or("", |(_, text)| text));
+            text.push(' ');
+        }
+        Some(Description { title, text, ..Description::default() })
+    }
+}
+
+fn main() {
+    let Arguments { spool: root, entries, hosts, words } = Arguments::parse();
+    if !root.exists() {
+        let begun = Instant::now();
+        let shape = Shape { smallest: 2_000, largest: 2_000, hosts, days: 365 };
+        fill(&root, entries, &shape).expect("the spool can be filled");
+        println!("filled with {entries} entries in {:.0?}", begun.elapsed());
+    }
+    let (spool, _) = Spool::open(&root, &Options::default()).expect("the spool can be opened");
+    let describe: Option<Arc<dyn Describe>> = if words { Some(Arc::new(Plain)) } else { None };
+    let begun = Instant::now();
+    let index = Index::open(&spool, describe).expect("the index can be opened");
+    index.settle(false).expect("it settles");
+    println!("| opened and walked | {:.1?} |", begun.elapsed());
+    let begun = Instant::now();
+    index.reindex(Reindex::All).expect("it can be made");
+    let took = begun.elapsed();
+    println!("| made anew | {took:.1?}, {:.0} entries/s |", per_second(entries, took));
+    let begun = Instant::now();
+    index.reindex(Reindex::Changed).expect("it can be walked");
+    println!("| looked for changes | {:.1?} |", begun.elapsed());
+    if words {
+        index.settle(true).expect("all is read");
+        let took = begun.elapsed();
+        println!("| words read | {took:.1?}, {:.0} pages/s |", per_second(entries, took));
+    }
+    lists(&index);
+    hosts_and_sites(&index);
+    if words {
+        search(&index);
+    }
+    println!("| most memory | {} |", memory());
+    index.stop();
+    let size = std::fs::metadata(root.join("index.sqlite")).expect("it is there").len();
+    println!("| size of the index | {} MB |", size / 1_000_000);
+}
+
+#[allow(clippy::cast_precision_loss, reason = "told to a few digits")]
+fn per_second(count: u64, time: Duration) -> f64 {
+    count as f64 / time.as_secs_f64()
+}
+
+/// The median, the 95th of 100 and the longest.
+fn told(what: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)];
+    let last = times[times.len() - 1];
+    println!("| {what} | median {:.1?}, p95 {:.1?}, longest {last:.1?} |", at(50), at(95));
+}
+
+fn lists(index: &Index) {
+    let none = Filter::default;
+    let day = |text: &str| text.parse::<Timestamp>().ok();
+    let filters = [
+        ("", none()),
+        (", of a host", Filter { host: Some("site7.test".into()), ..none() }),
+        (", status 4xx", Filter { status: Some(400..=499), ..none() }),
+        (", images", Filter { class: Some(Class::Image), ..none() }),
+        (", of everyone", Filter { owner: Some(String::new()), pages_only: true, ..none() }),
+        (", a text in one of 10,000", Filter { text: Some("/p/0007".into()), ..none() }),
+        (", since last year", Filter { since: day("2025-12-31T00:00:00Z"), ..none() }),
+        (", of somebody", Filter { viewer: Viewer::Person("user:ada".into()), ..none() }),
+    ];
+    for (what, filter) in filters {
+        let mut times = Vec::new();
+        for sort in Sort::ALL {
+            let mut after = None;
+            for _ in 0..PAGES {
+                let begun = Instant::now();
+                let page = index.list(&filter, sort, after.as_ref(), PAGE, &|_| true);
+                times.push(begun.elapsed());
+                after = page.expect("a page").next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        told(&format!("a page of {PAGE}, in all {} orders{what}", Sort::ALL.len()), times);
+    }
+}
+
+fn hosts_and_sites(index: &Index) {
+    let (mut hosts, mut sites) = (Vec::new(), Vec::new());
+    for _ in 0..PAGES {
+        for sort in [HostSort::Name, HostSort::Domain] {
+            let begun = Instant::now();
+            index.hosts(&Viewer::Operator, None, sort, None, PAGE).expect("hosts");
+            hosts.push(begun.elapsed());
+        }
+        let begun = Instant::now();
+        index.sites(&Viewer::Operator, None, PAGE).expect("sites");
+        sites.push(begun.elapsed());
+    }
+    told("a page of hosts", hosts);
+    told("a page of sites", sites);
+}
+
+/// Words of the generator, from those that are in every page to rare ones.
+const QUERIES: [&str; 16] = [
+    "ba", "ne", "pi el", "tra", "ba ne pi", "\"ba ne\"", "ba OR ne", "ba -ne", "nene", "pine",
+    "zonpi", "metne", "lo*", "sto*", "quadrofy", "0004711",
+];
+
+fn search(index: &Index) {
+    let viewers = [Viewer::Operator, Viewer::Person("user:ada".into())];
+    let mut times = Vec::new();
+    for query in QUERIES {
+        let mut these = Vec::new();
+        let mut partial = false;
+        for viewer in &viewers {
+            for _ in 0..5 {
+                let filter = Filter { viewer: viewer.clone(), ..Filter::default() };
+                let begun = Instant::now();
+                let hits = index.search(&Query::parse(query), &filter, None, 10, &|_| true);
+                these.push(begun.elapsed());
+                partial |= hits.expect("an answer").is_partial;
+            }
+        }
+        let part = if partial { ", a part ranked" } else { "" };
+        told(&format!("search for `{query}`{part}"), these.clone());
+        times.extend(these);
+    }
+    told("search, all of these", times);
+}
+
+fn memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.unwrap_or("unknown").trim().to_owned()
+}

@@ -1,0 +1,134 @@
+//! Which kind of archive a path is, and what tells one archive from another.
+
+use std::io::{self, BufRead as _, Read as _};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use wwwoffle_spool::{Key, Timestamp};
+use wwwoffle_url::LocalHost;
+
+use crate::classic::{self, Classic};
+use crate::error::{Error, Result};
+use crate::expand;
+use crate::files::{self, FileReader, Found};
+use crate::har::Har;
+use crate::httrack::{self, Httrack};
+use crate::item::Source;
+use crate::mirror::{self, Mirror};
+use crate::refusal::{Trouble, judge};
+use crate::wacz::Wacz;
+use crate::warc::Warc;
+
+/// What of a file's beginning and end tells it from others, in bytes.
+const SAMPLE: u64 = 64 << 10;
+
+/// How much of a file is looked at to know it, in bytes.
+const BEGINNING: u64 = 1 << 10;
+
+/// The kinds of archives that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// WARC 1.0 or 1.1, plain or compressed.
+    Warc,
+    /// WARC files in a ZIP.
+    Wacz,
+    /// What a browser's developer tools save.
+    Har,
+    /// A spool of WWWOFFLE 2.9.
+    Classic,
+    /// A mirror of HTTrack.
+    Httrack,
+    /// A folder of `host/path`, as wget makes it.
+    Mirror,
+}
+
+/// An archive.
+pub(crate) struct Archive {
+    pub(crate) kind: Kind,
+    pub(crate) source: Box<dyn Source>,
+    /// What tells it from others; none for a folder, which may change anywhere.
+    pub(crate) identity: Option<String>,
+    /// How long it is, in bytes; 0 for a folder, in which nothing refers to anything.
+    pub(crate) length: u64,
+}
+
+/// Opens whatever a path is.
+pub(crate) fn open(path: &Path, scheme: &str, local: &LocalHost) -> Result<Archive> {
+    let disk = |error| Error::disk("read", path, error);
+    // What is named may be a link; nothing below it is followed.
+    let path: PathBuf = path.canonicalize().map_err(disk)?;
+    let path = path.as_path();
+    if files::is_directory(path) {
+        return folder(path, scheme, local);
+    }
+    let found = files::open(path).map_err(disk)?;
+    let found = found.ok_or_else(|| Error::unknown(path, "it is neither a file nor a folder"))?;
+    let identity = Some(identity(&found).map_err(|error| inside(path, error))?);
+    let file = &found.reader;
+    let kind = kind(file).map_err(|error| inside(path, error))?;
+    let source: Box<dyn Source> = match kind {
+        Some(Kind::Wacz) => Box::new(Wacz::open(file, path, local)?),
+        Some(Kind::Har) => {
+            let input = expand::open(file).map_err(|error| inside(path, error))?;
+            Box::new(Har::open(input, path, local))
+        }
+        Some(Kind::Warc) => Box::new(Warc::open(file, path, local)?),
+        _ => return Err(Error::unknown(path, "it begins as none that is read")),
+    };
+    Ok(Archive { kind: kind.unwrap_or(Kind::Warc), source, identity, length: file.len() })
+}
+
+fn folder(path: &Path, scheme: &str, local: &LocalHost) -> Result<Archive> {
+    let (kind, source): (_, Box<dyn Source>) = if httrack::is_mirror(path) {
+        (Kind::Httrack, Box::new(Httrack::open(path, local)?))
+    } else if classic::is_spool(path) {
+        (Kind::Classic, Box::new(Classic::open(path, local)?))
+    } else if mirror::is_mirror(path) {
+        (Kind::Mirror, Box::new(Mirror::open(path, scheme, local)?))
+    } else {
+        let why = "it is a folder, but no spool of WWWOFFLE 2.9 and no mirror of HTTrack or wget";
+        return Err(Error::unknown(path, why));
+    };
+    Ok(Archive { kind, source, identity: None, length: 0 })
+}
+
+fn inside(path: &Path, error: io::Error) -> Error {
+    match judge(error) {
+        Trouble::Disk(error) => Error::disk("read", path, error),
+        Trouble::Archive(reason) => Error::unknown(path, reason),
+    }
+}
+
+/// What a file is, by its beginning and that of what is compressed in it.
+fn kind(file: &FileReader) -> io::Result<Option<Kind>> {
+    let begin = file.part(0, 4).small(4)?.unwrap_or_default();
+    if begin == b"PK\x03\x04" {
+        return Ok(Some(Kind::Wacz));
+    }
+    let mut beginning = Vec::new();
+    let mut input = expand::open(file)?;
+    input.fill_buf()?;
+    input.take(BEGINNING).read_to_end(&mut beginning)?;
+    let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&beginning).trim_ascii_start();
+    Ok(match text.first() {
+        Some(b'{') => Some(Kind::Har),
+        Some(_) if text.starts_with(b"WARC/") => Some(Kind::Warc),
+        _ => None,
+    })
+}
+
+/// The length, the time, the beginning and the end of a file.
+fn identity(found: &Found) -> io::Result<String> {
+    let file = &found.reader;
+    let mut hasher = Sha256::new();
+    for start in [0, file.len().saturating_sub(SAMPLE)] {
+        hasher.update(file.part(start, SAMPLE).small(SAMPLE)?.unwrap_or_default());
+    }
+    let modified = found.modified.map_or(0, Timestamp::as_microsecond);
+    Ok(format!("{} {modified} {}", file.len(), hex::encode(hasher.finalize())))
+}
+
+/// What an import of an archive is remembered under, with what else it depends on.
+pub(crate) fn key(identity: &str, options: &str) -> Key {
+    Key::from_bytes(Sha256::digest(format!("{identity}\n{options}")).into())
+}

@@ -1,0 +1,198 @@
+//! The chunked transfer coding undone (RFC 9112 §7.1).
+//!
+//! Many tools write the block of a response as it came over the wire, others write `Transfer-Encoding:
+//! chunked` above a body without chunks. So a body that does not begin with the size of a chunk is taken
+//! as it is; one that begins so has to be chunked to its end.
+
+use std::io::{self, BufRead, Read};
+
+use crate::refusal::Reason;
+
+/// The longest line of a chunk's size, in bytes, with its extensions.
+const MAX_LINE: usize = 1 << 10;
+
+/// The most bytes of a trailer section.
+const MAX_TRAILERS: usize = 64 << 10;
+
+/// Reads what is in the chunks.
+#[derive(Debug)]
+pub(crate) struct Chunked<R> {
+    input: R,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing is read yet.
+    Begin,
+    /// It is not chunked; these bytes were looked at, from this one on they are to be given out.
+    Plain(Vec<u8>, usize),
+    /// So much of a chunk is left.
+    Data(u64),
+    /// A chunk has ended, and its line end follows.
+    Between,
+    End,
+}
+
+impl<R: BufRead> Chunked<R> {
+    pub(crate) fn new(input: R) -> Self {
+        Self { input, state: State::Begin }
+    }
+
+    /// What it reads from.
+    pub(crate) fn input(&mut self) -> &mut R {
+        &mut self.input
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        let mut line = Vec::new();
+        let is_line = read_line(&mut self.input, &mut line, MAX_LINE)?;
+        self.state = match size(&line).filter(|_| is_line) {
+            Some(size) => self.chunk(size)?,
+            None => State::Plain(line, 0),
+        };
+        Ok(())
+    }
+
+    fn between(&mut self) -> io::Result<()> {
+        let mut line = Vec::new();
+        // The end of the chunk before.
+        if !read_line(&mut self.input, &mut line, 2)? || !line.trim_ascii().is_empty() {
+            return Err(bad());
+        }
+        line.clear();
+        if !read_line(&mut self.input, &mut line, MAX_LINE)? {
+            return Err(bad());
+        }
+        let size = size(&line).ok_or_else(bad)?;
+        self.state = self.chunk(size)?;
+        Ok(())
+    }
+
+    fn chunk(&mut self, size: u64) -> io::Result<State> {
+        if size > 0 {
+            return Ok(State::Data(size));
+        }
+        let (mut line, mut left) = (Vec::new(), MAX_TRAILERS);
+        loop {
+            line.clear();
+            let is_line = read_line(&mut self.input, &mut line, left)?;
+            left = left.saturating_sub(line.len());
+            // Some leave the empty line out that ends the trailers.
+            if line.trim_ascii().is_empty() {
+                return Ok(State::End);
+            }
+            if !is_line {
+                return Err(bad());
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Read for Chunked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match &mut self.state {
+                State::Begin => self.begin()?,
+                State::Between => self.between()?,
+                State::End => return Ok(0),
+                State::Plain(looked_at, from) => {
+                    let rest = looked_at.get(*from..).unwrap_or_default();
+                    if rest.is_empty() {
+                        return self.input.read(buffer);
+                    }
+                    let count = rest.len().min(buffer.len());
+                    let (to, what) = (buffer.get_mut(..count), rest.get(..count));
+                    to.unwrap_or_default().copy_from_slice(what.unwrap_or_default());
+                    *from += count;
+                    return Ok(count);
+                }
+                State::Data(left) => {
+                    let most = usize::try_from(*left).unwrap_or(usize::MAX).min(buffer.len());
+                    let Some(buffer) = buffer.get_mut(..most).filter(|to| !to.is_empty()) else {
+                        return Ok(0);
+                    };
+                    let read = self.input.read(buffer)?;
+                    if read == 0 {
+                        return Err(bad());
+                    }
+                    *left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
+                    if *left == 0 {
+                        self.state = State::Between;
+                    }
+                    return Ok(read);
+                }
+            }
+        }
+    }
+}
+
+fn bad() -> io::Error {
+    Reason::from("its body is not chunked to its end").into()
+}
+
+/// Reads to the end of a line, at most `most` bytes, behind what `line` has. False when there was no end
+/// within them.
+pub(crate) fn read_line(
+    input: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    most: usize,
+) -> io::Result<bool> {
+    let most = u64::try_from(most).unwrap_or(u64::MAX);
+    let read = Read::take(input, most).read_until(b'\n', line)?;
+    Ok(read > 0 && line.ends_with(b"\n"))
+}
+
+/// The size in the first line of a chunk.
+fn size(line: &[u8]) -> Option<u64> {
+    let digits = line.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
+    let is_number = (1..=16).contains(&digits.len()) && digits.iter().all(u8::is_ascii_hexdigit);
+    let text = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
+    u64::from_str_radix(text, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn undone(body: &str) -> Result<String, String> {
+        // A buffer of three bytes, so that every line is met in pieces.
+        let mut chunked = Chunked::new(io::BufReader::with_capacity(3, body.as_bytes()));
+        let mut out = String::new();
+        chunked.read_to_string(&mut out).map(|_| out).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn chunks_are_joined_and_what_has_none_is_left_alone() {
+        for (body, want) in [
+            ("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", "abcde"),
+            ("3;x=y\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n", "abc"),
+            ("3\nabc\n0\n\n", "abc"),
+            ("0003 \r\nabc\r\n0\r\n", "abc"),
+            ("0\r\n\r\n", ""),
+            ("<html>\r\nhello", "<html>\r\nhello"),
+            ("hello", "hello"),
+            ("abc", "abc"),
+            ("", ""),
+        ] {
+            assert_eq!(undone(body).as_deref(), Ok(want), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_chunked_to_its_end_is_refused() {
+        for body in [
+            "3\r\nab",
+            "3\r\nabc",
+            "3\r\nabc\r\n",
+            "3\r\nabcd\r\n0\r\n\r\n",
+            "3\r\nabc\r\nzz\r\n",
+            "ffffffffffffffff\r\nabc",
+            "3\r\nabc\r\n11111111111111111\r\n",
+        ] {
+            assert!(undone(body).is_err(), "{body:?}");
+        }
+        let endless = format!("0\r\n{}", "a: b\r\n".repeat(20_000));
+        assert!(undone(&endless).is_err());
+    }
+}

@@ -1,0 +1,80 @@
+//! A `D` file: an answer, as 2.9 kept it.
+//!
+//! Its body has no transfer coding and, since 2.9 undoes those it knows, seldom a content coding; what
+//! the head says of the length is that of what came over the wire. A purge may have compressed it, which
+//! a field says that is not the origin's.
+
+use std::io::Read;
+
+use jiff::Timestamp;
+use wwwoffle_url::CanonicalUrl;
+
+use crate::expand;
+use crate::files::Found;
+use crate::head::{self, AnswerHead};
+use crate::item::{Body, Exchange};
+use crate::refusal::{Trouble, judge};
+
+/// What a purge writes into the head of what it compresses.
+const COMPRESSED: &str = "wwwoffle-compressed";
+
+/// Reads the head, and says how the body is read.
+pub(super) fn read(url: CanonicalUrl, file: &Found) -> Result<Exchange<'static>, Trouble> {
+    let mut input = file.reader.buffered();
+    let bytes = head::read(&mut input).map_err(judge)?;
+    let mut head = AnswerHead::parse(&bytes).map_err(Trouble::Archive)?;
+    if head.reason().starts_with("WWWOFFLE") {
+        return Err(Trouble::Archive("it is a message of WWWOFFLE itself".into()));
+    }
+    let start = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let length = file.reader.len().saturating_sub(start);
+    let content = file.reader.part(start, length);
+    let told = head.content_length();
+    let body: Box<dyn Read> = if head.fields.has_word("pragma", COMPRESSED) {
+        remove_word(&mut head, "pragma", COMPRESSED);
+        for coding in ["x-gzip", "gzip"] {
+            remove_word(&mut head, "content-encoding", coding);
+        }
+        head.fields.remove("content-length");
+        Box::new(expand::gzip(content.buffered()))
+    } else {
+        let is_coded = head.fields.has("content-encoding");
+        if told.is_some_and(|told| told > length) && !is_coded {
+            return Err(Trouble::Archive("it is only a part of the page".into()));
+        }
+        head.fields.set("Content-Length", &length.to_string());
+        Box::new(content.buffered())
+    };
+    let is_private = url.user().is_some() || head.is_private();
+    let when = when(&head, file.modified);
+    let body = Body::Here(body);
+    Ok(Exchange { url, when, head, request: None, is_private, body })
+}
+
+/// When it came: the file's own time, and where that is that of a copy, what the answer says.
+fn when(head: &AnswerHead, modified: Option<Timestamp>) -> Timestamp {
+    let date = head.fields.first("date").and_then(|value| std::str::from_utf8(value).ok());
+    let date = date.and_then(|text| httpdate::parse_http_date(text.trim()).ok());
+    let date = date.and_then(|date| Timestamp::try_from(date).ok());
+    let date = date.filter(|date| *date >= Timestamp::UNIX_EPOCH);
+    match (date, modified) {
+        (Some(date), Some(modified)) => date.min(modified),
+        (date, modified) => date.or(modified).unwrap_or(Timestamp::UNIX_EPOCH),
+    }
+}
+
+fn remove_word(head: &mut AnswerHead, name: &str, word: &str) {
+    let rest: Vec<String> = head
+        .fields
+        .all(name)
+        .flat_map(|value| {
+            let value = String::from_utf8_lossy(value).into_owned();
+            value.split(',').map(|one| one.trim().to_owned()).collect::<Vec<_>>()
+        })
+        .filter(|one| !one.is_empty() && !one.eq_ignore_ascii_case(word))
+        .collect();
+    head.fields.remove(name);
+    if !rest.is_empty() {
+        head.fields.set(name, &rest.join(", "));
+    }
+}

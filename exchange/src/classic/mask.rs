@@ -1,0 +1,53 @@
+//! An `M` file: when a page is looked at, as four lines of 0 and 1.
+
+use wwwoffle_spool::Schedule;
+
+use crate::refusal::Reason;
+
+/// Months, days of the month, days of the week with Sunday the first, hours.
+const LINES: [(usize, u32); 4] = [(12, 1), (31, 1), (7, 0), (24, 0)];
+
+/// The schedule that says the same.
+pub(super) fn schedule(text: &str) -> Result<Schedule, Reason> {
+    let mut lines = text.lines();
+    let mut fields = Vec::new();
+    for (length, first) in LINES {
+        let line = lines.next().unwrap_or_default().trim();
+        if line.len() != length || !line.bytes().all(|byte| matches!(byte, b'0' | b'1')) {
+            return Err("its times are not four lines of 0 and 1".into());
+        }
+        let set: Vec<String> = (first..)
+            .zip(line.bytes())
+            .filter(|(_, byte)| *byte == b'1')
+            .map(|(number, _)| number.to_string())
+            .collect();
+        fields.push(match set.len() {
+            0 => return Err("it is looked at never".into()),
+            all if all == length => "*".to_owned(),
+            _ => set.join(","),
+        });
+    }
+    let [months, days, weekdays, hours] = fields.as_slice() else {
+        return Err("its times are not four lines of 0 and 1".into());
+    };
+    // A day counts if month, day and weekday all do.
+    let text = format!("0 {hours} {days} {months} {weekdays} and");
+    text.parse().map_err(|_| "its times are none that can be kept".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_become_schedules() {
+        let all = ["1".repeat(12), "1".repeat(31), "1".repeat(7), "1".repeat(24)].join("\n");
+        let want: Schedule = "0 * * * * and".parse().unwrap();
+        assert_eq!(schedule(&all), Ok(want));
+        let days = format!("100000000001\n1{}\n0100000\n{}11\n", "0".repeat(30), "0".repeat(22));
+        assert_eq!(schedule(&days), Ok("0 22,23 1 1,12 1 and".parse().unwrap()));
+        for bad in ["", "1\n1\n1\n1", &all.replace('1', "0"), &all.replace('1', "2")] {
+            assert!(schedule(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Digests as archives write them: `sha1:` in base 32 or hex, `sha256:`, `sha512:`.
+
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256, Sha512};
+
+use crate::refusal::Reason;
+
+/// A digest that something is to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Digest {
+    pub(crate) algorithm: Algorithm,
+    bytes: Vec<u8>,
+}
+
+/// How a digest is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    Sha1,
+    Sha256,
+    Sha512,
+}
+
+/// One that is being made.
+#[derive(Clone, Debug)]
+pub(crate) enum Hasher {
+    Sha1(Sha1),
+    Sha256(Sha256),
+    Sha512(Box<Sha512>),
+}
+
+impl Digest {
+    /// Reads the value of a field. `None` for an algorithm that is not known: nothing is compared then.
+    pub(crate) fn parse(text: &str) -> Result<Option<Self>, Reason> {
+        let (name, value) = text.trim().split_once(':').unwrap_or_default();
+        let algorithm = match name.to_ascii_lowercase().replace('-', "").as_str() {
+            "sha1" => Algorithm::Sha1,
+            "sha256" => Algorithm::Sha256,
+            "sha512" => Algorithm::Sha512,
+            _ => return Ok(None),
+        };
+        let is_hex = value.len() == 2 * algorithm.width();
+        let bytes = if is_hex { hex::decode(value).ok() } else { base32(value) };
+        match bytes.filter(|bytes| bytes.len() == algorithm.width()) {
+            Some(bytes) => Ok(Some(Self { algorithm, bytes })),
+            None => Err("has a digest that is none".into()),
+        }
+    }
+
+    /// Whether this is what a hasher came to.
+    pub(crate) fn is(&self, hasher: Hasher) -> bool {
+        hasher.finish() == self.bytes
+    }
+
+    /// Whether something with this SHA-256 has it; `None` where that does not tell.
+    pub(crate) fn is_sha256(&self, digest: &[u8; 32]) -> Option<bool> {
+        (self.algorithm == Algorithm::Sha256).then(|| self.bytes == digest)
+    }
+}
+
+impl Algorithm {
+    fn width(self) -> usize {
+        match self {
+            Self::Sha1 => 20,
+            Self::Sha256 => 32,
+            Self::Sha512 => 64,
+        }
+    }
+
+    pub(crate) fn hasher(self) -> Hasher {
+        match self {
+            Self::Sha1 => Hasher::Sha1(Sha1::new()),
+            Self::Sha256 => Hasher::Sha256(Sha256::new()),
+            Self::Sha512 => Hasher::Sha512(Box::new(Sha512::new())),
+        }
+    }
+}
+
+impl Hasher {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Sha1(hasher) => hasher.update(bytes),
+            Self::Sha256(hasher) => hasher.update(bytes),
+            Self::Sha512(hasher) => hasher.update(bytes),
+        }
+    }
+
+    fn finish(self) -> Vec<u8> {
+        match self {
+            Self::Sha1(hasher) => hasher.finalize().to_vec(),
+            Self::Sha256(hasher) => hasher.finalize().to_vec(),
+            Self::Sha512(hasher) => hasher.finalize().to_vec(),
+        }
+    }
+}
+
+/// RFC 4648 §6, in any letter case, padding or none.
+fn base32(text: &str) -> Option<Vec<u8>> {
+    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
+    for byte in text.trim_end_matches('=').bytes() {
+        let value = match byte.to_ascii_uppercase() {
+            letter @ b'A'..=b'Z' => letter - b'A',
+            digit @ b'2'..=b'7' => digit - b'2' + 26,
+            _ => return None,
+        };
+        bits = (bits << 5 | u32::from(value)) & 0xfff;
+        count += 5;
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from(bits >> count & 0xff).ok()?);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_is_the_same_digest() {
+        let mut hasher = Algorithm::Sha1.hasher();
+        hasher.update(b"");
+        for text in [
+            "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ",
+            "SHA-1:3i42h3s6nnfq2msvx7xzkyayscx5qbyj",
+            "sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709",
+            " sha1:DA39A3EE5E6B4B0D3255BFEF95601890AFD80709",
+        ] {
+            assert!(Digest::parse(text).unwrap().unwrap().is(hasher.clone()), "{text}");
+        }
+        let sha256 = "sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ====";
+        let digest = Digest::parse(sha256).unwrap().unwrap();
+        assert!(digest.is(Algorithm::Sha256.hasher()));
+        assert_eq!(Digest::parse("md5:1B2M2Y8AsgTpgAmY7PhCfg").unwrap(), None);
+        assert_eq!(Digest::parse("").unwrap(), None);
+        for bad in
+            ["sha1:", "sha1:xyz", "sha256:da39a3ee5e6b4b0d3255bfef95601890afd80709", "sha1:é"]
+        {
+            assert!(Digest::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

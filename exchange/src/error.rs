@@ -1,0 +1,88 @@
+//! What can go wrong as a whole. What is wrong with a part of an archive is a [`crate::Reason`].
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::refusal::Reason;
+
+/// The result of an import or an export.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An import or an export that could not go on. What it had kept stays.
+#[derive(Debug)]
+pub struct Error(Box<Kind>);
+
+#[derive(Debug)]
+enum Kind {
+    Disk { doing: &'static str, path: PathBuf, source: io::Error },
+    Spool(wwwoffle_spool::Error),
+    Unknown { path: PathBuf, why: Reason },
+    Stopped,
+}
+
+impl Error {
+    /// The disk is full: the same call goes on where it stopped once there is room.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match &*self.0 {
+            Kind::Disk { source, .. } => {
+                matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+            }
+            Kind::Spool(error) => error.is_full(),
+            Kind::Unknown { .. } | Kind::Stopped => false,
+        }
+    }
+
+    /// What was named is no archive that this program reads.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        matches!(&*self.0, Kind::Unknown { .. })
+    }
+
+    /// Whoever looks on has said to stop: the same call goes on where it stopped.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        matches!(&*self.0, Kind::Stopped)
+    }
+
+    pub(crate) fn disk(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self(Box::new(Kind::Disk { doing, path: path.to_owned(), source }))
+    }
+
+    pub(crate) fn unknown(path: &Path, why: impl Into<Reason>) -> Self {
+        Self(Box::new(Kind::Unknown { path: path.to_owned(), why: why.into() }))
+    }
+
+    pub(crate) fn stopped() -> Self {
+        Self(Box::new(Kind::Stopped))
+    }
+}
+
+impl From<wwwoffle_spool::Error> for Error {
+    fn from(error: wwwoffle_spool::Error) -> Self {
+        Self(Box::new(Kind::Spool(error)))
+    }
+}
+
+#[expect(clippy::unnecessary_debug_formatting, reason = "quoted: a path may hold control bytes")]
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Kind::Disk { doing, path, .. } => write!(f, "cannot {doing} {path:?}"),
+            Kind::Spool(_) => f.write_str("the spool cannot be used"),
+            Kind::Unknown { path, why } => write!(f, "{path:?} is no archive: {why}"),
+            Kind::Stopped => f.write_str("stopped; the same command goes on where this one was"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &*self.0 {
+            Kind::Disk { source, .. } => Some(source),
+            Kind::Spool(error) => Some(error),
+            Kind::Unknown { .. } | Kind::Stopped => None,
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! A folder of plain files: what was kept, as anybody opens it, and a page that lists it.
+//!
+//! ```text
+//! FOLDER/index.html                  what is in it, by URL
+//! FOLDER/www.example.org/a/b.html    a file for each answer, its content codings undone where they can be
+//! ```
+//!
+//! A URL comes from the network, so names are made from an allow-list and cannot lead out of the folder,
+//! be hidden, or be a device somewhere. Links in pages are left as they are.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::{Entry, Reader};
+
+use super::index::media_type;
+use super::warc::time;
+use super::{Exported, Places, each};
+use crate::aside::{Aside, AsideFolder};
+use crate::error::{Error, Result};
+use crate::import::EntryBody;
+use crate::types;
+
+/// The longest part of a name, in bytes; file systems allow 255.
+const MAX_PART: usize = 120;
+
+/// The most folders above a file.
+const MAX_DEPTH: usize = 20;
+
+/// Names that are devices on some systems.
+const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
+
+/// Writes the body of an entry with its content codings undone.
+pub type Decoded<'a> = &'a dyn Fn(&Entry, &mut dyn Write) -> io::Result<()>;
+
+/// Writes a folder, which has its name when it is whole. Only successful answers have a file.
+///
+/// # Errors
+///
+/// When there is something of that name, the spool cannot be read, or the folder not be written.
+pub fn to_folder(
+    reader: &Reader,
+    places: Places<'_>,
+    path: &Path,
+    decoded: Decoded<'_>,
+) -> Result<Exported> {
+    let fail = |error| Error::disk("write", path, error);
+    if path.symlink_metadata().is_ok() {
+        return Err(fail(io::ErrorKind::AlreadyExists.into()));
+    }
+    let folder = AsideFolder::begin(path).map_err(fail)?;
+    let index = folder.path().join("index.html");
+    let mut list = io::BufWriter::new(Aside::begin(&index).map_err(fail)?);
+    list.write_all(HEAD.as_bytes()).map_err(fail)?;
+    let (mut names, mut found) = (Names::default(), Exported::default());
+    let mut written = Exported::default();
+    each(reader, places, &mut found, &mut |entry| {
+        if !(200..300).contains(&entry.status()) {
+            return Ok(());
+        }
+        let parts = names.of(entry.url(), &media_type(entry));
+        let mut file = folder.path().to_owned();
+        for (depth, part) in (1..).zip(&parts) {
+            file.push(part);
+            if depth < parts.len() {
+                make_dir(&file).map_err(fail)?;
+            }
+        }
+        write_body(entry, &file, decoded).map_err(fail)?;
+        written.entries += 1;
+        written.bytes += entry.body_len();
+        list.write_all(row(entry, &parts).as_bytes()).map_err(fail)
+    })?;
+    written.left_out = found.left_out;
+    list.write_all(b"</table>\n").map_err(fail)?;
+    let list = list.into_inner().map_err(|error| fail(error.into_error()))?;
+    list.finish().map_err(fail)?;
+    folder.finish(path).map_err(fail)?;
+    Ok(written)
+}
+
+/// Writes a file: decoded, or as it is kept where it is not coded as it says.
+fn write_body(entry: &Entry, file: &Path, decoded: Decoded<'_>) -> io::Result<()> {
+    let mut out = Watched { out: Aside::begin(file)?, failed: None };
+    let done = decoded(entry, &mut out);
+    let Watched { out, failed } = out;
+    match (done, failed) {
+        (Ok(()), _) => return out.finish(),
+        (Err(_), Some(failed)) => return Err(failed),
+        (Err(_), None) => drop(out),
+    }
+    let mut out = Aside::begin(file)?;
+    io::copy(&mut EntryBody::of(entry), &mut out)?;
+    out.finish()
+}
+
+/// A file, and how it failed: whoever decodes into it tells that no other than a body that is no code.
+struct Watched {
+    out: Aside,
+    failed: Option<io::Error>,
+}
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes).map_err(|error| {
+            let kind = error.kind();
+            self.failed = Some(error);
+            kind.into()
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+const HEAD: &str = "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Pages kept by wwwoffle</title>\n\
+    <table>\n<tr><th>URL<th>came<th>bytes<th>type\n";
+
+fn make_dir(path: &Path) -> io::Result<()> {
+    match SystemDisk.create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        done => done,
+    }
+}
+
+fn row(entry: &Entry, parts: &[String]) -> String {
+    let link: PathBuf = parts.iter().map(|part| part.replace('%', "%25")).collect();
+    let (link, url) = (escaped(&link.to_string_lossy()), escaped(entry.url()));
+    let (time, kind) = (time(entry.when()), escaped(&media_type(entry)));
+    format!("<tr><td><a href=\"{link}\">{url}</a><td>{time}<td>{}<td>{kind}\n", entry.body_len())
+}
+
+fn escaped(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// The names that are given, also where a system does not tell `A` from `a`.
+#[derive(Debug)]
+struct Names {
+    files: HashSet<String>,
+    folders: HashSet<String>,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { files: HashSet::from(["index.html".to_owned()]), folders: HashSet::new() }
+    }
+}
+
+impl Names {
+    /// The folders and the name of the file for a URL: no other has them.
+    fn of(&mut self, url: &str, kind: &str) -> Vec<String> {
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let (path, arguments) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut parts: Vec<String> = path.split('/').map(safe).collect();
+        let mut name = parts.pop().filter(|_| path.contains('/')).unwrap_or_default();
+        if parts.is_empty() {
+            parts.push(safe(path));
+        }
+        if path.ends_with('/') || name.is_empty() {
+            "index".clone_into(&mut name);
+        }
+        if !arguments.is_empty() {
+            name = safe(&format!("{name}@{arguments}"));
+        }
+        if parts.len() > MAX_DEPTH {
+            let deep = parts.split_off(MAX_DEPTH).join("/");
+            parts.push(short(&deep));
+        }
+        let is_told = types::of(&name, b"") == kind;
+        if let Some(end) = types::end_of(kind).filter(|_| !is_told) {
+            name = format!("{name}.{end}");
+        }
+        let mut folder = String::new();
+        for part in &mut parts {
+            while self.files.contains(&format!("{folder}{part}").to_lowercase()) {
+                part.push('~');
+            }
+            folder = format!("{folder}{part}/");
+            self.folders.insert(folder.trim_end_matches('/').to_lowercase());
+        }
+        parts.push(self.free(&folder, &name));
+        parts
+    }
+
+    /// A name that nothing in the folder has.
+    fn free(&mut self, folder: &str, name: &str) -> String {
+        let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
+        let dot = if end.is_empty() { "" } else { "." };
+        let mut free = name.to_owned();
+        for number in 2_u32.. {
+            let whole = format!("{folder}{free}").to_lowercase();
+            if !self.folders.contains(&whole) && self.files.insert(whole) {
+                break;
+            }
+            free = format!("{stem}~{number}{dot}{end}");
+        }
+        free
+    }
+}
+
+/// A part of a URL as one plain name.
+fn safe(part: &str) -> String {
+    let mut name = String::new();
+    for (index, byte) in part.bytes().enumerate() {
+        let is_plain = byte.is_ascii_alphanumeric() || b"-_~+,=@".contains(&byte);
+        let is_dot = byte == b'.' && index > 0 && index + 1 < part.len();
+        if is_plain || is_dot {
+            name.push(char::from(byte));
+        } else {
+            name = format!("{name}%{}", hex::encode([byte]));
+        }
+    }
+    if name.is_empty() {
+        return "%".to_owned();
+    }
+    let stem = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let stem = stem.trim_end_matches(|character: char| character.is_ascii_digit());
+    if DEVICES.contains(&stem) {
+        name = format!("_{name}");
+    }
+    if name.len() > MAX_PART { short(&name) } else { name }
+}
+
+/// The beginning of what is too long, and what tells it from others that begin so.
+fn short(name: &str) -> String {
+    let begin: String = name.chars().filter(|one| *one != '/').take(MAX_PART - 33).collect();
+    let digest = hex::encode(Sha256::digest(name));
+    format!("{begin}~{}", digest.get(..32).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Component;
+
+    use super::*;
+
+    #[test]
+    fn urls_become_names() {
+        let mut names = Names::default();
+        for (url, kind, want) in [
+            ("http://a.example/", "text/html", "a.example/index.html"),
+            ("http://a.example/b/", "text/html", "a.example/b/index.html"),
+            ("http://a.example/b", "text/html", "a.example/b.html"),
+            ("http://a.example/c.png", "image/png", "a.example/c.png"),
+            ("http://a.example/c.png?x=1&y", "image/png", "a.example/c.png@x=1%26y.png"),
+            ("http://a.example/C.PNG", "image/png", "a.example/C~2.PNG"),
+            ("http://a.example/c.png/d", "text/plain", "a.example/c.png~/d.txt"),
+            ("http://a.example/odd", "application/odd", "a.example/odd"),
+            ("http://a.example/odd/x", "application/odd", "a.example/odd~/x"),
+            ("http://a.example:8080/con", "text/css", "a.example%3a8080/_con.css"),
+            ("http://a.example/../../etc", "unk", "a.example/%2e%2e/%2e%2e/etc"),
+            ("http://a.example/.htaccess", "unk", "a.example/%2ehtaccess"),
+            ("http://a.example//x%00y", "unk", "a.example/%/x%2500y"),
+            ("http://index.html/x", "unk", "index.html~/x"),
+        ] {
+            assert_eq!(names.of(url, kind).join("/"), want, "{url}");
+        }
+    }
+
+    #[test]
+    fn no_name_leads_out_and_none_is_given_twice() {
+        let (mut names, mut given) = (Names::default(), HashSet::new());
+        let long = "x".repeat(5_000);
+        let deep = "a/".repeat(3_000);
+        for part in ["..", ".", "", "/", "\\", "a\nb", "%2e%2e", "é", "CON", &long, &deep] {
+            for url in [format!("http://{part}/{part}"), format!("http://h/{part}?{part}")] {
+                for _ in 0..2 {
+                    let parts = names.of(&url, "text/html");
+                    let path: PathBuf = parts.iter().collect();
+                    let plain = |one: Component<'_>| matches!(one, Component::Normal(_));
+                    assert!(path.components().all(plain), "{path:?}");
+                    assert_eq!(path.components().count(), parts.len(), "{path:?}");
+                    assert!(parts.iter().all(|part| part.len() < 200 && !part.starts_with('.')));
+                    assert!(parts.len() <= MAX_DEPTH + 2);
+                    assert!(given.insert(path.to_string_lossy().to_lowercase()), "{path:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! A line of a CDXJ index: a key that sorts a site's pages together, a time, and where the record is.
+
+use jiff::Timestamp;
+use serde_json::json;
+use wwwoffle_spool::Entry;
+
+use super::warc::{Position, digest};
+
+/// The line of an answer in the archive `file`.
+pub(super) fn line(entry: &Entry, position: Position, file: &str) -> String {
+    let told = json!({
+        "url": entry.url(),
+        "mime": media_type(entry),
+        "status": entry.status().to_string(),
+        "digest": digest(entry.digest()),
+        "length": position.length.to_string(),
+        "offset": position.offset.to_string(),
+        "filename": file,
+    });
+    format!("{} {} {told}", surt(entry.url()), digits(entry.when()))
+}
+
+/// The media type of an answer, without parameters.
+pub(super) fn media_type(entry: &Entry) -> String {
+    let fields = entry.head().split(|&byte| byte == b'\n').skip(1);
+    let value = fields.into_iter().find_map(|line| {
+        let (name, value) = line.split_at_checked("content-type:".len())?;
+        name.eq_ignore_ascii_case(b"content-type:").then_some(value)
+    });
+    let value = String::from_utf8_lossy(value.unwrap_or_default()).into_owned();
+    let kind = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if kind.is_empty() { "unk".to_owned() } else { kind }
+}
+
+/// A time in 14 digits.
+fn digits(time: Timestamp) -> String {
+    let mut text = format!("{:.0}", time.max(Timestamp::UNIX_EPOCH));
+    text.retain(|character| character.is_ascii_digit());
+    text
+}
+
+/// The Sort-friendly URI Reordering Transform, as indexes of web archives use it: the host from its end,
+/// without `www`, in lower case, the arguments in order.
+fn surt(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (host, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let host = host.to_ascii_lowercase();
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => (name, port),
+        _ => (host.as_str(), ""),
+    };
+    let name = without_www(name);
+    let is_address =
+        name.starts_with('[') || name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let mut key = if is_address {
+        name.to_owned()
+    } else {
+        name.split('.').rev().collect::<Vec<_>>().join(",")
+    };
+    if !port.is_empty() {
+        key = format!("{key}:{port}");
+    }
+    let path = path.to_ascii_lowercase();
+    let (path, arguments) = path.split_once('?').unwrap_or((&path, ""));
+    let path = if path.is_empty() { "/" } else { path };
+    key = format!("{key}){path}");
+    if !arguments.is_empty() {
+        let mut arguments: Vec<&str> = arguments.split('&').collect();
+        arguments.sort_unstable();
+        key = format!("{key}?{}", arguments.join("&"));
+    }
+    key
+}
+
+/// `www.`, or `www` and a number.
+fn without_www(name: &str) -> &str {
+    let Some((first, rest)) = name.split_once('.') else { return name };
+    let is_www =
+        first.strip_prefix("www").is_some_and(|end| end.bytes().all(|b| b.is_ascii_digit()));
+    if is_www && rest.contains('.') { rest } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_sort_a_site_together() {
+        for (url, want) in [
+            ("http://www.example.org/", "org,example)/"),
+            ("https://a.Example.org/B?d=1&c=2", "org,example,a)/b?c=2&d=1"),
+            ("http://example.org:8080?x", "org,example:8080)/?x"),
+            ("http://127.0.0.1:80/a", "127.0.0.1:80)/a"),
+            ("http://[::1]/a", "[::1])/a"),
+            ("http://www2.example.org/", "org,example)/"),
+            ("http://www.org/", "org,www)/"),
+        ] {
+            assert_eq!(surt(url), want);
+        }
+        assert_eq!(digits("2024-05-01T10:02:03.5Z".parse().unwrap()), "20240501100203");
+    }
+}

@@ -1,0 +1,118 @@
+//! WACZ 1.1.1: a WARC in a ZIP, with what finds pages in it.
+
+use std::io::{self, Seek, Write};
+
+use serde_json::{Value, json};
+use wwwoffle_spool::Entry;
+
+use super::index;
+use super::warc::{Warcs, digest, id, time};
+use super::{ExportOptions, Titles};
+use crate::zip::write::{Added, Adding, Zip};
+
+/// The names of the members.
+const ARCHIVE: &str = "data.warc.gz";
+const INDEX: &str = "indexes/index.cdxj";
+const PAGES: &str = "pages/pages.jsonl";
+const PACKAGE: &str = "datapackage.json";
+const PACKAGE_DIGEST: &str = "datapackage-digest.json";
+
+/// A WACZ that is being written.
+pub(super) struct Wacz<W> {
+    zip: Zip<W>,
+}
+
+/// Its archive that is being written.
+pub(super) struct Archive<'a, W: Write + Seek> {
+    warcs: Warcs<io::BufWriter<Adding<'a, W>>>,
+    told: Told,
+}
+
+/// What is said of the archive behind it.
+#[derive(Default)]
+pub(super) struct Told {
+    lines: Vec<String>,
+    pages: Vec<String>,
+    archive: Option<Added>,
+}
+
+impl<W: Write + Seek> Wacz<W> {
+    pub(super) fn begin(out: W) -> Self {
+        Self { zip: Zip::new(out) }
+    }
+
+    /// Begins the archive.
+    pub(super) fn warc(&mut self, options: &ExportOptions) -> io::Result<Archive<'_, W>> {
+        let member = self.zip.begin(&format!("archive/{ARCHIVE}"))?;
+        let warcs = Warcs::begin(io::BufWriter::new(member), options)?;
+        Ok(Archive { warcs, told: Told::default() })
+    }
+
+    /// Writes the index, the pages and the digests.
+    pub(super) fn finish(mut self, told: Told, options: &ExportOptions) -> io::Result<W> {
+        let Told { mut lines, pages, archive } = told;
+        lines.sort_unstable();
+        let index = self.zip.add(INDEX, text(&lines).as_bytes())?;
+        let header = json!({"format": "json-pages-1.0", "id": "pages", "title": "All Pages"});
+        let mut all = vec![header.to_string()];
+        all.extend(pages);
+        let pages = self.zip.add(PAGES, text(&all).as_bytes())?;
+        let archive_path = format!("archive/{ARCHIVE}");
+        let mut resources: Vec<Value> = Vec::new();
+        resources.extend(archive.map(|added| resource(&archive_path, &added)));
+        resources.extend([resource(INDEX, &index), resource(PAGES, &pages)]);
+        let package = json!({
+            "profile": "data-package",
+            "resources": resources,
+            "wacz_version": "1.1.1",
+            "title": "Pages kept by wwwoffle",
+            "software": options.software,
+            "created": time(options.now),
+        });
+        let package = self.zip.add(PACKAGE, format!("{package:#}\n").as_bytes())?;
+        let said = json!({"path": PACKAGE, "hash": digest(&package.sha256)});
+        self.zip.add(PACKAGE_DIGEST, format!("{said:#}\n").as_bytes())?;
+        self.zip.finish()
+    }
+}
+
+impl<W: Write + Seek> Archive<'_, W> {
+    pub(super) fn add(&mut self, entry: &Entry, titles: Titles<'_>) -> io::Result<()> {
+        let position = self.warcs.add(entry)?;
+        self.told.lines.push(index::line(entry, position, ARCHIVE));
+        let kind = index::media_type(entry);
+        let is_page = matches!(kind.as_str(), "text/html" | "application/xhtml+xml");
+        if is_page && entry.status() == 200 {
+            let seed = [entry.url().as_bytes(), entry.digest()];
+            let id = id(&seed);
+            let id = id.trim_start_matches("<urn:uuid:").trim_end_matches('>');
+            let mut page = json!({"id": id, "url": entry.url(), "ts": time(entry.when())});
+            if let (Some(title), Some(page)) = (titles(entry), page.as_object_mut()) {
+                page.insert("title".to_owned(), title.into());
+            }
+            self.told.pages.push(page.to_string());
+        }
+        Ok(())
+    }
+
+    /// Ends the archive.
+    pub(super) fn finish(mut self) -> io::Result<Told> {
+        let member =
+            self.warcs.into_inner().into_inner().map_err(io::IntoInnerError::into_error)?;
+        self.told.archive = Some(member.finish()?);
+        Ok(self.told)
+    }
+}
+
+fn text(lines: &[String]) -> String {
+    let mut text = lines.join("\n");
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+fn resource(path: &str, added: &Added) -> Value {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    json!({"name": name, "path": path, "hash": digest(&added.sha256), "bytes": added.size})
+}

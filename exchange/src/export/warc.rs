@@ -1,0 +1,206 @@
+//! Entries as WARC 1.1, a gzip member for each record.
+
+use std::io::{self, Read, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+use wwwoffle_spool::Entry;
+
+use super::{ExportOptions, PIECE};
+use crate::head;
+use crate::import::EntryBody;
+use crate::item::Waiting;
+use crate::warc::{KIND, PAGE};
+
+/// Writes records.
+pub(crate) struct Warcs<W> {
+    out: W,
+    offset: u64,
+}
+
+/// Where a record is in the archive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+}
+
+/// Counts what goes through.
+struct Counted<'a> {
+    out: &'a mut dyn Write,
+    count: u64,
+}
+
+impl<W: Write> Warcs<W> {
+    /// Begins an archive with what it says of itself.
+    pub(crate) fn begin(out: W, options: &ExportOptions) -> io::Result<Self> {
+        let mut warcs = Self { out, offset: 0 };
+        let software = &options.software;
+        let block = format!(
+            "software: {software}\r\nformat: WARC File Format 1.1\r\n\
+             conformsTo: http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/\r\n"
+        );
+        let fields = [
+            ("WARC-Record-ID", id(&[b"warcinfo", time(options.now).as_bytes()])),
+            ("WARC-Date", time(options.now)),
+            ("Content-Type", "application/warc-fields".to_owned()),
+        ];
+        warcs.record("warcinfo", &fields, block.as_bytes(), &mut io::empty(), 0)?;
+        Ok(warcs)
+    }
+
+    /// Adds an answer and its request, and tells where the answer is.
+    pub(crate) fn add(&mut self, entry: &Entry) -> io::Result<Position> {
+        let date = time(entry.when());
+        let key = entry.key();
+        let variant = entry.place().variant_text();
+        let stored = time(entry.stored());
+        let seed = [key.as_bytes(), variant.as_bytes(), stored.as_bytes(), entry.digest()];
+        let of = |kind: &'static [u8]| id(&[&[kind], seed.as_slice()].concat());
+        let (response, request) = (of(b"response"), of(b"request"));
+        let uri = entry.url().to_owned();
+        let mut fields = vec![
+            ("WARC-Record-ID", response.clone()),
+            ("WARC-Date", date.clone()),
+            ("WARC-Target-URI", uri.clone()),
+            ("WARC-Payload-Digest", digest(entry.digest())),
+            ("Content-Type", "application/http; msgtype=response".to_owned()),
+        ];
+        if entry.place().owner().is_some() {
+            // That it is somebody's goes along; whose it is does not.
+            fields.push(("Wwwoffle-Owner", "yes".to_owned()));
+        }
+        let mut body = EntryBody::of(entry);
+        let length = entry.body_len();
+        // An answer that says it is everyone's may set a cookie all the same, and that is one person's.
+        let everyones =
+            entry.place().owner().is_none().then(|| head::without_cookies(entry.head()));
+        let head = everyones.as_deref().unwrap_or(entry.head());
+        let position = self.record("response", &fields, head, &mut body, length)?;
+        let asked = entry.request();
+        let fields = [
+            ("WARC-Record-ID", request),
+            ("WARC-Date", date),
+            ("WARC-Target-URI", uri),
+            ("WARC-Concurrent-To", response),
+            ("WARC-Block-Digest", digest(&Sha256::digest(asked).into())),
+            ("Content-Type", "application/http; msgtype=request".to_owned()),
+        ];
+        self.record("request", &fields, asked, &mut io::empty(), 0)?;
+        Ok(position)
+    }
+
+    /// Adds a request that waits, without its secrets.
+    pub(crate) fn waiting(&mut self, waiting: &Waiting) -> io::Result<()> {
+        let (date, uri) = (time(waiting.when), waiting.url.to_string());
+        let mut fields = vec![
+            ("WARC-Record-ID", id(&[b"waiting", uri.as_bytes(), date.as_bytes()])),
+            ("WARC-Date", date),
+            ("WARC-Target-URI", uri),
+            ("Content-Type", "application/http; msgtype=request".to_owned()),
+            (KIND, if waiting.page.is_some() { "part" } else { "page" }.to_owned()),
+        ];
+        let page = waiting.page.clone().filter(|page| !page.contains(char::is_control));
+        fields.extend(page.map(|page| (PAGE, page)));
+        self.record("request", &fields, &waiting.head.bytes(), &mut io::empty(), 0)?;
+        Ok(())
+    }
+
+    /// What it writes to.
+    pub(super) fn into_inner(self) -> W {
+        self.out
+    }
+
+    fn record(
+        &mut self,
+        kind: &str,
+        fields: &[(&str, String)],
+        head: &[u8],
+        body: &mut dyn Read,
+        body_len: u64,
+    ) -> io::Result<Position> {
+        let mut header = format!("WARC/1.1\r\nWARC-Type: {kind}\r\n");
+        for (name, value) in fields {
+            header = format!("{header}{name}: {value}\r\n");
+        }
+        let length = u64::try_from(head.len()).unwrap_or(u64::MAX).saturating_add(body_len);
+        header = format!("{header}Content-Length: {length}\r\n\r\n");
+        let counted = Counted { out: &mut self.out, count: 0 };
+        let mut member = GzEncoder::new(counted, Compression::default());
+        member.write_all(header.as_bytes())?;
+        member.write_all(head)?;
+        let mut piece = vec![0; PIECE];
+        let mut left = body_len;
+        loop {
+            let read = body.read(&mut piece)?;
+            if read == 0 {
+                break;
+            }
+            left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
+            member.write_all(piece.get(..read).unwrap_or_default())?;
+        }
+        if left > 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        member.write_all(b"\r\n\r\n")?;
+        let written = member.finish()?.count;
+        let position = Position { offset: self.offset, length: written };
+        self.offset += written;
+        Ok(position)
+    }
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write_all(bytes)?;
+        self.count += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// A time as WARC 1.1 has it, to the second where it is whole.
+pub(super) fn time(time: Timestamp) -> String {
+    let time = time.max(Timestamp::UNIX_EPOCH);
+    if time.subsec_nanosecond() == 0 { format!("{time:.0}") } else { format!("{time:.6}") }
+}
+
+pub(super) fn digest(sha256: &[u8; 32]) -> String {
+    format!("sha256:{}", hex::encode(sha256))
+}
+
+/// An id that follows from what a record is, so that the same export twice is the same (RFC 9562 §5.8).
+pub(super) fn id(pieces: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for piece in pieces {
+        hasher.update(piece);
+        hasher.update(b"\n");
+    }
+    let digest: [u8; 32] = hasher.finalize().into();
+    let half = digest.first_chunk().map_or(0, |half| u128::from_be_bytes(*half));
+    let (version, variant) = (0xf << 76, 0b11 << 62);
+    let number = half & !(version | variant) | (8 << 76) | (0b10 << 62);
+    let digits = format!("{number:032x}");
+    let parts = [(0, 8), (8, 12), (12, 16), (16, 20), (20, 32)]
+        .map(|(from, to)| digits.get(from..to).unwrap_or_default());
+    format!("<urn:uuid:{}>", parts.join("-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_ids_are_as_the_standards_have_them() {
+        assert_eq!(time("2024-05-01T10:00:00Z".parse().unwrap()), "2024-05-01T10:00:00Z");
+        assert_eq!(time("2024-05-01T10:00:00.5Z".parse().unwrap()), "2024-05-01T10:00:00.500000Z");
+        let id = id(&[b"a"]);
+        assert_eq!((id.len(), id.get(24..25), id.get(..10)), (47, Some("8"), Some("<urn:uuid:")));
+        assert_ne!(self::id(&[b"ab", b"c"]), self::id(&[b"a", b"bc"]));
+    }
+}

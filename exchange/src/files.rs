@@ -1,0 +1,130 @@
+//! Files as streams, by way of the spool's disk: no link is followed, no pipe waited for.
+
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use wwwoffle_spool::fs::{Disk, DiskFile, Opened, SystemDisk};
+
+use crate::refusal::DiskFailed;
+
+/// What is read of a file at once, in bytes.
+pub(crate) const BUFFER: usize = 128 << 10;
+
+/// A stretch of an open file, read from its beginning to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct FileReader {
+    file: Arc<dyn DiskFile>,
+    start: u64,
+    len: u64,
+    offset: u64,
+}
+
+/// A plain file, and what is known of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) reader: FileReader,
+    pub(crate) modified: Option<Timestamp>,
+}
+
+/// Opens a plain file. `None`: there is nothing of that name, or something else.
+pub(crate) fn open(path: &Path) -> io::Result<Option<Found>> {
+    match SystemDisk.open(path) {
+        Ok(Opened::File(file, len)) => {
+            let modified = file.opened_as().map(|stamp| stamp.modified());
+            Ok(Some(Found { reader: FileReader::new(file, len), modified }))
+        }
+        Ok(Opened::NotAFile) => Ok(None),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The names in a directory, in order. `None`: it is none. More than `most` are left out, which is told.
+pub(crate) fn names(
+    path: &Path,
+    most: usize,
+) -> io::Result<Option<(Vec<std::ffi::OsString>, bool)>> {
+    let listed = match SystemDisk.read_dir(path) {
+        Ok(listed) => listed,
+        Err(error) if is_missing(&error) || error.kind() == io::ErrorKind::NotADirectory => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let mut names: Vec<_> = listed.take(most.saturating_add(1)).collect::<io::Result<_>>()?;
+    let are_more = names.len() > most;
+    names.truncate(most);
+    names.sort_unstable();
+    Ok(Some((names, are_more)))
+}
+
+/// Whether a name is that of a directory itself, and of no link to one.
+pub(crate) fn is_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|about| about.is_dir())
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename)
+}
+
+impl FileReader {
+    fn new(file: Arc<dyn DiskFile>, len: u64) -> Self {
+        Self { file, start: 0, len, offset: 0 }
+    }
+
+    /// How long the stretch is, in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// A part of the stretch, from its beginning; what is beyond the end is not there.
+    pub(crate) fn part(&self, start: u64, len: u64) -> Self {
+        let start = start.min(self.len);
+        let len = len.min(self.len - start);
+        let file = Arc::clone(&self.file);
+        Self { file, start: self.start.saturating_add(start), len, offset: 0 }
+    }
+
+    /// The same from its beginning, with a buffer.
+    pub(crate) fn buffered(&self) -> BufReader<Self> {
+        BufReader::with_capacity(BUFFER, self.part(0, self.len))
+    }
+
+    /// The whole stretch, if it is no longer than `most`.
+    pub(crate) fn small(&self, most: u64) -> io::Result<Option<Vec<u8>>> {
+        if self.len > most {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        self.part(0, self.len).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+}
+
+impl Read for FileReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.len.saturating_sub(self.offset);
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let Some(buffer) = buffer.get_mut(..most).filter(|buffer| !buffer.is_empty()) else {
+            return Ok(0);
+        };
+        let read = self.file.read_at(buffer, self.start.saturating_add(self.offset));
+        let read = read.map_err(|error| io::Error::other(DiskFailed(error)))?;
+        self.offset = self.offset.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+        Ok(read)
+    }
+}
+
+impl Seek for FileReader {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let offset = match to {
+            SeekFrom::Start(offset) => Some(offset),
+            SeekFrom::End(by) => self.len.checked_add_signed(by),
+            SeekFrom::Current(by) => self.offset.checked_add_signed(by),
+        };
+        self.offset = offset.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.offset)
+    }
+}

@@ -1,0 +1,248 @@
+//! HAR 1.2: what a browser's developer tools save of the requests of a page.
+//!
+//! Bodies are there as the browser decoded them, so what was said of their coding no longer holds; and
+//! texts are there as texts, so they are UTF-8 whatever they were. Browsers leave cookies and logins out
+//! unless they are told not to, so an answer is taken for one person's unless it says that it is everyone's.
+
+mod split;
+
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use wwwoffle_url::LocalHost;
+
+use self::split::{Entries, Found};
+use crate::error::{Error, Result};
+use crate::expand::Stream;
+use crate::head::{AnswerHead, RequestHead};
+use crate::item::{Body, Exchange, Item, Source, url};
+use crate::refusal::{Reason, Trouble, judge};
+
+/// The entries of one file.
+pub(crate) struct Har {
+    path: PathBuf,
+    local: LocalHost,
+    entries: Entries<Stream>,
+    is_done: bool,
+    body: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'a> {
+    #[serde(borrow)]
+    started_date_time: Cow<'a, str>,
+    /// In milliseconds.
+    #[serde(default)]
+    time: Option<f64>,
+    #[serde(borrow)]
+    request: Asked<'a>,
+    #[serde(borrow)]
+    response: Answered<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked<'a> {
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    url: Cow<'a, str>,
+    #[serde(borrow, default)]
+    headers: Vec<Field<'a>>,
+    #[serde(default)]
+    cookies: Vec<serde::de::IgnoredAny>,
+    #[serde(borrow, default)]
+    post_data: Option<Posted<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Posted<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answered<'a> {
+    status: i64,
+    #[serde(borrow, default)]
+    status_text: Cow<'a, str>,
+    #[serde(borrow, default)]
+    headers: Vec<Field<'a>>,
+    #[serde(borrow)]
+    content: Content<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Content<'a> {
+    #[serde(default)]
+    size: Option<f64>,
+    #[serde(borrow, default)]
+    mime_type: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    encoding: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Field<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    value: Cow<'a, str>,
+}
+
+impl Har {
+    pub(crate) fn open(input: Stream, path: &Path, local: &LocalHost) -> Self {
+        let (path, local) = (path.to_owned(), local.clone());
+        Self { path, local, entries: Entries::new(input), is_done: false, body: Vec::new() }
+    }
+
+    fn item(&mut self, entry: &[u8]) -> Item<'_> {
+        let entry: Entry<'_> = match serde_json::from_slice(entry) {
+            Ok(entry) => entry,
+            Err(error) => return Item::refused("an entry", format!("it is none: {error}")),
+        };
+        let name = entry.request.url.chars().take(2_000).collect::<String>();
+        let scheme = name.split(':').next().unwrap_or_default();
+        if ["data", "blob", "about"].contains(&scheme) {
+            return Item::passed(name);
+        }
+        match exchange(entry, &self.local) {
+            Ok((mut exchange, body)) => {
+                self.body = body;
+                exchange.body = Body::Here(Box::new(self.body.as_slice()));
+                Item::exchange(exchange)
+            }
+            Err(reason) => Item::refused(name, reason),
+        }
+    }
+}
+
+impl Source for Har {
+    fn next(&mut self) -> Result<Option<Item<'_>>> {
+        if self.is_done {
+            return Ok(None);
+        }
+        match self.entries.next() {
+            Ok(Found::Entry(entry)) => Ok(Some(self.item(&entry))),
+            Ok(Found::TooLong) => Ok(Some(Item::refused("an entry", "it is longer than 48 MiB"))),
+            Ok(Found::End) => Ok(None),
+            Err(error) => {
+                self.is_done = true;
+                match judge(error) {
+                    Trouble::Disk(error) => Err(Error::disk("read", &self.path, error)),
+                    Trouble::Archive(reason) => {
+                        let reason = format!("{reason}; nothing behind that is read");
+                        Ok(Some(Item::refused("the archive", reason)))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn exchange(entry: Entry<'_>, local: &LocalHost) -> Result<(Exchange<'static>, Vec<u8>), Reason> {
+    let Entry { started_date_time, time, request: asked, response: answered } = entry;
+    let mut url = url(&asked.url, local)?;
+    let begun: Timestamp = started_date_time.parse().map_err(|_| "its time is none")?;
+    let took = time.filter(|time| time.is_finite() && (0.0..1e9).contains(time));
+    let took = SignedDuration::from_secs_f64(took.unwrap_or_default() / 1e3);
+    let when = begun.checked_add(took).map_err(|_| "its time is none")?;
+    match &*asked.method {
+        "GET" => {}
+        "POST" => {
+            let text = asked.post_data.and_then(|posted| posted.text);
+            let text = text.filter(|text| !text.is_empty());
+            let text = text.ok_or("it answers a form, and the archive has not what was sent")?;
+            url = url.with_post(&Sha256::digest(text.as_bytes()).into());
+        }
+        "HEAD" => return Err("only its head was asked for".into()),
+        _ => return Err("it answers a request that is no GET".into()),
+    }
+    let request = request(&asked.method, &asked.url, &asked.headers)?;
+    let is_private = *asked.method == *"POST"
+        || request.is_private()
+        || !asked.cookies.is_empty()
+        || url.user().is_some();
+    let (head, body) = answer(answered)?;
+    let is_everyones = head.fields.has_word("cache-control", "public");
+    let is_private = is_private || head.is_private() || !is_everyones;
+    let request = Some(request);
+    let elsewhere = Body::Here(Box::new(io::empty()));
+    Ok((Exchange { url, when, head, request, is_private, body: elsewhere }, body))
+}
+
+fn request(method: &str, url: &str, fields: &[Field<'_>]) -> Result<RequestHead, Reason> {
+    let target = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let target = target.find(['/', '?']).map_or("/", |start| target.get(start..).unwrap_or("/"));
+    let target = target.split('#').next().unwrap_or("/").replace(' ', "%20");
+    let target = if target.starts_with('?') { format!("/{target}") } else { target };
+    let mut head = RequestHead::parse(format!("{method} {target} HTTP/1.1\r\n\r\n").as_bytes())?;
+    for field in fields {
+        head.fields.push(&field.name, field.value.as_bytes())?;
+    }
+    Ok(head)
+}
+
+fn answer(answered: Answered<'_>) -> Result<(AnswerHead, Vec<u8>), Reason> {
+    let status = u16::try_from(answered.status).ok().filter(|status| (100..600).contains(status));
+    let status = status.ok_or("it was never answered")?;
+    let mut head = AnswerHead::made(status, &answered.status_text);
+    for field in &answered.headers {
+        // Several lines of one field are one text there, with line feeds.
+        for value in field.value.split('\n') {
+            head.fields.push(&field.name, value.as_bytes())?;
+        }
+    }
+    let Content { size, mime_type, text, encoding } = answered.content;
+    let is_coded = encoding.as_deref() == Some("base64");
+    let is_empty = size.is_none_or(|size| size <= 0.0) || matches!(status, 204 | 205 | 304);
+    let body = match text {
+        Some(text) if is_coded => {
+            let bytes = STANDARD.decode(text.trim()).map_err(|_| "its body is no Base64")?;
+            if size.is_some_and(|size| size > 0.0 && (size - precise(bytes.len())).abs() >= 1.0) {
+                return Err("its body is not whole".into());
+            }
+            bytes
+        }
+        Some(text) => text.into_owned().into_bytes(),
+        None if is_empty || (300..400).contains(&status) => Vec::new(),
+        None => return Err("its body was not saved".into()),
+    };
+    for name in ["content-encoding", "transfer-encoding", "content-length"] {
+        head.fields.remove(name);
+    }
+    if !head.fields.has("content-type")
+        && let Some(kind) = mime_type.filter(|kind| kind.contains('/'))
+    {
+        head.fields.push("Content-Type", kind.as_bytes())?;
+    }
+    if !is_coded && !body.is_ascii() {
+        say_utf8(&mut head);
+    }
+    head.fields.set("Content-Length", &body.len().to_string());
+    Ok((head, body))
+}
+
+/// Says of a text that it is UTF-8.
+fn say_utf8(head: &mut AnswerHead) {
+    let kind = head.fields.first("content-type").unwrap_or(b"text/plain");
+    let kind = String::from_utf8_lossy(kind).into_owned();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    head.fields.set("Content-Type", &format!("{kind}; charset=utf-8"));
+}
+
+/// No body here is so long that this would not be exact.
+fn precise(size: usize) -> f64 {
+    u32::try_from(size).map_or(f64::INFINITY, f64::from)
+}

@@ -1,0 +1,358 @@
+//! Heads of requests and answers as archives have them, and as the spool takes them.
+//!
+//! What others write is read leniently (bare line feeds, folded lines, HTTP/2 in the status line), and
+//! written again strictly, so that what is kept is read in one way only.
+
+use std::io::{self, BufRead};
+
+use crate::chunked::read_line;
+use crate::refusal::Reason;
+
+/// The longest head that is read, in bytes.
+pub(crate) const MAX_HEAD: usize = wwwoffle_spool::MAX_HEAD;
+
+/// The most fields of a head.
+const MAX_FIELDS: usize = 500;
+
+/// The fields of one hop (RFC 9110 §7.6.1), which say nothing of what is kept.
+const ONE_HOP: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authenticate",
+    "proxy-authentication-info",
+    "proxy-authorization",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// The fields of a request that are its sender's alone.
+const SECRET: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
+/// The fields of an answer that set a cookie.
+pub(crate) const SETS_COOKIE: [&str; 2] = ["set-cookie", "set-cookie2"];
+
+/// The head of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AnswerHead {
+    pub(crate) status: u16,
+    reason: String,
+    pub(crate) fields: Fields,
+}
+
+/// The head of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RequestHead {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    pub(crate) fields: Fields,
+}
+
+/// Field lines, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fields(Vec<(String, Vec<u8>)>);
+
+/// Reads a head up to its empty line.
+pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    loop {
+        let (begin, left) = (head.len(), MAX_HEAD.saturating_sub(head.len()));
+        let is_line = read_line(input, &mut head, left)?;
+        let line = head.get(begin..).unwrap_or_default();
+        if is_line && matches!(line, b"\r\n" | b"\n") {
+            return Ok(head);
+        }
+        if !is_line {
+            let why = if head.len() < MAX_HEAD {
+                "its head has no end"
+            } else {
+                "its head is longer than 64 KiB"
+            };
+            return Err(Reason::from(why).into());
+        }
+    }
+}
+
+/// A head as it is kept, without the cookies that it sets.
+pub(crate) fn without_cookies(head: &[u8]) -> Vec<u8> {
+    let (mut left, mut is_cookie) = (Vec::with_capacity(head.len()), false);
+    for line in head.split_inclusive(|&byte| byte == b'\n') {
+        // What is folded goes with the line before.
+        if !line.starts_with(b" ") && !line.starts_with(b"\t") {
+            let name = line.split(|&byte| byte == b':').next().unwrap_or_default().trim_ascii();
+            is_cookie = SETS_COOKIE.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+        }
+        if !is_cookie {
+            left.extend_from_slice(line);
+        }
+    }
+    left
+}
+
+/// The lines of a head, folded ones joined, without the empty one.
+fn lines(head: &[u8]) -> Vec<Vec<u8>> {
+    let mut lines: Vec<Vec<u8>> = Vec::new();
+    for line in head.split(|&byte| byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match lines.last_mut() {
+            Some(last) if line.starts_with(b" ") || line.starts_with(b"\t") => {
+                last.push(b' ');
+                last.extend_from_slice(line.trim_ascii());
+            }
+            _ if line.is_empty() => {}
+            _ => lines.push(line.to_vec()),
+        }
+    }
+    lines
+}
+
+impl AnswerHead {
+    /// Reads one as it came.
+    pub(crate) fn parse(head: &[u8]) -> Result<Self, Reason> {
+        let lines = lines(head);
+        let first = lines.first().map(Vec::as_slice).unwrap_or_default();
+        let rest = first.strip_prefix(b"HTTP/").ok_or("does not begin with a status line")?;
+        let text = String::from_utf8_lossy(rest);
+        let mut words = text.splitn(3, ' ').map(str::trim);
+        let _version = words.next();
+        let status = words.next().filter(|word| word.len() == 3);
+        let status = status.and_then(|word| word.parse::<u16>().ok()).ok_or("has no status")?;
+        if !(100..600).contains(&status) {
+            return Err("has no status".into());
+        }
+        let is_plain = |character: &char| (' '..='~').contains(character);
+        let reason: String = words.next().unwrap_or_default().chars().filter(is_plain).collect();
+        Ok(Self { status, reason, fields: Fields::parse(lines.get(1..).unwrap_or_default())? })
+    }
+
+    /// One that nobody sent, for what came without.
+    pub(crate) fn made(status: u16, reason: &str) -> Self {
+        let is_plain = |character: &char| (' '..='~').contains(character);
+        let reason = reason.chars().filter(is_plain).collect();
+        Self { status, reason, fields: Fields::default() }
+    }
+
+    /// What the status line says after the status.
+    pub(crate) fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// Whether it says whose the answer is: it sets a cookie, or is `private`.
+    pub(crate) fn is_private(&self) -> bool {
+        let control = self.fields.all("cache-control").any(|value| {
+            let value = String::from_utf8_lossy(value).to_ascii_lowercase();
+            value.split(',').any(|word| word.trim().split('=').next() == Some("private"))
+        });
+        control || SETS_COOKIE.iter().any(|name| self.fields.has(name))
+    }
+
+    /// The length of the body that it tells.
+    pub(crate) fn content_length(&self) -> Option<u64> {
+        let value = self.fields.first("content-length")?;
+        std::str::from_utf8(value).ok()?.trim().parse().ok()
+    }
+
+    /// As the spool takes it: HTTP/1.1, without the fields of one hop.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut head = format!("HTTP/1.1 {:03} {}\r\n", self.status, self.reason).into_bytes();
+        self.fields.write(&mut head, &ONE_HOP);
+        head
+    }
+}
+
+impl RequestHead {
+    /// Reads one as it was sent.
+    pub(crate) fn parse(head: &[u8]) -> Result<Self, Reason> {
+        let lines = lines(head);
+        let first = lines.first().map(Vec::as_slice).unwrap_or_default();
+        let text = String::from_utf8_lossy(first);
+        let mut words = text.split_ascii_whitespace();
+        let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let is_method = method.bytes().all(|byte| byte.is_ascii_uppercase()) && method.len() <= 20;
+        let is_target = target.bytes().all(|byte| (b'!'..=b'~').contains(&byte));
+        if method.is_empty() || !is_method || target.is_empty() || !is_target {
+            return Err("has a request without a request line".into());
+        }
+        let fields = Fields::parse(lines.get(1..).unwrap_or_default())?;
+        Ok(Self { method: method.to_owned(), target: target.to_owned(), fields })
+    }
+
+    /// Whether it says who asks.
+    pub(crate) fn is_private(&self) -> bool {
+        SECRET.iter().any(|name| self.fields.has(name))
+    }
+
+    /// About how much memory it takes, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        let fields = self.fields.0.iter().map(|(name, value)| name.len() + value.len() + 96);
+        self.method.len() + self.target.len() + 64 + fields.sum::<usize>()
+    }
+
+    /// As the spool takes it: without secrets and the fields of one hop.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target).into_bytes();
+        let left_out: Vec<&str> = ONE_HOP.into_iter().chain(SECRET).collect();
+        self.fields.write(&mut head, &left_out);
+        head
+    }
+}
+
+impl Fields {
+    fn parse(lines: &[Vec<u8>]) -> Result<Self, Reason> {
+        let mut fields = Self::default();
+        for line in lines {
+            let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
+            let (name, value) = line.split_at(colon);
+            let Ok(name) = std::str::from_utf8(name.trim_ascii()) else { continue };
+            fields.push(name, value.get(1..).unwrap_or_default())?;
+        }
+        Ok(fields)
+    }
+
+    /// Adds one. What is no name of a field, or no value, is left out, for it could be read as
+    /// something else.
+    pub(crate) fn push(&mut self, name: &str, value: &[u8]) -> Result<(), Reason> {
+        if self.0.len() >= MAX_FIELDS {
+            return Err("has more than 500 fields".into());
+        }
+        let value = value.trim_ascii();
+        let is_value = value.iter().all(|&byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f));
+        if !name.is_empty() && name.bytes().all(is_token) && is_value {
+            self.0.push((name.to_owned(), value.to_vec()));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.remove(name);
+        self.0.push((name.to_owned(), value.as_bytes().to_vec()));
+    }
+
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.0.retain(|(own, _)| !own.eq_ignore_ascii_case(name));
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.first(name).is_some()
+    }
+
+    pub(crate) fn first(&self, name: &str) -> Option<&[u8]> {
+        let found = self.0.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_slice())
+    }
+
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        let is_named = move |(own, _): &&(String, Vec<u8>)| own.eq_ignore_ascii_case(name);
+        self.0.iter().filter(is_named).map(|(_, value)| value.as_slice())
+    }
+
+    /// Whether a field of words with commas has this one.
+    pub(crate) fn has_word(&self, name: &str, word: &str) -> bool {
+        self.all(name).any(|value| {
+            let value = String::from_utf8_lossy(value);
+            value.split(',').any(|own| own.trim().eq_ignore_ascii_case(word))
+        })
+    }
+
+    fn write(&self, out: &mut Vec<u8>, left_out: &[&str]) {
+        for (name, value) in &self.0 {
+            let is_left_out = left_out.iter().any(|one| name.eq_ignore_ascii_case(one))
+                || self.has_word("connection", name);
+            if !is_left_out {
+                out.extend_from_slice(name.as_bytes());
+                out.extend_from_slice(b": ");
+                out.extend_from_slice(value);
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// RFC 9110 §5.6.2.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(head: &str) -> Result<String, String> {
+        let head = AnswerHead::parse(head.as_bytes()).map_err(|reason| reason.to_string())?;
+        Ok(String::from_utf8(head.bytes()).unwrap())
+    }
+
+    #[test]
+    fn what_is_read_leniently_is_written_strictly() {
+        for (given, want) in [
+            ("HTTP/1.0 200 OK\r\nA: b\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n\r\n"),
+            ("HTTP/2 200\r\na:  b \r\n\r\n", "HTTP/1.1 200 \r\na: b\r\n\r\n"),
+            (
+                "HTTP/1.1 404 Not\u{e9} Found\nA: b\n c\n\n",
+                "HTTP/1.1 404 Not Found\r\nA: b c\r\n\r\n",
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nno colon\r\nB ad: x\r\nX: a\0b\r\n\r\n",
+                "HTTP/1.1 200 OK\r\n\r\n",
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close, X-Hop\r\n\
+                 X-Hop: 1\r\nKeep-Alive: 5\r\nServer: s\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nServer: s\r\n\r\n",
+            ),
+        ] {
+            assert_eq!(answer(given).as_deref(), Ok(want), "{given:?}");
+        }
+        for bad in ["", "\r\n\r\n", "<html>", "HTTP/1.1 OK\r\n\r\n", "HTTP/1.1 2000 x\r\n\r\n"] {
+            assert!(answer(bad).is_err(), "{bad:?}");
+        }
+        let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(501));
+        assert!(answer(&many).is_err());
+    }
+
+    #[test]
+    fn a_request_is_kept_without_its_secrets() {
+        let head = b"GET /a HTTP/1.1\r\nHost: h\r\nCookie: a=b\r\nAuthorization: x\r\n\r\n";
+        let head = RequestHead::parse(head).unwrap();
+        assert!(head.is_private());
+        assert_eq!(head.bytes(), b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
+        for bad in ["", "GET", "get /\r\n\r\n", "GET /\u{1}\r\n\r\n", "\r\nGET /"] {
+            let parsed = RequestHead::parse(bad.as_bytes());
+            assert!(parsed.is_err() || bad.starts_with('\r'), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn cookies_are_left_out_with_what_is_folded_behind_them() {
+        let head = b"HTTP/1.1 200 OK\r\nA: b\r\n c\r\nSET-COOKIE : d=e;\r\n\tPath=/\r\nF: g\r\n\
+            Set-Cookie2: h\r\n\r\n";
+        let want = b"HTTP/1.1 200 OK\r\nA: b\r\n c\r\nF: g\r\n\r\n";
+        assert_eq!(without_cookies(head), want);
+    }
+
+    #[test]
+    fn an_answer_tells_whose_it_is() {
+        for (fields, want) in [
+            ("", false),
+            ("Cache-Control: public, max-age=5\r\n", false),
+            ("Cache-Control: max-age=5, Private\r\n", true),
+            ("Cache-Control: private=\"x\"\r\n", true),
+            ("Set-Cookie: a=b\r\n", true),
+        ] {
+            let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
+            assert_eq!(AnswerHead::parse(head.as_bytes()).unwrap().is_private(), want, "{fields}");
+        }
+    }
+
+    #[test]
+    fn a_head_without_an_end_is_not_read_for_ever() {
+        let endless = vec![b'a'; 1 << 20];
+        assert!(read(&mut endless.as_slice()).unwrap_err().to_string().contains("64 KiB"));
+        assert!(read(&mut &b"HTTP/1.1 200 OK\r\n"[..]).unwrap_err().to_string().contains("no end"));
+        let mut both = &b"HTTP/1.1 200 OK\n\nbody"[..];
+        assert_eq!(read(&mut both).unwrap(), b"HTTP/1.1 200 OK\n\n");
+        assert_eq!(both, b"body");
+    }
+}

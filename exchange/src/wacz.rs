@@ -1,0 +1,153 @@
+//! WACZ: WARC files in a ZIP, with a list of their digests.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use wwwoffle_url::LocalHost;
+
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::files::FileReader;
+use crate::item::{Item, Source};
+use crate::refusal::{Reason, Trouble, judge};
+use crate::warc::Warc;
+use crate::zip::read::{Directory, Member};
+
+/// The most members of a WACZ; real ones have some ten.
+const MAX_MEMBERS: usize = 10_000;
+
+/// The longest list of digests, in bytes.
+const MAX_PACKAGE: u64 = 16 << 20;
+
+/// Bytes read at once.
+const PIECE: usize = 64 << 10;
+
+/// The records of the WARC files of one WACZ.
+pub(crate) struct Wacz {
+    path: PathBuf,
+    local: LocalHost,
+    directory: Directory,
+    /// What is still to be read.
+    archives: VecDeque<Member>,
+    digests: HashMap<String, String>,
+    now: Option<Warc>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    #[serde(default)]
+    resources: Vec<Resource>,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    path: Option<String>,
+    hash: Option<String>,
+}
+
+impl Wacz {
+    pub(crate) fn open(file: &FileReader, path: &Path, local: &LocalHost) -> Result<Self> {
+        let fail = |error| match judge(error) {
+            Trouble::Disk(error) => Error::disk("read", path, error),
+            Trouble::Archive(reason) => Error::unknown(path, reason),
+        };
+        let mut directory = Directory::open(file).map_err(fail)?;
+        let (mut archives, mut package, mut count) = (VecDeque::new(), None, 0);
+        while let Some(member) = directory.next().map_err(fail)? {
+            count += 1;
+            if count > MAX_MEMBERS {
+                return Err(Error::unknown(path, "it has more than 10,000 members"));
+            }
+            if member.name == "datapackage.json" {
+                package = Some(member);
+            } else if is_archive(&member.name) {
+                archives.push_back(member);
+            }
+        }
+        let package = package.ok_or_else(|| {
+            Error::unknown(path, "it is a ZIP file, but no WACZ: it has no datapackage.json")
+        })?;
+        let digests = digests(&directory, &package).map_err(fail)?;
+        let (path, local) = (path.to_owned(), local.clone());
+        Ok(Self { path, local, directory, archives, digests, now: None })
+    }
+
+    /// Begins with an archive, if it is the one that the list is about.
+    fn begin(&self, member: &Member) -> Result<Result<Warc, Reason>> {
+        let file = match self.verify(member) {
+            Ok(file) => file,
+            Err(error) => {
+                return match judge(error) {
+                    Trouble::Disk(error) => Err(Error::disk("read", &self.path, error)),
+                    Trouble::Archive(reason) => Ok(Err(reason)),
+                };
+            }
+        };
+        Warc::open(&file, &self.path, &self.local).map(Ok)
+    }
+
+    fn verify(&self, member: &Member) -> std::io::Result<FileReader> {
+        let told = self.digests.get(&member.name);
+        let digest = told.map_or(Ok(None), |text| Digest::parse(text))?;
+        let (mut content, _) = self.directory.content(member)?;
+        let mut hasher = digest.as_ref().map(|digest| digest.algorithm.hasher());
+        let mut piece = vec![0; PIECE];
+        loop {
+            let read = content.read(&mut piece)?;
+            if read == 0 {
+                break;
+            }
+            if let Some(hasher) = &mut hasher {
+                hasher.update(piece.get(..read).unwrap_or_default());
+            }
+        }
+        if let (Some(digest), Some(hasher)) = (digest, hasher)
+            && !digest.is(hasher)
+        {
+            return Err(Reason::from("its digest in datapackage.json is another").into());
+        }
+        let stored = self.directory.stored(member)?;
+        stored.ok_or_else(|| Reason::from("it is compressed in the ZIP, which WACZ forbids").into())
+    }
+}
+
+impl Source for Wacz {
+    fn next(&mut self) -> Result<Option<Item<'_>>> {
+        loop {
+            if self.now.as_mut().is_some_and(Warc::has_more) {
+                break;
+            }
+            self.now = None;
+            let Some(member) = self.archives.pop_front() else { return Ok(None) };
+            match self.begin(&member)? {
+                Ok(warc) => self.now = Some(warc),
+                Err(reason) => return Ok(Some(Item::refused(member.name, reason))),
+            }
+        }
+        match &mut self.now {
+            Some(warc) => warc.next(),
+            None => Ok(None),
+        }
+    }
+}
+
+fn is_archive(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("archive/")
+        && [".warc", ".warc.gz", ".warc.zst"].iter().any(|end| name.ends_with(end))
+}
+
+fn digests(directory: &Directory, package: &Member) -> std::io::Result<HashMap<String, String>> {
+    if package.size > MAX_PACKAGE {
+        return Err(Reason::from("its datapackage.json is longer than 16 MiB").into());
+    }
+    let (content, _) = directory.content(package)?;
+    let mut bytes = Vec::new();
+    content.take(MAX_PACKAGE).read_to_end(&mut bytes)?;
+    let package: Package = serde_json::from_slice(&bytes)
+        .map_err(|error| Reason::from(format!("its datapackage.json is none: {error}")))?;
+    let pairs = package.resources.into_iter().filter_map(|one| Some((one.path?, one.hash?)));
+    Ok(pairs.collect())
+}

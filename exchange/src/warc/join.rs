@@ -1,0 +1,220 @@
+//! Which requests an archive has, and which bodies others refer to: what is learnt before it is read.
+//!
+//! A request may stand anywhere in an archive, and it decides whose its answer is. So the records are
+//! gone through once for the requests alone. What is remembered of each is small, and of very many the
+//! rest is counted as private.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufRead, Read};
+
+use sha2::{Digest as _, Sha256};
+
+use super::record::{Found, Header, Records, bare};
+use crate::head::{self, RequestHead};
+use crate::refusal::{Trouble, judge};
+
+/// As many requests of an archive are remembered.
+const MAX_REQUESTS: usize = 400_000;
+
+/// So many bytes of their heads are, without what the spool does not take.
+const MAX_HEADS: usize = 24 << 20;
+
+/// As many bodies that others refer to are remembered.
+const MAX_REFERS: usize = 400_000;
+
+/// The longest body of a form that is read for its digest, in bytes.
+const MAX_FORM: u64 = 64 << 20;
+
+/// What is known of the requests of an archive.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    known: Vec<Request>,
+    by: HashMap<u128, usize>,
+    heads: usize,
+    /// There are more than are remembered.
+    pub(crate) are_more: bool,
+    /// The records that revisits refer to, by their ids and by their digests.
+    referred: HashSet<u128>,
+}
+
+/// What is known of one request.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) is_private: bool,
+    /// Without it the answer to a form has no key.
+    pub(crate) body: Option<[u8; 32]>,
+    /// As the spool takes it, unless there was no room for it.
+    head: Option<Box<[u8]>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Get,
+    Head,
+    Post,
+    Other,
+}
+
+impl Requests {
+    /// Goes through the records. What is wrong with them is told when they are read for good.
+    pub(crate) fn read(input: impl BufRead) -> io::Result<Self> {
+        let mut requests = Self::default();
+        match requests.read_all(Records::new(input)).map_err(judge) {
+            Ok(()) => Ok(requests),
+            // Where it is damaged the second reading ends as well, and tells why. What stands behind
+            // that is not known.
+            Err(Trouble::Archive(_)) => Ok(Self { are_more: true, ..requests }),
+            Err(Trouble::Disk(error)) => Err(error),
+        }
+    }
+
+    fn read_all<R: BufRead>(&mut self, mut records: Records<R>) -> io::Result<()> {
+        loop {
+            match records.next()? {
+                Found::End => return Ok(()),
+                Found::Rubbish(_) => {}
+                Found::Record(header) => match header.kind() {
+                    "request" => self.take(&header, &mut records)?,
+                    "revisit" => self.refer(&header),
+                    _ => {}
+                },
+            }
+        }
+    }
+
+    fn take<R: BufRead>(&mut self, header: &Header, records: &mut Records<R>) -> io::Result<()> {
+        if self.known.len() >= MAX_REQUESTS {
+            self.are_more = true;
+            return Ok(());
+        }
+        let mut block = records.block();
+        let head = head::read(&mut block).ok();
+        let Some(head) = head.and_then(|head| RequestHead::parse(&head).ok()) else {
+            // What it had of secrets is not known.
+            let (method, is_private) = (Method::Get, true);
+            self.add(header, Request { method, is_private, body: None, head: None });
+            return Ok(());
+        };
+        let method = match head.method.as_str() {
+            "GET" => Method::Get,
+            "HEAD" => Method::Head,
+            "POST" => Method::Post,
+            _ => Method::Other,
+        };
+        let mut hasher = Sha256::new();
+        let mut form = block.take(MAX_FORM);
+        let (mut length, mut piece) = (0_u64, [0; 8 << 10]);
+        loop {
+            let read = form.read(&mut piece)?;
+            if read == 0 {
+                break;
+            }
+            hasher.update(piece.get(..read).unwrap_or_default());
+            length = length.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+        }
+        let is_whole = length > 0 && length < MAX_FORM;
+        let body = (method == Method::Post && is_whole).then(|| hasher.finalize().into());
+        let is_private = head.is_private();
+        let head = head.bytes().into_boxed_slice();
+        let has_room = self.heads + head.len() <= MAX_HEADS;
+        self.heads += if has_room { head.len() } else { 0 };
+        self.add(header, Request { method, is_private, body, head: has_room.then_some(head) });
+        Ok(())
+    }
+
+    /// Remembers one under all its names.
+    fn add(&mut self, header: &Header, request: Request) {
+        let index = self.known.len();
+        self.known.push(request);
+        for id in header.all("WARC-Record-ID").chain(header.all("WARC-Concurrent-To")).take(8) {
+            self.by.insert(of_id(id), index);
+        }
+        if let Some(date) = header.get("WARC-Date") {
+            self.by.entry(of_moment(header.target(), date)).or_insert(index);
+        }
+    }
+
+    fn refer(&mut self, header: &Header) {
+        if self.referred.len() < MAX_REFERS {
+            self.referred.extend(header.get("WARC-Refers-To").map(of_id));
+            self.referred.extend(header.get("WARC-Payload-Digest").map(of_digest));
+        }
+    }
+
+    /// The request that a record is the answer to.
+    pub(crate) fn of(&self, header: &Header) -> Option<&Request> {
+        let ids = header.all("WARC-Concurrent-To").chain(header.all("WARC-Record-ID"));
+        let moment = header.get("WARC-Date").map(|date| of_moment(header.target(), date));
+        let mut names = ids.take(8).map(of_id).chain(moment);
+        names.find_map(|name| self.known.get(*self.by.get(&name)?))
+    }
+
+    /// The names under which others refer to a record, if any do.
+    pub(crate) fn referred(&self, header: &Header) -> Vec<u128> {
+        names(header).filter(|name| self.referred.contains(name)).collect()
+    }
+}
+
+impl Request {
+    /// Its head, without secrets.
+    pub(crate) fn head(&self) -> Option<RequestHead> {
+        RequestHead::parse(self.head.as_deref()?).ok()
+    }
+}
+
+/// What a record is referred to by.
+fn names(header: &Header) -> impl Iterator<Item = u128> {
+    let id = header.get("WARC-Record-ID").map(of_id);
+    id.into_iter().chain(header.get("WARC-Payload-Digest").map(of_digest))
+}
+
+pub(crate) fn of_id(id: &str) -> u128 {
+    short(&[b"id ", bare(id).as_bytes()])
+}
+
+pub(crate) fn of_digest(digest: &str) -> u128 {
+    short(&[b"digest ", digest.trim().as_bytes()])
+}
+
+fn of_moment(url: &str, date: &str) -> u128 {
+    short(&[b"moment ", url.as_bytes(), b" ", date.as_bytes()])
+}
+
+/// A name in little memory. Two that are the same by chance are not met, and two that are so on purpose
+/// join only what one archive has made to look alike.
+fn short(pieces: &[&[u8]]) -> u128 {
+    let mut hasher = Sha256::new();
+    for piece in pieces {
+        hasher.update(piece);
+    }
+    let digest: [u8; 32] = hasher.finalize().into();
+    digest.first_chunk().map_or(0, |half| u128::from_be_bytes(*half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sixty megabytes of cookies do not stay in memory.
+    #[test]
+    fn what_is_remembered_of_a_request_has_no_secrets() {
+        let head = format!(
+            "GET / HTTP/1.1\r\nHost: a\r\nCookie: {}\r\nTE: trailers\r\n\r\n",
+            "a".repeat(60 << 10)
+        );
+        let record = format!(
+            "WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: <urn:x:1>\r\nContent-Length: {}\r\n\r\n\
+             {head}\r\n\r\n",
+            head.len()
+        );
+        let requests = Requests::read(record.repeat(1_000).as_bytes()).unwrap();
+        let kept = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+        assert_eq!((requests.known.len(), requests.heads), (1_000, 1_000 * kept.len()));
+        for request in &requests.known {
+            assert!(request.is_private);
+            assert_eq!(request.head.as_deref(), Some(&kept[..]));
+            assert_eq!(request.head().unwrap().bytes(), kept);
+        }
+    }
+}

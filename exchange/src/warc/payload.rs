@@ -1,0 +1,163 @@
+//! The body of a response record: its transfer coding undone, its digests compared.
+
+use std::io::{self, BufRead, Read};
+
+use super::record::Header;
+use crate::chunked::Chunked;
+use crate::digest::{Digest, Hasher};
+use crate::head::AnswerHead;
+use crate::refusal::Reason;
+
+/// Reads a body. The read that finds its end fails if anything of it is not as it was said.
+pub(crate) struct Payload<R> {
+    chunked: Option<Chunked<Hashed<R>>>,
+    plain: Option<Hashed<R>>,
+    /// Of what comes out of the chunks.
+    undone: Option<Hasher>,
+    digests: Digests,
+    /// What the head says.
+    length: Option<u64>,
+    read: u64,
+    is_done: bool,
+}
+
+/// Takes the digests of what passes.
+struct Hashed<R> {
+    input: R,
+    payload: Option<Hasher>,
+    block: Option<Hasher>,
+}
+
+/// What a record says its digests are.
+pub(crate) struct Digests {
+    pub(crate) payload: Option<Digest>,
+    pub(crate) block: Option<Digest>,
+}
+
+impl Digests {
+    pub(crate) fn of(header: &Header) -> Result<Self, Reason> {
+        let digest = |name| header.get(name).map_or(Ok(None), Digest::parse);
+        Ok(Self { payload: digest("WARC-Payload-Digest")?, block: digest("WARC-Block-Digest")? })
+    }
+}
+
+impl<R: BufRead> Payload<R> {
+    /// What follows the head of an answer; `head_bytes` are part of the block.
+    pub(crate) fn of_answer(
+        input: R,
+        head: &AnswerHead,
+        head_bytes: &[u8],
+        digests: Digests,
+    ) -> Self {
+        let is_chunked = head.fields.has_word("transfer-encoding", "chunked");
+        let length = head.content_length().filter(|_| !is_chunked);
+        Self::new(input, head_bytes, digests, is_chunked, length)
+    }
+
+    /// The whole block.
+    pub(crate) fn of_resource(input: R, digests: Digests) -> Self {
+        Self::new(input, b"", digests, false, None)
+    }
+
+    fn new(
+        input: R,
+        before: &[u8],
+        digests: Digests,
+        is_chunked: bool,
+        length: Option<u64>,
+    ) -> Self {
+        let hasher =
+            |digest: &Option<Digest>| digest.as_ref().map(|digest| digest.algorithm.hasher());
+        let mut content =
+            Hashed { input, payload: hasher(&digests.payload), block: hasher(&digests.block) };
+        if let Some(hasher) = &mut content.block {
+            hasher.update(before);
+        }
+        let undone = hasher(&digests.payload).filter(|_| is_chunked);
+        let (chunked, plain) =
+            if is_chunked { (Some(Chunked::new(content)), None) } else { (None, Some(content)) };
+        Self { chunked, plain, undone, digests, length, read: 0, is_done: false }
+    }
+
+    /// Compares what was read with what was said.
+    fn finish(&mut self) -> Result<(), io::Error> {
+        if self.length.is_some_and(|length| length != self.read) {
+            return Err(Reason::from("its body is not as long as its Content-Length says").into());
+        }
+        let mut piece = [0; 4 << 10];
+        let hashed = match (&mut self.chunked, &mut self.plain) {
+            (Some(chunked), _) => {
+                // What stands behind the last chunk is part of the block.
+                while chunked.input().read(&mut piece)? > 0 {}
+                chunked.input()
+            }
+            (None, Some(hashed)) => hashed,
+            (None, None) => return Ok(()),
+        };
+        let (payload, block) = (hashed.payload.take(), hashed.block.take());
+        if let (Some(digest), Some(hasher)) = (&self.digests.block, block)
+            && !digest.is(hasher)
+        {
+            return Err(Reason::from("its WARC-Block-Digest is another").into());
+        }
+        // Some take it of the chunks, others of what is in them.
+        if let (Some(digest), Some(hasher)) = (&self.digests.payload, payload)
+            && !digest.is(hasher)
+            && !self.undone.take().is_some_and(|undone| digest.is(undone))
+        {
+            return Err(Reason::from("its WARC-Payload-Digest is another").into());
+        }
+        Ok(())
+    }
+}
+
+impl<R: BufRead> Read for Payload<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.is_done || buffer.is_empty() {
+            return Ok(0);
+        }
+        let read = match (&mut self.chunked, &mut self.plain) {
+            (Some(chunked), _) => chunked.read(buffer)?,
+            (None, Some(plain)) => plain.read(buffer)?,
+            (None, None) => 0,
+        };
+        if read == 0 {
+            self.is_done = true;
+            self.finish()?;
+            return Ok(0);
+        }
+        if let (Some(undone), Some(bytes)) = (&mut self.undone, buffer.get(..read)) {
+            undone.update(bytes);
+        }
+        self.read = self.read.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> BufRead for Hashed<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.input.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        // It is there still: whoever consumes it was given it.
+        if let Ok(there) = self.input.fill_buf() {
+            let passed = there.get(..count).unwrap_or(there);
+            for hasher in [&mut self.payload, &mut self.block].into_iter().flatten() {
+                hasher.update(passed);
+            }
+        }
+        self.input.consume(count);
+    }
+}
+
+impl<R: BufRead> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let there = self.input.fill_buf()?;
+        let count = there.len().min(buffer.len());
+        let (to, from) = (buffer.get_mut(..count), there.get(..count));
+        to.unwrap_or_default().copy_from_slice(from.unwrap_or_default());
+        self.consume(count);
+        Ok(count)
+    }
+}

@@ -1,0 +1,267 @@
+//! The records of a WARC file, 1.0 or 1.1, one after the other.
+
+use std::io::{self, BufRead, Read};
+
+use jiff::Timestamp;
+
+use crate::chunked::read_line;
+use crate::refusal::Reason;
+
+/// The longest header of a record, in bytes.
+const MAX_HEADER: usize = 128 << 10;
+
+/// The most fields of one.
+const MAX_FIELDS: usize = 200;
+
+/// Bytes that are passed over at once.
+const PIECE: usize = 64 << 10;
+
+/// Reads records.
+pub(crate) struct Records<R> {
+    input: R,
+    /// What of the block of the last record is not read.
+    left: u64,
+    /// The first line of a record was read.
+    is_at_record: bool,
+}
+
+/// The header of a record.
+#[derive(Debug)]
+pub(crate) struct Header {
+    fields: Vec<(String, String)>,
+    /// Of its block, in bytes.
+    pub(crate) length: u64,
+}
+
+/// What stands where a record is to be.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Record(Header),
+    /// No record; the next one is looked for behind it.
+    Rubbish(Reason),
+    End,
+}
+
+/// The block of a record. That it ends before its length is an error.
+#[derive(Debug)]
+pub(crate) struct Block<'a, R> {
+    input: &'a mut R,
+    left: &'a mut u64,
+}
+
+impl<R: BufRead> Records<R> {
+    pub(crate) fn new(input: R) -> Self {
+        Self { input, left: 0, is_at_record: false }
+    }
+
+    /// The next record. What is not read of the last one is passed over.
+    pub(crate) fn next(&mut self) -> io::Result<Found> {
+        self.pass()?;
+        if std::mem::take(&mut self.is_at_record) {
+            return self.header();
+        }
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let is_line = read_line(&mut self.input, &mut line, MAX_HEADER)?;
+            if line.is_empty() {
+                return Ok(Found::End);
+            }
+            if line.starts_with(b"WARC/") && is_line {
+                return self.header();
+            }
+            if !line.trim_ascii().is_empty() {
+                return self.search();
+            }
+        }
+    }
+
+    /// The block of the record that came last.
+    pub(crate) fn block(&mut self) -> Block<'_, R> {
+        Block { input: &mut self.input, left: &mut self.left }
+    }
+
+    /// Passes over what is no record, up to a line that begins one.
+    fn search(&mut self) -> io::Result<Found> {
+        let (mut line, mut begins_line) = (Vec::new(), true);
+        loop {
+            line.clear();
+            let is_line = read_line(&mut self.input, &mut line, PIECE)?;
+            let is_record = is_line && begins_line && line.starts_with(b"WARC/1.");
+            if line.is_empty() || is_record {
+                self.is_at_record = is_record;
+                return Ok(Found::Rubbish("what stands between two records is none".into()));
+            }
+            begins_line = is_line;
+        }
+    }
+
+    fn header(&mut self) -> io::Result<Found> {
+        let (mut fields, mut used): (Vec<(String, String)>, usize) = (Vec::new(), 0);
+        loop {
+            let mut line = Vec::new();
+            let is_line = read_line(&mut self.input, &mut line, MAX_HEADER - used)?;
+            used += line.len();
+            if !is_line {
+                return Ok(Found::Rubbish("a record has a header without an end".into()));
+            }
+            let text = String::from_utf8_lossy(&line);
+            if text.trim().is_empty() {
+                break;
+            }
+            if fields.len() >= MAX_FIELDS {
+                return Ok(Found::Rubbish("a record has more than 200 fields".into()));
+            }
+            match (text.split_once(':'), fields.last_mut()) {
+                (_, Some((_, value))) if text.starts_with([' ', '\t']) => {
+                    value.push(' ');
+                    value.push_str(text.trim());
+                }
+                (Some((name, value)), _) => {
+                    fields.push((name.trim().to_owned(), value.trim().to_owned()));
+                }
+                (None, _) => {}
+            }
+        }
+        let mut header = Header { fields, length: 0 };
+        let Some(length) = header.get("Content-Length").and_then(|text| text.parse().ok()) else {
+            return Ok(Found::Rubbish("a record has no length".into()));
+        };
+        (header.length, self.left) = (length, length);
+        Ok(Found::Record(header))
+    }
+
+    /// Passes over what is left of a block.
+    fn pass(&mut self) -> io::Result<()> {
+        while self.left > 0 {
+            let mut block = self.block();
+            let there = block.fill_buf()?.len();
+            block.consume(there);
+        }
+        Ok(())
+    }
+}
+
+impl<R: BufRead> BufRead for Block<'_, R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if *self.left == 0 {
+            return Ok(&[]);
+        }
+        let there = self.input.fill_buf()?;
+        if there.is_empty() {
+            // What follows is nowhere, and is not looked for again.
+            *self.left = 0;
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let most = usize::try_from(*self.left).unwrap_or(usize::MAX).min(there.len());
+        Ok(there.get(..most).unwrap_or_default())
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.input.consume(count);
+        *self.left = self.left.saturating_sub(u64::try_from(count).unwrap_or(u64::MAX));
+    }
+}
+
+impl<R: BufRead> Read for Block<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let there = self.fill_buf()?;
+        let count = there.len().min(buffer.len());
+        let (to, from) = (buffer.get_mut(..count), there.get(..count));
+        to.unwrap_or_default().copy_from_slice(from.unwrap_or_default());
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl Header {
+    /// The value of a field; the first, if there are more.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let is_named = move |(own, _): &&(String, String)| own.eq_ignore_ascii_case(name);
+        self.fields.iter().filter(is_named).map(|(_, value)| value.as_str())
+    }
+
+    /// What the record is.
+    pub(crate) fn kind(&self) -> &str {
+        self.get("WARC-Type").unwrap_or_default()
+    }
+
+    /// The URL that it is about. Some write it as an id, in angle brackets.
+    pub(crate) fn target(&self) -> &str {
+        bare(self.get("WARC-Target-URI").unwrap_or_default())
+    }
+
+    /// When it was made.
+    pub(crate) fn date(&self) -> Result<Timestamp, Reason> {
+        let text = self.get("WARC-Date").ok_or("has no date")?;
+        let time: Timestamp = text.parse().map_err(|_| "has a date that is none")?;
+        if time < Timestamp::UNIX_EPOCH { Err("has a date before 1970".into()) } else { Ok(time) }
+    }
+
+    /// The media type of the block, without parameters, in lower case.
+    pub(crate) fn content_type(&self) -> String {
+        let value = self.get("Content-Type").unwrap_or_default();
+        value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    }
+}
+
+/// What stands in angle brackets.
+pub(crate) fn bare(text: &str) -> &str {
+    text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &[u8]) -> Vec<String> {
+        let mut records = Records::new(io::BufReader::with_capacity(7, text));
+        let mut told = Vec::new();
+        loop {
+            match records.next() {
+                Ok(Found::Record(header)) => {
+                    let mut block = String::new();
+                    let read = records.block().read_to_string(&mut block);
+                    let end = read.err().map_or(String::new(), |error| format!(" {error}"));
+                    told.push(format!("{} {} {block}{end}", header.kind(), header.target()));
+                }
+                Ok(Found::Rubbish(reason)) => told.push(reason.to_string()),
+                Ok(Found::End) => return told,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn records_are_read_however_their_lines_end() {
+        let one = "WARC/1.0\r\nWARC-Type: response\r\nwarc-target-uri: <http://a/>\r\n\
+                   Content-Length: 3\r\n\r\nabc\r\n\r\n";
+        let two =
+            "WARC/1.1\nWARC-Type:resource\nWARC-Target-URI: http://b/\n c\nContent-Length: 0\n\n";
+        let both = format!("\r\n{one}\n\n{two}");
+        assert_eq!(read(both.as_bytes()), ["response http://a/ abc", "resource http://b/ c "]);
+    }
+
+    #[test]
+    fn what_is_damaged_is_passed_over() {
+        let good = "WARC/1.0\r\nWARC-Type: x\r\nContent-Length: 1\r\n\r\na\r\n\r\n";
+        for (bad, why) in [
+            ("rubbish\r\nmore\r\n", "what stands between"),
+            ("WARC/1.0\r\nWARC-Type: x\r\n\r\n", "no length"),
+            ("WARC/1.0\r\nContent-Length: -1\r\n\r\n", "no length"),
+        ] {
+            let told = read(format!("{good}{bad}{good}").as_bytes());
+            assert_eq!((told.len(), &*told[0], &*told[2]), (3, "x  a", "x  a"), "{told:?}");
+            assert!(told[1].contains(why), "{told:?}");
+        }
+        let cut = read(&good.as_bytes()[..good.len() - 5]);
+        assert!(cut[0].contains("end of file") || cut[0].contains("unexpected"), "{cut:?}");
+        let endless = [b"WARC/1.0\r\n".to_vec(), vec![b'a'; 1 << 20]].concat();
+        assert!(read(&endless)[0].contains("without an end"));
+    }
+}

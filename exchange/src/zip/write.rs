@@ -1,0 +1,170 @@
+//! A ZIP file of members that are not compressed, as WACZ asks for.
+
+use std::io::{self, Seek, SeekFrom, Write};
+
+use sha2::{Digest as _, Sha256};
+
+/// The version that knows large members.
+const VERSION: u16 = 45;
+
+/// Names are UTF-8.
+const FLAGS: u16 = 1 << 11;
+
+/// The first of January 1980, midnight: what is inside tells when it was made.
+const TIME: u32 = 0x0021_0000;
+
+/// A ZIP that is being written.
+pub(crate) struct Zip<W> {
+    out: W,
+    offset: u64,
+    members: Vec<Member>,
+}
+
+/// A member that is being written.
+pub(crate) struct Adding<'a, W> {
+    zip: &'a mut Zip<W>,
+    member: Member,
+    crc: crc32fast::Hasher,
+    sha256: Sha256,
+}
+
+struct Member {
+    name: String,
+    crc: u32,
+    size: u64,
+    offset: u64,
+}
+
+/// What is said of a member elsewhere.
+pub(crate) struct Added {
+    pub(crate) size: u64,
+    pub(crate) sha256: [u8; 32],
+}
+
+impl<W: Write + Seek> Zip<W> {
+    pub(crate) fn new(out: W) -> Self {
+        Self { out, offset: 0, members: Vec::new() }
+    }
+
+    /// Begins a member.
+    pub(crate) fn begin(&mut self, name: &str) -> io::Result<Adding<'_, W>> {
+        let member = Member { name: name.to_owned(), crc: 0, size: 0, offset: self.offset };
+        self.out.write_all(&member.local())?;
+        let (crc, sha256) = (crc32fast::Hasher::new(), Sha256::new());
+        Ok(Adding { zip: self, member, crc, sha256 })
+    }
+
+    /// Adds a member that is at hand.
+    pub(crate) fn add(&mut self, name: &str, content: &[u8]) -> io::Result<Added> {
+        let mut adding = self.begin(name)?;
+        adding.write_all(content)?;
+        adding.finish()
+    }
+
+    /// Writes the directory.
+    pub(crate) fn finish(mut self) -> io::Result<W> {
+        let mut directory = Vec::new();
+        for member in &self.members {
+            directory.extend(member.central());
+        }
+        let (count, length) = (wide(self.members.len()), wide(directory.len()));
+        let mut tail = b"PK\x06\x06".to_vec();
+        tail.extend(44_u64.to_le_bytes());
+        tail.extend([VERSION.to_le_bytes(); 2].concat());
+        tail.extend([0; 8]);
+        for number in [count, count, length, self.offset] {
+            tail.extend(number.to_le_bytes());
+        }
+        tail.extend(b"PK\x06\x07\0\0\0\0");
+        tail.extend((self.offset + length).to_le_bytes());
+        tail.extend(1_u32.to_le_bytes());
+        tail.extend(b"PK\x05\x06\0\0\0\0");
+        tail.extend([short(count).to_le_bytes(); 2].concat());
+        tail.extend(four(length).to_le_bytes());
+        tail.extend(four(self.offset).to_le_bytes());
+        tail.extend([0; 2]);
+        self.out.write_all(&directory)?;
+        self.out.write_all(&tail)?;
+        Ok(self.out)
+    }
+}
+
+impl<W: Write + Seek> Adding<'_, W> {
+    /// Fills in what was not known at its beginning.
+    pub(crate) fn finish(mut self) -> io::Result<Added> {
+        self.member.crc = self.crc.finalize();
+        let header = self.member.local();
+        let end = self.member.offset + wide(header.len()) + self.member.size;
+        self.zip.out.seek(SeekFrom::Start(self.member.offset))?;
+        self.zip.out.write_all(&header)?;
+        self.zip.out.seek(SeekFrom::Start(end))?;
+        self.zip.offset = end;
+        let size = self.member.size;
+        self.zip.members.push(self.member);
+        Ok(Added { size, sha256: self.sha256.finalize().into() })
+    }
+}
+
+impl<W: Write + Seek> Write for Adding<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.zip.out.write_all(bytes)?;
+        self.crc.update(bytes);
+        self.sha256.update(bytes);
+        self.member.size += wide(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.zip.out.flush()
+    }
+}
+
+impl Member {
+    /// The header before it: always of the same length, with room for large numbers.
+    fn local(&self) -> Vec<u8> {
+        let mut bytes = b"PK\x03\x04".to_vec();
+        self.common(&mut bytes, 20);
+        bytes.extend(self.name.as_bytes());
+        bytes.extend([1_u16.to_le_bytes(), 16_u16.to_le_bytes()].concat());
+        bytes.extend([self.size.to_le_bytes(); 2].concat());
+        bytes
+    }
+
+    fn central(&self) -> Vec<u8> {
+        let mut bytes = b"PK\x01\x02".to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        self.common(&mut bytes, 28);
+        // No comment, one disk, no attributes.
+        bytes.extend([0; 2 + 2 + 2 + 4]);
+        bytes.extend(u32::MAX.to_le_bytes());
+        bytes.extend(self.name.as_bytes());
+        bytes.extend([1_u16.to_le_bytes(), 24_u16.to_le_bytes()].concat());
+        for number in [self.size, self.size, self.offset] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn common(&self, bytes: &mut Vec<u8>, extra: u16) {
+        for number in [VERSION, FLAGS, 0] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for number in [TIME, self.crc, u32::MAX, u32::MAX] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(short(wide(self.name.len())).to_le_bytes());
+        bytes.extend(extra.to_le_bytes());
+    }
+}
+
+fn wide(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
+}
+
+fn four(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn short(number: u64) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,45 @@
+//! Any bytes as an archive of others: WARC, WACZ or HAR, plain or compressed.
+//!
+//! Whatever it is taken for, what is kept of it afterwards is sound, and no more is told than was seen.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::sim::SimDisk;
+use wwwoffle_exchange::{Go, ImportOptions, Plainly, Private, SHOWN, import};
+use wwwoffle_spool::{Durability, Lookup, Options, Spool, Timestamp};
+use wwwoffle_url::LocalHost;
+
+/// The longest body that is taken: a small file may stand for a large one.
+const MAX_BODY: u64 = 1 << 20;
+
+/// See the module.
+pub fn run(data: &[u8]) {
+    let options = Options { durability: Durability::None, ..Options::default() };
+    let opened = Spool::open_with(Arc::new(SimDisk::new()), Path::new("/spool"), &options);
+    let (spool, _) = opened.expect("nothing fails on this disk");
+    let name = format!("wwwoffle-archive-{}-{:?}", std::process::id(), std::thread::current().id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, data).expect("there is room for it");
+    let options = ImportOptions {
+        replace: false,
+        dry_run: false,
+        private: Private::Owner("local".to_owned()),
+        max_body: MAX_BODY,
+        scheme: "https".to_owned(),
+        local: LocalHost::default(),
+        now: Timestamp::from_second(1_800_000_000).expect("it is a time"),
+    };
+    let done = import(&spool, &path, &options, &Plainly, &mut |_| Go::On);
+    std::fs::remove_file(&path).expect("it is there");
+    let mut kept = 0;
+    for summary in spool.list(None, None).expect("nothing fails on this disk") {
+        let place = summary.expect("nothing fails on this disk").place;
+        let found = spool.entry(&place).expect("nothing fails on this disk");
+        assert!(matches!(found, Lookup::Found(_)), "{place:?}");
+        kept += 1;
+    }
+    if let Ok(report) = done {
+        assert!(report.refusals.len() <= SHOWN && report.kept >= kept, "{report:?}");
+    }
+}

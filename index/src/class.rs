@@ -1,0 +1,195 @@
+//! What sort of thing an answer is, by its `Content-Type`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The longest name of a type that is told apart from others, in bytes.
+const MAX_TYPE: usize = 100;
+
+/// A sort of things, which filters and lists go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// HTML.
+    Page,
+    /// Plain text, and what else a person reads as it is.
+    Text,
+    /// PDF and other documents for printing.
+    Document,
+    /// An image.
+    Image,
+    /// Sound or moving pictures.
+    Media,
+    /// A style sheet.
+    Style,
+    /// A script.
+    Script,
+    /// A font.
+    Font,
+    /// What scripts ask for: JSON, XML.
+    Data,
+    /// Something packed.
+    Archive,
+    /// Anything else, or nobody said what.
+    Other,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: [Class; 11] = [
+        Class::Page,
+        Class::Text,
+        Class::Document,
+        Class::Image,
+        Class::Media,
+        Class::Style,
+        Class::Script,
+        Class::Font,
+        Class::Data,
+        Class::Archive,
+        Class::Other,
+    ];
+
+    /// A word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Page => "page",
+            Class::Text => "text",
+            Class::Document => "document",
+            Class::Image => "image",
+            Class::Media => "media",
+            Class::Style => "style",
+            Class::Script => "script",
+            Class::Font => "font",
+            Class::Data => "data",
+            Class::Archive => "archive",
+            Class::Other => "other",
+        }
+    }
+
+    /// That of a type, as [`essence`] has it.
+    #[must_use]
+    pub fn of(essence: &str) -> Class {
+        let (kind, name) = essence.split_once('/').unwrap_or((essence, ""));
+        match (kind, name) {
+            ("text", "html") | ("application", "xhtml+xml") => Class::Page,
+            ("text", "css") => Class::Style,
+            ("text" | "application", "javascript" | "ecmascript" | "x-javascript") => Class::Script,
+            ("text" | "application", "xml" | "json") => Class::Data,
+            ("text", _) => Class::Text,
+            ("application", "pdf" | "postscript" | "epub+zip" | "rtf" | "msword") => {
+                Class::Document
+            }
+            ("image", _) => Class::Image,
+            ("audio" | "video", _) | ("application", "ogg") => Class::Media,
+            ("font", _) | ("application", "font-woff" | "font-woff2" | "vnd.ms-fontobject") => {
+                Class::Font
+            }
+            ("application", "zip" | "gzip" | "x-tar" | "x-gzip" | "x-bzip2" | "x-xz" | "zstd") => {
+                Class::Archive
+            }
+            ("application", name) if name.ends_with("+json") || name.ends_with("+xml") => {
+                Class::Data
+            }
+            _ => Class::Other,
+        }
+    }
+
+    /// Whether it is what a person opens, and no part of something else.
+    #[must_use]
+    pub const fn is_page(self) -> bool {
+        matches!(self, Class::Page | Class::Text | Class::Document)
+    }
+
+    /// Whether its text can be searched.
+    pub(crate) const fn has_words(self) -> bool {
+        matches!(self, Class::Page | Class::Text)
+    }
+
+    pub(crate) fn number(self) -> i64 {
+        let at = Self::ALL.iter().position(|class| *class == self);
+        at.and_then(|at| i64::try_from(at).ok()).unwrap_or(10)
+    }
+
+    pub(crate) fn of_number(number: i64) -> Class {
+        let at = usize::try_from(number).unwrap_or(usize::MAX);
+        Self::ALL.get(at).copied().unwrap_or(Class::Other)
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A word that names no class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadClass(String);
+
+impl fmt::Display for BadClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Class::ALL.map(Class::name).join(", ");
+        write!(f, "expected one of {names}, not {:?}", self.0)
+    }
+}
+
+impl std::error::Error for BadClass {}
+
+impl FromStr for Class {
+    type Err = BadClass;
+
+    fn from_str(text: &str) -> Result<Class, BadClass> {
+        let found = Class::ALL.into_iter().find(|class| class.name() == text);
+        found.ok_or_else(|| BadClass(text.chars().take(40).collect()))
+    }
+}
+
+/// The type in a `Content-Type`, in lower case and without its parameters; empty for what is none.
+#[must_use]
+pub fn essence(content_type: Option<&[u8]>) -> String {
+    let value = content_type.unwrap_or_default();
+    let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+/".contains(byte);
+    let slashes = essence.split(|byte| *byte == b'/').count() - 1;
+    if essence.len() > MAX_TYPE || slashes != 1 || !essence.iter().all(is_token) {
+        return String::new();
+    }
+    String::from_utf8_lossy(essence).to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_says_what_sort_of_thing_it_is() {
+        for (content_type, essence, class) in [
+            ("text/html; charset=utf-8", "text/html", Class::Page),
+            ("Application/XHTML+XML", "application/xhtml+xml", Class::Page),
+            ("text/plain", "text/plain", Class::Text),
+            ("application/pdf", "application/pdf", Class::Document),
+            (" image/svg+xml ;x", "image/svg+xml", Class::Image),
+            ("text/javascript", "text/javascript", Class::Script),
+            ("application/ld+json", "application/ld+json", Class::Data),
+            ("font/woff2", "font/woff2", Class::Font),
+            ("html", "", Class::Other),
+            ("a/b/c", "", Class::Other),
+            ("text/\u{1b}[31m", "", Class::Other),
+        ] {
+            let told = super::essence(Some(content_type.as_bytes()));
+            assert_eq!((told.as_str(), Class::of(&told)), (essence, class), "{content_type}");
+        }
+        assert_eq!(super::essence(None), "");
+        assert_eq!(super::essence(Some(format!("text/{}", "x".repeat(200)).as_bytes())), "");
+    }
+
+    #[test]
+    fn each_has_a_name_and_a_number() {
+        for class in Class::ALL {
+            assert_eq!(class.name().parse(), Ok(class));
+            assert_eq!(Class::of_number(class.number()), class);
+        }
+        assert!("pages".parse::<Class>().unwrap_err().to_string().ends_with("not \"pages\""));
+    }
+}

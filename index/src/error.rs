@@ -1,0 +1,178 @@
+//! Why the index could not answer.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use rusqlite::ErrorCode;
+
+/// The result of a call of the index.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why the index could not answer, or could not be kept. Nothing of the spool is lost by it.
+#[derive(Debug)]
+pub struct Error(Box<Kind>);
+
+#[derive(Debug)]
+enum Kind {
+    Database(rusqlite::Error),
+    Spool(wwwoffle_spool::Error),
+    Disk {
+        action: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    /// What tells what pages say has failed at this one.
+    Unreadable(String),
+    NotReady,
+    Stopped,
+    BadCursor,
+    /// It is not an index that this version can read.
+    Foreign(&'static str),
+    /// It is one of another version.
+    OtherVersion,
+}
+
+impl Error {
+    pub(crate) fn disk(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+        source: std::io::Error,
+    ) -> Error {
+        Error(Box::new(Kind::Disk { action, path: path.into(), source }))
+    }
+
+    pub(crate) fn unreadable(url: &str) -> Error {
+        Error(Box::new(Kind::Unreadable(url.to_owned())))
+    }
+
+    pub(crate) fn not_ready() -> Error {
+        Error(Box::new(Kind::NotReady))
+    }
+
+    pub(crate) fn stopped() -> Error {
+        Error(Box::new(Kind::Stopped))
+    }
+
+    pub(crate) fn bad_cursor() -> Error {
+        Error(Box::new(Kind::BadCursor))
+    }
+
+    pub(crate) fn other_version() -> Error {
+        Error(Box::new(Kind::OtherVersion))
+    }
+
+    /// What has the name of the index is another program's.
+    pub(crate) fn is_foreign(&self) -> bool {
+        matches!(*self.0, Kind::Foreign(_)) || self.has_code(&[ErrorCode::NotADatabase])
+    }
+
+    pub(crate) fn foreign(what: &'static str) -> Error {
+        Error(Box::new(Kind::Foreign(what)))
+    }
+
+    /// Something of the spool could not be read, and all the rest is in the index.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        matches!(&*self.0, Kind::Spool(_) | Kind::Unreadable(_))
+    }
+
+    /// The index is being made for the first time, or again: it answers a moment later.
+    #[must_use]
+    pub fn is_not_ready(&self) -> bool {
+        matches!(*self.0, Kind::NotReady)
+    }
+
+    /// The index has been told to stop.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        matches!(*self.0, Kind::Stopped)
+    }
+
+    /// What was to be gone on from is no place in that list.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        matches!(*self.0, Kind::BadCursor)
+    }
+
+    /// The query took longer than a query may.
+    #[must_use]
+    pub fn is_too_slow(&self) -> bool {
+        self.has_code(&[ErrorCode::OperationInterrupted])
+    }
+
+    /// The file of the index is damaged, so that it has to be made again.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        // What has other tables than ours is damaged too, if it says that it is ours.
+        let odd = match &*self.0 {
+            Kind::Foreign(_)
+            | Kind::OtherVersion
+            | Kind::Database(
+                rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::FromSqlConversionFailure(..),
+            ) => true,
+            Kind::Database(rusqlite::Error::SqliteFailure(_, Some(told))) => {
+                ["no such table", "no such column", "malformed", "has no column"]
+                    .iter()
+                    .any(|odd| told.contains(odd))
+            }
+            _ => false,
+        };
+        odd || self.has_code(&[ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase])
+    }
+
+    fn has_code(&self, codes: &[ErrorCode]) -> bool {
+        let Kind::Database(error) = &*self.0 else { return false };
+        error.sqlite_error_code().is_some_and(|code| codes.contains(&code))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Kind::Database(_) => f.write_str("the index of the spool failed"),
+            Kind::Spool(_) => f.write_str("the spool could not be read for its index"),
+            Kind::Disk { action, path, .. } => {
+                write!(f, "cannot {action} {:?}", path.display().to_string())
+            }
+            Kind::Unreadable(url) => write!(f, "the words of {url:?} could not be made out"),
+            Kind::NotReady => {
+                f.write_str("the index of the spool is being made; try again in a moment")
+            }
+            Kind::Stopped => f.write_str("the index of the spool has been stopped"),
+            Kind::BadCursor => {
+                f.write_str("expected the place to go on from as it was told, for the same list")
+            }
+            Kind::Foreign(what) => write!(f, "the index of the spool {what}"),
+            Kind::OtherVersion => f.write_str("the index of the spool is of another version"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &*self.0 {
+            Kind::Database(source) => Some(source),
+            Kind::Spool(source) => Some(source),
+            Kind::Disk { source, .. } => Some(source),
+            Kind::Unreadable(_)
+            | Kind::NotReady
+            | Kind::Stopped
+            | Kind::BadCursor
+            | Kind::Foreign(_)
+            | Kind::OtherVersion => None,
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Error {
+        Error(Box::new(Kind::Database(error)))
+    }
+}
+
+impl From<wwwoffle_spool::Error> for Error {
+    fn from(error: wwwoffle_spool::Error) -> Error {
+        Error(Box::new(Kind::Spool(error)))
+    }
+}

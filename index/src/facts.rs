@@ -1,0 +1,82 @@
+//! What most filters ask of an entry, in one number that stands in the index of each order.
+//!
+//! It only leaves out: what passes is looked at itself. So a host's number may be cut.
+
+use crate::class::Class;
+
+/// How many bits of a host's number there are.
+const HOST_BITS: u32 = 24;
+
+const STATUS: u32 = HOST_BITS;
+const CLASS: u32 = STATUS + 10;
+const OWNED: u32 = CLASS + 4;
+const SCHEME: u32 = OWNED + 1;
+
+/// The facts of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Facts(pub(crate) i64);
+
+/// The number of a scheme. Others share one.
+pub(crate) fn scheme_number(scheme: &str) -> i64 {
+    match scheme {
+        "http" => 0,
+        "https" => 1,
+        "ftp" => 2,
+        "finger" => 3,
+        _ => 7,
+    }
+}
+
+impl Facts {
+    pub(crate) fn new(host: i64, scheme: &str, status: u16, class: Class, is_owned: bool) -> Facts {
+        let host = host & ((1 << HOST_BITS) - 1);
+        let status = i64::from(status.min(1023)) << STATUS;
+        let class = class.number() << CLASS;
+        Facts(
+            host | status | class | i64::from(is_owned) << OWNED | scheme_number(scheme) << SCHEME,
+        )
+    }
+
+    /// Whether the entry may be of this host.
+    pub(crate) fn may_be_of(self, host: i64) -> bool {
+        (self.0 ^ host) & ((1 << HOST_BITS) - 1) == 0
+    }
+
+    pub(crate) fn status(self) -> u16 {
+        u16::try_from((self.0 >> STATUS) & 1023).unwrap_or_default()
+    }
+
+    pub(crate) fn class(self) -> Class {
+        Class::of_number((self.0 >> CLASS) & 15)
+    }
+
+    pub(crate) fn is_owned(self) -> bool {
+        (self.0 >> OWNED) & 1 == 1
+    }
+
+    pub(crate) fn scheme(self) -> i64 {
+        (self.0 >> SCHEME) & 7
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_in_comes_out() {
+        for (host, scheme, status, class, owned) in [
+            (1, "http", 200, Class::Page, false),
+            ((1 << HOST_BITS) - 1, "https", 599, Class::Other, true),
+            (7, "gopher", 999, Class::Image, false),
+        ] {
+            let facts = Facts::new(host, scheme, status, class, owned);
+            assert!(facts.0 >= 0 && facts.may_be_of(host) && !facts.may_be_of(host ^ 1));
+            assert_eq!((facts.status(), facts.class()), (status, class));
+            assert_eq!((facts.is_owned(), facts.scheme()), (owned, scheme_number(scheme)));
+        }
+        // Of a host that has no room there, some others are looked at too.
+        let facts = Facts::new(1 << HOST_BITS | 5, "http", 200, Class::Page, false);
+        assert!(facts.may_be_of(5) && facts.may_be_of(1 << HOST_BITS | 5));
+    }
+}

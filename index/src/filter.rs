@@ -1,0 +1,161 @@
+//! Which entries are asked for, and who asks.
+
+use std::ops::RangeInclusive;
+
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use wwwoffle_spool::Timestamp;
+
+use crate::class::Class;
+use crate::error::Result;
+use crate::facts::{Facts, scheme_number};
+use crate::item::Item;
+use crate::name::split;
+
+/// As many hosts are told apart by their numbers; of more each entry is looked at.
+const MAX_HOSTS: usize = 1_000;
+
+/// Who asks, and so what they may be shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Viewer {
+    /// Whoever commands the spool: everything.
+    #[default]
+    Operator,
+    /// One of its users, called so in the spool: what is everyone's, and theirs.
+    Person(String),
+}
+
+/// Which entries are asked for. The default is all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    /// Who asks.
+    pub viewer: Viewer,
+    /// Of this scheme.
+    pub scheme: Option<String>,
+    /// Of this host, with its port if that is not the scheme's.
+    pub host: Option<String>,
+    /// Of the hosts of this site.
+    pub site: Option<String>,
+    /// Of this sort.
+    pub class: Option<Class>,
+    /// With such a status.
+    pub status: Option<RangeInclusive<u16>>,
+    /// With this text in the URL or the title, whatever the case.
+    pub text: Option<String>,
+    /// Not stored before.
+    pub since: Option<Timestamp>,
+    /// Stored before.
+    pub until: Option<Timestamp>,
+    /// No parts of pages.
+    pub pages_only: bool,
+    /// Kept for this owner alone; empty: for everyone.
+    pub owner: Option<String>,
+}
+
+/// A filter made ready for many entries.
+#[derive(Debug)]
+pub(crate) struct Sieve<'a> {
+    filter: &'a Filter,
+    text: Option<String>,
+    scheme: Option<i64>,
+    /// The hosts that can be meant; `None`: too many.
+    pub(crate) hosts: Option<Vec<i64>>,
+    /// How many entries these have.
+    pub(crate) of_hosts: i64,
+}
+
+impl<'a> Sieve<'a> {
+    pub(crate) fn new(connection: &Connection, filter: &'a Filter) -> Result<Sieve<'a>> {
+        let text = filter.text.as_ref().map(|text| text.to_lowercase());
+        let text = text.filter(|text| !text.is_empty());
+        let scheme = filter.scheme.as_deref().map(scheme_number);
+        let mut sieve = Sieve { filter, text, scheme, hosts: None, of_hosts: i64::MAX };
+        if filter.host.is_some() || filter.site.is_some() {
+            sieve.find_hosts(connection)?;
+        }
+        Ok(sieve)
+    }
+
+    fn find_hosts(&mut self, connection: &Connection) -> Result<()> {
+        let (condition, values) = self.host_condition();
+        let mut find = connection.prepare_cached(&format!(
+            "SELECT h.id, (SELECT sum(entries) FROM counts c WHERE c.host = h.id) FROM hosts h \
+             WHERE {condition} LIMIT {}",
+            MAX_HOSTS + 1
+        ))?;
+        let rows = find.query_map(rusqlite::params_from_iter(values), |row| {
+            Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?.unwrap_or_default()))
+        })?;
+        let hosts: Vec<(i64, i64)> = rows.collect::<rusqlite::Result<_>>()?;
+        if hosts.len() <= MAX_HOSTS {
+            self.of_hosts = hosts.iter().map(|(_, entries)| entries).sum();
+            self.hosts = Some(hosts.into_iter().map(|(id, _)| id).collect());
+        }
+        Ok(())
+    }
+
+    /// What hosts have to be, for a table `h`.
+    pub(crate) fn host_condition(&self) -> (String, Vec<Value>) {
+        let Filter { scheme, host, site, .. } = self.filter;
+        let given = [("h.name", host), ("h.site", site), ("h.scheme", scheme)];
+        let given = given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+        let (names, values): (Vec<_>, Vec<_>) =
+            given.map(|(name, value)| (format!("{name} = ?"), Value::Text(value))).unzip();
+        let condition = if names.is_empty() { "true".to_owned() } else { names.join(" AND ") };
+        (condition, values)
+    }
+
+    /// Whether the entry may pass; what passes is looked at itself.
+    pub(crate) fn may_pass(&self, facts: Facts) -> bool {
+        let Filter { class, status, pages_only, owner, .. } = self.filter;
+        let owned_is_wrong = match owner.as_deref() {
+            Some("") => facts.is_owned(),
+            Some(_) => !facts.is_owned(),
+            None => false,
+        };
+        !(self.scheme.is_some_and(|scheme| facts.scheme() != scheme)
+            || self
+                .hosts
+                .as_ref()
+                .is_some_and(|hosts| !hosts.iter().any(|host| facts.may_be_of(*host)))
+            || class.is_some_and(|class| facts.class() != class)
+            || status.as_ref().is_some_and(|status| !status.contains(&facts.status()))
+            || (*pages_only && !facts.class().is_page())
+            || owned_is_wrong)
+    }
+
+    /// Whether the entry is asked for.
+    pub(crate) fn passes(&self, item: &Item) -> bool {
+        let filter = self.filter;
+        let (scheme, host, _) = split(item.place.url());
+        let is =
+            |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|want| want == is);
+        filter.viewer.may_see(item.place.owner())
+            && is(&filter.scheme, scheme)
+            && is(&filter.host, host)
+            && is(&filter.site, &item.site)
+            && is(&filter.owner, item.place.owner().unwrap_or_default())
+            && filter.class.is_none_or(|class| class == item.class)
+            && filter.status.as_ref().is_none_or(|status| status.contains(&item.status))
+            && filter.since.is_none_or(|since| since <= item.stored)
+            && filter.until.is_none_or(|until| item.stored < until)
+            && (!filter.pages_only || item.is_page())
+            && self.text.as_ref().is_none_or(|text| has_text(item, text))
+    }
+}
+
+fn has_text(item: &Item, text: &str) -> bool {
+    let has = |told: &str| told.to_lowercase().contains(text);
+    has(item.place.url()) || item.title.as_deref().is_some_and(has)
+}
+
+impl Viewer {
+    /// Whether they may be shown what is kept for this owner, or for everyone.
+    #[must_use]
+    pub fn may_see(&self, owner: Option<&str>) -> bool {
+        match (self, owner) {
+            (Viewer::Operator, _) | (_, None) => true,
+            (Viewer::Person(name), Some(owner)) => name == owner,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Text as it is compared: words without case and accents, and pairs of characters of what is written
+//! without blanks.
+//!
+//! What is kept and what is looked for pass through the same function, and so does what a snippet marks;
+//! so all three agree. The tokenizer of the database is left to part what comes from here at its blanks.
+//!
+//! Chinese, Japanese, Thai and some others have no blanks between words. There every character begins a
+//! pair with the next one, and a word is found as a row of pairs. Pairs and not the triples of the
+//! database (`trigram`), because most words of Chinese and Japanese have two characters, which no triple finds.
+
+use std::ops::Range;
+
+use unicode_normalization::char::{decompose_compatible, is_combining_mark};
+
+/// The longest word that is told from others, in bytes of what it was folded to.
+const MAX_WORD: usize = 80;
+
+/// A word in a text, or one character of what is written without blanks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// As it is compared.
+    pub(crate) folded: String,
+    /// Where it is in the text.
+    pub(crate) at: Range<usize>,
+    /// It is one character of several that follow each other without blanks.
+    pub(crate) is_dense: bool,
+}
+
+/// Whether a character is of a script that is written without blanks between words, or, as Hangul, with
+/// what belongs to a word added to it.
+fn is_dense(c: char) -> bool {
+    matches!(u32::from(c),
+        0x0e00..=0x0eff     // Thai, Lao
+        | 0x0f00..=0x0fff   // Tibetan
+        | 0x1000..=0x109f   // Myanmar
+        | 0x1100..=0x11ff   // Hangul Jamo
+        | 0x1780..=0x17ff   // Khmer
+        | 0x19e0..=0x1aaf   // Khmer symbols, Tai Tham
+        | 0x3005..=0x3007 | 0x3021..=0x3029
+        | 0x3040..=0x30ff   // Hiragana, Katakana
+        | 0x3100..=0x318f | 0x31a0..=0x31bf | 0x31f0..=0x31ff
+        | 0x3400..=0x4dbf | 0x4e00..=0x9fff
+        | 0xa960..=0xa97f | 0xaa60..=0xaa7f
+        | 0xac00..=0xd7ff   // Hangul
+        | 0xf900..=0xfaff
+        | 0xff66..=0xff9f   // Katakana of half width
+        | 0x1b000..=0x1b16f | 0x20000..=0x3ffff)
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || is_combining_mark(c)
+}
+
+/// Whether it is an accent alone, which is left out.
+fn is_accent(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}')
+}
+
+fn fold_into(c: char, folded: &mut String) {
+    let room = MAX_WORD.saturating_sub(folded.len());
+    if room < 8 {
+        return;
+    }
+    if c.is_ascii() {
+        folded.push(c.to_ascii_lowercase());
+        return;
+    }
+    // What would come apart into letters that are none by themselves stays whole.
+    if is_dense(c) && !matches!(c, '\u{ff66}'..='\u{ff9f}') {
+        folded.push(c);
+        return;
+    }
+    decompose_compatible(c, |part| {
+        if is_of_word(part) && !is_accent(part) && folded.len() < MAX_WORD {
+            folded.extend(part.to_lowercase().filter(|part| !is_accent(*part)));
+        }
+    });
+}
+
+/// The words of a text, in order.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
+    let mut rest = text.char_indices().peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let (start, first) = rest.next()?;
+            if !is_of_word(first) {
+                continue;
+            }
+            let (mut folded, mut end) = (String::new(), start + first.len_utf8());
+            fold_into(first, &mut folded);
+            let is_dense = self::is_dense(first);
+            while !is_dense
+                && let Some((at, c)) = rest.next_if(|(_, c)| is_of_word(*c) && !self::is_dense(*c))
+            {
+                fold_into(c, &mut folded);
+                end = at + c.len_utf8();
+            }
+            // An accent with nothing below it is no word.
+            if !folded.is_empty() {
+                return Some(Word { folded, at: start..end, is_dense });
+            }
+        }
+    })
+}
+
+/// The text as the index has it: its words and its pairs, with blanks between.
+pub(crate) fn text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 4);
+    let mut words = words(text).peekable();
+    while let Some(word) = words.next() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&word.folded);
+        if word.is_dense
+            && let Some(next) = words.peek()
+            && next.is_dense
+            && next.at.start == word.at.end
+        {
+            out.push_str(&next.folded);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_lose_case_and_accents_and_dense_scripts_become_pairs() {
+        for (given, want) in [
+            ("Hello, World!", "hello world"),
+            ("R\u{e9}sum\u{e9} re\u{301}sume\u{301}", "resume resume"),
+            ("Stra\u{df}e ÄÖÜ", "straße aou"),
+            ("ﬁne Ａ１", "fine a1"),
+            ("东京都 塔", "东京 京都 都 塔"),
+            ("東京tower2024", "東京 京 tower2024"),
+            ("서울에서", "서울 울에 에서 서"),
+            ("हिन्दी भाषा", "हिन्दी भाषा"),
+            ("don't e-mail", "don t e mail"),
+            ("ελληνικά РУССКИЙ", "ελληνικα русскии"),
+            ("\u{301} \u{200b}", ""),
+            ("", ""),
+        ] {
+            assert_eq!(text(given), want, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_where_it_is_in_the_text() {
+        let given = "«Déjà» 東京";
+        let found: Vec<_> = words(given).map(|word| &given[word.at]).collect();
+        assert_eq!(found, ["Déjà", "東", "京"]);
+        let long = "x".repeat(10_000);
+        let all: Vec<_> = words(&long).collect();
+        assert!(all.len() == 1 && all[0].folded.len() <= MAX_WORD && all[0].at == (0..10_000));
+    }
+}

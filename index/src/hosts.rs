@@ -1,0 +1,167 @@
+//! Lists of hosts and of sites, with how much is kept of each.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use crate::error::Result;
+use crate::filter::Viewer;
+use crate::list::{Cursor, MAX_PAGE, Page};
+
+/// Hosts that are looked at for a page of sites, of which each may have many.
+const MAX_LOOKED_AT: usize = 100_000;
+
+/// A host something is kept of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostItem {
+    /// `http`, for example.
+    pub scheme: String,
+    /// Its name, with its port if that is not the scheme's.
+    pub host: String,
+    /// What it belongs to.
+    pub site: String,
+    /// How many entries are kept that may be shown.
+    pub entries: u64,
+    /// The lengths of their files together.
+    pub bytes: u64,
+}
+
+/// What is sold to one person as a whole, as `example.co.uk`, and what is kept of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteItem {
+    /// Its name.
+    pub site: String,
+    /// How many hosts of it there are; one with two schemes counts twice.
+    pub hosts: u64,
+    /// How many entries are kept that may be shown.
+    pub entries: u64,
+    /// The lengths of their files together.
+    pub bytes: u64,
+}
+
+/// How hosts are sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HostSort {
+    /// By name.
+    #[default]
+    Name,
+    /// By label, the last one first.
+    Domain,
+}
+
+/// What is counted of a host for somebody: a condition for a table `c`.
+fn visible(viewer: &Viewer) -> (&'static str, Option<Value>) {
+    match viewer {
+        Viewer::Operator => ("true", None),
+        Viewer::Person(name) => (
+            "c.owner IN (0, (SELECT id FROM owners WHERE owners.name = ?))",
+            Some(Value::Text(name.clone())),
+        ),
+    }
+}
+
+/// A page of hosts, of one scheme or all.
+pub(crate) fn hosts(
+    connection: &Connection,
+    viewer: &Viewer,
+    scheme: Option<&str>,
+    sort: HostSort,
+    after: Option<&Cursor>,
+    limit: usize,
+) -> Result<Page<HostItem>> {
+    let limit = limit.clamp(1, MAX_PAGE);
+    let column = match sort {
+        HostSort::Name => "h.name",
+        HostSort::Domain => "h.labels",
+    };
+    let mut items = Vec::new();
+    let mut last = None;
+    visit(connection, viewer, scheme, column, after, &mut |name, host| {
+        if items.len() == limit {
+            return false;
+        }
+        last = Some(Cursor::behind_name(name, &host.scheme));
+        items.push(host);
+        true
+    })
+    .map(|is_end| Page { items, next: last.filter(|_| !is_end) })
+}
+
+/// A page of sites, sorted by domain.
+pub(crate) fn sites(
+    connection: &Connection,
+    viewer: &Viewer,
+    after: Option<&Cursor>,
+    limit: usize,
+) -> Result<Page<SiteItem>> {
+    let limit = limit.clamp(1, MAX_PAGE);
+    let mut items: Vec<SiteItem> = Vec::new();
+    let (mut last, mut looked_at) = (None, 0);
+    let is_end = visit(connection, viewer, None, "h.labels", after, &mut |labels, host| {
+        looked_at += 1;
+        let here = Cursor::behind_name(labels, &host.scheme);
+        // Its hosts stand together in this order.
+        let is_full = items.len() == limit || looked_at > MAX_LOOKED_AT;
+        match items.last_mut().filter(|site| site.site == host.site) {
+            Some(site) => {
+                site.hosts += 1;
+                site.entries += host.entries;
+                site.bytes += host.bytes;
+            }
+            None if is_full => return false,
+            None => {
+                let HostItem { site, entries, bytes, .. } = host;
+                items.push(SiteItem { site, hosts: 1, entries, bytes });
+            }
+        }
+        last = Some(here);
+        true
+    })?;
+    Ok(Page { items, next: last.filter(|_| !is_end) })
+}
+
+/// Tells of each host what may be shown of it, until `look` has enough; true at the end.
+fn visit(
+    connection: &Connection,
+    viewer: &Viewer,
+    scheme: Option<&str>,
+    column: &str,
+    after: Option<&Cursor>,
+    look: &mut dyn FnMut(&str, HostItem) -> bool,
+) -> Result<bool> {
+    let (name, its_scheme) = match after {
+        Some(cursor) => {
+            let at = cursor.of_letter('h')?;
+            (at.group.as_str(), at.scheme.as_str())
+        }
+        None => ("", ""),
+    };
+    let (visible, owner) = visible(viewer);
+    let of_scheme = if scheme.is_some() { "AND h.scheme = ?" } else { "" };
+    let mut find = connection.prepare_cached(&format!(
+        "SELECT {column}, h.scheme, h.name, h.site, \
+         (SELECT sum(c.entries) FROM counts c WHERE c.host = h.id AND {visible}), \
+         (SELECT sum(c.bytes) FROM counts c WHERE c.host = h.id AND {visible}) \
+         FROM hosts h WHERE ({column}, h.scheme) > (?, ?) {of_scheme} ORDER BY {column}, h.scheme"
+    ))?;
+    let mut values: Vec<Value> = owner.iter().chain(&owner).cloned().collect();
+    values.extend([name, its_scheme].map(|text| Value::Text(text.to_owned())));
+    values.extend(scheme.map(|scheme| Value::Text(scheme.to_owned())));
+    let mut rows = find.query(params_from_iter(values))?;
+    while let Some(row) = rows.next()? {
+        let number = |at| {
+            let number: Option<i64> = row.get(at)?;
+            Ok::<_, rusqlite::Error>(u64::try_from(number.unwrap_or_default()).unwrap_or_default())
+        };
+        let (entries, bytes) = (number(4)?, number(5)?);
+        // Of others it is not even said that there is something.
+        if entries == 0 {
+            continue;
+        }
+        let (scheme, host, site) = (row.get(1)?, row.get(2)?, row.get(3)?);
+        let name: String = row.get(0)?;
+        if !look(&name, HostItem { scheme, host, site, entries, bytes }) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

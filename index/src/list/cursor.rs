@@ -1,0 +1,199 @@
+//! Where a list goes on.
+
+use std::fmt;
+use std::str::FromStr;
+
+use wwwoffle_spool::{Key, Timestamp};
+
+use super::Sort;
+use crate::apply::variant_name;
+use crate::error::{Error, Result};
+use crate::item::Item;
+use crate::name::{HostName, split};
+
+/// The longest cursor that is read, in bytes.
+const MAX_CURSOR: usize = 4 << 10;
+
+/// As many characters of a path are sorted by; those that begin alike stand in no order. The index has
+/// it so as well.
+pub(crate) const SORTED: usize = 120;
+
+/// Where a list goes on: what is told with one page, and asked for with the next. Its text is nothing
+/// for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    sort: char,
+    pub(crate) at: Position,
+}
+
+/// A place in an order. Which of its values count is a matter of the order.
+#[derive(Debug, Clone, PartialEq, Eq, Default, PartialOrd, Ord)]
+pub(crate) struct Position {
+    /// Host or labels, a type, or a key in hex.
+    pub(crate) group: String,
+    /// What else tells the group, or the variant in hex.
+    pub(crate) scheme: String,
+    /// The path.
+    pub(crate) text: String,
+    /// A time or a length, or a rank.
+    pub(crate) value: i64,
+    pub(crate) facts: i64,
+    pub(crate) id: i64,
+}
+
+impl Sort {
+    fn letter(self) -> char {
+        match self {
+            Sort::Name => 'n',
+            // One order: a page of one can be followed by one of the other.
+            Sort::Stored | Sort::Day => 's',
+            Sort::Used => 'u',
+            Sort::Domain => 'd',
+            Sort::Type => 't',
+            Sort::Size => 'b',
+            Sort::Random => 'r',
+        }
+    }
+}
+
+impl Cursor {
+    /// Behind a place.
+    pub(crate) fn behind(sort: Sort, at: Position) -> Cursor {
+        Cursor { sort: sort.letter(), at }
+    }
+
+    /// Behind a hit of a search.
+    pub(crate) fn behind_hit(value: i64, id: i64) -> Cursor {
+        Cursor { sort: 'q', at: Position { value, id, ..Position::default() } }
+    }
+
+    /// Behind a name in a list of names.
+    pub(crate) fn behind_name(group: &str, scheme: &str) -> Cursor {
+        let (group, scheme) = (group.to_owned(), scheme.to_owned());
+        Cursor { sort: 'h', at: Position { group, scheme, ..Position::default() } }
+    }
+
+    /// Behind something of another list, which its caller sorts by time and key.
+    #[must_use]
+    pub fn of_moment(time: Timestamp, key: Key) -> Cursor {
+        let (value, group) = (time.as_microsecond(), key.to_string());
+        Cursor { sort: 'm', at: Position { group, value, ..Position::default() } }
+    }
+
+    /// The time and the key that [`Cursor::of_moment`] was given.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_invalid`] for a cursor of another list.
+    pub fn as_moment(&self) -> Result<(Timestamp, Key)> {
+        let at = self.of_letter('m')?;
+        let key = at.group.parse().map_err(|_| Error::bad_cursor())?;
+        Ok((Timestamp::from_microsecond(at.value).map_err(|_| Error::bad_cursor())?, key))
+    }
+
+    /// The place, if it is one of this order.
+    pub(crate) fn of(&self, sort: Sort) -> Result<&Position> {
+        self.of_letter(sort.letter())
+    }
+
+    pub(crate) fn of_letter(&self, letter: char) -> Result<&Position> {
+        if self.sort == letter { Ok(&self.at) } else { Err(Error::bad_cursor()) }
+    }
+}
+
+impl Position {
+    /// Where an entry stands.
+    pub(crate) fn of(item: &Item, sort: Sort) -> Position {
+        let mut at = Position { facts: item.facts, id: item.id, ..Position::default() };
+        let (scheme, host, path) = split(item.place.url());
+        match sort {
+            Sort::Name | Sort::Domain => {
+                at.group = match sort {
+                    Sort::Name => host.to_owned(),
+                    _ => HostName::of(host).labels,
+                };
+                scheme.clone_into(&mut at.scheme);
+                at.text = path.chars().take(SORTED).collect();
+            }
+            // What is greater comes first.
+            Sort::Stored | Sort::Day => at.value = -item.stored.as_microsecond(),
+            Sort::Used => at.value = -item.used.as_microsecond(),
+            Sort::Size => at.value = -i64::try_from(item.body_len).unwrap_or(i64::MAX),
+            Sort::Type => item.content_type.clone_into(&mut at.group),
+            Sort::Random => {
+                at.group = item.place.key().to_string();
+                at.scheme = hex::encode(variant_name(&item.place));
+                (at.facts, at.id) = (0, 0);
+            }
+        }
+        if matches!(sort, Sort::Stored | Sort::Day | Sort::Used | Sort::Size) {
+            (at.facts, at.id) = (-at.facts, -at.id);
+        }
+        at
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Position { group, scheme, text, value, facts, id } = &self.at;
+        write!(f, "{}.{value:x}.{facts:x}.{id:x}", self.sort)?;
+        [group, scheme, text].iter().try_for_each(|text| write!(f, ".{}", hex::encode(text)))
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Cursor> {
+        if text.len() > MAX_CURSOR {
+            return Err(Error::bad_cursor());
+        }
+        let mut fields = text.split('.');
+        let mut field = || fields.next().ok_or_else(Error::bad_cursor);
+        let mut sort = field()?.chars();
+        let (Some(sort), None) = (sort.next(), sort.next()) else {
+            return Err(Error::bad_cursor());
+        };
+        let number = |text: &str| {
+            let number = u64::from_str_radix(text, 16).map_err(|_| Error::bad_cursor())?;
+            Ok::<_, Error>(number.cast_signed())
+        };
+        let (value, facts, id) = (number(field()?)?, number(field()?)?, number(field()?)?);
+        let text = |text: &str| {
+            let bytes = hex::decode(text).map_err(|_| Error::bad_cursor())?;
+            String::from_utf8(bytes).map_err(|_| Error::bad_cursor())
+        };
+        let (group, scheme, text) = (text(field()?)?, text(field()?)?, text(field()?)?);
+        if fields.next().is_some() {
+            return Err(Error::bad_cursor());
+        }
+        Ok(Cursor { sort, at: Position { group, scheme, text, value, facts, id } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_cursor_is_read_as_it_was_told(
+            group in "\\PC{0,20}", text in "\\PC{0,20}", value: i64, facts: i64, id: i64, sort in "[a-z]"
+        ) {
+            let sort = sort.chars().next().unwrap();
+            let at = Position { group, scheme: "http".into(), text, value, facts, id };
+            let cursor = Cursor { sort, at };
+            prop_assert_eq!(cursor.to_string().parse::<Cursor>().unwrap(), cursor);
+        }
+
+        #[test]
+        fn anything_else_is_refused(text in "\\PC{0,40}|[a-f0-9.-]{0,60}") {
+            if let Ok(cursor) = text.parse::<Cursor>() {
+                let again: Cursor = cursor.to_string().parse().unwrap();
+                prop_assert_eq!(again, cursor);
+            }
+        }
+    }
+}

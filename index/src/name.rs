@@ -1,0 +1,93 @@
+//! The parts of a canonical URL that lists go by.
+
+use std::net::Ipv4Addr;
+
+/// A host as lists have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HostName {
+    /// Its labels from the last to the first, with blanks between, which sort before all that a label
+    /// has: so what is below one name stands together. The port, if it is told, is the last of them.
+    pub(crate) labels: String,
+    /// What is sold to one person as a whole, by the public suffix list: `example.co.uk`; the host itself
+    /// where that says nothing.
+    pub(crate) site: String,
+}
+
+/// The scheme, the host with its port, and what follows.
+pub(crate) fn split(url: &str) -> (&str, &str, &str) {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, path) = rest.split_at(end);
+    (scheme, host, path)
+}
+
+impl HostName {
+    /// Of a host with its port.
+    pub(crate) fn of(host_port: &str) -> HostName {
+        let (host, port) = match host_port.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (host, Some(port))
+            }
+            _ => (host_port, None),
+        };
+        let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
+        let mut labels: Vec<&str> =
+            if is_address { vec![host] } else { host.rsplit('.').collect() };
+        let port = port.map(|port| format!(":{port}"));
+        labels.extend(port.as_deref());
+        let site = if is_address { None } else { psl::domain_str(host) };
+        HostName { labels: labels.join(" "), site: site.unwrap_or(host).to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_sorts_below_its_domain() {
+        let mut hosts = [
+            "www.example.com:81",
+            "example.com",
+            "example-b.com",
+            "www.example.com",
+            "a.www.example.com",
+            "example.com:8080",
+            "192.0.2.1:80",
+            "[2001:db8::1]:8080",
+            "bbc.co.uk",
+        ];
+        hosts.sort_by_key(|host| HostName::of(host).labels);
+        assert_eq!(
+            hosts,
+            [
+                "192.0.2.1:80",
+                "[2001:db8::1]:8080",
+                "example.com",
+                "example.com:8080",
+                "www.example.com",
+                "www.example.com:81",
+                "a.www.example.com",
+                "example-b.com",
+                "bbc.co.uk",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_site_is_what_is_sold_as_a_whole() {
+        for (host, site) in [
+            ("www.example.co.uk:8080", "example.co.uk"),
+            ("ada.github.io", "ada.github.io"),
+            ("co.uk", "co.uk"),
+            ("localhost", "localhost"),
+            ("192.0.2.1:81", "192.0.2.1"),
+            ("[::1]", "[::1]"),
+            ("", ""),
+        ] {
+            assert_eq!(HostName::of(host).site, site, "{host}");
+        }
+        assert_eq!(split("http://a.example:81/x/y?z"), ("http", "a.example:81", "/x/y?z"));
+        assert_eq!(split("finger://a.example"), ("finger", "a.example", ""));
+    }
+}

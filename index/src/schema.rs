@@ -1,0 +1,193 @@
+//! The tables, and how the file is opened.
+//!
+//! Everything here is derived from the files of the spool. So a change of the tables needs no migration:
+//! [`VERSION`] is raised, and an index of another version is made again.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::{Error, Result};
+
+/// What tells the file from other databases: `WwOf`.
+const APPLICATION: i64 = 0x5777_4f66;
+
+/// Of the tables and of what is in them.
+const VERSION: i64 = 1;
+
+/// Pages that a connection holds in memory, in KiB: the writer, one that builds, and each reader.
+const WRITER_CACHE: i64 = 8 << 10;
+const BUILDER_CACHE: i64 = 24 << 10;
+const READER_CACHE: i64 = 2 << 10;
+
+/// The longest log that stays on the disk, in bytes.
+const LOG: i64 = 16 << 20;
+
+const TABLES: &str = "
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE hosts (
+    id INTEGER PRIMARY KEY,
+    scheme TEXT NOT NULL,
+    name TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    site TEXT NOT NULL
+);
+CREATE UNIQUE INDEX hosts_by_name ON hosts (name, scheme);
+CREATE TABLE owners (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE types (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE counts (
+    host INTEGER NOT NULL,
+    owner INTEGER NOT NULL,
+    entries INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (host, owner)
+) WITHOUT ROWID;
+CREATE TABLE entries (
+    id INTEGER PRIMARY KEY,
+    key BLOB NOT NULL,
+    variant BLOB NOT NULL,
+    vary TEXT NOT NULL,
+    plain INTEGER NOT NULL,
+    host INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    name TEXT GENERATED ALWAYS AS (substr(path, 1, 120)) VIRTUAL,
+    owner INTEGER NOT NULL,
+    title TEXT,
+    language TEXT,
+    type INTEGER NOT NULL,
+    status INTEGER NOT NULL,
+    body INTEGER NOT NULL,
+    file INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    sum INTEGER NOT NULL,
+    answered INTEGER NOT NULL,
+    stored INTEGER NOT NULL,
+    checked INTEGER NOT NULL,
+    used INTEGER NOT NULL,
+    versions INTEGER NOT NULL,
+    text INTEGER NOT NULL,
+    facts INTEGER NOT NULL
+);
+CREATE TABLE refs (
+    target INTEGER NOT NULL,
+    source INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    PRIMARY KEY (target, source)
+) WITHOUT ROWID;
+CREATE TABLE referring (source INTEGER PRIMARY KEY, targets BLOB NOT NULL);
+CREATE TABLE asked (
+    session INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    url TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    queued INTEGER NOT NULL,
+    PRIMARY KEY (session, number)
+) WITHOUT ROWID;
+CREATE VIRTUAL TABLE words USING fts5 (
+    title, body, content='', contentless_delete=1, prefix='2 3',
+    tokenize = \"unicode61 remove_diacritics 0 categories 'L* N* Co M*'\"
+);
+";
+
+/// Made when the entries are there: a tenth of the work of adding each of a million to all of them.
+///
+/// What begins with how a list is sorted ends with the facts, so that most entries that a filter leaves
+/// out are left out without a look at them.
+const INDEXES: &str = "
+CREATE INDEX entries_by_key ON entries (key, variant, facts);
+CREATE INDEX entries_by_host ON entries (host, name, facts);
+CREATE INDEX entries_by_stored ON entries (stored, facts);
+CREATE INDEX entries_by_used ON entries (used, facts);
+CREATE INDEX entries_by_size ON entries (body, facts);
+CREATE INDEX entries_by_type ON entries (type, facts);
+CREATE INDEX entries_by_status ON entries (status, facts);
+CREATE INDEX entries_by_sum ON entries (sum);
+CREATE INDEX entries_unread ON entries (text) WHERE text = 0;
+CREATE INDEX entries_varied ON entries (host, key) WHERE variant <> x'';
+CREATE INDEX hosts_by_labels ON hosts (labels, scheme);
+CREATE INDEX hosts_by_site ON hosts (site);
+";
+
+/// Opens the index for the one who writes it, and makes the tables if the file is new.
+pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    check(&connection)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    // The last commits may be lost with the power; a walk finds what they were about.
+    connection.pragma_update(None, "synchronous", "normal")?;
+    connection.pragma_update(None, "journal_size_limit", LOG)?;
+    common(&connection, WRITER_CACHE)?;
+    Ok(connection)
+}
+
+/// Opens the index for a reader.
+pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.pragma_update(None, "query_only", true)?;
+    common(&connection, READER_CACHE)?;
+    Ok(connection)
+}
+
+/// Makes a new file, to be filled in one go and not to be relied on before [`finish`].
+pub(crate) fn create(path: &Path) -> Result<Connection> {
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.pragma_update(None, "locking_mode", "exclusive")?;
+    connection.pragma_update(None, "journal_mode", "off")?;
+    connection.pragma_update(None, "synchronous", "off")?;
+    common(&connection, BUILDER_CACHE)?;
+    connection.execute_batch(TABLES)?;
+    Ok(connection)
+}
+
+/// Makes what finds the entries, now that they are there, and says what the file is.
+pub(crate) fn finish(connection: &Connection) -> Result<()> {
+    connection.execute_batch(INDEXES)?;
+    connection.pragma_update(None, "application_id", APPLICATION)?;
+    connection.pragma_update(None, "user_version", VERSION)?;
+    Ok(())
+}
+
+fn common(connection: &Connection, cache: i64) -> Result<()> {
+    connection.pragma_update(None, "cache_size", -cache)?;
+    connection.pragma_update(None, "mmap_size", 0)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(())
+}
+
+/// Whether a file is an index of this version.
+fn check(connection: &Connection) -> Result<()> {
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    if number("application_id")? != APPLICATION {
+        return Err(Error::foreign("is another program's database"));
+    }
+    if number("user_version")? != VERSION {
+        return Err(Error::other_version());
+    }
+    Ok(())
+}
+
+/// A number that the index remembers of itself.
+pub(crate) fn meta(connection: &Connection, name: &str) -> Result<Option<i64>> {
+    let mut find = connection.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
+    let mut rows = find.query([name])?;
+    Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
+}
+
+/// Remembers a number.
+pub(crate) fn set_meta(connection: &Connection, name: &str, value: i64) -> Result<()> {
+    let mut set = connection.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?;
+    set.execute((name, value))?;
+    Ok(())
+}

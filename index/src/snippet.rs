@@ -1,0 +1,165 @@
+//! A piece of a page's text around what was looked for, with the words marked by where they are.
+
+use std::ops::Range;
+
+use crate::fold::{self, Word};
+use crate::query::Query;
+
+/// As many words of a text are looked at for a snippet.
+const MAX_WORDS: usize = 100_000;
+
+/// How many bytes a snippet has, about.
+const LENGTH: usize = 240;
+
+/// A piece of a text, without marks: what is to be marked is told by where it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Snippet {
+    /// The piece; line ends are blanks.
+    pub text: String,
+    /// Where in it the words are that were looked for, in order, in bytes.
+    pub marks: Vec<Range<usize>>,
+    /// Something comes before it.
+    pub is_cut_before: bool,
+    /// Something follows.
+    pub is_cut_after: bool,
+}
+
+/// What in a text is to be marked: the bytes, and the group of the query.
+fn hits(text: &str, query: &Query) -> Vec<(Range<usize>, usize)> {
+    let words: Vec<Word> = fold::words(text).take(MAX_WORDS).collect();
+    let (mut hits, mut at) = (Vec::new(), 0);
+    while at < words.len() {
+        let Some((length, group)) = query.hit_at(&words, at) else {
+            at += 1;
+            continue;
+        };
+        if let (Some(first), Some(last)) = (words.get(at), words.get(at + length - 1)) {
+            hits.push((first.at.start..last.at.end, group));
+        }
+        at += length;
+    }
+    hits
+}
+
+/// The piece of a text that has most of what was looked for; its beginning if it has nothing of it.
+#[must_use]
+pub fn snippet(text: &str, query: &Query) -> Snippet {
+    let hits = hits(text, query);
+    let mut best = (0, 0);
+    for (at, (first, _)) in hits.iter().enumerate() {
+        let here = hits.iter().skip(at).take_while(|(hit, _)| hit.end < first.start + LENGTH);
+        let mut groups: Vec<usize> = here.map(|(_, group)| *group).collect();
+        let all = groups.len().min(8);
+        groups.sort_unstable();
+        groups.dedup();
+        // What was looked for together, and then how often.
+        let worth = groups.len() * 16 + all;
+        if worth > best.0 {
+            best = (worth, at);
+        }
+        if groups.len() == query.groups() && at > 64 {
+            break;
+        }
+    }
+    let first = hits.get(best.1).map_or(0, |(hit, _)| hit.start);
+    cut(text, first, &hits)
+}
+
+/// The marks of a text that is shown whole, as a title.
+#[must_use]
+pub fn marks(text: &str, query: &Query) -> Vec<Range<usize>> {
+    hits(text, query).into_iter().map(|(hit, _)| hit).collect()
+}
+
+fn cut(text: &str, first: usize, hits: &[(Range<usize>, usize)]) -> Snippet {
+    let start = begin(text, first.saturating_sub(LENGTH / 5), first);
+    let most = boundary(text, start.saturating_add(LENGTH));
+    let end = match text.get(start..most).and_then(|piece| piece.rfind(char::is_whitespace)) {
+        Some(blank) if most < text.len() && blank > LENGTH / 2 => start + blank,
+        _ => most,
+    };
+    let piece = text.get(start..end).unwrap_or_default();
+    let marks = hits.iter().filter(|(hit, _)| start <= hit.start && hit.end <= end);
+    Snippet {
+        // One byte each, so that the marks stay where they are.
+        text: piece.replace(['\n', '\r', '\t'], " "),
+        marks: marks.map(|(hit, _)| hit.start - start..hit.end - start).collect(),
+        is_cut_before: start > 0,
+        is_cut_after: end < text.len(),
+    }
+}
+
+/// Where to begin between `from` and `to`: behind a blank, if there is one.
+fn begin(text: &str, from: usize, to: usize) -> usize {
+    let from = boundary(text, from);
+    if from == 0 {
+        return 0;
+    }
+    let blank = text.get(from..to).and_then(|piece| piece.find(char::is_whitespace));
+    let behind = |blank: usize| {
+        let rest = text.get(from + blank..).unwrap_or_default();
+        from + blank + (rest.len() - rest.trim_start().len())
+    };
+    blank.map_or(from, behind).min(to)
+}
+
+fn boundary(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn marked(text: &str, query: &str) -> String {
+        let Snippet { text, marks, is_cut_before, is_cut_after } =
+            snippet(text, &Query::parse(query));
+        let mut shown = String::from(if is_cut_before { "…" } else { "" });
+        let mut at = 0;
+        for mark in marks {
+            shown.extend([&text[at..mark.start], "[", &text[mark.clone()], "]"]);
+            at = mark.end;
+        }
+        shown + &text[at..] + if is_cut_after { "…" } else { "" }
+    }
+
+    #[test]
+    fn what_was_looked_for_is_marked() {
+        for (text, query, want) in [
+            ("A cup of Tea.", "tea cup", "A [cup] of [Tea]."),
+            ("Thé au café", "the cafe", "[Thé] au [café]"),
+            ("black\ntea, black coffee", "\"black tea\"", "[black tea], black coffee"),
+            ("chocolate chocs", "choco*", "[chocolate] chocs"),
+            ("東京都は日本", "東京", "[東京]都は日本"),
+            ("nothing of it", "tea", "nothing of it"),
+            ("", "tea", ""),
+        ] {
+            assert_eq!(marked(text, query), want, "{text} {query}");
+        }
+    }
+
+    #[test]
+    fn the_piece_has_most_of_it() {
+        let far = format!("tea {} green tea here {}", "filler ".repeat(100), "end ".repeat(100));
+        let shown = marked(&far, "green tea");
+        assert!(shown.starts_with("…filler") && shown.contains("[green] [tea] here"), "{shown}");
+        assert!(shown.ends_with("end…") && shown.len() < 2 * LENGTH, "{shown}");
+    }
+
+    proptest! {
+        #[test]
+        fn marks_are_in_the_piece(text in "\\PC{0,800}", query in "\\PC{0,20}|[a-c ]{0,9}") {
+            let told = snippet(&text, &Query::parse(&query));
+            let mut before = 0;
+            for mark in &told.marks {
+                prop_assert!(before <= mark.start && mark.start < mark.end);
+                prop_assert!(told.text.get(mark.clone()).is_some());
+                before = mark.end;
+            }
+            prop_assert!(told.text.len() <= LENGTH + 4);
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! The one thread that writes the index.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::purge::space;
+use wwwoffle_spool::{Key, Place, Spool, Timestamp};
+
+use crate::apply;
+use crate::changed;
+use crate::describe::Describe;
+use crate::dirty::{Desk, Reindex, Task};
+use crate::error::{Error, Result};
+use crate::item::{self, COLUMNS, FROM, Item};
+use crate::pool::Pool;
+use crate::{rebuild, schema, sessions};
+
+/// Pages that are read for one commit.
+const READ_AT_ONCE: i64 = 32;
+
+/// How much less of the processor the thread takes than others: they serve.
+const NICE: i32 = 10;
+
+/// How long it is before an index that could not be made is made by itself again: on a disk that is almost full
+/// each attempt fills it.
+const AGAIN: Duration = Duration::from_secs(600);
+
+/// While less of the disk is free, in bytes, nothing is written: the last of it is for what cannot be made again.
+const LEAVES: u64 = 4 << 20;
+
+/// How long what is known of uses waits to be written down beside the index, in microseconds.
+const WRITE_USES: i64 = 3_600_000_000;
+
+/// When the uses were written down last, and since when there are others; zero: there are none.
+const USES_WRITTEN: &str = "uses-written";
+const USES_CHANGED: &str = "uses-changed";
+
+/// What the thread has.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) spool: Spool,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) describe: Option<Arc<dyn Describe>>,
+    pub(crate) path: PathBuf,
+    /// When the index could not be made, if that was the last attempt.
+    pub(crate) failed: Option<Instant>,
+    /// Something has changed that is not in the index, and was not noted: there was no room.
+    pub(crate) is_behind: bool,
+}
+
+/// Says that the thread has ended, however it does.
+struct Ends(Arc<Desk>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.ended();
+    }
+}
+
+impl Worker {
+    /// Runs until it is told to stop.
+    pub(crate) fn run(mut self) {
+        let _ends = Ends(Arc::clone(&self.desk));
+        // Where it may not, it takes its share as the others.
+        let _ = rustix::process::nice(NICE);
+        let mut connection = self.open();
+        let mut can_read = connection.is_some() && self.describe.is_some();
+        loop {
+            let task = self.desk.next(can_read);
+            if matches!(task, Task::Stop) {
+                break;
+            }
+            let is_order = matches!(task, Task::Order(_));
+            let are_uses = matches!(task, Task::WriteUses);
+            let done = self.carry_out(task, &mut connection);
+            let is_damaged = done.as_ref().is_err_and(Error::is_damaged);
+            can_read = done.as_ref().is_ok_and(|more| *more) && self.describe.is_some();
+            self.desk.tell(|progress| progress.walked = None);
+            if are_uses {
+                self.desk.uses_done(done.is_ok());
+            }
+            match done {
+                _ if is_order => self.desk.done(done.err()),
+                Err(error) if !error.is_stopped() => self.desk.fail(error),
+                Ok(_) | Err(_) => {}
+            }
+            if is_damaged {
+                can_read = self.make_again(&mut connection) && self.describe.is_some();
+                self.desk.tell(|progress| progress.walked = None);
+            }
+        }
+        self.end(connection);
+    }
+
+    /// Whether there is room that others do not need more. Where the system does not tell, there is.
+    fn has_room(&self) -> bool {
+        space(self.spool.root()).map_or(true, |space| space.free >= LEAVES)
+    }
+
+    /// Opens the index there is, or makes it.
+    fn open(&mut self) -> Option<Connection> {
+        if !self.has_room() {
+            (self.failed, self.is_behind) = (Some(Instant::now()), true);
+            let full = std::io::ErrorKind::StorageFull.into();
+            self.desk.fail(Error::disk("write", &self.path, full));
+            return None;
+        }
+        let mut connection = None;
+        let opened = match schema::open_writer(&self.path) {
+            Ok(opened) => {
+                self.pool.replace(|| ((), true));
+                self.desk.tell(|progress| (progress.is_ready, progress.walked) = (true, Some(0)));
+                let walked = changed::walk(&opened, &self.spool, &self.desk);
+                connection = Some(opened);
+                walked
+            }
+            Err(error) => Err(error),
+        };
+        match opened {
+            Ok(()) => {}
+            Err(error) if error.is_stopped() => {}
+            Err(error) => {
+                // That there is none yet needs no words.
+                if self.is_there() {
+                    self.set_aside(&error);
+                    self.desk.fail(error);
+                }
+                self.make_again(&mut connection);
+            }
+        }
+        self.desk.tell(|progress| progress.walked = None);
+        connection
+    }
+
+    fn is_there(&self) -> bool {
+        SystemDisk.stamp(&self.path).is_ok_and(|stamp| stamp.is_some())
+    }
+
+    /// Moves what has the name of the index and may be somebody's to where foreign files go.
+    fn set_aside(&self, error: &Error) {
+        if error.is_foreign() {
+            let name = format!("{}-index.sqlite", SystemDisk.now().as_microsecond());
+            // Where it cannot be moved it is replaced: the name is ours.
+            let _ = SystemDisk.rename(&self.path, &self.spool.root().join("damaged").join(name));
+        }
+    }
+
+    /// Makes the index again; whether it could be.
+    fn make_again(&mut self, connection: &mut Option<Connection>) -> bool {
+        match self.rebuild(connection) {
+            Ok(()) => true,
+            Err(error) => {
+                if !error.is_stopped() {
+                    self.desk.fail(error);
+                }
+                false
+            }
+        }
+    }
+
+    /// Makes the index from the files, and puts it in the place of the one before.
+    fn rebuild(&mut self, connection: &mut Option<Connection>) -> Result<()> {
+        let new = self.spool.root().join("tmp").join("index.sqlite");
+        remove(&new)?;
+        self.desk.tell(|progress| progress.walked = Some(0));
+        let _reported_elsewhere = self.spool.flush();
+        if let Err(error) = rebuild::build(&self.spool, &new, &self.desk) {
+            // It is in the way of nobody.
+            let _ = remove(&new);
+            self.failed = Some(Instant::now());
+            return Err(error);
+        }
+        (*connection, self.failed) = (None, None);
+        let path = self.path.clone();
+        let opened = self.pool.replace(|| {
+            let opened = put(&new, &path).and_then(|()| schema::open_writer(&path));
+            let is_open = opened.is_ok();
+            (opened, is_open)
+        });
+        *connection = Some(opened?);
+        self.desk.tell(|progress| progress.is_ready = true);
+        Ok(())
+    }
+
+    /// Does what is to be done; whether there are pages to be read now.
+    fn carry_out(&mut self, task: Task, connection: &mut Option<Connection>) -> Result<bool> {
+        let is_order = matches!(task, Task::Order(_));
+        if !is_order && !self.has_room() {
+            // A walk finds it; whoever gives an order is told what the disk says.
+            self.is_behind = true;
+            return Ok(false);
+        }
+        let rests = self.failed.is_some_and(|failed| failed.elapsed() < AGAIN);
+        if connection.is_none() && rests && !is_order {
+            // It was said why there is none; what has changed is found when it is made.
+            return Ok(false);
+        }
+        if connection.is_none() || matches!(task, Task::Order(Reindex::All)) {
+            // Everything there is comes in with it.
+            self.rebuild(connection)?;
+            if !matches!(task, Task::Changes(_) | Task::Uses(_) | Task::WriteUses) {
+                return Ok(true);
+            }
+        }
+        let Some(open) = connection.as_ref() else { return Err(Error::not_ready()) };
+        if std::mem::take(&mut self.is_behind) {
+            self.desk.tell(|progress| progress.walked = Some(0));
+            changed::walk(open, &self.spool, &self.desk)?;
+        }
+        match task {
+            Task::Changes(places) => self.bring(open, &places).map(|()| true),
+            Task::Uses(uses) => {
+                write(open, || {
+                    uses.iter().try_for_each(|(key, time)| apply::used(open, key, *time))?;
+                    schema::set_meta(open, USES_CHANGED, SystemDisk.now().as_microsecond())
+                })?;
+                self.keep_uses(open, WRITE_USES).map(|()| true)
+            }
+            Task::WriteUses => self.keep_uses(open, 0).map(|()| true),
+            Task::Asked(session, asked) => {
+                write(open, || sessions::keep_asked(open, session, &asked)).map(|()| true)
+            }
+            Task::Walk | Task::Order(_) => {
+                self.desk.tell(|progress| progress.walked = Some(0));
+                changed::walk(open, &self.spool, &self.desk).map(|()| true)
+            }
+            Task::Read => self.read(open),
+            Task::Stop => Ok(false),
+        }
+    }
+
+    /// Brings what has changed into the index, in one commit.
+    fn bring(&self, connection: &Connection, places: &[Place]) -> Result<()> {
+        write(connection, || {
+            for place in places {
+                match changed::found_at(&self.spool, place) {
+                    Ok(found) => apply::set_key(connection, place, &found)?,
+                    // The others are no worse for it.
+                    Err(error) => self.desk.fail(error),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads some pages whose words are not in the index yet; whether there may be more.
+    fn read(&self, connection: &Connection) -> Result<bool> {
+        let Some(describe) = &self.describe else { return Ok(false) };
+        let unread = unread(connection)?;
+        let is_all = unread.is_empty();
+        let mut read = Vec::new();
+        for item in unread {
+            let entry = match self.spool.entries(&item.place) {
+                Ok(entries) => entries.found.into_iter().find(|entry| *entry.place() == item.place),
+                Err(error) => {
+                    self.desk.fail(error.into());
+                    None
+                }
+            };
+            // What has changed meanwhile is noted elsewhere.
+            let entry = entry.filter(|entry| entry.stored() == item.stored);
+            // Many libraries read what anybody wrote: a fault in one of them costs the words of one page.
+            let told = entry.and_then(|entry| {
+                let told = catch_unwind(AssertUnwindSafe(|| describe.describe(&entry)));
+                told.unwrap_or_else(|_| {
+                    self.desk.fail(Error::unreadable(entry.url()));
+                    None
+                })
+            });
+            read.push((item.id, told.map(crate::describe::Description::bounded)));
+            if self.desk.is_called() {
+                break;
+            }
+        }
+        write(connection, || {
+            read.iter().try_for_each(|(id, told)| apply::describe(connection, *id, told.as_ref()))
+        })?;
+        Ok(!is_all)
+    }
+
+    /// Writes down when entries were used, if there is anything new and it was not done for so long.
+    fn keep_uses(&self, connection: &Connection, wait: i64) -> Result<()> {
+        let now = SystemDisk.now().as_microsecond();
+        let changed = schema::meta(connection, USES_CHANGED)?.unwrap_or_default();
+        let written = schema::meta(connection, USES_WRITTEN)?.unwrap_or_default();
+        // A clock that was put back makes nobody wait until it is then again.
+        let is_soon = written <= now && now.saturating_sub(written) < wait;
+        if changed == 0 || is_soon {
+            return Ok(());
+        }
+        let mut find = connection.prepare("SELECT key, used FROM entries WHERE used > stored")?;
+        let rows = find.query_map([], |row| Ok((row.get::<_, [u8; 32]>(0)?, row.get(1)?)))?;
+        let mut uses = rows.map_while(Result::ok).map(|(key, used): ([u8; 32], i64)| {
+            let time = Timestamp::from_microsecond(used).unwrap_or(Timestamp::UNIX_EPOCH);
+            (Key::from_bytes(key), time)
+        });
+        self.spool.set_uses(&mut uses)?;
+        write(connection, || {
+            schema::set_meta(connection, USES_CHANGED, 0)?;
+            schema::set_meta(connection, USES_WRITTEN, now)
+        })
+    }
+
+    fn end(&self, connection: Option<Connection>) {
+        if let Some(connection) = connection
+            && let Err(error) = self.keep_uses(&connection, 0)
+        {
+            self.desk.fail(error);
+        }
+        // Whoever asks from now on is told that there is nothing any more.
+        self.pool.replace(|| ((), false));
+        self.desk.ended();
+    }
+}
+
+/// The newest entries that have not been read.
+fn unread(connection: &Connection) -> Result<Vec<Item>> {
+    let mut find = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM {FROM} WHERE e.id IN (SELECT id FROM entries INDEXED BY entries_unread \
+         WHERE text = 0 ORDER BY id DESC LIMIT ?1)"
+    ))?;
+    let mut rows = find.query([READ_AT_ONCE])?;
+    let mut items = Vec::new();
+    while let Some(row) = rows.next()? {
+        items.extend(item::read(row)?);
+    }
+    Ok(items)
+}
+
+/// Does something in one commit, or not at all.
+fn write(connection: &Connection, act: impl FnOnce() -> Result<()>) -> Result<()> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let done = act().and_then(|()| Ok(connection.execute_batch("COMMIT")?));
+    if done.is_err() {
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+    done
+}
+
+/// Puts a new index in the place of the one before, which nobody has open.
+fn put(new: &Path, path: &Path) -> Result<()> {
+    for end in ["-wal", "-shm", "-journal"] {
+        remove(&beside(path, end))?;
+    }
+    SystemDisk.rename(new, path).map_err(|error| Error::disk("make", path, error))?;
+    let root = path.parent().unwrap_or(path);
+    SystemDisk.sync_dir(root).map_err(|error| Error::disk("write", root, error))
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match SystemDisk.remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::disk("remove", path, error)),
+    }
+}

@@ -1,0 +1,301 @@
+//! The index follows the files, whoever changes them, and is made again when it is of no use.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::as_conversions, reason = "a test")]
+#![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use support::{index, list, open, open_as, place, store, store_at, urls};
+use wwwoffle_index::{FILE, Filter, Index, Reindex, Sort, Words};
+use wwwoffle_spool::{Durability, Spool, Timestamp};
+
+fn names(index: &Index) -> Vec<String> {
+    urls(index, &Filter::default(), Sort::Name)
+}
+
+/// Everything that does not depend on when a thing came into the index.
+fn content(index: &Index) -> Vec<String> {
+    let items = list(index, &Filter::default(), Sort::Name);
+    let mut lines: Vec<_> = items
+        .iter()
+        .map(|item| {
+            let words = matches!(item.words, Words::NotYet);
+            format!(
+                "{:?} {:?} {} {} {:?} {} {} {words}",
+                item.place,
+                item.title,
+                item.status,
+                item.body_len,
+                item.stored,
+                item.file_len,
+                item.versions
+            )
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// Everything has its name, and is in the index.
+fn settle(spool: &Spool, index: &Index) {
+    spool.flush().unwrap();
+    index.settle(true).unwrap();
+}
+
+fn two(root: &Path) -> (Spool, Index) {
+    let spool = open(root);
+    store(&spool, "http://a.example/1", "title One\nfirst words");
+    store(&spool, "http://b.example/2", "title Two\nsecond words");
+    let index = index(&spool);
+    index.settle(true).unwrap();
+    (spool, index)
+}
+
+#[test]
+fn what_the_program_changes_comes_in_by_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, index) = two(directory.path());
+    assert_eq!(names(&index), ["http://a.example/1", "http://b.example/2"]);
+    store(&spool, "http://a.example/1", "title New\nnew words");
+    store(&spool, "http://c.example/3", "title Three");
+    spool.remove(&place("http://b.example/2")).unwrap();
+    settle(&spool, &index);
+    assert_eq!(names(&index), ["http://a.example/1", "http://c.example/3"]);
+    let first = list(&index, &Filter::default(), Sort::Name).swap_remove(0);
+    assert_eq!(
+        (first.title.as_deref(), first.versions, first.words),
+        (Some("New"), 1, Words::Indexed)
+    );
+    let kept = spool.entry(&first.place).unwrap().found().unwrap();
+    assert_eq!(
+        (first.stored, first.digest, first.file_len),
+        (kept.stored(), *kept.digest(), kept.summary().file_len)
+    );
+}
+
+#[test]
+fn what_it_has_come_to_is_what_is_made_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, index) = two(directory.path());
+    let varied = |text: &str| place("http://v.example/").with_variant(text);
+    store_at(&spool, &varied(""), 200, "text/html", "plain", 1_700_000_000);
+    store_at(&spool, &varied("accept: x"), 200, "text/html", "x", 1_700_000_000);
+    store_at(&spool, &varied("accept: x"), 200, "text/html", "x again", 1_700_000_000);
+    store_at(
+        &spool,
+        &place("http://a.example/1").owned_by("user:anna"),
+        200,
+        "text/html",
+        "own",
+        1,
+    );
+    store_at(&spool, &place("http://large.example/"), 200, "image/png", &"y".repeat(300_000), 1);
+    store(&spool, "http://a.example/1", "title New\nnew words");
+    spool.remove(&place("http://b.example/2")).unwrap();
+    settle(&spool, &index);
+    let followed = content(&index);
+    index.reindex(Reindex::All).unwrap();
+    index.settle(true).unwrap();
+    assert_eq!(content(&index), followed);
+    index.reindex(Reindex::Changed).unwrap();
+    index.settle(true).unwrap();
+    assert_eq!(content(&index), followed);
+}
+
+#[test]
+fn what_others_change_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let varied = |text: &str| place("http://v.example/").with_variant(text);
+    {
+        let spool = open(other.path());
+        store(&spool, "http://moved.example/", "title Moved");
+        store(&spool, "https://moved.example/", "title Moved");
+    }
+    {
+        let (spool, index) = two(root);
+        for text in ["a", "b", "c"] {
+            store_at(&spool, &varied(text), 200, "text/html", text, 1_700_000_000);
+        }
+        store(&spool, "http://a.example/4", "title Four");
+        index.settle(true).unwrap();
+        index.stop();
+    }
+    // Entries that came, went, and are one less of several, and hosts that came and went.
+    fs::create_dir(root.join("https")).unwrap();
+    fs::rename(other.path().join("http/moved.example"), root.join("http/moved.example")).unwrap();
+    fs::rename(other.path().join("https/moved.example"), root.join("https/moved.example")).unwrap();
+    fs::remove_dir_all(root.join("http/b.example")).unwrap();
+    fs::remove_file(root.join(place("http://a.example/4").relative_path())).unwrap();
+    fs::remove_file(root.join(varied("b").relative_path())).unwrap();
+    let want = [
+        "http://a.example/1",
+        "http://moved.example/",
+        "https://moved.example/",
+        "http://v.example/",
+        "http://v.example/",
+    ];
+    let spool = open(root);
+    let index = index(&spool);
+    index.settle(true).unwrap();
+    assert_eq!(names(&index), want);
+    // The same while it runs, when it is told to look.
+    fs::remove_file(root.join(place("http://moved.example/").relative_path())).unwrap();
+    index.reindex(Reindex::Changed).unwrap();
+    assert_eq!(names(&index).len(), 4);
+    let followed = content(&index);
+    index.reindex(Reindex::All).unwrap();
+    index.settle(true).unwrap();
+    assert_eq!(content(&index), followed);
+}
+
+/// What is done to the file.
+type Spoil = fn(&Path);
+
+#[test]
+fn an_index_of_no_use_is_made_again() {
+    let spoils: [(&str, bool, Spoil); 8] = [
+        ("missing", false, |path| fs::remove_file(path).unwrap()),
+        ("empty", true, |path| fs::write(path, b"").unwrap()),
+        ("no database", true, |path| fs::write(path, b"something else\n".repeat(500)).unwrap()),
+        ("cut", false, |path| {
+            let bytes = fs::read(path).unwrap();
+            fs::write(path, &bytes[..bytes.len() / 3]).unwrap();
+        }),
+        ("damaged", false, |path| {
+            let mut bytes = fs::read(path).unwrap();
+            bytes.iter_mut().skip(4096).for_each(|byte| *byte = 0xa5);
+            fs::write(path, bytes).unwrap();
+        }),
+        ("another program's", true, |path| {
+            fs::remove_file(path).unwrap();
+            let other = rusqlite::Connection::open(path).unwrap();
+            other
+                .execute_batch("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)")
+                .unwrap();
+        }),
+        ("too new", false, |path| {
+            let other = rusqlite::Connection::open(path).unwrap();
+            other.pragma_update(None, "user_version", 9_999).unwrap();
+        }),
+        ("without a table", false, |path| {
+            let other = rusqlite::Connection::open(path).unwrap();
+            other.execute_batch("DROP TABLE entries").unwrap();
+        }),
+    ];
+    for (what, is_set_aside, spoil) in spoils {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let (spool, index) = two(root);
+        let before = content(&index);
+        index.stop();
+        drop((spool, index));
+        spoil(&root.join(FILE));
+        let spool = open(root);
+        let index = support::index(&spool);
+        index.settle(true).unwrap();
+        assert_eq!(content(&index), before, "{what}");
+        let aside = fs::read_dir(root.join("damaged")).unwrap().count();
+        assert_eq!(aside, usize::from(is_set_aside), "{what}");
+        let told = index.faults().len();
+        assert_eq!(told > 0, what != "missing", "{what}");
+        index.stop();
+    }
+}
+
+#[test]
+fn damage_that_is_met_later_is_mended_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, index) = two(directory.path());
+    let before = content(&index);
+    let other = rusqlite::Connection::open(directory.path().join(FILE)).unwrap();
+    other.execute_batch("DROP TABLE counts").unwrap();
+    drop(other);
+    // The next change meets it.
+    store(&spool, "http://c.example/3", "title Three");
+    while index.faults().is_empty() {
+        std::thread::yield_now();
+    }
+    index.settle(true).unwrap();
+    let after = content(&index);
+    assert_eq!(after.len(), before.len() + 1);
+    assert!(before.iter().all(|line| after.contains(line)), "{after:?}");
+}
+
+#[test]
+fn a_full_disk_or_none_at_all_spoils_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, index) = two(directory.path());
+    let before = content(&index);
+    // Nothing can be made there.
+    let tmp = directory.path().join("tmp").join("index.sqlite");
+    fs::create_dir(&tmp).unwrap();
+    assert!(index.reindex(Reindex::All).is_err());
+    assert_eq!(content(&index), before);
+    fs::remove_dir(&tmp).unwrap();
+    index.reindex(Reindex::All).unwrap();
+    index.settle(true).unwrap();
+    assert_eq!(content(&index), before);
+    drop(spool);
+}
+
+#[test]
+fn uses_are_written_down_when_somebody_asks_for_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, index) = two(directory.path());
+    let place = place("http://a.example/1");
+    let later = |seconds| Timestamp::now() + Duration::from_secs(seconds);
+    let patience = Duration::from_secs(60);
+    // Twice: also when that was just done.
+    for time in [later(100), later(200)] {
+        index.used(&place, time);
+        assert!(index.write_uses(patience));
+        let told = spool.uses().unwrap().of(&place.key()).unwrap();
+        assert_eq!(told.as_second(), time.as_second());
+    }
+    assert!(index.write_uses(patience), "nothing is new");
+    index.stop();
+    assert!(!index.write_uses(patience), "nobody is there who could");
+}
+
+#[test]
+fn a_stop_while_it_is_made_ends_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open_as(directory.path(), Durability::None);
+    // More directories than wait to be read at one time.
+    for host in 0..400 {
+        store(&spool, &format!("http://h{host}.example/"), "title Page");
+    }
+    spool.flush().unwrap();
+    for _ in 0..5 {
+        let index = Index::open(&spool, None).unwrap();
+        let (tell, ended) = std::sync::mpsc::sync_channel(1);
+        std::thread::spawn(move || {
+            index.stop();
+            tell.send(()).unwrap();
+        });
+        ended.recv_timeout(Duration::from_secs(60)).expect("the index ends");
+        let _made_or_not = fs::remove_file(directory.path().join(FILE));
+    }
+}
+
+#[test]
+fn an_index_that_cannot_be_made_keeps_nobody_waiting() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    store(&spool, "http://a.example/", "title Page");
+    // A name that the new index cannot have.
+    fs::create_dir_all(directory.path().join("tmp/index.sqlite/x")).unwrap();
+    let index = index(&spool);
+    assert!(index.settle(false).is_err());
+    store(&spool, "http://a.example/2", "title Page");
+    assert!(index.settle(false).is_err());
+    fs::remove_dir_all(directory.path().join("tmp/index.sqlite")).unwrap();
+    index.reindex(Reindex::All).unwrap();
+    assert_eq!(names(&index).len(), 2);
+}

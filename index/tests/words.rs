@@ -1,0 +1,208 @@
+//! Search: what pages say is found, ranked and marked, and what refers to what is known.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::as_conversions, reason = "a test")]
+
+mod support;
+
+use std::sync::Arc;
+
+use support::{Lines, index, open, place, store, store_at, url_of};
+use wwwoffle_index::{Class, Describe, Description, Filter, Hits, Index, Query, Viewer};
+use wwwoffle_spool::Entry;
+
+fn hits(index: &Index, query: &str, filter: &Filter) -> Hits {
+    index.search(&Query::parse(query), filter, None, 10, &|_| true).unwrap()
+}
+
+fn found(index: &Index, query: &str) -> Vec<String> {
+    let items = hits(index, query, &Filter::default()).items;
+    items.into_iter().map(|item| item.place.url().replace("http://a.example/", "")).collect()
+}
+
+#[test]
+fn pages_are_found_by_what_they_say() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    for (name, page) in [
+        ("tea", "title Green tea\nA leaf and hot water."),
+        ("cake", "title Cake\nServed with tea, or with black coffee. Tea is better."),
+        ("coffee", "title Café\nBlack, with a piece of chocolate; not the black forest kind."),
+        ("tokyo", "title 東京都\n日本の首都です。Tower 333."),
+        ("seoul", "title 한국\n서울에서 만나요"),
+        ("thai", "title ไทย\nภาษาไทยไม่มีช่องว่าง"),
+        ("hindi", "title हिन्दी\nयह एक वाक्य है"),
+    ] {
+        store(&spool, &format!("http://a.example/{name}"), page);
+    }
+    let index = index(&spool);
+    index.settle(true).unwrap();
+    for (query, want) in [
+        ("tea", &["tea", "cake"][..]),
+        ("TEA -coffee", &["tea"]),
+        // What is in the text counts against a page with the word in its title, too.
+        ("green -water", &[]),
+        ("black coffee", &["cake"]),
+        ("\"black coffee\"", &["cake"]),
+        ("\"coffee black\"", &[]),
+        ("cafe", &["coffee"]),
+        ("choc*", &["coffee"]),
+        ("choc", &[]),
+        ("water OR forest", &["tea", "coffee"]),
+        ("東京", &["tokyo"]),
+        ("東京都", &["tokyo"]),
+        ("京都", &["tokyo"]),
+        ("首都 tower", &["tokyo"]),
+        ("首", &["tokyo"]),
+        ("大阪", &[]),
+        ("서울", &["seoul"]),
+        ("ภาษา", &["thai"]),
+        ("हिन्दी", &["hindi"]),
+        ("-tea", &[]),
+        ("", &[]),
+    ] {
+        let mut told = found(&index, query);
+        if query.contains("OR") {
+            told.sort_by_key(|name| want.iter().position(|want| want == name));
+        }
+        assert_eq!(told, want, "{query}");
+    }
+    // What is gone or says something else is not found any more.
+    store(&spool, "http://a.example/cake", "title Cake\nServed with milk.");
+    spool.remove(&place("http://a.example/tokyo")).unwrap();
+    index.settle(true).unwrap();
+    assert_eq!(found(&index, "tea"), ["tea"]);
+    assert_eq!(found(&index, "milk"), ["cake"]);
+    assert!(found(&index, "東京").is_empty());
+}
+
+#[test]
+fn a_search_is_filtered_as_a_list_and_goes_on_from_page_to_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    for number in 0..25 {
+        store(
+            &spool,
+            &format!("http://h{}.example/{number}", number % 2),
+            "title T\nsame words here",
+        );
+    }
+    let own = place("http://h0.example/own").owned_by("user:anna");
+    store_at(&spool, &own, 200, "text/html", "same words here", 1);
+    store_at(&spool, &place("http://h0.example/t"), 404, "text/plain", "same words here", 1);
+    let index = index(&spool);
+    index.settle(true).unwrap();
+    let query = Query::parse("same words");
+    let all = |filter: &Filter| {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let hits = index.search(&query, filter, after.as_ref(), 4, &|_| true).unwrap();
+            assert!(!hits.is_partial && hits.items.len() <= 4);
+            all.extend(hits.items.into_iter().map(|item| item.place));
+            after = hits.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let count = all.len();
+        all.sort_by_key(wwwoffle_spool::Place::key);
+        all.dedup();
+        assert_eq!(all.len(), count, "each once");
+        count
+    };
+    let none = Filter::default;
+    assert_eq!(all(&none()), 27);
+    assert_eq!(all(&Filter { viewer: Viewer::Person("user:anna".into()), ..none() }), 27);
+    assert_eq!(all(&Filter { viewer: Viewer::Person("user:bob".into()), ..none() }), 26);
+    assert_eq!(all(&Filter { host: Some("h1.example".into()), ..none() }), 12);
+    assert_eq!(all(&Filter { class: Some(Class::Text), ..none() }), 1);
+    assert_eq!(all(&Filter { status: Some(400..=499), ..none() }), 1);
+    let hidden = index.search(&query, &none(), None, 100, &|item| item.status == 404).unwrap();
+    assert_eq!(hidden.items.len(), 1);
+}
+
+#[test]
+fn it_is_known_what_refers_to_what() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    store(
+        &spool,
+        "http://a.example/",
+        "title A\npart http://a.example/i.png\nlink http://b.example/",
+    );
+    store(&spool, "http://b.example/", "title B\npart http://a.example/i.png");
+    let own = place("http://c.example/").owned_by("user:anna");
+    store_at(&spool, &own, 200, "text/html", "part http://a.example/i.png", 1);
+    store_at(&spool, &place("http://a.example/i.png"), 200, "image/png", "png", 1);
+    store_at(&spool, &place("http://d.example/same"), 200, "image/png", "png", 1);
+    let index = index(&spool);
+    index.settle(true).unwrap();
+    let names = |items: Vec<wwwoffle_index::Item>| {
+        let mut names: Vec<_> = items.iter().map(|item| item.place.url().to_owned()).collect();
+        names.sort();
+        names
+    };
+    let image = url_of("http://a.example/i.png");
+    let referrers =
+        |viewer: &Viewer, url: &str, parts| names(index.referrers(viewer, url, parts).unwrap());
+    let all = ["http://a.example/", "http://b.example/", "http://c.example/"];
+    assert_eq!(referrers(&Viewer::Operator, image.as_str(), true), all);
+    assert_eq!(referrers(&Viewer::Person("user:bob".into()), image.as_str(), true), all[..2]);
+    assert_eq!(referrers(&Viewer::Operator, "http://b.example/", false), all[..1]);
+    assert!(referrers(&Viewer::Operator, "http://b.example/", true).is_empty());
+    let references = index.references(&Viewer::Operator, &place("http://a.example/")).unwrap();
+    assert_eq!(names(references), ["http://a.example/i.png", "http://b.example/"]);
+    // By body: for what is kept twice.
+    let item = index.at(&place("http://a.example/i.png")).unwrap().unwrap();
+    let same = index.with_body(&item.digest, item.body_len).unwrap();
+    assert_eq!(names(same), ["http://a.example/i.png", "http://d.example/same"]);
+    assert!(index.with_body(&item.digest, 4).unwrap().is_empty());
+    // For purging.
+    let mut weighed: Vec<_> = index
+        .candidates()
+        .map(|candidate| candidate.unwrap())
+        .map(|one| (one.place.url().to_owned(), one.is_page, one.pages))
+        .collect();
+    weighed.sort();
+    let one = |url: &str, is_page, pages| (url.to_owned(), is_page, pages);
+    assert_eq!(
+        weighed,
+        [
+            one("http://a.example/", true, 0),
+            one("http://a.example/i.png", false, 3),
+            one("http://b.example/", true, 0),
+            one("http://c.example/", true, 0),
+            one("http://d.example/same", false, 0),
+        ]
+    );
+    spool.remove(&place("http://b.example/")).unwrap();
+    index.settle(true).unwrap();
+    assert_eq!(referrers(&Viewer::Operator, image.as_str(), true).len(), 2);
+}
+
+/// Says nothing of one page, by panicking.
+#[derive(Debug)]
+struct Fragile;
+
+impl Describe for Fragile {
+    fn describe(&self, entry: &Entry) -> Option<Description> {
+        assert!(!entry.url().ends_with("/bad"), "nobody has thought of this one");
+        Lines.describe(entry)
+    }
+}
+
+#[test]
+fn a_page_that_its_reader_fails_at_costs_no_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    for name in ["first", "bad", "last"] {
+        store(&spool, &format!("http://a.example/{name}"), "title Tea\ngreen");
+    }
+    for _ in 0..2 {
+        let index = Index::open(&spool, Some(Arc::new(Fragile))).unwrap();
+        index.settle(true).unwrap();
+        let mut found = found(&index, "green");
+        found.sort();
+        assert_eq!(found, ["first", "last"]);
+        index.stop();
+    }
+}

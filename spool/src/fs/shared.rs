@@ -1,0 +1,132 @@
+//! The file system of the machine where more than its owner may read what is kept.
+
+#![expect(clippy::disallowed_methods, reason = "a part of the one file of the crate that may")]
+
+use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rustix::fs::OFlags;
+
+use super::{
+    About, DIRECTORY_MODE, Disk, DiskFile, FILE_MODE, Lock, Names, Opened, Stamp, SystemDisk,
+    SystemFile, new_file,
+};
+
+/// The file system of the machine, for a spool that more than its owner may read.
+#[derive(Debug, Clone, Copy)]
+pub struct SharedDisk {
+    /// The permission bits of new directories.
+    pub directories: u32,
+    /// The permission bits of new files.
+    pub files: u32,
+}
+
+impl SharedDisk {
+    /// Whether it differs from [`SystemDisk`].
+    #[must_use]
+    pub fn is_shared(self) -> bool {
+        (self.directories, self.files) != (DIRECTORY_MODE, FILE_MODE)
+    }
+}
+
+impl Disk for SharedDisk {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.create_dir(path)?;
+        // What a directory is made with is less what the umask takes away.
+        std::fs::set_permissions(path, Permissions::from_mode(self.directories))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let file = new_file(path)?;
+        file.set_permissions(Permissions::from_mode(self.files))?;
+        Ok(Arc::new(SystemFile { file, opened_as: None }))
+    }
+
+    fn create_private(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        SystemDisk.create(path)
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Names> {
+        SystemDisk.read_dir(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        SystemDisk.open(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.link(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove_dir(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.sync_dir(path)
+    }
+
+    fn waits_at_once(&self) -> usize {
+        SystemDisk.waits_at_once()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        SystemDisk.lock(path)
+    }
+
+    fn now(&self) -> Timestamp {
+        SystemDisk.now()
+    }
+
+    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
+        SystemDisk.stamp(path)
+    }
+
+    fn about(&self, path: &Path) -> io::Result<Option<About>> {
+        SystemDisk.about(path)
+    }
+
+    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
+        SystemDisk.set_mode(path, mode)
+    }
+
+    fn modes(&self) -> (u32, u32) {
+        (self.directories, self.files)
+    }
+}
+
+/// Makes what is missing of the way to `root`, and gives `root` itself, if it was missing, these
+/// permission bits, a user and a group: a daemon that begins as root and goes on as somebody else cannot make it later.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn make_root_for(root: &Path, mode: u32, user: u32, group: u32) -> io::Result<()> {
+    if let Some(above) = root.parent().filter(|above| !above.as_os_str().is_empty()) {
+        // Whoever may enter them: only the spool itself is its owner's.
+        DirBuilder::new().recursive(true).create(above)?;
+    }
+    match SystemDisk.create_dir(root) {
+        Ok(()) => {
+            // By its handle: whoever may write above it could put a link in its place meanwhile.
+            let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
+            let directory = OpenOptions::new().read(true).custom_flags(flags).open(root)?;
+            directory.set_permissions(Permissions::from_mode(mode))?;
+            std::os::unix::fs::fchown(&directory, Some(user), Some(group))
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,375 @@
+//! What one file is: read, compared, and nothing changed.
+
+use std::path::{Path, PathBuf};
+
+use super::finding::{Fault, Remedy};
+use super::name::{self, Name, Named};
+use crate::blocks::Summing;
+use crate::entry::{Body, Entry};
+use crate::error::{Error, Result};
+use crate::fs::{Disk, Opened};
+use crate::monitor::{MAX_MONITOR_FILE, Monitor};
+use crate::outgoing::{MAX_REQUEST_FILE, Outgoing, Secrets};
+use crate::overlay::{self, Found};
+use crate::partial::tree;
+use crate::place::{EXTENSION, Place};
+use crate::purge::pins;
+use crate::read::{self, Content, Expected, read_exactly};
+use crate::runs::MAX_RUN;
+use crate::salvage;
+use crate::seal::{self, Vault};
+use crate::shelf::{self, MAX_VARIANTS};
+use crate::state;
+use crate::store::{MONITOR, OUTGOING, parent};
+use crate::verified::read_piece;
+use crate::warc::{Header, Reason, parse_record};
+use sha2::{Digest, Sha256};
+use wwwoffle_url::Key;
+
+/// What a file is to the spool, by where it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// An entry or an older version of one.
+    Entry,
+    /// What was learnt of a large one.
+    Overlay,
+    /// A part of an answer.
+    Segment,
+    /// What a crash left of a download: its checkpoints, or the file they are for.
+    Left,
+    /// A request that waits.
+    Request,
+    /// A page that is looked at on a schedule.
+    Monitor,
+    /// The text of a recursive fetch.
+    Run,
+    /// What the program remembers.
+    State,
+    /// The key of the secrets.
+    Secret,
+    /// What is pinned.
+    Pins,
+}
+
+/// What files are looked at with.
+#[derive(Debug)]
+pub(super) struct Judge<'a> {
+    pub(super) disk: &'a dyn Disk,
+    pub(super) root: &'a Path,
+    /// Every body is read.
+    pub(super) is_deep: bool,
+    /// The key of the secrets, if it is there.
+    pub(super) vault: Option<Vault>,
+}
+
+impl Judge<'_> {
+    /// What is wrong with a file; `None` also when it has gone meanwhile.
+    pub(super) fn fault(&self, role: Role, path: &Path) -> Option<Fault> {
+        let judged = match role {
+            Role::Entry => self.entry(path),
+            Role::Overlay => self.overlay(path),
+            Role::Segment => self.segment(path),
+            Role::Left => self.left(path),
+            Role::Request | Role::Monitor => self.request(path, role),
+            Role::Run => self.run(path),
+            Role::State => self.text(path, state::MAX_STATE, state::reason),
+            Role::Secret => self.text(path, seal::KEY_LEN, seal::reason),
+            // While it is there nothing is purged; without it everything could be.
+            Role::Pins => self
+                .text(path, pins::MAX_FILE, pins::reason)
+                .map(|fault| fault.map(|fault| Fault { remedy: Remedy::Nothing, ..fault })),
+        };
+        // That one file cannot be read is no reason not to look at the others.
+        judged.unwrap_or_else(|error| Some(unreadable(&error)))
+    }
+
+    fn entry(&self, path: &Path) -> Result<Option<Fault>> {
+        let entry = match read::read(self.disk, path, None)? {
+            Content::Missing | Content::Moved => return Ok(None),
+            Content::Whole(entry) => entry,
+            // Somebody has put a file there that was never ours, under a name that nobody looks for.
+            Content::Bad(reason) if named(path) == Named::AsEntry => {
+                return Ok(Some(Fault::new(reason, Remedy::Foreign)));
+            }
+            Content::Bad(reason) => return Ok(Some(Fault::set_aside(reason))),
+        };
+        if let Some(reason) = self.body(&entry)? {
+            return Ok(Some(Fault::set_aside(reason)));
+        }
+        let place = entry.place();
+        let below = path.strip_prefix(self.root).unwrap_or(path);
+        match name::of_entry(below, place, entry.stored()) {
+            Name::Right if below == place.single_path() => self.hides(place),
+            Name::Right => Ok(None),
+            name => {
+                let current = self.name_of_entry(place)?;
+                let to = match name {
+                    // An older version of what is not there is the newest there is.
+                    Name::Version(to) if self.is_there(&self.root.join(&current))? => to,
+                    _ => current,
+                };
+                self.rename(path, &entry, to).map(Some)
+            }
+        }
+    }
+
+    /// Where the entry of a place would lie.
+    pub(super) fn name_of_entry(&self, place: &Place) -> Result<PathBuf> {
+        let varies = !place.variant_text().is_empty() || !self.others(place)?.is_empty();
+        Ok(if varies { place.variant_path() } else { place.single_path() })
+    }
+
+    /// The entries of the key that lie in its directory of variants, without the one that varies with
+    /// nothing.
+    fn others(&self, place: &Place) -> Result<Vec<Key>> {
+        let mut names = shelf::names(self.disk, &self.root.join(place.variants_path()))?;
+        names.retain(|name| *name != Place::SINGLE);
+        Ok(names)
+    }
+
+    /// Whether an entry that has the first name of its key hides others.
+    fn hides(&self, place: &Place) -> Result<Option<Fault>> {
+        let hidden = self.others(place)?;
+        let why = "it hides the entries of its URL that vary";
+        Ok((!hidden.is_empty()).then(|| Fault::new(why, Remedy::Unhide)))
+    }
+
+    /// What is to be done with a whole file that should be at `to`.
+    fn rename(&self, path: &Path, entry: &Entry, to: PathBuf) -> Result<Fault> {
+        let there = self.root.join(&to);
+        let place = entry.place();
+        // With what was learnt of each.
+        let updated = |path| {
+            let expected = Expected { place, name: place.variant_name() };
+            let content = read::read_updated(self.disk, path, expected)?;
+            Ok::<_, Error>(match content {
+                Content::Whole(entry) => Some(entry.order()),
+                _ => None,
+            })
+        };
+        let (theirs, ours) = (updated(&there)?, updated(path)?);
+        if theirs.is_some() && theirs >= ours {
+            return Ok(Fault::set_aside(
+                "it has another name, and one that is not older has its own",
+            ));
+        }
+        let is_among = to.starts_with(entry.place().variants_path());
+        let has_room = || {
+            let others = shelf::names(self.disk, parent(&there))?;
+            Ok::<_, Error>(others.len() < MAX_VARIANTS)
+        };
+        if is_among && !self.is_there(&there)? && !has_room()? {
+            let why =
+                "it has another name, and as many entries that vary as may are kept of its URL";
+            return Ok(Fault::set_aside(why));
+        }
+        Ok(Fault::new("it has not the name of its URL", Remedy::Rename(to)))
+    }
+
+    fn is_there(&self, path: &Path) -> Result<bool> {
+        let about = self.disk.about(path).map_err(|error| Error::disk("look at", path, error))?;
+        Ok(about.is_some())
+    }
+
+    /// Reads a body that was not read yet to its end, if that is asked for.
+    fn body(&self, entry: &Entry) -> Result<Option<Reason>> {
+        if !self.is_deep {
+            return Ok(None);
+        }
+        if let Some(reason) = blocks_of_records(entry) {
+            return Ok(Some(reason));
+        }
+        let Body::File(file) = entry.body() else { return Ok(None) };
+        let (mut verifier, mut summing, mut start) = (file.verifier(), Summing::new(), 0);
+        while start < file.len() {
+            let piece = read_piece(file, start)?;
+            verifier.update(&piece);
+            summing.update(&piece);
+            start += crate::layout::wide(piece.len());
+        }
+        if !verifier.finish() {
+            return Ok(Some("its body does not agree with its digest"));
+        }
+        let agrees = file.blocks.get().is_none_or(|blocks| *blocks == summing.finish());
+        Ok((!agrees).then_some("its body does not agree with its checksums"))
+    }
+
+    fn overlay(&self, path: &Path) -> Result<Option<Fault>> {
+        if !self.is_there(path)? {
+            return Ok(None);
+        }
+        let leftover = |why| Ok(Some(Fault::new(why, Remedy::Remove)));
+        let of = name::entry_of(path);
+        let entry = match read::read(self.disk, &of, None)? {
+            Content::Whole(entry) => entry,
+            // It goes with its entry, of which enough is said.
+            Content::Bad(_) | Content::Moved => return Ok(None),
+            Content::Missing if named(&of) == Named::Entry => {
+                return leftover("what was learnt of an entry that is not there");
+            }
+            // Nobody looks for one of this name.
+            Content::Missing => {
+                return Ok(Some(Fault::new("it is not of the spool", Remedy::Foreign)));
+            }
+        };
+        if entry.file().is_none() {
+            return leftover("what was learnt of an entry that has it in its own file");
+        }
+        match overlay::read(self.disk, path, &entry)? {
+            Found::Its(_) => Ok(None),
+            Found::Nothing => leftover("what was learnt of an earlier entry"),
+            Found::Bad => {
+                let why = "what was learnt of its entry is damaged";
+                Ok(Some(Fault::new(why, Remedy::Distrust)))
+            }
+        }
+    }
+
+    fn segment(&self, path: &Path) -> Result<Option<Fault>> {
+        let segment = match read::read_part(self.disk, path, None)? {
+            Content::Missing | Content::Moved => return Ok(None),
+            Content::Whole(segment) => segment,
+            Content::Bad(reason) => return Ok(Some(Fault::set_aside(reason))),
+        };
+        if let Some(reason) = self.body(&segment)? {
+            return Ok(Some(Fault::set_aside(reason)));
+        }
+        let right = tree::path_of(self.root, &segment);
+        if right == path {
+            return Ok(None);
+        }
+        if self.is_there(&right)? {
+            let why = "it belongs to another place, which has such a part";
+            return Ok(Some(Fault::set_aside(why)));
+        }
+        let to = right.strip_prefix(self.root).unwrap_or(&right).to_owned();
+        Ok(Some(Fault::new("it belongs to another place", Remedy::Rename(to))))
+    }
+
+    fn left(&self, path: &Path) -> Result<Option<Fault>> {
+        if !salvage::is_checkpoint(path) {
+            let has_checkpoints = self.is_there(&path.with_extension(salvage::CHECKPOINT))?;
+            let why = "a download that broke off, whose checkpoints are not here";
+            return Ok((!has_checkpoints).then(|| Fault::new(why, Remedy::Wait)));
+        }
+        if !self.is_there(&path.with_extension(salvage::UNFINISHED))? {
+            let why = "checkpoints of a download that is not here";
+            return Ok(Some(Fault::new(why, Remedy::Wait)));
+        }
+        let why = match salvage::Read::from(self.disk, path)? {
+            None if !self.is_there(path)? => return Ok(None),
+            None => "it tells no checkpoints",
+            Some(read) if tree::directory(self.root, &read.place) == parent(path) => {
+                return Ok(None);
+            }
+            Some(_) => "it belongs to another place",
+        };
+        Ok(Some(Fault::set_aside(why)))
+    }
+
+    fn request(&self, path: &Path, role: Role) -> Result<Option<Fault>> {
+        let (directory, most) = match role {
+            Role::Monitor => (MONITOR, MAX_MONITOR_FILE),
+            _ => (OUTGOING, MAX_REQUEST_FILE),
+        };
+        let bytes = match self.bytes(path, most)? {
+            Bytes::Missing => return Ok(None),
+            Bytes::NotAFile => return Ok(Some(Fault::set_aside("it is not a plain file"))),
+            Bytes::TooMany => return Ok(Some(Fault::set_aside("it is longer than any request"))),
+            Bytes::All(bytes) => bytes,
+        };
+        let vault = self.vault.as_ref();
+        let decoded = match role {
+            Role::Monitor => Monitor::decode(&bytes, vault).map(|monitor| monitor.request),
+            _ => Outgoing::decode(&bytes, vault),
+        };
+        let decoded = decoded.and_then(|request| block_agrees(&bytes).map(|()| request));
+        let request = match decoded {
+            Ok(request) => request,
+            Err(reason) => return Ok(Some(Fault::set_aside(reason))),
+        };
+        let to = Path::new(directory).join(format!("{}{EXTENSION}", request.place.key()));
+        let right = self.root.join(&to);
+        if right != path {
+            let is_there = self.is_there(&right)?;
+            let remedy = if is_there { Remedy::SetAside } else { Remedy::Rename(to) };
+            return Ok(Some(Fault::new("it has not the name of its URL", remedy)));
+        }
+        let why = "its secrets were sealed with another key than that of the spool";
+        let is_sealed = matches!(request.secrets, Secrets::Unreadable(_));
+        Ok(is_sealed.then(|| Fault::new(why, Remedy::Nothing)))
+    }
+
+    fn run(&self, path: &Path) -> Result<Option<Fault>> {
+        self.text(path, MAX_RUN, |bytes| {
+            let is_text = std::str::from_utf8(bytes).is_ok();
+            if is_text { Ok(()) } else { Err("it is no text of a run") }
+        })
+    }
+
+    /// A small file, read whole.
+    fn text(
+        &self,
+        path: &Path,
+        most: usize,
+        reason: impl Fn(&[u8]) -> Result<(), Reason>,
+    ) -> Result<Option<Fault>> {
+        let why = match self.bytes(path, most)? {
+            Bytes::Missing => return Ok(None),
+            Bytes::NotAFile => Err("it is not a plain file"),
+            Bytes::TooMany => Err("it is too long"),
+            Bytes::All(bytes) => reason(&bytes),
+        };
+        Ok(why.err().map(Fault::set_aside))
+    }
+
+    fn bytes(&self, path: &Path, most: usize) -> Result<Bytes> {
+        let (file, len) = match self.disk.open(path) {
+            Ok(Opened::File(file, len)) => (file, len),
+            Ok(Opened::NotAFile) => return Ok(Bytes::NotAFile),
+            Err(error) if crate::error::is_missing(&error) => return Ok(Bytes::Missing),
+            Err(error) => return Err(Error::disk("open", path, error)),
+        };
+        let Some(len) = usize::try_from(len).ok().filter(|&len| len <= most) else {
+            return Ok(Bytes::TooMany);
+        };
+        let bytes = read_exactly(&*file, len, 0);
+        bytes.map(Bytes::All).map_err(|error| Error::disk("read", path, error))
+    }
+}
+
+enum Bytes {
+    All(Vec<u8>),
+    TooMany,
+    NotAFile,
+    Missing,
+}
+
+/// Something that the system does not let be looked at.
+pub(super) fn unreadable(error: &Error) -> Fault {
+    let source = std::error::Error::source(error).map(|source| format!(": {source}"));
+    let why = format!("it cannot be looked at{}", source.unwrap_or_default());
+    Fault::new(why, Remedy::Nothing)
+}
+
+fn named(path: &Path) -> Named {
+    path.file_name().and_then(|name| name.to_str()).map_or(Named::Other, name::named)
+}
+
+/// Compares the blocks of the records behind the body with their digests. Their checks agree already.
+fn blocks_of_records(entry: &Entry) -> Option<Reason> {
+    let mut rest = entry.tail().strip_prefix(b"\r\n\r\n").unwrap_or_default();
+    while !rest.is_empty() {
+        if let Err(reason) = block_agrees(rest) {
+            return Some(reason);
+        }
+        rest = parse_record(rest).map(|(_, _, rest)| rest).unwrap_or_default();
+    }
+    None
+}
+
+fn block_agrees(record: &[u8]) -> Result<(), Reason> {
+    let (header, block, _): (Header<'_>, _, _) = parse_record(record)?;
+    let agrees = header.digest("WARC-Block-Digest")? == <[u8; 32]>::from(Sha256::digest(block));
+    if agrees { Ok(()) } else { Err("a block does not agree with its digest") }
+}

@@ -1,0 +1,162 @@
+//! Checking a spool, and mending it: names against URLs, lengths, checks and digests, the grammar of every
+//! record, what belongs together, and who may use it.
+//!
+//! Looking changes nothing and needs no lock, so it can be done beside a running program: what it finds it
+//! looks at twice. Mending has the spool for itself. What is whole gets its right name, but never one that
+//! something newer has; what is beyond repair goes to `damaged/`, with its reason; nothing is deleted but what
+//! is of no use by the format.
+//!
+//! It holds the findings of one directory in memory at most, and of a body one block.
+
+mod finding;
+mod judge;
+mod mend;
+mod name;
+mod walk;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use self::judge::Judge;
+use self::walk::Walk;
+use crate::entry::Damage;
+use crate::error::Result;
+use crate::fs::{Disk, SystemDisk};
+use crate::monitor::Monitors;
+use crate::open::{self, Recovery};
+use crate::seal::Vault;
+use crate::store::Store;
+use crate::{Durability, Options, Reader, Spool, recent};
+
+pub use self::finding::{Finding, Sums, Verdict};
+
+/// How a spool is checked.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct How {
+    /// Each body is read to its end, and compared with its digest.
+    pub is_deep: bool,
+    /// Things are told too that are none of the spool's: [`Verdict::Foreign`]. They are counted anyway.
+    pub tells_foreign: bool,
+    /// What names in the root begin with that another part of the program keeps there.
+    pub known: Vec<String>,
+}
+
+impl How {
+    /// A check that also reads each body, or not.
+    #[must_use]
+    pub fn new(is_deep: bool) -> How {
+        How { is_deep, tells_foreign: true, known: Vec::new() }
+    }
+
+    /// The same, where another part of the program keeps what has a name in the root that begins so.
+    #[must_use]
+    pub fn with_known(mut self, prefix: &str) -> How {
+        self.known.push(prefix.to_owned());
+        self
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        self.known.iter().any(|prefix| name.starts_with(prefix.as_str()))
+    }
+}
+
+impl Reader {
+    /// Checks the whole spool, and tells of each thing that is not as it should be. It changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the root cannot be read. What else cannot be is a finding.
+    pub fn check(&self, how: &How, tell: &mut dyn FnMut(&Finding)) -> Result<Sums> {
+        walk(&*self.disk, &self.root, how, None, tell)
+    }
+}
+
+impl Spool {
+    /// Checks the spool at `root`, and mends it. Nobody may have it open.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_locked`] when another process has it open, [`crate::Error::is_no_spool`] when it
+    /// is something else; or when the root cannot be read or written. What else cannot be is a finding.
+    pub fn repair(
+        root: &Path,
+        options: &Options,
+        how: &How,
+        tell: &mut dyn FnMut(&Finding),
+    ) -> Result<Sums> {
+        let disk: Arc<dyn Disk> = match options.shared {
+            Some(shared) => Arc::new(shared),
+            None => Arc::new(SystemDisk),
+        };
+        Spool::repair_with(disk, root, options, how, tell)
+    }
+
+    /// The same on another disk.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::repair`].
+    pub fn repair_with(
+        disk: Arc<dyn Disk>,
+        root: &Path,
+        options: &Options,
+        how: &How,
+        tell: &mut dyn FnMut(&Finding),
+    ) -> Result<Sums> {
+        // An opening makes what is not there.
+        open::check_root(&*disk, root)?;
+        let _lock = open::lock_root(&*disk, root)?;
+        let versions = options.versions.clone();
+        // Whatever is promised otherwise: what was mended stays so.
+        let store = Arc::new(Store::new(disk, root.to_owned(), Durability::Each, versions));
+        open::prepare(&store)?;
+        let mut sums = walk(&*store.disk, root, how, Some(&store), tell)?;
+        let mut recovery = Recovery::default();
+        // First: what is monitored keeps versions, also of what a crash left.
+        Monitors::open(Arc::clone(&store), &mut recovery)?;
+        open::recover(&store, &mut recovery)?;
+        if how.is_deep {
+            // What came last has been looked at, like everything.
+            store.remove_file(&root.join(recent::FILE))?;
+        }
+        (sums.admitted, sums.unfinished) = (recovery.admitted + recovery.set_apart, 0);
+        for finding in told(&recovery, root) {
+            sums.add(&finding);
+            tell(&finding);
+        }
+        Ok(sums)
+    }
+}
+
+fn walk(
+    disk: &dyn Disk,
+    root: &Path,
+    how: &How,
+    mender: Option<&Store>,
+    tell: &mut dyn FnMut(&Finding),
+) -> Result<Sums> {
+    let vault = Vault::look(disk, root);
+    let judge = Judge { disk, root, is_deep: how.is_deep, vault };
+    let mut walk = Walk { judge, how, mender, sums: Sums::default(), held: Vec::new(), tell };
+    walk.run()?;
+    Ok(walk.sums)
+}
+
+/// What emptying `tmp/` has found.
+fn told(recovery: &Recovery, root: &Path) -> Vec<Finding> {
+    let below = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
+    let damage = |damage: &Damage| {
+        let mut finding =
+            Finding::new(below(&damage.path), Verdict::SetAside, damage.reason.clone());
+        finding.moved_to = damage.moved_to.as_deref().map(below);
+        finding
+    };
+    let failure = |error: &crate::Error| {
+        let source = std::error::Error::source(error).map(|it| format!(": {it}"));
+        let why = format!("{error}{}", source.unwrap_or_default());
+        Finding::new(crate::store::TMP.into(), Verdict::BeyondRepair, why)
+    };
+    let damages = recovery.damaged.iter().map(damage);
+    damages.chain(recovery.failures.iter().map(failure)).collect()
+}

@@ -1,0 +1,175 @@
+//! Names: what a file of this name could be, and which name an entry should have. Nothing here looks at
+//! the disk.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use wwwoffle_url::Key;
+
+use crate::place::{self, EXTENSION, Place, VARIANTS};
+use crate::versions::version_path;
+
+/// What the names of files end with that tell what was learnt of an entry.
+const OVERLAY: &str = ".update.warc";
+
+/// What a file could be by its name, in a directory of entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Named {
+    /// It has the form of a name of an entry, or of an older version.
+    Entry,
+    /// It ends as one of what was learnt of an entry.
+    Overlay,
+    /// It ends as one of an entry, and has no such form.
+    AsEntry,
+    /// None of ours.
+    Other,
+}
+
+/// What a file of this name could be.
+pub(super) fn named(name: &str) -> Named {
+    if name.ends_with(OVERLAY) {
+        return Named::Overlay;
+    }
+    match name.strip_suffix(EXTENSION) {
+        Some(stem) if is_stem(stem) => Named::Entry,
+        Some(_) => Named::AsEntry,
+        None => Named::Other,
+    }
+}
+
+/// A key, perhaps with a time.
+fn is_stem(stem: &str) -> bool {
+    let (key, time) = stem.split_once('.').unwrap_or((stem, ""));
+    let is_time = |time: &str| time.len() == 22 && time.bytes().all(|b| b.is_ascii_alphanumeric());
+    key.parse::<Key>().is_ok() && (!stem.contains('.') || is_time(time))
+}
+
+/// Whether the name has a time: that of an older version.
+fn is_version(path: &Path) -> bool {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    is_stem(stem) && stem.contains('.')
+}
+
+/// The entry whose file lies beside the one with what was learnt of it.
+pub(super) fn entry_of(overlay: &Path) -> PathBuf {
+    // `9f86d081….update.warc`: two endings, of which the first goes.
+    overlay.with_extension("").with_extension(EXTENSION.trim_start_matches('.'))
+}
+
+/// Whether a directory of this name is ours; `depth` 1 lies in that of a scheme.
+pub(super) fn is_directory(name: &str, depth: usize) -> bool {
+    match depth {
+        1 => name.starts_with('=') || place::host_of(name).is_some(),
+        2 => is_group(name),
+        3 => name.strip_suffix(VARIANTS).is_some_and(|key| key.parse::<Key>().is_ok()),
+        _ => false,
+    }
+}
+
+/// Whether a directory of keys has this name: two hex digits.
+pub(super) fn is_group(name: &str) -> bool {
+    name.len() == 2 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Where an entry should lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Name {
+    /// Where it does.
+    Right,
+    /// There: it is an older version.
+    Version(PathBuf),
+    /// As the entry of its place: among those that vary, if its key has a directory of them.
+    Entry,
+}
+
+/// Where the entry should lie that is at `path`, both below the root.
+pub(super) fn of_entry(path: &Path, place: &Place, stored: Timestamp) -> Name {
+    let version = version_path(place, stored);
+    let is_single = place.variant_text().is_empty() && path == place.single_path();
+    if is_single || path == place.variant_path() || path == version {
+        Name::Right
+    } else if is_version(path) {
+        Name::Version(version)
+    } else {
+        Name::Entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    #[test]
+    fn what_a_name_could_be() {
+        let key = Key::from_bytes([0x9f; 32]).to_string();
+        for (name, want) in [
+            (format!("{key}.warc"), Named::Entry),
+            (format!("{key}.20261120T131326123456Z.warc"), Named::Entry),
+            (format!("{key}.update.warc"), Named::Overlay),
+            (format!("{key}.20261120T131326123456Z.update.warc"), Named::Overlay),
+            (format!("{key}.warc.bak"), Named::Other),
+            (format!("{key}..warc"), Named::AsEntry),
+            (format!("{key}.x.warc"), Named::AsEntry),
+            (format!("{}.warc", &key[1..]), Named::AsEntry),
+            (format!("{}.warc", key.to_uppercase()), Named::AsEntry),
+            ("notes.update.warc".to_owned(), Named::Overlay),
+            (".warc".to_owned(), Named::AsEntry),
+            ("README".to_owned(), Named::Other),
+        ] {
+            assert_eq!(named(&name), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_was_learnt_lies_beside_its_entry() {
+        for (overlay, entry) in
+            [("a/9f.update.warc", "a/9f.warc"), ("9f.2026Z.update.warc", "9f.2026Z.warc")]
+        {
+            assert_eq!(entry_of(Path::new(overlay)), Path::new(entry));
+            assert_eq!(crate::overlay::overlay_path(Path::new(entry)), Path::new(overlay));
+        }
+    }
+
+    #[test]
+    fn which_directories_are_ours() {
+        let key = Key::from_bytes([0x9f; 32]).to_string();
+        for (name, depth, want) in [
+            ("www.example.org", 1, true),
+            ("Example", 1, false),
+            ("9f", 2, true),
+            ("9F", 2, false),
+            ("9", 2, false),
+            (&format!("{key}.variants"), 3, true),
+            (&format!("{key}.variants"), 4, false),
+            ("x.variants", 3, false),
+            (&key, 3, false),
+        ] {
+            assert_eq!(is_directory(name, depth), want, "{name} {depth}");
+        }
+    }
+
+    #[test]
+    fn where_an_entry_should_lie() {
+        let url = CanonicalUrl::parse("http://a/b", &LocalHost::default()).unwrap();
+        let (plain, german) = (Place::of(&url), Place::of(&url).with_variant("de"));
+        let stored: Timestamp = "2026-11-20T13:13:26.123456Z".parse().unwrap();
+        let (version, other) = (version_path(&plain, stored), version_path(&german, stored));
+        for (path, place, want) in [
+            (plain.single_path(), &plain, Name::Right),
+            (plain.variant_path(), &plain, Name::Right),
+            (version.clone(), &plain, Name::Right),
+            (german.variant_path(), &german, Name::Right),
+            (other.clone(), &german, Name::Right),
+            (german.single_path(), &german, Name::Entry),
+            (plain.single_path(), &german, Name::Entry),
+            (version.clone(), &german, Name::Version(other)),
+            (PathBuf::from("http/a/00/notes.warc"), &plain, Name::Entry),
+            (PathBuf::from("https").join(version.file_name().unwrap()), &plain, {
+                Name::Version(version)
+            }),
+        ] {
+            assert_eq!(of_entry(&path, place, stored), want, "{path:?} {place:?}");
+        }
+    }
+}

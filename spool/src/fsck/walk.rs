@@ -1,0 +1,325 @@
+//! The way through a spool: each name is looked at once, one directory after the other.
+
+use std::path::{Path, PathBuf};
+
+use super::How;
+use super::finding::{Fault, Finding, Remedy, Sums, Verdict};
+use super::judge::{Judge, Role, unreadable};
+use super::mend::mend;
+use super::name::{self, Named};
+use crate::aside;
+use crate::error::{Error, Result, is_missing};
+use crate::fs::{About, Kind};
+use crate::partial::tree;
+use crate::place::{self, EXTENSION};
+use crate::purge::pins;
+use crate::runs::RUNS;
+use crate::store::{DAMAGED, MONITOR, OUTGOING, PARTIAL, Store, TMP};
+use crate::wish::RunId;
+use crate::{imports, recent, salvage, seal, state, used};
+use wwwoffle_url::Key;
+
+/// So many findings are held before they are told and mended: what is mended changes the names that are
+/// just read, so that is done when a directory has been read.
+const MAX_HELD: usize = 4_096;
+
+/// So deep directories are followed that should not be there.
+const MAX_DEPTH: usize = 8;
+
+/// More names in the root are not looked at.
+const MAX_ROOT: usize = 65_536;
+
+/// What may lie in a root besides what is looked at: files of the spool without a content of their own,
+/// what other parts of the program keep there, and what a file system brings along.
+const KNOWN: [&str; 8] =
+    ["version", "lock", "control", "ca", imports::IMPORTS, used::FILE, recent::FILE, "lost+found"];
+
+/// What was found, and is not told yet.
+pub(super) struct Held {
+    path: PathBuf,
+    role: Option<Role>,
+    fault: Fault,
+}
+
+/// A walk through a spool.
+pub(super) struct Walk<'a> {
+    pub(super) judge: Judge<'a>,
+    pub(super) how: &'a How,
+    /// Who mends; `None`: nothing is changed, and others may change everything.
+    pub(super) mender: Option<&'a Store>,
+    pub(super) sums: Sums,
+    pub(super) held: Vec<Held>,
+    pub(super) tell: &'a mut dyn FnMut(&Finding),
+}
+
+/// What is done with each name of a directory.
+type Visit<'v, 'a> = &'v dyn Fn(&mut Walk<'a>, &Path, &str, About);
+
+impl<'a> Walk<'a> {
+    /// Looks at everything.
+    pub(super) fn run(&mut self) -> Result<()> {
+        let root = self.judge.root;
+        let fail = |error| Error::disk("read", root, error);
+        let mut names = Vec::new();
+        for name in self.judge.disk.read_dir(root).map_err(fail)?.take(MAX_ROOT) {
+            names.push(name.map_err(fail)?);
+        }
+        // What is mended elsewhere comes to these two.
+        names.sort_by_key(|name| (name == DAMAGED, name == TMP, name.clone()));
+        for name in names {
+            let path = root.join(&name);
+            let Some(about) = self.about(&path) else { continue };
+            self.in_root(&path, name.to_str().unwrap_or_default(), about);
+            self.settle();
+        }
+        Ok(())
+    }
+
+    fn in_root(&mut self, path: &Path, name: &str, about: About) {
+        let is_directory = about.kind == Kind::Directory;
+        let is_scheme = place::scheme_of(name).is_some();
+        match name {
+            _ if is_scheme && (is_directory || about.kind == Kind::Link) => {
+                self.permissions(path, about, false);
+                self.tree(path, 1);
+            }
+            TMP if is_directory => self.directory(path, &Walk::in_tmp),
+            DAMAGED if is_directory => self.directory(path, &Walk::in_damaged),
+            PARTIAL if is_directory => self.partial(path, 1),
+            OUTGOING if is_directory => self.directory(path, &|walk, path, name, about| {
+                walk.request(path, name, about, Role::Request);
+            }),
+            MONITOR if is_directory => self.directory(path, &|walk, path, name, about| {
+                walk.request(path, name, about, Role::Monitor);
+            }),
+            RUNS if is_directory => self.directory(path, &Walk::in_runs),
+            state::FILE => self.file(path, Role::State, about),
+            seal::SECRET_FILE => self.file(path, Role::Secret, about),
+            pins::FILE => self.file(path, Role::Pins, about),
+            _ if KNOWN.contains(&name) || self.how.is_known(name) => {}
+            _ => self.foreign(path),
+        }
+    }
+
+    /// The directories of a scheme and below; `depth` 1 holds those of hosts.
+    fn tree(&mut self, path: &Path, depth: usize) {
+        self.names(path, &|walk, path, name, about| match about.kind {
+            Kind::File => walk.in_tree(path, name, about),
+            _ if name.ends_with(EXTENSION) => {
+                walk.hold(path, None, Fault::set_aside("it is not a plain file"));
+            }
+            Kind::Directory | Kind::Link => {
+                let is_ours = name::is_directory(name, depth);
+                // Only that of a host may be a link.
+                let is_followed = about.kind == Kind::Directory || (is_ours && depth == 1);
+                if is_ours && is_followed {
+                    walk.permissions(path, about, false);
+                } else {
+                    walk.foreign(path);
+                }
+                if is_followed && depth < MAX_DEPTH {
+                    walk.tree(path, depth + 1);
+                }
+            }
+            Kind::Other => walk.foreign(path),
+        });
+    }
+
+    fn in_tree(&mut self, path: &Path, name: &str, about: About) {
+        match name::named(name) {
+            Named::Entry | Named::AsEntry => self.checked(path, Role::Entry, about),
+            Named::Overlay => self.checked(path, Role::Overlay, about),
+            Named::Other => self.foreign(path),
+        }
+    }
+
+    /// `partial/`, and what lies in it: groups of keys, keys, segments.
+    fn partial(&mut self, path: &Path, depth: usize) {
+        self.permissions_of(path);
+        self.names(path, &|walk, path, name, about| {
+            let is_directory = about.kind == Kind::Directory;
+            let is_key = |name: &str| name.split('.').all(|part| part.parse::<Key>().is_ok());
+            match depth {
+                1 if is_directory && name::is_group(name) => walk.partial(path, 2),
+                2 if is_directory && is_key(name) => walk.partial(path, 3),
+                1 | 2 => walk.foreign(path),
+                _ => {
+                    let name: &std::ffi::OsStr = name.as_ref();
+                    if tree::start_of(name).is_some() {
+                        walk.file(path, Role::Segment, about);
+                    } else if salvage::is_left(name) {
+                        walk.file(path, Role::Left, about);
+                    } else {
+                        let why = "it has not the name of a segment";
+                        walk.hold(path, None, Fault::set_aside(why));
+                    }
+                }
+            }
+        });
+    }
+
+    fn request(&mut self, path: &Path, name: &str, about: About, role: Role) {
+        let key = name.strip_suffix(EXTENSION).map(str::parse::<Key>);
+        if matches!(key, Some(Ok(_))) {
+            self.file(path, role, about);
+        } else {
+            self.foreign(path);
+        }
+    }
+
+    fn in_runs(&mut self, path: &Path, name: &str, about: About) {
+        if name.parse::<RunId>().is_ok() {
+            self.file(path, Role::Run, about);
+        } else {
+            self.foreign(path);
+        }
+    }
+
+    fn in_tmp(&mut self, path: &Path, _: &str, about: About) {
+        if about.kind == Kind::File {
+            self.sums.unfinished += 1;
+        } else {
+            // An opening could not remove it.
+            self.hold(path, None, Fault::set_aside("it is not a plain file"));
+        }
+    }
+
+    fn in_damaged(&mut self, _: &Path, name: &str, about: About) {
+        if aside::time_of(name).is_some() && !name.ends_with(aside::NOTE) {
+            self.sums.damaged += 1;
+            self.sums.damaged_bytes = self.sums.damaged_bytes.saturating_add(about.len);
+        }
+    }
+
+    /// A file of a directory that has no others.
+    fn file(&mut self, path: &Path, role: Role, about: About) {
+        if about.kind == Kind::File {
+            self.checked(path, role, about);
+        } else {
+            self.hold(path, None, Fault::set_aside("it is not a plain file"));
+        }
+    }
+
+    fn checked(&mut self, path: &Path, role: Role, about: About) {
+        let fault = self.judge.fault(role, path);
+        let is_ours = fault.as_ref().is_none_or(|fault| fault.remedy != Remedy::Foreign);
+        if is_ours {
+            self.permissions(path, about, role == Role::Secret);
+        }
+        match fault {
+            Some(fault) => self.hold(path, Some(role), fault),
+            None => self.sums.sound += 1,
+        }
+    }
+
+    fn foreign(&mut self, path: &Path) {
+        self.hold(path, None, Fault::new("it is not of the spool", Remedy::Foreign));
+    }
+
+    /// Whether more than the setting says may use it.
+    fn permissions(&mut self, path: &Path, about: About, is_private: bool) {
+        let (directories, files) = self.judge.disk.modes();
+        let allowed = match about.kind {
+            Kind::File if is_private => 0o600,
+            Kind::File => files,
+            Kind::Directory => directories,
+            Kind::Link | Kind::Other => return,
+        };
+        let Some(mode) = about.mode.filter(|mode| mode & !allowed != 0) else { return };
+        let why = format!("its permissions are {mode:03o}, and {allowed:03o} at most is meant");
+        self.hold(path, None, Fault::new(why, Remedy::Narrow(mode & allowed)));
+    }
+
+    fn permissions_of(&mut self, path: &Path) {
+        if let Some(about) = self.about(path) {
+            self.permissions(path, about, false);
+        }
+    }
+
+    fn directory(&mut self, path: &Path, visit: Visit<'_, 'a>) {
+        self.permissions_of(path);
+        self.names(path, visit);
+    }
+
+    /// Shows each name of a directory, then tells and mends what was found there.
+    fn names(&mut self, directory: &Path, visit: Visit<'_, 'a>) {
+        let read = |walk: &mut Self| {
+            for name in walk.judge.disk.read_dir(directory)? {
+                let path = directory.join(name?);
+                if let Some(about) = walk.about(&path) {
+                    // What is no UTF-8 is no name of ours.
+                    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("?");
+                    visit(walk, &path, name, about);
+                }
+            }
+            Ok(())
+        };
+        match read(self) {
+            Ok(()) => {}
+            Err(error) if is_missing(&error) => {}
+            Err(error) => {
+                self.hold(directory, None, unreadable(&Error::disk("read", directory, error)));
+            }
+        }
+        self.settle();
+    }
+
+    fn about(&mut self, path: &Path) -> Option<About> {
+        match self.judge.disk.about(path) {
+            Ok(about) => about,
+            Err(error) => {
+                self.hold(path, None, unreadable(&Error::disk("look at", path, error)));
+                None
+            }
+        }
+    }
+
+    fn hold(&mut self, path: &Path, role: Option<Role>, fault: Fault) {
+        self.held.push(Held { path: path.to_owned(), role, fault });
+        if self.held.len() >= MAX_HELD {
+            self.settle();
+        }
+    }
+
+    /// Tells what was found, and mends it if that is meant.
+    fn settle(&mut self) {
+        for held in std::mem::take(&mut self.held) {
+            // Mending one thing may have changed another.
+            let Some(fault) = self.still(&held) else { continue };
+            let below = held.path.strip_prefix(self.judge.root).unwrap_or(&held.path).to_owned();
+            let mut finding = Finding::new(below, fault.verdict(), fault.reason.clone());
+            let mended =
+                self.mender.map(|store| mend(store, &self.judge, (&held.path, held.role), &fault));
+            match mended {
+                Some(Ok((verdict, moved_to))) => {
+                    (finding.verdict, finding.moved_to) = (verdict, moved_to);
+                }
+                Some(Err(error)) => {
+                    let source = std::error::Error::source(&error);
+                    let source = source.map(|it| format!(": {it}")).unwrap_or_default();
+                    finding.reason = format!("{}; and then: {error}{source}", finding.reason);
+                }
+                None => {}
+            }
+            self.say(&finding);
+        }
+    }
+
+    /// What another look finds: beside a running program a file may have been replaced, or may have got
+    /// another name, while it was looked at.
+    fn still(&self, held: &Held) -> Option<Fault> {
+        let is_there = || matches!(self.judge.disk.about(&held.path), Ok(Some(_)) | Err(_));
+        match held.role {
+            Some(role) => self.judge.fault(role, &held.path),
+            None => Some(held.fault.clone()).filter(|_| is_there()),
+        }
+    }
+
+    pub(super) fn say(&mut self, finding: &Finding) {
+        self.sums.add(finding);
+        // What is foreign in a place that others may use is none of our affair.
+        if finding.verdict != Verdict::Foreign || self.how.tells_foreign {
+            (self.tell)(finding);
+        }
+    }
+}

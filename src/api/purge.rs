@@ -1,0 +1,87 @@
+//! The shapes of purging.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// What goes and what stays, and what went.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PurgeReport {
+    /// For which moment it was planned.
+    pub at: Timestamp,
+    /// What goes, by reason: `old`, `room`, `dont-get`, `dont-cache`.
+    pub goes: Vec<PurgeSum>,
+    /// What stays, by reason: `young`, `recent`, `no-age`, `pinned`, `needed`, `perhaps-needed`.
+    pub stays: Vec<PurgeSum>,
+    /// What part of their age entries may reach, in thousandths; 1000 unless there is too little room.
+    pub scale: u64,
+    /// How many bytes should go besides, and may not.
+    pub missing: u64,
+    /// What was removed; none for a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<PurgeSum>,
+    /// How many bytes of the disk are free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free: Option<u64>,
+}
+
+/// So many entries, for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PurgeSum {
+    /// The reason.
+    pub why: String,
+    /// How many entries, each with its older versions.
+    pub entries: u64,
+    /// How many bytes they take on the disk.
+    pub bytes: u64,
+}
+
+/// `GET /api/purge`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purging {
+    /// One is under way.
+    pub running: bool,
+    /// How many entries it has looked at.
+    pub looked: u64,
+    /// The last plan, if nothing was purged since.
+    pub plan: Option<PurgeReport>,
+    /// What the last purge did.
+    pub last: Option<PurgeReport>,
+    /// Why the last one came to nothing, if it did.
+    pub failure: Option<String>,
+}
+
+/// The body of `POST /api/purge`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PurgeRequest {
+    /// The plan alone.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// The line that `POST /api/purge` ends with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PurgeEvent {
+    /// It is done.
+    Done(PurgeReport),
+    /// It is not.
+    Failed(String),
+}
+
+/// `GET /api/pins`, and what calls that change them answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pins {
+    /// The URLs that stay whatever their age, without credentials.
+    pub pins: Vec<String>,
+}
+
+/// The body of `POST /api/pins`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinRequest {
+    /// Which URLs.
+    pub urls: Vec<String>,
+    /// Whether they are to stay.
+    pub pinned: bool,
+}

@@ -1,0 +1,145 @@
+//! Bundles: `wwwoffle export --queue` where there is no line, `wwwoffle fetch --bundle` where there is one.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use wwwoffle_exchange::{Bundle, Error, Of};
+use wwwoffle_spool::Reader;
+
+use super::args::Serve;
+use super::control::Control;
+use super::exchange::take_bundle;
+use super::export::options;
+use super::failure::Failure;
+use super::files::{print_json, reader, spool_failed};
+use super::own_daemon::Own;
+use super::settings::Settings;
+use super::verbs::{Telling, follow};
+use super::{ServeOptions, Terminal};
+use crate::api::{FetchRequest, Flushed};
+use crate::clock;
+use crate::exit::ExitStatus;
+use crate::mode::Choice;
+use crate::pages::shown;
+use crate::small_file;
+use crate::store::timestamp;
+
+/// Writes the requests that wait into a bundle.
+pub(super) fn write(
+    file: &Path,
+    json: bool,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    if !file.to_string_lossy().ends_with(".warc.gz") {
+        let what = "the name of a bundle ends with .warc.gz";
+        return Err(Failure::Said(ExitStatus::Usage, what.to_owned()));
+    }
+    let reader = reader(settings)?;
+    let bundle = Bundle::of_queue(&reader, &settings.local_host()?);
+    let bundle = bundle.map_err(|error| failed(file, &error))?;
+    bundle.write(&reader, file, &options()).map_err(|error| failed(file, &error))?;
+    let (requests, kept_back) = (bundle.len(), bundle.kept_back());
+    if json {
+        let told = json!({"requests": requests, "kept_back": kept_back});
+        print_json(&told, terminal.stdout)?;
+        return Ok(ExitStatus::Done);
+    }
+    let name = file.to_string_lossy();
+    writeln!(terminal.stdout, "{}: {requests} requests", shown::line(&name))?;
+    if kept_back > 0 {
+        writeln!(
+            terminal.stdout,
+            "  {kept_back} stay here: they are forms, have a cookie or a login, or have failed"
+        )?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Fetches what a bundle asks for, and puts the answers into it.
+pub(super) fn fetch(
+    file: &Path,
+    json: bool,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let local = settings.local_host()?;
+    let bundle = Bundle::read(file, &local).map_err(|error| failed(file, &error))?;
+    if bundle.is_empty() {
+        let name = file.display();
+        return Err(Failure::plain(format_args!("{name} has no request that waits for an answer")));
+    }
+    let spool = settings.spool.clone().unwrap_or_else(|| beside(file));
+    let own = Settings {
+        config_file: settings.config_file.clone(),
+        spool: Some(spool.clone()),
+        environment: settings.environment,
+    };
+    // In a spool that has other pages too, only what has come for the bundle is meant.
+    let of = match settings.spool {
+        Some(_) => Of::Since(timestamp(clock::now())),
+        None => Of::All,
+    };
+    let control = own.control()?;
+    let daemon = start(&own)?;
+    let taken = take_bundle(file, &control, terminal);
+    let fetched = taken.map(|_| fetch_all(json, &control, terminal));
+    let stopped = daemon.stop(&control);
+    // What is in the bundle is in the spool now, or else the bundle stays as it is.
+    let status = fetched?;
+    stopped?;
+    // What has come goes home, also if not all has.
+    let reader = Reader::open(&spool).map_err(|error| spool_failed(&error))?;
+    let filled = bundle.fill(&reader, file, &options(), of);
+    let (exported, unanswered) = filled.map_err(|error| failed(file, &error))?;
+    if unanswered == 0 && exported.left_out == 0 && settings.spool.is_none() {
+        // It was made for this alone, and all of it is in the bundle.
+        small_file::remove_tree(&spool).map_err(|error| {
+            Failure::plain(format_args!("{} cannot be removed: {error}", spool.display()))
+        })?;
+    }
+    if !json {
+        let (name, bytes) = (file.to_string_lossy(), shown::bytes(exported.bytes));
+        let (name, entries) = (shown::line(&name), exported.entries);
+        writeln!(terminal.stdout, "{name}: {entries} answers, {bytes}")?;
+        if unanswered > 0 {
+            let again = "the same command tries again";
+            writeln!(terminal.stdout, "  {unanswered} requests still wait: {again}")?;
+        }
+        if exported.left_out > 0 {
+            let left_out = exported.left_out;
+            writeln!(terminal.stdout, "  {left_out} answers left out: they cannot be read")?;
+        }
+    }
+    status
+}
+
+/// The spool of a bundle: it is there until all is answered, so that what has come is not fetched twice.
+fn beside(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".spool");
+    PathBuf::from(name)
+}
+
+fn start(settings: &Settings<'_>) -> Result<Own, Failure> {
+    let typed = Serve { spool: None, listen: Vec::new(), mode: Some(Choice::Online), rest: None };
+    let mut options: ServeOptions = settings.serve_options(typed)?;
+    options.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+    Own::start(options).map(|(own, _)| own)
+}
+
+fn fetch_all(
+    json: bool,
+    control: &Control,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let wanted = FetchRequest { wait: true, budget: None };
+    let status = follow(control, "/api/fetch", &wanted, Telling::of(json), terminal);
+    let Flushed { .. } = control.post("/api/flush", &serde_json::Value::Null)?;
+    status
+}
+
+fn failed(file: &Path, error: &Error) -> Failure {
+    Failure::caused(ExitStatus::Failed, format!("{} cannot be used", file.display()), error)
+}

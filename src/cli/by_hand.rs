@@ -1,0 +1,201 @@
+//! `wwwoffle mv`, `write` and `rm`: what is kept is changed by hand, by the daemon or while there is none.
+
+use bytes::Bytes;
+use hyper::HeaderMap;
+use wwwoffle_spool::{Place, Spool, Timestamp};
+use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
+
+use super::args::{Mv, Write};
+use super::{Terminal, failure::Failure, files, offline, settings::Settings};
+use crate::api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
+use crate::by_hand::rename::Rename;
+use crate::by_hand::write::{Intake, Refused, head_of, type_of};
+use crate::clock;
+use crate::error_chain::error_chain;
+use crate::exit::ExitStatus;
+use crate::pages::shown;
+use crate::proxy::owner::{Owner, Places};
+use crate::store::timestamp;
+
+/// Bytes of standard input that are read at once.
+const PIECE: usize = 64 * 1024;
+
+/// The owner that a call names: at the socket the caller is this machine.
+fn named(owner: &Owner) -> Option<String> {
+    (*owner != Owner::Local).then(|| owner.to_string())
+}
+
+fn spool_failed(error: &wwwoffle_spool::Error) -> Failure {
+    Failure::caused(ExitStatus::Failed, "the spool failed", error)
+}
+
+/// Removes URLs.
+pub(super) fn remove(
+    owner: &Owner,
+    urls: Vec<String>,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let local = settings.local_host()?;
+    let places: Result<Vec<_>, _> =
+        urls.iter().map(|url| files::places(url, owner, &local)).collect();
+    let places = places.map_err(Failure::plain)?;
+    let wanted = EntriesToDelete { urls, owner: named(owner) };
+    let gone: DeletedUrls = offline::either(
+        settings,
+        || settings.control()?.post("/api/entries/delete", &wanted),
+        |spool| forget(spool, &places).map_err(|error| spool_failed(&error)),
+    )?;
+    for url in &gone.deleted {
+        writeln!(terminal.stdout, "removed {}", shown::line(url))?;
+    }
+    for url in &gone.missing {
+        writeln!(terminal.stderr, "wwwoffle: not in the spool: {}", shown::line(url))?;
+    }
+    Ok(if gone.missing.is_empty() { ExitStatus::Done } else { ExitStatus::Failed })
+}
+
+fn forget(spool: &Spool, all: &[Places]) -> Result<DeletedUrls, wwwoffle_spool::Error> {
+    let mut gone = DeletedUrls::default();
+    for places in all {
+        let own = spool.remove(&places.own)?;
+        let removed = spool.remove(&places.public)? || own;
+        let list = if removed { &mut gone.deleted } else { &mut gone.missing };
+        list.push(places.public.url().to_owned());
+    }
+    Ok(gone)
+}
+
+/// Gives what is kept other URLs.
+pub(super) fn rename(
+    typed: Mv,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let Mv { below, force, owner, from, to } = typed;
+    let local = settings.local_host()?;
+    let wanted = EntriesToMove { from, to, below, force, owner: named(&owner) };
+    let rename = Rename::read(&wanted, &owner, &local)
+        .map_err(|error| Failure::plain(error_chain(&error)))?;
+    let (mut is_all, mut count) = (true, 0_usize);
+    loop {
+        let moved: MovedUrls = offline::either(
+            settings,
+            || settings.control()?.post("/api/entries/move", &wanted),
+            |spool| rename.carry_out(spool, &local).map_err(|error| spool_failed(&error)),
+        )?;
+        count += moved.moved.len();
+        is_all &= print(&moved, terminal)?;
+        if !moved.more {
+            break;
+        }
+    }
+    if count == 0 && is_all {
+        return Err(Failure::plain(format_args!(
+            "not in the spool: {}",
+            shown::line(&wanted.from)
+        )));
+    }
+    Ok(if is_all { ExitStatus::Done } else { ExitStatus::Failed })
+}
+
+/// Tells what has moved; whether that is all there was to move.
+fn print(moved: &MovedUrls, terminal: &mut Terminal<'_>) -> Result<bool, Failure> {
+    for one in &moved.moved {
+        let (from, to) = (shown::line(&one.from), shown::line(&one.to));
+        writeln!(terminal.stdout, "moved {from} to {to}")?;
+    }
+    for url in &moved.taken {
+        let url = shown::line(url);
+        writeln!(terminal.stderr, "wwwoffle: kept already: {url}: --force replaces it")?;
+    }
+    for one in &moved.failed {
+        let (url, error) = (shown::line(&one.url), shown::line(&one.error));
+        writeln!(terminal.stderr, "wwwoffle: not moved: {url}: {error}")?;
+    }
+    Ok(moved.taken.is_empty() && moved.failed.is_empty())
+}
+
+/// Keeps standard input as an answer.
+pub(super) fn write(
+    typed: &Write,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let local = settings.local_host()?;
+    let owner = typed.owner.clone().unwrap_or(Owner::Local);
+    let url = CanonicalUrl::parse(&typed.url, &local).map_err(|error| {
+        Failure::plain(format_args!("no URL: {}: {error}", shown::text(&typed.url)))
+    })?;
+    let mut input = Input::new(typed, &url);
+    let stdin = &mut *terminal.stdin;
+    let mut next = || input.next(stdin);
+    let control = settings.control()?;
+    let written: WrittenUrl = if control.is_there() {
+        let mut path =
+            format!("/api/entries/write?url={}", url_encode_form_args(typed.url.as_bytes()));
+        if let Some(owner) = &typed.owner {
+            let owner = owner.to_string();
+            path = format!("{path}&owner={}", url_encode_form_args(owner.as_bytes()));
+        }
+        control.upload(&path, &mut next)?
+    } else {
+        let places = Places::of(&mut url.clone(), &HeaderMap::new(), &owner);
+        let is_own = typed.owner.is_some() || places.credentials;
+        let place = if is_own { places.own } else { places.public };
+        keep(&offline::spool(settings)?, &place, timestamp(clock::now()), &mut next)?
+    };
+    let (url, bytes) = (shown::line(&written.url), shown::bytes(written.bytes));
+    writeln!(terminal.stdout, "wrote {bytes} {url}")?;
+    Ok(ExitStatus::Done)
+}
+
+fn keep(
+    spool: &Spool,
+    place: &Place,
+    now: Timestamp,
+    next: &mut dyn FnMut() -> Result<Option<Bytes>, Failure>,
+) -> Result<WrittenUrl, Failure> {
+    let refused = |refused: &Refused| Failure::plain(error_chain(refused));
+    let mut intake = Intake::new(place.clone(), now);
+    while let Some(bytes) = next()? {
+        intake.push(spool, &bytes).map_err(|error| refused(&error))?;
+    }
+    let stored = intake.finish().map_err(|error| refused(&error))?;
+    spool.flush().map_err(|error| spool_failed(&error))?;
+    Ok(WrittenUrl { url: place.url().to_owned(), bytes: stored.body_len })
+}
+
+/// What is kept, in pieces: standard input, with a head before it if it has none.
+struct Input {
+    head: Option<String>,
+}
+
+impl Input {
+    fn new(typed: &Write, url: &CanonicalUrl) -> Self {
+        let guessed = || type_of(url.path()).to_owned();
+        let content_type = || typed.content_type.clone().unwrap_or_else(guessed);
+        Self { head: (!typed.headers).then(|| head_of(&content_type())) }
+    }
+
+    fn next(&mut self, stdin: &mut dyn std::io::BufRead) -> Result<Option<Bytes>, Failure> {
+        if let Some(head) = self.head.take() {
+            return Ok(Some(head.into()));
+        }
+        let mut piece = vec![0; PIECE];
+        loop {
+            match stdin.read(&mut piece) {
+                Ok(0) => return Ok(None),
+                Ok(read) => {
+                    piece.truncate(read);
+                    return Ok(Some(piece.into()));
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let what = "standard input cannot be read";
+                    return Err(Failure::caused(ExitStatus::Failed, what, &error));
+                }
+            }
+        }
+    }
+}

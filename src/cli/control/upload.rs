@@ -1,0 +1,96 @@
+//! A call whose body is sent as it comes.
+
+use std::io;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use hyper::client::conn::http1;
+use hyper::{Method, Request, header};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+
+use super::{Control, Failure, broken, collect, drive, misunderstood, refused, run};
+use crate::control_path::ControlPath;
+use crate::exit::ExitStatus;
+
+/// Where the body comes from, piece by piece. It may block.
+pub(crate) type Source<'a> = &'a mut dyn FnMut() -> Result<Option<Bytes>, Failure>;
+
+impl Control {
+    /// Whether a daemon answers.
+    pub(crate) fn is_there(&self) -> bool {
+        run(async { self.connect().await.map(drop) }).is_ok()
+    }
+
+    /// Asks for something to be done with what `next` gives.
+    pub(crate) fn upload<Answer: DeserializeOwned>(
+        &self,
+        path: &str,
+        next: Source<'_>,
+    ) -> Result<Answer, Failure> {
+        let (feed, hear) = mpsc::channel::<io::Result<Bytes>>(1);
+        let pieces = stream::unfold(hear, |mut hear| async move {
+            let piece = hear.recv().await?;
+            Some((piece.map(Frame::data), hear))
+        });
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(path)
+            .header(header::HOST, "localhost")
+            .header(header::CONTENT_TYPE, "application/octet-stream")
+            .body(StreamBody::new(Box::pin(pieces)))
+            .map_err(|error| {
+                Failure::caused(ExitStatus::Failed, "cannot ask the daemon", &error)
+            })?;
+        let answer = run(async {
+            let path = ControlPath::of(&self.spool).map_err(|error| self.unreachable(&error))?;
+            let socket = UnixStream::connect(path.as_path())
+                .await
+                .map_err(|error| self.unreachable(&error))?;
+            let (mut sender, connection) =
+                http1::handshake(TokioIo::new(socket)).await.map_err(|error| broken(&error))?;
+            let connection = async { connection.await.map_err(|error| broken(&error)) };
+            let answer = async {
+                let response = sender.send_request(request).await;
+                let response = refused(response.map_err(|error| broken(&error))?).await?;
+                collect(response.into_body()).await
+            };
+            drive(connection, async {
+                tokio::pin!(answer);
+                tokio::select! {
+                    // One that refuses it does not wait for the rest.
+                    biased;
+                    answer = &mut answer => return answer,
+                    given = feed_all(feed, next) => given?,
+                }
+                answer.await
+            })
+            .await
+        })?;
+        serde_json::from_slice(&answer).map_err(|error| misunderstood(&error))
+    }
+}
+
+/// Hands all pieces over. What cannot be read breaks the body off, so that it is not taken for whole.
+async fn feed_all(feed: mpsc::Sender<io::Result<Bytes>>, next: Source<'_>) -> Result<(), Failure> {
+    loop {
+        match next() {
+            Ok(Some(piece)) => {
+                if feed.send(Ok(piece)).await.is_err() {
+                    return Ok(());
+                }
+                // The next read may wait long.
+                tokio::task::yield_now().await;
+            }
+            Ok(None) => return Ok(()),
+            Err(failure) => {
+                let _gone_or_not = feed.send(Err(io::ErrorKind::UnexpectedEof.into())).await;
+                return Err(failure);
+            }
+        }
+    }
+}

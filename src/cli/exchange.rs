@@ -1,0 +1,223 @@
+//! `wwwoffle import`: archives of others into the spool, by the daemon that has it, or without one.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use wwwoffle_exchange::{Go, Report, SHOWN, import};
+use wwwoffle_spool::{Spool, Versions};
+
+use super::Terminal;
+use super::args::Import;
+use super::control::{Control, misunderstood};
+use super::failure::Failure;
+use super::files::print_json;
+use super::settings::Settings;
+use crate::api::{ImportEvent, ImportRequest, Status};
+use crate::clock;
+use crate::error_chain::error_chain;
+use crate::exchange::{Placer, options};
+use crate::exit::ExitStatus;
+use crate::pages::shown;
+use crate::spool_options;
+use crate::store::timestamp;
+
+/// How often progress is drawn.
+const DRAW_EVERY: Duration = Duration::from_millis(200);
+
+/// Takes archives in, one after the other, and tells of each what came of it.
+pub(super) fn run(
+    typed: &Import,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let control = settings.control()?;
+    let own = match control.get::<Status>("/api/status") {
+        Ok(_) => None,
+        Err(Failure::Said(ExitStatus::NoDaemon, _)) => Some(open(settings)?),
+        Err(failure) => return Err(failure),
+    };
+    let mut status = ExitStatus::Done;
+    for path in &typed.paths {
+        let wanted = wanted(typed, path)?;
+        let mut drawn = Drawn { is_live: terminal.live && !typed.json, last: None };
+        let done = match &own {
+            Some(spool) => here(&wanted, spool, settings, &mut drawn, terminal),
+            None => there(&wanted, &control, &mut drawn, terminal),
+        };
+        drawn.clear(terminal.stdout)?;
+        match done? {
+            Ok(report) => tell(path, &report, typed, terminal)?,
+            // The others are as good as they were.
+            Err(error) => {
+                writeln!(terminal.stderr, "wwwoffle: {}: {error}", path.display())?;
+                status = ExitStatus::Failed;
+            }
+        }
+    }
+    Ok(status)
+}
+
+/// The spool, for as long as this takes: no daemon can have it meanwhile.
+fn open(settings: &Settings<'_>) -> Result<Spool, Failure> {
+    let (root, config) = (settings.spool()?, settings.config()?);
+    let options = {
+        let config = config.clone();
+        let versions = Versions::by(move |url| spool_options::versions_of(&config, url));
+        spool_options::of(&settings.config()?.startup, versions)
+    };
+    let (spool, _) = Spool::open(&root, &options).map_err(|error| {
+        let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
+        Failure::caused(status, format!("the spool {} cannot be used", root.display()), &error)
+    })?;
+    Ok(spool)
+}
+
+/// A path as the daemon finds it, which is somewhere else.
+fn absolute(path: &Path) -> Result<String, Failure> {
+    let path = std::path::absolute(path)
+        .map_err(|error| Failure::plain(format_args!("{}: {error}", path.display())))?;
+    path.into_os_string()
+        .into_string()
+        .map_err(|path| Failure::plain(format_args!("{}: its name is no UTF-8", path.display())))
+}
+
+fn wanted(typed: &Import, path: &Path) -> Result<ImportRequest, Failure> {
+    Ok(ImportRequest {
+        path: absolute(path)?,
+        replace: typed.replace,
+        dry_run: typed.dry_run,
+        everyone: typed.everyone,
+        owner: Some(typed.owner.to_string()),
+        max_body: typed.max_size.map(wwwoffle_config::Size::bytes),
+        scheme: Some(typed.scheme.clone()),
+    })
+}
+
+/// Takes the requests of a bundle into the spool of a daemon.
+pub(super) fn take_bundle(
+    file: &Path,
+    control: &Control,
+    terminal: &mut Terminal<'_>,
+) -> Result<Report, Failure> {
+    let path = absolute(file)?;
+    let wanted = ImportRequest { path, ..ImportRequest::default() };
+    let mut drawn = Drawn { is_live: false, last: None };
+    there(&wanted, control, &mut drawn, terminal)?.map_err(Failure::plain)
+}
+
+/// What came of an archive: how far it went, or why it could not be taken.
+type Outcome = Result<Report, String>;
+
+fn here(
+    wanted: &ImportRequest,
+    spool: &Spool,
+    settings: &Settings<'_>,
+    drawn: &mut Drawn,
+    terminal: &mut Terminal<'_>,
+) -> Result<Outcome, Failure> {
+    let options = options(wanted, settings.local_host()?, timestamp(clock::now()))
+        .map_err(|error| Failure::Said(ExitStatus::Usage, error.to_string()))?;
+    let mut failed = None;
+    let done = import(spool, Path::new(&wanted.path), &options, &Placer, &mut |report| match drawn
+        .draw(report, terminal.stdout)
+    {
+        Ok(()) => Go::On,
+        Err(error) => {
+            failed = Some(error);
+            Go::NoFurther
+        }
+    });
+    match failed {
+        Some(failure) => Err(failure),
+        None => Ok(done.map_err(|error| error_chain(&error))),
+    }
+}
+
+fn there(
+    wanted: &ImportRequest,
+    control: &Control,
+    drawn: &mut Drawn,
+    terminal: &mut Terminal<'_>,
+) -> Result<Outcome, Failure> {
+    let mut outcome = None;
+    control.post_stream("/api/import", wanted, &mut |line| {
+        if line.is_empty() {
+            return Ok(());
+        }
+        match serde_json::from_slice(line).map_err(|error| misunderstood(&error))? {
+            ImportEvent::Progress(report) => drawn.draw(&report, terminal.stdout)?,
+            ImportEvent::End(report) => outcome = Some(Ok(report)),
+            ImportEvent::Failed { error } => outcome = Some(Err(error)),
+        }
+        Ok(())
+    })?;
+    outcome.ok_or_else(|| {
+        Failure::plain(
+            "the daemon ended before the archive did: the same command goes on from there",
+        )
+    })
+}
+
+/// The line that says how far it is.
+struct Drawn {
+    is_live: bool,
+    last: Option<Instant>,
+}
+
+impl Drawn {
+    fn draw(&mut self, report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
+        if !self.is_live || self.last.is_some_and(|last| last.elapsed() < DRAW_EVERY) {
+            return Ok(());
+        }
+        self.last = Some(Instant::now());
+        let (seen, bytes) = (report.seen(), shown::bytes(report.bytes));
+        write!(out, "\r\x1b[K{seen} looked at, {} kept, {bytes}", report.kept + report.older)?;
+        Ok(out.flush()?)
+    }
+
+    fn clear(&mut self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.last.take().is_some() {
+            write!(out, "\r\x1b[K")?;
+        }
+        Ok(())
+    }
+}
+
+fn tell(
+    path: &Path,
+    report: &Report,
+    typed: &Import,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
+    if typed.json {
+        return print_json(report, terminal.stdout);
+    }
+    let out = &mut *terminal.stdout;
+    let name = shown::line(&path.to_string_lossy());
+    let would = if typed.dry_run { "would be kept" } else { "kept" };
+    writeln!(out, "{name}: {} {would}, {}", report.kept, shown::bytes(report.bytes))?;
+    for (count, what) in [
+        (report.older, "as older versions"),
+        (report.same, "were there already"),
+        (report.outdated, "older than what is kept, and older versions are not kept"),
+        (report.worse, "errors in whose place a page is kept"),
+        (report.queued, "requests on the queue"),
+        (report.answered, "requests off the queue, as they are answered"),
+        (report.monitored, "pages monitored"),
+        (report.passed, "records that are no pages"),
+        (report.refused, "refused"),
+    ] {
+        if count > 0 {
+            writeln!(out, "  {count} {what}")?;
+        }
+    }
+    for refused in &report.refusals {
+        let (name, reason) = (shown::line(&refused.name), shown::line(&refused.reason));
+        writeln!(out, "    {name}: {reason}")?;
+    }
+    if report.refused > u64::try_from(SHOWN).unwrap_or(u64::MAX) {
+        writeln!(out, "    … of which the first {SHOWN} are told")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! `wwwoffle fsck`: whether the spool is what it should be.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::{Finding, How, Reader, Spool, Sums, Verdict};
+
+use super::{Terminal, args::Fsck, failure::Failure, files, settings::Settings};
+use crate::error_chain::error_chain;
+use crate::exit::ExitStatus;
+use crate::pages::shown;
+use crate::spool_options;
+
+/// What the index keeps in the root of a spool begins with this.
+const INDEX: &str = "index.sqlite";
+
+/// A finding, as `--json` tells it.
+#[derive(Serialize)]
+struct Line<'a> {
+    path: &'a Path,
+    verdict: &'static str,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_to: Option<&'a Path>,
+}
+
+/// The last line of `--json`.
+#[derive(Serialize)]
+struct Last {
+    sound: u64,
+    can_be_repaired: u64,
+    repaired: u64,
+    beyond_repair: u64,
+    set_aside: u64,
+    left_over: u64,
+    removed: u64,
+    foreign: u64,
+    unfinished: u64,
+    admitted: u64,
+    damaged: u64,
+    damaged_bytes: u64,
+}
+
+/// Checks the spool, and mends it if that is asked for.
+pub(super) fn run(
+    typed: &Fsck,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let how = How::new(typed.deep).with_known(INDEX);
+    let out = &mut *terminal.stdout;
+    let mut written = Ok(());
+    let mut tell = |finding: &Finding| {
+        // Whoever has enough of it still gets the repair done.
+        if written.is_ok() {
+            written = print(finding, typed.json, out);
+        }
+    };
+    let sums = if typed.repair {
+        repair(&how, settings, &mut tell)?
+    } else {
+        // Its daemon gives pages their names first, and says what is wrong with the spool itself.
+        let root = files::reader(settings)?.root().to_owned();
+        let disk: Arc<dyn Disk> = match spool_options::shared(&settings.config()?.startup) {
+            Some(shared) => Arc::new(shared),
+            None => Arc::new(SystemDisk),
+        };
+        let checked = Reader::open_with(disk, &root).and_then(|it| it.check(&how, &mut tell));
+        checked.map_err(|error| files::spool_failed(&error))?
+    };
+    written?;
+    if typed.json {
+        files::print_json(&last(&sums), terminal.stdout)?;
+    } else {
+        print_sums(&sums, typed, terminal.stdout)?;
+    }
+    Ok(match (sums.is_sound(), sums.was_mended()) {
+        (true, false) => ExitStatus::Done,
+        (true, true) => ExitStatus::Repaired,
+        (false, _) => ExitStatus::Unsound,
+    })
+}
+
+fn repair(
+    how: &How,
+    settings: &Settings<'_>,
+    tell: &mut dyn FnMut(&Finding),
+) -> Result<Sums, Failure> {
+    let root = settings.spool()?;
+    let options = super::offline::options(settings)?;
+    Spool::repair(&root, &options, how, tell).map_err(|error| {
+        if error.is_locked() {
+            let what = "a repair needs the spool for itself, and a check does not";
+            return Failure::Said(ExitStatus::Taken, format!("{what}: {}", error_chain(&error)));
+        }
+        super::offline::unusable(&root, &error)
+    })
+}
+
+fn print(finding: &Finding, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    if json {
+        let Finding { path, verdict, reason, moved_to, .. } = finding;
+        let moved_to = moved_to.as_deref();
+        return files::print_json(&Line { path, verdict: verdict.as_str(), reason, moved_to }, out);
+    }
+    let name = |path: &Path| shown::line(&path.to_string_lossy());
+    let now = finding.moved_to.as_deref().map(|path| format!("; now {}", name(path)));
+    let (verdict, path, reason) =
+        (finding.verdict.as_str(), name(&finding.path), shown::line(&finding.reason));
+    Ok(writeln!(out, "{verdict:<15} {path}: {reason}{}", now.unwrap_or_default())?)
+}
+
+fn print_sums(sums: &Sums, typed: &Fsck, out: &mut dyn Write) -> Result<(), Failure> {
+    writeln!(out, "{:<15} {}", "sound", files(sums.sound))?;
+    for (verdict, count) in [
+        (Verdict::Mendable, sums.mendable),
+        (Verdict::Repaired, sums.repaired),
+        (Verdict::BeyondRepair, sums.beyond_repair),
+        (Verdict::SetAside, sums.set_aside),
+        (Verdict::Leftover, sums.left_over),
+        (Verdict::Removed, sums.removed),
+        (Verdict::Foreign, sums.foreign),
+    ] {
+        if count > 0 {
+            writeln!(out, "{:<15} {count}", verdict.as_str())?;
+        }
+    }
+    if sums.unfinished > 0 {
+        let what = "being written, or left by a stop: the next start sees to them";
+        writeln!(out, "{:<15} {}, {what}", "unfinished", files(sums.unfinished))?;
+    }
+    if sums.admitted > 0 {
+        let what = "left by a stop, which have their names now";
+        writeln!(out, "{:<15} {}, {what}", "admitted", files(sums.admitted))?;
+    }
+    if sums.damaged > 0 {
+        let (many, bytes) = (files(sums.damaged), shown::bytes(sums.damaged_bytes));
+        writeln!(out, "{:<15} {many} set aside, {bytes}", "in damaged/")?;
+    }
+    if !sums.is_sound() && !typed.repair {
+        writeln!(out, "`wwwoffle fsck --repair` mends what can be mended")?;
+    }
+    Ok(())
+}
+
+fn files(count: u64) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}
+
+fn last(sums: &Sums) -> Last {
+    Last {
+        sound: sums.sound,
+        can_be_repaired: sums.mendable,
+        repaired: sums.repaired,
+        beyond_repair: sums.beyond_repair,
+        set_aside: sums.set_aside,
+        left_over: sums.left_over,
+        removed: sums.removed,
+        foreign: sums.foreign,
+        unfinished: sums.unfinished,
+        admitted: sums.admitted,
+        damaged: sums.damaged,
+        damaged_bytes: sums.damaged_bytes,
+    }
+}

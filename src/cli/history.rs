@@ -1,0 +1,126 @@
+//! `wwwoffle history`: what was kept of one page over time.
+
+use wwwoffle_spool::{Entry, Lookup, Place, Reader, Timestamp};
+
+use super::{
+    Terminal,
+    args::History as Typed,
+    failure::Failure,
+    files::{find, places, print_json, reader, spool_failed},
+    settings::Settings,
+};
+use crate::{
+    api::{History, VersionRequest},
+    exit::ExitStatus,
+    pages::shown,
+    proxy::owner::{Owner, Places},
+    versions::{
+        at::{At, nearest},
+        history,
+    },
+};
+
+/// Lists the versions, or has the daemon do something with one.
+pub(super) fn run(
+    typed: Typed,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let Typed { json, restore, remove, owner, url } = typed;
+    let change = match (restore, remove) {
+        (Some(stored), _) => Some(("/api/history/restore", stored)),
+        (None, Some(stored)) => Some(("/api/history/delete", stored)),
+        (None, None) => None,
+    };
+    let history = match change {
+        Some((call, stored)) => {
+            // The socket is this machine's.
+            let owner = (owner != Owner::Local).then(|| owner.to_string());
+            settings.control()?.post(call, &VersionRequest { url, stored, owner })?
+        }
+        None => listed(&url, &owner, settings)?,
+    };
+    if json {
+        print_json(&history, terminal.stdout)?;
+    } else {
+        print(&history, terminal)?;
+    }
+    Ok(if history.versions.is_empty() { ExitStatus::Failed } else { ExitStatus::Done })
+}
+
+fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> Result<History, Failure> {
+    let places = places(url, owner, &settings.local_host()?).map_err(Failure::plain)?;
+    let reader = reader(settings)?;
+    let entry = find(&reader, &places)?;
+    let older = match &entry {
+        Some(entry) => older(&reader, entry)?,
+        None => Vec::new(),
+    };
+    Ok(history::of(places.public.url(), entry.as_ref(), &older))
+}
+
+fn older(reader: &Reader, entry: &Entry) -> Result<Vec<wwwoffle_spool::Summary>, Failure> {
+    let mut older = reader.versions(entry.place()).map_err(|error| spool_failed(&error))?;
+    // A crash while it was to be replaced leaves it the name of a version besides.
+    older.retain(|version| version.stored != entry.stored());
+    Ok(older)
+}
+
+fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    let out = &mut *terminal.stdout;
+    if history.versions.is_empty() {
+        return Ok(writeln!(out, "nothing of it is kept: `wwwoffle get URL` fetches it")?);
+    }
+    let before = history.versions.iter().skip(1).map(Some).chain([None]);
+    for (version, before) in history.versions.iter().zip(before) {
+        let now = if version.present { "now " } else { "    " };
+        let (came, status) = (format!("{:.0}", version.received), version.status);
+        let size = shown::bytes(version.bytes);
+        let content_type = shown::line(version.content_type.as_deref().unwrap_or("-"));
+        let changes = before.map(|before| history::changes(before, version).join(", "));
+        let changes = changes.map(|changes| format!("  {changes}")).unwrap_or_default();
+        writeln!(
+            out,
+            "{now}{came}  {status}  {size:>8}  {content_type}{changes}\n    stored {}",
+            version.stored
+        )?;
+    }
+    Ok(())
+}
+
+/// What was kept of a URL at a moment: of the owner's own answers and everyone's, the last one before, or the
+/// first of all.
+pub(super) fn find_at(
+    reader: &Reader,
+    places: &Places,
+    At(at): At,
+) -> Result<Option<Entry>, Failure> {
+    let mut states: Vec<(Timestamp, State)> = Vec::new();
+    for place in [&places.own, &places.public] {
+        let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;
+        let Some(entry) = kept.found.into_iter().next() else { continue };
+        for version in older(reader, &entry)? {
+            states.push((version.when, State::Older(version.place, version.stored)));
+        }
+        states.push((entry.when(), State::Present(Box::new(entry))));
+    }
+    let came: Vec<_> = states.iter().map(|(came, _)| *came).collect();
+    for number in nearest(&came, at) {
+        match states.get(number) {
+            Some((_, State::Present(entry))) => return Ok(Some(Entry::clone(entry))),
+            Some((_, State::Older(place, stored))) => {
+                let found = reader.version(place, *stored).map_err(|error| spool_failed(&error))?;
+                if let Lookup::Found(entry) = found {
+                    return Ok(Some(entry));
+                }
+            }
+            None => {}
+        }
+    }
+    Ok(None)
+}
+
+enum State {
+    Present(Box<Entry>),
+    Older(Place, Timestamp),
+}

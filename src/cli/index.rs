@@ -1,0 +1,323 @@
+//! `wwwoffle ls` in an order, `wwwoffle search` and `wwwoffle reindex`: asked of a daemon, or of the index
+//! itself where none runs.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use wwwoffle_config::Config;
+use wwwoffle_index::{Error, Index, Reindex, Sessions, Viewer};
+use wwwoffle_spool::Spool;
+use wwwoffle_url::url_encode_form_args;
+
+use super::Terminal;
+use super::args::{List, Search};
+use super::control::{Control, misunderstood};
+use super::failure::Failure;
+use super::files::{print_json, reader, spool_failed};
+use super::list::print;
+use super::offline;
+use super::settings::Settings;
+use crate::api::{
+    IndexItem, IndexPage, Listed, ReindexEvent, ReindexRequest, SearchHit, SearchPage,
+};
+use crate::clock;
+use crate::error_chain::error_chain;
+use crate::exit::ExitStatus;
+use crate::lists::describe::Pages;
+use crate::lists::found::{self, Source};
+use crate::lists::query::Wanted;
+use crate::lists::sessions;
+use crate::pages::shown;
+use crate::store::timestamp;
+
+/// Entries that are asked for at once.
+const AT_ONCE: u64 = 500;
+
+/// How long a search waits for the words of pages that nobody has read yet: no daemon can start meanwhile.
+const READ_WITHIN: Duration = Duration::from_secs(5);
+
+/// Who answers: a daemon, or the index of a spool that no daemon has.
+enum Answerer {
+    Daemon(Control),
+    Ourselves(Box<Opened>),
+}
+
+/// A spool that was opened for this.
+struct Opened {
+    spool: Spool,
+    index: Index,
+    config: Config,
+    sessions: Sessions,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.index.stop();
+    }
+}
+
+impl Answerer {
+    /// The daemon, if one runs; else the spool is opened, and its index brought up to what there is.
+    fn of(settings: &Settings<'_>) -> Result<Self, Failure> {
+        // Only what is a spool already is opened.
+        let root = reader(settings)?.root().to_owned();
+        let control = Control::new(&root);
+        match control.get::<serde_json::Value>("/api/status") {
+            Ok(_) => return Ok(Self::Daemon(control)),
+            Err(Failure::Said(ExitStatus::NoDaemon, _)) => {}
+            Err(failure) => return Err(failure),
+        }
+        let local = settings.local_host()?;
+        let (spool, _) = Spool::open(&root, &offline::options(settings)?).map_err(|error| {
+            let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
+            Failure::caused(status, "the spool cannot be opened", &error)
+        })?;
+        let state = spool.state().map_err(|error| spool_failed(&error))?.0;
+        let sessions = state.value(sessions::KEY).and_then(|text| text.parse().ok());
+        let index =
+            Index::open(&spool, Some(Arc::new(Pages { local }))).map_err(|error| failed(&error))?;
+        let (config, sessions) = (settings.config()?, sessions.unwrap_or_default());
+        Ok(Self::Ourselves(Box::new(Opened { spool, index, config, sessions })))
+    }
+
+    fn ask<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        arguments: &[(&str, String)],
+        act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
+        let wanted = wanted("ls", arguments)?;
+        match self {
+            Self::Daemon(control) => {
+                let pairs: Vec<_> = arguments
+                    .iter()
+                    .map(|(name, value)| {
+                        format!("{name}={}", url_encode_form_args(value.as_bytes()))
+                    })
+                    .collect();
+                control.get(&format!("{path}?{}", pairs.join("&")))
+            }
+            Self::Ourselves(opened) => {
+                let Opened { spool, index, config, sessions } = &**opened;
+                let (viewer, now) = (&Viewer::Operator, timestamp(clock::now()));
+                act(&Source { index, spool, config, sessions, viewer, now }, &wanted)
+                    .map_err(|error| failed(&error))
+            }
+        }
+    }
+
+    /// Waits until what there is is in the index; a daemon sees to that itself.
+    fn settle(&self) -> Result<(), Failure> {
+        match self {
+            Self::Daemon(_) => Ok(()),
+            Self::Ourselves(opened) => {
+                opened.index.settle(false).map_err(|error| failed(&error))?;
+                said(opened)
+            }
+        }
+    }
+}
+
+/// What is asked for.
+fn wanted(verb: &str, arguments: &[(&str, String)]) -> Result<Wanted, Failure> {
+    Wanted::parse(|name| {
+        arguments.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
+    })
+    .map_err(|error| Failure::Said(ExitStatus::Usage, format!("{verb}: {error}")))
+}
+
+/// Says what went wrong in the background, if anything did.
+fn said(opened: &Opened) -> Result<(), Failure> {
+    match opened.index.faults().into_iter().find(|fault| !fault.is_damaged() && !fault.is_partial())
+    {
+        Some(fault) => Err(failed(&fault)),
+        None => Ok(()),
+    }
+}
+
+fn failed(error: &Error) -> Failure {
+    Failure::caused(ExitStatus::Failed, "the index cannot tell", error)
+}
+
+/// Lists what the index has, page after page.
+pub(super) fn list(
+    typed: &List,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    // Before a spool is opened for what makes no sense.
+    wanted("ls", &typed.arguments())?;
+    let answerer = Answerer::of(settings)?;
+    answerer.settle()?;
+    let (mut left, mut after) = (typed.limit.unwrap_or(u64::MAX), None::<String>);
+    while left > 0 {
+        let mut arguments = typed.arguments();
+        arguments.push(("limit", left.min(AT_ONCE).to_string()));
+        arguments.extend(after.take().map(|after| ("after", after)));
+        let page: IndexPage = answerer.ask("/api/index", &arguments, found::list)?;
+        let count = print_page(page.listed, typed.json, terminal.stdout)?;
+        left = left.saturating_sub(count);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Prints what a page has, and counts it.
+fn print_page(listed: Listed, json: bool, out: &mut dyn Write) -> Result<u64, Failure> {
+    let mut count = 0;
+    match listed {
+        Listed::Entries(entries) => {
+            for entry in entries {
+                count += 1;
+                print_entry(&entry, json, out)?;
+            }
+        }
+        Listed::Requests(requests) => {
+            for request in requests {
+                count += 1;
+                print(&request, json, out)?;
+            }
+        }
+        Listed::Hosts(hosts) => {
+            for host in hosts {
+                count += 1;
+                let name = format!("{}://{}", host.scheme, host.host);
+                let counts = (host.entries, host.bytes);
+                if json { print_json(&host, out)? } else { print_counts(&name, counts, out)? }
+            }
+        }
+        Listed::Sites(sites) => {
+            for site in sites {
+                count += 1;
+                let counts = (site.entries, site.bytes);
+                if json { print_json(&site, out)? } else { print_counts(&site.site, counts, out)? }
+            }
+        }
+        Listed::Asked(asked) => {
+            for request in asked {
+                count += 1;
+                if json {
+                    print_json(&request, out)?;
+                } else {
+                    writeln!(out, "{:.0}  {}", request.queued, shown::line(&request.url))?;
+                }
+            }
+        }
+    }
+    Ok(count)
+}
+
+fn print_entry(entry: &IndexItem, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    if json {
+        return print_json(entry, out);
+    }
+    let (bytes, url) = (shown::bytes(entry.bytes), shown::line(&entry.url));
+    let title = entry.title.as_deref().map(shown::line);
+    let title = title.map(|title| format!("  {title}")).unwrap_or_default();
+    Ok(writeln!(out, "{:>3} {bytes:>7}  {:.0}  {url}{title}", entry.status, entry.stored)?)
+}
+
+fn print_counts(
+    name: &str,
+    (entries, bytes): (u64, u64),
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let bytes = shown::bytes(bytes);
+    Ok(writeln!(out, "{entries:>7} {bytes:>7}  {}", shown::line(name))?)
+}
+
+/// Looks for words, and prints the best pages.
+pub(super) fn search(
+    typed: &Search,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let words = typed.words.join(" ");
+    if wwwoffle_index::Query::parse(&words).is_empty() {
+        return Err(Failure::Said(
+            ExitStatus::Usage,
+            "search: expected a word to look for".to_owned(),
+        ));
+    }
+    wanted("search", &typed.filter.arguments())?;
+    let answerer = Answerer::of(settings)?;
+    answerer.settle()?;
+    if let Answerer::Ourselves(opened) = &answerer {
+        // What is not read by then is told to be missing.
+        opened.index.settle_within(READ_WITHIN).map_err(|error| failed(&error))?;
+    }
+    let mut arguments = typed.filter.arguments();
+    arguments.extend([("q", words), ("limit", typed.limit.to_string())]);
+    let found: SearchPage = answerer.ask("/api/search", &arguments, found::search)?;
+    let out = &mut *terminal.stdout;
+    for hit in &found.hits {
+        if typed.json {
+            print_json(hit, out)?;
+        } else {
+            print_hit(hit, out)?;
+        }
+    }
+    for request in &found.queue {
+        print(request, typed.json, out)?;
+    }
+    if found.incomplete {
+        writeln!(
+            terminal.stderr,
+            "wwwoffle: not all pages have been read yet; more may be found later"
+        )?;
+    }
+    let is_found = !found.hits.is_empty() || !found.queue.is_empty();
+    Ok(if is_found { ExitStatus::Done } else { ExitStatus::Failed })
+}
+
+fn print_hit(hit: &SearchHit, out: &mut dyn Write) -> Result<(), Failure> {
+    let title = hit.item.title.as_deref().map_or("-".into(), shown::line);
+    writeln!(out, "{}\n  {title}", shown::line(&hit.item.url))?;
+    let text = shown::line(&hit.snippet.text);
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    let before = if hit.snippet.cut_before { "… " } else { "" };
+    let after = if hit.snippet.cut_after { " …" } else { "" };
+    Ok(writeln!(out, "  {before}{}{after}", text.trim())?)
+}
+
+/// Makes the index anew, or looks for what others have changed in the spool.
+pub(super) fn reindex(
+    changed: bool,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    match Answerer::of(settings)? {
+        Answerer::Daemon(control) => {
+            let mut outcome = None;
+            control.post_stream("/api/reindex", &ReindexRequest { changed }, &mut |line| {
+                let event: ReindexEvent =
+                    serde_json::from_slice(line).map_err(|error| misunderstood(&error))?;
+                outcome = Some(event);
+                Ok(())
+            })?;
+            match outcome {
+                Some(ReindexEvent::Done) => {}
+                Some(ReindexEvent::Failed(why)) => return Err(Failure::plain(why)),
+                _ => return Err(Failure::plain("the daemon broke off: its log may say why")),
+            }
+            writeln!(terminal.stdout, "done; the words of pages come in by and by")?;
+        }
+        Answerer::Ourselves(opened) => {
+            let what = if changed { Reindex::Changed } else { Reindex::All };
+            opened.index.reindex(what).map_err(|error| failed(&error))?;
+            opened.index.settle(true).map_err(|error| failed(&error))?;
+            for fault in opened.index.faults() {
+                writeln!(terminal.stderr, "wwwoffle: {}", error_chain(&fault))?;
+            }
+            writeln!(terminal.stdout, "done")?;
+        }
+    }
+    Ok(ExitStatus::Done)
+}

@@ -1,0 +1,55 @@
+//! A daemon in this process, for a verb that needs one where none runs.
+
+use std::sync::mpsc::sync_channel;
+use std::thread::{self, JoinHandle};
+
+use super::ServeOptions;
+use super::{control::Control, failure::Failure};
+use crate::api::Stopping;
+use crate::exit::ExitStatus;
+use crate::server::{self, Refusal, Start};
+
+/// A daemon in this process.
+pub(super) struct Own(JoinHandle<Result<(), Refusal>>);
+
+impl Own {
+    /// Starts it, waits until it listens, and gives the line that says where.
+    pub(super) fn start(options: ServeOptions) -> Result<(Self, String), Failure> {
+        let ServeOptions { live, spool, listen, mode, rest } = options;
+        let (ready, listens) = sync_channel(1);
+        let start = Start { live, spool, listen, mode, rest };
+        let daemon = thread::spawn(move || {
+            server::run(start, |line| {
+                // Whoever waits for it has not gone: it waits below.
+                let _heard = ready.send(line.to_owned());
+            })
+        });
+        match listens.recv() {
+            Ok(line) => Ok((Self(daemon), line)),
+            // It has ended without a word.
+            Err(_) => Err(ended(daemon).err().unwrap_or_else(unsaid)),
+        }
+    }
+
+    /// Stops it, and waits until it has.
+    pub(super) fn stop(self, control: &Control) -> Result<(), Failure> {
+        let asked: Result<Stopping, Failure> = control.post("/api/stop", &serde_json::json!({}));
+        match asked {
+            // A signal to us has stopped it already.
+            Ok(_) | Err(Failure::Said(ExitStatus::NoDaemon, _)) => ended(self.0),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+fn ended(daemon: JoinHandle<Result<(), Refusal>>) -> Result<(), Failure> {
+    match daemon.join() {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(refusal)) => Err(Failure::Said(refusal.status, refusal.message)),
+        Err(_) => Err(unsaid()),
+    }
+}
+
+fn unsaid() -> Failure {
+    Failure::plain("the daemon ended, and does not say why")
+}

@@ -1,0 +1,155 @@
+//! `wwwoffle purge`, `pin` and `unpin`: with a daemon or without one.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use wwwoffle_spool::{Reader, Spool};
+
+use super::{
+    Terminal, args,
+    control::{Control, misunderstood},
+    failure::Failure,
+    files::print_json,
+    offline,
+    settings::Settings,
+};
+use crate::{
+    api::{PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeSum, Status},
+    clock,
+    exit::ExitStatus,
+    pages::{purge::in_words, shown},
+    purge::{self, What},
+    store::timestamp,
+};
+
+/// Purges, or tells what would go.
+pub(super) fn run(
+    typed: args::Purge,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let args::Purge { dry_run, json } = typed;
+    let report = match daemon(settings)? {
+        Some(control) => ask(&control, dry_run)?,
+        None => alone(settings, dry_run)?,
+    };
+    if json {
+        print_json(&report, terminal.stdout)?;
+    } else {
+        print(&report, terminal)?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The daemon that has the spool, if one does.
+fn daemon(settings: &Settings<'_>) -> Result<Option<Control>, Failure> {
+    let control = settings.control()?;
+    match control.get::<Status>("/api/status") {
+        Ok(_) => Ok(Some(control)),
+        Err(Failure::Said(ExitStatus::NoDaemon, _)) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn ask(control: &Control, dry_run: bool) -> Result<PurgeReport, Failure> {
+    let mut told = None;
+    control.post_stream("/api/purge", &PurgeRequest { dry_run }, &mut |line| {
+        if !line.is_empty() {
+            told = Some(serde_json::from_slice(line).map_err(|error| misunderstood(&error))?);
+        }
+        Ok(())
+    })?;
+    match told {
+        Some(PurgeEvent::Done(report)) => Ok(report),
+        Some(PurgeEvent::Failed(why)) => Err(Failure::plain(shown::line(&why))),
+        None => Err(Failure::plain("the daemon ended before it was done")),
+    }
+}
+
+/// Does it without a daemon; nobody else has the spool open meanwhile.
+fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, Failure> {
+    let (spool, config) = (open(settings)?, Arc::new(settings.config()?));
+    let what = if dry_run { What::Plan } else { What::Purge };
+    let (now, local): (Timestamp, _) = (timestamp(clock::now()), settings.local_host()?);
+    purge::purge(&spool, (config, local), what, now, |_| true)
+        .map_err(|error| Failure::caused(ExitStatus::Failed, "it cannot be purged", &error))
+}
+
+/// Opens the spool of these settings, which has to be there.
+fn open(settings: &Settings<'_>) -> Result<Spool, Failure> {
+    let root = settings.spool()?;
+    // What is not there is not made by looking at it.
+    Reader::open(&root).map_err(|error| offline::unusable(&root, &error))?;
+    let opened = Spool::open(&root, &offline::options(settings)?);
+    opened.map(|(spool, _)| spool).map_err(|error| offline::unusable(&root, &error))
+}
+
+fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    let out = &mut *terminal.stdout;
+    let line = |sum: &PurgeSum| {
+        let word = if sum.entries == 1 { "entry" } else { "entries" };
+        let (why, size) = (in_words(&sum.why), shown::bytes(sum.bytes));
+        format!("  {why}: {} {word}, {size}", sum.entries)
+    };
+    writeln!(out, "{}", if report.removed.is_some() { "was to go" } else { "would go" })?;
+    for sum in &report.goes {
+        writeln!(out, "{}", line(sum))?;
+    }
+    if report.goes.is_empty() {
+        writeln!(out, "  nothing")?;
+    }
+    writeln!(out, "stays")?;
+    for sum in &report.stays {
+        writeln!(out, "{}", line(sum))?;
+    }
+    if report.scale < 1_000 {
+        writeln!(out, "ages are scaled to {}.{} %", report.scale / 10, report.scale % 10)?;
+    }
+    if let Some(removed) = &report.removed {
+        writeln!(out, "removed {} entries, {}", removed.entries, shown::bytes(removed.bytes))?;
+    }
+    if report.missing > 0 {
+        let missing = shown::bytes(report.missing);
+        writeln!(terminal.stderr, "wwwoffle: {missing} more should go, and may not")?;
+    }
+    Ok(())
+}
+
+/// Pins URLs or unpins them; without any, lists what is pinned.
+pub(super) fn pin(
+    urls: Vec<String>,
+    pinned: bool,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let all = match daemon(settings)? {
+        Some(control) if urls.is_empty() => control.get("/api/pins")?,
+        Some(control) => control.post("/api/pins", &PinRequest { urls, pinned })?,
+        None => pin_alone(&urls, pinned, settings)?,
+    };
+    let Pins { pins } = all;
+    for url in &pins {
+        writeln!(terminal.stdout, "{}", shown::line(url))?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn pin_alone(urls: &[String], pinned: bool, settings: &Settings<'_>) -> Result<Pins, Failure> {
+    let local = settings.local_host()?;
+    let mut all = Vec::new();
+    for text in urls {
+        let url = purge::pinned_url(text, &local);
+        all.push(url.map_err(|error| {
+            Failure::plain(format_args!("no URL: {}: {error}", shown::text(text)))
+        })?);
+    }
+    let spool = open(settings)?;
+    let fail = |error: &wwwoffle_spool::Error| {
+        Failure::caused(ExitStatus::Failed, "the pins cannot be used", error)
+    };
+    for url in &all {
+        spool.set_pinned(url, pinned).map_err(|error| fail(&error))?;
+    }
+    let pins = spool.pins().map_err(|error| fail(&error))?;
+    Ok(Pins { pins: pins.into_iter().collect() })
+}

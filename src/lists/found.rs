@@ -1,0 +1,316 @@
+//! Lists and searches carried out: blocking, for the daemon and for the command line without one.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_index::{
+    Cursor, Error, Filter, HostSort, Index, Item, MAX_PAGE, Query, Sessions, Sort, Viewer, marks,
+    snippet,
+};
+use wwwoffle_spool::{OutgoingSummary, Place, RequestState, Spool};
+use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
+
+use super::describe::text_of;
+use super::query::{Subject, Wanted};
+use crate::api::{EntryItem, IndexItem, IndexPage, Listed, SearchHit, SearchPage};
+use crate::fetch::held;
+
+/// Requests on the queue that a search tells of.
+const MAX_QUEUED: usize = 50;
+
+/// Hits on a page of a search: a piece of each is read again.
+const MAX_HITS: usize = 50;
+
+/// What lists are made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The index.
+    pub index: &'a Index,
+    /// The spool.
+    pub spool: &'a Spool,
+    /// What keeps URLs out of lists.
+    pub config: &'a Config,
+    /// When the last sessions began.
+    pub sessions: &'a Sessions,
+    /// Who asks.
+    pub viewer: &'a Viewer,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// A kind of list, as far as the configuration keeps URLs out of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Any,
+    Host,
+    Latest,
+    Outgoing,
+    Monitored,
+}
+
+/// Some of a list.
+///
+/// # Errors
+///
+/// Those of the index.
+pub fn list(source: &Source<'_>, wanted: &Wanted) -> Result<IndexPage, Error> {
+    source.list(wanted)
+}
+
+/// The best pages for what is looked for, and what of the queue has it in its URL.
+///
+/// # Errors
+///
+/// Those of the index.
+pub fn search(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error> {
+    source.search(wanted)
+}
+
+impl Source<'_> {
+    fn list(&self, wanted: &Wanted) -> Result<IndexPage, Error> {
+        let limit = wanted.limit.min(MAX_PAGE);
+        let (after, viewer) = (wanted.after.as_ref(), self.viewer);
+        Ok(match &wanted.subject {
+            Subject::Entries => {
+                let kind = if wanted.filter.host.is_some() { Kind::Host } else { Kind::Any };
+                self.entries(wanted, &self.filter(wanted), kind)?
+            }
+            Subject::Session(back) => {
+                let Some((began, ended)) = self.sessions.back(*back) else {
+                    return Ok(IndexPage { listed: Listed::Entries(Vec::new()), next: None });
+                };
+                let mut filter = self.filter(wanted);
+                filter.since = Some(filter.since.map_or(began, |since| since.max(began)));
+                filter.until = filter.until.into_iter().chain(ended).min();
+                self.entries(wanted, &filter, Kind::Latest)?
+            }
+            Subject::Asked(back) => {
+                let asked = match self.sessions.back(*back) {
+                    Some((began, _)) => self.index.asked(viewer, began)?,
+                    None => Vec::new(),
+                };
+                let shown = asked
+                    .into_iter()
+                    .filter(|asked| wanted.all || self.shows(Kind::Latest, &asked.url));
+                let listed = Listed::Asked(shown.map(Into::into).collect());
+                IndexPage { listed, next: None }
+            }
+            Subject::Hosts(scheme) => {
+                let scheme = scheme.as_deref();
+                let sort =
+                    if wanted.sort == Sort::Domain { HostSort::Domain } else { HostSort::Name };
+                let page = self.index.hosts(viewer, scheme, sort, after, limit)?;
+                let listed = Listed::Hosts(page.items.into_iter().map(Into::into).collect());
+                IndexPage { listed, next: told(page.next) }
+            }
+            Subject::Sites => {
+                let page = self.index.sites(viewer, after, limit)?;
+                let listed = Listed::Sites(page.items.into_iter().map(Into::into).collect());
+                IndexPage { listed, next: told(page.next) }
+            }
+            Subject::Outgoing => self.outgoing(wanted, limit, |_| true)?,
+            Subject::Failed => self.outgoing(wanted, limit, |request| {
+                matches!(request.state, RequestState::Failed { .. })
+            })?,
+            Subject::Monitored => self.monitored(wanted, limit)?,
+        })
+    }
+
+    fn filter(&self, wanted: &Wanted) -> Filter {
+        Filter { viewer: self.viewer.clone(), ..wanted.filter.clone() }
+    }
+
+    fn entries(&self, wanted: &Wanted, filter: &Filter, kind: Kind) -> Result<IndexPage, Error> {
+        let keep = |item: &Item| wanted.all || self.shows(kind, item.place.url());
+        let after = wanted.after.as_ref();
+        let page = self.index.list(filter, wanted.sort, after, wanted.limit, &keep)?;
+        let items = page.items.into_iter().map(|item| self.shown(item)).collect();
+        Ok(IndexPage { listed: Listed::Entries(items), next: told(page.next) })
+    }
+
+    /// An entry with what else is going on with its URL.
+    fn shown(&self, item: Item) -> IndexItem {
+        let url = CanonicalUrl::parse(item.place.url(), &LocalHost::default());
+        let key = url.map_or(item.place.key(), |url| Place::of(&url).key());
+        let mut shown = IndexItem::from(item);
+        let queued = self.spool.queue().summary(&key);
+        shown.queued = queued.is_some_and(|request| self.may_see(&request.place));
+        let monitored = self.spool.monitors().summary(&key);
+        shown.monitored = monitored.is_some_and(|monitor| self.may_see(&monitor.place));
+        shown
+    }
+
+    /// Whether they may be told of what is queued or monitored at a place: without an owner it is this
+    /// machine's.
+    fn may_see(&self, place: &Place) -> bool {
+        self.viewer.may_see(Some(place.owner().unwrap_or("local")))
+    }
+
+    /// Whether the configuration lets a URL be in such a list.
+    fn shows(&self, kind: Kind, url: &str) -> bool {
+        let options = &self.config.index_options;
+        let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return true };
+        let url = UrlParts::of(&url);
+        let of_kind = match kind {
+            Kind::Any => true,
+            Kind::Host => *options.list_host.of(&url),
+            Kind::Latest => *options.list_latest.of(&url),
+            Kind::Outgoing => *options.list_outgoing.of(&url),
+            Kind::Monitored => *options.list_monitor.of(&url),
+        };
+        of_kind && *options.list_any.of(&url)
+    }
+
+    /// Some of the queue, the oldest first.
+    fn outgoing(
+        &self,
+        wanted: &Wanted,
+        limit: usize,
+        is_meant: impl Fn(&OutgoingSummary) -> bool,
+    ) -> Result<IndexPage, Error> {
+        let mut page = First::new(wanted.after.as_ref(), limit)?;
+        self.spool.queue().visit(|request| {
+            let place = &request.place;
+            if is_meant(request)
+                && self.may_see(place)
+                && is_wanted(&wanted.filter, place.url(), request.queued)
+                && (wanted.all || self.shows(Kind::Outgoing, place.url()))
+            {
+                page.add(request.queued, place.key(), || {
+                    EntryItem::of_waiting(request, held::as_recorded(request, self.now))
+                });
+            }
+        });
+        Ok(page.finish())
+    }
+
+    /// Some of what is monitored, in the order it was set.
+    fn monitored(&self, wanted: &Wanted, limit: usize) -> Result<IndexPage, Error> {
+        let mut page = First::new(wanted.after.as_ref(), limit)?;
+        self.spool.monitors().visit(|monitor| {
+            let place = &monitor.place;
+            if self.may_see(place)
+                && is_wanted(&wanted.filter, place.url(), monitor.set)
+                && (wanted.all || self.shows(Kind::Monitored, place.url()))
+            {
+                page.add(monitor.set, place.key(), || EntryItem {
+                    url: place.url().to_owned(),
+                    key: place.key().to_string(),
+                    status: None,
+                    content_type: None,
+                    bytes: 0,
+                    stored: monitor.set,
+                    owner: place.owner().map(str::to_owned),
+                    held: None,
+                });
+            }
+        });
+        Ok(page.finish())
+    }
+
+    fn search(&self, wanted: &Wanted) -> Result<SearchPage, Error> {
+        let (query, limit) = (wanted.query(), wanted.limit.min(MAX_HITS));
+        let keep = |item: &Item| wanted.all || self.shows(Kind::Any, item.place.url());
+        let after = wanted.after.as_ref();
+        let hits = self.index.search(&query, &self.filter(wanted), after, limit, &keep)?;
+        let queue = if after.is_none() { self.queued(&query, wanted) } else { Vec::new() };
+        Ok(SearchPage {
+            hits: hits.items.into_iter().map(|item| self.hit(item, &query)).collect(),
+            queue,
+            next: told(hits.next),
+            partial: hits.is_partial,
+            incomplete: self.index.progress().has_unread,
+        })
+    }
+
+    /// A hit with a piece of the page, which is read again: what is shown is what is kept.
+    fn hit(&self, item: Item, query: &Query) -> SearchHit {
+        let entries = self.spool.entries(&item.place).map(|entries| entries.found);
+        let entry = entries
+            .ok()
+            .and_then(|entries| entries.into_iter().find(|entry| *entry.place() == item.place));
+        let text = entry.and_then(|entry| text_of(&entry)).unwrap_or_default();
+        let title_marks = marks(item.title.as_deref().unwrap_or_default(), query);
+        SearchHit {
+            item: self.shown(item),
+            snippet: snippet(&text, query).into(),
+            title_marks: title_marks.into_iter().map(|mark| (mark.start, mark.end)).collect(),
+        }
+    }
+
+    fn queued(&self, query: &Query, wanted: &Wanted) -> Vec<EntryItem> {
+        let mut found = Vec::new();
+        if query.is_empty() {
+            return found;
+        }
+        self.spool.queue().visit(|request| {
+            let url = request.place.url();
+            if found.len() < MAX_QUEUED
+                && self.may_see(&request.place)
+                && is_wanted(&wanted.filter, url, request.queued)
+                && (wanted.all || self.shows(Kind::Outgoing, url))
+                && query.is_in(url)
+            {
+                found.push(EntryItem::of_waiting(request, held::as_recorded(request, self.now)));
+            }
+        });
+        found.sort_by_key(|item| item.stored);
+        found
+    }
+}
+
+/// Whether what is no entry yet is asked for.
+fn is_wanted(filter: &Filter, url: &str, time: Timestamp) -> bool {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let host = rest.split(['/', '?']).next().unwrap_or_default();
+    let is = |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|want| want == is);
+    is(&filter.scheme, scheme)
+        && is(&filter.host, host)
+        && filter.since.is_none_or(|since| since <= time)
+        && filter.until.is_none_or(|until| time < until)
+        && filter.text.as_ref().is_none_or(|text| url.to_lowercase().contains(&text.to_lowercase()))
+}
+
+fn told(cursor: Option<Cursor>) -> Option<String> {
+    cursor.map(|cursor| cursor.to_string())
+}
+
+/// The first of some things behind a place, by time.
+struct First {
+    after: Option<(Timestamp, Key)>,
+    limit: usize,
+    found: BTreeMap<(Timestamp, Key), EntryItem>,
+}
+
+impl First {
+    fn new(after: Option<&Cursor>, limit: usize) -> Result<Self, Error> {
+        let after = after.map(Cursor::as_moment).transpose()?;
+        Ok(Self { after, limit, found: BTreeMap::new() })
+    }
+
+    fn add(&mut self, time: Timestamp, key: Key, item: impl FnOnce() -> EntryItem) {
+        let at = (time, key);
+        let is_beyond = self.found.len() > self.limit
+            && self.found.last_key_value().is_some_and(|(last, _)| at > *last);
+        if self.after.is_some_and(|after| at <= after) || is_beyond {
+            return;
+        }
+        self.found.insert(at, item());
+        // One more than fits tells that there is more.
+        if self.found.len() > self.limit + 1 {
+            self.found.pop_last();
+        }
+    }
+
+    fn finish(mut self) -> IndexPage {
+        let has_more = self.found.len() > self.limit;
+        while self.found.len() > self.limit {
+            self.found.pop_last();
+        }
+        let last = self.found.last_key_value().map(|((time, key), _)| (*time, *key));
+        let next = last.filter(|_| has_more).map(|(time, key)| Cursor::of_moment(time, key));
+        let items = self.found.into_values().collect();
+        IndexPage { listed: Listed::Requests(items), next: told(next) }
+    }
+}

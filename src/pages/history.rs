@@ -1,0 +1,234 @@
+//! The local page `/history/`: what was kept of one page over time.
+
+use serde::Serialize;
+use wwwoffle_url::url_encode_form_args;
+
+use super::{
+    Page, Shell, Templates,
+    shown::{self, ShownTime, ShownUrl},
+};
+use crate::api::{History, Version};
+use crate::versions::NotCompared;
+use crate::versions::history::changes;
+use crate::versions::memento::{timemap_path, version_path};
+
+/// Versions that are listed; the others are counted.
+const SHOWN_VERSIONS: usize = 30;
+
+/// The address of the page about `url`, without our origin.
+#[must_use]
+pub fn path_of(url: &str) -> String {
+    let url = ShownUrl::new(url).href.unwrap_or_default();
+    format!("/history/?{}", url_encode_form_args(url.as_bytes()))
+}
+
+/// In how many lines of text a version differs from the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// It alone has them.
+    pub added: usize,
+    /// The one before it alone has them.
+    pub removed: usize,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    url: ShownUrl,
+    token: &'a str,
+    owner: Option<String>,
+    versions: Vec<VersionView>,
+    more: usize,
+    /// The list for programs, without our origin.
+    timemap: String,
+}
+
+#[derive(Serialize)]
+struct VersionView {
+    /// Its name among the others.
+    at: String,
+    received: ShownTime,
+    present: bool,
+    status: u16,
+    size: String,
+    content_type: Option<String>,
+    /// In what it differs from the one before, in words.
+    changes: Option<String>,
+    lines: Option<LinesView>,
+    /// Where it is shown as it was, and what has changed in it, without our origin.
+    path: String,
+    diff: Option<String>,
+}
+
+#[derive(Serialize)]
+struct LinesView {
+    added: usize,
+    removed: usize,
+}
+
+/// Makes the page; `lines` are those of the first versions, `token` is the general token.
+#[must_use]
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    history: &History,
+    lines: &[Option<Lines>],
+    token: &str,
+) -> Page {
+    let url = ShownUrl::new(&history.url);
+    let href = url.href.clone().unwrap_or_default();
+    let before = history.versions.iter().skip(1).map(Some).chain([None]);
+    let lines = lines.iter().copied().chain(std::iter::repeat(None));
+    let all = history.versions.iter().zip(before).zip(lines);
+    let view = |((version, before), lines): ((&Version, Option<&Version>), Option<Lines>)| {
+        VersionView::new(&href, version, before, lines, shell)
+    };
+    let view = View {
+        token,
+        owner: history.owner.as_deref().map(shown::text),
+        versions: all.take(SHOWN_VERSIONS).map(view).collect(),
+        more: history.versions.len().saturating_sub(SHOWN_VERSIONS),
+        timemap: timemap_path(&href),
+        url,
+    };
+    templates.page("history.html", 200, shell, &view)
+}
+
+impl VersionView {
+    fn new(
+        href: &str,
+        version: &Version,
+        before: Option<&Version>,
+        lines: Option<Lines>,
+        shell: &Shell,
+    ) -> Self {
+        let url = url_encode_form_args(href.as_bytes());
+        let diff = before.map(|before| {
+            format!("/history/diff/?url={url}&from={}&to={}", before.stored, version.stored)
+        });
+        Self {
+            at: version.stored.to_string(),
+            received: ShownTime::new(version.received, &shell.zone),
+            present: version.present,
+            status: version.status,
+            size: shown::bytes(version.bytes),
+            content_type: version.content_type.as_deref().map(shown::text),
+            changes: before.map(|before| changes(before, version).join(", ")),
+            lines: lines.map(|Lines { added, removed }| LinesView { added, removed }),
+            path: version_path(href, (version.stored, version.received)),
+            diff,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct NotTold {
+    url: ShownUrl,
+    why: String,
+    /// The list, without our origin, if there is anything in it.
+    list: Option<String>,
+}
+
+/// The page in place of a version, or of what has changed, where there is nothing to be shown. With status
+/// 404 if nothing is kept.
+#[must_use]
+pub fn not_told(templates: &Templates, shell: &Shell, url: &str, why: &NotCompared) -> Page {
+    let (status, list) = match why {
+        NotCompared::NotKept => (404, None),
+        NotCompared::NoVersion => (404, Some(path_of(url))),
+        _ => (200, Some(path_of(url))),
+    };
+    let view = NotTold { url: ShownUrl::new(url), why: shown::text(&why.to_string()), list };
+    templates.page("history-none.html", status, shell, &view)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::testing::{assert_harmless, hostile, shell, templates, time};
+
+    fn version(number: i64, content_type: &str) -> Version {
+        let received = time() - jiff::SignedDuration::from_hours(number);
+        Version {
+            stored: received,
+            received,
+            present: number == 0,
+            status: if number == 1 { 404 } else { 200 },
+            bytes: 1_000,
+            content_type: Some(content_type.to_owned()),
+        }
+    }
+
+    fn body(history: &History, lines: &[Option<Lines>]) -> String {
+        let page = page(&templates(), &shell(), history, lines, "f00");
+        assert_harmless(&page);
+        page.body.replace("&#x2f;", "/")
+    }
+
+    #[test]
+    fn it_lists_what_was_when_and_what_can_be_done() {
+        let versions = (0..3).map(|number| version(number, "text/html")).collect();
+        let url = "http://a.example/p?x=1&y".to_owned();
+        let history = History { url, owner: None, versions };
+        let lines = [Some(Lines { added: 3, removed: 1 })];
+        let body = body(&history, &lines);
+        for want in [
+            "2026-11-20 12:00",
+            "kept now",
+            "status 404 before",
+            "3 lines added, 1 line removed",
+            "status 200 before",
+            r#"name="at" value="2026-11-20T11:00:00Z""#,
+            r#"formaction="http://localhost:8080/control/history/restore""#,
+            r#"formaction="http://localhost:8080/control/history/delete""#,
+            "http://localhost:8080/history/version/?url=http://a.example/p%3Fx%3D1%26y&amp;came=2026-11-20T11:00:00Z&amp;at=2026-11-20T11:00:00Z",
+            "http://localhost:8080/history/diff/?url=http://a.example/p%3Fx%3D1%26y&amp;from=2026-11-20T10:00:00Z&amp;to=2026-11-20T11:00:00Z",
+            r#"<select name="from""#,
+        ] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
+        // What is kept now is neither restored nor removed here.
+        assert_eq!(body.matches("/control/history/restore").count(), 2, "{body}");
+    }
+
+    #[test]
+    fn few_and_many_versions_have_their_page() {
+        let url = "http://a.example/".to_owned();
+        let none = body(&History { url: url.clone(), owner: None, versions: Vec::new() }, &[]);
+        assert!(none.contains("Nothing of it is kept"), "{none}");
+        let one = vec![version(0, "text/html")];
+        let one = body(&History { url: url.clone(), owner: None, versions: one }, &[]);
+        assert!(one.contains("keep-versions") && !one.contains("<select"), "{one}");
+        let many = (0..101).map(|number| version(number, "text/html")).collect();
+        let many = body(&History { url, owner: None, versions: many }, &[]);
+        assert!(many.contains("and 71 more"), "{many}");
+    }
+
+    #[test]
+    fn why_there_is_nothing_is_said() {
+        for (why, status, want) in [
+            (NotCompared::NotKept, 404, "nothing of it is kept"),
+            (NotCompared::NoVersion, 404, "no older version is kept"),
+            (NotCompared::NoText, 200, "one of the versions has no text"),
+        ] {
+            let page = not_told(&templates(), &shell(), "http://a.example/", &why);
+            assert_harmless(&page);
+            assert_eq!(page.status, status);
+            assert!(page.body.contains(want), "{want} in {}", page.body);
+        }
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for text in hostile() {
+            let versions = (0..3).map(|number| version(number, &text)).collect();
+            let history = History { url: text.clone(), owner: Some(text.clone()), versions };
+            body(&history, &[]);
+            assert_harmless(&not_told(
+                &templates(),
+                &shell(),
+                &text,
+                &NotCompared::Unread(text.clone()),
+            ));
+        }
+    }
+}

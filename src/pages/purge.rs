@@ -1,0 +1,148 @@
+//! The local page `/purge/`: what would go by its age, and what went.
+
+use serde::Serialize;
+
+use super::{
+    Page, Shell, Templates,
+    shown::{self, ShownTime},
+};
+use crate::api::{PurgeReport, PurgeSum, Purging};
+
+#[derive(Serialize)]
+struct View<'a> {
+    token: &'a str,
+    running: bool,
+    looked: u64,
+    plan: Option<ReportView>,
+    last: Option<ReportView>,
+    failure: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ReportView {
+    at: ShownTime,
+    goes: Vec<SumView>,
+    stays: Vec<SumView>,
+    /// In hundredths, if ages are scaled.
+    scale: Option<u64>,
+    missing: Option<String>,
+    removed: Option<SumView>,
+    free: Option<String>,
+}
+
+#[derive(Serialize)]
+struct SumView {
+    why: &'static str,
+    entries: u64,
+    size: String,
+}
+
+/// Makes the page; `token` is the general token.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, told: &Purging, token: &str) -> Page {
+    let view = |report: &PurgeReport| ReportView::new(report, shell);
+    let view = View {
+        token,
+        running: told.running,
+        looked: told.looked,
+        plan: told.plan.as_ref().map(view),
+        last: told.last.as_ref().map(view),
+        failure: told.failure.as_deref().map(shown::text),
+    };
+    templates.page("purge.html", 200, shell, &view)
+}
+
+impl ReportView {
+    fn new(report: &PurgeReport, shell: &Shell) -> Self {
+        Self {
+            at: ShownTime::new(report.at, &shell.zone),
+            goes: report.goes.iter().map(SumView::new).collect(),
+            stays: report.stays.iter().map(SumView::new).collect(),
+            scale: (report.scale < 1_000).then_some(report.scale / 10),
+            missing: (report.missing > 0).then(|| shown::bytes(report.missing)),
+            removed: report.removed.as_ref().map(SumView::new),
+            free: report.free.map(shown::bytes),
+        }
+    }
+}
+
+impl SumView {
+    fn new(sum: &PurgeSum) -> Self {
+        Self { why: in_words(&sum.why), entries: sum.entries, size: shown::bytes(sum.bytes) }
+    }
+}
+
+/// A reason, for a person.
+#[must_use]
+pub fn in_words(why: &str) -> &'static str {
+    match why {
+        "old" => "past their age",
+        "room" => "for room, with ages scaled down",
+        "dont-get" => "never got any more",
+        "dont-cache" => "never kept any more",
+        "young" => "not as old as they may get",
+        "recent" => "used or stored within the last hour",
+        "no-age" => "without an age",
+        "pinned" => "pinned",
+        "needed" => "parts of pages that stay",
+        "perhaps-needed" => "perhaps parts of pages that stay",
+        "removed" => "removed",
+        _ => "for another reason",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::testing::{assert_harmless, hostile, shell, templates, time};
+
+    fn report(why: &str, missing: u64) -> PurgeReport {
+        let sum = |why: &str| PurgeSum { why: why.to_owned(), entries: 7, bytes: 81_920 };
+        PurgeReport {
+            at: time(),
+            goes: vec![sum(why), sum("room")],
+            stays: vec![sum("pinned"), sum("perhaps-needed")],
+            scale: 420,
+            missing,
+            removed: Some(sum("removed")),
+            free: Some(1_000_000),
+        }
+    }
+
+    fn body(told: &Purging) -> String {
+        let page = page(&templates(), &shell(), told, "f00");
+        assert_harmless(&page);
+        page.body.replace("&#x2f;", "/")
+    }
+
+    #[test]
+    fn it_says_what_would_go_and_what_went() {
+        let told = Purging { plan: Some(report("old", 0)), ..Purging::default() };
+        let shown = body(&told);
+        for want in [
+            "past their age: 7 entries, 81 kB",
+            "pinned: 7 entries",
+            "42 %",
+            r#"action="http://localhost:8080/control/purge""#,
+            r#"name="token" value="f00""#,
+        ] {
+            assert!(shown.contains(want), "{want} in {shown}");
+        }
+        let short = Purging { last: Some(report("old", 5_000)), ..Purging::default() };
+        assert!(body(&short).contains("5.0 kB more"), "{}", body(&short));
+        let running = Purging { running: true, looked: 512, ..Purging::default() };
+        let shown = body(&running);
+        assert!(shown.contains("512 entries") && !shown.contains("<button"), "{shown}");
+        let nothing = PurgeReport { goes: Vec::new(), scale: 1_000, ..report("old", 0) };
+        let shown = body(&Purging { plan: Some(nothing), ..Purging::default() });
+        assert!(shown.contains("Nothing would go") && !shown.contains("<button"), "{shown}");
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for text in hostile() {
+            let (plan, failure) = (Some(report(&text, 1)), Some(text));
+            body(&Purging { last: plan.clone(), plan, failure, ..Purging::default() });
+        }
+    }
+}

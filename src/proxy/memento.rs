@@ -1,0 +1,260 @@
+//! Reading an older version under its own URL: Memento (RFC 7089).
+//!
+//! A request that says `Accept-Datetime` gets what the spool had at that moment: of the answer that is
+//! kept and its older versions the last one before, or the first of all (§4.5.3). The page chooses itself,
+//! so its URL stays (§4.1.2, pattern 1.2), and each part that the page loads chooses alike if its request
+//! says the same. Nobody is asked for it, and nothing of it is kept: a version is no answer to a request
+//! that does not say when. The parts of a version that we show at an address of our own ([`crate::own`]) are
+//! chosen by the time in that address.
+//!
+//! An origin that does this itself, as archives do, is left to it: it varies with the field.
+
+use std::sync::Arc;
+
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_LOCATION, HeaderName, HeaderValue, IF_MODIFIED_SINCE, LINK, REFERER,
+    VARY,
+};
+use hyper::{HeaderMap, Response, StatusCode};
+use jiff::Timestamp;
+use wwwoffle_spool::{Error, Place};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use super::ask::Ask;
+use super::body::Body;
+use super::choose::Found;
+use super::conditional::Conditions;
+use super::decide::MethodKind;
+use super::fields::has_member;
+use super::intent::Intent;
+use super::kept;
+use super::rules::Standing;
+use super::status::{CacheStatus, Why};
+use crate::daemon::Daemon;
+use crate::store::Kept;
+use crate::versions::at::{closest, nearest};
+use crate::versions::memento::{http_date, links, version_path};
+use crate::versions::read;
+
+const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
+const MEMENTO_DATETIME: HeaderName = HeaderName::from_static("memento-datetime");
+
+/// Versions that are read until one is found that can be served.
+const MAX_READ: usize = 8;
+
+/// Why no version is chosen.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotChosen {
+    /// The field is no date: the answer is 400 (§4.5.3).
+    #[error("expected a date, as in Accept-Datetime: Fri, 20 Nov 2026 14:25:15 GMT")]
+    Malformed,
+    /// The spool failed.
+    #[error(transparent)]
+    Spool(#[from] Error),
+}
+
+/// What was kept at the moment that a request names. `None` where it names none, where nothing of the page is
+/// kept, and where its origin chooses.
+pub(super) async fn choose(
+    daemon: &Daemon,
+    ask: &Ask,
+    found: &Found,
+) -> Result<Option<Arc<Kept>>, NotChosen> {
+    let is_read = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head);
+    let is_dated = ask.fields.contains_key(&ACCEPT_DATETIME) || ask.shown_at.is_some();
+    if !is_dated || !is_read || ask.asked.standing != Standing::Usual || ask.upgrade.is_some() {
+        return Ok(None);
+    }
+    // What stands in for another page has no say in what that was.
+    let Some(near) = found.near().filter(|_| ask.near.is_none()) else { return Ok(None) };
+    if chooses_itself(&near.fields) {
+        return Ok(None);
+    }
+    let at = match ask.shown_at {
+        Some(shown_at) => shown_at,
+        None => moment(&ask.fields).ok_or(NotChosen::Malformed)?,
+    };
+    let variant = near.entry.place().variant_text();
+    // The person's own and everyone's, of the same variant; a part is no version.
+    let is_such =
+        |kept: &&Arc<Kept>| kept.part.is_none() && kept.entry.place().variant_text() == variant;
+    let present: Vec<_> = found.all().iter().filter(is_such).map(Arc::clone).collect();
+    let places: Vec<Place> = present.iter().map(|kept| kept.entry.place().clone()).collect();
+    let all = move |spool: &wwwoffle_spool::Spool| {
+        places.iter().map(|place| spool.versions(place)).collect::<Result<Vec<_>, _>>()
+    };
+    let mut states: Vec<State> =
+        present.iter().map(|kept| State::Present(Arc::clone(kept))).collect();
+    for older in daemon.store.run(all).await?.into_iter().flatten() {
+        let is_present = present
+            .iter()
+            .any(|kept| kept.entry.stored() == older.stored && *kept.entry.place() == older.place);
+        if !is_present {
+            states.push(State::Older(older.place, older.stored, older.when));
+        }
+    }
+    let came: Vec<Timestamp> = states.iter().map(State::came).collect();
+    // Parts come after their page.
+    let is_part = ask.asked.intent == Intent::Part;
+    let order = if is_part { closest(&came, at) } else { nearest(&came, at) };
+    for number in order.into_iter().take(MAX_READ) {
+        let Some(state) = states.get(number) else { continue };
+        if let Some(kept) = state.read(daemon).await?.filter(|kept| is_theirs(ask, kept)) {
+            return Ok(Some(kept));
+        }
+    }
+    Ok(None)
+}
+
+/// One state of a page that could be the one.
+enum State {
+    Present(Arc<Kept>),
+    /// With when it was stored, and when it came.
+    Older(Place, Timestamp, Timestamp),
+}
+
+impl State {
+    fn came(&self) -> Timestamp {
+        match self {
+            Self::Present(kept) => kept.entry.when(),
+            Self::Older(_, _, came) => *came,
+        }
+    }
+
+    async fn read(&self, daemon: &Daemon) -> Result<Option<Arc<Kept>>, Error> {
+        match self {
+            Self::Present(kept) => Ok(Some(Arc::clone(kept))),
+            Self::Older(place, stored, _) => read(daemon, place, *stored).await,
+        }
+    }
+}
+
+/// Whether what everyone has is an answer to who asks: each version says that for itself.
+fn is_theirs(ask: &Ask, kept: &Kept) -> bool {
+    let shared = ask.config.caching.shared;
+    kept.entry.place().owner().is_some() || ask.places.takes_public(&kept.fields, shared)
+}
+
+/// Whether an answer comes from an origin that chooses among versions itself.
+fn chooses_itself(fields: &HeaderMap) -> bool {
+    fields.contains_key(&MEMENTO_DATETIME) || has_member(fields, &VARY, "accept-datetime")
+}
+
+fn moment(fields: &HeaderMap) -> Option<Timestamp> {
+    let mut values = fields.get_all(&ACCEPT_DATETIME).iter();
+    let value = values.next().filter(|_| values.next().is_none())?.to_str().ok()?;
+    httpdate::parse_http_date(value.trim()).ok().and_then(|time| time.try_into().ok())
+}
+
+/// Of when the version is that a request is a part of: one that we show under our own name tells it by its
+/// address. That is taken out of the request, for it is nobody else's business.
+pub(super) fn shown_at(fields: &mut HeaderMap, local: &LocalHost) -> Option<Timestamp> {
+    let referer = fields.get(REFERER)?.to_str().ok()?;
+    // A glance before it is read: most requests have one.
+    if !referer.contains("/history/version/") {
+        return None;
+    }
+    let page = CanonicalUrl::parse(referer, local).ok()?;
+    if !page.is_local() || page.path() != "/history/version/" {
+        return None;
+    }
+    let arguments = page.arguments().unwrap_or_default();
+    let came = arguments.rsplit('&').find_map(|one| one.strip_prefix("came="));
+    let came = came.and_then(|came| came.parse().ok());
+    fields.remove(REFERER);
+    came
+}
+
+/// Serves a version, and says which one it is.
+pub(super) fn serve(daemon: &Daemon, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
+    let mut asked = ask.fields.clone();
+    // A date says nothing here: a version is older than what the client may have of the page as it is.
+    asked.remove(IF_MODIFIED_SINCE);
+    let status = CacheStatus::Hit(Why::Memento);
+    let (fields, conditions) = (kept::unasked(ask, kept), Conditions::of(&asked));
+    let mut response = kept::answer(daemon, ask, kept, fields, &conditions, status);
+    let entry = &kept.entry;
+    let (url, stored, came) = (entry.url(), entry.stored(), entry.when());
+    let origin = daemon.origin.as_str();
+    let not_modified = response.status() == StatusCode::NOT_MODIFIED;
+    let fields = response.headers_mut();
+    fields.append(VARY, HeaderValue::from_static("accept-datetime"));
+    let mut set = |name: HeaderName, value: String| {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            fields.insert(name, value);
+        }
+    };
+    set(MEMENTO_DATETIME, http_date(came));
+    if ask.shown_at.is_some() {
+        // The browser did not name the moment, so what comes must not be taken for the page as it is.
+        set(CACHE_CONTROL, "no-store".to_owned());
+    }
+    if !not_modified {
+        set(CONTENT_LOCATION, format!("{origin}{}", version_path(url, (stored, came))));
+    }
+    if let Ok(value) = HeaderValue::from_str(&links(origin, url, (stored, came))) {
+        fields.append(LINK, value);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(rows: &[(&'static str, &str)]) -> HeaderMap {
+        let mut fields = HeaderMap::new();
+        for (name, value) in rows {
+            fields.append(*name, value.parse().unwrap());
+        }
+        fields
+    }
+
+    #[test]
+    fn a_moment_is_one_date_of_http() {
+        let date = "Fri, 20 Nov 2026 14:25:15 GMT";
+        let want = "2026-11-20T14:25:15Z".parse().ok();
+        assert_eq!(moment(&fields(&[("accept-datetime", date)])), want);
+        for rows in [
+            &[("accept-datetime", "")][..],
+            &[("accept-datetime", "2026-11-20T14:25:15Z")],
+            &[("accept-datetime", "Fri, 20 Nov 2026 14:25:15 CET")],
+            &[("accept-datetime", date), ("accept-datetime", date)],
+            &[],
+        ] {
+            assert_eq!(moment(&fields(rows)), None, "{rows:?}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_version_that_we_show_are_known_by_its_address() {
+        let (local, want) = (LocalHost::default(), "2026-11-20T14:25:15.5Z".parse().ok());
+        let version = "http://localhost:8080/history/version/?url=http://a/\
+                       &came=2026-11-20T14:25:15.5Z&at=2026-12-20T00:00:00Z";
+        for (referer, at, left) in [
+            (version, want, false),
+            (&version.replace("15.5Z", "15.5"), None, false),
+            ("http://localhost:8080/history/version/?url=http://a/", None, false),
+            ("http://localhost:8080/history/?http://a/", None, true),
+            (&version.replace("localhost", "evil.example"), None, true),
+            ("http://a/?/history/version/", None, true),
+        ] {
+            let mut fields = fields(&[("referer", referer)]);
+            assert_eq!(shown_at(&mut fields, &local), at, "{referer}");
+            assert_eq!(fields.contains_key(REFERER), left, "{referer}");
+        }
+    }
+
+    #[test]
+    fn archives_choose_themselves() {
+        for (rows, want) in [
+            (&[("vary", "accept-datetime")][..], true),
+            (&[("vary", "Accept-Encoding, Accept-Datetime")], true),
+            (&[("memento-datetime", "Fri, 20 Nov 2026 14:25:15 GMT")], true),
+            (&[("vary", "accept")], false),
+            (&[], false),
+        ] {
+            assert_eq!(chooses_itself(&fields(rows)), want, "{rows:?}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Purging: a plan of what goes by its age, carried out by the command line, on a page, or by the daemon
+//! itself.
+//!
+//! What goes is decided in the spool ([`wwwoffle_spool::purge`]), from what the configuration says of each URL
+//! ([`policy`]). Here it is walked there and back, a step at a time, on a thread that may block, while requests
+//! are served. One purge is under way at a time.
+
+mod alone;
+pub mod policy;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tracing::info;
+use wwwoffle_config::Config;
+use wwwoffle_spool::purge::plan::{Because, Fate, Plan, Planner, Sum, Why};
+use wwwoffle_spool::purge::space;
+use wwwoffle_spool::{Error, Spool};
+use wwwoffle_url::LocalHost;
+
+pub use self::alone::{REST, work};
+use self::policy::Policy;
+use crate::api::{PurgeReport, PurgeSum, Purging as Told};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
+use crate::store::timestamp;
+
+/// How long it is waited for the uses of the last hour to be written down.
+const USES_WAIT: Duration = Duration::from_secs(10);
+
+/// Entries after which it is looked whether to go on.
+const AT_ONCE: usize = 512;
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The plan alone.
+    Plan,
+    /// It is carried out, too.
+    Purge,
+    /// The same by the daemon itself, for what there is to be room for.
+    ForRoom,
+    /// The same with nothing gone for the sake of what is free.
+    ByAge,
+}
+
+impl What {
+    /// Nobody has asked for it just now.
+    fn is_by_itself(self) -> bool {
+        matches!(self, Self::ForRoom | Self::ByAge)
+    }
+}
+
+/// Why nothing was purged.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPurged {
+    /// One is under way.
+    #[error(
+        "a purge is under way: its end is told by `wwwoffle purge --dry-run` and on the page /purge/"
+    )]
+    Busy,
+    /// It is not known what was used last.
+    #[error("it is not known yet what was used within the last hour")]
+    Uses,
+    /// The program ends.
+    #[error("the daemon stops")]
+    Stopping,
+    /// The spool failed.
+    #[error("the spool failed")]
+    Spool(#[from] Error),
+}
+
+/// The purges of a daemon.
+#[derive(Debug, Default)]
+pub struct Purging {
+    turn: Arc<tokio::sync::Mutex<()>>,
+    looked: Arc<AtomicU64>,
+    last: Arc<Mutex<Last>>,
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    plan: Option<PurgeReport>,
+    purge: Option<PurgeReport>,
+    failure: Option<String>,
+}
+
+impl Purging {
+    /// What is under way and what was.
+    #[must_use]
+    pub fn told(&self) -> Told {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = self.turn.try_lock().is_err();
+        Told {
+            running,
+            looked: if running { self.looked.load(Ordering::Relaxed) } else { 0 },
+            plan: last.plan.clone(),
+            last: last.purge.clone(),
+            failure: last.failure.clone(),
+        }
+    }
+}
+
+/// Makes a plan of a spool, and carries it out if that is asked for. `go_on` is told how many entries were
+/// looked at, and says whether to go on. It blocks, for as long as the spool is large.
+///
+/// # Errors
+///
+/// When the disk fails, or it is not to go on. What was removed before stays so.
+pub fn purge(
+    spool: &Spool,
+    (config, local): (Arc<Config>, LocalHost),
+    what: What,
+    now: Timestamp,
+    go_on: impl Fn(u64) -> bool,
+) -> Result<PurgeReport, NotPurged> {
+    let room = || space(spool.root()).ok();
+    let mut policy = Policy::new(config, spool.pins()?, spool.uses()?, local);
+    let limits = policy.limits(room().filter(|_| what != What::ByAge));
+    let mut planner = Planner::new(limits, now);
+    let (mut looked, mut candidates) = (0, spool.candidates()?);
+    loop {
+        let before = looked;
+        for found in candidates.by_ref().take(AT_ONCE) {
+            planner.add(&policy.candidate(&found?));
+            looked += 1;
+        }
+        if looked == before {
+            break;
+        }
+        if !go_on(looked) {
+            return Err(NotPurged::Stopping);
+        }
+    }
+    let mut plan = planner.plan();
+    let removed = match what {
+        What::Plan => None,
+        What::Purge | What::ForRoom | What::ByAge => {
+            Some(carry_out(spool, &mut policy, &mut plan, |done| go_on(looked + done))?)
+        }
+    };
+    Ok(report(&plan, removed, room()))
+}
+
+fn carry_out(
+    spool: &Spool,
+    policy: &mut Policy,
+    plan: &mut Plan,
+    go_on: impl Fn(u64) -> bool,
+) -> Result<Sum, NotPurged> {
+    let (mut removed, mut looked, mut sweep) = (Sum::default(), 0, spool.sweep()?);
+    if plan.going().count == 0 {
+        return Ok(removed);
+    }
+    loop {
+        // What has been pinned meanwhile keeps its parts, too.
+        for site in policy.pin(spool.pins()?) {
+            plan.keep_site(&site);
+        }
+        let goes = |found: &_| matches!(plan.fate(&policy.candidate(found)), Fate::Goes(_));
+        let step = sweep.step(goes)?;
+        removed.count += step.removed.count;
+        removed.bytes = removed.bytes.saturating_add(step.removed.bytes);
+        looked += step.looked;
+        if step.looked == 0 {
+            return Ok(removed);
+        }
+        if !go_on(looked) {
+            return Err(NotPurged::Stopping);
+        }
+    }
+}
+
+fn report(
+    plan: &Plan,
+    removed: Option<Sum>,
+    room: Option<wwwoffle_spool::purge::Space>,
+) -> PurgeReport {
+    let told = |name: &str, sum: &Sum| PurgeSum {
+        why: name.to_owned(),
+        entries: sum.count,
+        bytes: sum.bytes,
+    };
+    let mut report = PurgeReport {
+        at: plan.now(),
+        scale: plan.scale(),
+        missing: plan.missing,
+        removed: removed.map(|sum| told("removed", &sum)),
+        free: room.map(|room| room.free),
+        ..PurgeReport::default()
+    };
+    for (fate, sum) in &plan.fates {
+        match fate {
+            Fate::Goes(why) => report.goes.push(told(name_of(*why), sum)),
+            Fate::Stays(because) => report.stays.push(told(name_of_stay(*because), sum)),
+        }
+    }
+    report
+}
+
+fn name_of(why: Why) -> &'static str {
+    match why {
+        Why::Old => "old",
+        Why::Room => "room",
+        Why::NeverGot => "dont-get",
+        Why::NeverKept => "dont-cache",
+    }
+}
+
+fn name_of_stay(because: Because) -> &'static str {
+    match because {
+        Because::Young => "young",
+        Because::Recent => "recent",
+        Because::NoAge => "no-age",
+        Because::Pinned => "pinned",
+        Because::Needed => "needed",
+        Because::PerhapsNeeded => "perhaps-needed",
+    }
+}
+
+/// Does it in the daemon, and remembers what came of it. Dropping this ends nothing that has begun.
+///
+/// # Errors
+///
+/// [`NotPurged`] says why not.
+pub async fn run(daemon: &Daemon, what: What) -> Result<PurgeReport, NotPurged> {
+    let purging = &daemon.purging;
+    let turn = Arc::clone(&purging.turn).try_lock_owned().map_err(|_| NotPurged::Busy)?;
+    let (looked, last) = (Arc::clone(&purging.looked), Arc::clone(&purging.last));
+    looked.store(0, Ordering::Relaxed);
+    let parts = (daemon.config(), daemon.local.clone());
+    let (tasks, index) = (daemon.tasks.clone(), daemon.index.clone());
+    let work = move |spool: &Spool| {
+        let go_on = |count| {
+            looked.store(count, Ordering::Relaxed);
+            !tasks.is_stopping()
+        };
+        // Without it everything would count as unused that was read within the last hour.
+        let are_written = index.write_uses(USES_WAIT);
+        let done = if are_written || !what.is_by_itself() {
+            purge(spool, parts, what, timestamp(clock::now()), go_on)
+        } else {
+            Err(NotPurged::Uses)
+        };
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &done {
+            Ok(report) if what == What::Plan => last.plan = Some(report.clone()),
+            Ok(report) => (last.purge, last.plan) = (Some(report.clone()), None),
+            Err(_) => {}
+        }
+        last.failure = done.as_ref().err().map(|error| error_chain(error));
+        drop(last);
+        drop(turn);
+        Ok(done)
+    };
+    let done = daemon.store.run(work).await?;
+    if let Ok(report) = &done
+        && let Some(PurgeSum { entries, bytes, .. }) = report.removed
+    {
+        info!(entries, bytes, missing = report.missing, "purged");
+    }
+    done
+}
+
+/// A URL as it is pinned: canonical, and without credentials, for all that is kept of it.
+///
+/// # Errors
+///
+/// When it is no URL.
+pub fn pinned_url(text: &str, local: &LocalHost) -> Result<String, wwwoffle_url::ParseError> {
+    let url = wwwoffle_url::CanonicalUrl::parse(text, local)?;
+    Ok(url.without_credentials().as_str().to_owned())
+}

@@ -1,0 +1,209 @@
+//! What the configuration says of the entries that could go.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use wwwoffle_config::{AgeLimit, Config, SizeLimit, UrlParts};
+use wwwoffle_spool::purge::plan::{Candidate, Excluded, Limit, Limits, Role};
+use wwwoffle_spool::purge::{Found, Space};
+use wwwoffle_spool::{Summary, Timestamp, Uses};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use crate::fetch::recurse::scope::site;
+
+/// The beginnings of types that pages are put together of. What has no type may be one too.
+const PARTS: [&str; 9] = [
+    "image/",
+    "font/",
+    "audio/",
+    "video/",
+    "text/css",
+    "text/javascript",
+    "application/javascript",
+    "application/x-javascript",
+    "application/font",
+];
+
+/// The configuration, and what is pinned, as one purge sees them.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    config: Arc<Config>,
+    pins: BTreeSet<String>,
+    uses: Uses,
+    local: LocalHost,
+}
+
+impl Policy {
+    /// What holds now.
+    #[must_use]
+    pub fn new(config: Arc<Config>, pins: BTreeSet<String>, uses: Uses, local: LocalHost) -> Self {
+        Self { config, pins, uses, local }
+    }
+
+    /// What there is to be room for; `space` is what the disk has.
+    #[must_use]
+    pub fn limits(&self, space: Option<Space>) -> Limits {
+        let purge = &self.config.purge;
+        let bytes = |limit| match limit {
+            SizeLimit::At(size) => Some(size.bytes()),
+            SizeLimit::None => None,
+        };
+        Limits {
+            by_stored: purge.use_mtime,
+            max_size: bytes(purge.max_size),
+            min_free: bytes(purge.min_free).zip(space.map(|space| space.free)),
+        }
+    }
+
+    /// Takes what is pinned by now, and tells the sites of what was not before.
+    #[must_use]
+    pub fn pin(&mut self, pins: BTreeSet<String>) -> Vec<String> {
+        let new = pins.difference(&self.pins);
+        let urls = new.filter_map(|url| CanonicalUrl::parse(url, &self.local).ok());
+        let sites = urls.map(|url| site(url.host()).to_owned()).collect();
+        self.pins = pins;
+        sites
+    }
+
+    /// An entry as it is weighed.
+    #[must_use]
+    pub fn candidate(&self, found: &Found) -> Candidate {
+        let summary = &found.summary;
+        let url = CanonicalUrl::parse(summary.place.url(), &self.local);
+        let (limit, host) = match &url {
+            Ok(url) => (self.limit(url), url.host()),
+            // What no rule can be asked about has no age.
+            Err(_) => (Limit::Never, ""),
+        };
+        Candidate {
+            site: site(host).to_owned(),
+            size: found.size,
+            stored: summary.stored,
+            used: self.used(summary),
+            limit,
+            is_pinned: self.pins.contains(summary.place.url()),
+            role: if is_part(summary) { Role::Part } else { Role::Page(None) },
+        }
+    }
+
+    /// When an entry was used last: as it is remembered, or when its origin was asked about it.
+    fn used(&self, summary: &Summary) -> Timestamp {
+        let remembered = self.uses.of(&summary.place.key());
+        remembered.map_or(summary.checked, |used| used.max(summary.checked))
+    }
+
+    fn limit(&self, url: &CanonicalUrl) -> Limit {
+        let (config, parts) = (&self.config, UrlParts::of(url));
+        if config.purge.del_dontget && config.dont_get.urls.matches(url).is_some() {
+            return Limit::Excluded(Excluded::NeverGot);
+        }
+        let is_never_kept = || {
+            config.local_net.hosts.contains(url.host())
+                || config.dont_cache.urls.matches_parts(&parts).is_some()
+        };
+        if config.purge.del_dontcache && is_never_kept() {
+            return Limit::Excluded(Excluded::NeverKept);
+        }
+        match config.purge.age.of(&parts) {
+            AgeLimit::At(age) => Limit::At(age.as_duration()),
+            AgeLimit::Never => Limit::Never,
+        }
+    }
+}
+
+/// Whether an entry may be a part of a page, as far as its type tells.
+fn is_part(summary: &Summary) -> bool {
+    let content_type = summary.content_type.as_deref().unwrap_or_default();
+    let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
+    let essence = essence.trim_ascii().to_ascii_lowercase();
+    let is_success = (200..300).contains(&summary.status);
+    is_success
+        && (essence.is_empty() || PARTS.iter().any(|part| essence.starts_with(part.as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use std::time::Duration;
+    use wwwoffle_spool::Place;
+
+    fn summary(url: &str, status: u16, content_type: &str) -> Summary {
+        let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+        let (when, content_type) = (Timestamp::UNIX_EPOCH, Some(content_type.into()));
+        Summary {
+            place: Place::of(&url),
+            status,
+            content_type,
+            body_len: 1,
+            when,
+            stored: when,
+            checked: when,
+            digest: [0; 32],
+            file_len: 1,
+        }
+    }
+
+    #[test]
+    fn what_the_configuration_says_of_a_url_holds() {
+        let text = "[dont-get]\nurls = [\"*://ads.test/*\"]\n[dont-cache]\nurls = [\"*://live.test/*\"]\n\
+             [local-net]\nhosts = [\"near.test\"]\n\
+             [purge]\nage = \"2d\"\nmax-size = \"1 kB\"\nmin-free = \"2 kB\"\nuse-mtime = true\n\
+             [[purge.for]]\nurl = \"*://keep.test/*\"\nage = \"never\"\n";
+        let policy = |text: &str| {
+            let config = Config::parse(text, Path::new("w.conf")).unwrap();
+            let pins = ["http://a.test/pin".to_owned()].into();
+            Policy::new(Arc::new(config), pins, Uses::default(), LocalHost::default())
+        };
+        let (plain, lax) = (
+            policy(text),
+            text.replace("[purge]", "[purge]\ndel-dontget = false\ndel-dontcache = false"),
+        );
+        let two_days = Limit::At(Duration::from_secs(2 * 86_400));
+        for (url, want, otherwise) in [
+            ("http://a.test/", two_days, two_days),
+            ("http://keep.test/x", Limit::Never, Limit::Never),
+            ("http://ads.test/", Limit::Excluded(Excluded::NeverGot), two_days),
+            ("http://live.test/", Limit::Excluded(Excluded::NeverKept), two_days),
+            ("http://near.test/", Limit::Excluded(Excluded::NeverKept), two_days),
+        ] {
+            let found = Found { summary: summary(url, 200, "text/html"), size: 4_096 };
+            assert_eq!(plain.candidate(&found).limit, want, "{url}");
+            assert_eq!(policy(&lax).candidate(&found).limit, otherwise, "{url}");
+        }
+        let pinned = Found { summary: summary("http://a.test/pin", 200, "text/html"), size: 1 };
+        assert!(plain.candidate(&pinned).is_pinned);
+        let mut later = plain.clone();
+        let pins = ["http://a.test/pin", "http://www.b.test/"].map(str::to_owned);
+        assert_eq!(later.pin(pins.into()), ["b.test"]);
+        assert_eq!(later.pin(BTreeSet::new()), Vec::<String>::new());
+        assert!(!later.candidate(&pinned).is_pinned);
+        let space = Space { total: 9_000, free: 500 };
+        let limits = plain.limits(Some(space));
+        assert_eq!((limits.by_stored, limits.max_size), (true, Some(1_000)));
+        assert_eq!(limits.min_free, Some((2_000, 500)));
+        assert_eq!(policy("").limits(Some(space)), Limits::default());
+    }
+
+    #[test]
+    fn what_pages_are_made_of_is_a_part() {
+        for (status, content_type, want) in [
+            (200, "text/html; charset=utf-8", false),
+            (200, "application/pdf", false),
+            (200, "text/plain", false),
+            (200, "application/zip", false),
+            (200, "Text/CSS", true),
+            (200, " image/png ; x=y", true),
+            (200, "font/woff2", true),
+            (200, "application/javascript", true),
+            (200, "video/mp4", true),
+            (200, "", true),
+            // What is missing is of use to no page.
+            (404, "image/png", false),
+            (301, "", false),
+        ] {
+            let one = summary("http://www.a.test/", status, content_type);
+            assert_eq!(is_part(&one), want, "{status} {content_type}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What the spool needs now and then: what came last before a stop that was none in order is looked at, and what
+//! is kept besides answers is held within its bounds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use crate::daemon::Daemon;
+use crate::error_chain::error_chain;
+
+/// How often the bounds are looked at.
+const TRIM_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// Tends the spool until the daemon stops. What is too old is not looked for in the first `rest`: until then
+/// the clock may be wrong.
+pub(super) async fn tend(daemon: Arc<Daemon>, rest: Duration) {
+    check_recent(&daemon).await;
+    let mut tick = tokio::time::interval_at(Instant::now() + rest, TRIM_EVERY);
+    loop {
+        tokio::select! {
+            () = daemon.tasks.stopping() => return,
+            _ = tick.tick() => trim(&daemon).await,
+        }
+    }
+}
+
+/// Looks at what came last, if the daemon before did not stop in order.
+async fn check_recent(daemon: &Arc<Daemon>) {
+    let asked = Arc::clone(daemon);
+    let goes_on = move || !asked.tasks.is_stopping();
+    match daemon.store.run(move |spool| Ok(spool.check_recent(&goes_on))).await {
+        Ok(checked) => {
+            for damage in &checked.damaged {
+                warn!(%damage, "a page that came last was set aside and will be fetched again");
+            }
+            for error in &checked.failures {
+                warn!(error = error_chain(error), "a page that came last cannot be looked at");
+            }
+            if checked.files + checked.failed > 0 {
+                let failed = checked.failed;
+                let damaged = checked.damaged.len();
+                info!(files = checked.files, damaged, failed, "what came last has been looked at");
+            }
+        }
+        Err(error) => warn!(error = error_chain(&error), "what came last cannot be looked at"),
+    }
+}
+
+async fn trim(daemon: &Arc<Daemon>) {
+    let trimmed = match daemon.store.run(wwwoffle_spool::Spool::trim).await {
+        Ok(trimmed) => trimmed,
+        Err(error) => {
+            warn!(error = error_chain(&error), "what is too old cannot be removed");
+            return;
+        }
+    };
+    let wwwoffle_spool::Trimmed { partial, damaged, bytes, damaged_over } = trimmed;
+    if partial + damaged > 0 {
+        info!(partial, damaged, bytes, "parts, and what was set aside, were too many or too old");
+    }
+    if damaged_over > 0 {
+        warn!(
+            bytes = damaged_over,
+            "damaged/ is above its bound and what was set aside lately stays: look at it, and delete what is of no use"
+        );
+    }
+}

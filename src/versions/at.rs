@@ -1,0 +1,126 @@
+//! A moment of the past, and which version was there then.
+
+use std::str::FromStr;
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+
+/// A moment, as a person writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At(pub Timestamp);
+
+/// A text that tells no moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a time, as 2026-11-20, 2026-11-20 14:25 or 2026-11-20T14:25:15Z")]
+pub struct NoTime;
+
+/// Reads an instant (RFC 3339, or as HTTP writes it), or a date with or without a time of day as the clocks
+/// of this machine show it. A date alone is the end of that day: what was there on it, was there then.
+impl FromStr for At {
+    type Err = NoTime;
+
+    fn from_str(text: &str) -> Result<Self, NoTime> {
+        let text = text.trim();
+        if let Ok(instant) = text.parse::<Timestamp>() {
+            return Ok(Self(instant));
+        }
+        if let Ok(http) = httpdate::parse_http_date(text) {
+            return Timestamp::try_from(http).map(Self).map_err(|_| NoTime);
+        }
+        // A date with a time is read as a date too, so by its length it is told which was meant.
+        let civil = if text.len() <= "2026-11-20".len() {
+            let date: Date = text.parse().map_err(|_| NoTime)?;
+            let next = date.checked_add(1.day()).map_err(|_| NoTime)?;
+            next.to_datetime(jiff::civil::Time::midnight())
+        } else {
+            text.parse::<DateTime>().map_err(|_| NoTime)?
+        };
+        let instant = TimeZone::system().to_timestamp(civil).map_err(|_| NoTime)?;
+        let last = if text.len() <= "2026-11-20".len() { 1.second() } else { 0.second() };
+        instant.checked_sub(last).map(Self).map_err(|_| NoTime)
+    }
+}
+
+/// The order in which versions that came at these times are to be tried for a moment: the last before it
+/// first, then those still earlier, then the first after it (RFC 7089 §4.5.3), each by its number. Seconds
+/// count, for no more is told of them.
+#[must_use]
+pub fn nearest(came: &[Timestamp], at: Timestamp) -> Vec<usize> {
+    let at = at.as_second();
+    let mut order: Vec<usize> = (0..came.len()).collect();
+    // Of two that came in one second the one that is told first.
+    order.sort_by_key(|number| {
+        let second = came.get(*number).map_or(i64::MAX, |came| came.as_second());
+        if second <= at { (false, at.saturating_sub(second)) } else { (true, second) }
+    });
+    order
+}
+
+/// The same for a part of a page that came at a moment, and its parts soon after: the nearest first, before
+/// or after.
+#[must_use]
+pub fn closest(came: &[Timestamp], at: Timestamp) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..came.len()).collect();
+    order.sort_by_key(|number| {
+        came.get(*number).map_or(u64::MAX, |came| came.as_second().abs_diff(at.as_second()))
+    });
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_read_as_people_and_programs_write_them() {
+        let zoned = |text: &str| {
+            let civil: DateTime = text.parse().unwrap();
+            TimeZone::system().to_timestamp(civil).unwrap()
+        };
+        for (text, want) in [
+            ("2026-11-20T14:25:15Z", "2026-11-20T14:25:15Z".parse().unwrap()),
+            (" 2026-11-20T14:25:15.812+01:00 ", "2026-11-20T13:25:15.812Z".parse().unwrap()),
+            ("Fri, 20 Nov 2026 14:25:15 GMT", "2026-11-20T14:25:15Z".parse().unwrap()),
+            ("2026-11-20", zoned("2026-11-20T23:59:59")),
+            ("2026-11-20 14:25", zoned("2026-11-20T14:25:00")),
+            ("2026-11-20T14:25:01", zoned("2026-11-20T14:25:01")),
+        ] {
+            assert_eq!(text.parse(), Ok(At(want)), "{text}");
+        }
+        for text in ["", "yesterday", "2026-13-01", "2026-11-20 25:00", "9999-12-31", "20"] {
+            assert_eq!(text.parse::<At>(), Err(NoTime), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_before_goes_first_and_the_first_of_all_else() {
+        let times = |seconds: &[i64]| -> Vec<Timestamp> {
+            seconds.iter().map(|second| Timestamp::from_second(*second).unwrap()).collect()
+        };
+        for (came, at, want) in [
+            (&[][..], 5, &[][..]),
+            (&[30, 20, 10], 25, &[1, 2, 0]),
+            (&[30, 20, 10], 30, &[0, 1, 2]),
+            (&[30, 20, 10], 99, &[0, 1, 2]),
+            (&[30, 20, 10], 5, &[2, 1, 0]),
+            // What was restored is older than what was there before.
+            (&[10, 30, 20], 25, &[2, 0, 1]),
+            (&[20, 20], 20, &[0, 1]),
+        ] {
+            let at = Timestamp::from_second(at).unwrap();
+            assert_eq!(nearest(&times(came), at), want, "{came:?} {at}");
+        }
+        for (came, at, want) in [
+            (&[30, 20, 10][..], 24, &[1, 0, 2][..]),
+            (&[30, 20, 10], 26, &[0, 1, 2]),
+            (&[30, 20, 10], 1, &[2, 1, 0]),
+            (&[], 1, &[][..]),
+        ] {
+            let at = Timestamp::from_second(at).unwrap();
+            assert_eq!(closest(&times(came), at), want, "{came:?} {at}");
+        }
+        let fraction = "1970-01-01T00:00:20.7Z".parse().unwrap();
+        assert_eq!(nearest(&[fraction], Timestamp::from_second(20).unwrap()), [0]);
+    }
+}

@@ -1,0 +1,83 @@
+//! What is kept of one page over time, in words and in order.
+
+use wwwoffle_spool::{Entry, Summary};
+
+use crate::api::{History, Version};
+use crate::info::text;
+use crate::pages::shown;
+
+/// What is kept of a URL: the entry, if there is one, and the versions before it, the newest first.
+#[must_use]
+pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
+    let Some(entry) = entry else {
+        return History { url: url.to_owned(), ..History::default() };
+    };
+    let present = Version {
+        stored: entry.stored(),
+        received: entry.when(),
+        present: true,
+        status: entry.status(),
+        bytes: entry.body_len(),
+        content_type: crate::info::content_type(entry),
+    };
+    let older = older.iter().map(|one| Version {
+        stored: one.stored,
+        received: one.when,
+        present: false,
+        status: one.status,
+        bytes: one.body_len,
+        content_type: one.content_type.as_deref().map(text),
+    });
+    History {
+        url: entry.url().to_owned(),
+        owner: entry.place().owner().map(str::to_owned),
+        versions: std::iter::once(present).chain(older).collect(),
+    }
+}
+
+/// In what a version differs from the one before it, as far as their heads tell, in words.
+#[must_use]
+pub fn changes(before: &Version, version: &Version) -> Vec<String> {
+    let mut told = Vec::new();
+    if before.status != version.status {
+        told.push(format!("status {} before", before.status));
+    }
+    if before.content_type != version.content_type {
+        let was = before.content_type.as_deref().unwrap_or("none");
+        told.push(format!("type {} before", shown::text(was)));
+    }
+    match (before.bytes, version.bytes) {
+        (was, is) if was < is => told.push(format!("{} longer", shown::bytes(is - was))),
+        (was, is) if was > is => told.push(format!("{} shorter", shown::bytes(was - is))),
+        _ => told.push("as long as before".to_owned()),
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(status: u16, bytes: u64, content_type: Option<&str>) -> Version {
+        let (stored, content_type) = (jiff::Timestamp::UNIX_EPOCH, content_type.map(str::to_owned));
+        Version { stored, received: stored, present: false, status, bytes, content_type }
+    }
+
+    #[test]
+    fn what_differs_is_told_in_words() {
+        let html = Some("text/html");
+        for (before, now, want) in [
+            (version(200, 10, html), version(200, 10, html), "as long as before"),
+            (version(200, 10, html), version(200, 1_510, html), "1.5 kB longer"),
+            (version(404, 10, html), version(200, 3, html), "status 404 before, 7 B shorter"),
+            (version(200, 1, None), version(200, 1, html), "type none before, as long as before"),
+            (
+                version(200, 1, Some("a\u{202e}b")),
+                version(200, 1, html),
+                "type a⟨U+202E⟩b before, as long as before",
+            ),
+        ] {
+            assert_eq!(changes(&before, &now).join(", "), want);
+        }
+    }
+}

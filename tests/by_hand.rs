@@ -1,0 +1,140 @@
+//! `mv`, `write` and `rm`: with a daemon and without one they do the same.
+
+use serde_json::{Value, json};
+
+use crate::harness::daemon::{self, Ran};
+use crate::harness::{Daemon, Origin};
+
+/// Runs a verb that reads this.
+#[track_caller]
+fn fed(daemon: &Daemon, arguments: &[&str], stdin: &[u8]) -> Ran {
+    daemon::run(daemon.command(arguments), Some(stdin))
+}
+
+/// The answer to a call.
+#[track_caller]
+fn called(daemon: &Daemon, path: &str, body: &str) -> Value {
+    serde_json::from_slice(&daemon.api("POST", path, body).body).unwrap()
+}
+
+/// Both ways: with `daemon` running, and stopped.
+fn both_ways(daemon: &mut Daemon, check: impl Fn(&Daemon, &str)) {
+    check(daemon, "with");
+    daemon.down();
+    check(daemon, "without");
+    let sound = daemon.run(&["fsck", "--deep"]);
+    assert_eq!(sound.status, 0, "{sound:?}");
+}
+
+#[test]
+fn a_page_is_written_read_moved_and_removed() {
+    let mut daemon = Daemon::start();
+    daemon.ok(&["offline"]);
+    both_ways(&mut daemon, |daemon, way| {
+        let url = format!("http://made.example/{way}/a.css");
+        let wrote = fed(daemon, &["write", &url], b"body { }\n");
+        assert_eq!((wrote.status, wrote.err.as_str()), (0, ""), "{wrote:?}");
+        assert_eq!(wrote.out, format!("wrote 9 B {url}\n"));
+        assert_eq!(daemon.ok(&["cat", &url]), "body { }\n");
+        let head = daemon.ok(&["cat", "--headers", &url]);
+        assert!(head.contains("text/css"), "{head}");
+
+        // Another answer, of which the head comes along, and of a length that is not in memory.
+        let body = vec![b'x'; 3 << 20];
+        let whole = [&b"HTTP/1.1 203 Made\nContent-Type: text/x-made\nX-Made: here\n\n"[..], &body];
+        let long = format!("http://made.example/{way}/long");
+        let wrote = fed(daemon, &["write", "--headers", &long], &whole.concat());
+        assert_eq!(wrote.status, 0, "{wrote:?}");
+        let read = daemon.ok(&["cat", "--headers", &long]);
+        assert!(read.starts_with("HTTP/1.1 203 ") && read.contains("X-Made: here\r\n"));
+        assert_eq!(read.len() - read.find("\r\n\r\n").unwrap() - 4, body.len());
+
+        let other = format!("https://other.example/{way}.css");
+        assert_eq!(daemon.ok(&["mv", &url, &other]), format!("moved {url} to {other}\n"));
+        assert_eq!(daemon.ok(&["cat", &other]), "body { }\n");
+        assert_eq!(daemon.run(&["cat", &url]).status, 1);
+        let taken = daemon.run(&["mv", &other, &long]);
+        assert_eq!((taken.status, taken.out.as_str()), (1, ""), "{taken:?}");
+        assert!(taken.err.contains("--force"), "{taken:?}");
+        daemon.ok(&["mv", "--force", &other, &long]);
+        assert_eq!(daemon.ok(&["cat", &long]), "body { }\n");
+        let gone = daemon.run(&["mv", &other, &long]);
+        assert_eq!(gone.status, 1, "{gone:?}");
+        assert!(gone.err.contains("not in the spool"), "{gone:?}");
+
+        assert_eq!(daemon.ok(&["rm", &long]), format!("removed {long}\n"));
+        assert_eq!(daemon.run(&["rm", &long]).status, 1);
+    });
+}
+
+#[test]
+fn all_below_a_url_is_moved() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    for number in 0..5 {
+        let _answer = daemon.get(&origin.url(&format!("/page/{number}.html")));
+    }
+    let beside = origin.url("/image/1.png");
+    let _answer = daemon.get(&beside);
+    let (old, new) = (origin.url("/page"), "http://copy.example/of");
+    assert_eq!(daemon.run(&["mv", "-r", &old, &format!("{old}/below")]).status, 1);
+    let moved = daemon.ok(&["mv", "-r", &old, new]);
+    assert_eq!(moved.lines().count(), 5, "{moved}");
+    daemon.down();
+    for number in 0..5 {
+        let page = daemon.ok(&["cat", &format!("{new}/{number}.html")]);
+        assert!(!page.is_empty());
+        assert_eq!(daemon.run(&["cat", &format!("{old}/{number}.html")]).status, 1);
+    }
+    daemon.ok(&["cat", "--raw", &beside]);
+    assert_eq!(daemon.ok(&["mv", "-r", new, &old]).lines().count(), 5);
+    daemon.up();
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&origin.url("/page/3.html")).status, 200);
+}
+
+#[test]
+fn what_is_no_answer_is_not_written() {
+    let mut daemon = Daemon::start();
+    both_ways(&mut daemon, |daemon, _| {
+        let url = "http://made.example/";
+        for (arguments, stdin, why) in [
+            (&["write", "--headers", url][..], &b"no head\n\n"[..], "expected the head"),
+            (&["write", "--headers", url], b"HTTP/1.1 200 OK\r\n", "expected the head"),
+            (&["write", "--headers", url], b"HTTP/1.1 200 OK\nContent-Length: 9\n\nx", "1 bytes"),
+            (&["write", "http://["], b"x", "no URL"),
+        ] {
+            let ran = fed(daemon, arguments, stdin);
+            assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{ran:?}");
+            assert!(ran.err.contains(why), "{ran:?}");
+        }
+        assert_eq!(daemon.run(&["cat", url]).status, 1);
+    });
+}
+
+#[test]
+fn programs_move_and_write_too() {
+    let daemon = Daemon::start();
+    let path = "/api/entries/write?url=http%3A%2F%2Fmade.example%2F&owner=user%3Aada";
+    let written = called(&daemon, path, "HTTP/1.1 200 OK\r\n\r\nhers");
+    assert_eq!(written, json!({"url": "http://made.example/", "bytes": 4}));
+    let body = json!({
+        "from": "http://made.example/", "to": "http://b.example/", "owner": "user:ada",
+    });
+    let moved = called(&daemon, "/api/entries/move", &body.to_string());
+    let want = json!({
+        "moved": [{"from": "http://made.example/", "to": "http://b.example/"}],
+        "taken": [], "failed": [], "more": false,
+    });
+    assert_eq!(moved, want);
+    assert_eq!(daemon.ok(&["cat", "--owner", "user:ada", "http://b.example/"]), "hers");
+    assert_eq!(daemon.run(&["cat", "http://b.example/"]).status, 1, "it is hers");
+    for (path, body, status) in [
+        ("/api/entries/write", "HTTP/1.1 200 OK\r\n\r\n", 400),
+        ("/api/entries/write?url=http://a/", "what", 400),
+        ("/api/entries/move", r#"{"from":"http://a/","to":"http://["}"#, 400),
+        ("/api/entries/move", r#"{"from":"http://a/"}"#, 400),
+        ("/api/entries/move", r#"{"from":"http://a/","to":"http://a/b/","below":true}"#, 400),
+    ] {
+        assert_eq!(daemon.api("POST", path, body).status, status, "{path} {body}");
+    }
+}

@@ -1,0 +1,146 @@
+//! `wwwoffle fsck` on a real spool, with a daemon and without one.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::harness::daemon::Ran;
+use crate::harness::{Daemon, Origin, eventually};
+
+/// Where the file of a URL lies.
+fn file(daemon: &Daemon, url: &str) -> PathBuf {
+    let told = daemon.ok(&["hash", url]);
+    daemon.spool().join(told.trim().split_once(' ').unwrap().1)
+}
+
+/// What a check says of each thing, and in all.
+#[track_caller]
+fn told(ran: &Ran) -> (Vec<(String, String)>, Value) {
+    let mut lines = ran.lines();
+    let sums = lines.pop().unwrap();
+    let text = |line: &Value, name: &str| line[name].as_str().unwrap().to_owned();
+    (lines.iter().map(|line| (text(line, "verdict"), text(line, "reason"))).collect(), sums)
+}
+
+#[test]
+fn a_spool_is_checked_beside_its_daemon_and_mended_without() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    let urls = ["/page/1.html", "/page/2.html", "/image/30.png", "/big/300000"]
+        .map(|path| origin.url(path));
+    for url in &urls {
+        let _answer = daemon.get(url);
+    }
+    let sound = daemon.run(&["fsck", "--deep"]);
+    assert_eq!((sound.status, sound.err.as_str()), (0, ""), "{sound:?}");
+    assert!(sound.out.starts_with("sound "), "{sound:?}");
+
+    // One under another name, one that is damaged, one that all may read.
+    let [misnamed, damaged, open, _] = urls.each_ref().map(|url| file(&daemon, url));
+    fs::rename(&misnamed, misnamed.with_file_name("other.warc")).unwrap();
+    let mut bytes = fs::read(&damaged).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&damaged, bytes).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o644)).unwrap();
+    let checked = daemon.run(&["fsck", "--json"]);
+    assert_eq!(checked.status, 12, "{checked:?}");
+    let (mut found, sums) = told(&checked);
+    found.sort();
+    let verdicts: Vec<_> = found.iter().map(|(verdict, _)| verdict.as_str()).collect();
+    assert_eq!(verdicts, ["beyond repair", "can be repaired", "can be repaired"], "{found:?}");
+    assert!(found[1].1.contains("not the name of its URL"), "{found:?}");
+    assert!(found[2].1.contains("permissions are 644"), "{found:?}");
+    assert_eq!((&sums["can_be_repaired"], &sums["beyond_repair"]), (&2.into(), &1.into()));
+    assert!(damaged.exists() && !misnamed.exists(), "it has changed nothing");
+
+    let refused = daemon.run(&["fsck", "--repair"]);
+    assert_eq!((refused.status, refused.out.as_str()), (75, ""), "{refused:?}");
+    assert!(refused.err.contains("in use by process"), "{refused:?}");
+    daemon.down();
+    let repaired = daemon.run(&["fsck", "--repair"]);
+    assert_eq!(repaired.status, 11, "{repaired:?}");
+    assert!(
+        repaired.out.contains("set aside") && repaired.out.contains("damaged/"),
+        "{repaired:?}"
+    );
+    assert!(misnamed.exists() && !damaged.exists());
+    assert_eq!(fs::metadata(&open).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = daemon.run(&["fsck", "--deep", "--repair"]);
+    assert_eq!(again.status, 0, "{again:?}");
+    daemon.up();
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&urls[0]).status, 200);
+    assert_eq!(daemon.get(&urls[1]).status, 504, "what was damaged is not there");
+}
+
+#[test]
+fn what_kill_9_leaves_is_sound() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    for number in 0..20 {
+        let _answer = daemon.get(&origin.url(&format!("/page/{number}.html")));
+    }
+    daemon.kill9();
+    let checked = daemon.run(&["fsck", "--deep", "--json"]);
+    assert_eq!(checked.status, 0, "{checked:?}");
+    let before = told(&checked).1;
+    let repaired = daemon.run(&["fsck", "--repair", "--deep", "--json"]);
+    assert_eq!(repaired.status, 0, "what a stop leaves is no damage: {repaired:?}");
+    let after = told(&repaired).1;
+    assert_eq!(after["unfinished"], 0, "{after}");
+    let number = |sums: &Value, name: &str| sums[name].as_u64().unwrap();
+    assert!(number(&after, "admitted") <= number(&before, "unfinished"), "{before} {after}");
+    daemon.up();
+    daemon.ok(&["offline"]);
+    for number in 0..20 {
+        let url = origin.url(&format!("/page/{number}.html"));
+        assert_eq!(daemon.get(&url).status, 200, "{url}");
+    }
+}
+
+#[test]
+fn what_came_last_before_a_crash_is_looked_at_by_itself() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    let urls = ["/page/1.html", "/big/300000"].map(|path| origin.url(path));
+    for url in &urls {
+        let _answer = daemon.get(url);
+    }
+    daemon.ok(&["offline"]);
+    let large = file(&daemon, &urls[1]);
+    eventually("it has its name", || daemon.ok(&["fsck", "--json"]).contains("\"unfinished\":0"));
+    let list = daemon.spool().join("recent");
+    assert!(list.exists());
+    daemon.kill9();
+    // As a disk that had not written all of it.
+    let mut bytes = fs::read(&large).unwrap();
+    let len = bytes.len();
+    bytes[len / 2..len / 2 + 4_096].fill(0);
+    fs::write(&large, bytes).unwrap();
+    daemon.up();
+    daemon.tells("what came last has been looked at");
+    assert!(!large.exists(), "nobody has asked for it");
+    assert!(daemon.log().contains("set aside"), "{}", daemon.log());
+    assert_eq!(daemon.get(&urls[0]).status, 200);
+    daemon.down();
+    assert!(!list.exists(), "it has stopped in order");
+    assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
+}
+
+#[test]
+fn what_is_no_spool_is_refused_and_not_made_one() {
+    let place = Daemon::prepare(None);
+    for line in [&["fsck"][..], &["fsck", "--repair"]] {
+        let ran = place.run(line);
+        assert_eq!((ran.status, ran.out.as_str()), (73, ""), "{ran:?}");
+        assert!(ran.err.contains("no spool"), "{ran:?}");
+        assert!(!place.spool().exists());
+    }
+    fs::create_dir(place.spool()).unwrap();
+    fs::write(place.spool().join("mine"), "x").unwrap();
+    for line in [&["fsck"][..], &["fsck", "--repair"]] {
+        let ran = place.run(line);
+        assert_eq!(ran.status, 73, "{ran:?}");
+        assert_eq!(fs::read_dir(place.spool()).unwrap().count(), 1, "{ran:?}");
+    }
+}

@@ -1,0 +1,72 @@
+//! A spool written by a clock of then.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use wwwoffle_spool::fs::{Disk, DiskFile, Lock, Names, Opened, SystemDisk};
+use wwwoffle_spool::{Durability, NewEntry, Options, Place, Spool, Timestamp};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+/// The disk of this machine, with a clock that stands still.
+#[derive(Debug)]
+struct Then(Timestamp);
+
+impl Disk for Then {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.create_dir(path)
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Names> {
+        SystemDisk.read_dir(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        SystemDisk.create(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        SystemDisk.open(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.link(from, to)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove_dir(path)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove_file(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.sync_dir(path)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        SystemDisk.lock(path)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+}
+
+/// Keeps an answer in the spool at `root`, which nobody has open, as if that had been then.
+pub(crate) fn keep(root: &Path, then: Timestamp, url: &str, content_type: &str, body: &[u8]) {
+    let options = Options { durability: Durability::None, ..Options::default() };
+    let (spool, _) = Spool::open_with(Arc::new(Then(then)), root, &options).unwrap();
+    let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n\r\n").into_bytes();
+    let request = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec();
+    let new = NewEntry { asked: then, when: then, head, request, connection: None };
+    let mut writer = spool.begin(&Place::of(&url), new).unwrap();
+    writer.write(body).unwrap();
+    writer.finish(None).unwrap();
+}

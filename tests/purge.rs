@@ -1,0 +1,354 @@
+//! Removing what has reached its age: by the command line with a daemon and without, on a page, by programs and
+//! by itself; and what stays, whatever happens meanwhile.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use wwwoffle_spool::{Durability, NewEntry, Options, Place, Spool, Timestamp};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use crate::harness::form::{encode, form};
+use crate::harness::{Answer, Daemon, Origin, eventually, then};
+
+/// In the year 2000 everything was kept that is kept here, but for what comes later.
+fn old() -> Timestamp {
+    "2000-01-01T00:00:00Z".parse().unwrap()
+}
+
+fn place(url: &str) -> Place {
+    Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap())
+}
+
+/// Keeps answers of these types and sizes; the daemon is down. All are stored now, so ages are told by rules.
+fn keep(daemon: &Daemon, all: &[(&str, &str, usize)]) {
+    let options = Options { durability: Durability::None, ..Options::default() };
+    let (spool, _) = Spool::open(daemon.spool(), &options).unwrap();
+    for (url, content_type, size) in all {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n\r\n").into_bytes();
+        let request = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec();
+        let new = NewEntry { asked: old(), when: old(), head, request, connection: None };
+        let mut writer = spool.begin(&place(url), new).unwrap();
+        writer.write(&vec![b'x'; *size]).unwrap();
+        writer.finish(None).unwrap();
+    }
+    spool.flush().unwrap();
+}
+
+fn kept(daemon: &Daemon) -> Vec<String> {
+    let ran = daemon.run(&["ls", "--json"]);
+    let mut urls: Vec<_> =
+        ran.lines().iter().map(|one| one["url"].as_str().unwrap().to_owned()).collect();
+    urls.sort();
+    urls
+}
+
+fn sum(report: &Value, which: &str, why: &str) -> u64 {
+    let all = report[which].as_array().unwrap();
+    all.iter().find(|one| one["why"] == why).map_or(0, |one| one["entries"].as_u64().unwrap())
+}
+
+/// What goes whatever its age, what stays for ever, and what is a part of a page.
+const RULES: &str = "[dont-get]\nurls = [\"*://ads.test/*\"]\n[dont-cache]\nurls = [\"*://live.test/*\"]\n\
+     [purge]\n[[purge.for]]\nurl = \"*://keep.test/*\"\nage = \"never\"\n";
+
+const KEPT: [(&str, &str, usize); 6] = [
+    ("http://ads.test/x", "text/html", 10),
+    ("http://live.test/x", "text/html", 10),
+    ("http://live.test/pinned", "text/html", 10),
+    ("http://keep.test/x", "text/html", 10),
+    ("http://new.test/x", "text/html", 10),
+    ("http://new.test/x.css", "text/css", 10),
+];
+
+#[test]
+fn with_a_daemon_and_without_it_is_the_same() {
+    for with_daemon in [true, false] {
+        let mut daemon = Daemon::prepare(Some(RULES));
+        keep(&daemon, &KEPT);
+        if with_daemon {
+            daemon.up();
+            daemon.ok(&["offline"]);
+        }
+        assert_eq!(daemon.ok(&["pin", "http://LIVE.test:80/pinned"]), "http://live.test/pinned\n");
+        assert_eq!(daemon.ok(&["pin"]), "http://live.test/pinned\n");
+        let plan = daemon.run(&["purge", "--dry-run", "--json"]).json();
+        for (which, why, want) in [
+            ("goes", "dont-get", 1),
+            ("goes", "dont-cache", 1),
+            ("stays", "pinned", 1),
+            ("stays", "no-age", 1),
+            ("stays", "recent", 2),
+        ] {
+            assert_eq!(sum(&plan, which, why), want, "{why}: {plan}");
+        }
+        assert_eq!(plan["removed"], Value::Null);
+        assert_eq!(kept(&daemon).len(), KEPT.len(), "a plan removes nothing");
+        let said = daemon.ok(&["purge"]);
+        assert!(
+            said.contains("never got any more: 1 entry") && said.contains("removed 2 entries"),
+            "{said}"
+        );
+        let want = [
+            "http://keep.test/x",
+            "http://live.test/pinned",
+            "http://new.test/x",
+            "http://new.test/x.css",
+        ];
+        assert_eq!(kept(&daemon), want);
+        let info = daemon.run(&["info", "--json", "http://live.test/pinned"]).json();
+        assert_eq!(info["pinned"], true);
+        assert_eq!(daemon.ok(&["unpin", "http://live.test/pinned"]), "");
+        let again = daemon.run(&["purge", "--json"]).json();
+        assert_eq!(
+            (&again["removed"]["entries"], again["scale"].as_u64()),
+            (&json!(1), Some(1_000))
+        );
+        assert_eq!(daemon.run(&["pin", "http://a:99999/"]).status, 1);
+    }
+}
+
+#[test]
+fn ages_are_those_of_the_configuration() {
+    let now = Timestamp::now();
+    let text = "[purge]\nage = \"30d\"\n[[purge.for]]\nurl = \"*://short.test/*\"\nage = \"7d\"\n";
+    let daemon = Daemon::prepare(Some(text));
+    for (url, content_type, days) in [
+        ("http://a.test/29", "text/html", 29),
+        ("http://b.test/31", "text/html", 31),
+        ("http://short.test/6", "text/html", 6),
+        ("http://short.test/8", "text/html", 8),
+        ("http://www.a.test/old.css", "text/css", 400),
+        ("http://b.test/old.css", "text/css", 400),
+    ] {
+        let then = now - jiff::SignedDuration::from_hours(24 * days);
+        then::keep(daemon.spool(), then, url, content_type, b"x");
+    }
+    let plan = daemon.run(&["purge", "--dry-run", "--json"]).json();
+    assert_eq!(
+        (sum(&plan, "goes", "old"), sum(&plan, "stays", "perhaps-needed")),
+        (3, 1),
+        "{plan}"
+    );
+    daemon.ok(&["purge"]);
+    let want = ["http://a.test/29", "http://short.test/6", "http://www.a.test/old.css"];
+    assert_eq!(kept(&daemon), want);
+    // Less than that may stay: all ages are scaled, and the page that is nearest to its own goes.
+    let most = sum_bytes(&plan, "stays") / 2;
+    let config = text.replacen("[purge]\n", &format!("[purge]\nmax-size = \"{most} B\"\n"), 1);
+    std::fs::write(daemon.config_file(), config).unwrap();
+    let told = daemon.run(&["purge", "--json"]).json();
+    assert!(told["scale"].as_u64().unwrap() < 1_000, "{told}");
+    assert_eq!(sum(&told, "goes", "room"), 2, "the page, and with it its part: {told}");
+    assert_eq!(kept(&daemon), ["http://short.test/6"]);
+}
+
+fn sum_bytes(report: &Value, which: &str) -> u64 {
+    report[which].as_array().unwrap().iter().map(|one| one["bytes"].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn what_is_removed_is_not_served_any_more_and_what_stays_is() {
+    let (mut daemon, origin) = (Daemon::prepare(Some("[purge]\n")), Origin::start());
+    let (going, staying) = (origin.url("/going"), origin.url("/staying"));
+    keep(&daemon, &[(&going, "text/html", 500), (&staying, "text/html", 700)]);
+    daemon.up();
+    daemon.ok(&["offline"]);
+    for _ in 0..3 {
+        assert_eq!(daemon.get(&going).body.len(), 500, "it is held in memory");
+    }
+    daemon.ok(&["config", "add", "dont-cache.urls", "*://*/going"]);
+    daemon.ok(&["purge"]);
+    assert_eq!(daemon.get(&going).status, 504);
+    assert_eq!(daemon.get(&staying).body.len(), 700);
+}
+
+#[test]
+fn the_page_has_the_plan_and_a_button_of_ours_alone() {
+    let mut daemon = Daemon::prepare(Some(RULES));
+    keep(&daemon, &KEPT);
+    daemon.up();
+    daemon.ok(&["offline"]);
+    let page = daemon.page("/purge/");
+    assert_eq!(page.status, 200);
+    assert!(page.shown().contains("never got any more: 1 entry"), "{}", page.shown());
+    let button = form(&page.text(), "/control/purge");
+    assert_eq!(daemon.submit(&button.clone().without("token")).status, 403);
+    assert_eq!(daemon.page("/control/purge").status, 405);
+    assert_eq!(kept(&daemon).len(), KEPT.len());
+    let done = daemon.submit(&button);
+    assert_eq!((done.status, done.field("Location")), (303, "/purge/"));
+    eventually("it is done", || kept(&daemon).len() == KEPT.len() - 3);
+    eventually("the page tells of it", || {
+        daemon.page("/purge/").shown().contains("3 entries were removed")
+    });
+    let told: Value = serde_json::from_slice(&daemon.api("GET", "/api/purge", "").body).unwrap();
+    assert_eq!((&told["running"], &told["last"]["removed"]["entries"]), (&json!(false), &json!(3)));
+
+    let info = daemon.page(&format!("/info/?{}", encode("http://new.test/x")));
+    let pin = form(&info.text(), "/control/pin");
+    assert_eq!(daemon.submit(&pin.clone().without("token")).status, 403);
+    assert_eq!(daemon.submit(&pin).status, 303);
+    assert_eq!(daemon.ok(&["pin"]), "http://new.test/x\n");
+    let info = daemon.page(&format!("/info/?{}", encode("http://new.test/x")));
+    assert_eq!(daemon.submit(&form(&info.text(), "/control/unpin")).status, 303);
+    assert_eq!(daemon.ok(&["pin"]), "");
+    for (path, body, status) in [
+        ("/api/purge", "{\"dry_run\":1}", 400),
+        ("/api/pins", "{\"urls\":[\"http://[/\"],\"pinned\":true}", 400),
+    ] {
+        assert_eq!(daemon.api("POST", path, body).status, status, "{path}");
+    }
+}
+
+#[test]
+fn pins_that_cannot_be_read_keep_everything() {
+    let mut daemon = Daemon::prepare(Some(RULES));
+    keep(&daemon, &KEPT);
+    std::fs::write(daemon.spool().join("pins"), "wwwoffle-pins 1\nhttp://live.test/pi").unwrap();
+    daemon.up();
+    daemon.ok(&["offline"]);
+    let ran = daemon.run(&["purge"]);
+    assert!(ran.status == 1 && ran.err.contains("pins"), "{ran:?}");
+    assert_eq!(kept(&daemon).len(), KEPT.len());
+    daemon.down();
+    assert_eq!(daemon.run(&["purge"]).status, 1);
+    assert_eq!(kept(&daemon).len(), KEPT.len());
+}
+
+#[test]
+fn what_somebody_else_has_open_is_left_alone() {
+    let mut daemon = Daemon::prepare(Some(RULES));
+    // There is no spool yet, and looking makes none.
+    assert_eq!(daemon.run(&["purge"]).status, 73);
+    assert!(!daemon.spool().exists());
+    keep(&daemon, &KEPT);
+    let (spool, _) = Spool::open(daemon.spool(), &Options::default()).unwrap();
+    // Somebody else has it, who answers nothing.
+    assert_eq!(daemon.run(&["purge"]).status, 75);
+    drop(spool);
+    daemon.up();
+    daemon.ok(&["purge"]);
+}
+
+#[test]
+fn nothing_is_removed_by_itself_at_a_wrong_time() {
+    let text = RULES.replace("[purge]\n", "[purge]\nevery = \"1d\"\n");
+    let mut daemon = Daemon::prepare(Some(&text));
+    keep(&daemon, &KEPT);
+    let state = "wwwoffle-state 1\nmode = offline\npurged = 2999-01-01T00:00:00Z\n";
+    std::fs::write(daemon.spool().join("state"), state).unwrap();
+    daemon.up();
+    daemon.ok(&["online"]);
+    daemon.settle();
+    assert_eq!(kept(&daemon).len(), KEPT.len());
+    daemon.down();
+    let state = std::fs::read_to_string(daemon.spool().join("state")).unwrap();
+    assert!(state.contains("purged = 2999-01-01T00:00:00Z"), "{state}");
+}
+
+#[test]
+fn another_site_has_no_plan_made() {
+    let mut daemon = Daemon::prepare(Some(RULES));
+    keep(&daemon, &KEPT);
+    daemon.up();
+    let plan =
+        || -> Value { serde_json::from_slice(&daemon.api("GET", "/api/purge", "").body).unwrap() };
+    let mut client = daemon.client();
+    client.send(format!(
+        "GET /purge/ HTTP/1.1\r\nHost: {}\r\nSec-Fetch-Site: cross-site\r\n\r\n",
+        daemon.addr()
+    ));
+    let sent = client.receive("GET").whole();
+    assert!(sent.status == 200 && sent.shown().contains("Look at what would go"));
+    assert_eq!(plan()["plan"], Value::Null);
+    assert_eq!(daemon.page("/purge/").status, 200);
+    assert_ne!(plan()["plan"], Value::Null);
+}
+
+#[test]
+fn it_purges_by_itself_when_it_is_time() {
+    let text = RULES.replace("[purge]\n", "[purge]\nevery = \"1d\"\n");
+    let mut daemon = Daemon::prepare(Some(&text));
+    keep(&daemon, &KEPT);
+    // The last time was long ago.
+    let state = daemon.spool().join("state");
+    std::fs::write(state, "wwwoffle-state 1\nmode = offline\npurged = 2020-01-01T00:00:00Z\n")
+        .unwrap();
+    daemon.up();
+    eventually("it has purged", || kept(&daemon).len() == KEPT.len() - 3);
+    eventually("that is remembered", || {
+        let state = std::fs::read_to_string(daemon.spool().join("state")).unwrap();
+        !state.contains("2020-01-01")
+    });
+}
+
+/// How many files there are below a directory in which some just vanish.
+fn left(directory: &Path) -> usize {
+    let names = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let count = |entry: std::fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => left(&entry.path()),
+        Ok(_) => 1,
+        Err(_) => 0,
+    };
+    names.map(count).sum()
+}
+
+#[test]
+fn no_kill_loses_what_stays() {
+    let mut daemon = Daemon::prepare(Some(RULES));
+    let stays = |number: usize| format!("http://stay{}.test/{number}", number % 7);
+    for round in 0..20_u64 {
+        let going: Vec<_> =
+            (0..400).map(|number| format!("http://ads.test/{round}/{number}")).collect();
+        let staying: Vec<_> = (0..60).map(stays).collect();
+        let mut all: Vec<(&str, &str, usize)> = Vec::new();
+        all.extend(going.iter().map(|url| (url.as_str(), "text/html", 200)));
+        all.extend(staying.iter().map(|url| (url.as_str(), "text/html", 300)));
+        keep(&daemon, &all);
+        daemon.up();
+        daemon.ok(&["offline"]);
+        let button = form(&daemon.page("/purge/").text(), "/control/purge");
+        daemon.submit(&button);
+        // At another moment each time: when so many of them are gone.
+        let some = 20 * round as usize;
+        eventually("some are gone", || {
+            let left = left(&daemon.spool().join("http/ads.test"));
+            left + some <= going.len() || left == 0
+        });
+        daemon.kill9();
+        daemon.up();
+        for url in &staying {
+            let page = daemon.get(url);
+            assert_eq!((page.status, page.body.len()), (200, 300), "{url} in round {round}");
+        }
+        daemon.ok(&["purge"]);
+        assert_eq!(kept(&daemon).len(), staying.len(), "round {round}");
+        assert!(crate::harness::files(&daemon.spool().join("damaged")).is_empty());
+        daemon.ok(&["pin", &staying[0]]);
+        daemon.down();
+        // Nothing is wrong with what is left, and the pins are known.
+        daemon.ok(&["fsck", "--deep"]);
+    }
+}
+
+#[test]
+fn a_page_that_comes_while_it_is_purged_stays() {
+    let (mut daemon, origin) = (Daemon::prepare(Some(RULES)), Origin::start());
+    let many: Vec<_> = (0..300).map(|number| format!("http://ads.test/{number}")).collect();
+    let all: Vec<_> = many.iter().map(|url| (url.as_str(), "text/html", 100)).collect();
+    keep(&daemon, &all);
+    daemon.up();
+    let button = form(&daemon.page("/purge/").text(), "/control/purge");
+    daemon.submit(&button);
+    for number in 0..20 {
+        let path = format!("/{number}");
+        origin.say(&path, Answer::html("new"));
+        assert_eq!(daemon.get(&origin.url(&path)).status, 200);
+    }
+    daemon.settle();
+    eventually("it is done", || kept(&daemon).len() == 20);
+    daemon.ok(&["offline"]);
+    for number in 0..20 {
+        assert_eq!(daemon.get(&origin.url(&format!("/{number}"))).text(), "new");
+    }
+}
