@@ -17,7 +17,10 @@ fn number(next: &Next, method: &str) -> Value {
 
 /// A visit to a page that was told to open.
 fn opened(now: Instant) -> (Visit, Next) {
-    let cookies = vec![Cookie { name: "a".into(), value: "b=c".into() }];
+    visited(Vec::new(), now)
+}
+
+fn visited(cookies: Vec<Cookie>, now: Instant) -> (Visit, Next) {
     let (mut visit, next) = Visit::begin("https://a.example/x".into(), cookies, now);
     let id = number(&next, "Target.createTarget");
     let next = visit.take(&json!({"id": id, "result": {"targetId": "T"}}), now);
@@ -32,19 +35,28 @@ fn event(method: &str, session: &str, told: &Value) -> Value {
 
 #[test]
 fn a_page_is_opened_with_its_cookies_and_listened_to_before() {
-    let (_, next) = opened(Instant::now());
-    let want = [
-        "Network.enable",
-        "Page.enable",
-        "Target.setAutoAttach",
-        "Network.setCookie",
-        "Page.navigate",
-    ];
-    assert_eq!(methods(&next), want);
+    let now = Instant::now();
+    let listen = ["Network.enable", "Page.enable", "Target.setAutoAttach"];
+    let (_, next) = opened(now);
+    assert_eq!(methods(&next), [&listen[..], &["Page.navigate"]].concat());
     assert!(next.send.iter().all(|message| message["sessionId"] == "S"));
+    let cookies = ["a", "d"].map(|name| Cookie { name: name.into(), value: "b=c".into() });
+    let (mut visit, next) = visited(cookies.to_vec(), now);
+    assert_eq!(methods(&next), [&listen[..], &["Network.setCookie"; 2]].concat());
     let cookie = json!({"name": "a", "value": "b=c", "url": "https://a.example/x", "path": "/",
         "secure": true});
     assert_eq!(next.send[3]["params"], cookie);
+    // It is asked for when all of them are set, and not without one that is refused.
+    let [first, second] = [3, 4].map(|at| next.send[at]["id"].clone());
+    let done = |id: &Value| json!({"id": id, "result": {"success": true}});
+    assert_eq!(visit.take(&done(&second), now), Next::default());
+    let next = visit.take(&done(&first), now);
+    assert_eq!(methods(&next), ["Page.navigate"]);
+    assert_eq!(next.send[0]["sessionId"], "S");
+    let (mut visit, _) = visited(cookies.to_vec(), now);
+    let next = visit.take(&json!({"id": first, "error": {"message": "bad"}}), now);
+    assert_eq!(next.over, Some(Err("the browser refused: bad".into())));
+    assert_eq!(visit.take(&done(&second), now).send, Vec::<Value>::new());
 }
 
 #[test]

@@ -2,8 +2,11 @@
 //! messages, and is told the time.
 //!
 //! ```text
-//! createTarget ─ attachToTarget ─ Network, Page, cookies ─ navigate ─ loaded ─ quiet ─ ping ─ over
+//! createTarget ─ attachToTarget ─ Network, Page, cookies ─ all are set ─ navigate ─ loaded ─ quiet ─ ping ─ over
 //! ```
+//!
+//! Commands begin in the order in which they are sent, and a request may leave before a cookie is set that was
+//! sent ahead of it: what then came would not be what the person asked for.
 //!
 //! A page is quiet when for [`QUIET`] no request of it or of a frame or worker within it was under way,
 //! and its scripts are idle enough to answer.
@@ -80,6 +83,8 @@ struct Awaited {
 pub(super) struct Visit {
     url: String,
     cookies: Vec<Cookie>,
+    /// The commands that set cookies and are not answered yet.
+    being_set: HashSet<u64>,
     /// The session of the page itself.
     page: Option<String>,
     sessions: HashSet<String>,
@@ -98,6 +103,7 @@ impl Visit {
         let mut visit = Self {
             url,
             cookies,
+            being_set: HashSet::new(),
             page: None,
             sessions: HashSet::new(),
             under_way: HashSet::new(),
@@ -163,6 +169,14 @@ impl Visit {
             let Some(session) = text(result, "sessionId") else { return next.over = refused() };
             self.page = Some(session.to_owned());
             self.open(session, next);
+        } else if self.being_set.contains(&id) {
+            if message.get("error").is_some() {
+                return next.over = refused();
+            }
+            self.being_set.remove(&id);
+            if self.being_set.is_empty() {
+                self.navigate(next);
+            }
         } else if id == self.awaited.navigation {
             if let Some(error) = text(result, "errorText") {
                 next.over = Some(Err(format!("the browser cannot open it: {}", shown(error))));
@@ -233,10 +247,17 @@ impl Visit {
         let is_secure = self.url.starts_with("https:");
         for Cookie { name, value } in std::mem::take(&mut self.cookies) {
             let cookie = json!({"name": name, "value": value, "url": self.url, "path": "/", "secure": is_secure});
-            self.say(next, Some(session), "Network.setCookie", &cookie);
+            let id = self.say(next, Some(session), "Network.setCookie", &cookie);
+            self.being_set.insert(id);
         }
-        let to = json!({"url": self.url});
-        self.awaited.navigation = self.say(next, Some(session), "Page.navigate", &to);
+        if self.being_set.is_empty() {
+            self.navigate(next);
+        }
+    }
+
+    fn navigate(&mut self, next: &mut Next) {
+        let (page, to) = (self.page.clone(), json!({"url": self.url}));
+        self.awaited.navigation = self.say(next, page.as_deref(), "Page.navigate", &to);
     }
 
     /// A frame of its own process, or a worker: it waits until it may begin.
