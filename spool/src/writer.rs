@@ -1,7 +1,10 @@
 //! An entry being written: aside, then finished or discarded.
 
+mod finish;
+mod tail;
+
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,14 +15,16 @@ use crate::blocks::Summing;
 use crate::entry::{Entry, status_of};
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
-use crate::layout::{self, After, Finish, MAX_CONNECTION, Purpose, Start, wide};
+use crate::layout::{self, MAX_CONNECTION, Purpose, Start, wide};
 use crate::partial::part::Part;
 use crate::place::Place;
 use crate::refuse::{check_head, check_place, check_request};
 use crate::salvage::{About, Checkpoints};
-use crate::store::{Finished, Store, lock};
-use crate::{Durability, Handle, partial, warc};
+use crate::store::Store;
+use crate::{Durability, Handle, warc};
 use wwwoffle_url::Key;
+
+pub use self::tail::Tail;
 
 /// What is gathered before it is written, in bytes.
 const BUFFER: usize = 64 << 10;
@@ -100,16 +105,6 @@ pub struct Stored {
     pub digest: [u8; 32],
     /// The length of its file in bytes.
     pub file_len: u64,
-}
-
-/// Reads the body of an entry that is being written, as far as it is. It stays readable when the
-/// writer has finished or discarded it.
-#[derive(Debug, Clone)]
-pub struct Tail {
-    file: Arc<dyn DiskFile>,
-    path: Arc<Path>,
-    body_offset: u64,
-    visible: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -243,124 +238,10 @@ impl Writer {
         })
     }
 
-    /// Completes the entry and puts it in its place, with its trailer section, if there was one, as
-    /// lines `Name: value` that each end with CR LF.
-    ///
-    /// It is found from now on. What a crash may take back is told by [`crate::Durability`].
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails or is full, now or in an earlier [`Writer::write`]; when the trailers are
-    /// too long. Then nothing was stored, unless it was the last sync that failed.
-    pub fn finish(mut self, trailers: Option<&[u8]>) -> Result<Stored> {
-        let (finished, stored) = self.complete(trailers, Ended::Whole)?;
-        self.store().admit(finished)?;
-        self.state = State::Finished;
-        Ok(stored)
-    }
-
-    /// Completes the entry as an older version of the one at its place, which counts as finished at
-    /// `stored`, or the next moment that no version has. `None`, and nothing is stored, where no versions
-    /// are kept, where it would be the first to go, or where what is at its place is not newer.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Writer::finish`].
-    pub fn finish_older(mut self, stored: Timestamp) -> Result<Option<Stored>> {
-        let handle = Arc::clone(&self.handle);
-        let store = &handle.store;
-        let place = self.place.clone();
-        let _told = store.changing(&place);
-        let _commit = lock(&store.commit);
-        let Some(stored) = store.time_for_version(&place, stored)? else { return Ok(None) };
-        let (finished, stored) = self.complete_as_of(stored, None)?;
-        store.make_version(&finished)?;
-        store.drop_surplus(&place);
-        self.state = State::Finished;
-        Ok(Some(stored))
-    }
-
-    /// The same as [`Writer::complete`] of what counts as finished at `stored`.
-    pub(crate) fn complete_as_of(
-        &mut self,
-        stored: Timestamp,
-        trailers: Option<&[u8]>,
-    ) -> Result<(Finished, Stored)> {
-        self.stored = Some(stored);
-        self.complete(trailers, Ended::Whole)
-    }
-
     /// The SHA-256 of the body as far as it was written.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         self.hasher.clone().finalize().into()
-    }
-
-    /// Keeps what came of a transfer that broke off as a segment, which [`crate::Spool::partial`] finds;
-    /// nothing of it is copied. False when there is nothing to keep: the entry was not begun with
-    /// [`crate::Spool::begin_resumable`], or no byte of its body came.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails or is full, now or in an earlier [`Writer::write`]. Then nothing was kept.
-    pub fn finish_short(mut self) -> Result<bool> {
-        if self.part.is_none() || self.body_len == 0 {
-            return Ok(false);
-        }
-        let (finished, _) = self.complete(None, Ended::Part { cut: true })?;
-        partial::admit(self.store(), &finished, &[])?;
-        self.state = State::Finished;
-        // It is kept. That there are too many is no failure of this one.
-        let _ = partial::reduce(&self.handle, &self.place);
-        Ok(true)
-    }
-
-    /// Writes what follows the body, and makes the file a whole one. It is under `tmp/` still.
-    pub(crate) fn complete(
-        &mut self,
-        trailers: Option<&[u8]>,
-        ended: Ended,
-    ) -> Result<(Finished, Stored)> {
-        let connection = self.connection.as_deref();
-        let part = self.part.as_ref().filter(|_| ended != Ended::Whole);
-        if part.is_some_and(|part| !part.has_room_for(self.body_len)) {
-            return Err(Error::invalid("the body", "is longer than what it is a part of", b""));
-        }
-        let blocks = std::mem::replace(&mut self.summing, Summing::new()).finish();
-        let after =
-            After { request: &self.request, connection, trailers, part, blocks: Some(&blocks) };
-        let body_end = self.start.body_offset() + self.body_len;
-        let tail = layout::tail(&self.place, &self.ids, self.when, &after, body_end)?;
-        let finish = Finish {
-            body_len: self.body_len,
-            digest: std::mem::take(&mut self.hasher).finalize().into(),
-            tail_len: wide(tail.len()),
-            stored: self.stored.unwrap_or_else(|| self.store().stamp()),
-            cut: ended == Ended::Part { cut: true },
-        };
-        let fixed = self.start.fixed(&finish);
-        if self.flushed == 0 {
-            // Nothing is on disk: one write does it all.
-            let beginning = self.buffer.get_mut(..fixed.len());
-            beginning.unwrap_or_default().copy_from_slice(&fixed);
-            self.buffer.extend_from_slice(&tail);
-            self.flush()?;
-        } else {
-            self.put(&tail)?;
-            self.flush()?;
-            self.write_at(&fixed, 0)?;
-        }
-        let finished = Finished {
-            place: self.place.clone(),
-            path: self.path.clone(),
-            file: Arc::clone(&self.file),
-            stored: finish.stored,
-            status: self.status,
-            digest: finish.digest,
-        };
-        let (key, body_len, digest) = (self.place.key(), finish.body_len, finish.digest);
-        let file_len = body_end + finish.tail_len;
-        Ok((finished, Stored { key, body_len, digest, file_len }))
     }
 
     /// The file has its name: dropping this leaves it alone.
@@ -472,29 +353,5 @@ impl fmt::Debug for Writer {
             .field("body_len", &self.body_len)
             .field("state", &self.state)
             .finish_non_exhaustive()
-    }
-}
-
-impl Tail {
-    /// How much of the body can be read now, in bytes.
-    #[must_use]
-    pub fn available(&self) -> u64 {
-        self.visible.load(Ordering::Acquire)
-    }
-
-    /// Reads what there is at `offset` of the body, at most the length of `buffer`; 0 when the writer
-    /// has not come so far.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
-        let left = self.available().saturating_sub(offset);
-        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-        let Some(buffer) = buffer.get_mut(..most).filter(|buffer| !buffer.is_empty()) else {
-            return Ok(0);
-        };
-        let read = self.file.read_at(buffer, self.body_offset.saturating_add(offset));
-        read.map_err(|error| Error::disk("read", &self.path, error))
     }
 }

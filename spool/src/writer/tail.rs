@@ -1,0 +1,42 @@
+//! The body of an entry while it is written.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+use crate::fs::DiskFile;
+
+/// Reads the body of an entry that is being written, as far as it is. It stays readable when the
+/// writer has finished or discarded it.
+#[derive(Debug, Clone)]
+pub struct Tail {
+    pub(super) file: Arc<dyn DiskFile>,
+    pub(super) path: Arc<Path>,
+    pub(super) body_offset: u64,
+    pub(super) visible: Arc<AtomicU64>,
+}
+
+impl Tail {
+    /// How much of the body can be read now, in bytes.
+    #[must_use]
+    pub fn available(&self) -> u64 {
+        self.visible.load(Ordering::Acquire)
+    }
+
+    /// Reads what there is at `offset` of the body, at most the length of `buffer`; 0 when the writer
+    /// has not come so far.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        let left = self.available().saturating_sub(offset);
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let Some(buffer) = buffer.get_mut(..most).filter(|buffer| !buffer.is_empty()) else {
+            return Ok(0);
+        };
+        let read = self.file.read_at(buffer, self.body_offset.saturating_add(offset));
+        read.map_err(|error| Error::disk("read", &self.path, error))
+    }
+}
