@@ -40,6 +40,7 @@ mod fetching;
 mod forms;
 mod fsck;
 mod fuzz;
+mod har;
 mod harness;
 mod history;
 mod hooks;

@@ -181,6 +181,56 @@ fn a_har_is_taken_as_the_browser_decoded_it() {
     }
 }
 
+#[test]
+fn of_a_har_is_taken_only_what_can_be_whole() {
+    let kind = |value: &str| json!({"name": "Content-Type", "value": value});
+    let latin = [kind("text/html; charset=windows-1252")];
+    let (utf8, plain) = ([kind("text/html; charset=UTF-8")], [kind("text/html")]);
+    let packed = [kind("text/html"), json!({"name": "content-encoding", "value": "br"})];
+    let empty = [kind("text/html"), json!({"name": "Content-Length", "value": "0"})];
+    let text = |size: i64, text: &str| json!({"size": size, "text": text});
+    let coded = |content: Value| {
+        let mut content = content;
+        content["encoding"] = "base64".into();
+        content
+    };
+    let none = json!({"size": 0, "mimeType": "text/html"});
+    for (fields, sent, content, want) in [
+        // What the browser could not show it has no more.
+        (&plain[..], -1, coded(text(881, "")), None),
+        (&utf8, -1, text(5, ""), None),
+        (&utf8, -1, text(5, "h\u{e9}"), None),
+        (&utf8, -1, text(3, "h\u{e9}"), Some("h\u{e9}")),
+        (&utf8, -1, text(6, "h\u{e9}"), Some("h\u{e9}")),
+        (&utf8, -1, text(3, "h\u{fffd}x"), Some("h\u{fffd}x")),
+        (&latin, -1, text(2, "h\u{e9}"), Some("h\u{e9}")),
+        (&latin, -1, text(900, "h\u{e9}"), None),
+        (&plain, -1, text(8, "h\u{e9}x"), Some("h\u{e9}x")),
+        (&plain, -1, text(2, "h\u{e9}x"), None),
+        (&plain, -1, text(0, "h\u{e9}x"), Some("h\u{e9}x")),
+        // mitmproxy tells what was sent, and how much longer it is than that.
+        (&packed, 30, json!({"size": 30, "compression": -27, "text": "abc"}), Some("abc")),
+        (&packed, 30, coded(json!({"size": 30, "compression": -27, "text": "YWJj"})), Some("abc")),
+        (&packed, 30, coded(json!({"size": 30, "compression": -26, "text": "YWJj"})), None),
+        (&plain, 0, none.clone(), Some("")),
+        (&empty, -1, none.clone(), Some("")),
+        (&packed, 0, none.clone(), None),
+        (&plain, -1, none.clone(), None),
+        (&plain, 20, none.clone(), None),
+        (&plain, -1, text(0, ""), Some("")),
+    ] {
+        let mut one = entry("https://a.example/", &content);
+        let fields = [fields, &[json!({"name": "Cache-Control", "value": "public"})]].concat();
+        one["response"]["headers"] = fields.into();
+        one["response"]["bodySize"] = sent.into();
+        let bench = Bench::new();
+        let report = bench.import(&bench.write("a.har", &har(&[one.clone()])));
+        let kept = bench.entry("https://a.example/").map(|kept| support::body(&kept));
+        assert_eq!(kept.as_deref(), want.map(str::as_bytes), "{one}: {report:?}");
+        assert_eq!(report.refused, u64::from(want.is_none()), "{one}: {report:?}");
+    }
+}
+
 /// A file of a spool of 2.9, and the one with its URL beside it.
 fn classic(bench: &Bench, directory: &str, letter: char, url: &str, end: &str, content: &[u8]) {
     let hash = make_hash(url.as_bytes());

@@ -38,6 +38,18 @@ impl Chromium {
     /// The same with more options.
     #[track_caller]
     pub(crate) fn start_with(program: &Path, daemon: &Daemon, options: &[&str]) -> Self {
+        let proxy = format!("--proxy-server=http://{}", daemon.addr());
+        Self::launch(program, &[options, &[&proxy, "--proxy-bypass-list=<-loopback>"]].concat())
+    }
+
+    /// Starts it with an empty page. It asks the sites themselves.
+    #[track_caller]
+    pub(crate) fn direct(program: &Path, options: &[&str]) -> Self {
+        Self::launch(program, &[options, &["--no-proxy-server"]].concat())
+    }
+
+    #[track_caller]
+    fn launch(program: &Path, options: &[&str]) -> Self {
         let profile = TempDir::with_prefix("wwwoffle-chromium-").unwrap();
         // It reads from its descriptor 3, and writes to 4.
         let mut command = plain(Command::new("sh"));
@@ -51,11 +63,10 @@ impl Chromium {
             "--disable-component-update",
             "--disable-dev-shm-usage",
             "--no-first-run",
-            "--proxy-bypass-list=<-loopback>",
             // What frames of other sites ask for is told with the rest.
             "--disable-features=IsolateOrigins,site-per-process",
         ]);
-        command.args(options).arg(format!("--proxy-server=http://{}", daemon.addr()));
+        command.args(options);
         command.arg(format!("--user-data-dir={}", profile.path().display()));
         command.env("HOME", profile.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -108,6 +119,12 @@ impl Chromium {
     /// Waits until nothing it has asked for is under way, and gives all of that since the last time.
     #[track_caller]
     pub(crate) fn quiet(&mut self, what: &str) -> Vec<Requested> {
+        requested(&self.told(what))
+    }
+
+    /// The same as the messages that tell it.
+    #[track_caller]
+    pub(super) fn told(&mut self, what: &str) -> Vec<Value> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             // An answer to a question brings all that was told before it.
@@ -115,8 +132,7 @@ impl Chromium {
             let all = requested(&self.heard);
             let open: Vec<_> = all.iter().filter(|one| !one.is_over).collect();
             if open.is_empty() {
-                self.heard.clear();
-                return all;
+                return std::mem::take(&mut self.heard);
             }
             assert!(Instant::now() < deadline, "{what} is never quiet: {open:?}");
             std::thread::sleep(LOOK);
@@ -173,7 +189,13 @@ impl Chromium {
     #[track_caller]
     fn command(&mut self, method: &str, parameters: &Value) -> Value {
         let session = self.session.clone();
-        let number = self.post(&session, method, parameters);
+        self.command_to(&session, method, parameters)
+    }
+
+    /// Sends a command to a page or a worker, and gives its outcome: null if there is none.
+    #[track_caller]
+    pub(super) fn command_to(&mut self, session: &str, method: &str, parameters: &Value) -> Value {
+        let number = self.post(session, method, parameters);
         let deadline = Instant::now() + LIMIT;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -4,19 +4,19 @@
 //! texts are there as texts, so they are UTF-8 whatever they were. Browsers leave cookies and logins out
 //! unless they are told not to, so an answer is taken for one person's unless it says that it is everyone's.
 
+mod content;
 mod split;
 
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use wwwoffle_url::LocalHost;
 
+use self::content::Content;
 use self::split::{Entries, Found};
 use crate::error::{Error, Result};
 use crate::expand::Stream;
@@ -76,21 +76,11 @@ struct Answered<'a> {
     status_text: Cow<'a, str>,
     #[serde(borrow, default)]
     headers: Vec<Field<'a>>,
+    /// What was sent of the body, in bytes; -1 is not known.
+    #[serde(default)]
+    body_size: Option<f64>,
     #[serde(borrow)]
     content: Content<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Content<'a> {
-    #[serde(default)]
-    size: Option<f64>,
-    #[serde(borrow, default)]
-    mime_type: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    text: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    encoding: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -204,26 +194,14 @@ fn answer(answered: Answered<'_>) -> Result<(AnswerHead, Vec<u8>), Reason> {
             head.fields.push(&field.name, value.as_bytes())?;
         }
     }
-    let Content { size, mime_type, text, encoding } = answered.content;
-    let is_coded = encoding.as_deref() == Some("base64");
-    let is_empty = size.is_none_or(|size| size <= 0.0) || matches!(status, 204 | 205 | 304);
-    let body = match text {
-        Some(text) if is_coded => {
-            let bytes = STANDARD.decode(text.trim()).map_err(|_| "its body is no Base64")?;
-            if size.is_some_and(|size| size > 0.0 && (size - precise(bytes.len())).abs() >= 1.0) {
-                return Err("its body is not whole".into());
-            }
-            bytes
-        }
-        Some(text) => text.into_owned().into_bytes(),
-        None if is_empty || (300..400).contains(&status) => Vec::new(),
-        None => return Err("its body was not saved".into()),
-    };
+    let content = answered.content;
+    let (is_coded, kind) = (content.is_coded(), content.mime_type.clone());
+    let body = content.body(&head, answered.body_size)?;
     for name in ["content-encoding", "transfer-encoding", "content-length"] {
         head.fields.remove(name);
     }
     if !head.fields.has("content-type")
-        && let Some(kind) = mime_type.filter(|kind| kind.contains('/'))
+        && let Some(kind) = kind.filter(|kind| kind.contains('/'))
     {
         head.fields.push("Content-Type", kind.as_bytes())?;
     }
@@ -240,9 +218,4 @@ fn say_utf8(head: &mut AnswerHead) {
     let kind = String::from_utf8_lossy(kind).into_owned();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     head.fields.set("Content-Type", &format!("{kind}; charset=utf-8"));
-}
-
-/// No body here is so long that this would not be exact.
-fn precise(size: usize) -> f64 {
-    u32::try_from(size).map_or(f64::INFINITY, f64::from)
 }

@@ -1,0 +1,181 @@
+//! A HAR of what Chromium tells of its requests, made as its developer tools make the one that they save
+//! ("Save all as HAR with content", the sanitised one): headless there are no developer tools.
+//!
+//! Every value comes from the browser: addresses, fields, sizes and times from its `Network` messages, the
+//! bodies from `Network.getResponseBody`. Texts are there as texts, all else in Base64; cookies and logins
+//! are left out, as the tools do unless they are told otherwise.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::Chromium;
+
+/// What is left out of each head.
+const SECRETS: [&str; 3] = ["cookie", "set-cookie", "authorization"];
+
+/// What is told of one request.
+#[derive(Default)]
+struct Told {
+    session: String,
+    asked: Value,
+    asked_more: Value,
+    answered: Value,
+    answered_more: Value,
+    /// In bytes, decoded.
+    length: u64,
+    ended: Value,
+    is_redirect: bool,
+}
+
+impl Chromium {
+    /// Waits until nothing it has asked for is under way, and gives all of that since it listens.
+    #[track_caller]
+    pub(crate) fn har(&mut self, what: &str) -> Value {
+        let told = collect(&self.told(what));
+        let entries: Vec<Value> = told.iter().map(|one| self.entry(one)).collect();
+        json!({"log": {
+            "version": "1.2",
+            "creator": {"name": "WebInspector", "version": "537.36"},
+            "pages": [{
+                "startedDateTime": entries[0]["startedDateTime"],
+                "id": "page_1",
+                "title": entries[0]["request"]["url"],
+                "pageTimings": {"onContentLoad": null, "onLoad": null},
+            }],
+            "entries": entries,
+        }})
+    }
+
+    #[track_caller]
+    fn entry(&mut self, told: &Told) -> Value {
+        let (asked, answered) = (&told.asked["request"], &told.answered);
+        let begun = told.asked["wallTime"].as_f64().unwrap();
+        let begun = Timestamp::from_microsecond((begun * 1e6) as i64).unwrap();
+        let time = |value: &Value| value["timestamp"].as_f64();
+        let took = time(&told.ended).map(|end| (end - time(&told.asked).unwrap()) * 1e3);
+        let (sent, came) = (told.asked_more.get("headers"), told.answered_more.get("headers"));
+        let version = answered["protocol"].as_str().unwrap_or("http/0.9");
+        let mut request = json!({
+            "method": asked["method"],
+            "url": asked["url"],
+            "httpVersion": version,
+            "headers": fields(sent.unwrap_or(&asked["headers"])),
+            "queryString": [],
+            "cookies": [],
+            "headersSize": -1,
+            "bodySize": asked["postData"].as_str().map_or(0, str::len),
+        });
+        if let Some(text) = asked["postData"].as_str() {
+            let kind = &asked["headers"]["Content-Type"];
+            request["postData"] = json!({"mimeType": kind, "text": text});
+        }
+        let transferred = &told.ended["encodedDataLength"];
+        json!({
+            "_connectionId": answered["connectionId"].to_string(),
+            "_initiator": told.asked["initiator"],
+            "_priority": asked["initialPriority"],
+            "_resourceType": told.asked["type"].as_str().unwrap_or_default().to_lowercase(),
+            "cache": {},
+            "pageref": "page_1",
+            "request": request,
+            "response": {
+                "status": answered["status"].as_u64().unwrap_or_default(),
+                "statusText": answered["statusText"].as_str().unwrap_or_default(),
+                "httpVersion": version,
+                "headers": fields(came.unwrap_or(&answered["headers"])),
+                "cookies": [],
+                "content": self.content(told),
+                "redirectURL": answered["headers"]["Location"].as_str().unwrap_or_default(),
+                "headersSize": -1,
+                "bodySize": -1,
+                "_transferSize": transferred.as_f64().unwrap_or_default(),
+                "_error": told.ended["errorText"],
+                "_fetchedViaServiceWorker": false,
+            },
+            "serverIPAddress": answered["remoteIPAddress"],
+            "startedDateTime": begun.to_string(),
+            "time": took.unwrap_or_default(),
+            "timings": {
+                "blocked": 0.4, "dns": -1, "ssl": -1, "connect": -1, "send": 0.1,
+                "wait": took.unwrap_or_default(), "receive": 0.1, "_blocked_queueing": 0.4,
+                "_workerStart": -1, "_workerReady": -1, "_workerFetchStart": -1,
+                "_workerRespondWithSettled": -1,
+            },
+        })
+    }
+
+    fn content(&mut self, told: &Told) -> Value {
+        let mime = told.answered["mimeType"].as_str().unwrap_or("x-unknown");
+        let mut content = json!({"size": told.length, "mimeType": mime});
+        if told.is_redirect || told.ended["errorText"].is_string() {
+            return content;
+        }
+        let wanted = json!({"requestId": told.asked["requestId"]});
+        let body = self.command_to(&told.session, "Network.getResponseBody", &wanted);
+        if let Some(text) = body["body"].as_str() {
+            content["text"] = text.into();
+            if body["base64Encoded"] == json!(true) {
+                content["encoding"] = "base64".into();
+            }
+        }
+        content
+    }
+}
+
+/// Puts together what is told of each request. A redirect and what it leads to have one number.
+fn collect(messages: &[Value]) -> Vec<Told> {
+    let mut all: Vec<Told> = Vec::new();
+    let mut known = BTreeMap::new();
+    // What is told besides may come before the rest.
+    let mut more: BTreeMap<(String, &str), Vec<Value>> = BTreeMap::new();
+    for message in messages {
+        let (method, told) = (message["method"].as_str().unwrap_or_default(), &message["params"]);
+        let id = told["requestId"].as_str().unwrap_or_default().to_owned();
+        match method {
+            "Network.requestWillBeSent" => {
+                if let Some(before) = known.get(&id).and_then(|at: &usize| all.get_mut(*at)) {
+                    before.answered = told["redirectResponse"].clone();
+                    before.ended = json!({"timestamp": told["timestamp"]});
+                    before.is_redirect = true;
+                }
+                let session = message["sessionId"].as_str().unwrap_or_default().to_owned();
+                known.insert(id, all.len());
+                all.push(Told { session, asked: told.clone(), ..Told::default() });
+                continue;
+            }
+            "Network.requestWillBeSentExtraInfo" => {
+                more.entry((id, "asked")).or_default().push(told.clone());
+                continue;
+            }
+            "Network.responseReceivedExtraInfo" => {
+                more.entry((id, "answered")).or_default().push(told.clone());
+                continue;
+            }
+            _ => {}
+        }
+        let Some(one) = known.get(&id).and_then(|at: &usize| all.get_mut(*at)) else { continue };
+        match method {
+            "Network.responseReceived" => one.answered = told["response"].clone(),
+            "Network.dataReceived" => one.length += told["dataLength"].as_u64().unwrap(),
+            "Network.loadingFinished" | "Network.loadingFailed" => one.ended = told.clone(),
+            _ => {}
+        }
+    }
+    for one in &mut all {
+        let id = one.asked["requestId"].as_str().unwrap_or_default().to_owned();
+        let mut next = |which| {
+            let told = more.get_mut(&(id.clone(), which)).filter(|told| !told.is_empty());
+            told.map_or(Value::Null, |told| told.remove(0))
+        };
+        (one.asked_more, one.answered_more) = (next("asked"), next("answered"));
+    }
+    all
+}
+
+fn fields(fields: &Value) -> Vec<Value> {
+    let fields = fields.as_object().into_iter().flatten();
+    let told = fields.filter(|(name, _)| !SECRETS.contains(&name.to_lowercase().as_str()));
+    told.map(|(name, value)| json!({"name": name, "value": value})).collect()
+}
