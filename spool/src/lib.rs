@@ -125,7 +125,7 @@ pub use verified::Verified;
 pub use versions::{MAX_VERSIONS, Versions};
 pub use walk::{HostDirectory, KeyDirectory, Walk, Walked};
 pub use wish::{MAX_CLASS, MAX_WISHES, NoRunId, RunId, Wish};
-pub use writer::{NewEntry, Stored, Tail, Writer};
+pub use writer::{NewEntry, Over, Stored, Tail, Writer};
 
 use fs::{Disk, Lock, SystemDisk};
 use layout::Purpose;
@@ -305,6 +305,15 @@ impl Spool {
     /// When the disk fails.
     pub fn remove_variant(&self, place: &Place) -> Result<bool> {
         self.0.store.remove_variant(place)
+    }
+
+    /// The same while it is still this entry, and nothing has been learnt of it since.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn remove_seen(&self, entry: &Entry) -> Result<bool> {
+        self.0.store.remove_seen(entry)
     }
 
     /// Removes all that is kept under the key of a place, whatever its variant. False when there was

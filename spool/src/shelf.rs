@@ -137,6 +137,11 @@ pub(crate) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<Key>> {
     Ok(keys)
 }
 
+/// Whether an entry is one that was seen before, and nothing has been learnt of it since.
+pub(crate) fn is_unchanged(now: &Entry, seen: &Entry) -> bool {
+    (now.id(), now.checked()) == (seen.id(), seen.checked())
+}
+
 fn file_of(directory: &Path, name: Key) -> PathBuf {
     directory.join(format!("{name}{EXTENSION}"))
 }
@@ -288,6 +293,15 @@ impl Store {
         // Who wants a page gone wants its parts gone.
         let removed_parts = partial::tree::remove(self, place, parts_before)?;
         self.removed(place, removed || removed_parts)
+    }
+
+    /// The same while it is still this entry, and nothing has been learnt of it since.
+    pub(crate) fn remove_seen(&self, entry: &Entry) -> Result<bool> {
+        let place = entry.place();
+        self.remove_variant_if(place, None, || {
+            let found = self.look(place, Which::Exact)?.found;
+            Ok(found.first().is_some_and(|now| is_unchanged(now, entry)))
+        })
     }
 
     /// The same without its parts, while it is still the one with the record `id`.

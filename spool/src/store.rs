@@ -26,7 +26,7 @@ use crate::place::Place;
 use crate::read::{self, Content, Expected};
 use crate::recent::Recent;
 use crate::seen::Watcher;
-use crate::shelf::Which;
+use crate::shelf::{Which, is_unchanged};
 use crate::tmp::Tmp;
 use crate::versions::Versions;
 use wwwoffle_url::Key;
@@ -96,6 +96,12 @@ pub(crate) struct Finished {
     pub(crate) digest: [u8; 32],
 }
 
+impl Finished {
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.file.sync().map_err(|error| Error::disk("write", &self.path, error))
+    }
+}
+
 /// What an entry may take the place of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Over<'a> {
@@ -105,6 +111,8 @@ pub(crate) enum Over<'a> {
     Nothing,
     /// Of the entry with this record alone.
     Only(&'a str),
+    /// Of that one, when nothing has been learnt of it since.
+    Seen(&'a Entry),
 }
 
 impl<'a> Over<'a> {
@@ -235,23 +243,37 @@ impl Store {
 
     /// The same, if what is at its place then is what it may take the place of; false if not.
     pub(crate) fn admit_over(&self, finished: Finished, over: Over<'_>) -> Result<bool> {
-        let now = || self.look(&finished.place, Which::Exact).map(|look| look.found);
+        if self.durability == Durability::Each {
+            finished.sync()?;
+        }
+        self.admit_made(&finished.place.clone(), over, || Ok(finished))
+    }
+
+    /// The same with a file that is made complete, and synced where each is, once it is known that it may
+    /// take that place: a crash before leaves nothing that could. `commit` is held meanwhile.
+    pub(crate) fn admit_made(
+        &self,
+        place: &Place,
+        over: Over<'_>,
+        make: impl FnOnce() -> Result<Finished>,
+    ) -> Result<bool> {
+        let now = || self.look(place, Which::Exact).map(|look| look.found);
         let is_outdated = || {
             Ok::<_, Error>(match over {
                 Over::Anything => false,
                 Over::Nothing => !now()?.is_empty(),
                 Over::Only(id) => now()?.first().is_none_or(|now| now.id() != id),
+                Over::Seen(seen) => now()?.first().is_none_or(|now| !is_unchanged(now, seen)),
             })
         };
-        let place = finished.place.clone();
-        let _told = self.changing(&place);
-        let sync = self.durability == Durability::Each;
+        let _told = self.changing(place);
         if self.durability == Durability::Batch {
             let count = {
                 let _commit = lock(&self.commit);
                 if is_outdated()? {
                     return Ok(false);
                 }
+                let finished = make()?;
                 let name = (finished.place.key(), finished.place.variant_name());
                 let digest = finished.digest;
                 let (gone, count) = self.pending.add(finished);
@@ -265,19 +287,17 @@ impl Store {
             }
             return Ok(true);
         }
-        if sync {
-            let synced = finished.file.sync();
-            synced.map_err(|error| Error::disk("write", &finished.path, error))?;
-        }
-        let path = {
+        let (finished, path) = {
             let _commit = lock(&self.commit);
             if is_outdated()? {
                 return Ok(false);
             }
-            self.settle(&finished)?
+            let finished = make()?;
+            let path = self.settle(&finished)?;
+            (finished, path)
         };
         self.write_recent();
-        if sync {
+        if self.durability == Durability::Each {
             self.sync_names(&[parent(&path)])?;
         }
         self.drop_outdated_overlay(&finished.place, &path);

@@ -24,6 +24,7 @@ use crate::store::Store;
 use crate::{Durability, Handle, warc};
 use wwwoffle_url::Key;
 
+pub use self::finish::Over;
 pub use self::tail::Tail;
 
 /// What is gathered before it is written, in bytes.

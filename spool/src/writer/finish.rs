@@ -6,10 +6,20 @@ use jiff::Timestamp;
 use sha2::Digest as _;
 
 use super::{Ended, State, Stored, Writer};
+use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::layout::{self, After, Finish, wide};
-use crate::store::{Finished, lock};
-use crate::{blocks::Summing, partial};
+use crate::store::{self, Finished, lock};
+use crate::{Durability, blocks::Summing, partial};
+
+/// What came of [`Writer::finish_over`].
+#[derive(Debug)]
+pub enum Over {
+    /// It is the entry.
+    Stored(Stored),
+    /// Something else has come to its place.
+    Overtaken(Box<Writer>),
+}
 
 impl Writer {
     /// Completes the entry and puts it in its place, with its trailer section, if there was one, as
@@ -26,6 +36,41 @@ impl Writer {
         self.store().admit(finished)?;
         self.state = State::Finished;
         Ok(stored)
+    }
+
+    /// Completes the entry and puts it in its place, if what is there is still what was `found` there before,
+    /// and nothing has been learnt of that since. Else the writer comes back as it was: it may be that what
+    /// has come meanwhile is the better one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Writer::finish`].
+    pub fn finish_over(mut self, found: Option<&Entry>) -> Result<Over> {
+        let handle = Arc::clone(&self.handle);
+        let place = self.place.clone();
+        let is_synced = handle.store.durability == Durability::Each;
+        if is_synced {
+            // All but the end, so that others wait for little.
+            self.flush()?;
+            self.file.sync().map_err(|error| Error::disk("write", &self.path, error))?;
+        }
+        let mut stored = None;
+        let over = found.map_or(store::Over::Nothing, store::Over::Seen);
+        let is_there = handle.store.admit_made(&place, over, || {
+            let (finished, told) = self.complete(None, Ended::Whole)?;
+            stored = Some(told);
+            if is_synced {
+                finished.sync()?;
+            }
+            Ok(finished)
+        })?;
+        match stored.filter(|_| is_there) {
+            Some(stored) => {
+                self.state = State::Finished;
+                Ok(Over::Stored(stored))
+            }
+            None => Ok(Over::Overtaken(Box::new(self))),
+        }
     }
 
     /// Completes the entry as an older version of the one at its place, which counts as finished at
