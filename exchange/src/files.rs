@@ -1,13 +1,13 @@
 //! Files as streams, by way of the spool's disk: no link is followed, no pipe waited for.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use wwwoffle_spool::fs::{Disk, DiskFile, Opened, SystemDisk};
+use wwwoffle_spool::fs::{Disk, DiskFile, Opened, Stamp, SystemDisk};
 
-use crate::refusal::DiskFailed;
+use crate::refusal::{DiskFailed, Reason};
 
 /// What is read of a file at once, in bytes.
 pub(crate) const BUFFER: usize = 128 << 10;
@@ -26,14 +26,47 @@ pub(crate) struct FileReader {
 pub(crate) struct Found {
     pub(crate) reader: FileReader,
     pub(crate) modified: Option<Timestamp>,
+    path: PathBuf,
+    opened_as: Option<Stamp>,
+}
+
+/// All of a file that nobody changes: who writes it meanwhile, as a program that is still mirroring does,
+/// has it refused at its end.
+#[derive(Debug)]
+pub(crate) struct Unchanged {
+    file: BufReader<FileReader>,
+    path: PathBuf,
+    opened_as: Option<Stamp>,
+}
+
+impl Found {
+    pub(crate) fn unchanged(&self) -> Unchanged {
+        let (file, path) = (self.reader.buffered(), self.path.clone());
+        Unchanged { file, path, opened_as: self.opened_as }
+    }
+}
+
+impl Read for Unchanged {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        if read == 0 && !buffer.is_empty() && self.opened_as.is_some() {
+            let now = SystemDisk.stamp(&self.path);
+            if now.map_err(|error| io::Error::other(DiskFailed(error)))? != self.opened_as {
+                return Err(Reason::from("its file was changed while it was read").into());
+            }
+        }
+        Ok(read)
+    }
 }
 
 /// Opens a plain file. `None`: there is nothing of that name, or something else.
 pub(crate) fn open(path: &Path) -> io::Result<Option<Found>> {
     match SystemDisk.open(path) {
         Ok(Opened::File(file, len)) => {
-            let modified = file.opened_as().map(|stamp| stamp.modified());
-            Ok(Some(Found { reader: FileReader::new(file, len), modified }))
+            let opened_as = file.opened_as();
+            let modified = opened_as.map(|stamp| stamp.modified());
+            let (reader, path) = (FileReader::new(file, len), path.to_owned());
+            Ok(Some(Found { reader, modified, path, opened_as }))
         }
         Ok(Opened::NotAFile) => Ok(None),
         Err(error) if is_missing(&error) => Ok(None),
@@ -112,6 +145,9 @@ impl Read for FileReader {
         };
         let read = self.file.read_at(buffer, self.start.saturating_add(self.offset));
         let read = read.map_err(|error| io::Error::other(DiskFailed(error)))?;
+        if read == 0 {
+            return Err(Reason::from("its file became shorter while it was read").into());
+        }
         self.offset = self.offset.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
         Ok(read)
     }

@@ -100,7 +100,7 @@ impl Httrack {
             if told.get("X-Size").is_some_and(|size| size != found.reader.len().to_string()) {
                 return Err(refuse("the file that it was saved as has another length"));
             }
-            Body::Here(Box::new(found.reader.buffered()))
+            Body::Here(Box::new(found.unchanged()))
         };
         let is_private = url.user().is_some() || head.is_private();
         Ok(Exchange { url, when: self.when, head, request: None, is_private, body })

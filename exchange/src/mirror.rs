@@ -95,7 +95,7 @@ pub(crate) fn exchange_of_file(
     head.fields.set("Content-Type", types::of(name, &beginning.unwrap_or_default()));
     head.fields.set("Content-Length", &found.reader.len().to_string());
     let when = found.modified.unwrap_or(Timestamp::UNIX_EPOCH).max(Timestamp::UNIX_EPOCH);
-    let (is_private, body) = (url.user().is_some(), found.reader.buffered());
+    let (is_private, body) = (url.user().is_some(), found.unchanged());
     let body = Body::Here(Box::new(body));
     Ok(Exchange { url, when, head, request: None, is_private, body })
 }

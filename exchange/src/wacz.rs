@@ -85,7 +85,7 @@ impl Wacz {
                 };
             }
         };
-        Warc::open(&file, &self.path, &self.local).map(Ok)
+        Warc::within(&file, &self.path, &member.name, &self.local)
     }
 
     fn verify(&self, member: &Member) -> std::io::Result<FileReader> {

@@ -74,6 +74,41 @@ fn one_archive_of_a_wacz_that_is_refused_spoils_no_other() {
 }
 
 #[test]
+fn what_is_no_archive_in_a_wacz_spoils_no_other() {
+    let good = gzip(&response("http://a.example/", DATE, &page("hello")));
+    // A dictionary of 4 GiB; one that is none; no archive at all; nothing.
+    let bad: [&[u8]; 4] = [
+        b"\x5d\x2a\x4d\x18\xff\xff\xff\xff...",
+        b"\x5d\x2a\x4d\x18\x04\0\0\0\x28\xb5",
+        b"no archive",
+        b"",
+    ];
+    for content in bad {
+        let resources = [("archive/0.warc.zst", content), ("archive/1.warc.gz", &good)]
+            .map(|(name, one)| json!({"path": name, "hash": sha256(one)}));
+        let package = json!({ "resources": resources }).to_string();
+        let bench = Bench::new();
+        let path = bench.write(
+            "a.wacz",
+            &support::zip(&[
+                ("datapackage.json", package.as_bytes(), b""),
+                ("archive/0.warc.zst", content, b""),
+                ("archive/1.warc.gz", &good, b""),
+            ]),
+        );
+        let report = bench.import(&path);
+        assert_eq!(
+            (report.kept, report.refused),
+            (1, u64::from(!content.is_empty())),
+            "{report:?}"
+        );
+        for refused in &report.refusals {
+            assert!(["archive/0.warc.zst", "a record"].contains(&&*refused.name), "{refused:?}");
+        }
+    }
+}
+
+#[test]
 fn a_zip_whose_members_overlap_is_refused() {
     let archive = gzip(&response("http://a.example/", DATE, &page(&"hello".repeat(999))));
     let mut bytes = wacz(&archive, &sha256(&archive));

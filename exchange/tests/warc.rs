@@ -420,6 +420,9 @@ fn an_import_goes_on_where_it_was_stopped() {
     };
     assert!(stop(700).unwrap_err().is_stopped());
     assert!(bench.entry(&url(699)).is_some() && bench.entry(&url(700)).is_none());
+    // It is stopped as well while it passes over what it has.
+    assert!(stop(0).unwrap_err().is_stopped());
+    assert!(bench.entry(&url(700)).is_none());
     // What is there of before is not looked at again.
     bench.spool.remove(&place(&url(3))).unwrap();
     let report = bench.import(&path);

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
-use wwwoffle_spool::{Entry, NewEntry, Place, Verified, Writer};
+use wwwoffle_spool::{Entry, NewEntry, Over, Place, Verified, Writer};
 use wwwoffle_url::CanonicalUrl;
 
 use super::own::known;
@@ -17,6 +17,9 @@ use crate::refusal::{Reason, Trouble, judge};
 
 /// Bytes of a body that are read at once.
 pub(super) const PIECE: usize = 64 << 10;
+
+/// So often an answer is judged anew because another came to its place.
+const TRIES: usize = 5;
 
 /// Where a body goes.
 enum Sink {
@@ -56,6 +59,25 @@ impl Sink {
     }
 }
 
+/// Where an answer goes, beside what is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    /// Into its place.
+    Newest,
+    /// Among the older versions.
+    Older,
+    /// Nowhere, which is counted.
+    Nowhere,
+}
+
+/// An answer whose body has come.
+struct Come<'a> {
+    new: New,
+    place: &'a Place,
+    like: Likeness,
+    length: u64,
+}
+
 impl Import<'_> {
     /// Keeps an answer, or says why not.
     pub(super) fn keep(&mut self, mut exchange: Exchange<'_>) -> Result<Result<(), Reason>> {
@@ -67,51 +89,54 @@ impl Import<'_> {
         let head = exchange.head.bytes();
         let place = self.placing.place(&exchange.url, owner.as_deref(), &request, &head);
         let when = exchange.when.min(self.options.now);
-        let kept = self.at(&place)?;
         let new = New { status: exchange.head.status, when };
-        let known = kept.as_ref().map(known);
-        let is_newest = match merge::judge(new, known, self.options.replace) {
-            Verdict::Newest if self.would_hide(new, &place)? => return Ok(Ok(())),
-            Verdict::Newest => true,
-            Verdict::Older if self.spool.versions_kept(&place) > 0 => false,
-            Verdict::Older => {
-                self.outdated(when, kept.as_ref());
-                return Ok(Ok(()));
-            }
-            Verdict::Worse => {
-                self.report.worse += 1;
-                return Ok(Ok(()));
-            }
-            Verdict::Unfit(reason) => return Ok(Err(reason)),
-        };
-        let neighbours = match &kept {
-            Some(kept) if is_newest => vec![Likeness::of(kept)],
-            Some(kept) => self.neighbours(&place, kept, when)?,
-            None => Vec::new(),
-        };
+        let kept = self.at(&place)?;
+        match self.goes(new, &place, kept.as_ref())? {
+            Ok(Goes::Newest | Goes::Older) => {}
+            Ok(Goes::Nowhere) => return Ok(Ok(())),
+            Err(reason) => return Ok(Err(reason)),
+        }
         let mut sink = match self
             .sink(&place, NewEntry { asked: when, when, head, request, connection: None })?
         {
             Ok(sink) => sink,
             Err(reason) => return Ok(Err(reason)),
         };
-        let length = self.body(exchange.body, place.owner(), &mut sink)?;
-        let kept_before = self.report.kept;
-        match length {
-            Ok(length) => {
-                let like = Likeness::new(&exchange.head, sink.digest());
-                let is_same = neighbours.contains(&like);
-                self.finish(sink, length, is_newest, is_same, when)?;
-            }
+        let length = match self.body(exchange.body, place.owner(), &mut sink)? {
+            Ok(length) => length,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let like = Likeness::new(&exchange.head, sink.digest());
+        let come = Come { new, place: &place, like, length };
+        match self.finish(sink, &come)? {
+            Ok(true) => self.answers(&exchange.url, when)?,
+            Ok(false) => {}
             Err(reason) => return Ok(Err(reason)),
         }
-        if self.report.kept > kept_before {
-            self.supersede(new, &place)?;
-        }
-        if is_newest {
-            self.answers(&exchange.url, when)?;
-        }
         Ok(Ok(()))
+    }
+
+    /// Where an answer goes, as things are now; or why it is kept nowhere at all.
+    fn goes(
+        &mut self,
+        new: New,
+        place: &Place,
+        kept: Option<&Entry>,
+    ) -> Result<Result<Goes, Reason>> {
+        Ok(Ok(match merge::judge(new, kept.map(known), self.options.replace) {
+            Verdict::Newest if self.would_hide(new, place)? => Goes::Nowhere,
+            Verdict::Newest => Goes::Newest,
+            Verdict::Older if self.spool.versions_kept(place) > 0 => Goes::Older,
+            Verdict::Older => {
+                self.outdated(new.when, kept);
+                Goes::Nowhere
+            }
+            Verdict::Worse => {
+                self.report.worse += 1;
+                Goes::Nowhere
+            }
+            Verdict::Unfit(reason) => return Ok(Err(reason)),
+        }))
     }
 
     /// Copies the body of an answer that is for `owner`; or says what is wrong with it.
@@ -160,31 +185,72 @@ impl Import<'_> {
         }
     }
 
-    fn finish(
-        &mut self,
-        sink: Sink,
-        length: u64,
-        is_newest: bool,
-        is_same: bool,
-        when: Timestamp,
-    ) -> Result<()> {
-        if is_same {
-            self.report.same += 1;
-        } else if is_newest {
-            if let Sink::Spool(writer) = sink {
-                writer.finish(None)?;
-            }
-            self.report.kept += 1;
-            self.report.bytes += length;
-        } else {
-            let is_kept = match sink {
-                Sink::Spool(writer) => writer.finish_older(when)?.is_some(),
-                Sink::Nowhere(_) => true,
+    /// Puts an answer where it goes. While its body came another may have come to its place, so it is judged
+    /// once more, and goes over that alone which it was judged beside. Tells whether it is the newest.
+    fn finish(&mut self, mut sink: Sink, come: &Come<'_>) -> Result<Result<bool, Reason>> {
+        for _ in 0..TRIES {
+            let kept = self.at(come.place)?;
+            let goes = match self.goes(come.new, come.place, kept.as_ref())? {
+                Ok(Goes::Nowhere) => return Ok(Ok(false)),
+                Ok(goes) => goes,
+                Err(reason) => return Ok(Err(reason)),
             };
-            self.report.older += u64::from(is_kept);
-            self.report.outdated += u64::from(!is_kept);
-            self.report.bytes += if is_kept { length } else { 0 };
+            let is_newest = goes == Goes::Newest;
+            let neighbours = match &kept {
+                Some(kept) if is_newest => vec![Likeness::of(kept)],
+                Some(kept) => self.neighbours(come.place, kept, come.new.when)?,
+                None => Vec::new(),
+            };
+            if neighbours.contains(&come.like) {
+                self.report.same += 1;
+                return Ok(Ok(is_newest));
+            }
+            if !is_newest {
+                self.finish_older(sink, come)?;
+                return Ok(Ok(false));
+            }
+            let Sink::Spool(writer) = sink else {
+                self.kept(come);
+                return Ok(Ok(true));
+            };
+            match writer.finish_over(kept.as_ref())? {
+                Over::Stored(_) => return self.stored(come).map(Ok),
+                Over::Overtaken(writer) => sink = Sink::Spool(writer),
+            }
         }
+        // Whoever comes to it so often has the newest.
+        self.report.outdated += 1;
+        Ok(Ok(false))
+    }
+
+    fn kept(&mut self, come: &Come<'_>) {
+        self.report.kept += 1;
+        self.report.bytes += come.length;
+    }
+
+    /// It is in its place. What is everyone's and what is one person's lie at different places, and that of
+    /// the other may have changed meanwhile.
+    fn stored(&mut self, come: &Come<'_>) -> Result<bool> {
+        if self.would_hide(come.new, come.place)? {
+            let own = self.at(come.place)?.filter(|own| Likeness::of(own) == come.like);
+            if let Some(own) = own {
+                self.spool.remove_seen(&own)?;
+            }
+            return Ok(false);
+        }
+        self.kept(come);
+        self.supersede(come.new, come.place)?;
+        Ok(true)
+    }
+
+    fn finish_older(&mut self, sink: Sink, come: &Come<'_>) -> Result<()> {
+        let is_kept = match sink {
+            Sink::Spool(writer) => writer.finish_older(come.new.when)?.is_some(),
+            Sink::Nowhere(_) => true,
+        };
+        self.report.older += u64::from(is_kept);
+        self.report.outdated += u64::from(!is_kept);
+        self.report.bytes += if is_kept { come.length } else { 0 };
         Ok(())
     }
 

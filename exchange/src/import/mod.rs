@@ -4,6 +4,8 @@ mod elsewhere;
 mod keep;
 mod own;
 mod queue;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
@@ -133,6 +135,10 @@ pub fn import(
     for _ in 0..mark.items {
         if archive.source.next()?.is_none() {
             break;
+        }
+        // It may be most of a long archive.
+        if watch(&mark.report) == Go::NoFurther {
+            return Err(Error::stopped());
         }
     }
     let kind = archive.kind;

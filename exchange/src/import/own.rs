@@ -32,7 +32,7 @@ impl Import<'_> {
         let own = place.clone().owned_by(owner);
         let Some(kept) = self.at(&own)? else { return Ok(()) };
         if merge::judge(new, Some(known(&kept)), false) == Verdict::Newest {
-            self.spool.remove_variant(&own)?;
+            self.spool.remove_seen(&kept)?;
         }
         Ok(())
     }

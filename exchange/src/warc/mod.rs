@@ -41,6 +41,8 @@ const PART: &str = "Wwwoffle-Part";
 /// The records of one file.
 pub(crate) struct Warc {
     path: PathBuf,
+    /// What it is called where it is told that something is wrong with all of it.
+    called: String,
     local: LocalHost,
     records: Records<Stream>,
     requests: Requests,
@@ -55,6 +57,17 @@ pub(crate) struct Warc {
 impl Warc {
     /// Begins to read. `path` is what errors name.
     pub(crate) fn open(file: &FileReader, path: &Path, local: &LocalHost) -> Result<Self> {
+        let opened = Self::within(file, path, "the archive", local)?;
+        opened.map_err(|reason| Error::unknown(path, reason))
+    }
+
+    /// The same with a file that is part of another, in which it is called so; or why it is none.
+    pub(crate) fn within(
+        file: &FileReader,
+        path: &Path,
+        called: &str,
+        local: &LocalHost,
+    ) -> Result<Result<Self, Reason>> {
         let disk = |error| Error::disk("read", path, error);
         let open = || match expand::open(file) {
             Ok(stream) => Ok(Ok(stream)),
@@ -65,15 +78,16 @@ impl Warc {
         };
         let first = match open()? {
             Ok(first) => first,
-            Err(reason) => return Err(Error::unknown(path, reason)),
+            Err(reason) => return Ok(Err(reason)),
         };
         let requests = Requests::read(first).map_err(disk)?;
         let again = match open()? {
             Ok(again) => again,
-            Err(reason) => return Err(Error::unknown(path, reason)),
+            Err(reason) => return Ok(Err(reason)),
         };
-        Ok(Self {
+        Ok(Ok(Self {
             path: path.to_owned(),
+            called: called.to_owned(),
             local: local.clone(),
             records: Records::new(again),
             requests,
@@ -81,7 +95,7 @@ impl Warc {
             referred_bytes: 0,
             ahead: None,
             is_done: false,
-        })
+        }))
     }
 
     /// Whether there is anything more. A damaged end is something.
@@ -214,7 +228,7 @@ impl Source for Warc {
             Err(error) => {
                 self.is_done = true;
                 let reason = format!("{}; nothing behind that is read", ends(error)?);
-                return Ok(Some(Item::refused("the archive", reason)));
+                return Ok(Some(Item::refused(self.called.clone(), reason)));
             }
         };
         let name = match header.target() {

@@ -1,0 +1,162 @@
+//! What comes to a place while an archive has its answer for it still under way.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{self, Read};
+
+use wwwoffle_spool::{Entry, NewEntry, Options, Place, Spool, Versions};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use super::elsewhere::Budget;
+use super::{Import, ImportOptions, MAX_BODY, Plainly, Private};
+use crate::archive::Kind;
+use crate::head::AnswerHead;
+use crate::item::{Body, Exchange, What};
+use crate::report::Report;
+
+const URL: &str = "http://a.example/";
+const BODY: &[u8] = b"archived";
+
+/// A body at whose first byte something else happens.
+struct Meanwhile<F: FnOnce()>(Option<F>, &'static [u8]);
+
+impl<F: FnOnce()> Read for Meanwhile<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(happens) = self.0.take() {
+            happens();
+        }
+        self.1.read(buffer)
+    }
+}
+
+fn url() -> CanonicalUrl {
+    CanonicalUrl::parse(URL, &LocalHost::default()).unwrap()
+}
+
+fn own() -> Place {
+    Place::of(&url()).owned_by("local")
+}
+
+fn options(replace: bool) -> ImportOptions {
+    ImportOptions {
+        replace,
+        dry_run: false,
+        private: Private::Owner("local".to_owned()),
+        max_body: MAX_BODY,
+        scheme: "https".to_owned(),
+        local: LocalHost::default(),
+        now: "2026-11-20T00:00:00Z".parse().unwrap(),
+    }
+}
+
+/// An answer of the network: its status, and the second it came at.
+fn live(spool: &Spool, place: &Place, status: u16, second: i64, body: &[u8]) {
+    let when = jiff::Timestamp::from_second(second).unwrap();
+    let (head, request) =
+        (AnswerHead::made(status, "OK").bytes(), b"GET / HTTP/1.1\r\n\r\n".to_vec());
+    let new = NewEntry { asked: when, when, head, request, connection: None };
+    let mut writer = spool.begin(place, new).unwrap();
+    writer.write(body).unwrap();
+    writer.finish(None).unwrap();
+}
+
+/// Imports an answer of second 50, while `happens`.
+fn import(spool: &Spool, is_private: bool, replace: bool, happens: impl FnOnce()) -> Report {
+    let options = options(replace);
+    let (kind, budget, report) = (Kind::Warc, Budget::of(0), Report::default());
+    let mut import = Import { spool, placing: &Plainly, options: &options, kind, report, budget };
+    let body = Body::Here(Box::new(Meanwhile(Some(happens), BODY)));
+    let when = jiff::Timestamp::from_second(50).unwrap();
+    let head = AnswerHead::made(200, "OK");
+    let exchange = Exchange { url: url(), when, head, request: None, is_private, body };
+    import.take(URL, What::Exchange(Box::new(exchange))).unwrap();
+    import.report
+}
+
+fn text(entry: Option<Entry>) -> String {
+    let Some(entry) = entry else { return "nothing".to_owned() };
+    let (mut text, mut body) = (String::new(), super::EntryBody::of(&entry));
+    body.read_to_string(&mut text).unwrap();
+    text
+}
+
+fn spool(versions: usize) -> (tempfile::TempDir, Spool) {
+    let folder = tempfile::tempdir().unwrap();
+    let versions = Versions::by(move |_| versions);
+    let options = Options { versions, ..Options::default() };
+    let (spool, _) = Spool::open(folder.path(), &options).unwrap();
+    (folder, spool)
+}
+
+fn at(spool: &Spool, place: &Place) -> String {
+    let found = spool.entries(place).unwrap().found;
+    text(found.into_iter().find(|entry| entry.place() == place))
+}
+
+#[test]
+fn what_comes_meanwhile_is_judged_like_what_was_there() {
+    let place = Place::of(&url());
+    // What was there, what comes meanwhile, whether it is to be replaced; then what is there, how many are
+    // kept, kept as older, were there, outdated, worse.
+    for (before, meanwhile, replace, want, counts) in [
+        (None, None, false, "archived", [1, 0, 0, 0, 0]),
+        (None, Some((200, 60)), false, "live", [0, 1, 0, 0, 0]),
+        (Some((200, 40)), Some((200, 60)), false, "live", [0, 1, 0, 0, 0]),
+        (None, Some((200, 45)), false, "archived", [1, 0, 0, 0, 0]),
+        // A page wins over an error that came later.
+        (None, Some((404, 60)), false, "archived", [1, 0, 0, 0, 0]),
+        (Some((404, 40)), Some((200, 60)), false, "live", [0, 1, 0, 0, 0]),
+        (Some((200, 40)), Some((200, 60)), true, "archived", [1, 0, 0, 0, 0]),
+    ] {
+        let (_folder, spool) = spool(3);
+        let put = |answer: Option<(u16, i64)>, body: &[u8]| {
+            if let Some((status, second)) = answer {
+                live(&spool, &place, status, second, body);
+            }
+        };
+        put(before, b"before");
+        let report = import(&spool, false, replace, || put(meanwhile, b"live"));
+        let told = [report.kept, report.older, report.same, report.outdated, report.worse];
+        let what = format!("{before:?}, {meanwhile:?}, {replace}");
+        assert_eq!((at(&spool, &place).as_str(), told), (want, counts), "{what}");
+        spool.flush().unwrap();
+        let versions = spool.versions(&place).unwrap();
+        let texts: Vec<_> = versions
+            .iter()
+            .map(|one| text(spool.version(&place, one.stored).unwrap().found()))
+            .collect();
+        for (came, body) in [(before.is_some(), "before"), (meanwhile.is_some(), "live")] {
+            let is_there = want == body || texts.iter().any(|text| text == body);
+            assert_eq!(is_there, came, "{what}: {body} among {texts:?}");
+        }
+    }
+}
+
+#[test]
+fn the_same_answer_that_comes_meanwhile_is_there_already() {
+    let place = Place::of(&url());
+    let (_folder, spool) = spool(3);
+    let report = import(&spool, false, false, || live(&spool, &place, 200, 45, BODY));
+    assert_eq!((report.kept, report.same), (0, 1), "{report:?}");
+    assert!(spool.versions(&place).unwrap().is_empty());
+}
+
+#[test]
+fn where_no_versions_are_kept_what_came_meanwhile_stays() {
+    let place = Place::of(&url());
+    let (_folder, spool) = spool(0);
+    let report = import(&spool, false, false, || live(&spool, &place, 200, 60, b"live"));
+    assert_eq!((at(&spool, &place).as_str(), report.outdated), ("live", 1), "{report:?}");
+}
+
+#[test]
+fn what_is_ones_own_hides_nothing_that_comes_for_everyone_meanwhile() {
+    let everyones = Place::of(&url());
+    let (_folder, spool) = spool(3);
+    let report = import(&spool, true, false, || live(&spool, &everyones, 200, 60, b"live"));
+    assert_eq!((report.kept, report.outdated), (0, 1), "{report:?}");
+    assert_eq!(at(&spool, &own()), "nothing");
+    // And one's own newer answer stays when an older one comes for everyone.
+    let report = import(&spool, false, true, || live(&spool, &own(), 200, 70, b"own"));
+    assert_eq!((report.kept, at(&spool, &own()).as_str()), (1, "own"), "{report:?}");
+}
