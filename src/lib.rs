@@ -31,6 +31,7 @@ pub mod pages;
 mod process_group;
 pub mod proxy;
 pub mod purge;
+pub mod rewrite;
 pub mod server;
 pub mod small_file;
 pub mod spool_options;

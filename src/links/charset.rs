@@ -5,7 +5,7 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFI
 use super::Kind;
 
 /// How far into a document a declaration is looked for, in bytes (HTML §13.2.3.2).
-pub(super) const PRESCAN: usize = 1024;
+pub(crate) const PRESCAN: usize = 1024;
 
 /// The encoding of a document that begins with `head` ([`PRESCAN`] bytes, or all): by its byte order
 /// mark, its `Content-Type`, what it says itself; UTF-8 where nothing tells, if the beginning is that,

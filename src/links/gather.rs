@@ -199,7 +199,7 @@ fn without_credentials(url: &BrowserUrl) -> Option<BrowserUrl> {
 
 /// URL Standard, *query state*: in a document of another encoding the query is in that encoding.
 /// `None` when that makes no difference.
-fn with_query_encoded(reference: &str, encoding: &'static Encoding) -> Option<String> {
+pub(crate) fn with_query_encoded(reference: &str, encoding: &'static Encoding) -> Option<String> {
     if encoding == UTF_8 {
         return None;
     }

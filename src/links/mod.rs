@@ -46,12 +46,13 @@ mod media;
 mod page;
 mod script;
 mod squeeze;
-mod srcset;
+pub(crate) mod srcset;
 #[cfg(test)]
 mod tests;
 mod xml;
 
 pub use finder::Finder;
+pub(crate) use gather::with_query_encoded;
 pub use kind::{HEAD, Kind};
 
 /// How many links of one document are told.

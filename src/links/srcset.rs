@@ -7,8 +7,8 @@ const MAX_CANDIDATES: usize = 256;
 
 /// One image of a list.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Candidate<'a> {
-    pub(super) url: &'a str,
+pub(crate) struct Candidate<'a> {
+    pub(crate) url: &'a str,
     descriptor: Descriptor,
 }
 
@@ -21,7 +21,7 @@ enum Descriptor {
 }
 
 /// *Parse a srcset attribute*.
-pub(super) fn parse(text: &str) -> Vec<Candidate<'_>> {
+pub(crate) fn parse(text: &str) -> Vec<Candidate<'_>> {
     let mut candidates = Vec::new();
     let mut rest = text;
     while candidates.len() < MAX_CANDIDATES {

@@ -1,0 +1,132 @@
+//! Characters that programs of long ago wrote wrongly, mended byte by byte before the page is read.
+
+use std::collections::BTreeSet;
+
+use encoding_rs::{Encoding, KOI8_R, WINDOWS_1251, WINDOWS_1252, WINDOWS_1254, WINDOWS_1258};
+
+use super::Mend;
+
+/// What is done to the bytes of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mending {
+    Nothing,
+    MsChars,
+    Cyrillic,
+}
+
+/// Where the punctuation of windows-1252 lies, in bytes; elsewhere these are control characters.
+const MS: std::ops::RangeInclusive<u8> = 0x80..=0x9f;
+
+/// Where KOI8-R has frames and windows-1251 has punctuation.
+const FRAMES: std::ops::RangeInclusive<u8> = 0x80..=0xbf;
+
+/// The two letters that KOI8-R has among its frames: ё and Ё.
+const LETTERS: [u8; 2] = [0xa3, 0xb3];
+
+impl Mending {
+    /// What is to be done to a page in this encoding.
+    pub(super) fn of(mends: &BTreeSet<Mend>, encoding: &'static Encoding) -> Self {
+        let has_ms_chars = [WINDOWS_1252, WINDOWS_1254, WINDOWS_1258].contains(&encoding)
+            || encoding.name().starts_with("ISO-8859-");
+        if has_ms_chars && mends.contains(&Mend::MsChars) {
+            Self::MsChars
+        } else if encoding == KOI8_R && mends.contains(&Mend::Cyrillic) {
+            Self::Cyrillic
+        } else {
+            Self::Nothing
+        }
+    }
+
+    /// The bytes mended.
+    pub(super) fn apply(self, bytes: &[u8]) -> Vec<u8> {
+        let mut mended = Vec::with_capacity(bytes.len());
+        for byte in bytes {
+            match self {
+                Self::MsChars if MS.contains(byte) => mended.extend_from_slice(ascii(*byte)),
+                Self::Cyrillic if FRAMES.contains(byte) && !LETTERS.contains(byte) => {
+                    let one = [*byte];
+                    let (text, _) = WINDOWS_1251.decode_without_bom_handling(&one);
+                    let number = text.chars().next().map_or(0xfffd, u32::from);
+                    mended.extend_from_slice(format!("&#{number};").as_bytes());
+                }
+                _ => mended.push(*byte),
+            }
+        }
+        mended
+    }
+}
+
+/// In ASCII, what a byte means in windows-1252. A quotation mark is a reference: it may stand in an
+/// attribute.
+fn ascii(byte: u8) -> &'static [u8] {
+    match byte {
+        0x80 => b"EUR",
+        0x82 => b",",
+        0x83 => b"f",
+        0x84 => b",,",
+        0x85 => b"...",
+        0x86 => b"+",
+        0x87 => b"++",
+        0x88 => b"^",
+        0x89 => b"0/00",
+        0x8a => b"S",
+        0x8b => b"&lt;",
+        0x8c => b"OE",
+        0x8e => b"Z",
+        0x91 => b"`",
+        0x92 => b"&#39;",
+        0x93 | 0x94 => b"&quot;",
+        0x95 => b"*",
+        0x96 => b"-",
+        0x97 => b"--",
+        0x98 => b"~",
+        0x99 => b"(TM)",
+        0x9a => b"s",
+        0x9b => b"&gt;",
+        0x9c => b"oe",
+        0x9e => b"z",
+        0x9f => b"Y",
+        // 81, 8D, 8F, 90 and 9D mean nothing there either.
+        _ => b"?",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoding_rs::{KOI8_U, UTF_8};
+
+    #[test]
+    fn what_is_mended_depends_on_the_encoding() {
+        let both: BTreeSet<_> = [Mend::MsChars, Mend::Cyrillic].into();
+        let iso = Encoding::for_label(b"iso-8859-2").unwrap();
+        for (encoding, want) in [
+            (WINDOWS_1252, Mending::MsChars),
+            (iso, Mending::MsChars),
+            // It has letters there.
+            (WINDOWS_1251, Mending::Nothing),
+            (KOI8_R, Mending::Cyrillic),
+            (KOI8_U, Mending::Nothing),
+            (UTF_8, Mending::Nothing),
+        ] {
+            assert_eq!(Mending::of(&both, encoding), want, "{}", encoding.name());
+            assert_eq!(Mending::of(&BTreeSet::new(), encoding), Mending::Nothing);
+        }
+    }
+
+    #[test]
+    fn characters_are_mended_and_others_stay() {
+        for (mending, bytes, want) in [
+            (
+                Mending::MsChars,
+                &b"\x93a\x94 \x96 caf\xe9\x85\x81"[..],
+                &b"&quot;a&quot; - caf\xe9...?"[..],
+            ),
+            // \xab is a quotation mark in windows-1251 and a frame in KOI8-R; \xa3 is a letter there.
+            (Mending::Cyrillic, b"\xab\xc4\xa3\xbb\x97", b"&#171;\xc4\xa3&#187;&#8212;"),
+            (Mending::Nothing, b"\x93\xab", b"\x93\xab"),
+        ] {
+            assert_eq!(mending.apply(bytes), want, "{mending:?} {}", bytes.escape_ascii());
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What is changed, a row each: options, what comes, what is sent. All rows are tried in every cut.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use wwwoffle_url::BrowserUrl;
+
+use super::*;
+
+const PAGE: &str = "http://site.example/dir/page?x";
+
+/// Blocked is what has `blocked` in it; kept what has `kept`, queued what has `queued`.
+struct ByName;
+
+impl Known for ByName {
+    fn is_blocked(&self, url: &str) -> bool {
+        url.contains("blocked")
+    }
+
+    fn standing(&self, url: &str) -> Standing {
+        match url {
+            _ if url.contains("kept") => Standing::Kept,
+            _ if url.contains("queued") => Standing::Queued,
+            _ => Standing::Absent,
+        }
+    }
+}
+
+fn changes(words: &str) -> Changes {
+    let mark = |name: &str| Mark { begin: format!("<{name}>"), end: format!("</{name}>") };
+    let mut changes = Changes::default();
+    for word in words.split_ascii_whitespace() {
+        let cut = match word {
+            "scripts" => Cut::Scripts,
+            "applets" => Cut::Applets,
+            "styles" => Cut::Styles,
+            "blink" => Cut::Blink,
+            "marquee" => Cut::Marquee,
+            "flash" => Cut::Flash,
+            "frames" => Cut::Frames,
+            "blocked-frames" => Cut::BlockedFrames,
+            "blocked-links" => Cut::BlockedLinks,
+            "refresh" => Cut::Refresh,
+            "own-refresh" => Cut::OwnRefresh,
+            "set-cookie" => Cut::SetCookie,
+            other => {
+                match other {
+                    "images" => changes.blocked_images = Some("/no&one.gif".to_owned()),
+                    "blank" => changes.blocked_images = Some(String::new()),
+                    "pixels" => changes.pixels = Some("/pixel.gif".to_owned()),
+                    "marks" => {
+                        let (kept, queued, absent) = (mark("k"), mark("q"), mark("n"));
+                        changes.marks = Marks { kept, queued, absent };
+                    }
+                    "bar" => {
+                        changes.bar =
+                            Some(Bar { html: "<bar>".to_owned(), style: "'sha256-x'".to_owned() });
+                    }
+                    "chars" => changes.mends = [Mend::MsChars].into(),
+                    _ => panic!("{other} is nothing that can be changed"),
+                }
+                continue;
+            }
+        };
+        changes.cuts.insert(cut);
+    }
+    changes
+}
+
+fn rewrite(changes: &Changes, content_type: &str, pieces: &[&[u8]]) -> Vec<u8> {
+    let url = BrowserUrl::parse(PAGE, None).unwrap();
+    let changes = Arc::new(changes.clone());
+    let mut page = Rewriter::new(changes, Arc::new(ByName), url, Some(content_type));
+    let mut sent: Vec<u8> = pieces.iter().flat_map(|piece| page.write(piece)).collect();
+    sent.extend(page.finish());
+    sent
+}
+
+#[test]
+fn each_change_is_made_and_nothing_else() {
+    let (mut rule, mut wrong, mut tried) = ("", Vec::new(), BTreeSet::new());
+    for (number, row) in (1..).zip(include_str!("page.txt").lines()) {
+        rule = row.strip_prefix("# ").unwrap_or(rule);
+        let Some((options, rest)) = row.split_once(" | ") else { continue };
+        let (given, want) = rest.split_once(" -> ").unwrap_or_else(|| panic!("line {number}"));
+        let want = if want == "=" { given } else { want };
+        tried.extend(options.split_ascii_whitespace());
+        let changes = changes(options);
+        for size in [1, 7, given.len()] {
+            let pieces: Vec<&[u8]> = given.as_bytes().chunks(size).collect();
+            let sent = rewrite(&changes, "text/html", &pieces);
+            let sent = String::from_utf8_lossy(&sent).into_owned();
+            if sent != want {
+                wrong.push(format!("page.txt:{number}: {rule}\n  given {given}\n  got   {sent}"));
+                break;
+            }
+        }
+        // What is not to be changed is not.
+        assert_eq!(
+            rewrite(&Changes::default(), "text/html", &[given.as_bytes()]),
+            given.as_bytes()
+        );
+    }
+    assert!(wrong.is_empty(), "{} rows differ\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(tried.len(), 17, "each change has a row: {tried:?}");
+}
+
+#[test]
+fn a_page_keeps_its_encoding() {
+    let all = changes("marks bar chars");
+    for (content_type, given, want) in [
+        (
+            "text/html; charset=iso-8859-1",
+            &b"caf\xe9 \x93x\x94 <a href=/kept>\xe9</a>"[..],
+            &b"caf\xe9 &quot;x&quot; <a href=/kept><k>\xe9</k></a><bar>"[..],
+        ),
+        (
+            "text/html",
+            b"<meta charset=koi8-r><a href=/queued>\xc1</a>",
+            b"<meta charset=koi8-r><a href=/queued><q>\xc1</q></a><bar>",
+        ),
+        // A query is in the encoding of its page: %E9 and not %C3%A9.
+        (
+            "text/html; charset=latin1",
+            b"<a href='?kept\xe9'>x</a>",
+            b"<a href='?kept\xe9'><k>x</k></a><bar>",
+        ),
+        // Not read: tags are not ASCII there.
+        ("text/html", b"\xff\xfe<\0a\0", b"\xff\xfe<\0a\0"),
+        ("text/html; charset=iso-2022-jp", b"<a href=kept>x</a>", b"<a href=kept>x</a>"),
+    ] {
+        let sent = rewrite(&all, content_type, &[given]);
+        assert_eq!(sent, want, "{} {}", content_type, sent.escape_ascii());
+    }
+}
+
+#[test]
+fn a_page_that_cannot_be_read_goes_on_as_it_came() {
+    let changes = changes("scripts bar");
+    // A tag without an end, longer than the parser may remember.
+    let mut given = b"<script>a()</script><p><b title='".to_vec();
+    given.resize(MAX_PARSER_MEMORY + (1 << 20), b'x');
+    given.extend_from_slice(b"'><script>b()</script>");
+    let sent = rewrite(&changes, "text/html", &given.chunks(100_000).collect::<Vec<_>>());
+    let want = given.get(b"<script>a()</script>".len()..).unwrap();
+    assert!(sent == want, "{} and not {} bytes", sent.len(), want.len());
+    // Elements that are never closed are read on and on; a hundred thousand take what they take.
+    let open = b"<i>".repeat(300_000);
+    let sent = rewrite(&changes, "text/html", &[&open]);
+    assert!(sent.starts_with(&open), "{}", sent.len());
+}
+
+#[test]
+fn what_stands_for_browsers_without_scripts_is_shown_within_bounds() {
+    let changes = changes("scripts");
+    let long = format!("<noscript><b>{}</b></noscript>x", "y".repeat(MAX_NOSCRIPT + 1));
+    let sent = rewrite(&changes, "text/html", &[long.as_bytes()]);
+    assert!(sent.ends_with(b"x") && sent.len() <= MAX_NOSCRIPT, "{}", sent.len());
+}
+
+proptest! {
+    /// However a page is cut, the same is sent; and with nothing to be changed it is what came.
+    #[test]
+    fn pieces_make_no_difference(
+        parts in proptest::collection::vec(prop_oneof![
+            Just("<script>"), Just("</script>"), Just("<a href='/kept'>"), Just("</a>"), Just("<noscript>"),
+            Just("</noscript>"), Just("<img src=blocked width=1 height=1>"), Just("<!--"), Just("-->"), Just("text &amp; "),
+            Just("<base href=//other/>"), Just("<style>"), Just("</style>"), Just("<svg>"), Just("<title>"), Just("<"),
+            Just("'"), Just("\u{e9}"), Just("<iframe src=x>"), Just("</iframe>"), Just("</body></html>"),
+        ], 0..40),
+        size in 1_usize..40,
+    ) {
+        let text = parts.concat();
+        let whole = text.as_bytes();
+        let pieces: Vec<&[u8]> = whole.chunks(size).collect();
+        let all = changes("scripts styles frames images pixels marks bar");
+        let sent = rewrite(&all, "text/html; charset=utf-8", &[whole]);
+        prop_assert_eq!(&rewrite(&all, "text/html; charset=utf-8", &pieces), &sent);
+        prop_assert!(String::from_utf8(sent).is_ok());
+        prop_assert_eq!(rewrite(&Changes::default(), "text/html", &pieces), whole);
+    }
+}
