@@ -62,6 +62,7 @@ mod inward;
 mod limits;
 mod link;
 mod lists;
+mod modified;
 mod monitor;
 mod never;
 mod offline;

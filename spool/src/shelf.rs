@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use crate::Durability;
 use crate::entry::{Damage, Entries, Entry};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::Disk;
@@ -25,6 +24,7 @@ use crate::place::{EXTENSION, Place};
 use crate::read::{self, Content, Expected};
 use crate::store::{Finished, Store, lock, parent};
 use crate::warc::Reason;
+use crate::{Durability, Spool};
 use wwwoffle_url::Key;
 
 /// The most entries kept under one key. When one more comes, the one stored longest ago goes.
@@ -394,4 +394,30 @@ impl Store {
 
 fn changed() -> std::io::Error {
     std::io::Error::other("it changed while it was read")
+}
+impl Spool {
+    /// Whether something lies where the entries of a key lie, or waits to be written there: names alone are
+    /// looked at, so what is damaged counts, and a lookup may come to nothing all the same.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn is_there(&self, place: &Place) -> Result<bool> {
+        let store = &self.0.store;
+        if !store.pending.variants(place.key()).is_empty() {
+            return Ok(true);
+        }
+        let single = store.root.join(place.single_path());
+        match store.disk.open(&single) {
+            Ok(_) => return Ok(true),
+            Err(error) if is_missing(&error) => {}
+            Err(error) => return Err(Error::disk("open", &single, error)),
+        }
+        let variants = store.root.join(place.variants_path());
+        match store.disk.read_dir(&variants) {
+            Ok(mut names) => Ok(names.next().is_some()),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(Error::disk("read", &variants, error)),
+        }
+    }
 }

@@ -218,6 +218,11 @@ impl Terms {
         self.asks == Asks::Ours
     }
 
+    /// The client gets its answer without any coding.
+    pub fn take_none(&mut self) {
+        self.accepted = Accepted::default();
+    }
+
     /// From here on the origin is asked for what the client takes.
     pub fn ask_as_the_client(&mut self) {
         if self.asks == Asks::Ours {

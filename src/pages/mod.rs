@@ -11,6 +11,7 @@
 //! every link and form in them names the whole local address.
 
 pub mod authority;
+pub mod bar;
 pub mod certificates;
 pub mod code;
 pub mod configuration;

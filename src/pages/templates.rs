@@ -10,6 +10,8 @@ use super::{HTML, Page, Shell};
 /// The built-in templates by name, partial ones first.
 const BUILT_IN: &[(&str, &str)] = &[
     ("style.css", include_str!("templates/style.css")),
+    ("bar.css", include_str!("templates/bar.css")),
+    ("bar.html", include_str!("templates/bar.html")),
     ("base.html", include_str!("templates/base.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("certificates.html", include_str!("templates/certificates.html")),
@@ -148,9 +150,9 @@ fn environment() -> Environment<'static> {
     if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
         environment.set_syntax(syntax);
     }
-    // Everything but the stylesheet is HTML, whatever a user calls a template of their own.
+    // Everything but the stylesheets is HTML, whatever a user calls a template of their own.
     environment.set_auto_escape_callback(|name| {
-        if name == "style.css" { AutoEscape::None } else { AutoEscape::Html }
+        if matches!(name, "style.css" | "bar.css") { AutoEscape::None } else { AutoEscape::Html }
     });
     for (name, text) in BUILT_IN {
         let added = environment.add_template(name, text);

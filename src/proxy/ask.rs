@@ -18,11 +18,13 @@ use wwwoffle_spool::AskedFrom;
 use wwwoffle_url::CanonicalUrl;
 
 use super::censor;
+use super::conditional;
 use super::decide::{Asked, MethodKind, Queueing};
 use super::fields::{add_via, has_member, strip_one_hop};
 use super::http2::Unframed;
 use super::intent::{Intent, intent};
 use super::memento;
+use super::modify::Modification;
 use super::owner::{self, Owner, Places};
 use super::rules::{self, Asker, Ruling, Standing, parent, ruled};
 use super::target::Resource;
@@ -86,6 +88,8 @@ pub struct Ask {
     pub verdict: Option<Verdict>,
     /// Which codings it may be answered in, and which its origin is asked for.
     pub codings: Terms,
+    /// What is changed in the answer on its way.
+    pub(super) modification: Option<Modification>,
 }
 
 impl Ask {
@@ -152,6 +156,13 @@ impl Ask {
             codings.ask_as_the_client();
         }
         codings.strip(&mut fields);
+        let modification =
+            Modification::of(&config, mode, (&bare, &owner), (&method, &fields, intent));
+        if modification.is_some() {
+            codings.take_none();
+            // What the browser has may have been changed in another way.
+            conditional::strip(&mut fields);
+        }
         Self {
             resource,
             bare,
@@ -175,6 +186,7 @@ impl Ask {
             overruled,
             verdict: None,
             codings,
+            modification,
         }
     }
 

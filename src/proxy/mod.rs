@@ -33,6 +33,7 @@ mod kept;
 pub mod lookup;
 mod memento;
 mod missing;
+mod modify;
 mod near;
 pub mod owner;
 mod pass;
@@ -267,7 +268,8 @@ async fn resource_of(
     let decision = decide(mode, how, online, asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
-    let amendment = Amendment::of(&ask);
+    let (amendment, modification) = (Amendment::of(&ask), ask.modification.take());
+    let when = kept.as_ref().filter(|_| decision.is_served()).map(|kept| kept.entry.checked());
     let grounds = repeat::grounds(daemon, &ask, kept.as_deref(), &found, decision);
     let response = act(daemon, client, ask, (kept, found), decision, rest).await;
     let looked = if recode::is_put(&response) {
@@ -281,6 +283,9 @@ async fn resource_of(
     };
     if let Some(amendment) = amendment {
         response = amendment.apply(daemon, response);
+    }
+    if let Some(modification) = modification {
+        return modification.apply(daemon, when, response);
     }
     if let Some(grounds) = grounds {
         response.extensions_mut().insert(grounds);

@@ -1,4 +1,4 @@
-//! An image in GIF that stands still: it ends behind its first picture (GIF89a, appendix B).
+//! An image in GIF that stands still: it ends behind its first picture (`GIF89a`, appendix B).
 
 /// The last byte of an image.
 const TRAILER: u8 = 0x3b;

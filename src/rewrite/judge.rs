@@ -6,7 +6,7 @@ use encoding_rs::{Encoding, UTF_8};
 use wwwoffle_url::BrowserUrl;
 
 use super::csp::allow_style;
-use super::{BLANK_IMAGE, Changes, Cut, Known, Mark, Standing};
+use super::{BLANK_IMAGE, Changes, Cut, Known, MAX_MARKED, Mark, Standing};
 use crate::links::{srcset, with_query_encoded};
 
 /// The type and the class by which Flash is embedded.
@@ -81,12 +81,14 @@ pub(super) struct Judge {
     has_base: bool,
     /// By which queries are encoded.
     encoding: &'static Encoding,
+    /// How many links were looked at.
+    links: usize,
 }
 
 impl Judge {
     pub(super) fn new(changes: Arc<Changes>, known: Arc<dyn Known>, document: BrowserUrl) -> Self {
         let base = document.clone();
-        Self { changes, known, document, base, has_base: false, encoding: UTF_8 }
+        Self { changes, known, document, base, has_base: false, encoding: UTF_8, links: 0 }
     }
 
     pub(super) fn set_encoding(&mut self, encoding: &'static Encoding) {
@@ -283,11 +285,12 @@ impl Judge {
         Some(Deed::Set("content", allow_style(policy, &bar.style)?))
     }
 
-    fn mark(&self, tag: &Tag) -> Option<Deed> {
-        let marks = &self.changes.marks;
-        if tag.name != "a" || marks.are_none() {
+    fn mark(&mut self, tag: &Tag) -> Option<Deed> {
+        if tag.name != "a" || self.changes.marks.are_none() || self.links >= MAX_MARKED {
             return None;
         }
+        self.links += 1;
+        let marks = &self.changes.marks;
         let href = tag.get("href").filter(|href| !href.is_empty() && !href.starts_with('#'))?;
         let mark = match self.known.standing(&self.resolve(href)?) {
             Standing::Kept => &marks.kept,

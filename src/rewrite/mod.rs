@@ -34,6 +34,9 @@ pub const MAX_PARSER_MEMORY: usize = 8 << 20;
 /// Bytes of what stands for browsers without scripts in one place that are shown; the rest is left out.
 pub const MAX_NOSCRIPT: usize = 1 << 20;
 
+/// Links of a page that are marked; those after them are not.
+pub const MAX_MARKED: usize = 10_000;
+
 /// An image of one transparent pixel, for what is replaced by nothing in particular.
 pub const BLANK_IMAGE: &str =
     "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";

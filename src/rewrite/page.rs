@@ -47,8 +47,8 @@ pub struct Rewriter {
 
 enum Stage {
     /// Its encoding is not known yet.
-    Head(Vec<u8>, Judge),
-    Page(Mending, Parser),
+    Head(Vec<u8>, Box<Judge>),
+    Page(Mending, Box<Parser>),
     /// It goes on as it comes.
     Through(Mending),
 }
@@ -73,7 +73,10 @@ impl Rewriter {
         content_type: Option<&str>,
     ) -> Self {
         let content_type = content_type.map(str::to_owned);
-        Self { content_type, stage: Stage::Head(Vec::new(), Judge::new(changes, known, url)) }
+        Self {
+            content_type,
+            stage: Stage::Head(Vec::new(), Box::new(Judge::new(changes, known, url))),
+        }
     }
 
     /// What is sent for the next piece. It may be nothing yet.
@@ -106,8 +109,8 @@ impl Rewriter {
         let encoding = charset::choose(Kind::Html, self.content_type.as_deref(), &head);
         let mending = Mending::of(&judge.changes().mends, encoding);
         judge.set_encoding(encoding);
-        self.stage = match Parser::new(judge, encoding, 0) {
-            Some(parser) => Stage::Page(mending, parser),
+        self.stage = match Parser::new(*judge, encoding, 0) {
+            Some(parser) => Stage::Page(mending, Box::new(parser)),
             None => Stage::Through(mending),
         };
         self.step(&head)

@@ -1,0 +1,76 @@
+//! The body of a page that is changed: each piece as soon as it comes.
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+
+use crate::proxy::body::Body;
+use crate::rewrite::{FirstFrame, Rewriter};
+use crate::store::Store;
+use crate::upstream::BoxError;
+
+/// What a page becomes. It is changed where calls may block: for each link it is looked up whether that is
+/// kept. Dropped, it ends the work.
+pub(super) fn page(store: Store, body: Body, page: Rewriter) -> Body {
+    let changing = Changing { store, body, page: Some(page) };
+    let frames = stream::unfold(Some(changing), |changing| async move {
+        match changing?.next().await {
+            Ok(next) => next.map(|(piece, changing)| (Ok(Frame::data(piece)), Some(changing))),
+            Err(error) => Some((Err(error), None)),
+        }
+    });
+    StreamBody::new(frames.fuse()).boxed_unsync()
+}
+
+struct Changing {
+    store: Store,
+    body: Body,
+    /// None when it has come to its end.
+    page: Option<Rewriter>,
+}
+
+impl Changing {
+    /// The next piece that is sent, and what follows it. What broke off breaks off here too.
+    async fn next(mut self) -> Result<Option<(Bytes, Self)>, BoxError> {
+        while let Some(mut page) = self.page.take() {
+            // Trailers tell of the body that was: nothing is sent for them.
+            let piece = match self.body.frame().await {
+                None => None,
+                Some(frame) => Some(frame?.into_data().unwrap_or_default()),
+            };
+            let write = move |_: &wwwoffle_spool::Spool| match piece {
+                Some(piece) => {
+                    let sent = page.write(&piece);
+                    Ok((sent, Some(page)))
+                }
+                None => Ok((page.finish(), None)),
+            };
+            let (sent, page) = self.store.run(write).await?;
+            self.page = page;
+            if !sent.is_empty() {
+                return Ok(Some((Bytes::from(sent), self)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What an image becomes. Its rest is not read.
+pub(super) fn image(body: Body, still: FirstFrame) -> Body {
+    let frames = stream::unfold(Some((body, still)), |state| async move {
+        let (mut body, mut still) = state?;
+        while !still.is_over() {
+            match body.frame().await? {
+                Err(error) => return Some((Err(error), None)),
+                Ok(frame) => {
+                    let Ok(piece) = frame.into_data() else { continue };
+                    let sent = still.write(&piece);
+                    return Some((Ok(Frame::data(Bytes::from(sent))), Some((body, still))));
+                }
+            }
+        }
+        None
+    });
+    StreamBody::new(frames.fuse()).boxed_unsync()
+}

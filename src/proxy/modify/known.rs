@@ -1,0 +1,52 @@
+//! What the program knows of the URLs that a page names.
+
+use std::sync::Arc;
+
+use hyper::HeaderMap;
+use wwwoffle_config::Config;
+use wwwoffle_spool::Spool;
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use crate::daemon::Daemon;
+use crate::proxy::owner::{Owner, Places};
+use crate::proxy::rules::is_blocked;
+use crate::rewrite::{Known, Standing};
+
+/// By the configuration, the spool and the queue, for one of several persons.
+pub(super) struct SpoolKnown {
+    config: Arc<Config>,
+    spool: Spool,
+    local: LocalHost,
+    owner: Owner,
+}
+
+impl SpoolKnown {
+    pub(super) fn new(daemon: &Daemon, config: &Arc<Config>, owner: &Owner) -> Self {
+        let (config, spool) = (Arc::clone(config), daemon.store.spool().clone());
+        Self { config, spool, local: daemon.local.clone(), owner: owner.clone() }
+    }
+}
+
+impl Known for SpoolKnown {
+    fn is_blocked(&self, url: &str) -> bool {
+        is_blocked(&self.config, url)
+    }
+
+    fn standing(&self, url: &str) -> Standing {
+        let Ok(mut url) = CanonicalUrl::parse(url, &self.local) else { return Standing::Absent };
+        // What needs no line is as good as kept.
+        if url.is_local() || self.config.local_net.hosts.contains(url.host()) {
+            return Standing::Kept;
+        }
+        let places = Places::of(&mut url, &HeaderMap::new(), &self.owner);
+        // A mark is not worth an error: what cannot be looked at counts as not there.
+        let is_there = |place| self.spool.is_there(place).unwrap_or(false);
+        if is_there(&places.own) || is_there(&places.public) {
+            Standing::Kept
+        } else if self.spool.queue().summary(&places.queued.key()).is_some() {
+            Standing::Queued
+        } else {
+            Standing::Absent
+        }
+    }
+}
