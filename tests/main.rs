@@ -20,6 +20,7 @@
 mod access;
 mod authority;
 mod bad;
+mod belongs;
 mod bounds;
 mod browse;
 mod browser;

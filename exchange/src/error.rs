@@ -40,6 +40,13 @@ impl Error {
         matches!(&*self.0, Kind::Unknown { .. })
     }
 
+    /// We may not read or write it.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        matches!(&*self.0, Kind::Disk { source, .. }
+            if source.kind() == io::ErrorKind::PermissionDenied)
+    }
+
     /// Whoever looks on has said to stop: the same call goes on where it stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {

@@ -23,7 +23,7 @@ use rustix::io::{ReadWriteFlags, preadv2};
 
 use crate::error::is_missing;
 
-pub use about::{About, Kind};
+pub use about::{About, Kind, owner_of};
 pub use shared::{SharedDisk, make_root_for};
 
 /// Only the owner may read what is kept (design: the spool is 0700, what is in it 0600).

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::{Terminal, args::AuthorityVerb, failure::Failure, settings::Settings, trust};
+use super::{Terminal, args::AuthorityVerb, failure::Failure, offline, settings::Settings, trust};
 use crate::clock;
 use crate::error_chain::error_chain;
 use crate::exit::ExitStatus;
@@ -101,6 +101,7 @@ fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitSta
     if !files::exists(&spool) {
         return Err(none_yet(&spool));
     }
+    offline::become_owner(&spool, settings)?;
     let new =
         files::renew(&spool, clock::now(), &settings.name_constraints()?).map_err(|error| {
             Failure::caused(

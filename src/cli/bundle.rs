@@ -71,11 +71,8 @@ pub(super) fn fetch(
         return Err(Failure::plain(format_args!("{name} has no request that waits for an answer")));
     }
     let spool = settings.spool.clone().unwrap_or_else(|| beside(file));
-    let own = Settings {
-        config_file: settings.config_file.clone(),
-        spool: Some(spool.clone()),
-        environment: settings.environment,
-    };
+    let own =
+        Settings::new(settings.config_file.clone(), Some(spool.clone()), settings.environment);
     // In a spool that has other pages too, only what has come for the bundle is meant.
     let of = match settings.spool {
         Some(_) => Of::Since(timestamp(clock::now())),

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use wwwoffle_exchange::{Go, Report, SHOWN, import};
-use wwwoffle_spool::{Spool, Versions};
+use wwwoffle_spool::Spool;
 
 use super::Terminal;
 use super::args::Import;
 use super::control::{Control, misunderstood};
 use super::failure::Failure;
 use super::files::print_json;
+use super::offline;
 use super::settings::Settings;
 use crate::api::{ImportEvent, ImportRequest, Status};
 use crate::clock;
@@ -19,7 +20,7 @@ use crate::error_chain::error_chain;
 use crate::exchange::{Placer, options};
 use crate::exit::ExitStatus;
 use crate::pages::shown;
-use crate::spool_options;
+use crate::server::identity::Identity;
 use crate::store::timestamp;
 
 /// How often progress is drawn.
@@ -42,7 +43,7 @@ pub(super) fn run(
         let wanted = wanted(typed, path)?;
         let mut drawn = Drawn { is_live: terminal.live && !typed.json, last: None };
         let done = match &own {
-            Some(spool) => here(&wanted, spool, settings, &mut drawn, terminal),
+            Some(own) => here(&wanted, own, settings, &mut drawn, terminal),
             None => there(&wanted, &control, &mut drawn, terminal),
         };
         drawn.clear(terminal.stdout)?;
@@ -58,19 +59,32 @@ pub(super) fn run(
     Ok(status)
 }
 
+/// The spool, and whom we have become for it.
+struct Own {
+    spool: Spool,
+    identity: Option<Identity>,
+}
+
+impl Own {
+    /// What could not be done, and whose rights that was tried with, if they are not those it was typed with.
+    fn told(&self, error: &wwwoffle_exchange::Error) -> String {
+        let mut told = error_chain(error);
+        if let Some(identity) = self.identity.as_ref().filter(|_| error.is_denied()) {
+            told = format!("{told}; it is read as {identity}, to whom the spool belongs");
+        }
+        told
+    }
+}
+
 /// The spool, for as long as this takes: no daemon can have it meanwhile.
-fn open(settings: &Settings<'_>) -> Result<Spool, Failure> {
-    let (root, config) = (settings.spool()?, settings.config()?);
-    let options = {
-        let config = config.clone();
-        let versions = Versions::by(move |url| spool_options::versions_of(&config, url));
-        spool_options::of(&settings.config()?.startup, versions)
-    };
-    let (spool, _) = Spool::open(&root, &options).map_err(|error| {
+fn open(settings: &Settings<'_>) -> Result<Own, Failure> {
+    let root = settings.spool()?;
+    let identity = offline::make_and_become_owner(&root, settings)?;
+    let (spool, _) = Spool::open(&root, &offline::options(settings)?).map_err(|error| {
         let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
         Failure::caused(status, format!("the spool {} cannot be used", root.display()), &error)
     })?;
-    Ok(spool)
+    Ok(Own { spool, identity })
 }
 
 /// A path as the daemon finds it, which is somewhere else.
@@ -111,7 +125,7 @@ type Outcome = Result<Report, String>;
 
 fn here(
     wanted: &ImportRequest,
-    spool: &Spool,
+    own: &Own,
     settings: &Settings<'_>,
     drawn: &mut Drawn,
     terminal: &mut Terminal<'_>,
@@ -119,18 +133,18 @@ fn here(
     let options = options(wanted, settings.local_host()?, timestamp(clock::now()))
         .map_err(|error| Failure::Said(ExitStatus::Usage, error.to_string()))?;
     let mut failed = None;
-    let done = import(spool, Path::new(&wanted.path), &options, &Placer, &mut |report| match drawn
-        .draw(report, terminal.stdout)
-    {
+    let mut watch = |report: &Report| match drawn.draw(report, terminal.stdout) {
         Ok(()) => Go::On,
         Err(error) => {
             failed = Some(error);
             Go::NoFurther
         }
-    });
+    };
+    let path = Path::new(&wanted.path);
+    let done = import(&own.spool, path, &options, &Placer, &mut watch);
     match failed {
         Some(failure) => Err(failure),
-        None => Ok(done.map_err(|error| error_chain(&error))),
+        None => Ok(done.map_err(|error| own.told(&error))),
     }
 }
 

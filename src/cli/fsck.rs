@@ -91,6 +91,7 @@ fn repair(
 ) -> Result<Sums, Failure> {
     let root = settings.spool()?;
     let options = super::offline::options(settings)?;
+    super::offline::become_owner(&root, settings)?;
     Spool::repair(&root, &options, how, tell).map_err(|error| {
         if error.is_locked() {
             let what = "a repair needs the spool for itself, and a check does not";

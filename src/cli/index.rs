@@ -61,15 +61,16 @@ impl Drop for Opened {
 impl Answerer {
     /// The daemon, if one runs; else the spool is opened, and its index brought up to what there is.
     fn of(settings: &Settings<'_>) -> Result<Self, Failure> {
-        // Only what is a spool already is opened.
-        let root = reader(settings)?.root().to_owned();
-        let control = Control::new(&root);
+        let control = settings.control()?;
         match control.get::<serde_json::Value>("/api/status") {
             Ok(_) => return Ok(Self::Daemon(control)),
             Err(Failure::Said(ExitStatus::NoDaemon, _)) => {}
             Err(failure) => return Err(failure),
         }
         let local = settings.local_host()?;
+        offline::become_owner(&settings.spool()?, settings)?;
+        // Only what is a spool already is opened.
+        let root = reader(settings)?.root().to_owned();
         let (spool, _) = Spool::open(&root, &offline::options(settings)?).map_err(|error| {
             let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
             Failure::caused(status, "the spool cannot be opened", &error)

@@ -125,7 +125,7 @@ fn dispatch(
     serve: impl FnOnce(ServeOptions, &mut Terminal<'_>) -> ExitStatus,
 ) -> Result<ExitStatus, Failure> {
     let Arguments { config, spool, verb } = arguments;
-    let settings = Settings { config_file: config, spool, environment };
+    let settings = Settings::new(config, spool, environment);
     match verb {
         Verb::Serve(typed) => Ok(serve(settings.serve_options(typed)?, terminal)),
         verb => verbs::run(verb, &settings, terminal),

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use wwwoffle_spool::fs::owner_of;
 use wwwoffle_spool::{Error, Options, Reader, Spool, Versions};
 
 use super::{failure::Failure, settings::Settings};
 use crate::error_chain::error_chain;
 use crate::exit::ExitStatus;
+use crate::server::identity::{BadIdentity, Identity};
 use crate::spool_options;
 
 /// How the daemon would open the spool.
@@ -21,9 +23,73 @@ pub(super) fn options(settings: &Settings<'_>) -> Result<Options, Failure> {
 pub(super) fn spool(settings: &Settings<'_>) -> Result<Spool, Failure> {
     let root = settings.spool()?;
     // An opening would make it.
+    become_owner(&root, settings)?;
     Reader::open(&root).map_err(|error| unusable(&root, &error))?;
     let opened = Spool::open(&root, &options(settings)?);
     opened.map(|(spool, _)| spool).map_err(|error| unusable(&root, &error))
+}
+
+/// Makes a spool, if there is none, for whom its daemon will be, and becomes whom it belongs to.
+pub(super) fn make_and_become_owner(
+    root: &Path,
+    settings: &Settings<'_>,
+) -> Result<Option<Identity>, Failure> {
+    let startup = settings.config()?.startup;
+    if owner(root)?.is_none()
+        && let Some(identity) = Identity::of(&startup).map_err(|error| bad(&error))?
+    {
+        identity.may_be_assumed().map_err(|error| bad(&error))?;
+        identity.own(root, startup.dir_perm.bits()).map_err(|error| {
+            let what = format!("the spool {} cannot be made for {identity}", root.display());
+            Failure::caused(ExitStatus::BadSpool, what, &error)
+        })?;
+    }
+    become_owner(root, settings)
+}
+
+/// Becomes whom a spool belongs to, for good, before anything of it is changed: what somebody else writes
+/// there its daemon could not use, and root does not go where the files of others lead. Gives whom we have
+/// become.
+pub(super) fn become_owner(
+    root: &Path,
+    settings: &Settings<'_>,
+) -> Result<Option<Identity>, Failure> {
+    let Some((user, group)) = owner(root)? else { return Ok(None) };
+    // Whom we become may not be let to read it.
+    settings.config()?;
+    let owner = Identity::of_files(user, group).map_err(|error| bad(&error))?;
+    if owner.is_our_user() {
+        return Ok(None);
+    }
+    owner.assume().map_err(|error| {
+        let why = match &error {
+            BadIdentity::NotRoot(_) => String::new(),
+            other => format!(": {}", error_chain(other)),
+        };
+        let user = owner.user();
+        let message = format!(
+            "the spool {} belongs to {owner}, and its daemon could not use what somebody else \
+             writes into it; run this as that user, with `sudo -u {user} wwwoffle …`{why}",
+            root.display()
+        );
+        Failure::Said(ExitStatus::BadSpool, message)
+    })?;
+    Ok(Some(owner))
+}
+
+fn bad(error: &BadIdentity) -> Failure {
+    Failure::Said(ExitStatus::BadSpool, error_chain(error))
+}
+
+/// Whom a spool belongs to: its daemon has made `tmp`, while somebody else may have made the root for it.
+fn owner(root: &Path) -> Result<Option<(u32, u32)>, Failure> {
+    if let Ok(Some(owner)) = owner_of(&root.join("tmp")) {
+        return Ok(Some(owner));
+    }
+    owner_of(root).map_err(|error| {
+        let what = format!("the spool {} cannot be used", root.display());
+        Failure::caused(ExitStatus::BadSpool, what, &error)
+    })
 }
 
 /// Why a spool cannot be used.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use wwwoffle_spool::{Reader, Spool};
 
 use super::{
     Terminal, args,
@@ -68,20 +67,11 @@ fn ask(control: &Control, dry_run: bool) -> Result<PurgeReport, Failure> {
 
 /// Does it without a daemon; nobody else has the spool open meanwhile.
 fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, Failure> {
-    let (spool, config) = (open(settings)?, Arc::new(settings.config()?));
+    let (spool, config) = (offline::spool(settings)?, Arc::new(settings.config()?));
     let what = if dry_run { What::Plan } else { What::Purge };
     let (now, local): (Timestamp, _) = (timestamp(clock::now()), settings.local_host()?);
     purge::purge(&spool, (config, local), what, now, |_| true)
         .map_err(|error| Failure::caused(ExitStatus::Failed, "it cannot be purged", &error))
-}
-
-/// Opens the spool of these settings, which has to be there.
-fn open(settings: &Settings<'_>) -> Result<Spool, Failure> {
-    let root = settings.spool()?;
-    // What is not there is not made by looking at it.
-    Reader::open(&root).map_err(|error| offline::unusable(&root, &error))?;
-    let opened = Spool::open(&root, &offline::options(settings)?);
-    opened.map(|(spool, _)| spool).map_err(|error| offline::unusable(&root, &error))
 }
 
 fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
@@ -143,7 +133,7 @@ fn pin_alone(urls: &[String], pinned: bool, settings: &Settings<'_>) -> Result<P
             Failure::plain(format_args!("no URL: {}: {error}", shown::text(text)))
         })?);
     }
-    let spool = open(settings)?;
+    let spool = offline::spool(settings)?;
     let fail = |error: &wwwoffle_spool::Error| {
         Failure::caused(ExitStatus::Failed, "the pins cannot be used", error)
     };

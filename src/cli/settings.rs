@@ -1,6 +1,6 @@
 //! What was typed before the verb, put together with the configuration and the environment.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{cell::OnceCell, net::SocketAddr, path::PathBuf, time::Duration};
 
 use wwwoffle_config::{Config, Environment, Faults, Loaded, Lookup, load};
 use wwwoffle_url::LocalHost;
@@ -15,9 +15,20 @@ pub(crate) struct Settings<'a> {
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) spool: Option<PathBuf>,
     pub(crate) environment: &'a Environment,
+    /// The configuration, once it is read: whom we become later may not be let to read it.
+    read: OnceCell<Config>,
 }
 
-impl Settings<'_> {
+impl<'a> Settings<'a> {
+    /// What was typed, and the environment.
+    pub(crate) fn new(
+        config_file: Option<PathBuf>,
+        spool: Option<PathBuf>,
+        environment: &'a Environment,
+    ) -> Self {
+        Self { config_file, spool, environment, read: OnceCell::new() }
+    }
+
     /// What the daemon is to be run with.
     pub(crate) fn serve_options(&self, typed: Serve) -> Result<ServeOptions, Failure> {
         let lookup = self.lookup();
@@ -82,8 +93,12 @@ impl Settings<'_> {
 
     /// The configuration, whole.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
+        if let Some(read) = self.read.get() {
+            return Ok(read.clone());
+        }
         let found = Config::find(&self.lookup());
-        found.map(|(config, _)| config).map_err(|faults| refused(&faults))
+        let (config, _) = found.map_err(|faults| refused(&faults))?;
+        Ok(self.read.get_or_init(|| config).clone())
     }
 
     /// Which file is the configuration.

@@ -71,6 +71,33 @@ impl Identity {
         Ok(Some(Self { user, group, name }))
     }
 
+    /// Whom things belong to that have this user and this group.
+    ///
+    /// # Errors
+    ///
+    /// [`BadIdentity::Unknown`].
+    pub fn of_files(user: u32, group: u32) -> Result<Self, BadIdentity> {
+        let user = Uid::from_raw(user);
+        let found = User::from_uid(user).map_err(BadIdentity::Unknown)?;
+        let name = found.and_then(|user| CString::new(user.name).ok());
+        Ok(Self { user, group: Gid::from_raw(group), name })
+    }
+
+    /// Whether what we make belongs to its user.
+    #[must_use]
+    pub fn is_our_user(&self) -> bool {
+        geteuid() == self.user
+    }
+
+    /// Its user, as `sudo -u` takes it.
+    #[must_use]
+    pub fn user(&self) -> String {
+        match &self.name {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None => format!("'#{}'", self.user),
+        }
+    }
+
     /// Whether we are it, or may become it.
     ///
     /// # Errors

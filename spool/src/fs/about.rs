@@ -4,7 +4,7 @@
 
 use std::fs::{Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -64,6 +64,20 @@ pub(super) fn by_opening(disk: &(impl Disk + ?Sized), path: &Path) -> io::Result
         Ok(Opened::File(_, len)) => Ok(about(Kind::File, len)),
         Ok(Opened::NotAFile) if disk.read_dir(path).is_ok() => Ok(about(Kind::Directory, 0)),
         Ok(Opened::NotAFile) => Ok(about(Kind::Other, 0)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The user and the group that a directory belongs to, by their numbers; `None` when there is none of that
+/// name. A link is followed.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn owner_of(directory: &Path) -> io::Result<Option<(u32, u32)>> {
+    match std::fs::metadata(directory) {
+        Ok(about) => Ok(Some((about.uid(), about.gid())).filter(|_| about.is_dir())),
         Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(error),
     }
