@@ -56,6 +56,7 @@ mod https_clients;
 mod https_h2;
 mod https_port;
 mod identity;
+mod index_pages;
 mod info;
 mod intercept;
 mod intercept_web;

@@ -12,6 +12,7 @@ use super::caller::Caller;
 use super::certificate::{self, NotAllowed};
 use super::history::{self, Button};
 use super::info::NoInfo;
+use super::lists::{self, Chosen};
 use super::monitor::{self, NotSet};
 use super::purge::{self, Pin};
 use super::refresh::{self, NotDone};
@@ -57,6 +58,8 @@ pub(super) enum Act {
     Purge,
     /// Has the page of the field `url` stay whatever its age, or no longer.
     Pin(bool),
+    /// Does something with the entries of the fields `url`.
+    Chosen(Chosen),
     /// Does something with the version of the fields `url` and `at`.
     Version(Button),
     /// Allows the certificate of the field `sha256` at the host of the field `site`.
@@ -117,6 +120,17 @@ impl From<Pin> for Undone {
     }
 }
 
+impl From<lists::NotDone> for Undone {
+    fn from(not_done: lists::NotDone) -> Self {
+        match not_done {
+            lists::NotDone::Spool(error) | lists::NotDone::Want(WantError::Spool(error)) => {
+                Self::Spool(error)
+            }
+            error => Self::Bad(error_chain(&error)),
+        }
+    }
+}
+
 impl From<history::NotDone> for Undone {
     fn from(not_done: history::NotDone) -> Self {
         match not_done {
@@ -154,6 +168,9 @@ impl Act {
             "/control/purge" => Self::Purge,
             "/control/pin" => Self::Pin(true),
             "/control/unpin" => Self::Pin(false),
+            "/control/delete-multiple/url" => Self::Chosen(Chosen::Delete),
+            "/control/refresh-multiple" => Self::Chosen(Chosen::Refresh),
+            "/control/pin-multiple" => Self::Chosen(Chosen::Pin),
             "/control/history/restore" => Self::Version(Button::Restore),
             "/control/history/delete" => Self::Version(Button::Remove),
             _ => return None,
@@ -239,6 +256,10 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         Act::Pin(pinned) => {
             from_our_page(caller, form)?;
             Ok(purge::pin(caller, form, pinned).await?)
+        }
+        Act::Chosen(chosen) => {
+            from_our_page(caller, form)?;
+            Ok(lists::submit(caller, chosen, form).await?)
         }
         Act::Version(button) => {
             from_our_page(caller, form)?;
@@ -357,7 +378,7 @@ fn refused(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> 
 
 #[cfg(test)]
 mod tests {
-    use super::{Act, Button, Choice};
+    use super::{Act, Button, Choice, Chosen};
 
     #[test]
     fn each_form_has_one_address() {
@@ -379,6 +400,9 @@ mod tests {
             ("/control/purge", Some(Act::Purge)),
             ("/control/pin", Some(Act::Pin(true))),
             ("/control/unpin", Some(Act::Pin(false))),
+            ("/control/delete-multiple/url", Some(Act::Chosen(Chosen::Delete))),
+            ("/control/refresh-multiple", Some(Act::Chosen(Chosen::Refresh))),
+            ("/control/pin-multiple", Some(Act::Chosen(Chosen::Pin))),
             ("/control/history/restore", Some(Act::Version(Button::Restore))),
             ("/control/history/delete", Some(Act::Version(Button::Remove))),
             ("/control/", None),

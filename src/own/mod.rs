@@ -20,6 +20,7 @@ mod entry;
 mod forms;
 mod history;
 mod info;
+mod lists;
 mod monitor;
 mod pages;
 mod purge;
@@ -90,7 +91,9 @@ pub async fn over_tcp(
     }
     let method = request.method();
     match (Local::at(url.path()), Act::at(url.path())) {
-        (Some(page), _) if is_read(method) => pages::answer(&caller, page, url.arguments()).await,
+        (Some(page), _) if is_read(method) => {
+            pages::answer(&caller, page, url.path(), url.arguments()).await
+        }
         (Some(_), _) => not_with(&caller, method, "GET, HEAD"),
         (None, Some(act)) if method == Method::POST => forms::submit(&caller, act, request).await,
         (None, Some(_)) => not_with(&caller, method, "POST"),

@@ -8,6 +8,7 @@ use super::caller::Caller;
 use super::certificate;
 use super::history;
 use super::info;
+use super::lists;
 use super::monitor;
 use super::purge;
 use super::refresh;
@@ -74,6 +75,8 @@ pub(super) enum Local {
     Certificate,
     /// What is known of one URL.
     Info,
+    /// A list of what is kept.
+    Lists,
     /// What is kept, by its words.
     Search,
     /// The address of that page misspelled.
@@ -125,6 +128,7 @@ impl Local {
             "/proxy.pac" | "/wpad.dat" => Self::ProxySettings,
             "/robots.txt" => Self::Robots,
             "/favicon.ico" => Self::Icon,
+            path if lists::is_list(path) => Self::Lists,
             _ => return None,
         })
     }
@@ -134,6 +138,7 @@ impl Local {
 pub(super) async fn answer(
     caller: &Caller,
     page: Local,
+    path: &str,
     arguments: Option<&str>,
 ) -> Response<Body> {
     let (daemon, shell) = (&caller.daemon, &caller.shell);
@@ -175,6 +180,7 @@ pub(super) async fn answer(
         Local::AuthorityTest => caller.page(authority::test()),
         Local::Certificate => certificate::show(caller, arguments),
         Local::Info => info::show(caller, arguments).await,
+        Local::Lists => lists::show(caller, path, arguments).await,
         Local::Search => search::show(caller, arguments).await,
         Local::SearchElsewhere => caller.see_other(search_page::PATH),
         Local::SearchDescription => caller.page(search_page::description(shell)),

@@ -2,7 +2,7 @@
 
 use wwwoffle_url::url_decode_form_args;
 
-/// Bytes of the longest form that is read; ours have three short fields and at most one URL.
+/// Bytes of the longest form that is read; ours have short fields and one URL, or those chosen in a list.
 pub const LONGEST_FORM: usize = 64 * 1024;
 
 /// Fields of the longest form that is read.

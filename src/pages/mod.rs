@@ -20,6 +20,7 @@ pub mod form;
 pub mod guard;
 pub mod history;
 pub mod info;
+pub mod lists;
 pub mod message;
 pub mod monitor;
 mod origin;

@@ -67,6 +67,12 @@ impl Form {
         self
     }
 
+    /// The same form with one field more.
+    pub(crate) fn and(mut self, name: &str, value: &str) -> Self {
+        self.fields.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// The value of a field.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())

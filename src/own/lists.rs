@@ -1,0 +1,245 @@
+//! The pages below `/index/`, at the addresses of 2.9 and some more, and what is done with the entries
+//! that were chosen there.
+
+use hyper::{HeaderMap, Response};
+use wwwoffle_index::Sort;
+use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
+
+use super::api::index::carry_out;
+use super::caller::Caller;
+use super::purge;
+use crate::error_chain::error_chain;
+use crate::fetch;
+use crate::lists::found;
+use crate::lists::query::{Subject, Wanted};
+use crate::lists::sessions;
+use crate::pages::form::Form;
+use crate::pages::lists::{self as pages, Outcome, ROOT, ROWS, SCHEMES, Shown};
+use crate::proxy::body::Body;
+use crate::proxy::owner::Places;
+
+/// What is done with what was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chosen {
+    /// It is removed.
+    Delete,
+    /// It is fetched anew, now or once online.
+    Refresh,
+    /// It stays whatever its age.
+    Pin,
+}
+
+/// Whether a path is that of a list.
+pub(super) fn is_list(path: &str) -> bool {
+    path == ROOT.trim_end_matches('/') || path.starts_with(ROOT)
+}
+
+/// Shows a list, or all there are.
+pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -> Response<Body> {
+    let Some(name) = path.strip_prefix(ROOT) else { return caller.see_other(ROOT) };
+    let (daemon, shell) = (&caller.daemon, &caller.shell);
+    if name.is_empty() {
+        let sessions = sessions::sessions(daemon).await;
+        return caller.page(pages::root(&daemon.templates, shell, sessions.began()));
+    }
+    if name == "url" || name == "url/" {
+        return caller.see_other(&of_url(caller, arguments));
+    }
+    let (shown, wanted) = match read(name, arguments) {
+        Ok(read) => read,
+        Err((shown, why)) => return answer(caller, &shown, Outcome::Refused(why)),
+    };
+    let outcome = match carry_out(caller, wanted, found::list).await {
+        Ok(found) => Outcome::Found(found),
+        Err(error) => Outcome::Refused(error_chain(&error)),
+    };
+    answer(caller, &shown, outcome)
+}
+
+fn answer(caller: &Caller, shown: &Shown, outcome: Outcome) -> Response<Body> {
+    let (daemon, token) = (&caller.daemon, caller.daemon.tokens.general());
+    caller.page(pages::page(&daemon.templates, &caller.shell, shown, outcome, &token))
+}
+
+/// The list of what is kept of the host of a URL: `/index/url?<URL>`.
+fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
+    let text = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
+    let text = String::from_utf8_lossy(&text);
+    match CanonicalUrl::parse(&text, &caller.daemon.local) {
+        Ok(url) if !url.is_local() => {
+            let path = format!("{}/{}", url.protocol(), url.host_port());
+            Shown { path, ..Shown::default() }.address(None)
+        }
+        _ => ROOT.to_owned(),
+    }
+}
+
+/// What a list is asked for with: its name is the rest of the path, and between its arguments stand `&` or,
+/// as in 2.9, `;`. The flags of 2.9 that added a column to the list count for nothing: all are there.
+fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Shown, String)> {
+    let path = url_decode_form_args(name.trim_end_matches('/').replace('+', "%2B").as_bytes());
+    let path = String::from_utf8_lossy(&path).into_owned();
+    let mut shown = Shown { path, ..Shown::default() };
+    let arguments = arguments.unwrap_or_default().replace(';', "&");
+    let form = match Form::parse(Some("application/x-www-form-urlencoded"), arguments.as_bytes()) {
+        Ok(form) => form,
+        Err(error) => return Err((shown, error.to_string())),
+    };
+    let (what, site) = what(&shown.path);
+    let flag = |name: &str| form.fields().any(|(field, value)| field == name && value.is_empty());
+    let all = if flag("all") { "1" } else { form.value("all").unwrap_or_default() };
+    let wanted = Wanted::parse(|name| match name {
+        "what" => Some(what.as_str()),
+        "site" => site.or(form.value("site")),
+        "all" => Some(all),
+        // The order of a directory of 2.9.
+        "sort" => form.value("sort").filter(|sort| *sort != "none"),
+        "limit" | "q" => None,
+        name => form.value(name),
+    });
+    let mut wanted = match wanted {
+        Ok(wanted) => wanted,
+        Err(why) => return Err((shown, why)),
+    };
+    wanted.limit = ROWS;
+    if form.value("sort").is_none() && matches!(wanted.subject, Subject::Asked(_)) {
+        wanted.sort = Sort::Stored;
+    }
+    shown.sort = Some(wanted.sort);
+    shown.kind = wanted.filter.class;
+    shown.text = wanted.filter.text.clone().unwrap_or_default();
+    (shown.pages_only, shown.all) = (wanted.filter.pages_only, wanted.all);
+    Ok((shown, wanted))
+}
+
+/// What a path of ours means to [`Wanted`], and of which site.
+fn what(path: &str) -> (String, Option<&str>) {
+    match path.split_once('/') {
+        Some(("site", site)) => (String::new(), Some(site)),
+        None if path == "all" => (String::new(), None),
+        None if SCHEMES.contains(&path) => (format!("hosts/{path}"), None),
+        _ => (path.to_owned(), None),
+    }
+}
+
+/// Why nothing was done with what was chosen.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotDone {
+    /// Nothing was.
+    #[error("nothing was chosen")]
+    Nothing,
+    /// It is no URL.
+    #[error("what was chosen is no URL")]
+    Url(#[from] wwwoffle_url::ParseError),
+    /// It cannot be asked for.
+    #[error(transparent)]
+    Want(#[from] fetch::WantError),
+    /// The spool failed.
+    #[error(transparent)]
+    Spool(#[from] wwwoffle_spool::Error),
+}
+
+/// Does something with the entries of the fields `url`, and leads back to the list they were chosen in.
+pub(super) async fn submit(
+    caller: &Caller,
+    chosen: Chosen,
+    form: &Form,
+) -> Result<Response<Body>, NotDone> {
+    let (daemon, mut count) = (&caller.daemon, 0_usize);
+    for (_, text) in form.fields().filter(|(name, _)| *name == "url") {
+        let mut url = CanonicalUrl::parse(text, &daemon.local)?;
+        count += 1;
+        match chosen {
+            Chosen::Delete => {
+                let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+                daemon.store.remove(&places.own).await?;
+                daemon.store.remove(&places.public).await?;
+            }
+            Chosen::Refresh => {
+                fetch::want(daemon, &caller.requester(), url.as_str(), true).await?;
+            }
+            Chosen::Pin => {
+                let url = url.without_credentials().as_str().to_owned();
+                purge::set_pinned(daemon, url, true).await?;
+            }
+        }
+    }
+    if count == 0 {
+        return Err(NotDone::Nothing);
+    }
+    Ok(caller.see_other(back(form.value("back"))))
+}
+
+/// Where a form says that it came from, if that is a list of ours.
+fn back(back: Option<&str>) -> &str {
+    back.filter(|back| back.starts_with(ROOT) && back.bytes().all(|byte| byte.is_ascii_graphic()))
+        .unwrap_or(ROOT)
+}
+
+#[cfg(test)]
+mod tests {
+    use wwwoffle_index::Class;
+
+    use super::*;
+
+    #[test]
+    fn the_addresses_of_2_9_lead_to_lists() {
+        let hosts = |scheme: &str| Subject::Hosts(Some(scheme.to_owned()));
+        for (name, arguments, subject, host, sort) in [
+            ("http", None, hosts("http"), None, Sort::Name),
+            ("https/", Some("sort=domain"), hosts("https"), None, Sort::Domain),
+            (
+                "http/a.example",
+                Some("sort=mtime;delete;refresh"),
+                Subject::Entries,
+                Some("a.example"),
+                Sort::Stored,
+            ),
+            ("https/a.example:8443/", None, Subject::Entries, Some("a.example:8443"), Sort::Name),
+            (
+                "https/a.example%3A8443",
+                Some("sort=none"),
+                Subject::Entries,
+                Some("a.example:8443"),
+                Sort::Name,
+            ),
+            ("lasttime", None, Subject::Session(0), None, Sort::Stored),
+            ("prevtime7", Some("sort=alpha&info"), Subject::Session(7), None, Sort::Name),
+            ("prevout2", None, Subject::Asked(2), None, Sort::Stored),
+            ("sites", None, Subject::Sites, None, Sort::Name),
+            ("failed", None, Subject::Failed, None, Sort::Name),
+            ("all", Some("sort=atime&pages=1"), Subject::Entries, None, Sort::Used),
+        ] {
+            let (shown, wanted) = read(name, arguments).unwrap();
+            let told = (wanted.subject, wanted.filter.host.as_deref(), wanted.sort);
+            assert_eq!(told, (subject, host, sort), "{name}");
+            assert_eq!(wanted.limit, ROWS, "{name}");
+            assert_eq!(shown.sort, Some(sort), "{name}");
+        }
+        let (shown, wanted) = read("site/example.org", Some("type=image&text=a+b;all")).unwrap();
+        assert_eq!(wanted.filter.site.as_deref(), Some("example.org"));
+        assert_eq!((wanted.filter.class, shown.kind), (Some(Class::Image), Some(Class::Image)));
+        assert_eq!((wanted.all, wanted.filter.text.as_deref()), (true, Some("a b")));
+        for (name, arguments) in [
+            ("gopher", None),
+            ("prevtimex", None),
+            ("http/a/b", Some("sort=up")),
+            ("all", Some("after=%ff")),
+        ] {
+            assert!(read(name, arguments).is_err(), "{name} {arguments:?}");
+        }
+    }
+
+    #[test]
+    fn a_form_leads_back_to_a_list_and_nowhere_else() {
+        for (given, want) in [
+            (Some("/index/http/a?sort=name"), "/index/http/a?sort=name"),
+            (Some("//evil.example/"), ROOT),
+            (Some("http://evil.example/index/"), ROOT),
+            (Some("/index/a\r\nb"), ROOT),
+            (None, ROOT),
+        ] {
+            assert_eq!(back(given), want, "{given:?}");
+        }
+    }
+}

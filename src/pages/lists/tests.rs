@@ -1,0 +1,119 @@
+use super::*;
+use crate::pages::testing::{as_key, assert_harmless, hostile, shell, templates, time};
+
+fn item(text: &str) -> IndexItem {
+    IndexItem {
+        url: text.to_owned(),
+        key: String::new(),
+        owner: Some(text.to_owned()),
+        site: String::new(),
+        title: Some(text.to_owned()),
+        language: None,
+        content_type: text.to_owned(),
+        class: "page".into(),
+        page: true,
+        status: 404,
+        bytes: 1_500,
+        file_bytes: 2_000,
+        digest: String::new(),
+        answered: time(),
+        stored: time(),
+        checked: time(),
+        used: time(),
+        versions: 2,
+        words: "indexed".into(),
+        queued: true,
+        monitored: true,
+    }
+}
+
+fn page_of(shown: &Shown, outcome: Outcome) -> Page {
+    page(&templates(), &shell(), shown, outcome, "t")
+}
+
+fn found(listed: Listed, next: Option<&str>) -> Outcome {
+    Outcome::Found(IndexPage { listed, next: next.map(str::to_owned) })
+}
+
+#[test]
+fn nothing_in_a_list_becomes_markup() {
+    for text in hostile() {
+        let path = format!("https/{}", as_key(&text));
+        // What was typed is in the address already; a host has neither user nor password.
+        let typed = as_key(&text).to_owned();
+        let shown = Shown { path, text: typed.clone(), ..Shown::default() };
+        let (host, site) = (typed.clone(), typed);
+        let host =
+            IndexHost { scheme: "http".into(), host, site: site.clone(), entries: 1, bytes: 1 };
+        let site = IndexSite { site, hosts: 1, entries: 1, bytes: 1 };
+        let asked = IndexAsked { url: text.clone(), queued: time() };
+        for outcome in [
+            Outcome::Refused(text.clone()),
+            found(Listed::Entries(vec![item(&text)]), Some("x")),
+            found(Listed::Entries(Vec::new()), None),
+            found(Listed::Asked(vec![asked]), None),
+        ] {
+            assert_harmless(&page_of(&shown, outcome));
+        }
+        // A host is in its own address, so it is as long as it is.
+        if text.len() < 1_000 {
+            assert_harmless(&page_of(&shown, found(Listed::Hosts(vec![host]), None)));
+            assert_harmless(&page_of(&shown, found(Listed::Sites(vec![site]), None)));
+        }
+    }
+    assert_harmless(&root(&templates(), &shell(), &[time(), time()]));
+}
+
+#[test]
+fn a_usual_page_is_small() {
+    let mut usual = item("http://www.example.org/a/usual/path/of/a/page.html?with=argument");
+    usual.title = Some("A title as pages have them, of some length".to_owned());
+    usual.content_type = "text/html".to_owned();
+    usual.owner = None;
+    let shown = Shown { sort: Some(Sort::Stored), ..Shown::default() };
+    let page = page_of(&shown, found(Listed::Entries(vec![usual; ROWS]), Some("x")));
+    assert!(page.body.len() < 100_000, "{} bytes", page.body.len());
+}
+
+#[test]
+fn a_list_keeps_how_it_is_ordered() {
+    let shown = Shown {
+        path: "https/www.example.org:8443".into(),
+        sort: Some(Sort::Size),
+        kind: Some(Class::Image),
+        text: "a&b c".into(),
+        pages_only: true,
+        all: true,
+    };
+    let want = "/index/https/www.example.org:8443?sort=size&type=image&text=a%26b+c&pages=1&all=1&after=x%2B";
+    assert_eq!(shown.address(Some("x+")), want);
+    assert_eq!(Shown::default().address(None), "/index/");
+}
+
+#[test]
+fn days_are_told_where_they_begin() {
+    let at = |text: &str| IndexItem { stored: text.parse().unwrap(), ..item("http://a/") };
+    let items = ["2026-11-20T12:00:00Z", "2026-11-20T11:00:00Z", "2026-11-19T12:00:00Z"].map(at);
+    let days = |sort| {
+        let shown = Shown { sort, ..Shown::default() };
+        let rows = entries(&items, &shown, &shell());
+        rows.into_iter().map(|row| row.day.unwrap_or_default()).collect::<Vec<_>>()
+    };
+    assert_eq!(days(Some(Sort::Stored)), ["2026-11-20", "", "2026-11-19"]);
+    assert_eq!(days(Some(Sort::Name)), ["", "", ""]);
+}
+
+#[test]
+fn each_list_has_a_name() {
+    for (path, want, above) in [
+        ("http", "Hosts by http", 1),
+        ("https/a.example", "Kept of https://a.example", 2),
+        ("site/a.example", "Kept of a.example", 2),
+        ("prevtime3", "Kept 3 times online before", 1),
+        ("lastout", "Asked for the last time offline", 1),
+        ("all", "All that is kept", 1),
+        ("nothing", "Lists", 1),
+    ] {
+        assert_eq!((heading(path).as_str(), crumbs(path).len()), (want, above), "{path}");
+    }
+}
