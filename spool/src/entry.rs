@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::blocks::Blocks;
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
+use crate::gzip::{self, Expanded};
 use crate::layout::{First, State, TailRanges, wide};
 use crate::overlay::Overlay;
 use crate::partial::part::Part;
@@ -99,6 +100,10 @@ pub struct Entry {
     pub(crate) part: Option<Part>,
     /// What was learnt of a large one since, and lies beside it.
     pub(crate) overlay: Option<Overlay>,
+    /// The length of its file as it lies on the disk.
+    pub(crate) disk_len: u64,
+    /// That file, if it is compressed.
+    pub(crate) expanded: Option<Arc<Expanded>>,
 }
 
 pub(crate) type Shared = Arc<Vec<u8>>;
@@ -268,6 +273,31 @@ impl Entry {
         size_of::<Entry>() + self.bytes.len() + tail + overlay + 3 * self.url().len()
     }
 
+    /// The length of its file in bytes, as it lies on the disk: less than what it stands for, if that is
+    /// compressed.
+    #[must_use]
+    pub fn file_len(&self) -> u64 {
+        self.disk_len
+    }
+
+    /// The length its file would have if it were not compressed, if it is.
+    #[must_use]
+    pub fn plain_len(&self) -> Option<u64> {
+        self.is_compressed().then_some(self.first.length)
+    }
+
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.expanded.is_some()
+    }
+
+    /// Whether both were read from a file with the same content, besides what was learnt later.
+    pub(crate) fn is_same_file(&self, other: &Entry) -> bool {
+        let of = |entry: &Entry| {
+            (entry.first.stored, entry.first.state, entry.first.digest, entry.first.length)
+        };
+        of(self) == of(other) && self.id() == other.id() && self.disk_len == other.disk_len
+    }
+
     /// Whether it is a segment, and no whole answer.
     pub(crate) fn is_part(&self) -> bool {
         self.first.is_part || self.part.is_some()
@@ -365,7 +395,11 @@ impl BodyFile {
             return Ok(0);
         };
         let read = self.file.read_at(buffer, self.start.saturating_add(offset));
-        match read.map_err(|error| Error::disk("read", &self.path, error))? {
+        let failed = |error| match gzip::reason_of(&error) {
+            Some(reason) => self.damaged(reason),
+            None => Error::disk("read", &self.path, error),
+        };
+        match read.map_err(failed)? {
             0 => Err(Error::disk("read", &self.path, io::ErrorKind::UnexpectedEof.into())),
             read => Ok(read),
         }

@@ -14,10 +14,10 @@ use wwwoffle_url::Key;
 
 use crate::entry::{Entry, status_of};
 use crate::error::{Error, Result, is_missing};
-use crate::fs::{Disk, Names, Opened};
+use crate::fs::{Disk, Names, Stamp};
+use crate::gzip::{self, Held};
 use crate::layout::{FIRST_READ, First};
 use crate::place::{self, EXTENSION, Place, SCHEMES, VARIANTS};
-use crate::read::read_exactly;
 use crate::store::Finished;
 
 /// Most beginnings and heads fit in this many bytes; for others there is a second read.
@@ -42,8 +42,10 @@ pub struct Summary {
     pub checked: Timestamp,
     /// The SHA-256 of its body.
     pub digest: [u8; 32],
-    /// The length of its file in bytes.
+    /// The length of its file in bytes, as it lies on the disk.
     pub file_len: u64,
+    /// The length the file would have if it were not compressed, if it is.
+    pub plain_len: Option<u64>,
 }
 
 /// A host something is kept of.
@@ -269,26 +271,28 @@ fn is_ours(name: &str, depth: usize) -> bool {
 
 /// Reads the beginning of an entry. `None` when it is none.
 pub(crate) fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
-    let (file, len) = match disk.open(path) {
-        Ok(Opened::File(file, len)) => (file, len),
-        Ok(Opened::NotAFile) => return Ok(None),
-        Err(error) if is_missing(&error) => return Ok(None),
-        Err(error) => return Err(Error::disk("open", path, error)),
-    };
+    Ok(glance_at(disk, path)?.map(|(summary, _)| summary))
+}
+
+/// The same with what its file was when it was opened, if that is known.
+pub(crate) fn glance_at(disk: &dyn Disk, path: &Path) -> Result<Option<(Summary, Option<Stamp>)>> {
+    let Held::File(mut opening) = gzip::open(disk, path, GLANCE)? else { return Ok(None) };
+    let (file_len, plain_len) = (opening.disk_len, opening.expanded.as_ref().map(|_| opening.len));
     for most in [GLANCE, FIRST_READ] {
-        let most = usize::try_from(len).unwrap_or(most).min(most);
-        let bytes = read_exactly(&*file, most, 0);
-        let bytes = bytes.map_err(|error| Error::disk("read", path, error))?;
-        let Ok(first) = First::parse(&bytes, len) else { continue };
+        if let Err(error) = opening.read_to(most) {
+            return gzip::bad(error, path).map(|_| None);
+        }
+        let bytes = &opening.beginning;
+        let Ok(first) = First::parse(bytes, opening.len) else { continue };
         if first.is_part {
             return Ok(None);
         }
         let head = bytes.get(first.head.clone()).unwrap_or_default();
         let content_type = content_type(head);
         let Some(status) = status_of(head) else { return Ok(None) };
-        let First { place, when, stored, body_len, state, digest, length: file_len, .. } = first;
+        let First { place, when, stored, body_len, state, digest, .. } = first;
         let checked = state.responded.unwrap_or(when);
-        return Ok(Some(Summary {
+        let summary = Summary {
             place,
             status,
             content_type,
@@ -298,7 +302,9 @@ pub(crate) fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
             checked,
             digest,
             file_len,
-        }));
+            plain_len,
+        };
+        return Ok(Some((summary, opening.file.opened_as())));
     }
     Ok(None)
 }
@@ -316,7 +322,8 @@ impl Entry {
             stored: self.stored(),
             checked: self.checked(),
             digest: *self.digest(),
-            file_len: self.first.length,
+            file_len: self.file_len(),
+            plain_len: self.plain_len(),
         }
     }
 }

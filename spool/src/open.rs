@@ -13,6 +13,7 @@ use crate::read::{self, Content};
 use crate::runs::RUNS;
 use crate::salvage;
 use crate::store::{DAMAGED, Finished, OUTGOING, Store, TMP, parent};
+use crate::tmp::is_rewrite;
 
 /// What the file `version` holds: the format, and its number.
 pub(crate) const VERSION: &str = "wwwoffle-spool 1";
@@ -141,6 +142,10 @@ fn recover_file(
     recovery: &mut Recovery,
     admitted: &mut Vec<Admitted>,
 ) -> Result<()> {
+    if is_rewrite(path) {
+        recovery.removed += u64::from(store.remove_file(path)?);
+        return Ok(());
+    }
     match admit(store, path)? {
         Left::Admitted(done) => {
             admitted.push(*done);
@@ -199,7 +204,10 @@ fn admit(store: &Store, path: &Path) -> Result<Left> {
 pub(crate) fn is_whole(entry: &Entry) -> Result<bool> {
     match entry.body() {
         Body::Whole(_) => Ok(true),
-        Body::File(file) => is_file_whole(file),
+        Body::File(file) => match is_file_whole(file) {
+            Err(error) if error.is_damaged() => Ok(false),
+            done => done,
+        },
     }
 }
 

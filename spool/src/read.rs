@@ -10,6 +10,7 @@ use crate::blocks::Blocks;
 use crate::entry::{Body, BodyFile, Entry, Shared, Whole, status_of};
 use crate::error::{self, Error, Result};
 use crate::fs::{Disk, DiskFile, Opened};
+use crate::gzip::{self, Expanded, Held};
 use crate::layout::{self, FIRST_READ, First, State, TailRanges, wide};
 use crate::overlay::{self, Found, Overlay};
 use crate::partial::part::Part;
@@ -109,17 +110,13 @@ pub(crate) fn read_any(
     path: &Path,
     expected: Option<Expected<'_>>,
 ) -> Result<Content> {
-    let (file, len) = match disk.open(path) {
-        Ok(Opened::File(file, len)) => (file, len),
-        Ok(Opened::NotAFile) => return Ok(Content::Bad("it is not a plain file")),
-        Err(error) if error::is_missing(&error) => return Ok(Content::Missing),
-        Err(error) => return Err(Error::disk("open", path, error)),
+    let opening = match gzip::open(disk, path, FIRST_READ)? {
+        Held::File(opening) => opening,
+        Held::Missing => return Ok(Content::Missing),
+        Held::Bad(reason) => return Ok(Content::Bad(reason)),
     };
-    let read = |len: usize, offset| {
-        read_exactly(&*file, len, offset).map_err(|error| Error::disk("read", path, error))
-    };
-    let first_len = usize::try_from(len).unwrap_or(FIRST_READ).min(FIRST_READ);
-    let bytes = read(first_len, 0)?;
+    let (bytes, len, disk_len) = (opening.beginning, opening.len, opening.disk_len);
+    let (file, expanded) = (opening.file, opening.expanded);
     let first = match First::parse(&bytes, len) {
         Ok(first) => first,
         Err(reason) => return Ok(Content::Bad(reason)),
@@ -131,10 +128,12 @@ pub(crate) fn read_any(
         small(bytes, &first)
     } else {
         let tail_len = usize::try_from(len - first.body_end()).unwrap_or(usize::MAX);
-        let tail = read(tail_len, first.body_end())?;
-        large(bytes, tail, &first, file, path)
+        match read_exactly(&*file, tail_len, first.body_end()) {
+            Ok(tail) => large(bytes, tail, &first, file, path),
+            Err(error) => Err(gzip::bad(error, path)?),
+        }
     };
-    Ok(match parts.and_then(|parts| entry(parts, first)) {
+    Ok(match parts.and_then(|parts| entry(parts, first, (disk_len, expanded))) {
         Ok(entry) => Content::Whole(entry),
         Err(reason) => Content::Bad(reason),
     })
@@ -188,7 +187,11 @@ fn large(
     Ok(Parts { bytes: Arc::new(bytes), tail: Arc::new(tail), body, after })
 }
 
-fn entry(parts: Parts, first: First) -> Result<Entry, Reason> {
+fn entry(
+    parts: Parts,
+    first: First,
+    (disk_len, expanded): (u64, Option<Arc<Expanded>>),
+) -> Result<Entry, Reason> {
     let head = parts.bytes.get(first.head.clone()).unwrap_or_default();
     let status = status_of(head).ok_or("its head has no status")?;
     let Parts { bytes, tail, body, after } = parts;
@@ -199,7 +202,8 @@ fn entry(parts: Parts, first: First) -> Result<Entry, Reason> {
     if part.as_ref().is_some_and(|part| !part.has_room_for(first.body_len)) {
         return Err("it ends behind the end of what it is a part of");
     }
-    Ok(Entry { bytes, tail, first, body, after, status, part, overlay: None })
+    let overlay = None;
+    Ok(Entry { bytes, tail, first, body, after, status, part, overlay, disk_len, expanded })
 }
 
 /// Reads `len` bytes, or as many as there are.

@@ -20,6 +20,14 @@ use crate::store::{Store, TMP, lock};
 /// are more.
 const MAX_LITTER: usize = 1_024;
 
+/// What the names of files end with that are to take the place of ones that stand for the same.
+const REWRITE: &str = "rewrite";
+
+/// Whether a name below `tmp/` is of such a file.
+pub(crate) fn is_rewrite(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == REWRITE)
+}
+
 /// What is known of the directory.
 #[derive(Debug)]
 pub(crate) struct Tmp {
@@ -52,6 +60,19 @@ impl Store {
     /// Makes a new file under `tmp/`.
     pub(crate) fn create_tmp(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
         self.create_tmp_with(|path| self.disk.create(path))
+    }
+
+    /// The same for what takes the place of a file that stands for the same. An opening removes it, whatever
+    /// is in it: what it was to replace is still there, or was removed.
+    pub(crate) fn create_rewrite(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
+        loop {
+            let path = self.tmp_path().with_extension(REWRITE);
+            match self.disk.create(&path) {
+                Ok(file) => return Ok((path, file)),
+                Err(error) if error.kind() == AlreadyExists => {}
+                Err(error) => return Err(Error::disk("write", &path, error)),
+            }
+        }
     }
 
     /// The same for what is its owner's alone.

@@ -8,6 +8,7 @@ use crate::blocks::Summing;
 use crate::entry::{Body, Entry};
 use crate::error::{Error, Result};
 use crate::fs::{Disk, Opened};
+use crate::gzip::BROKEN;
 use crate::monitor::{MAX_MONITOR_FILE, Monitor};
 use crate::outgoing::{MAX_REQUEST_FILE, Outgoing, Secrets};
 use crate::overlay::{self, Found};
@@ -179,10 +180,19 @@ impl Judge<'_> {
         if let Some(reason) = blocks_of_records(entry) {
             return Ok(Some(reason));
         }
+        if let Some(expanded) = &entry.expanded {
+            let fault = expanded.fault().map_err(|error| Error::disk("read", self.root, error))?;
+            if fault.is_some() {
+                return Ok(fault);
+            }
+        }
         let Body::File(file) = entry.body() else { return Ok(None) };
         let (mut verifier, mut summing, mut start) = (file.verifier(), Summing::new(), 0);
         while start < file.len() {
-            let piece = read_piece(file, start)?;
+            let piece = match read_piece(file, start) {
+                Err(error) if error.is_damaged() => return Ok(Some(BROKEN)),
+                done => done?,
+            };
             verifier.update(&piece);
             summing.update(&piece);
             start += crate::layout::wide(piece.len());

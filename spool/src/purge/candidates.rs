@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Opened};
-use crate::list::{Summary, glance};
+use crate::list::{Summary, glance_at};
 use crate::place::{self, EXTENSION, Place, VARIANTS};
+use jiff::Timestamp;
 use wwwoffle_url::Key;
 
 /// What the file system takes for the name and the block that a file begins, at least, in bytes: small
 /// files take a whole block.
-const BLOCK: u64 = 4_096;
+pub(super) const BLOCK: u64 = 4_096;
 
 /// An entry that a walk came by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +22,12 @@ pub struct Found {
     pub summary: Summary,
     /// How many bytes it takes on the disk, with its older versions and what was learnt of it.
     pub size: u64,
+    /// When its file was written, as far as the file system knows.
+    pub written: Option<Timestamp>,
 }
+
+/// An entry, and when its file was written.
+type Looked = (Summary, Option<Timestamp>);
 
 /// The entries of a spool, directory by directory. What waits for its batch has no name yet, and is too new
 /// to go.
@@ -72,9 +78,9 @@ impl Candidates {
         let mut found = Vec::new();
         let beside = self.beside(path, names)?;
         for stem in stems(names, EXTENSION) {
-            if let Some(summary) = self.look(path, stem)? {
+            if let Some((summary, written)) = self.look(path, stem)? {
                 let size = beside.get(stem).copied().unwrap_or_default();
-                found.push(Found { summary, size });
+                found.push(Found { summary, size, written });
             }
         }
         for stem in stems(names, VARIANTS) {
@@ -86,12 +92,13 @@ impl Candidates {
             let among = self::names(&*self.disk, &directory)?;
             let sizes = self.beside(&directory, &among)?;
             for variant in stems(&among, EXTENSION) {
-                let Some(summary) = self.look(&directory, variant)? else { continue };
+                let Some((summary, written)) = self.look(&directory, variant)? else { continue };
                 // The versions of what varies with nothing stay where they were.
                 let is_single = summary.place.variant_text().is_empty();
                 let there = if is_single { beside.get(stem) } else { None };
                 let size = sizes.get(variant).copied().unwrap_or_default();
-                found.push(Found { summary, size: size + there.copied().unwrap_or_default() });
+                let size = size + there.copied().unwrap_or_default();
+                found.push(Found { summary, size, written });
             }
         }
         Ok(found)
@@ -115,13 +122,14 @@ impl Candidates {
     }
 
     /// The entry of this name; `None` when there is none that belongs there.
-    fn look(&self, directory: &Path, stem: &str) -> Result<Option<Summary>> {
+    fn look(&self, directory: &Path, stem: &str) -> Result<Option<Looked>> {
         let path = directory.join(format!("{stem}{EXTENSION}"));
-        let Some(summary) = glance(&*self.disk, &path)? else { return Ok(None) };
+        let Some((summary, stamp)) = glance_at(&*self.disk, &path)? else { return Ok(None) };
         let place: &Place = &summary.place;
         let single = place.variant_text().is_empty() && self.root.join(place.single_path()) == path;
         let belongs = single || self.root.join(place.variant_path()) == path;
-        Ok(Some(summary).filter(|_| belongs))
+        let written = stamp.map(|stamp| stamp.modified());
+        Ok(belongs.then_some((summary, written)))
     }
 }
 

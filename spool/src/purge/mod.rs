@@ -6,12 +6,14 @@
 //! each entry once more and judges it as it is by then: what has been used or stored anew meanwhile stays.
 
 mod candidates;
+mod compress;
 pub(crate) mod pins;
 pub mod plan;
 mod space;
 mod sweep;
 
 pub use candidates::{Candidates, Found};
+pub use compress::{Packed, Packing};
 pub use pins::MAX_PINS;
 pub use space::{Space, space};
 pub use sweep::{Step, Sweep};

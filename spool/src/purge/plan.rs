@@ -325,17 +325,23 @@ fn as_long_as(own: Way, pages: Option<Way>) -> Way {
     }
 }
 
+/// How old an entry is, by its last use or by when it was stored.
+#[must_use]
+pub fn age(candidate: &Candidate, by_stored: bool, now: Timestamp) -> Duration {
+    let stored = candidate.stored;
+    let since = if by_stored { stored } else { stored.max(candidate.used) };
+    // What is from the future is new, and so is what a clock dated that had not been set.
+    let is_dated = (if by_stored { stored } else { candidate.used }) >= CLOCK_IS_SET;
+    let age = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+    if is_dated { age } else { Duration::ZERO }
+}
+
 /// The way of an entry by itself.
 fn way(candidate: &Candidate, limits: &Limits, now: Timestamp) -> Way {
     if candidate.is_pinned {
         return Way::Never(Because::Pinned);
     }
-    let stored = candidate.stored;
-    let since = if limits.by_stored { stored } else { stored.max(candidate.used) };
-    // What is from the future is new, and so is what a clock dated that had not been set.
-    let age = Duration::try_from(now.duration_since(since)).unwrap_or_default();
-    let is_dated = (if limits.by_stored { stored } else { candidate.used }) >= CLOCK_IS_SET;
-    let age = if is_dated { age } else { Duration::ZERO };
+    let age = age(candidate, limits.by_stored, now);
     match candidate.limit {
         Limit::Excluded(Excluded::NeverGot) => Way::Now(Why::NeverGot),
         Limit::Excluded(Excluded::NeverKept) => Way::Now(Why::NeverKept),

@@ -1,0 +1,262 @@
+//! Compressing what lies in the spool, and expanding it again.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::open::read_back;
+use super::pack::{DISK_BLOCK, Packed, may_shrink, pack};
+use crate::Spool;
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::fs::DiskFile;
+use crate::layout::wide;
+use crate::place::Place;
+use crate::read::{self, Content, Expected};
+use crate::store::{Store, lock};
+use crate::verified::Verified;
+use crate::versions::version_path;
+
+/// Bytes that are copied at once.
+const PIECE: usize = 128 << 10;
+
+/// What came of [`Spool::compress`] and [`Spool::expand`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rewritten {
+    /// Its file has another length now; both in bytes.
+    Done {
+        /// What it had.
+        before: u64,
+        /// What it has.
+        after: u64,
+    },
+    /// It was so already.
+    Already,
+    /// Compressed it would take as much of the disk, or hardly less: it stays as it is.
+    NotWorth,
+    /// Something else has come of the place meanwhile, which is as it came.
+    Overtaken,
+    /// There is no such entry or version, or it is damaged, and then set aside.
+    Missing,
+}
+
+/// How a file is to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Compressed,
+    Plain,
+}
+
+/// Which file of a place.
+#[derive(Debug, Clone, Copy)]
+enum Which {
+    Entry,
+    Version(Timestamp),
+}
+
+/// What was written aside.
+enum Written {
+    /// With this many bytes.
+    Whole(u64),
+    NotSmaller,
+    Damaged,
+}
+
+impl Spool {
+    /// Compresses the file of the entry of exactly this place, if that saves enough of the disk. It is read as
+    /// before, whole or in part. On the medium there is one or the other at each moment.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full: then it is as it was.
+    pub fn compress(&self, place: &Place) -> Result<Rewritten> {
+        self.0.store.rewrite(place, Which::Entry, Form::Compressed)
+    }
+
+    /// The same for the older version that was finished then.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Spool::compress`].
+    pub fn compress_version(&self, place: &Place, stored: Timestamp) -> Result<Rewritten> {
+        self.0.store.rewrite(place, Which::Version(stored), Form::Compressed)
+    }
+
+    /// Writes the file of the entry of exactly this place anew without compressing it.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Spool::compress`].
+    pub fn expand(&self, place: &Place) -> Result<Rewritten> {
+        self.0.store.rewrite(place, Which::Entry, Form::Plain)
+    }
+
+    /// The same for the older version that was finished then.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Spool::compress`].
+    pub fn expand_version(&self, place: &Place, stored: Timestamp) -> Result<Rewritten> {
+        self.0.store.rewrite(place, Which::Version(stored), Form::Plain)
+    }
+}
+
+impl Store {
+    fn rewrite(&self, place: &Place, which: Which, form: Form) -> Result<Rewritten> {
+        if matches!(which, Which::Entry) && self.pending.path(place).is_some() {
+            // It is to have a name that the other can take.
+            self.write_batch();
+        }
+        let Some((path, entry)) = self.file_of(place, which)? else {
+            return Ok(Rewritten::Missing);
+        };
+        if entry.is_compressed() == (form == Form::Compressed) {
+            return Ok(Rewritten::Already);
+        }
+        if form == Form::Compressed && !may_shrink(&entry)? {
+            return Ok(Rewritten::NotWorth);
+        }
+        let (aside, file) = self.create_rewrite()?;
+        let done = self.rewrite_to((&aside, file), (&path, which), &entry, form);
+        if !matches!(done, Ok(Rewritten::Done { .. })) {
+            self.discard(&aside);
+        }
+        done
+    }
+
+    /// The file of a place, as it is now.
+    fn file_of(&self, place: &Place, which: Which) -> Result<Option<(PathBuf, Entry)>> {
+        match which {
+            Which::Entry => self.settled(place),
+            Which::Version(stored) => {
+                let path = self.root.join(version_path(place, stored));
+                let found = self.stored_at(&path, place)?;
+                Ok(found.filter(|version| version.stored() == stored).map(|found| (path, found)))
+            }
+        }
+    }
+
+    /// What is stored at a path, without what was learnt of it since.
+    fn stored_at(&self, path: &Path, place: &Place) -> Result<Option<Entry>> {
+        let expected = Expected { place, name: place.variant_name() };
+        match read::read(&*self.disk, path, Some(expected))? {
+            Content::Whole(entry) => Ok(Some(entry)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes an entry aside, and gives that its name, if the entry there is still the same.
+    fn rewrite_to(
+        &self,
+        (aside, file): (&Path, Arc<dyn DiskFile>),
+        (path, which): (&Path, Which),
+        entry: &Entry,
+        form: Form,
+    ) -> Result<Rewritten> {
+        let written = match form {
+            Form::Compressed => compress((aside, &file), entry)?,
+            Form::Plain => expand((aside, &*file), entry)?,
+        };
+        let after = match written {
+            Written::Whole(len) => len,
+            Written::NotSmaller => return Ok(Rewritten::NotWorth),
+            Written::Damaged => {
+                self.set_damaged_aside(entry, which)?;
+                return Ok(Rewritten::Missing);
+            }
+        };
+        // Whatever is promised of new ones: what it takes the place of may be on the medium.
+        file.sync().map_err(|error| Error::disk("write", aside, error))?;
+        let place = entry.place();
+        let _told = self.changing(place);
+        let _commit = lock(&self.commit);
+        let is_pending = matches!(which, Which::Entry) && self.pending.path(place).is_some();
+        let now = self.stored_at(path, place)?;
+        if is_pending || !now.is_some_and(|now| now.is_same_file(entry)) {
+            return Ok(Rewritten::Overtaken);
+        }
+        self.rename_into_place(aside, path)?;
+        Ok(Rewritten::Done { before: entry.file_len(), after })
+    }
+
+    /// Sets something aside whose body turned out not to be what was stored.
+    fn set_damaged_aside(&self, entry: &Entry, which: Which) -> Result<()> {
+        match which {
+            Which::Entry => {
+                let damage = self.set_aside(entry, "its body does not agree with its digest")?;
+                if let Some(damage) = damage {
+                    self.pending.fail(Error::damaged(damage));
+                }
+            }
+            Which::Version(stored) => self.damaged_version(entry.place(), stored),
+        }
+        Ok(())
+    }
+}
+
+/// Writes an entry compressed, and reads it back.
+fn compress((path, file): (&Path, &Arc<dyn DiskFile>), entry: &Entry) -> Result<Written> {
+    let (len, digest) = match pack(entry, (path, &**file))? {
+        Packed::Whole { len, digest } => (len, digest),
+        Packed::Damaged => return Ok(Written::Damaged),
+    };
+    if !is_worth(entry.file_len(), len) {
+        return Ok(Written::NotSmaller);
+    }
+    let back = read_back(Arc::clone(file), len);
+    if back.map_err(|error| Error::disk("read", path, error))? != Some(digest) {
+        let why = "what was compressed does not expand to what it was";
+        return Err(Error::disk("write", path, std::io::Error::other(why)));
+    }
+    Ok(Written::Whole(len))
+}
+
+/// Whether it saves at least one block of the disk, and a tenth.
+fn is_worth(before: u64, after: u64) -> bool {
+    let blocks = |len: u64| len.div_ceil(DISK_BLOCK);
+    blocks(after) < blocks(before) && after <= before - before / 10
+}
+
+/// Writes an entry as it was before it was compressed.
+fn expand((path, file): (&Path, &dyn DiskFile), entry: &Entry) -> Result<Written> {
+    let fail = |error| Error::disk("write", path, error);
+    let begin = entry.bytes.get(..entry.first.body_offset()).unwrap_or_default();
+    file.write_all_at(begin, 0).map_err(fail)?;
+    let (mut body, mut buffer, mut at) = (Verified::of(entry.body()), vec![0; PIECE], 0);
+    while at < entry.body_len() {
+        let read = match body.read_at(at, &mut buffer) {
+            Ok(0) => return Ok(Written::Damaged),
+            Ok(read) => read,
+            Err(error) if error.is_damaged() => return Ok(Written::Damaged),
+            Err(error) => return Err(error),
+        };
+        let piece = buffer.get(..read).unwrap_or_default();
+        file.write_all_at(piece, wide(begin.len()) + at).map_err(fail)?;
+        at += wide(read);
+    }
+    file.write_all_at(entry.tail(), entry.first.body_end()).map_err(fail)?;
+    Ok(Written::Whole(entry.first.length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_worth;
+
+    #[test]
+    fn it_is_worth_it_if_it_saves_a_block_and_a_tenth() {
+        for (before, after, want) in [
+            (4_096, 100, false),
+            (4_097, 4_096, false),
+            (5_000, 4_000, true),
+            (5_000, 4_500, false),
+            (8_192, 4_097, false),
+            (8_192, 4_096, true),
+            (100_000, 90_000, true),
+            (100_000, 90_001, false),
+            (1 << 40, 1, true),
+        ] {
+            assert_eq!(is_worth(before, after), want, "{before} {after}");
+        }
+    }
+}
