@@ -4,7 +4,7 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_TYPE, HeaderName, SET_COOKIE};
 use wwwoffle_spool::{Entry, Place};
 
-use crate::api::{Field, Info, KeptInfo, Parts};
+use crate::api::{CompressedFile, Field, Info, KeptInfo, Parts};
 use crate::connection;
 use crate::pages::shown;
 use crate::proxy::head::{self, SECRET};
@@ -31,6 +31,9 @@ fn kept(entry: &Entry) -> KeptInfo {
         received: entry.when(),
         stored: entry.stored(),
         bytes: entry.body_len(),
+        compressed: entry
+            .plain_len()
+            .map(|plain| CompressedFile { bytes: entry.file_len(), plain }),
         sha256: hex::encode(entry.digest()),
         content_type,
         response: fields(&response),

@@ -41,6 +41,7 @@ mod fetching;
 mod forms;
 mod fsck;
 mod fuzz;
+mod gzip;
 mod har;
 mod harness;
 mod history;

@@ -103,6 +103,7 @@ The programs of 2.9 are verbs of one, `wwwoffle`. They take a URL in any spellin
 | wwwoffle-read | `wwwoffle cat --headers`; without `--headers` as with `--removeheader`. |
 | wwwoffle-write | `wwwoffle write --headers`; without `--headers` as with `--addheader`. |
 | wwwoffle-hash | `wwwoffle hash` — The key is a SHA-256 of the canonical URL. |
+| wwwoffle-gzip, wwwoffle-gunzip | `wwwoffle gzip` and `wwwoffle gunzip`, of URLs or `--host www.example.org`. [Compressed](purge.md#compressing) is the whole file then, so what comes from origins stays as it came. |
 | wwwoffle-fsck | `wwwoffle fsck --repair` — Without `--repair` it changes nothing; it looks at more than names. |
 | wwwoffle-checkcert | `wwwoffle ca show` |
 ";

@@ -80,6 +80,34 @@ impl<T> Ruled<T> {
         self.set.iter().map(|(_, value, origin)| (value, &origin.place))
     }
 
+    /// What it says of which URLs, as a text that is another when that is. Where it was written does not count.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use wwwoffle_config::Config;
+    ///
+    /// let age = |text: &str| {
+    ///     Config::parse(text, Path::new("wwwoffle.conf")).map(|config| config.purge.age.in_words())
+    /// };
+    /// let one = "[[purge.for]]\nurl = \"*://a/*\"\nage = \"1w\"\n";
+    /// assert_eq!(age(one)?, age(&format!("# Pages\n{one}"))?);
+    /// assert_ne!(age(one)?, age(&one.replace("a/", "b/"))?);
+    /// assert_ne!(age(one)?, age(&one.replace("1w", "2w"))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn in_words(&self) -> String
+    where
+        T: fmt::Debug,
+    {
+        let mut words = vec![format!("{:?}", self.plain)];
+        for (number, value, _) in &self.set {
+            words.extend(self.specs.of_rule(*number).map(|listed| listed.spec().to_string()));
+            words.push(format!("{value:?}"));
+        }
+        words.join(" ")
+    }
+
     /// The rules as they set a part of the value. `of` says what a value has of it; where neither a
     /// rule nor the plain value has it, it is `otherwise`.
     pub(crate) fn narrowed<P>(&self, of: impl Fn(&T) -> Option<P>, otherwise: P) -> Ruled<P> {
@@ -152,6 +180,13 @@ pub(crate) struct RuleSpecs {
 }
 
 impl RuleSpecs {
+    /// The specifications of a rule, in order.
+    fn of_rule(&self, number: usize) -> impl Iterator<Item = &Listed> {
+        let from = number.checked_sub(1).and_then(|before| self.ends.get(before));
+        let (from, to) = (from.copied().unwrap_or(0), self.ends.get(number).copied().unwrap_or(0));
+        (from..to).filter_map(|number| self.specs.get(number))
+    }
+
     /// The first rule that holds for `url` and that `sets` has something for.
     ///
     /// In a rule the first specification that matches decides, and when that has a `!`, or the rule

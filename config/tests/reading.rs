@@ -284,12 +284,13 @@ fn faults_of_included_files_are_told_with_all_others() {
 #[test]
 fn what_has_no_effect_yet_is_known_when_it_is_set() {
     let text = "[mime-types]\ndefault = \"text/plain\"\n\
+                types = { \".x\" = \"text/plain\" }\n\
                 [[purge.for]]\nurl = \"*://a.test/*\"\ncompress-age = \"never\"\n\
                 [dont-get]\nlocation-error = true\n";
     let told = parse(text).unwrap().without_effect();
     let told: Vec<_> =
         told.iter().map(|(section, key, place)| format!("{section} {key} {place}")).collect();
-    assert_eq!(told, ["mime-types default test.conf:2", "purge compress-age test.conf:5"]);
+    assert_eq!(told, ["mime-types default test.conf:2", "mime-types types test.conf:3"]);
 }
 
 #[test]

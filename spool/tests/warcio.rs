@@ -18,7 +18,8 @@ use std::process::Command;
 
 use support::{entry, head, open, outgoing, place};
 use wwwoffle_spool::{
-    Durability, NewEntry, NewSegment, RequestKind, RequestState, Secrets, Spool, Timestamp, Update,
+    Durability, NewEntry, NewSegment, RequestKind, RequestState, Rewritten, Secrets, Spool,
+    Timestamp, Update,
 };
 
 #[test]
@@ -34,11 +35,18 @@ fn another_program_reads_every_file() {
         .into_iter()
         .filter(|path| path.extension().is_some_and(|extension| extension == "warc"))
         .collect();
-    assert_eq!(files.len(), 20);
-    let all = root.path().join("all.warc");
-    let pieces: Vec<_> = files.iter().map(|path| fs::read(path).unwrap()).collect();
-    fs::write(&all, pieces.concat()).unwrap();
-    for path in files.iter().chain([&all]) {
+    assert_eq!(files.len(), 23);
+    // One after the other, and those that are compressed by themselves: who reads both in one file is rare.
+    let read = |path: &Path| fs::read(path).unwrap();
+    let is_gzip = |path: &&std::path::PathBuf| read(path).starts_with(&[0x1f, 0x8b]);
+    let (packed, plain): (Vec<_>, Vec<_>) = files.iter().partition(is_gzip);
+    assert_eq!(packed.len(), 3);
+    let (all, all_packed) = (root.path().join("all.warc"), root.path().join("all.warc.gz"));
+    for (to, of) in [(&all, plain), (&all_packed, packed)] {
+        let pieces: Vec<_> = of.into_iter().map(|path| read(path)).collect();
+        fs::write(to, pieces.concat()).unwrap();
+    }
+    for path in files.iter().chain([&all, &all_packed]) {
         let check = Command::new(&program).args(["check", "-v"]).arg(path).output().unwrap();
         let said = String::from_utf8_lossy(&check.stdout).into_owned();
         assert!(check.status.success() && !said.contains("fail"), "{path:?}: {said}");
@@ -73,8 +81,21 @@ fn write_updates_and_variants(spool: &Spool) {
     writer.finish(None).unwrap();
 }
 
+/// Entries that are kept compressed, of which one is read in parts.
+fn write_compressed(spool: &Spool) {
+    for (number, len) in [30_000, 200_000, (2 << 20) + 1].into_iter().enumerate() {
+        let place = place(&format!("http://example.org/packed/{number}"));
+        let mut writer = spool.begin(&place, entry(&head(200))).unwrap();
+        writer.write(&b"some words of a page, and some more\n".repeat(len / 36)).unwrap();
+        writer.finish(Some(b"X-Sum: 1\r\n")).unwrap();
+        let done = spool.compress(&place).unwrap();
+        assert!(matches!(done, Rewritten::Done { .. }), "{done:?}");
+    }
+}
+
 fn write_one_of_each(root: &Path) {
     let spool = open(root, Durability::Batch);
+    write_compressed(&spool);
     for (number, len) in [0, 1, 1_000, 127 << 10, 129 << 10, 3 << 20].into_iter().enumerate() {
         let connection = (number % 3 != 1).then(|| support::CONNECTION.to_vec());
         let mut writer = spool.begin(&place(&format!("http://example.org/{number}?a=ä")), {

@@ -77,6 +77,15 @@ pub struct Info {
     pub parts: Option<Parts>,
 }
 
+/// The file of what is kept compressed: heads and body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompressedFile {
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// The length it would have if it were not compressed.
+    pub plain: u64,
+}
+
 /// What is kept of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptInfo {
@@ -91,6 +100,9 @@ pub struct KeptInfo {
     pub stored: Timestamp,
     /// The length of the body, as it was received less its transfer coding.
     pub bytes: u64,
+    /// What its file takes, if that is compressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compressed: Option<CompressedFile>,
     /// The SHA-256 of the body, 64 hex digits.
     pub sha256: String,
     /// The `Content-Type`.

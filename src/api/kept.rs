@@ -52,6 +52,54 @@ pub struct NotMoved {
     pub error: String,
 }
 
+/// The body of `POST /api/entries/compress`: one of `urls`, `host` and `all`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EntriesToCompress {
+    /// What is kept of these.
+    #[serde(default)]
+    pub urls: Vec<String>,
+    /// What is kept of this host, with its port, for whomever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// All that is kept.
+    #[serde(default)]
+    pub all: bool,
+    /// It is expanded.
+    #[serde(default)]
+    pub expand: bool,
+    /// Whose answers in place of the caller's own; everyone's are compressed too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
+
+/// The line that `POST /api/entries/compress` ends with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompressEvent {
+    /// It is done.
+    Done(CompressedUrls),
+    /// It is not.
+    Failed(String),
+}
+
+/// What came of it. Entries and their older versions are counted each by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompressedUrls {
+    /// How many were compressed, or expanded.
+    pub rewritten: u64,
+    /// How many bytes these took on the disk.
+    pub before: u64,
+    /// How many they take now.
+    pub after: u64,
+    /// How many were so already.
+    pub already: u64,
+    /// How many would hardly become smaller, and stay as they are.
+    pub not_worth: u64,
+    /// The URLs of which nothing is kept.
+    pub missing: Vec<String>,
+}
+
 /// The answer to `POST /api/entries/write`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenUrl {

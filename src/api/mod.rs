@@ -28,14 +28,19 @@ pub use index::{
     IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed, ReindexEvent, ReindexRequest,
     SearchHit, SearchPage, ShownSnippet,
 };
-pub use info::{Certificate, Chain, Connection, Field, Info, KeptInfo};
+pub use info::{Certificate, Chain, CompressedFile, Connection, Field, Info, KeptInfo};
 use jiff::Timestamp;
-pub use kept::{EntriesToMove, MovedUrl, MovedUrls, NotMoved, WrittenUrl};
+pub use kept::{
+    CompressEvent, CompressedUrls, EntriesToCompress, EntriesToMove, MovedUrl, MovedUrls, NotMoved,
+    WrittenUrl,
+};
 pub use listing::{UnknownWhat, What};
 pub use monitor::{MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
 pub use parts::{PartCounts, PartItem, PartState, Parts};
 pub use progress::{ProgressStep, RunStep, Whole};
-pub use purge::{PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeSum, Purging};
+pub use purge::{
+    PinRequest, Pins, PurgeCompressed, PurgeEvent, PurgeReport, PurgeRequest, PurgeSum, Purging,
+};
 pub use types::{
     ApiError, Choice, Deleted, DeletedUrls, Download, DownloadWaiting, EntriesToDelete, EntryItem,
     Event, FetchRequest, Flushed, GetRequest, ItemKind, ItemState, LinkStatus, Mode, ModeChange,

@@ -19,9 +19,33 @@ pub struct PurgeReport {
     /// What was removed; none for a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<PurgeSum>,
+    /// What has reached the age at which it is compressed, and was not tried yet: the bytes are those that it
+    /// takes now, of which only some can be saved. None where nothing is to be compressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compressible: Option<PurgeSum>,
+    /// What was compressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compressed: Option<PurgeCompressed>,
     /// How many bytes of the disk are free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free: Option<u64>,
+}
+
+/// What was compressed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PurgeCompressed {
+    /// How many entries, each with its older versions.
+    pub entries: u64,
+    /// How many bytes these took on the disk.
+    pub before: u64,
+    /// How many they take now.
+    pub after: u64,
+    /// Why it ended before its end, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// What is to be remembered of it.
+    #[serde(skip)]
+    pub tried: Option<String>,
 }
 
 /// So many entries, for one reason.
@@ -64,7 +88,7 @@ pub struct PurgeRequest {
 #[serde(rename_all = "snake_case")]
 pub enum PurgeEvent {
     /// It is done.
-    Done(PurgeReport),
+    Done(Box<PurgeReport>),
     /// It is not.
     Failed(String),
 }

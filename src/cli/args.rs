@@ -20,7 +20,7 @@ pub(crate) use self::fetch::Fetch;
 pub(crate) use self::get::GetArgs;
 pub(crate) use self::history::History;
 pub(crate) use self::index::{IndexVerb, List, Search};
-pub(crate) use self::kept::{Fsck, KeptVerb, Mv, Write};
+pub(crate) use self::kept::{Compress, Fsck, KeptVerb, Mv, Write};
 pub(crate) use self::monitor::{MonitorVerb, When};
 pub(crate) use self::purge::Purge;
 use crate::exit::ExitStatus;

@@ -11,7 +11,9 @@ use super::{
     settings::Settings,
 };
 use crate::{
-    api::{Certificate, Connection, Field, Info, KeptInfo, PartItem, PartState, Parts},
+    api::{
+        Certificate, CompressedFile, Connection, Field, Info, KeptInfo, PartItem, PartState, Parts,
+    },
     exit::ExitStatus,
     fetch::recurse::complete::{self, OfReader, Page},
     info,
@@ -68,6 +70,9 @@ fn print_kept(told: &Info, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), F
     writeln!(out, "stored      {}", kept.stored)?;
     writeln!(out, "type        {}", shown::line(kept.content_type.as_deref().unwrap_or("-")))?;
     writeln!(out, "bytes       {}", kept.bytes)?;
+    if let Some(CompressedFile { bytes, plain }) = kept.compressed {
+        writeln!(out, "compressed  its file has {bytes} bytes in place of {plain}")?;
+    }
     writeln!(out, "sha256      {}", kept.sha256)?;
     if told.pinned {
         writeln!(out, "pinned      it stays whatever its age")?;

@@ -6,6 +6,7 @@ mod authority;
 mod browse;
 mod bundle;
 mod by_hand;
+mod compress;
 mod config;
 mod control;
 pub mod environment;

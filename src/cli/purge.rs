@@ -59,7 +59,7 @@ fn ask(control: &Control, dry_run: bool) -> Result<PurgeReport, Failure> {
         Ok(())
     })?;
     match told {
-        Some(PurgeEvent::Done(report)) => Ok(report),
+        Some(PurgeEvent::Done(report)) => Ok(*report),
         Some(PurgeEvent::Failed(why)) => Err(Failure::plain(shown::line(&why))),
         None => Err(Failure::plain("the daemon ended before it was done")),
     }
@@ -70,8 +70,11 @@ fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, Failure>
     let (spool, config) = (offline::spool(settings)?, Arc::new(settings.config()?));
     let what = if dry_run { What::Plan } else { What::Purge };
     let (now, local): (Timestamp, _) = (timestamp(clock::now()), settings.local_host()?);
-    purge::purge(&spool, (config, local), what, now, |_| true)
-        .map_err(|error| Failure::caused(ExitStatus::Failed, "it cannot be purged", &error))
+    let report = purge::purge(&spool, (config, local), what, now, |_| true)
+        .map_err(|error| Failure::caused(ExitStatus::Failed, "it cannot be purged", &error))?;
+    // Else the same is tried the next time.
+    let _remembered = purge::compress::remember_alone(&spool, &report);
+    Ok(report)
 }
 
 fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
@@ -98,9 +101,33 @@ fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failur
     if let Some(removed) = &report.removed {
         writeln!(out, "removed {} entries, {}", removed.entries, shown::bytes(removed.bytes))?;
     }
+    print_compressed(report, terminal)?;
     if report.missing > 0 {
         let missing = shown::bytes(report.missing);
         writeln!(terminal.stderr, "wwwoffle: {missing} more should go, and may not")?;
+    }
+    Ok(())
+}
+
+/// Tells what is compressed for its age.
+fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    let entries = |count: u64| if count == 1 { "entry" } else { "entries" };
+    match (&report.compressible, &report.compressed) {
+        (_, Some(done)) => {
+            let (before, after) = (shown::bytes(done.before), shown::bytes(done.after));
+            let word = entries(done.entries);
+            writeln!(terminal.stdout, "compressed {} {word}, {before} to {after}", done.entries)?;
+            if let Some(failure) = &done.failure {
+                let failure = shown::line(failure);
+                writeln!(terminal.stderr, "wwwoffle: compressing ended before its end: {failure}")?;
+            }
+        }
+        (Some(sum), None) => {
+            let (word, size) = (entries(sum.entries), shown::bytes(sum.bytes));
+            let of = "would be tried to be compressed";
+            writeln!(terminal.stdout, "{of}: {} {word}, {size}", sum.entries)?;
+        }
+        (None, None) => {}
     }
     Ok(())
 }

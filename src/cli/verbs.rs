@@ -15,7 +15,7 @@ use wwwoffle_config::Size;
 use super::{
     Terminal,
     args::{ConfigVerb, Fetch, IndexVerb, KeptVerb, Verb},
-    authority, browse, bundle, by_hand, config,
+    authority, browse, bundle, by_hand, compress, config,
     control::{Control, misunderstood},
     exchange, explain, export,
     failure::Failure,
@@ -30,6 +30,7 @@ use crate::{
         Choice, FetchRequest, ItemState, ModeChange, ModeRequest, Queue, QueueItem, Started,
         Status, Stopping, plan::QueuePlan,
     },
+    by_hand::compress::Form,
     exit::ExitStatus,
     pages::{progress, shown},
 };
@@ -87,6 +88,12 @@ pub(crate) fn run(
         Verb::Kept(KeptVerb::Fsck(typed)) => fsck::run(&typed, settings, terminal),
         Verb::Kept(KeptVerb::Mv(typed)) => by_hand::rename(typed, settings, terminal),
         Verb::Kept(KeptVerb::Write(typed)) => by_hand::write(&typed, settings, terminal),
+        Verb::Kept(KeptVerb::Gzip(typed)) => {
+            compress::run(typed, Form::Compressed, settings, terminal)
+        }
+        Verb::Kept(KeptVerb::Gunzip(typed)) => {
+            compress::run(typed, Form::Plain, settings, terminal)
+        }
         Verb::Kept(KeptVerb::Import(typed)) => exchange::run(&typed, settings, terminal),
         Verb::Kept(KeptVerb::Export(typed)) => export::run(&typed, settings, terminal),
         Verb::Monitor { verb } => monitor::run(verb, settings, terminal),

@@ -1,6 +1,7 @@
 //! The JSON API. Its shapes are in [`crate::api`].
 
 mod by_hand;
+mod compress;
 mod config;
 mod entries;
 mod events;
@@ -19,18 +20,18 @@ mod tell;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wwwoffle_spool::Place;
-use wwwoffle_url::{CanonicalUrl, Key};
+use wwwoffle_url::Key;
 
 use self::fault::Fault;
 use super::caller::Caller;
 use super::{forms, is_read, status};
 use crate::api::{
-    ApiError, Deleted, DeletedUrls, EntriesToDelete, FetchRequest, Flushed, GetRequest, ModeChange,
-    ModeRequest, Queue, QueueTarget, Retried, Started, Stopping,
+    ApiError, Deleted, FetchRequest, Flushed, GetRequest, ModeChange, ModeRequest, Queue,
+    QueueTarget, Retried, Started, Stopping,
 };
 use crate::error_chain::error_chain;
 use crate::fetch;
@@ -40,7 +41,6 @@ use crate::pages::shown;
 use crate::pages::token::Purpose;
 use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
-use crate::proxy::owner::Places;
 use crate::proxy::target;
 
 /// Where all calls are.
@@ -82,6 +82,7 @@ enum Call {
     Purge,
     Pins,
     Rename,
+    Compress,
     Write,
     Flush,
     Import,
@@ -123,6 +124,7 @@ impl Call {
             "purge" => Self::Purge,
             "pins" => Self::Pins,
             "entries/move" => Self::Rename,
+            "entries/compress" => Self::Compress,
             "entries/write" => Self::Write,
             "flush" => Self::Flush,
             "import" => Self::Import,
@@ -245,12 +247,13 @@ async fn carry_out(
         Call::Delete => json(caller, &delete(caller, call_body.read().await?).await?),
         Call::Get => get(caller, call_body.read().await?)?,
         Call::Fetch => fetch(caller, call_body.read().await?)?,
-        Call::Forget => json(caller, &forget(caller, call_body.read().await?).await?),
+        Call::Forget => json(caller, &by_hand::forget(caller, call_body.read().await?).await?),
         Call::Purge if reads => json(caller, &caller.daemon.purging.told()),
         Call::Purge => lines(caller, purge::start(caller, call_body.read().await?)?),
         Call::Pins if reads => json(caller, &purge::pins(caller).await?),
         Call::Pins => json(caller, &purge::pin(caller, call_body.read().await?).await?),
         Call::Rename => json(caller, &by_hand::rename(caller, call_body.read().await?).await?),
+        Call::Compress => lines(caller, compress::start(caller, &call_body.read().await?)?),
         Call::Write => json(caller, &by_hand::write(caller, arguments, call_body.incoming).await?),
         Call::Flush => json(caller, &flush(caller).await?),
         Call::Import => lines(caller, import::start(caller, call_body.read().await?)?),
@@ -372,28 +375,6 @@ fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault>
     Ok(json(caller, &Started { started: queue.waiting.saturating_add(queue.active) }))
 }
 
-async fn forget(caller: &Caller, wanted: EntriesToDelete) -> Result<DeletedUrls, Fault> {
-    not_too_many(&wanted.urls)?;
-    let owner = entries::owner(caller, wanted.owner.as_deref())?;
-    let local = &caller.daemon.local;
-    let places: Result<Vec<_>, Fault> = wanted
-        .urls
-        .iter()
-        .map(|text| match CanonicalUrl::parse(text, local) {
-            Ok(mut url) => Ok(Places::of(&mut url, &HeaderMap::new(), &owner)),
-            Err(error) => Err(Fault::url(text, &error)),
-        })
-        .collect();
-    let (mut gone, store) = (DeletedUrls::default(), &caller.daemon.store);
-    for places in places? {
-        let own = store.remove(&places.own).await?;
-        let removed = store.remove(&places.public).await? || own;
-        let list = if removed { &mut gone.deleted } else { &mut gone.missing };
-        list.push(places.public.url().to_owned());
-    }
-    Ok(gone)
-}
-
 fn not_too_many(urls: &[String]) -> Result<(), Fault> {
     if urls.len() > MOST_URLS {
         return Err(Fault::bad(format!("expected at most {MOST_URLS} URLs, not {}", urls.len())));
@@ -464,6 +445,7 @@ mod tests {
             ("/api/fetch", Call::Fetch, "POST"),
             ("/api/entries/delete", Call::Forget, "POST"),
             ("/api/entries/move", Call::Rename, "POST"),
+            ("/api/entries/compress", Call::Compress, "POST"),
             ("/api/entries/write", Call::Write, "POST"),
             ("/api/monitor/diff", Call::MonitorDiff, "GET"),
             ("/api/monitor/delete", Call::MonitorDelete, "POST"),

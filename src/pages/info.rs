@@ -76,6 +76,8 @@ struct KeptView {
     stored: ShownTime,
     size: String,
     bytes: u64,
+    /// What its file takes, and would take, if it is compressed.
+    compressed: Option<(String, String)>,
     sha256: String,
     content_type: Option<String>,
     method: String,
@@ -175,6 +177,9 @@ impl KeptView {
             stored: ShownTime::new(kept.stored, &shell.zone),
             size: shown::bytes(kept.bytes),
             bytes: kept.bytes,
+            compressed: kept
+                .compressed
+                .map(|file| (shown::bytes(file.bytes), shown::bytes(file.plain))),
             sha256: shown::text(&kept.sha256),
             content_type: kept.content_type.as_deref().map(shown::text),
             method: shown::text(&kept.method),
@@ -201,6 +206,7 @@ impl Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::CompressedFile;
     use crate::pages::{
         certificates::tests::chain,
         testing::{assert_harmless, hostile, shell, templates, time},
@@ -225,6 +231,7 @@ mod tests {
             received: time(),
             stored: time(),
             bytes: 1_234,
+            compressed: Some(CompressedFile { bytes: 7_000, plain: 21_000 }),
             sha256: text.to_owned(),
             content_type: Some(text.to_owned()),
             response: fields(2),
@@ -306,7 +313,7 @@ mod tests {
         let text = body(&info("https://a.example/p", true));
         for want in [
             "<dt>Status</dt><dd>200</dd>",
-            "1.2 kB (1234 bytes)",
+            "1.2 kB (1234 bytes), compressed: its file has 7.0 kB in place of 21 kB",
             "2026-11-20 12:00",
             "<dt>set-cookie</dt><dd class=\"soft\">not shown</dd>",
             "allowed by its fingerprint",

@@ -6,7 +6,7 @@ use super::{
     Page, Shell, Templates,
     shown::{self, ShownTime},
 };
-use crate::api::{PurgeReport, PurgeSum, Purging};
+use crate::api::{PurgeCompressed, PurgeReport, PurgeSum, Purging};
 
 #[derive(Serialize)]
 struct View<'a> {
@@ -27,6 +27,8 @@ struct ReportView {
     scale: Option<u64>,
     missing: Option<String>,
     removed: Option<SumView>,
+    compressible: Option<SumView>,
+    compressed: Option<CompressedView>,
     free: Option<String>,
 }
 
@@ -61,8 +63,27 @@ impl ReportView {
             scale: (report.scale < 1_000).then_some(report.scale / 10),
             missing: (report.missing > 0).then(|| shown::bytes(report.missing)),
             removed: report.removed.as_ref().map(SumView::new),
+            compressible: report.compressible.as_ref().map(SumView::new),
+            compressed: report.compressed.as_ref().map(CompressedView::new),
             free: report.free.map(shown::bytes),
         }
+    }
+}
+
+/// What was compressed.
+#[derive(Serialize)]
+struct CompressedView {
+    entries: u64,
+    before: String,
+    after: String,
+    failure: Option<String>,
+}
+
+impl CompressedView {
+    fn new(done: &PurgeCompressed) -> Self {
+        let (before, after) = (shown::bytes(done.before), shown::bytes(done.after));
+        let failure = done.failure.as_deref().map(shown::text);
+        Self { entries: done.entries, before, after, failure }
     }
 }
 
@@ -87,6 +108,7 @@ pub fn in_words(why: &str) -> &'static str {
         "needed" => "parts of pages that stay",
         "perhaps-needed" => "perhaps parts of pages that stay",
         "removed" => "removed",
+        "compress" => "to be compressed",
         _ => "for another reason",
     }
 }
@@ -105,6 +127,14 @@ mod tests {
             scale: 420,
             missing,
             removed: Some(sum("removed")),
+            compressible: Some(sum("compress")),
+            compressed: Some(PurgeCompressed {
+                entries: 3,
+                before: 40_960,
+                after: 12_288,
+                failure: Some(why.to_owned()),
+                tried: None,
+            }),
             free: Some(1_000_000),
         }
     }
@@ -123,13 +153,16 @@ mod tests {
             "past their age: 7 entries, 81 kB",
             "pinned: 7 entries",
             "42 %",
+            "7 entries, which take 81 kB, are old enough to be compressed",
             r#"action="http://localhost:8080/control/purge""#,
             r#"name="token" value="f00""#,
         ] {
             assert!(shown.contains(want), "{want} in {shown}");
         }
         let short = Purging { last: Some(report("old", 5_000)), ..Purging::default() };
-        assert!(body(&short).contains("5.0 kB more"), "{}", body(&short));
+        let shown = body(&short);
+        assert!(shown.contains("5.0 kB more"), "{shown}");
+        assert!(shown.contains("3 entries were compressed, from 40 kB to 12 kB"), "{shown}");
         let running = Purging { running: true, looked: 512, ..Purging::default() };
         let shown = body(&running);
         assert!(shown.contains("512 entries") && !shown.contains("<button"), "{shown}");

@@ -237,6 +237,7 @@ fn read_piece(
 ) -> Piece {
     let bytes = match file.read_at(position, buffer.space()) {
         Ok(read) => buffer.filled(read),
+        Err(error) if error.is_damaged() => return Piece::Damaged,
         Err(error) => return Piece::Unreadable(error),
     };
     let Some(mut verifier) = verifier else { return Piece::Data(bytes, None) };

@@ -6,6 +6,7 @@
 //! are served. One purge is under way at a time.
 
 mod alone;
+pub mod compress;
 pub mod policy;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -121,11 +122,17 @@ pub fn purge(
     let mut policy = Policy::new(config, spool.pins()?, spool.uses()?, local);
     let limits = policy.limits(room().filter(|_| what != What::ByAge));
     let mut planner = Planner::new(limits, now);
+    let mut packing = compress::Wanted::new(spool, &policy, what, now)?;
     let (mut looked, mut candidates) = (0, spool.candidates()?);
     loop {
         let before = looked;
         for found in candidates.by_ref().take(AT_ONCE) {
-            planner.add(&policy.candidate(&found?));
+            let found = found?;
+            let candidate = policy.candidate(&found);
+            if let Some(packing) = &mut packing {
+                packing.count(&policy, &found, &candidate);
+            }
+            planner.add(&candidate);
             looked += 1;
         }
         if looked == before {
@@ -142,7 +149,12 @@ pub fn purge(
             Some(carry_out(spool, &mut policy, &mut plan, |done| go_on(looked + done))?)
         }
     };
-    Ok(report(&plan, removed, room()))
+    let compressed = match &packing {
+        Some(packing) if removed.is_some() => Some(packing.carry_out(spool, &policy, go_on)?),
+        _ => None,
+    };
+    let compressible = packing.map(|packing| packing.told());
+    Ok(PurgeReport { compressible, compressed, ..report(&plan, removed, room()) })
 }
 
 fn carry_out(
@@ -257,6 +269,9 @@ pub async fn run(daemon: &Daemon, what: What) -> Result<PurgeReport, NotPurged> 
         Ok(done)
     };
     let done = daemon.store.run(work).await?;
+    if let Ok(report) = &done {
+        compress::remember(daemon, report).await;
+    }
     if let Ok(report) = &done
         && let Some(PurgeSum { entries, bytes, .. }) = report.removed
     {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use wwwoffle_config::{AgeLimit, Config, SizeLimit, UrlParts};
 use wwwoffle_spool::purge::plan::{Candidate, Excluded, Limit, Limits, Role};
@@ -86,6 +87,32 @@ impl Policy {
         }
     }
 
+    /// The rules by which bodies are compressed, as a text that differs when they do; `None` where none are.
+    #[must_use]
+    pub fn compress_rules(&self) -> Option<String> {
+        let ages = &self.config.purge.compress_age;
+        let mut all = ages.rules().map(|(age, _)| age).chain([ages.plain()]);
+        let is_any = all.any(|age| *age != AgeLimit::Never);
+        let types = &self.config.dont_compress.mime_type;
+        let by_stored = self.config.purge.use_mtime;
+        is_any.then(|| format!("{} {types:?} {by_stored}", ages.in_words()))
+    }
+
+    /// The age at which the body of an entry is compressed; `None` if it never is.
+    #[must_use]
+    pub fn compress_age(&self, found: &Found) -> Option<Duration> {
+        let content_type = found.summary.content_type.as_deref().unwrap_or_default();
+        let content_type = String::from_utf8_lossy(content_type);
+        if self.config.dont_compress.mime_type.contains(&content_type) {
+            return None;
+        }
+        let url = CanonicalUrl::parse(found.summary.place.url(), &self.local).ok()?;
+        match self.config.purge.compress_age.of(&UrlParts::of(&url)) {
+            AgeLimit::At(age) => Some(age.as_duration()),
+            AgeLimit::Never => None,
+        }
+    }
+
     /// When an entry was used last: as it is remembered, or when its origin was asked about it.
     fn used(&self, summary: &Summary) -> Timestamp {
         let remembered = self.uses.of(&summary.place.key());
@@ -125,7 +152,6 @@ fn is_part(summary: &Summary) -> bool {
 mod tests {
     use super::*;
     use std::path::Path;
-    use std::time::Duration;
     use wwwoffle_spool::Place;
 
     fn summary(url: &str, status: u16, content_type: &str) -> Summary {
@@ -141,7 +167,45 @@ mod tests {
             checked: when,
             digest: [0; 32],
             file_len: 1,
+            plain_len: None,
         }
+    }
+
+    fn found(url: &str, content_type: &str) -> Found {
+        Found { summary: summary(url, 200, content_type), size: 4_096, written: None }
+    }
+
+    #[test]
+    fn what_is_compressed_follows_from_its_url_and_its_type() {
+        let policy = |text: &str| {
+            let config = Config::parse(text, Path::new("w.conf")).unwrap();
+            let (pins, uses) = (BTreeSet::new(), Uses::default());
+            Policy::new(Arc::new(config), pins, uses, LocalHost::default())
+        };
+        let text = "[purge]\ncompress-age = \"2d\"\n\
+             [[purge.for]]\nurl = \"*://fast.test/*\"\ncompress-age = \"never\"\n";
+        let policy_of_text = policy(text);
+        let two_days = Some(Duration::from_secs(2 * 86_400));
+        for (url, content_type, want) in [
+            ("http://a.test/", "text/html; charset=utf-8", two_days),
+            ("http://a.test/", "", two_days),
+            ("http://a.test/", "image/png", None),
+            ("http://a.test/", "Application/ZIP", None),
+            ("http://fast.test/", "text/html", None),
+        ] {
+            let got = policy_of_text.compress_age(&found(url, content_type));
+            assert_eq!(got, want, "{url} {content_type}");
+        }
+        let rules = policy_of_text.compress_rules();
+        assert!(rules.is_some() && rules == policy(text).compress_rules());
+        assert_eq!(rules, policy(&format!("# A comment\n{text}")).compress_rules());
+        assert_ne!(rules, policy(&text.replace("2d", "3d")).compress_rules());
+        assert_ne!(rules, policy(&text.replace("fast", "slow")).compress_rules());
+        let types = "[dont-compress]\nmime-type = [\"text/*\"]\n";
+        assert_ne!(rules, policy(&format!("{text}{types}")).compress_rules());
+        assert_eq!(policy("").compress_rules(), None);
+        let only_never = "[[purge.for]]\nurl = \"*://a.test/*\"\ncompress-age = \"never\"\n";
+        assert_eq!(policy(only_never).compress_rules(), None);
     }
 
     #[test]
@@ -167,11 +231,11 @@ mod tests {
             ("http://live.test/", Limit::Excluded(Excluded::NeverKept), two_days),
             ("http://near.test/", Limit::Excluded(Excluded::NeverKept), two_days),
         ] {
-            let found = Found { summary: summary(url, 200, "text/html"), size: 4_096 };
+            let found = found(url, "text/html");
             assert_eq!(plain.candidate(&found).limit, want, "{url}");
             assert_eq!(policy(&lax).candidate(&found).limit, otherwise, "{url}");
         }
-        let pinned = Found { summary: summary("http://a.test/pin", 200, "text/html"), size: 1 };
+        let pinned = found("http://a.test/pin", "text/html");
         assert!(plain.candidate(&pinned).is_pinned);
         let mut later = plain.clone();
         let pins = ["http://a.test/pin", "http://www.b.test/"].map(str::to_owned);

@@ -60,8 +60,27 @@ impl Disk for Then {
 
 /// Keeps an answer in the spool at `root`, which nobody has open, as if that had been then.
 pub(crate) fn keep(root: &Path, then: Timestamp, url: &str, content_type: &str, body: &[u8]) {
+    keep_one(&open(root, then), then, (url, content_type), body);
+}
+
+/// The same for many pages.
+pub(crate) fn keep_all(
+    root: &Path,
+    then: Timestamp,
+    pages: impl Iterator<Item = (String, Vec<u8>)>,
+) {
+    let spool = open(root, then);
+    for (url, body) in pages {
+        keep_one(&spool, then, (&url, "text/html"), &body);
+    }
+}
+
+fn open(root: &Path, then: Timestamp) -> Spool {
     let options = Options { durability: Durability::None, ..Options::default() };
-    let (spool, _) = Spool::open_with(Arc::new(Then(then)), root, &options).unwrap();
+    Spool::open_with(Arc::new(Then(then)), root, &options).unwrap().0
+}
+
+fn keep_one(spool: &Spool, then: Timestamp, (url, content_type): (&str, &str), body: &[u8]) {
     let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n\r\n").into_bytes();
     let request = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec();

@@ -120,8 +120,8 @@ section! {
         "use-mtime" => use_mtime: bool = "false", Live;
         /// The age at which a page is removed when it is purged: by `wwwoffle purge`, on its page, or as `every` and `min-free` say.
         "age" => age: Ruled<AgeLimit> = r#""4w""#, Live;
-        /// The age at which the body of a page is compressed.
-        "compress-age" => compress_age: Ruled<AgeLimit> = r#""never""#, Later;
+        /// The age at which what is kept of a page is compressed, when it is purged, but not where that is for `min-free` alone. It is counted as `age` is.
+        "compress-age" => compress_age: Ruled<AgeLimit> = r#""never""#, Live;
         /// How much may be kept; above that, ages are scaled down until it fits.
         "max-size" => max_size: SizeLimit = r#""none""#, Live;
         /// How much of the disk stays free; below that, ages are scaled down until it is. Where less is free the daemon purges by itself.

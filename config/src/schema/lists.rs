@@ -38,8 +38,8 @@ section! {
 section! {
     /// What is compressed already, and is not compressed again.
     "dont-compress" => DontCompress {
-        /// Bodies of these types are not compressed.
-        "mime-type" => mime_type: MediaTypes = r#"["image/*", "video/*", "audio/*", "font/woff", "font/woff2", "application/pdf", "application/zip", "application/gzip", "application/zstd"]"#, Later;
+        /// Bodies of these types are not compressed when they have reached `compress-age`.
+        "mime-type" => mime_type: MediaTypes = r#"["image/*", "video/*", "audio/*", "font/woff", "font/woff2", "application/pdf", "application/zip", "application/gzip", "application/zstd"]"#, Live;
         /// Of paths that end so, origins are not asked for compressed bodies.
         "file-ext" => file_ext: Extensions = r#"[".gz", ".bz2", ".xz", ".zst", ".tgz", ".zip", ".7z"]"#, Live;
     }

@@ -18,6 +18,12 @@ pub(crate) enum KeptVerb {
     Mv(Mv),
     /// Keep standard input as the answer of a URL.
     Write(Write),
+    /// Keep what there is of URLs compressed, with its older versions, where that saves enough of the disk.
+    ///
+    /// It is read and served as before. A purge does the same with what has reached `compress-age`.
+    Gzip(Compress),
+    /// Keep what there is of URLs no longer compressed.
+    Gunzip(Compress),
     /// Take archives of others into the spool: WARC, WACZ, HAR, a spool of WWWOFFLE 2.9, mirrors.
     ///
     /// The newest answer of each URL wins, and what is older becomes its history where that is kept. What may
@@ -63,6 +69,27 @@ pub(crate) struct Mv {
     pub(crate) to: String,
 }
 
+/// What to compress, or to expand.
+#[derive(Debug, Args)]
+pub(crate) struct Compress {
+    /// All that is kept.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// All that is kept of a host, with its port if that is not the usual one.
+    #[arg(long, value_name = "HOST", conflicts_with = "all")]
+    pub(crate) host: Option<String>,
+    /// Whose answers to the URLs, besides everyone's: local, user:NAME or client:ADDRESS.
+    #[arg(long, default_value = "local", value_name = "OWNER")]
+    pub(crate) owner: Owner,
+    /// What is kept of these, in any spelling.
+    #[arg(
+        value_name = "URL",
+        required_unless_present_any = ["all", "host"],
+        conflicts_with_all = ["all", "host"]
+    )]
+    pub(crate) urls: Vec<String>,
+}
+
 /// What to keep.
 #[derive(Debug, Args)]
 pub(crate) struct Write {
@@ -100,6 +127,14 @@ mod tests {
             ("write --type text/plain http://a/", true),
             ("write --headers --type text/plain http://a/", false),
             ("write", false),
+            ("gzip http://a/ http://b/", true),
+            ("gzip --host a", true),
+            ("gunzip --all", true),
+            ("gunzip --owner user:ada http://a/", true),
+            ("gzip", false),
+            ("gzip --all http://a/", false),
+            ("gzip --all --host a", false),
+            ("gunzip --host a http://a/", false),
             ("import a.warc.gz b.wacz", true),
             ("import --dry-run --json old-spool", true),
             ("import --replace --everyone --max-size 50M --scheme http mirror", true),

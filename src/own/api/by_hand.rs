@@ -1,13 +1,13 @@
-//! `POST /api/entries/move` and `/write`: what a person changes of what is kept.
+//! `POST /api/entries/delete`, `/move` and `/write`: what a person changes of what is kept.
 
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::{HeaderMap, StatusCode};
 use wwwoffle_url::CanonicalUrl;
 
-use super::Fault;
 use super::entries::{owner, read};
-use crate::api::{EntriesToMove, MovedUrls, WrittenUrl};
+use super::{Fault, not_too_many};
+use crate::api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
 use crate::by_hand::rename::{BadRename, Rename};
 use crate::by_hand::write::{Intake, Refused};
 use crate::clock;
@@ -15,6 +15,29 @@ use crate::error_chain::error_chain;
 use crate::own::caller::Caller;
 use crate::proxy::owner::Places;
 use crate::store::timestamp;
+
+/// Removes what is kept of URLs.
+pub(super) async fn forget(caller: &Caller, wanted: EntriesToDelete) -> Result<DeletedUrls, Fault> {
+    not_too_many(&wanted.urls)?;
+    let owner = owner(caller, wanted.owner.as_deref())?;
+    let local = &caller.daemon.local;
+    let places: Result<Vec<_>, Fault> = wanted
+        .urls
+        .iter()
+        .map(|text| match CanonicalUrl::parse(text, local) {
+            Ok(mut url) => Ok(Places::of(&mut url, &HeaderMap::new(), &owner)),
+            Err(error) => Err(Fault::url(text, &error)),
+        })
+        .collect();
+    let (mut gone, store) = (DeletedUrls::default(), &caller.daemon.store);
+    for places in places? {
+        let own = store.remove(&places.own).await?;
+        let removed = store.remove(&places.public).await? || own;
+        let list = if removed { &mut gone.deleted } else { &mut gone.missing };
+        list.push(places.public.url().to_owned());
+    }
+    Ok(gone)
+}
 
 /// Gives what is kept other URLs.
 pub(super) async fn rename(caller: &Caller, wanted: EntriesToMove) -> Result<MovedUrls, Fault> {

@@ -34,7 +34,7 @@ pub(super) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, Fault
     let daemon = Arc::clone(&caller.daemon);
     let line = async move {
         let event = match purge::run(&daemon, what).await {
-            Ok(report) => PurgeEvent::Done(report),
+            Ok(report) => PurgeEvent::Done(Box::new(report)),
             Err(error) => PurgeEvent::Failed(error_chain(&error)),
         };
         let mut line = Vec::new();

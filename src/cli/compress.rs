@@ -1,0 +1,85 @@
+//! `wwwoffle gzip` and `gunzip`: what is kept compressed, by the daemon or while there is none.
+
+use super::args::Compress;
+use super::control::{Control, misunderstood};
+use super::{Terminal, failure::Failure, files, offline, settings::Settings};
+use crate::api::{CompressEvent, CompressedUrls, EntriesToCompress};
+use crate::by_hand::compress::{Form, Which, carry_out};
+use crate::exit::ExitStatus;
+use crate::pages::shown;
+use crate::proxy::owner::Owner;
+
+/// Compresses what was named, or expands it.
+pub(super) fn run(
+    typed: Compress,
+    form: Form,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let Compress { all: _, host, owner, urls } = typed;
+    let which = if urls.is_empty() {
+        Which::Hosts(host.clone())
+    } else {
+        let local = settings.local_host()?;
+        let places: Result<Vec<_>, _> =
+            urls.iter().map(|url| files::places(url, &owner, &local)).collect();
+        Which::Urls(places.map_err(Failure::plain)?)
+    };
+    let is_all = urls.is_empty() && host.is_none();
+    let owner = (owner != Owner::Local).then(|| owner.to_string());
+    let expand = form == Form::Plain;
+    let wanted = EntriesToCompress { urls, host, all: is_all, expand, owner };
+    let done = offline::either(
+        settings,
+        || ask(&settings.control()?, &wanted),
+        |spool| {
+            let done = carry_out(spool, &which, form, || true)
+                .map_err(|error| Failure::caused(ExitStatus::Failed, "the spool failed", &error))?;
+            Ok(done.unwrap_or_default())
+        },
+    )?;
+    print(&done, form, terminal)
+}
+
+fn ask(control: &Control, wanted: &EntriesToCompress) -> Result<CompressedUrls, Failure> {
+    let mut told = None;
+    control.post_stream("/api/entries/compress", wanted, &mut |line| {
+        if !line.is_empty() {
+            told = Some(serde_json::from_slice(line).map_err(|error| misunderstood(&error))?);
+        }
+        Ok(())
+    })?;
+    match told {
+        Some(CompressEvent::Done(done)) => Ok(done),
+        Some(CompressEvent::Failed(why)) => Err(Failure::plain(shown::line(&why))),
+        None => Err(Failure::plain("the daemon ended before it was done")),
+    }
+}
+
+fn print(
+    done: &CompressedUrls,
+    form: Form,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let (word, already) = match form {
+        Form::Compressed => ("compressed", "compressed already"),
+        Form::Plain => ("expanded", "not compressed"),
+    };
+    let (before, after) = (shown::bytes(done.before), shown::bytes(done.after));
+    let out = &mut *terminal.stdout;
+    match done.rewritten {
+        0 => writeln!(out, "{word} nothing")?,
+        1 => writeln!(out, "{word} 1 file, {before} to {after}")?,
+        count => writeln!(out, "{word} {count} files, {before} to {after}")?,
+    }
+    if done.already > 0 {
+        writeln!(out, "{already}: {}", done.already)?;
+    }
+    if done.not_worth > 0 {
+        writeln!(out, "would hardly become smaller: {}", done.not_worth)?;
+    }
+    for url in &done.missing {
+        writeln!(terminal.stderr, "wwwoffle: not in the spool: {}", shown::line(url))?;
+    }
+    Ok(if done.missing.is_empty() { ExitStatus::Done } else { ExitStatus::Failed })
+}
