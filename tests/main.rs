@@ -65,6 +65,7 @@ mod inward;
 mod limits;
 mod link;
 mod lists;
+mod local_files;
 mod modified;
 mod monitor;
 mod never;

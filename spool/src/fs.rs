@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is the one file of the crate that may")]
 
 mod about;
+mod beneath;
 mod shared;
 
 use std::any::Any;
@@ -24,6 +25,7 @@ use rustix::io::{ReadWriteFlags, preadv2};
 use crate::error::is_missing;
 
 pub use about::{About, Kind, owner_of};
+pub use beneath::{Beneath, open_beneath};
 pub use shared::{SharedDisk, make_root_for};
 
 /// Only the owner may read what is kept (design: the spool is 0700, what is in it 0600).

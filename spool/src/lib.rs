@@ -43,6 +43,7 @@ mod gzip;
 mod imports;
 mod layout;
 mod list;
+mod local;
 mod monitor;
 mod names;
 mod open;

@@ -21,6 +21,7 @@ mod forms;
 mod history;
 mod info;
 mod lists;
+mod local;
 mod monitor;
 mod pages;
 mod purge;
@@ -90,6 +91,13 @@ pub async fn over_tcp(
         return answer.unwrap_or_else(|| not_with(&caller, &method, place.allowed()));
     }
     let method = request.method();
+    if let Some(path) = local::at(url.path()) {
+        return if is_read(method) {
+            local::serve(&caller, path, request.headers()).await
+        } else {
+            not_with(&caller, method, "GET, HEAD")
+        };
+    }
     match (Local::at(url.path()), Act::at(url.path())) {
         (Some(page), _) if is_read(method) => {
             pages::answer(&caller, page, url.path(), url.arguments()).await

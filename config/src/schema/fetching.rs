@@ -107,9 +107,9 @@ section! {
     /// The types of files that come without one.
     "mime-types" => MimeTypes {
         /// The type of a file whose name says nothing.
-        "default" => default: MediaType = r#""text/plain""#, Later;
+        "default" => default: MediaType = r#""text/plain""#, Live;
         /// The types by the ends of names, besides those that are known.
-        "types" => types: TypesByExtension = "{}", Later;
+        "types" => types: TypesByExtension = "{}", Live;
     }
 }
 

@@ -1,0 +1,126 @@
+//! A file below a directory, opened so that no name on its way can lead out of it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use super::{DiskFile, Stamp, SystemFile};
+use crate::error::is_missing;
+use std::sync::Arc;
+
+/// What a name led to.
+#[derive(Debug)]
+pub enum Beneath {
+    /// A plain file, its length, and when it was changed last.
+    File(Arc<dyn DiskFile>, u64, Stamp),
+    /// A directory.
+    Directory,
+    /// Nothing; or something that is neither, or lies behind a link.
+    Nothing,
+}
+
+/// Opens what the names of `path` lead to, one below the other, from `root` on. A symbolic link on the way or at
+/// its end counts as nothing, wherever it leads: who may write a link into a directory may not read what it names
+/// through us.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn open_beneath<'a>(root: &Path, path: impl Iterator<Item = &'a OsStr>) -> io::Result<Beneath> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let mut at = match openat(CWD, root, flags | OFlags::DIRECTORY, Mode::empty()) {
+        Ok(opened) => File::from(opened),
+        Err(error) => return nothing(error.into()),
+    };
+    for name in path {
+        if !is_plain(name) || !at.metadata()?.is_dir() {
+            return Ok(Beneath::Nothing);
+        }
+        match openat(&at, name, flags, Mode::empty()) {
+            Ok(opened) => at = File::from(opened),
+            Err(error) => return nothing(error.into()),
+        }
+    }
+    let about = at.metadata()?;
+    Ok(if about.is_dir() {
+        Beneath::Directory
+    } else if about.is_file() {
+        let stamp = Stamp::of(&about);
+        let file = SystemFile { file: at, opened_as: Some(stamp) };
+        Beneath::File(Arc::new(file), about.len(), stamp)
+    } else {
+        Beneath::Nothing
+    })
+}
+
+/// Whether it is one name of something in a directory.
+fn is_plain(name: &OsStr) -> bool {
+    let bytes = name.as_encoded_bytes();
+    !matches!(bytes, b"" | b"." | b"..") && !bytes.iter().any(|byte| matches!(byte, b'/' | 0))
+}
+
+fn nothing(error: io::Error) -> io::Result<Beneath> {
+    use rustix::io::Errno;
+    let number = error.raw_os_error().map(Errno::from_raw_os_error);
+    // A link, a file in place of a directory, a name that is too long, a device that is none.
+    let is_none =
+        [Errno::LOOP, Errno::NOTDIR, Errno::NAMETOOLONG, Errno::NXIO, Errno::ACCESS, Errno::MLINK];
+    if is_missing(&error) || number.is_some_and(|number| is_none.contains(&number)) {
+        return Ok(Beneath::Nothing);
+    }
+    Err(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn no_name_leads_out() {
+        let root = tempfile::tempdir().unwrap();
+        let inside = root.path().join("local");
+        std::fs::create_dir_all(inside.join("a")).unwrap();
+        std::fs::write(root.path().join("secret"), "s").unwrap();
+        std::fs::write(inside.join("a/file"), "text").unwrap();
+        symlink("../secret", inside.join("out")).unwrap();
+        symlink("a", inside.join("in")).unwrap();
+        symlink(root.path(), inside.join("a/up")).unwrap();
+        let long = "x".repeat(300);
+        for (path, want) in [
+            (&["a", "file"][..], "text"),
+            (&["a"], "a directory"),
+            (&[], "a directory"),
+            (&["b"], "nothing"),
+            (&["a", "file", "x"], "nothing"),
+            (&["..", "secret"], "nothing"),
+            (&["a", "..", "..", "secret"], "nothing"),
+            (&["../secret"], "nothing"),
+            (&["/etc/passwd"], "nothing"),
+            (&["out"], "nothing"),
+            (&["in", "file"], "nothing"),
+            (&["a", "up", "secret"], "nothing"),
+            (&["."], "nothing"),
+            (&["a", ""], "nothing"),
+            (&["a\0b"], "nothing"),
+            (&[long.as_str()], "nothing"),
+        ] {
+            let names = path.iter().map(OsStr::new);
+            let found = match open_beneath(&inside, names).unwrap() {
+                Beneath::Nothing => "nothing".to_owned(),
+                Beneath::Directory => "a directory".to_owned(),
+                Beneath::File(file, length, _) => {
+                    let mut bytes = vec![0; usize::try_from(length).unwrap()];
+                    file.read_at(&mut bytes, 0).unwrap();
+                    String::from_utf8(bytes).unwrap()
+                }
+            };
+            assert_eq!(found, want, "{path:?}");
+        }
+        let none = open_beneath(&root.path().join("none"), std::iter::empty()).unwrap();
+        assert!(matches!(none, Beneath::Nothing));
+    }
+}
