@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::harness::daemon::{Ran, output, run};
 use crate::harness::tools::{plain, program, python_with};
-use crate::harness::{Daemon, Origin, eventually, files, heavy, site};
+use crate::harness::{Answer, Daemon, Origin, eventually, files, heavy, site};
 
 /// How long a program of others may take.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -387,4 +387,50 @@ fn an_import_that_is_killed_goes_on_to_the_same_end() {
         place.run(&["export", "--json", &path(&place, "all.warc.gz")]).json()["entries"],
         PAGES + 1
     );
+}
+
+#[test]
+fn what_is_meant_for_one_person_travels_from_a_spool_made_for_the_bundle_alone() {
+    let origin = Origin::start();
+    let private = Answer::html("<p>For your eyes.").field("Cache-Control", "private");
+    origin.say("/private", private);
+    origin.say("/cookie", Answer::html("<p>A cookie.").field("Set-Cookie", "id=secret"));
+    let ship = Daemon::start();
+    ship.ok(&["offline"]);
+    let urls = ["/page/1.html", "/private", "/cookie"].map(|path| origin.url(path));
+    for url in &urls {
+        assert_eq!(ship.run(&["get", url]).status, 10, "{url}");
+    }
+    let config = "[allowed-connect-hosts]\ninside = [\"127.0.0.1\"]\n";
+    for is_of_its_own in [true, false] {
+        let bundle = path(&ship, if is_of_its_own { "own.warc.gz" } else { "used.warc.gz" });
+        ship.ok(&["export", "--queue", &bundle]);
+        let shore = Daemon::prepare(Some(config));
+        let mut command = shore.bare_command();
+        command.arg("--config").arg(shore.config_file());
+        if !is_of_its_own {
+            command.arg("--spool").arg(shore.spool());
+        }
+        command.args(["fetch", "--bundle", &bundle]);
+        let ran = run(command, None);
+        let filled = unpacked(&std::fs::read(&bundle).unwrap());
+        assert!(filled.contains("/page/1.html"), "{ran:?}");
+        assert_eq!(filled.contains("your eyes"), is_of_its_own, "{ran:?}");
+        let told = ship.run(&["import", "--json", &bundle]).json();
+        assert_eq!(told["refused"], 0, "{told}");
+        // What has not come waits for a line of its own.
+        assert_eq!(ship.queued().contains(&urls[1]), !is_of_its_own, "{told}");
+        let response = ship.get(&urls[1]).whole();
+        assert_eq!(response.text().contains("your eyes"), is_of_its_own, "{response:?}");
+        if is_of_its_own {
+            let listed = ship.run(&["ls", "--json"]).lines();
+            let found = listed.iter().find(|one| one["url"] == urls[1].as_str()).unwrap();
+            assert_eq!(found["owner"], "local", "{found}");
+            // So that it is asked for once more.
+            ship.ok(&["rm", &urls[0], &urls[1], &urls[2]]);
+            for url in &urls {
+                assert_eq!(ship.run(&["get", url]).status, 10, "{url}");
+            }
+        }
+    }
 }

@@ -352,3 +352,77 @@ fn a_page_that_comes_while_it_is_purged_stays() {
         assert_eq!(daemon.get(&origin.url(&format!("/{number}"))).text(), "new");
     }
 }
+
+/// What the API tells of pins, and its status.
+fn pins(daemon: &Daemon, method: &str, body: &str) -> (u16, Value) {
+    let response = daemon.api(method, "/api/pins", body);
+    (response.status, serde_json::from_slice(&response.body).unwrap_or_default())
+}
+
+#[test]
+fn programs_pin_urls_and_unpin_them() {
+    let mut daemon = Daemon::prepare(Some(RULES));
+    keep(&daemon, &KEPT);
+    daemon.up();
+    daemon.ok(&["offline"]);
+    assert_eq!(pins(&daemon, "GET", ""), (200, json!({"pins": []})));
+    // As canonical URLs, in order, each once; what is not kept can be pinned as well.
+    let body = r#"{"urls":["http://LIVE.test:80/x","http://ads.test/%78","http://live.test/x","http://none.test/"],"pinned":true}"#;
+    let all = json!({"pins": ["http://ads.test/x", "http://live.test/x", "http://none.test/"]});
+    assert_eq!(pins(&daemon, "POST", body), (200, all.clone()));
+    assert_eq!(pins(&daemon, "POST", body), (200, all.clone()), "twice is as once");
+    assert_eq!(pins(&daemon, "GET", ""), (200, all.clone()));
+    // A mistake in one leaves nothing half done, and what is no request changes nothing.
+    for (body, status) in [
+        (r#"{"urls":["http://new.test/x","http://[/"],"pinned":true}"#, 400),
+        (r#"{"urls":["http://live.test/x","no URL"],"pinned":false}"#, 400),
+        (r#"{"urls":["http://new.test/x"]}"#, 400),
+        (r#"{"urls":"http://new.test/x","pinned":true}"#, 400),
+        (r#"{"urls":[],"pinned":true,"more":1}"#, 400),
+        ("", 400),
+    ] {
+        let (told, answer) = pins(&daemon, "POST", body);
+        assert_eq!(told, status, "{body}: {answer}");
+        assert_eq!(pins(&daemon, "GET", ""), (200, all.clone()), "{body}");
+    }
+    let many: Vec<String> = (0..=10_000).map(|one| format!("http://many.test/{one}")).collect();
+    let (told, answer) = pins(&daemon, "POST", &json!({"urls": many, "pinned": true}).to_string());
+    assert!([400, 413].contains(&told), "{told}: {answer}");
+    assert_eq!(pins(&daemon, "PUT", body).0, 405);
+    // A credential is no part of what is pinned, and shown to nobody.
+    let login = r#"{"urls":["http://ada:secret@new.test/x"],"pinned":true}"#;
+    let (_, told) = pins(&daemon, "POST", login);
+    assert!(!told.to_string().contains("secret"), "{told}");
+    // They hold when it is purged, and after a restart.
+    daemon.restart();
+    daemon.ok(&["purge"]);
+    let left = kept(&daemon);
+    assert!(left.contains(&"http://ads.test/x".to_owned()), "{left:?}");
+    let body = r#"{"urls":["http://ads.test/x","http://unknown.test/"],"pinned":false}"#;
+    let (_, told) = pins(&daemon, "POST", body);
+    assert!(!told.to_string().contains("ads.test"), "{told}");
+    daemon.ok(&["purge"]);
+    assert!(!kept(&daemon).contains(&"http://ads.test/x".to_owned()));
+}
+
+#[test]
+fn what_is_pinned_is_shown_to_the_command_line_alone() {
+    let daemon = Daemon::start();
+    daemon.ok(&["pin", "http://live.test/secret-interest"]);
+    let page = daemon.page("/api/pins");
+    assert_eq!(page.status, 403);
+    assert!(!page.text().contains("secret-interest"), "{}", page.text());
+    // A page of another site can neither read nor set them.
+    let mut client = daemon.client();
+    let body = r#"{"urls":["http://a.test/"],"pinned":true}"#;
+    for fields in ["", "Origin: http://evil.test\r\nSec-Fetch-Site: cross-site\r\n"] {
+        client.send(format!(
+            "POST /api/pins HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n{fields}\
+             Content-Length: {}\r\n\r\n{body}",
+            daemon.addr(),
+            body.len()
+        ));
+        assert_eq!(client.receive("POST").whole().status, 403, "{fields}");
+    }
+    assert_eq!(daemon.ok(&["pin"]), "http://live.test/secret-interest\n");
+}
