@@ -3,9 +3,9 @@
 //! Bounded whatever is kept: `MAX_BODY` bytes of a body are read, a text and a parser have the bounds of
 //! [`crate::versions::text`] and [`crate::links`].
 //!
-//! PDF is not read. The crates that get text out of it bring an interpreter of fonts and of a page
-//! language with them, take memory by what a file says of itself, and are known to panic on damaged files;
-//! a PDF is found by its URL.
+//! PDF is not read: a small file can have the crates that get text out of it take all the memory there is,
+//! which no thread of its own bounds. `docs/guide/search.md` has what was measured; a PDF is found by its
+//! URL.
 
 use hyper::header::{CONTENT_LANGUAGE, CONTENT_TYPE};
 use hyper::{HeaderMap, StatusCode};
