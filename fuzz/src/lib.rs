@@ -18,6 +18,7 @@ pub mod gate;
 pub mod hello;
 mod input;
 pub mod links;
+pub mod packed;
 pub mod plans;
 pub mod range;
 pub mod reference;
@@ -43,6 +44,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("gate", gate::run),
     ("hello", hello::run),
     ("links", links::run),
+    ("packed", packed::run),
     ("plans", plans::run),
     ("range", range::run),
     ("reference", reference::run),

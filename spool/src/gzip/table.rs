@@ -263,3 +263,121 @@ fn fits(expanded: u64, packed: u64) -> bool {
 pub(super) fn is_gzip(beginning: &[u8]) -> bool {
     beginning.starts_with(&MAGIC)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The table of a file with a body of this length, each stretch a tenth of what it stands for.
+    fn table(body_len: u64) -> Table {
+        let (start, tail_len) = (700, 1_500);
+        let record = start + body_len + END;
+        let expanded = record + tail_len;
+        let is_divided = expanded > wide(FIRST_READ);
+        let count = if is_divided { count_points(body_len) } else { 0 };
+        let mut at = wide(header_len(count)) + start;
+        let mut points = Vec::new();
+        for index in 0..count {
+            points.push(at);
+            let left = body_len - (block_len(body_len) * wide(index)).min(body_len);
+            at += left.min(block_len(body_len)).max(END) / 10 + 5;
+        }
+        if !is_divided {
+            at += body_len / 10;
+        }
+        let tail = at + END + TRAILER;
+        let start = if is_divided { start } else { 0 };
+        Table { expanded, record, start, tail, length: tail + tail_len, points }
+    }
+
+    /// A header whose check holds, whatever the numbers say.
+    fn with_check(header: &[u8]) -> Vec<u8> {
+        let (table, _) = header[BEFORE..].split_last_chunk::<4>().unwrap();
+        let check = crc32fast::hash(table).to_le_bytes();
+        [&header[..header.len() - 4], &check].concat()
+    }
+
+    #[test]
+    fn a_table_reads_back_and_tells_where_everything_is() {
+        let mega = 1 << 20;
+        for body_len in [0, 1, 100_000, 131_000, mega, mega + 1, 5 * mega, 4_096 * mega, 1 << 40] {
+            let table = table(body_len);
+            let header = table.header();
+            assert_eq!(wide(header.len()), table.header_len());
+            assert!(header.len() <= MAX_HEADER && header.len() < 65_535, "{body_len}");
+            assert_eq!(Table::header_len_of(&header[..20]), Some(header.len()));
+            assert_eq!(Table::parse(&header, table.length), Ok(table.clone()), "{body_len}");
+            assert!(Table::parse(&header, table.length - 1).is_err(), "it was cut");
+            let all: Vec<_> = table.stretches().collect();
+            assert_eq!(all.len(), table.points.len() + 1);
+            let mut at = (0, table.header_len());
+            for one in all {
+                assert_eq!((one.from, one.packed_from), at, "{body_len}");
+                for offset in [one.from, one.to - 1] {
+                    assert_eq!(table.stretch_at(offset), Some(one), "{body_len} {offset}");
+                }
+                at = (one.to, one.packed_to);
+            }
+            assert_eq!(at, (table.record, table.tail - TRAILER));
+            assert_eq!(table.stretch_at(table.record), None);
+        }
+    }
+
+    #[test]
+    fn any_changed_bit_is_noticed() {
+        let header = table(3 << 20).header();
+        let length = table(3 << 20).length;
+        for index in 0..header.len() {
+            for bit in 0..8 {
+                let mut changed = header.clone();
+                changed[index] ^= 1 << bit;
+                assert!(Table::parse(&changed, length).is_err(), "byte {index}, bit {bit}");
+            }
+            assert!(Table::parse(&header[..index], length).is_err(), "cut at {index}");
+        }
+    }
+
+    /// What a table may say at all: nothing that leads out of the file.
+    fn is_safe(table: &Table) -> bool {
+        let stretches: Vec<_> = table.stretches().collect();
+        stretches.len() == table.points.len() + 1
+            && stretches.iter().all(|one| {
+                one.from < one.to
+                    && one.packed_from < one.packed_to
+                    && one.packed_to <= table.length
+                    && fits(one.to - one.from, one.packed_to - one.packed_from)
+            })
+            && table.expanded - table.record <= wide(MAX_TAIL)
+            && table.tail <= table.length
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        #[test]
+        fn lies_with_a_right_check_are_refused_or_harmless(
+            body_len in prop_oneof![Just(90_000), Just(200_000), 0_u64..9 << 20],
+            lies in proptest::collection::vec(
+                (0..14_usize, prop_oneof![
+                    any::<u64>(), 0..99_u64, Just(u64::MAX), Just(0), (0..64_u32).prop_map(|bit| 1 << bit),
+                ], any::<bool>()),
+                1..4,
+            ),
+        ) {
+            let sound = table(body_len);
+            let mut header = sound.header();
+            for (number, value, is_added) in lies {
+                let Some(place) = header.get_mut(BEFORE + 1 + 8 * number..).and_then(<[u8]>::first_chunk_mut)
+                else { continue };
+                let before = u64::from_le_bytes(*place);
+                *place = if is_added { before.wrapping_add(value) } else { value }.to_le_bytes();
+            }
+            let header = with_check(&header);
+            if let Ok(table) = Table::parse(&header, sound.length) {
+                prop_assert!(is_safe(&table), "{table:?}");
+            }
+        }
+    }
+}
