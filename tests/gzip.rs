@@ -212,6 +212,40 @@ fn a_purge_compresses_what_is_old_enough() {
 }
 
 #[test]
+fn what_is_compressed_is_exported_moved_and_has_a_history_as_before() {
+    let daemon = Daemon::configured("[caching]\nkeep-versions = 3\n");
+    daemon.ok(&["offline"]);
+    let (small, large) = (text(1, 30_000), text(2, 2 << 20));
+    let write = |url: &str, body: &[u8]| {
+        let wrote = run(daemon.command(&["write", url]), Some(body));
+        assert_eq!(wrote.status, 0, "{wrote:?}");
+    };
+    write("http://a.example/page", &large);
+    daemon.ok(&["gzip", "--all"]);
+    write("http://a.example/page", &small);
+    write("http://a.example/large", &large);
+    assert!(daemon.ok(&["gzip", "--all"]).contains("compressed 2 files, "));
+    assert_eq!(counted(daemon.spool()), (3, 0), "one of them is an older version");
+    let history = daemon.run(&["history", "--json", "http://a.example/page"]).json();
+    let versions = history["versions"].as_array().unwrap();
+    let older = versions.iter().find(|one| one["bytes"] == large.len()).unwrap();
+    let stored = older["stored"].as_str().unwrap();
+    daemon.ok(&["history", "--restore", stored, "http://a.example/page"]);
+    assert!(raw(&daemon, "http://a.example/page") == large);
+    daemon.ok(&["gzip", "--all"]);
+    daemon.ok(&["mv", "http://a.example/large", "http://b.example/large"]);
+    assert!(raw(&daemon, "http://b.example/large") == large);
+    daemon.ok(&["gzip", "http://b.example/large"]);
+    is_sound(&daemon);
+    let archive = daemon.home().join("out.warc.gz");
+    daemon.ok(&["export", archive.to_str().unwrap()]);
+    let other = Daemon::prepare(None);
+    other.ok(&["import", archive.to_str().unwrap()]);
+    assert!(raw(&other, "http://b.example/large") == large);
+    assert!(raw(&other, "http://a.example/page") == large);
+}
+
+#[test]
 fn kill_9_while_it_compresses_loses_nothing() {
     const PAGES: usize = 1_200;
     const ROUNDS: usize = 20;

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::blocks::Blocks;
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
-use crate::gzip::{self, Expanded};
+use crate::gzip;
 use crate::layout::{First, State, TailRanges, wide};
 use crate::overlay::Overlay;
 use crate::partial::part::Part;
@@ -102,8 +102,8 @@ pub struct Entry {
     pub(crate) overlay: Option<Overlay>,
     /// The length of its file as it lies on the disk.
     pub(crate) disk_len: u64,
-    /// That file, if it is compressed.
-    pub(crate) expanded: Option<Arc<Expanded>>,
+    /// That file is compressed.
+    pub(crate) is_compressed: bool,
 }
 
 pub(crate) type Shared = Arc<Vec<u8>>;
@@ -283,11 +283,7 @@ impl Entry {
     /// The length its file would have if it were not compressed, if it is.
     #[must_use]
     pub fn plain_len(&self) -> Option<u64> {
-        self.is_compressed().then_some(self.first.length)
-    }
-
-    pub(crate) fn is_compressed(&self) -> bool {
-        self.expanded.is_some()
+        self.is_compressed.then_some(self.first.length)
     }
 
     /// Whether both were read from a file with the same content, besides what was learnt later.

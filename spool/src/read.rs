@@ -10,7 +10,7 @@ use crate::blocks::Blocks;
 use crate::entry::{Body, BodyFile, Entry, Shared, Whole, status_of};
 use crate::error::{self, Error, Result};
 use crate::fs::{Disk, DiskFile, Opened};
-use crate::gzip::{self, Expanded, Held};
+use crate::gzip::{self, Held};
 use crate::layout::{self, FIRST_READ, First, State, TailRanges, wide};
 use crate::overlay::{self, Found, Overlay};
 use crate::partial::part::Part;
@@ -116,7 +116,7 @@ pub(crate) fn read_any(
         Held::Bad(reason) => return Ok(Content::Bad(reason)),
     };
     let (bytes, len, disk_len) = (opening.beginning, opening.len, opening.disk_len);
-    let (file, expanded) = (opening.file, opening.expanded);
+    let (file, is_compressed) = (opening.file, opening.expanded.is_some());
     let first = match First::parse(&bytes, len) {
         Ok(first) => first,
         Err(reason) => return Ok(Content::Bad(reason)),
@@ -133,7 +133,7 @@ pub(crate) fn read_any(
             Err(error) => Err(gzip::bad(error, path)?),
         }
     };
-    Ok(match parts.and_then(|parts| entry(parts, first, (disk_len, expanded))) {
+    Ok(match parts.and_then(|parts| entry(parts, first, (disk_len, is_compressed))) {
         Ok(entry) => Content::Whole(entry),
         Err(reason) => Content::Bad(reason),
     })
@@ -190,7 +190,7 @@ fn large(
 fn entry(
     parts: Parts,
     first: First,
-    (disk_len, expanded): (u64, Option<Arc<Expanded>>),
+    (disk_len, is_compressed): (u64, bool),
 ) -> Result<Entry, Reason> {
     let head = parts.bytes.get(first.head.clone()).unwrap_or_default();
     let status = status_of(head).ok_or("its head has no status")?;
@@ -203,7 +203,7 @@ fn entry(
         return Err("it ends behind the end of what it is a part of");
     }
     let overlay = None;
-    Ok(Entry { bytes, tail, first, body, after, status, part, overlay, disk_len, expanded })
+    Ok(Entry { bytes, tail, first, body, after, status, part, overlay, disk_len, is_compressed })
 }
 
 /// Reads `len` bytes, or as many as there are.

@@ -8,7 +8,7 @@ use crate::blocks::Summing;
 use crate::entry::{Body, Entry};
 use crate::error::{Error, Result};
 use crate::fs::{Disk, Opened};
-use crate::gzip::BROKEN;
+use crate::gzip;
 use crate::monitor::{MAX_MONITOR_FILE, Monitor};
 use crate::outgoing::{MAX_REQUEST_FILE, Outgoing, Secrets};
 use crate::overlay::{self, Found};
@@ -94,7 +94,7 @@ impl Judge<'_> {
             }
             Content::Bad(reason) => return Ok(Some(Fault::set_aside(reason))),
         };
-        if let Some(reason) = self.body(&entry)? {
+        if let Some(reason) = self.body(path, &entry)? {
             return Ok(Some(Fault::set_aside(reason)));
         }
         let place = entry.place();
@@ -173,24 +173,23 @@ impl Judge<'_> {
     }
 
     /// Reads a body that was not read yet to its end, if that is asked for.
-    fn body(&self, entry: &Entry) -> Result<Option<Reason>> {
+    fn body(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
         if !self.is_deep {
             return Ok(None);
         }
         if let Some(reason) = blocks_of_records(entry) {
             return Ok(Some(reason));
         }
-        if let Some(expanded) = &entry.expanded {
-            let fault = expanded.fault().map_err(|error| Error::disk("read", self.root, error))?;
-            if fault.is_some() {
-                return Ok(fault);
-            }
+        if entry.is_compressed
+            && let Some(reason) = gzip::fault(self.disk, path)?
+        {
+            return Ok(Some(reason));
         }
         let Body::File(file) = entry.body() else { return Ok(None) };
         let (mut verifier, mut summing, mut start) = (file.verifier(), Summing::new(), 0);
         while start < file.len() {
             let piece = match read_piece(file, start) {
-                Err(error) if error.is_damaged() => return Ok(Some(BROKEN)),
+                Err(error) if error.is_damaged() => return Ok(Some(gzip::BROKEN)),
                 done => done?,
             };
             verifier.update(&piece);
@@ -241,7 +240,7 @@ impl Judge<'_> {
             Content::Whole(segment) => segment,
             Content::Bad(reason) => return Ok(Some(Fault::set_aside(reason))),
         };
-        if let Some(reason) = self.body(&segment)? {
+        if let Some(reason) = self.body(path, &segment)? {
             return Ok(Some(Fault::set_aside(reason)));
         }
         let right = tree::path_of(self.root, &segment);

@@ -21,7 +21,7 @@ const LEAST_WINDOW: usize = 8 << 10;
 
 /// Reads a compressed file by the offsets of the file that it stands for.
 ///
-/// It holds what a few readers expanded last, some 100 KiB each at most.
+/// It holds what a few readers expanded last, some 150 KiB each at most, until they come to the end of a stretch.
 #[derive(Debug)]
 pub(crate) struct Expanded {
     file: Arc<dyn DiskFile>,
@@ -84,6 +84,10 @@ impl Expanded {
         let mut cursor = self.cursor(offset).ok_or_else(|| broken(BROKEN))?;
         // What has failed is not used again.
         let read = cursor.read(&*self.file, buffer, offset)?;
+        if offset + wide(read) == cursor.inflating.stretch().to {
+            // Whoever reads on does so in the next stretch: what is open and idle holds nothing.
+            return Ok(read);
+        }
         let mut cursors = lock(&self.cursors);
         if cursors.len() >= MAX_CURSORS {
             cursors.remove(0);

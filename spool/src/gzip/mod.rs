@@ -12,7 +12,6 @@ mod pack;
 mod rewrite;
 mod table;
 
-pub(crate) use expanded::Expanded;
 pub(crate) use inflate::{BROKEN, reason_of};
-pub(crate) use open::{Held, bad, open};
+pub(crate) use open::{Held, bad, fault, open};
 pub use rewrite::Rewritten;

@@ -13,6 +13,9 @@ use crate::layout::wide;
 use crate::read::read_exactly;
 use crate::warc::Reason;
 
+/// Bytes that tell whether a file is compressed, and how long its header is.
+const LEAST: usize = 64;
+
 /// What a path holds.
 #[derive(Debug)]
 pub(crate) enum Held {
@@ -30,6 +33,8 @@ pub(crate) struct Opening {
     /// The length it has on the disk.
     pub(crate) disk_len: u64,
     pub(crate) beginning: Vec<u8>,
+    /// How much may be read as its beginning: not the body, where that is expanded by itself.
+    most: u64,
     /// The same file, if it is compressed.
     pub(crate) expanded: Option<Arc<Expanded>>,
 }
@@ -46,8 +51,8 @@ pub(crate) fn open(disk: &dyn Disk, path: &Path, most: usize) -> Result<Held> {
     let fail = |error| Error::disk("read", path, error);
     let beginning = first_bytes(&*file, disk_len, most).map_err(fail)?;
     if !is_gzip(&beginning) {
-        let (len, expanded) = (disk_len, None);
-        return Ok(Held::File(Opening { file, len, disk_len, beginning, expanded }));
+        let (len, most, expanded) = (disk_len, disk_len, None);
+        return Ok(Held::File(Opening { file, len, disk_len, beginning, most, expanded }));
     }
     let Some(header_len) = Table::header_len_of(&beginning) else {
         return Ok(Held::Bad("it was compressed by another program"));
@@ -62,13 +67,15 @@ pub(crate) fn open(disk: &dyn Disk, path: &Path, most: usize) -> Result<Held> {
         Err(reason) => return Ok(Held::Bad(reason)),
     };
     let len = table.expanded;
+    let end = if table.start > 0 { table.start } else { len };
     let expanded = Arc::new(Expanded::new(file, table));
     let file: Arc<dyn DiskFile> = Arc::<Expanded>::clone(&expanded);
-    let beginning = match first_bytes(&*file, len, most) {
+    let beginning = match first_bytes(&*file, end, most) {
         Ok(beginning) => beginning,
         Err(error) => return bad(error, path).map(Held::Bad),
     };
-    Ok(Held::File(Opening { file, len, disk_len, beginning, expanded: Some(expanded) }))
+    let expanded = Some(expanded);
+    Ok(Held::File(Opening { file, len, disk_len, beginning, most: end, expanded }))
 }
 
 /// Why a file is damaged that could not be read; or that it is the disk that failed.
@@ -79,8 +86,8 @@ pub(crate) fn bad(error: io::Error, path: &Path) -> Result<Reason> {
 impl Opening {
     /// Reads its first bytes anew, at most `most` of them.
     pub(crate) fn read_to(&mut self, most: usize) -> io::Result<()> {
-        if wide(self.beginning.len()) < self.len.min(wide(most)) {
-            self.beginning = first_bytes(&*self.file, self.len, most)?;
+        if wide(self.beginning.len()) < self.most.min(wide(most)) {
+            self.beginning = first_bytes(&*self.file, self.most, most)?;
         }
         Ok(())
     }
@@ -90,11 +97,16 @@ fn first_bytes(file: &dyn DiskFile, len: u64, most: usize) -> io::Result<Vec<u8>
     read_exactly(file, usize::try_from(len).unwrap_or(most).min(most), 0)
 }
 
-impl Expanded {
-    /// Whether all of it is as it was compressed; why not, if not. All of it is read.
-    pub(crate) fn fault(&self) -> io::Result<Option<Reason>> {
-        Ok(self.verify()?.err())
-    }
+/// Why the compressed file at `path` is not as it was compressed, if it is not. All of it is read.
+pub(crate) fn fault(disk: &dyn Disk, path: &Path) -> Result<Option<Reason>> {
+    let opening = match open(disk, path, LEAST)? {
+        Held::File(opening) => opening,
+        Held::Missing => return Ok(None),
+        Held::Bad(reason) => return Ok(Some(reason)),
+    };
+    let Some(expanded) = opening.expanded else { return Ok(None) };
+    let verified = expanded.verify().map_err(|error| Error::disk("read", path, error))?;
+    Ok(verified.err())
 }
 
 /// Expands the compressed file that was written to `file`, and gives the SHA-256 of what it stands for.

@@ -111,7 +111,7 @@ impl Store {
         let Some((path, entry)) = self.file_of(place, which)? else {
             return Ok(Rewritten::Missing);
         };
-        if entry.is_compressed() == (form == Form::Compressed) {
+        if entry.is_compressed == (form == Form::Compressed) {
             return Ok(Rewritten::Already);
         }
         if form == Form::Compressed && !may_shrink(&entry)? {
