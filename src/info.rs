@@ -34,6 +34,7 @@ fn kept(entry: &Entry) -> KeptInfo {
         compressed: entry
             .plain_len()
             .map(|plain| CompressedFile { bytes: entry.file_len(), plain }),
+        shared: entry.shares_body(),
         sha256: hex::encode(entry.digest()),
         content_type,
         response: fields(&response),

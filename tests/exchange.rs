@@ -132,7 +132,7 @@ fn command_with(mut command: Command, arguments: &[String]) -> Command {
 }
 
 /// Runs a script of ours that uses a module of others.
-fn script(python: Command, name: &str, arguments: &[String], input: &str) -> Ran {
+pub(crate) fn script(python: Command, name: &str, arguments: &[String], input: &str) -> Ran {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exchange").join(name);
     let mut command = python;
     command.arg(script).args(arguments);

@@ -89,6 +89,7 @@ mod recurse;
 mod recurse_bad;
 mod resume;
 mod rules;
+mod shared;
 mod tls_sessions;
 mod tools;
 mod variants;

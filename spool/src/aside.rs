@@ -15,6 +15,8 @@ const MAX_NAME: usize = 200;
 impl Store {
     /// Moves what is at `path` to `damaged/`, with a file beside it that says why.
     pub(crate) fn move_aside(&self, path: &Path, reason: &str) -> Damage {
+        // Before that is out of reach: nobody knows better what is wrong with its body.
+        self.set_bad_holder_aside(path);
         let mut damage =
             Damage { path: path.to_owned(), moved_to: None, reason: reason.to_owned() };
         let to = self.name_aside(path);

@@ -14,7 +14,7 @@ use crate::blocks::Blocks;
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::gzip;
-use crate::layout::{First, State, TailRanges, wide};
+use crate::layout::{First, State, TailRanges, narrow, wide};
 use crate::overlay::Overlay;
 use crate::partial::part::Part;
 use crate::place::Place;
@@ -270,7 +270,17 @@ impl Entry {
     pub fn held(&self) -> usize {
         let tail = if Arc::ptr_eq(&self.bytes, &self.tail) { 0 } else { self.tail.len() };
         let overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.head.len());
-        size_of::<Entry>() + self.bytes.len() + tail + overlay + 3 * self.url().len()
+        let body = match &self.body {
+            Body::Whole(whole) if !Arc::ptr_eq(&self.bytes, &whole.bytes) => whole.bytes.len(),
+            Body::Whole(_) | Body::File(_) => 0,
+        };
+        size_of::<Entry>() + self.bytes.len() + tail + body + overlay + 3 * self.url().len()
+    }
+
+    /// Whether its body is kept in a file of its own, for whatever has the same.
+    #[must_use]
+    pub fn shares_body(&self) -> bool {
+        self.first.refers.is_some()
     }
 
     /// The length of its file in bytes, as it lies on the disk: less than what it stands for, if that is
@@ -319,15 +329,14 @@ impl Entry {
 
     /// All that follows the body, as it is in the file.
     pub(crate) fn tail(&self) -> &[u8] {
-        // Of a small one the tail begins behind the body.
-        let start = match &self.body {
-            Body::Whole(whole) => whole.range.end,
-            Body::File(_) => 0,
-        };
+        // Of a small file the tail begins behind the body.
+        let is_read_at_once = Arc::ptr_eq(&self.bytes, &self.tail);
+        let start =
+            if is_read_at_once { narrow(self.first.body_end()).unwrap_or(usize::MAX) } else { 0 };
         self.tail.get(start..).unwrap_or_default()
     }
 
-    /// The open file, if the body is still on disk.
+    /// The open file of the body, if that is still on disk.
     pub(crate) fn file(&self) -> Option<&BodyFile> {
         match &self.body {
             Body::File(file) => Some(file),

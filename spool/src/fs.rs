@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{FlockOperation, OFlags, flock, syncfs};
 use rustix::io::{ReadWriteFlags, preadv2};
 
 use crate::error::is_missing;
@@ -109,6 +109,16 @@ pub trait Disk: fmt::Debug + Send + Sync {
     ///
     /// Those of the system; then nothing is known of what is on the medium.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
+
+    /// Waits until everything that was changed below a directory is on the medium, whoever changed it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, and `Unsupported` from a disk that cannot.
+    fn sync_all(&self, root: &Path) -> io::Result<()> {
+        let _ = root;
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// How many threads may wait for the medium at once, so that one turn of it serves them all: a file
     /// system with a journal needs hardly longer for ten files than for one.
@@ -312,6 +322,10 @@ impl Disk for SystemDisk {
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         File::open(path)?.sync_all()
+    }
+
+    fn sync_all(&self, root: &Path) -> io::Result<()> {
+        Ok(syncfs(File::open(root)?)?)
     }
 
     fn waits_at_once(&self) -> usize {

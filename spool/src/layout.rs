@@ -13,11 +13,14 @@
 //!
 //! Until the entry is finished its first line is [`UNFINISHED`], which no reader takes for WARC.
 
+mod state;
+
 use std::ops::Range;
 
 use jiff::Timestamp;
 
 use crate::blocks::{Blocks, MAX_BLOCKS_TEXT};
+use crate::bodies::{self, Refers};
 use crate::error::{Error, Result};
 use crate::partial::part::{MAX_PART_TEXT, Part};
 use crate::place::{MAX_OWNER, MAX_VARIANT, Origin, Place};
@@ -25,6 +28,8 @@ use crate::warc::{
     self, BLOCK_END, FIELDS, Header, LINE_END, REQUEST, RESPONSE, Reason, Record, VERSION_LINE,
     escape, parse_record, push_field, time_text, unescape,
 };
+
+pub(crate) use state::{ASKED, State};
 
 /// What an unfinished file begins with, as wide as the line that takes its place.
 pub(crate) const UNFINISHED: &str = "unfinished";
@@ -89,12 +94,6 @@ const IS_PART: &str = "Wwwoffle-Part";
 const OWNER: &str = "Wwwoffle-Owner";
 const VARIANT: &str = "Wwwoffle-Variant";
 
-/// The fields of times, and of what became of an entry since it was stored.
-pub(crate) const ASKED: &str = "Wwwoffle-Asked";
-const RESPONDED: &str = "Wwwoffle-Responded";
-const UPDATED: &str = "Wwwoffle-Updated";
-const INVALID: &str = "Wwwoffle-Invalid";
-
 // The body's offset has to be known after one read.
 const _: () =
     assert!(FIXED + ENDED.len() + OTHER_FIELDS + PLACE_FIELDS + MAX_URL + MAX_HEAD < FIRST_READ);
@@ -146,10 +145,35 @@ impl Start {
         purpose: Purpose,
     ) -> Start {
         let fixed = FIXED + if purpose == Purpose::Whole { 0 } else { ENDED.len() };
-        out.extend_from_slice(UNFINISHED.as_bytes());
-        out.resize(fixed, b'\n');
+        begin(out, fixed);
         push_field(out, "WARC-Type", "response");
         push_field(out, "WARC-Record-ID", id);
+        Start::go_on(out, fixed, place, when, state, head, purpose)
+    }
+
+    /// The same of an entry whose body is kept in another file, with the fields that say so.
+    pub(crate) fn write_shared(
+        out: &mut Vec<u8>,
+        place: &Place,
+        when: Timestamp,
+        state: &State,
+        head: &[u8],
+        fields: impl FnOnce(&mut Vec<u8>),
+    ) -> Start {
+        begin(out, FIXED);
+        fields(out);
+        Start::go_on(out, FIXED, place, when, state, head, Purpose::Whole)
+    }
+
+    fn go_on(
+        out: &mut Vec<u8>,
+        fixed: usize,
+        place: &Place,
+        when: Timestamp,
+        state: &State,
+        head: &[u8],
+        purpose: Purpose,
+    ) -> Start {
         push_field(out, "WARC-Date", &time_text(when));
         push_field(out, "WARC-Target-URI", place.url());
         push_field(out, "Content-Type", RESPONSE);
@@ -197,43 +221,10 @@ impl Start {
     }
 }
 
-/// When the origin was asked, when it answered last, and what became of the entry since it was stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct State {
-    pub(crate) asked: Timestamp,
-    /// `None`: when the entry's own response came.
-    pub(crate) responded: Option<Timestamp>,
-    /// Of two states of one entry the later is the newer; `None` is older than any.
-    pub(crate) updated: Option<Timestamp>,
-    pub(crate) invalid: Option<Timestamp>,
-}
-
-impl State {
-    /// That of an entry that was stored and not updated.
-    pub(crate) fn new(asked: Timestamp) -> State {
-        State { asked, responded: None, updated: None, invalid: None }
-    }
-
-    pub(crate) fn write(&self, mut field: impl FnMut(&str, &str)) {
-        field(ASKED, &time_text(self.asked));
-        let times = [(RESPONDED, self.responded), (UPDATED, self.updated), (INVALID, self.invalid)];
-        for (name, time) in times {
-            if let Some(time) = time {
-                field(name, &time_text(time));
-            }
-        }
-    }
-
-    /// `when` is when the response came: an entry made before it was recorded was asked for then.
-    pub(crate) fn read(header: &Header<'_>, when: Timestamp) -> Result<State, Reason> {
-        let time = |name| header.get(name).map(|_| header.time(name)).transpose();
-        Ok(State {
-            asked: time(ASKED)?.unwrap_or(when),
-            responded: time(RESPONDED)?,
-            updated: time(UPDATED)?,
-            invalid: time(INVALID)?,
-        })
-    }
+/// The first line of an unfinished file, and room for the fixed fields.
+fn begin(out: &mut Vec<u8>, fixed: usize) {
+    out.extend_from_slice(UNFINISHED.as_bytes());
+    out.resize(fixed, b'\n');
 }
 
 /// What follows the body, and is known when it is complete.
@@ -298,7 +289,7 @@ pub(crate) fn tail(
 #[derive(Debug, Clone)]
 pub(crate) struct First {
     pub(crate) place: Place,
-    /// Of the record, which an update keeps.
+    /// Of the record it was stored with, which an update keeps.
     pub(crate) id: String,
     pub(crate) when: Timestamp,
     pub(crate) state: State,
@@ -310,6 +301,8 @@ pub(crate) struct First {
     pub(crate) length: u64,
     /// The body is not whole, or was never meant to be.
     pub(crate) is_part: bool,
+    /// The body is kept in another file: that of this record.
+    pub(crate) refers: Option<Refers>,
 }
 
 impl First {
@@ -319,7 +312,8 @@ impl First {
             return Err("it was never finished");
         }
         let header = Header::parse(bytes)?;
-        if header.need("WARC-Type")? != "response" || header.need("Content-Type")? != RESPONSE {
+        let refers = bodies::refers(&header)?;
+        if header.need("Content-Type")? != RESPONSE {
             return Err("its first record is not a response");
         }
         let head_len = narrow(header.number("Wwwoffle-Head")?)?;
@@ -330,11 +324,19 @@ impl First {
             return Err("its length is not the one it was stored with");
         }
         let block_len = header.number("Content-Length")?;
-        let body_len = block_len.checked_sub(wide(head_len)).ok_or("its lengths disagree")?;
+        let in_file = block_len.checked_sub(wide(head_len)).ok_or("its lengths disagree")?;
+        let body_len = match refers {
+            Some(_) if in_file > 0 || length > wide(FIRST_READ) => {
+                return Err("its lengths disagree");
+            }
+            Some(_) => header.number(bodies::BODY_LENGTH)?,
+            None => in_file,
+        };
+        let id = if refers.is_some() { bodies::RECORD } else { "WARC-Record-ID" };
         let when = header.time("WARC-Date")?;
         let first = First {
             place: place(&header)?,
-            id: header.need("WARC-Record-ID")?.to_owned(),
+            id: header.need(id)?.to_owned(),
             when,
             state: State::read(&header, when)?,
             stored: header.time("Wwwoffle-Stored")?,
@@ -343,6 +345,7 @@ impl First {
             body_len,
             length,
             is_part: header.get(IS_PART).or(header.get("WARC-Truncated")).is_some(),
+            refers,
         };
         match first.tail_len() {
             Some(tail) if tail <= wide(MAX_TAIL) => Ok(first),
@@ -355,9 +358,10 @@ impl First {
         self.head.end
     }
 
-    /// Where it ends.
+    /// Where it ends, as far as it is in this file.
     pub(crate) fn body_end(&self) -> u64 {
-        wide(self.head.end).saturating_add(self.body_len)
+        let in_file = if self.refers.is_some() { 0 } else { self.body_len };
+        wide(self.head.end).saturating_add(in_file)
     }
 
     fn tail_len(&self) -> Option<u64> {

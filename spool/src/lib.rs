@@ -10,6 +10,7 @@
 //!                   …/9f86d081….update.warc      what was learnt of it since, if it is large
 //!                   …/9f86d081….2026….warc       an older version of it
 //!                   …/9f86d081….variants/…       the entries of one key, if some of them vary
+//! <root>/bodies/6a/6ae8a755….warc                a body that several entries have, kept once
 //! <root>/partial/9f/9f86d081…/000….warc          parts of an answer that is not whole
 //! <root>/imports/9f86d081…                       how far the import of an archive is
 //! <root>/outgoing/9f86d081….warc                 a request recorded while offline
@@ -35,6 +36,7 @@
 mod aside;
 mod at_once;
 mod blocks;
+mod bodies;
 mod entry;
 mod error;
 pub mod fs;
@@ -89,6 +91,7 @@ use std::time::Duration;
 pub use jiff::Timestamp;
 pub use wwwoffle_url::Key;
 
+pub use bodies::{Held, MIN_SHARED, Sharing};
 pub use entry::{Body, BodyFile, Damage, Entries, Entry, Lookup, Verifier, Whole};
 pub use error::{Error, Result};
 pub use fsck::{Finding, How, Sums, Verdict};

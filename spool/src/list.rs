@@ -15,7 +15,7 @@ use wwwoffle_url::Key;
 use crate::entry::{Entry, status_of};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Names, Stamp};
-use crate::gzip::{self, Held};
+use crate::gzip::{self, Held, Opening};
 use crate::layout::{FIRST_READ, First};
 use crate::place::{self, EXTENSION, Place, SCHEMES, VARIANTS};
 use crate::store::Finished;
@@ -276,35 +276,40 @@ pub(crate) fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
 
 /// The same with what its file was when it was opened, if that is known.
 pub(crate) fn glance_at(disk: &dyn Disk, path: &Path) -> Result<Option<(Summary, Option<Stamp>)>> {
+    let Some((first, opening)) = beginning(disk, path)? else { return Ok(None) };
+    if first.is_part {
+        return Ok(None);
+    }
+    let head = opening.beginning.get(first.head.clone()).unwrap_or_default();
+    let content_type = content_type(head);
+    let Some(status) = status_of(head) else { return Ok(None) };
+    let First { place, when, stored, body_len, state, digest, .. } = first;
+    let checked = state.responded.unwrap_or(when);
+    let summary = Summary {
+        place,
+        status,
+        content_type,
+        body_len,
+        when,
+        stored,
+        checked,
+        digest,
+        file_len: opening.disk_len,
+        plain_len: opening.expanded.as_ref().map(|_| opening.len),
+    };
+    Ok(Some((summary, opening.file.opened_as())))
+}
+
+/// Reads what a file begins with, up to the body; `None` when that is not of an answer, or a part of one.
+pub(crate) fn beginning(disk: &dyn Disk, path: &Path) -> Result<Option<(First, Opening)>> {
     let Held::File(mut opening) = gzip::open(disk, path, GLANCE)? else { return Ok(None) };
-    let (file_len, plain_len) = (opening.disk_len, opening.expanded.as_ref().map(|_| opening.len));
     for most in [GLANCE, FIRST_READ] {
         if let Err(error) = opening.read_to(most) {
             return gzip::bad(error, path).map(|_| None);
         }
-        let bytes = &opening.beginning;
-        let Ok(first) = First::parse(bytes, opening.len) else { continue };
-        if first.is_part {
-            return Ok(None);
+        if let Ok(first) = First::parse(&opening.beginning, opening.len) {
+            return Ok(Some((first, opening)));
         }
-        let head = bytes.get(first.head.clone()).unwrap_or_default();
-        let content_type = content_type(head);
-        let Some(status) = status_of(head) else { return Ok(None) };
-        let First { place, when, stored, body_len, state, digest, .. } = first;
-        let checked = state.responded.unwrap_or(when);
-        let summary = Summary {
-            place,
-            status,
-            content_type,
-            body_len,
-            when,
-            stored,
-            checked,
-            digest,
-            file_len,
-            plain_len,
-        };
-        return Ok(Some((summary, opening.file.opened_as())));
     }
     Ok(None)
 }

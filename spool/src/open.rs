@@ -172,7 +172,7 @@ enum Left {
 
 /// Gives a file of `tmp/` its name if it should have it.
 fn admit(store: &Store, path: &Path) -> Result<Left> {
-    let Content::Whole(new) = read::read_any(&*store.disk, path, None)? else {
+    let Content::Whole(new) = read::read_any(&*store.disk, Some(&store.root), path, None)? else {
         return Ok(Left::Broken);
     };
     // It was meant to be a part, and what of is not known.

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use sha2::{Digest, Sha256};
 
 use crate::blocks::Blocks;
+use crate::bodies;
 use crate::entry::{Body, BodyFile, Entry, Shared, Whole, status_of};
 use crate::error::{self, Error, Result};
 use crate::fs::{Disk, DiskFile, Opened};
@@ -47,14 +48,18 @@ impl Expected<'_> {
 /// Reads the entry at `path` and what was learnt of it since it was stored.
 pub(crate) fn read_updated(
     disk: &dyn Disk,
+    root: &Path,
     path: &Path,
     expected: Expected<'_>,
 ) -> Result<Content> {
-    let mut entry = match read(disk, path, Some(expected))? {
+    let mut entry = match read(disk, root, path, Some(expected))? {
         Content::Whole(entry) => entry,
         other => return Ok(other),
     };
-    let Some(body) = entry.file() else { return Ok(Content::Whole(entry)) };
+    // What shares its body has a small file of its own, with all that was learnt in it.
+    let Some(body) = entry.file().filter(|_| !entry.shares_body()) else {
+        return Ok(Content::Whole(entry));
+    };
     match overlay::read(disk, &overlay::overlay_path(path), &entry)? {
         Found::Its(overlay) => entry.overlay = Some(overlay),
         // It could have told that the entry is invalid.
@@ -64,16 +69,7 @@ pub(crate) fn read_updated(
         }
         Found::Nothing => {
             // What was learnt of an entry goes when the entry has gone.
-            let fail = |error| Error::disk("look at", path, error);
-            let is_there = match disk.open(path) {
-                Ok(Opened::File(file, _)) => {
-                    file.identity().map_err(fail)? == body.identity().map_err(fail)?
-                }
-                Ok(Opened::NotAFile) => false,
-                Err(error) if error::is_missing(&error) => false,
-                Err(error) => return Err(fail(error)),
-            };
-            if !is_there {
+            if !is_there(disk, path, &*body.file)? {
                 return Ok(Content::Moved);
             }
         }
@@ -81,13 +77,27 @@ pub(crate) fn read_updated(
     Ok(Content::Whole(entry))
 }
 
+/// Whether a file that was opened has its name still.
+pub(crate) fn is_there(disk: &dyn Disk, path: &Path, file: &dyn DiskFile) -> Result<bool> {
+    let fail = |error| Error::disk("look at", path, error);
+    match disk.open(path) {
+        Ok(Opened::File(now, _)) => {
+            Ok(now.identity().map_err(fail)? == file.identity().map_err(fail)?)
+        }
+        Ok(Opened::NotAFile) => Ok(false),
+        Err(error) if error::is_missing(&error) => Ok(false),
+        Err(error) => Err(fail(error)),
+    }
+}
+
 /// Reads the entry at `path`, as it was stored; with `expected`, only the one that belongs there.
 pub(crate) fn read(
     disk: &dyn Disk,
+    root: &Path,
     path: &Path,
     expected: Option<Expected<'_>>,
 ) -> Result<Content> {
-    Ok(match read_any(disk, path, expected)? {
+    Ok(match read_any(disk, Some(root), path, expected)? {
         Content::Whole(entry) if entry.is_part() => {
             Content::Bad("it is a part of an answer and no whole one")
         }
@@ -98,15 +108,17 @@ pub(crate) fn read(
 /// The same for a segment, whose body is a part of a whole one.
 pub(crate) fn read_part(disk: &dyn Disk, path: &Path, place: Option<&Place>) -> Result<Content> {
     let expected = place.map(|place| Expected { place, name: place.variant_name() });
-    Ok(match read_any(disk, path, expected)? {
+    Ok(match read_any(disk, None, path, expected)? {
         Content::Whole(entry) if entry.part.is_none() => Content::Bad("it is no part of an answer"),
         other => other,
     })
 }
 
-/// The same whichever it is.
+/// The same whichever it is. The body may be kept in another file of the spool at `root`; without that it
+/// may not.
 pub(crate) fn read_any(
     disk: &dyn Disk,
+    root: Option<&Path>,
     path: &Path,
     expected: Option<Expected<'_>>,
 ) -> Result<Content> {
@@ -124,7 +136,14 @@ pub(crate) fn read_any(
     if expected.is_some_and(|expected| !expected.is(&first.place)) {
         return Ok(Content::Bad("it belongs to another place"));
     }
-    let parts = if wide(bytes.len()) == len {
+    let parts = if first.refers.is_some() {
+        let Some(root) = root else { return Ok(Content::Bad("its body is kept elsewhere")) };
+        match bodies::body_of(disk, root, &first)? {
+            Ok(body) => shared(bytes, body, &first),
+            Err(_) if !is_there(disk, path, &*file)? => return Ok(Content::Moved),
+            Err(reason) => Err(reason),
+        }
+    } else if wide(bytes.len()) == len {
         small(bytes, &first)
     } else {
         let tail_len = usize::try_from(len - first.body_end()).unwrap_or(usize::MAX);
@@ -162,6 +181,14 @@ fn small(bytes: Vec<u8>, first: &First) -> Result<Parts, Reason> {
         bytes,
         after,
     })
+}
+
+/// The same for a file without its body, which is kept in another.
+fn shared(bytes: Vec<u8>, body: Body, first: &First) -> Result<Parts, Reason> {
+    let end = layout::narrow(first.body_end())?;
+    let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.moved(end);
+    let bytes = Arc::new(bytes);
+    Ok(Parts { tail: Arc::clone(&bytes), body, bytes, after })
 }
 
 /// The same for a file of which beginning and tail were read.

@@ -232,7 +232,7 @@ impl Store {
 
     /// Looks at one file.
     fn check_one(&self, path: &Path, checked: &mut Checked) -> Result<()> {
-        let entry = match read::read(&*self.disk, path, None)? {
+        let entry = match read::read(&*self.disk, &self.root, path, None)? {
             Content::Whole(entry) => entry,
             Content::Missing | Content::Moved => return Ok(()),
             Content::Bad(_) => {
@@ -253,7 +253,8 @@ impl Store {
     /// Sets aside what is at a path, if it is no entry still.
     fn set_path_aside(&self, path: &Path) -> Result<Option<Damage>> {
         let _commit = lock(&self.commit);
-        let Content::Bad(reason) = read::read(&*self.disk, path, None)? else { return Ok(None) };
+        let read = read::read(&*self.disk, &self.root, path, None)?;
+        let Content::Bad(reason) = read else { return Ok(None) };
         let damage = self.move_aside(path, reason);
         if self.is_file(&overlay_path(path))? {
             self.drop_overlay(path)?;

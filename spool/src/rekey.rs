@@ -138,7 +138,10 @@ impl Spool {
             match write_body(&entry, &mut writer) {
                 Ok(()) => writer.finish_version(&entry)?,
                 // It is not lost with those that went.
-                Err(error) if error.is_damaged() => store.damaged_version(from, stored),
+                Err(error) if error.is_damaged() => {
+                    store.set_refuted_holder_aside(&entry)?;
+                    store.damaged_version(from, stored);
+                }
                 Err(error) => return Err(error),
             }
         }

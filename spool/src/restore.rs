@@ -58,6 +58,7 @@ impl Spool {
                 return Ok(Restored::Same);
             }
             let Some(mut writer) = copy(&self.0, &old)? else {
+                self.0.store.set_refuted_holder_aside(&old)?;
                 self.0.store.damaged_version(place, stored);
                 return Ok(Restored::Missing);
             };

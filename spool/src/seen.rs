@@ -98,7 +98,7 @@ impl Store {
 
 /// A disk that notes what is looked at.
 #[derive(Debug)]
-struct Recorder<'a> {
+pub(crate) struct Recorder<'a> {
     disk: &'a dyn Disk,
     notes: Mutex<Notes>,
 }
@@ -111,7 +111,7 @@ struct Notes {
 }
 
 impl<'a> Recorder<'a> {
-    fn new(disk: &'a dyn Disk) -> Self {
+    pub(crate) fn new(disk: &'a dyn Disk) -> Self {
         Self { disk, notes: Mutex::default() }
     }
 
@@ -124,7 +124,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// What was seen, if all of it has stood still for long enough.
-    fn seen(self, now: Timestamp) -> Option<Seen> {
+    pub(crate) fn seen(self, now: Timestamp) -> Option<Seen> {
         let notes = self.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
         let is_settled = |stamp: &Stamp| now.duration_since(stamp.changed()) >= SETTLED_AFTER;
         let all = notes.looked.iter().filter_map(|(_, stamp)| stamp.as_ref()).all(is_settled);

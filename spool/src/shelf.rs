@@ -66,7 +66,8 @@ impl Look {
         for finished in pending {
             let name = finished.place.variant_name();
             if is_wanted(name) {
-                let content = read::read(disk, &finished.path, Some(Expected { place, name }))?;
+                let content =
+                    read::read(disk, root, &finished.path, Some(Expected { place, name }))?;
                 look.moved |= !look.take(&finished.path, content);
             }
             taken.push(name);
@@ -74,7 +75,7 @@ impl Look {
         let single = Place::SINGLE;
         if is_wanted(single) && !taken.contains(&single) {
             let path = root.join(place.single_path());
-            let content = read::read_updated(disk, &path, Expected { place, name: single })?;
+            let content = read::read_updated(disk, root, &path, Expected { place, name: single })?;
             if look.take(&path, content) {
                 return Ok(look);
             }
@@ -89,7 +90,7 @@ impl Look {
                 continue;
             }
             let path = file_of(&directory, name);
-            let content = read::read_updated(disk, &path, Expected { place, name })?;
+            let content = read::read_updated(disk, root, &path, Expected { place, name })?;
             let is_there = look.take(&path, content);
             look.moved |= !is_there && matches!(which, Which::All);
         }
@@ -177,7 +178,7 @@ impl Store {
     pub(crate) fn move_single(&self, place: &Place, directory: &Path) -> Result<()> {
         let (single, name) = (self.root.join(place.single_path()), Place::SINGLE);
         let expected = Expected { place, name };
-        let here = match read::read(&*self.disk, &single, Some(expected))? {
+        let here = match read::read(&*self.disk, &self.root, &single, Some(expected))? {
             Content::Whole(entry) => entry,
             Content::Missing => return Ok(()),
             Content::Bad(reason) => {
@@ -188,7 +189,7 @@ impl Store {
             Content::Moved => return Err(Error::disk("read", &single, changed())),
         };
         let to = file_of(directory, name);
-        let there = match read::read(&*self.disk, &to, Some(expected))? {
+        let there = match read::read(&*self.disk, &self.root, &to, Some(expected))? {
             Content::Whole(there) => Some(there.order()),
             _ => None,
         };
@@ -266,7 +267,7 @@ impl Store {
         let mut newest: Option<(PathBuf, Entry)> = None;
         for path in self.names_of(place) {
             let expected = Expected { place, name: place.variant_name() };
-            let content = read::read_updated(&*self.disk, &path, expected)?;
+            let content = read::read_updated(&*self.disk, &self.root, &path, expected)?;
             if let Content::Whole(entry) = content
                 && newest.as_ref().is_none_or(|(_, newest)| newest.order() < entry.order())
             {

@@ -67,6 +67,8 @@ pub(crate) struct Store {
     pub(crate) restoring: Mutex<()>,
     /// The key and variant of that: none of its versions is too many meanwhile.
     pub(crate) spared: Mutex<Option<(Key, Key)>>,
+    /// Held by whoever has bodies shared, or removes what held them.
+    pub(crate) sharing: Mutex<()>,
     /// Held while names below `partial/` change.
     pub(crate) parts: Mutex<()>,
     /// Held by whoever makes segments of what a crash left: the files of which that failed.
@@ -142,6 +144,7 @@ impl Store {
             pinning: Mutex::default(),
             restoring: Mutex::default(),
             spared: Mutex::default(),
+            sharing: Mutex::default(),
             parts: Mutex::default(),
             settling: Mutex::default(),
             has_strays: AtomicBool::new(false),
@@ -208,6 +211,14 @@ impl Store {
     /// Sets an entry aside whose body turned out not to be what was stored. `None` when another has
     /// taken its place already.
     pub(crate) fn set_aside(&self, entry: &Entry, reason: &str) -> Result<Option<Damage>> {
+        let damage = self.set_entry_aside(entry, reason)?;
+        if damage.is_some() {
+            self.set_refuted_holder_aside(entry)?;
+        }
+        Ok(damage)
+    }
+
+    fn set_entry_aside(&self, entry: &Entry, reason: &str) -> Result<Option<Damage>> {
         let Some(body) = entry.file() else { return Ok(None) };
         let place = entry.place();
         let _told = self.changing(place);
@@ -218,7 +229,7 @@ impl Store {
         };
         for path in paths {
             let expected = Expected { place, name: place.variant_name() };
-            let content = read::read(&*self.disk, &path, Some(expected))?;
+            let content = read::read(&*self.disk, &self.root, &path, Some(expected))?;
             let Content::Whole(now) = content else { continue };
             let identity = |body: &BodyFile| {
                 body.identity().map_err(|error| Error::disk("look at", &path, error))
@@ -386,9 +397,8 @@ impl Store {
         let _told = self.changing(place);
         let _commit = lock(&self.commit);
         let expected = Expected { place, name: place.variant_name() };
-        let Ok(Content::Whole(now)) = read::read(&*self.disk, path, Some(expected)) else {
-            return;
-        };
+        let read = read::read(&*self.disk, &self.root, path, Some(expected));
+        let Ok(Content::Whole(now)) = read else { return };
         if !matches!(overlay::read(&*self.disk, &overlay, &now), Ok(Found::Its(_)) | Err(_)) {
             let _ = self.disk.remove_file(&overlay);
         }

@@ -127,10 +127,21 @@ impl Store {
     /// Gives a file a second name in the tree, in place of whatever had it. Where a file can have one
     /// only, it is moved; then for a moment only the file system keeps it from being lost.
     pub(crate) fn link_into_place(&self, from: &Path, to: &Path) -> Result<()> {
-        let aside = loop {
+        let Some(aside) = self.link_to_tmp(from)? else {
+            return self.rename_into_place(from, to);
+        };
+        let linked = self.rename_into_place(&aside, to);
+        // Still there if that failed, or if both were names of one file already.
+        let _ = self.disk.remove_file(&aside);
+        linked
+    }
+
+    /// Gives a file a second name under `tmp/`; `None` where it can have one only.
+    pub(crate) fn link_to_tmp(&self, from: &Path) -> Result<Option<PathBuf>> {
+        loop {
             let aside = self.tmp_path();
             match self.disk.link(from, &aside) {
-                Ok(()) => break aside,
+                Ok(()) => return Ok(Some(aside)),
                 // Left by the time before.
                 Err(error) if error.kind() == AlreadyExists => {}
                 Err(error)
@@ -139,14 +150,10 @@ impl Store {
                         CrossesDevices | PermissionDenied | TooManyLinks | Unsupported
                     ) =>
                 {
-                    return self.rename_into_place(from, to);
+                    return Ok(None);
                 }
                 Err(error) => return Err(Error::disk("write", &aside, error)),
             }
-        };
-        let linked = self.rename_into_place(&aside, to);
-        // Still there if that failed, or if both were names of one file already.
-        let _ = self.disk.remove_file(&aside);
-        linked
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! What becomes of an entry without a new body: the origin confirms it, or something was sent there
 //! that may have changed it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
 use crate::Durability;
+use crate::bodies;
 use crate::entry::{Body, Entry, status_of};
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
@@ -84,6 +85,9 @@ impl Store {
         let (head, state) = update.applied(&now, self.stamp());
         let (path, file) = self.create_tmp()?;
         let written = match now.body() {
+            // It is small, and gets its name at once: what waits refers to no holder.
+            _ if now.shares_body() => bodies::updated(&now, head, &state)
+                .and_then(|bytes| self.write_learnt(&now, (&path, &*file), &bytes, Path::to_owned)),
             Body::Whole(body) => {
                 let fail = |error| Error::disk("write", &path, error);
                 file.write_all_at(&rewritten(&now, body, head, &state), 0).map_err(fail).and_then(
@@ -97,7 +101,7 @@ impl Store {
                 )
             }
             Body::File(_) => overlay::encode(&now, head, &state)
-                .and_then(|bytes| self.write_overlay(&now, &path, &*file, &bytes)),
+                .and_then(|bytes| self.write_learnt(&now, (&path, &*file), &bytes, overlay_path)),
         };
         if !matches!(written, Ok(true)) {
             self.discard(&path);
@@ -105,13 +109,14 @@ impl Store {
         if written? { Ok(self.exact(place)?.filter(is_it)) } else { Ok(None) }
     }
 
-    /// Puts what was learnt of a large entry beside it. False when it is no longer there.
-    fn write_overlay(
+    /// Puts what was learnt of an entry where it belongs, by where that lies: beside a large one. False when
+    /// it is no longer there.
+    fn write_learnt(
         &self,
         entry: &Entry,
-        aside: &Path,
-        file: &dyn DiskFile,
+        (aside, file): (&Path, &dyn DiskFile),
         bytes: &[u8],
+        to: impl Fn(&Path) -> PathBuf,
     ) -> Result<bool> {
         let _told = self.changing(entry.place());
         let fail = |error| Error::disk("write", aside, error);
@@ -132,8 +137,9 @@ impl Store {
             let Some((path, _)) = settled.filter(|(_, now)| now.id() == entry.id()) else {
                 return Ok(false);
             };
-            let path = overlay_path(&path);
+            let path = to(&path);
             self.rename_into_place(aside, &path)?;
+            self.leaves_tmp();
             path
         };
         if self.durability != Durability::None {

@@ -76,7 +76,8 @@ impl Store {
         }
         let place = &new.place;
         let expected = Expected { place, name: place.variant_name() };
-        let Content::Whole(old) = read::read_updated(&*self.disk, path, expected)? else {
+        let Content::Whole(old) = read::read_updated(&*self.disk, &self.root, path, expected)?
+        else {
             // What is no entry is no version.
             return Ok(());
         };
@@ -236,7 +237,7 @@ impl Store {
     /// Reads a version. One that is damaged is set aside.
     pub(crate) fn version(&self, place: &Place, stored: Timestamp) -> Result<Lookup> {
         let path = self.root.join(version_path(place, stored));
-        let read = || read_version(&*self.disk, &path, place);
+        let read = || read_version(&*self.disk, &self.root, &path, place);
         match read()? {
             Content::Bad(_) => {}
             other => return Ok(told(other, &path)),
@@ -354,11 +355,11 @@ pub(crate) fn look(
     stored: Timestamp,
 ) -> Result<Lookup> {
     let path = root.join(version_path(place, stored));
-    Ok(told(read_version(disk, &path, place)?, &path))
+    Ok(told(read_version(disk, root, &path, place)?, &path))
 }
 
-fn read_version(disk: &dyn Disk, path: &Path, place: &Place) -> Result<Content> {
-    read::read_updated(disk, path, Expected { place, name: place.variant_name() })
+fn read_version(disk: &dyn Disk, root: &Path, path: &Path, place: &Place) -> Result<Content> {
+    read::read_updated(disk, root, path, Expected { place, name: place.variant_name() })
 }
 
 fn told(content: Content, path: &Path) -> Lookup {

@@ -217,7 +217,7 @@ impl KeyDirectory {
             return Ok(Some(summary));
         }
         let expected = Expected { place, name: place.variant_name() };
-        match read::read_updated(disk, &path, expected)? {
+        match read::read_updated(disk, &self.walk.root, &path, expected)? {
             Content::Whole(entry) => Ok(Some(entry.summary())),
             // It is judged when somebody asks for it.
             _ => Ok(Some(summary)),

@@ -20,7 +20,7 @@ pub(crate) const LINE_END: &str = "\r\n";
 pub(crate) const BLOCK_END: &str = "\r\n\r\n";
 
 /// More fields than any record of ours has.
-const MAX_FIELDS: usize = 24;
+const MAX_FIELDS: usize = 28;
 
 /// The name of the check: a CRC-32 in hex.
 const CHECK: &str = "Wwwoffle-Check";

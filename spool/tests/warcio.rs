@@ -35,7 +35,7 @@ fn another_program_reads_every_file() {
         .into_iter()
         .filter(|path| path.extension().is_some_and(|extension| extension == "warc"))
         .collect();
-    assert_eq!(files.len(), 23);
+    assert_eq!(files.len(), 26);
     // One after the other, and those that are compressed by themselves: who reads both in one file is rare.
     let read = |path: &Path| fs::read(path).unwrap();
     let is_gzip = |path: &&std::path::PathBuf| read(path).starts_with(&[0x1f, 0x8b]);
@@ -106,7 +106,16 @@ fn write_one_of_each(root: &Path) {
         writer.unwrap().finish(trailers).unwrap();
     }
     write_updates_and_variants(&spool);
+    for number in [8, 9] {
+        support::store(
+            &spool,
+            &format!("http://shared.example.org/{number}"),
+            &support::bytes(90_000),
+        )
+        .unwrap();
+    }
     spool.flush().unwrap();
+    assert_eq!(spool.share(Some(0), &|| true).made.count, 2);
     for (number, len) in [1_000, 2 << 20].into_iter().enumerate() {
         let place = place(&format!("http://example.org/part/{number}"));
         let new = NewSegment {

@@ -103,6 +103,9 @@ pub struct KeptInfo {
     /// What its file takes, if that is compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressed: Option<CompressedFile>,
+    /// Whether the body is kept once for all entries and older versions that have it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
     /// The SHA-256 of the body, 64 hex digits.
     pub sha256: String,
     /// The `Content-Type`.

@@ -39,7 +39,8 @@ pub use monitor::{MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, Ve
 pub use parts::{PartCounts, PartItem, PartState, Parts};
 pub use progress::{ProgressStep, RunStep, Whole};
 pub use purge::{
-    PinRequest, Pins, PurgeCompressed, PurgeEvent, PurgeReport, PurgeRequest, PurgeSum, Purging,
+    PinRequest, Pins, PurgeCompressed, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared,
+    PurgeSum, Purging,
 };
 pub use types::{
     ApiError, Choice, Deleted, DeletedUrls, Download, DownloadWaiting, EntriesToDelete, EntryItem,

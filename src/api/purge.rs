@@ -26,6 +26,9 @@ pub struct PurgeReport {
     /// What was compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressed: Option<PurgeCompressed>,
+    /// What became of bodies that are the same; none for a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<PurgeShared>,
     /// How many bytes of the disk are free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free: Option<u64>,
@@ -46,6 +49,30 @@ pub struct PurgeCompressed {
     /// What is to be remembered of it.
     #[serde(skip)]
     pub tried: Option<String>,
+}
+
+/// Bodies that are kept once for several entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PurgeShared {
+    /// How many entries and older versions share their body since.
+    pub entries: u64,
+    /// How many bytes of bodies are not kept a second time since.
+    pub saved: u64,
+    /// How many bodies were removed, since nothing needed them any more.
+    pub removed: u64,
+    /// How many bytes these took.
+    pub removed_bytes: u64,
+    /// How many bodies are kept once.
+    pub bodies: u64,
+    /// How many bytes these take.
+    pub bodies_bytes: u64,
+    /// How many entries and older versions share one of them.
+    pub all_entries: u64,
+    /// How many bytes that saves in all.
+    pub all_saved: u64,
+    /// Why it came to no end, if the disk failed; what was done stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// So many entries, for one reason.

@@ -13,10 +13,13 @@ use super::{
     settings::Settings,
 };
 use crate::{
-    api::{PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeSum, Status},
+    api::{PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared, PurgeSum, Status},
     clock,
     exit::ExitStatus,
-    pages::{purge::in_words, shown},
+    pages::{
+        purge::{in_words, shared_in_words},
+        shown,
+    },
     purge::{self, What},
     store::timestamp,
 };
@@ -102,6 +105,9 @@ fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failur
         writeln!(out, "removed {} entries, {}", removed.entries, shown::bytes(removed.bytes))?;
     }
     print_compressed(report, terminal)?;
+    if let Some(shared) = &report.shared {
+        print_shared(shared, terminal)?;
+    }
     if report.missing > 0 {
         let missing = shown::bytes(report.missing);
         writeln!(terminal.stderr, "wwwoffle: {missing} more should go, and may not")?;
@@ -128,6 +134,18 @@ fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result
             writeln!(terminal.stdout, "{of}: {} {word}, {size}", sum.entries)?;
         }
         (None, None) => {}
+    }
+    Ok(())
+}
+
+/// What became of bodies that are the same; nothing where there are none.
+fn print_shared(shared: &PurgeShared, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    for line in shared_in_words(shared) {
+        writeln!(terminal.stdout, "{line}")?;
+    }
+    if let Some(failure) = &shared.failure {
+        let why = shown::line(failure);
+        writeln!(terminal.stderr, "wwwoffle: not all equal bodies are kept once: {why}")?;
     }
     Ok(())
 }

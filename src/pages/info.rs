@@ -78,6 +78,7 @@ struct KeptView {
     bytes: u64,
     /// What its file takes, and would take, if it is compressed.
     compressed: Option<(String, String)>,
+    shared: bool,
     sha256: String,
     content_type: Option<String>,
     method: String,
@@ -180,6 +181,7 @@ impl KeptView {
             compressed: kept
                 .compressed
                 .map(|file| (shown::bytes(file.bytes), shown::bytes(file.plain))),
+            shared: kept.shared,
             sha256: shown::text(&kept.sha256),
             content_type: kept.content_type.as_deref().map(shown::text),
             method: shown::text(&kept.method),
@@ -232,6 +234,7 @@ mod tests {
             stored: time(),
             bytes: 1_234,
             compressed: Some(CompressedFile { bytes: 7_000, plain: 21_000 }),
+            shared: true,
             sha256: text.to_owned(),
             content_type: Some(text.to_owned()),
             response: fields(2),
@@ -313,7 +316,7 @@ mod tests {
         let text = body(&info("https://a.example/p", true));
         for want in [
             "<dt>Status</dt><dd>200</dd>",
-            "1.2 kB (1234 bytes), compressed: its file has 7.0 kB in place of 21 kB",
+            "1.2 kB (1234 bytes), compressed: its file has 7.0 kB in place of 21 kB, kept once",
             "2026-11-20 12:00",
             "<dt>set-cookie</dt><dd class=\"soft\">not shown</dd>",
             "allowed by its fingerprint",

@@ -6,7 +6,7 @@ use super::{
     Page, Shell, Templates,
     shown::{self, ShownTime},
 };
-use crate::api::{PurgeCompressed, PurgeReport, PurgeSum, Purging};
+use crate::api::{PurgeCompressed, PurgeReport, PurgeShared, PurgeSum, Purging};
 
 #[derive(Serialize)]
 struct View<'a> {
@@ -29,6 +29,9 @@ struct ReportView {
     removed: Option<SumView>,
     compressible: Option<SumView>,
     compressed: Option<CompressedView>,
+    /// Sentences without their full stop.
+    shared: Vec<String>,
+    shared_failure: Option<String>,
     free: Option<String>,
 }
 
@@ -65,6 +68,11 @@ impl ReportView {
             removed: report.removed.as_ref().map(SumView::new),
             compressible: report.compressible.as_ref().map(SumView::new),
             compressed: report.compressed.as_ref().map(CompressedView::new),
+            shared: report.shared.as_ref().map(shared_in_words).unwrap_or_default(),
+            shared_failure: report
+                .shared
+                .as_ref()
+                .and_then(|shared| shared.failure.as_deref().map(shown::text)),
             free: report.free.map(shown::bytes),
         }
     }
@@ -91,6 +99,29 @@ impl SumView {
     fn new(sum: &PurgeSum) -> Self {
         Self { why: in_words(&sum.why), entries: sum.entries, size: shown::bytes(sum.bytes) }
     }
+}
+
+/// What became of bodies that are the same, a line each; none where there is nothing to say.
+#[must_use]
+pub fn shared_in_words(shared: &PurgeShared) -> Vec<String> {
+    let entries =
+        |count| if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") };
+    let bodies = |count| if count == 1 { "1 body".to_owned() } else { format!("{count} bodies") };
+    let mut lines = Vec::new();
+    if shared.entries > 0 {
+        let (count, saved) = (entries(shared.entries), shown::bytes(shared.saved));
+        lines.push(format!("put together: the bodies of {count}, {saved} saved"));
+    }
+    if shared.removed > 0 {
+        let (count, size) = (bodies(shared.removed), shown::bytes(shared.removed_bytes));
+        lines.push(format!("removed {count} that nothing needed any more, {size}"));
+    }
+    if shared.bodies > 0 {
+        let (count, size) = (bodies(shared.bodies), shown::bytes(shared.bodies_bytes));
+        let (all, saved) = (entries(shared.all_entries), shown::bytes(shared.all_saved));
+        lines.push(format!("{all} share {count}, {size}, which saves {saved}"));
+    }
+    lines
 }
 
 /// A reason, for a person.
@@ -135,6 +166,17 @@ mod tests {
                 failure: Some(why.to_owned()),
                 tried: None,
             }),
+            shared: Some(PurgeShared {
+                entries: 2,
+                saved: 70_000,
+                removed: 1,
+                removed_bytes: 3_000,
+                bodies: 4,
+                bodies_bytes: 90_000,
+                all_entries: 9,
+                all_saved: 400_000,
+                failure: Some(why.to_owned()),
+            }),
             free: Some(1_000_000),
         }
     }
@@ -163,6 +205,9 @@ mod tests {
         let shown = body(&short);
         assert!(shown.contains("5.0 kB more"), "{shown}");
         assert!(shown.contains("3 entries were compressed, from 40 kB to 12 kB"), "{shown}");
+        for want in ["5.0 kB more", "9 entries share 4 bodies, 90 kB, which saves 400 kB"] {
+            assert!(body(&short).contains(want), "{want} in {}", body(&short));
+        }
         let running = Purging { running: true, looked: 512, ..Purging::default() };
         let shown = body(&running);
         assert!(shown.contains("512 entries") && !shown.contains("<button"), "{shown}");

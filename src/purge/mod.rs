@@ -8,6 +8,7 @@
 mod alone;
 pub mod compress;
 pub mod policy;
+mod share;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -150,11 +151,12 @@ pub fn purge(
         }
     };
     let compressed = match &packing {
-        Some(packing) if removed.is_some() => Some(packing.carry_out(spool, &policy, go_on)?),
+        Some(packing) if removed.is_some() => Some(packing.carry_out(spool, &policy, &go_on)?),
         _ => None,
     };
     let compressible = packing.map(|packing| packing.told());
-    Ok(PurgeReport { compressible, compressed, ..report(&plan, removed, room()) })
+    let shared = (what != What::Plan).then(|| share::carry_out(spool, &policy, &|| go_on(looked)));
+    Ok(PurgeReport { compressible, compressed, shared, ..report(&plan, removed, room()) })
 }
 
 fn carry_out(
@@ -271,6 +273,7 @@ pub async fn run(daemon: &Daemon, what: What) -> Result<PurgeReport, NotPurged> 
     let done = daemon.store.run(work).await?;
     if let Ok(report) = &done {
         compress::remember(daemon, report).await;
+        share::log(report);
     }
     if let Ok(report) = &done
         && let Some(PurgeSum { entries, bytes, .. }) = report.removed

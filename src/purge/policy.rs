@@ -56,6 +56,15 @@ impl Policy {
         }
     }
 
+    /// From how many bytes on bodies are shared; `None`: none are.
+    #[must_use]
+    pub fn share_above(&self) -> Option<u64> {
+        match self.config.purge.share_above {
+            SizeLimit::At(size) => Some(size.bytes()),
+            SizeLimit::None => None,
+        }
+    }
+
     /// Takes what is pinned by now, and tells the sites of what was not before.
     #[must_use]
     pub fn pin(&mut self, pins: BTreeSet<String>) -> Vec<String> {
@@ -84,6 +93,7 @@ impl Policy {
             limit,
             is_pinned: self.pins.contains(summary.place.url()),
             role: if is_part(summary) { Role::Part } else { Role::Page(None) },
+            bodies: found.bodies.clone(),
         }
     }
 
@@ -172,7 +182,8 @@ mod tests {
     }
 
     fn found(url: &str, content_type: &str) -> Found {
-        Found { summary: summary(url, 200, content_type), size: 4_096, written: None }
+        let summary = summary(url, 200, content_type);
+        Found { summary, size: 4_096, written: None, bodies: Vec::new() }
     }
 
     #[test]

@@ -122,6 +122,8 @@ section! {
         "age" => age: Ruled<AgeLimit> = r#""4w""#, Live;
         /// The age at which what is kept of a page is compressed, when it is purged, but not where that is for `min-free` alone. It is counted as `age` is.
         "compress-age" => compress_age: Ruled<AgeLimit> = r#""never""#, Live;
+        /// From which length on bodies that are the same are kept once, when it is purged. None of less than 16 KiB are.
+        "share-above" => share_above: SizeLimit = r#""64 kB""#, Live;
         /// How much may be kept; above that, ages are scaled down until it fits.
         "max-size" => max_size: SizeLimit = r#""none""#, Live;
         /// How much of the disk stays free; below that, ages are scaled down until it is. Where less is free the daemon purges by itself.

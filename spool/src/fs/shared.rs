@@ -78,6 +78,10 @@ impl Disk for SharedDisk {
         SystemDisk.sync_dir(path)
     }
 
+    fn sync_all(&self, root: &Path) -> io::Result<()> {
+        SystemDisk.sync_all(root)
+    }
+
     fn waits_at_once(&self) -> usize {
         SystemDisk.waits_at_once()
     }

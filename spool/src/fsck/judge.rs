@@ -1,7 +1,9 @@
 //! What one file is: read, compared, and nothing changed.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+use super::bodies::Bodies;
 use super::finding::{Fault, Remedy};
 use super::name::{self, Name, Named};
 use crate::blocks::Summing;
@@ -24,6 +26,7 @@ use crate::state;
 use crate::store::{MONITOR, OUTGOING, parent};
 use crate::verified::read_piece;
 use crate::warc::{Header, Reason, parse_record};
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use wwwoffle_url::Key;
 
@@ -34,6 +37,10 @@ pub(super) enum Role {
     Entry,
     /// What was learnt of a large one.
     Overlay,
+    /// A body that several entries have.
+    Holder,
+    /// The same when all entries have been looked at.
+    HolderAtTheEnd,
     /// A part of an answer.
     Segment,
     /// What a crash left of a download: its checkpoints, or the file they are for.
@@ -61,6 +68,10 @@ pub(super) struct Judge<'a> {
     pub(super) is_deep: bool,
     /// The key of the secrets, if it is there.
     pub(super) vault: Option<Vault>,
+    /// What is known of bodies that several entries have.
+    pub(super) bodies: RefCell<Bodies>,
+    /// When the check began, if others may change something meanwhile.
+    pub(super) began: Option<Timestamp>,
 }
 
 impl Judge<'_> {
@@ -69,6 +80,8 @@ impl Judge<'_> {
         let judged = match role {
             Role::Entry => self.entry(path),
             Role::Overlay => self.overlay(path),
+            Role::Holder => self.holder(path),
+            Role::HolderAtTheEnd => self.unneeded(path),
             Role::Segment => self.segment(path),
             Role::Left => self.left(path),
             Role::Request | Role::Monitor => self.request(path, role),
@@ -85,16 +98,21 @@ impl Judge<'_> {
     }
 
     fn entry(&self, path: &Path) -> Result<Option<Fault>> {
-        let entry = match read::read(self.disk, path, None)? {
+        let entry = match read::read(self.disk, self.root, path, None)? {
             Content::Missing | Content::Moved => return Ok(None),
             Content::Whole(entry) => entry,
             // Somebody has put a file there that was never ours, under a name that nobody looks for.
             Content::Bad(reason) if named(path) == Named::AsEntry => {
                 return Ok(Some(Fault::new(reason, Remedy::Foreign)));
             }
-            Content::Bad(reason) => return Ok(Some(Fault::set_aside(reason))),
+            Content::Bad(reason) => {
+                self.bad_entry(path)?;
+                return Ok(Some(Fault::set_aside(reason)));
+            }
         };
-        if let Some(reason) = self.body(path, &entry)? {
+        let reason =
+            if entry.shares_body() { self.shared(path, &entry)? } else { self.body(path, &entry)? };
+        if let Some(reason) = reason {
             return Ok(Some(Fault::set_aside(reason)));
         }
         let place = entry.place();
@@ -142,7 +160,7 @@ impl Judge<'_> {
         // With what was learnt of each.
         let updated = |path| {
             let expected = Expected { place, name: place.variant_name() };
-            let content = read::read_updated(self.disk, path, expected)?;
+            let content = read::read_updated(self.disk, self.root, path, expected)?;
             Ok::<_, Error>(match content {
                 Content::Whole(entry) => Some(entry.order()),
                 _ => None,
@@ -167,40 +185,28 @@ impl Judge<'_> {
         Ok(Fault::new("it has not the name of its URL", Remedy::Rename(to)))
     }
 
-    fn is_there(&self, path: &Path) -> Result<bool> {
+    pub(super) fn is_there(&self, path: &Path) -> Result<bool> {
         let about = self.disk.about(path).map_err(|error| Error::disk("look at", path, error))?;
         Ok(about.is_some())
     }
 
     /// Reads a body that was not read yet to its end, if that is asked for.
-    fn body(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
+    pub(super) fn body(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
         if !self.is_deep {
             return Ok(None);
         }
-        if let Some(reason) = blocks_of_records(entry) {
-            return Ok(Some(reason));
+        match self.records(path, entry)? {
+            None => content(entry),
+            fault => Ok(fault),
         }
-        if entry.is_compressed
-            && let Some(reason) = gzip::fault(self.disk, path)?
-        {
-            return Ok(Some(reason));
+    }
+
+    /// What is wrong with all of a file but its body.
+    pub(super) fn records(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
+        match blocks_of_records(entry) {
+            None if entry.is_compressed => gzip::fault(self.disk, path),
+            fault => Ok(fault),
         }
-        let Body::File(file) = entry.body() else { return Ok(None) };
-        let (mut verifier, mut summing, mut start) = (file.verifier(), Summing::new(), 0);
-        while start < file.len() {
-            let piece = match read_piece(file, start) {
-                Err(error) if error.is_damaged() => return Ok(Some(gzip::BROKEN)),
-                done => done?,
-            };
-            verifier.update(&piece);
-            summing.update(&piece);
-            start += crate::layout::wide(piece.len());
-        }
-        if !verifier.finish() {
-            return Ok(Some("its body does not agree with its digest"));
-        }
-        let agrees = file.blocks.get().is_none_or(|blocks| *blocks == summing.finish());
-        Ok((!agrees).then_some("its body does not agree with its checksums"))
     }
 
     fn overlay(&self, path: &Path) -> Result<Option<Fault>> {
@@ -209,7 +215,7 @@ impl Judge<'_> {
         }
         let leftover = |why| Ok(Some(Fault::new(why, Remedy::Remove)));
         let of = name::entry_of(path);
-        let entry = match read::read(self.disk, &of, None)? {
+        let entry = match read::read(self.disk, self.root, &of, None)? {
             Content::Whole(entry) => entry,
             // It goes with its entry, of which enough is said.
             Content::Bad(_) | Content::Moved => return Ok(None),
@@ -221,7 +227,7 @@ impl Judge<'_> {
                 return Ok(Some(Fault::new("it is not of the spool", Remedy::Foreign)));
             }
         };
-        if entry.file().is_none() {
+        if entry.file().is_none() || entry.shares_body() {
             return leftover("what was learnt of an entry that has it in its own file");
         }
         match overlay::read(self.disk, path, &entry)? {
@@ -365,8 +371,28 @@ fn named(path: &Path) -> Named {
     path.file_name().and_then(|name| name.to_str()).map_or(Named::Other, name::named)
 }
 
+/// Reads a body to its end, wherever it lies.
+pub(super) fn content(entry: &Entry) -> Result<Option<Reason>> {
+    let Body::File(file) = entry.body() else { return Ok(None) };
+    let (mut verifier, mut summing, mut start) = (file.verifier(), Summing::new(), 0);
+    while start < file.len() {
+        let piece = match read_piece(file, start) {
+            Err(error) if error.is_damaged() => return Ok(Some(gzip::BROKEN)),
+            done => done?,
+        };
+        verifier.update(&piece);
+        summing.update(&piece);
+        start += crate::layout::wide(piece.len());
+    }
+    if !verifier.finish() {
+        return Ok(Some("its body does not agree with its digest"));
+    }
+    let agrees = file.blocks.get().is_none_or(|blocks| *blocks == summing.finish());
+    Ok((!agrees).then_some("its body does not agree with its checksums"))
+}
+
 /// Compares the blocks of the records behind the body with their digests. Their checks agree already.
-fn blocks_of_records(entry: &Entry) -> Option<Reason> {
+pub(super) fn blocks_of_records(entry: &Entry) -> Option<Reason> {
     let mut rest = entry.tail().strip_prefix(b"\r\n\r\n").unwrap_or_default();
     while !rest.is_empty() {
         if let Err(reason) = block_agrees(rest) {

@@ -164,7 +164,7 @@ fn unhide(store: &Store, judge: &Judge<'_>, path: &Path) -> Result<Unhidden> {
     let entry = whole(store, path)?;
     let place = entry.place();
     let to = store.root.join(judge.name_of_entry(place)?);
-    if let Content::Whole(there) = read::read(&*store.disk, &to, None)?
+    if let Content::Whole(there) = read::read(&*store.disk, &store.root, &to, None)?
         && there.place() == place
         && there.order() > entry.order()
     {
@@ -188,7 +188,7 @@ fn distrust(store: &Store, path: &Path, reason: &str) -> Result<()> {
 
 /// The entry at a path, which was one a moment ago.
 fn whole(store: &Store, path: &Path) -> Result<Entry> {
-    match read::read(&*store.disk, path, None)? {
+    match read::read(&*store.disk, &store.root, path, None)? {
         Content::Whole(entry) => Ok(entry),
         _ => Err(Error::disk("read", path, std::io::ErrorKind::InvalidData.into())),
     }

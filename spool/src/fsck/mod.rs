@@ -6,14 +6,17 @@
 //! something newer has; what is beyond repair goes to `damaged/`, with its reason; nothing is deleted but what
 //! is of no use by the format.
 //!
-//! It holds the findings of one directory in memory at most, and of a body one block.
+//! It holds the findings of one directory in memory at most, of a body one block, and eight bytes for each body
+//! that several entries have.
 
+mod bodies;
 mod finding;
 mod judge;
 mod mend;
 mod name;
 mod walk;
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -137,7 +140,9 @@ fn walk(
     tell: &mut dyn FnMut(&Finding),
 ) -> Result<Sums> {
     let vault = Vault::look(disk, root);
-    let judge = Judge { disk, root, is_deep: how.is_deep, vault };
+    let bodies = RefCell::default();
+    let began = mender.is_none().then(|| disk.now());
+    let judge = Judge { disk, root, is_deep: how.is_deep, vault, bodies, began };
     let mut walk = Walk { judge, how, mender, sums: Sums::default(), held: Vec::new(), tell };
     walk.run()?;
     Ok(walk.sums)

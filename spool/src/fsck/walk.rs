@@ -8,6 +8,7 @@ use super::judge::{Judge, Role, unreadable};
 use super::mend::mend;
 use super::name::{self, Named};
 use crate::aside;
+use crate::bodies::BODIES;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{About, Kind};
 use crate::partial::tree;
@@ -65,13 +66,15 @@ impl<'a> Walk<'a> {
             names.push(name.map_err(fail)?);
         }
         // What is mended elsewhere comes to these two.
-        names.sort_by_key(|name| (name == DAMAGED, name == TMP, name.clone()));
+        // Bodies come before the entries that have them.
+        names.sort_by_key(|name| (name == DAMAGED, name == TMP, name != BODIES, name.clone()));
         for name in names {
             let path = root.join(&name);
             let Some(about) = self.about(&path) else { continue };
             self.in_root(&path, name.to_str().unwrap_or_default(), about);
             self.settle();
         }
+        self.bodies(&root.join(BODIES), Role::HolderAtTheEnd);
         Ok(())
     }
 
@@ -86,6 +89,7 @@ impl<'a> Walk<'a> {
             TMP if is_directory => self.directory(path, &Walk::in_tmp),
             DAMAGED if is_directory => self.directory(path, &Walk::in_damaged),
             PARTIAL if is_directory => self.partial(path, 1),
+            BODIES if is_directory => self.bodies(path, Role::Holder),
             OUTGOING if is_directory => self.directory(path, &|walk, path, name, about| {
                 walk.request(path, name, about, Role::Request);
             }),
@@ -119,6 +123,9 @@ impl<'a> Walk<'a> {
                 }
                 if is_followed && depth < MAX_DEPTH {
                     walk.tree(path, depth + 1);
+                } else {
+                    // Nobody knows what is there.
+                    walk.judge.bodies.borrow_mut().is_blind = true;
                 }
             }
             Kind::Other => walk.foreign(path),
@@ -154,6 +161,41 @@ impl<'a> Walk<'a> {
                         walk.hold(path, None, Fault::set_aside(why));
                     }
                 }
+            }
+        });
+    }
+
+    /// `bodies/`, and the groups in it; at the end only whether what is there is needed.
+    fn bodies(&mut self, path: &Path, role: Role) {
+        let is_first = role == Role::Holder;
+        if is_first {
+            self.permissions_of(path);
+        }
+        self.names(path, &|walk, path, name, about| {
+            if about.kind == Kind::Directory && name::is_group(name) {
+                walk.bodies_of(path, role);
+            } else if is_first {
+                walk.foreign(path);
+            }
+        });
+    }
+
+    fn bodies_of(&mut self, path: &Path, role: Role) {
+        let is_first = role == Role::Holder;
+        if is_first {
+            self.permissions_of(path);
+        }
+        self.names(path, &|walk, path, name, about| {
+            let key = name.strip_suffix(EXTENSION).map(str::parse::<Key>);
+            match key {
+                Some(Ok(_)) if is_first => walk.file(path, role, about),
+                Some(Ok(_)) => {
+                    if let Some(fault) = walk.judge.fault(role, path) {
+                        walk.hold(path, Some(role), fault);
+                    }
+                }
+                _ if is_first => walk.foreign(path),
+                _ => {}
             }
         });
     }
@@ -256,8 +298,14 @@ impl<'a> Walk<'a> {
         };
         match read(self) {
             Ok(()) => {}
-            Err(error) if is_missing(&error) => {}
+            Err(error) if is_missing(&error) => {
+                // Unless it has gone meanwhile: as a link to what is not there just now.
+                let is_gone = matches!(self.judge.disk.about(directory), Ok(None));
+                self.judge.bodies.borrow_mut().is_blind |= !is_gone;
+            }
             Err(error) => {
+                // What it holds may need any body.
+                self.judge.bodies.borrow_mut().is_blind = true;
                 self.hold(directory, None, unreadable(&Error::disk("read", directory, error)));
             }
         }
@@ -268,6 +316,7 @@ impl<'a> Walk<'a> {
         match self.judge.disk.about(path) {
             Ok(about) => about,
             Err(error) => {
+                self.judge.bodies.borrow_mut().is_blind = true;
                 self.hold(path, None, unreadable(&Error::disk("look at", path, error)));
                 None
             }

@@ -13,5 +13,5 @@ mod rewrite;
 mod table;
 
 pub(crate) use inflate::{BROKEN, reason_of};
-pub(crate) use open::{Held, bad, fault, open};
+pub(crate) use open::{Held, Opening, bad, fault, open};
 pub use rewrite::Rewritten;

@@ -127,20 +127,25 @@ impl Store {
 
     /// The file of a place, as it is now.
     fn file_of(&self, place: &Place, which: Which) -> Result<Option<(PathBuf, Entry)>> {
-        match which {
-            Which::Entry => self.settled(place),
+        let found = match which {
+            Which::Entry => self.settled(place)?,
             Which::Version(stored) => {
                 let path = self.root.join(version_path(place, stored));
                 let found = self.stored_at(&path, place)?;
-                Ok(found.filter(|version| version.stored() == stored).map(|found| (path, found)))
+                found.filter(|version| version.stored() == stored).map(|found| (path, found))
             }
+        };
+        match found {
+            // It is small without its body, which is kept once for all that have it.
+            Some((_, entry)) if entry.shares_body() => self.holder_of(&entry),
+            found => Ok(found),
         }
     }
 
     /// What is stored at a path, without what was learnt of it since.
     fn stored_at(&self, path: &Path, place: &Place) -> Result<Option<Entry>> {
         let expected = Expected { place, name: place.variant_name() };
-        match read::read(&*self.disk, path, Some(expected))? {
+        match read::read(&*self.disk, &self.root, path, Some(expected))? {
             Content::Whole(entry) => Ok(Some(entry)),
             _ => Ok(None),
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::bodies::{self, BODIES, Held};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Opened};
 use crate::list::{Summary, glance_at};
@@ -24,6 +25,8 @@ pub struct Found {
     pub size: u64,
     /// When its file was written, as far as the file system knows.
     pub written: Option<Timestamp>,
+    /// The bodies that it or an older version shares with others.
+    pub bodies: Vec<Held>,
 }
 
 /// An entry, and when its file was written.
@@ -33,6 +36,8 @@ type Looked = (Summary, Option<Timestamp>);
 /// to go.
 pub struct Candidates {
     disk: Arc<dyn Disk>,
+    /// There are bodies that several entries share.
+    has_bodies: bool,
     root: PathBuf,
     /// Directories still to be read, with the depth below the root; the last one next.
     ahead: Vec<(PathBuf, usize)>,
@@ -52,7 +57,8 @@ impl Candidates {
                 ahead.push((root.join(name), SCHEME));
             }
         }
-        Ok(Candidates { disk, root: root.to_owned(), ahead, found: Vec::new() })
+        let has_bodies = !names(&*disk, &root.join(BODIES))?.is_empty();
+        Ok(Candidates { disk, has_bodies, root: root.to_owned(), ahead, found: Vec::new() })
     }
 
     /// Reads one directory.
@@ -77,10 +83,12 @@ impl Candidates {
     fn entries(&self, path: &Path, names: &[String]) -> Result<Vec<Found>> {
         let mut found = Vec::new();
         let beside = self.beside(path, names)?;
+        let held = self.shared(path, names)?;
         for stem in stems(names, EXTENSION) {
             if let Some((summary, written)) = self.look(path, stem)? {
                 let size = beside.get(stem).copied().unwrap_or_default();
-                found.push(Found { summary, size, written });
+                let bodies = held.get(stem).cloned().unwrap_or_default();
+                found.push(Found { summary, size, written, bodies });
             }
         }
         for stem in stems(names, VARIANTS) {
@@ -91,6 +99,7 @@ impl Candidates {
             let directory = path.join(format!("{stem}{VARIANTS}"));
             let among = self::names(&*self.disk, &directory)?;
             let sizes = self.beside(&directory, &among)?;
+            let shared_among = self.shared(&directory, &among)?;
             for variant in stems(&among, EXTENSION) {
                 let Some((summary, written)) = self.look(&directory, variant)? else { continue };
                 // The versions of what varies with nothing stay where they were.
@@ -98,7 +107,9 @@ impl Candidates {
                 let there = if is_single { beside.get(stem) } else { None };
                 let size = sizes.get(variant).copied().unwrap_or_default();
                 let size = size + there.copied().unwrap_or_default();
-                found.push(Found { summary, size, written });
+                let mut bodies = shared_among.get(variant).cloned().unwrap_or_default();
+                bodies.extend(held.get(stem).filter(|_| is_single).into_iter().flatten());
+                found.push(Found { summary, size, written, bodies });
             }
         }
         Ok(found)
@@ -119,6 +130,17 @@ impl Candidates {
             *sizes.entry(stem).or_default() += length.div_ceil(BLOCK).saturating_mul(BLOCK);
         }
         Ok(sizes)
+    }
+
+    /// The bodies that the files of each stem share with others: the entry, its versions.
+    fn shared<'a>(&self, path: &Path, names: &'a [String]) -> Result<HashMap<&'a str, Vec<Held>>> {
+        let mut shared: HashMap<_, Vec<_>> = HashMap::new();
+        for name in names.iter().filter(|name| self.has_bodies && name.ends_with(EXTENSION)) {
+            if let Some(held) = bodies::held_by(&*self.disk, &self.root, &path.join(name))? {
+                shared.entry(name.split('.').next().unwrap_or_default()).or_default().push(held);
+            }
+        }
+        Ok(shared)
     }
 
     /// The entry of this name; `None` when there is none that belongs there.

@@ -23,6 +23,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use self::shared::Shared;
+use crate::bodies::Held;
+
 /// What was used or stored within this time stays.
 pub const GRACE: Duration = Duration::from_secs(60 * 60);
 
@@ -81,6 +84,8 @@ pub struct Candidate {
     pub is_pinned: bool,
     /// What it is to others.
     pub role: Role,
+    /// The bodies that it shares: each is free when the last goes that does.
+    pub bodies: Vec<Held>,
 }
 
 /// What there is room for.
@@ -174,6 +179,8 @@ pub struct Planner {
     pages: HashMap<u64, Way>,
     /// The pages of parts, one after the other.
     needed: Vec<u64>,
+    /// The bodies that are shared.
+    shared: Shared,
 }
 
 #[derive(Debug)]
@@ -206,6 +213,8 @@ pub struct Plan {
     pub fates: Vec<(Fate, Sum)>,
     /// How many bytes should have gone besides, and cannot.
     pub missing: u64,
+    /// The bodies that several entries share.
+    pub shared: Sum,
 }
 
 impl Planner {
@@ -214,7 +223,8 @@ impl Planner {
     pub fn new(limits: Limits, now: Timestamp) -> Planner {
         let (sites, pages) = (HashMap::new(), HashMap::new());
         let (weighed, youngest, needed) = (Vec::new(), Vec::new(), Vec::new());
-        Planner { limits, now, weighed, sites, youngest, overall: None, pages, needed }
+        let (overall, shared) = (None, Shared::default());
+        Planner { limits, now, weighed, sites, youngest, overall, pages, needed, shared }
     }
 
     /// Weighs an entry.
@@ -232,6 +242,8 @@ impl Planner {
             }
             Role::Part => Kind::Part(self.site(&candidate.site)),
         };
+        let number = self.weighed.len();
+        self.shared.add(number, &candidate.bodies);
         self.weighed.push(Weighed { size: candidate.size, own, role });
     }
 
@@ -263,8 +275,14 @@ impl Planner {
     pub fn plan(self) -> Plan {
         let ways: Vec<(Way, u64)> =
             self.weighed.iter().map(|one| (self.way_of(one), one.size)).collect();
-        let total = ways.iter().fold(0_u64, |sum, (_, size)| sum.saturating_add(*size));
-        let (share, missing) = share_of(&ways, &self.limits, total);
+        let bodies = self.shared.ways(&ways);
+        let mut shared = Sum::default();
+        for (_, size) in &bodies {
+            shared.add(*size);
+        }
+        let all: Vec<_> = ways.iter().chain(&bodies).copied().collect();
+        let total = all.iter().fold(0_u64, |sum, (_, size)| sum.saturating_add(*size));
+        let (share, missing) = share_of(&all, &self.limits, total);
         let mut plan = Plan {
             limits: self.limits,
             now: self.now,
@@ -274,6 +292,7 @@ impl Planner {
             pages: HashMap::new(),
             fates: Vec::new(),
             missing,
+            shared,
         };
         let mut fates: HashMap<Fate, Sum> = HashMap::new();
         for (one, (way, size)) in self.weighed.iter().zip(&ways) {
@@ -472,5 +491,6 @@ impl Plan {
     }
 }
 
+mod shared;
 #[cfg(test)]
 mod tests;

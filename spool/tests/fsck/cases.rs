@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::support;
-use super::support::full::{self, CHANGED, LARGE, SMALL, VARIES, WAITS, WATCHED};
+use super::support::full::{self, CHANGED, LARGE, ONE, OTHER, SMALL, VARIES, WAITS, WATCHED};
 use super::support::place;
 use wwwoffle_spool::Verdict::{
     self, BeyondRepair, Foreign, Leftover, Mendable, Removed, Repaired, SetAside,
@@ -51,6 +51,11 @@ pub fn segments(root: &Path) -> Vec<PathBuf> {
     let mut found = support::files(&root.join("partial"));
     found.sort();
     found
+}
+
+/// The file of the body that two entries share.
+pub fn holder(root: &Path) -> PathBuf {
+    only_in(&root.join("bodies"), "")
 }
 
 /// Changes a byte.
@@ -401,6 +406,96 @@ pub const CASES: &[Case] = &[
         },
         says: &[(BeyondRepair, "it is not a plain file")],
         repaired: &[SetAside],
+        is_all_there: true,
+    },
+    Case {
+        name: "a body that two share is gone",
+        damage: |root| fs::remove_file(holder(root)).unwrap(),
+        says: &[
+            (BeyondRepair, "its body is kept once, and is not there"),
+            (BeyondRepair, "its body is kept once, and is not there"),
+        ],
+        repaired: &[SetAside, SetAside],
+        is_all_there: false,
+    },
+    Case {
+        name: "a byte of the header of a body that two share",
+        damage: |root| spoil(&holder(root), 40),
+        says: &[
+            (BeyondRepair, "a header does not agree with its check"),
+            (BeyondRepair, "its body is kept once, and is damaged there"),
+            (BeyondRepair, "its body is kept once, and is damaged there"),
+        ],
+        repaired: &[SetAside, SetAside, SetAside],
+        is_all_there: false,
+    },
+    Case {
+        name: "a byte of a body that two share",
+        damage: |root| spoil(&holder(root), 100_000),
+        says: &[
+            (BeyondRepair, "its body does not agree with its digest"),
+            (BeyondRepair, "its body does not agree with its digest"),
+            (BeyondRepair, "its body does not agree with its digest"),
+        ],
+        repaired: &[SetAside, SetAside, SetAside],
+        is_all_there: false,
+    },
+    Case {
+        name: "a body that two share, under another name",
+        damage: |root| {
+            let path = holder(root);
+            fs::rename(&path, path.with_file_name(format!("{}.warc", "0".repeat(64)))).unwrap();
+        },
+        says: &[
+            (Mendable, "it has not the name of its body"),
+            (BeyondRepair, "its body is kept once, and is not there"),
+            (BeyondRepair, "its body is kept once, and is not there"),
+        ],
+        repaired: &[Repaired],
+        is_all_there: true,
+    },
+    Case {
+        name: "another file where a body should be that two share",
+        damage: |root| {
+            fs::copy(at(root, SMALL), holder(root)).unwrap();
+        },
+        says: &[
+            (Mendable, "it has not the name of its body"),
+            (BeyondRepair, "its body is kept once, and is damaged there"),
+            (BeyondRepair, "its body is kept once, and is damaged there"),
+        ],
+        repaired: &[Repaired, Removed, SetAside, SetAside],
+        is_all_there: false,
+    },
+    Case {
+        name: "a file that refers to a body is damaged, and the body stays",
+        damage: |root| {
+            fs::remove_file(at(root, ONE)).unwrap();
+            spoil(&at(root, OTHER), 40);
+        },
+        says: &[(BeyondRepair, "a header does not agree with its check")],
+        repaired: &[SetAside],
+        is_all_there: false,
+    },
+    Case {
+        name: "a body that two shared, and both are gone",
+        damage: |root| {
+            fs::remove_file(at(root, ONE)).unwrap();
+            fs::remove_file(at(root, OTHER)).unwrap();
+            put(root, "bodies/README", b"x");
+        },
+        says: &[(Leftover, "no entry needs it"), (Foreign, "")],
+        repaired: &[Removed, Foreign],
+        is_all_there: false,
+    },
+    Case {
+        name: "what was learnt of an entry that shares its body lies beside it still",
+        damage: |root| {
+            let beside = |url| at(root, url).with_extension("update.warc");
+            fs::copy(beside(LARGE), beside(ONE)).unwrap();
+        },
+        says: &[(Leftover, "has it in its own file")],
+        repaired: &[Removed],
         is_all_there: true,
     },
     Case {

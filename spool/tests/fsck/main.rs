@@ -137,6 +137,26 @@ fn an_entry_whose_news_are_lost_counts_as_changed() {
 }
 
 #[test]
+fn a_body_stays_while_what_may_need_it_cannot_be_read() {
+    let root = full::spool();
+    let holder = cases::holder(root.path());
+    fs::remove_file(at(root.path(), full::ONE)).unwrap();
+    let host = root.path().join("https/t.example");
+    let elsewhere = root.path().join("elsewhere");
+    fs::rename(&host, &elsewhere).unwrap();
+    std::os::unix::fs::symlink("/nowhere", &host).unwrap();
+    repair(root.path());
+    assert!(holder.exists());
+    fs::remove_file(&host).unwrap();
+    fs::rename(&elsewhere, &host).unwrap();
+    let reader = Reader::open(root.path()).unwrap();
+    assert!(reader.entry(&place(full::OTHER)).unwrap().found().is_some());
+    fs::remove_file(at(root.path(), full::OTHER)).unwrap();
+    repair(root.path());
+    assert!(!holder.exists());
+}
+
+#[test]
 fn what_a_repair_finds_in_tmp_gets_its_name() {
     let root = full::spool();
     let path = at(root.path(), SMALL);

@@ -13,6 +13,8 @@ pub const SMALL: &str = "http://a.example/small";
 pub const LARGE: &str = "http://a.example/large";
 pub const VARIES: &str = "https://v.example/varies";
 pub const CHANGED: &str = "http://c.example/changed";
+pub const ONE: &str = "http://s.example/one";
+pub const OTHER: &str = "https://t.example/other";
 pub const PART: &str = "http://p.example/film";
 pub const WAITS: &str = "http://q.example/waits";
 pub const WATCHED: &str = "http://m.example/watched";
@@ -52,6 +54,11 @@ pub fn fill(spool: &Spool) {
     for len in [10, 200_000, 30] {
         store(spool, CHANGED, &super::bytes(len)).unwrap();
     }
+    for url in [ONE, OTHER] {
+        store(spool, url, &super::bytes(180_000)).unwrap();
+    }
+    spool.flush().unwrap();
+    assert_eq!(spool.share(Some(0), &|| true).made.count, 2);
     for start in [0, 1 << 20] {
         let mut writer = spool.begin_segment(&place(PART), segment(start)).unwrap();
         writer.write(&super::bytes(150_000)).unwrap();

@@ -99,6 +99,11 @@ pub fn with_stored(bytes: &[u8], stored: Timestamp) -> Vec<u8> {
     with_fixed(bytes.to_vec(), "Wwwoffle-Stored: ", &format!("{stored:.6}"))
 }
 
+/// An entry's file as if its body had this digest.
+pub fn with_digest(bytes: &[u8], digest: &[u8; 32]) -> Vec<u8> {
+    with_fixed(bytes.to_vec(), "WARC-Payload-Digest: sha256:", &hex::encode(digest))
+}
+
 /// An entry's file less its last record, as if it had been written so.
 pub fn without_last_record(bytes: &[u8]) -> Vec<u8> {
     let last = bytes.windows(12).rposition(|window| window == b"\r\n\r\nWARC/1.1").unwrap() + 4;

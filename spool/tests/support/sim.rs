@@ -316,6 +316,16 @@ impl Disk for SimDisk {
         }
     }
 
+    fn sync_all(&self, _root: &Path) -> io::Result<()> {
+        for node in &mut self.call()?.nodes {
+            match node {
+                Node::File { now, synced } => synced.clone_from(now),
+                Node::Directory { now, synced } => synced.clone_from(now),
+            }
+        }
+        Ok(())
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
         let mut machine = self.call()?;
         if machine.locked {

@@ -25,6 +25,7 @@ fn candidate(site: &str, role: Role, age: Duration) -> Candidate {
         limit: Limit::At(days(28)),
         is_pinned: false,
         role,
+        bodies: Vec::new(),
     }
 }
 
@@ -49,6 +50,9 @@ fn parse(text: &str) -> Candidate {
             ("stored", age) => one.stored = ago(time(age)),
             ("size", bytes) => one.size = bytes.parse().unwrap(),
             ("pinned", _) => one.is_pinned = true,
+            ("body", name) => {
+                one.bodies.push(Held { name: name.parse().unwrap(), size: 1_000 });
+            }
             ("of", pages) => {
                 let pages = pages.split(',').filter(|page| !page.is_empty());
                 one.role = Role::PartOf(pages.map(|page| page.parse().unwrap()).collect());
@@ -153,7 +157,8 @@ fn any_candidate() -> impl Strategy<Value = Candidate> {
         let minutes = |count: u64| ago(Duration::from_secs(count * 60));
         let site = ["a.example", "b.example", "c.example", "d.example"][site].to_owned();
         let (stored, used) = (minutes(stored), minutes(used));
-        Candidate { site, size, stored, used, limit, is_pinned, role }
+        let bodies = Vec::new();
+        Candidate { site, size, stored, used, limit, is_pinned, role, bodies }
     })
 }
 

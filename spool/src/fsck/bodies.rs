@@ -1,0 +1,107 @@
+//! Bodies that several entries have, and the entries that share them.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use super::finding::{Fault, Remedy};
+use super::judge::Judge;
+use crate::bodies::{self, name_of, path_of};
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::list::beginning;
+use crate::read::{self, Content};
+use crate::warc::Reason;
+use wwwoffle_url::Key;
+
+/// What a check has come to know of them.
+#[derive(Debug, Default)]
+pub(super) struct Bodies {
+    /// The bodies that some entry needs.
+    needed: HashSet<u64>,
+    /// Those that were read to their end, with what is wrong with them.
+    read: HashMap<u64, Option<Reason>>,
+    /// Something could not be looked at, which may need any of them.
+    pub(super) is_blind: bool,
+}
+
+impl Judge<'_> {
+    /// An entry that shares its body: that is read once, whatever many share it.
+    pub(super) fn shared(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
+        let name = bodies::short(name_of(*entry.digest(), entry.place().owner()));
+        self.bodies.borrow_mut().needed.insert(name);
+        if !self.is_deep {
+            return Ok(None);
+        }
+        if let Some(reason) = self.records(path, entry)? {
+            return Ok(Some(reason));
+        }
+        let known = self.bodies.borrow().read.get(&name).copied();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let reason = super::judge::content(entry)?;
+        self.bodies.borrow_mut().read.insert(name, reason);
+        Ok(reason)
+    }
+
+    /// What is no entry any more may have needed a body: as long as it was not looked into, that stays.
+    pub(super) fn bad_entry(&self, path: &Path) -> Result<()> {
+        let first = beginning(self.disk, path)?.map(|(first, _)| first);
+        let mut bodies = self.bodies.borrow_mut();
+        match first {
+            Some(first) if first.refers.is_some() => {
+                let name = name_of(first.digest, first.place.owner());
+                bodies.needed.insert(bodies::short(name));
+            }
+            Some(_) => {}
+            None => bodies.is_blind = true,
+        }
+        Ok(())
+    }
+
+    /// A file that should be of a body that several entries have.
+    pub(super) fn holder(&self, path: &Path) -> Result<Option<Fault>> {
+        let holder = match read::read_any(self.disk, None, path, None)? {
+            Content::Missing | Content::Moved => return Ok(None),
+            Content::Whole(holder) if holder.is_part() => {
+                return Ok(Some(Fault::set_aside("it is a part of an answer and no whole one")));
+            }
+            Content::Whole(holder) => holder,
+            Content::Bad(reason) => return Ok(Some(Fault::set_aside(reason))),
+        };
+        if let Some(reason) = self.body(path, &holder)? {
+            return Ok(Some(Fault::set_aside(reason)));
+        }
+        let to = path_of(name_of(*holder.digest(), holder.place().owner()));
+        let right = self.root.join(&to);
+        if right == path {
+            return Ok(None);
+        }
+        let remedy = if self.is_there(&right)? { Remedy::SetAside } else { Remedy::Rename(to) };
+        Ok(Some(Fault::new("it has not the name of its body", remedy)))
+    }
+
+    /// Whether nothing needs the body in a file, when all that could has been looked at.
+    pub(super) fn unneeded(&self, path: &Path) -> Result<Option<Fault>> {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let Ok(key) = stem.parse::<Key>() else { return Ok(None) };
+        let bodies = self.bodies.borrow();
+        if bodies.is_blind || bodies.needed.contains(&bodies::short(key)) {
+            return Ok(None);
+        }
+        // Made while others were looked at, it is needed by those.
+        let stamp = self.disk.stamp(path).ok().flatten();
+        if stamp.zip(self.began).is_some_and(|(stamp, began)| stamp.changed() >= began) {
+            return Ok(None);
+        }
+        // Of what is none, or has another's name, enough is said.
+        let Content::Whole(holder) = read::read_any(self.disk, None, path, None)? else {
+            return Ok(None);
+        };
+        if name_of(*holder.digest(), holder.place().owner()) != key {
+            return Ok(None);
+        }
+        let why = "a body that is kept for several entries, and no entry needs it";
+        Ok(Some(Fault::new(why, Remedy::Remove)))
+    }
+}

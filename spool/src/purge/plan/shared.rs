@@ -1,0 +1,46 @@
+//! Bodies that several entries share: each is free when the last of them has gone.
+
+use std::collections::HashMap;
+
+use super::Way;
+use crate::bodies::Held;
+
+/// The bodies, with the number of each entry that shares one.
+#[derive(Debug, Default)]
+pub(super) struct Shared(Vec<(usize, Held)>);
+
+impl Shared {
+    pub(super) fn add(&mut self, number: usize, bodies: &[Held]) {
+        self.0.extend(bodies.iter().map(|held| (number, *held)));
+    }
+
+    /// The way of each, as that of the entry which stays longest of those that share it, and its size; `ways`
+    /// are those of the entries.
+    pub(super) fn ways(&self, ways: &[(Way, u64)]) -> Vec<(Way, u64)> {
+        let mut shared: HashMap<u64, (Way, u64)> = HashMap::new();
+        for (number, held) in &self.0 {
+            let Some((way, _)) = ways.get(*number).copied() else { continue };
+            let known = shared.entry(held.name).or_insert((way, held.size));
+            known.0 = known.0.min(way);
+        }
+        shared.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_goes_with_the_last_that_shares_it() {
+        let mut shared = Shared::default();
+        let held = |name| Held { name, size: 500 };
+        let ways = [(Way::Share(9), 1), (Way::Share(4), 1), (Way::Share(7), 1)];
+        shared.add(0, &[held(1)]);
+        shared.add(1, &[held(1), held(2)]);
+        shared.add(2, &[held(3), held(3)]);
+        let mut found = shared.ways(&ways);
+        found.sort_unstable();
+        assert_eq!(found, [(Way::Share(4), 500), (Way::Share(4), 500), (Way::Share(7), 500)]);
+    }
+}
