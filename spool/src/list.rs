@@ -271,18 +271,19 @@ fn is_ours(name: &str, depth: usize) -> bool {
 
 /// Reads the beginning of an entry. `None` when it is none.
 pub(crate) fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
-    Ok(glance_at(disk, path)?.map(|(summary, _)| summary))
+    let found = beginning(disk, path)?.and_then(|(first, opening)| summary_of(first, &opening));
+    Ok(found.map(|(summary, _)| summary))
 }
 
-/// The same with what its file was when it was opened, if that is known.
-pub(crate) fn glance_at(disk: &dyn Disk, path: &Path) -> Result<Option<(Summary, Option<Stamp>)>> {
-    let Some((first, opening)) = beginning(disk, path)? else { return Ok(None) };
+/// What an entry is of which this is the beginning, with what its file was when it was opened, if that is
+/// known; `None` when it is none.
+pub(crate) fn summary_of(first: First, opening: &Opening) -> Option<(Summary, Option<Stamp>)> {
     if first.is_part {
-        return Ok(None);
+        return None;
     }
     let head = opening.beginning.get(first.head.clone()).unwrap_or_default();
     let content_type = content_type(head);
-    let Some(status) = status_of(head) else { return Ok(None) };
+    let status = status_of(head)?;
     let First { place, when, stored, body_len, state, digest, .. } = first;
     let checked = state.responded.unwrap_or(when);
     let summary = Summary {
@@ -297,7 +298,7 @@ pub(crate) fn glance_at(disk: &dyn Disk, path: &Path) -> Result<Option<(Summary,
         file_len: opening.disk_len,
         plain_len: opening.expanded.as_ref().map(|_| opening.len),
     };
-    Ok(Some((summary, opening.file.opened_as())))
+    Some((summary, opening.file.opened_as()))
 }
 
 /// Reads what a file begins with, up to the body; `None` when that is not of an answer, or a part of one.

@@ -189,6 +189,31 @@ fn versions_share_with_entries_and_with_each_other() {
 }
 
 #[test]
+fn a_plan_knows_which_bodies_an_entry_and_its_versions_share() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path());
+    let (day, night) = (bytes(70_000), vec![1; 90_000]);
+    let german = place(THREE).with_variant("accept-language: de");
+    for body in [&day, &night, &day] {
+        store(&spool, ONE, body).unwrap();
+        store_at(&spool, &german, body).unwrap();
+    }
+    store(&spool, TWO, b"other").unwrap();
+    spool.flush().unwrap();
+    let count = || {
+        let all = spool.candidates().unwrap().map(Result::unwrap);
+        let mut all: Vec<_> =
+            all.map(|found| (found.summary.place.url().to_owned(), found.bodies.len())).collect();
+        all.sort();
+        all
+    };
+    let none = [ONE, THREE, TWO].map(|url| (url.to_owned(), 0));
+    assert_eq!(count(), none);
+    share(&spool);
+    assert_eq!(count(), [(ONE, 3), (THREE, 3), (TWO, 0)].map(|(url, n)| (url.to_owned(), n)));
+}
+
+#[test]
 fn what_is_learnt_later_is_kept_of_what_shares() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());

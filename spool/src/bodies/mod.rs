@@ -80,7 +80,12 @@ pub struct Held {
 
 /// What the entry at a path shares.
 pub(crate) fn held_by(disk: &dyn Disk, root: &Path, path: &Path) -> Result<Option<Held>> {
-    let Some((first, _)) = beginning(disk, path)? else { return Ok(None) };
+    let first = beginning(disk, path)?.map(|(first, _)| first);
+    first.map_or(Ok(None), |first| held_of(disk, root, &first))
+}
+
+/// What an entry shares of which this is the beginning.
+pub(crate) fn held_of(disk: &dyn Disk, root: &Path, first: &First) -> Result<Option<Held>> {
     if first.refers.is_none() {
         return Ok(None);
     }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use crate::bodies::{self, BODIES, Held};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Opened};
-use crate::list::{Summary, glance_at};
+use crate::list::{Summary, beginning, summary_of};
 use crate::place::{self, EXTENSION, Place, VARIANTS};
+use crate::versions;
 use jiff::Timestamp;
 use wwwoffle_url::Key;
 
@@ -29,8 +30,8 @@ pub struct Found {
     pub bodies: Vec<Held>,
 }
 
-/// An entry, and when its file was written.
-type Looked = (Summary, Option<Timestamp>);
+/// An entry, when its file was written, and the body that it shares.
+type Looked = (Summary, Option<Timestamp>, Option<Held>);
 
 /// The entries of a spool, directory by directory. What waits for its batch has no name yet, and is too new
 /// to go.
@@ -83,11 +84,12 @@ impl Candidates {
     fn entries(&self, path: &Path, names: &[String]) -> Result<Vec<Found>> {
         let mut found = Vec::new();
         let beside = self.beside(path, names)?;
-        let held = self.shared(path, names)?;
+        let held = self.shared_by_versions(path, names)?;
         for stem in stems(names, EXTENSION) {
-            if let Some((summary, written)) = self.look(path, stem)? {
+            if let Some((summary, written, own)) = self.look(path, stem)? {
                 let size = beside.get(stem).copied().unwrap_or_default();
-                let bodies = held.get(stem).cloned().unwrap_or_default();
+                let versions = held.get(stem).into_iter().flatten().copied();
+                let bodies = own.into_iter().chain(versions).collect();
                 found.push(Found { summary, size, written, bodies });
             }
         }
@@ -99,16 +101,18 @@ impl Candidates {
             let directory = path.join(format!("{stem}{VARIANTS}"));
             let among = self::names(&*self.disk, &directory)?;
             let sizes = self.beside(&directory, &among)?;
-            let shared_among = self.shared(&directory, &among)?;
+            let shared_among = self.shared_by_versions(&directory, &among)?;
             for variant in stems(&among, EXTENSION) {
-                let Some((summary, written)) = self.look(&directory, variant)? else { continue };
+                let looked = self.look(&directory, variant)?;
+                let Some((summary, written, own)) = looked else { continue };
                 // The versions of what varies with nothing stay where they were.
                 let is_single = summary.place.variant_text().is_empty();
                 let there = if is_single { beside.get(stem) } else { None };
                 let size = sizes.get(variant).copied().unwrap_or_default();
                 let size = size + there.copied().unwrap_or_default();
-                let mut bodies = shared_among.get(variant).cloned().unwrap_or_default();
-                bodies.extend(held.get(stem).filter(|_| is_single).into_iter().flatten());
+                let singles = held.get(stem).filter(|_| is_single);
+                let versions = shared_among.get(variant).into_iter().chain(singles).flatten();
+                let bodies = own.into_iter().chain(versions.copied()).collect();
                 found.push(Found { summary, size, written, bodies });
             }
         }
@@ -132,12 +136,20 @@ impl Candidates {
         Ok(sizes)
     }
 
-    /// The bodies that the files of each stem share with others: the entry, its versions.
-    fn shared<'a>(&self, path: &Path, names: &'a [String]) -> Result<HashMap<&'a str, Vec<Held>>> {
+    /// The bodies that the older versions of each stem share with others.
+    fn shared_by_versions<'a>(
+        &self,
+        path: &Path,
+        names: &'a [String],
+    ) -> Result<HashMap<&'a str, Vec<Held>>> {
         let mut shared: HashMap<_, Vec<_>> = HashMap::new();
-        for name in names.iter().filter(|name| self.has_bodies && name.ends_with(EXTENSION)) {
+        for name in names.iter().filter(|_| self.has_bodies) {
+            let stem = name.split('.').next().unwrap_or_default();
+            if versions::time_of(name, stem).is_none() {
+                continue;
+            }
             if let Some(held) = bodies::held_by(&*self.disk, &self.root, &path.join(name))? {
-                shared.entry(name.split('.').next().unwrap_or_default()).or_default().push(held);
+                shared.entry(stem).or_default().push(held);
             }
         }
         Ok(shared)
@@ -146,12 +158,14 @@ impl Candidates {
     /// The entry of this name; `None` when there is none that belongs there.
     fn look(&self, directory: &Path, stem: &str) -> Result<Option<Looked>> {
         let path = directory.join(format!("{stem}{EXTENSION}"));
-        let Some((summary, stamp)) = glance_at(&*self.disk, &path)? else { return Ok(None) };
+        let Some((first, opening)) = beginning(&*self.disk, &path)? else { return Ok(None) };
+        let held = bodies::held_of(&*self.disk, &self.root, &first)?;
+        let Some((summary, stamp)) = summary_of(first, &opening) else { return Ok(None) };
         let place: &Place = &summary.place;
         let single = place.variant_text().is_empty() && self.root.join(place.single_path()) == path;
         let belongs = single || self.root.join(place.variant_path()) == path;
         let written = stamp.map(|stamp| stamp.modified());
-        Ok(belongs.then_some((summary, written)))
+        Ok(belongs.then_some((summary, written, held)))
     }
 }
 
