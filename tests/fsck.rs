@@ -36,6 +36,13 @@ fn a_spool_is_checked_beside_its_daemon_and_mended_without() {
     assert_eq!((sound.status, sound.err.as_str()), (0, ""), "{sound:?}");
     assert!(sound.out.starts_with("sound "), "{sound:?}");
 
+    // Whoever reads a page sets it aside if it is damaged.
+    eventually("all pages are read", || {
+        let index = rusqlite::Connection::open(daemon.spool().join("index.sqlite")).unwrap();
+        let unread =
+            index.query_row("SELECT count(*) FROM entries WHERE text = 0", [], |row| row.get(0));
+        unread == Ok(0)
+    });
     // One under another name, one that is damaged, one that all may read.
     let [misnamed, damaged, open, _] = urls.each_ref().map(|url| file(&daemon, url));
     fs::rename(&misnamed, misnamed.with_file_name("other.warc")).unwrap();
@@ -143,4 +150,63 @@ fn what_is_no_spool_is_refused_and_not_made_one() {
         assert_eq!(ran.status, 73, "{ran:?}");
         assert_eq!(fs::read_dir(place.spool()).unwrap().count(), 1, "{ran:?}");
     }
+}
+
+/// Changes the index while no program has it open.
+fn spoil_index(daemon: &Daemon, sql: &str) {
+    let path = daemon.spool().join("index.sqlite");
+    rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
+#[test]
+fn the_index_is_held_against_the_files_and_mended() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    let urls = ["/page/1.html", "/page/2.html", "/image/30.png"].map(|path| origin.url(path));
+    for url in &urls {
+        let _answer = daemon.get(url);
+    }
+    let index = |ran: &Ran| told(ran).1["index"].clone();
+    let sound = serde_json::json!(
+        {"agreeing": 3, "without_file": 0, "without_entry": 0, "other": 0, "behind": 0}
+    );
+    eventually("all is in the index", || {
+        let beside = daemon.run(&["fsck", "--json"]);
+        assert_eq!(beside.status, 0, "that it is behind is no fault: {beside:?}");
+        index(&beside) == sound
+    });
+    assert!(daemon.ok(&["fsck"]).contains("index           3 of its entries are as the files are"));
+    daemon.down();
+    assert_eq!(index(&daemon.run(&["fsck", "--json"])), sound);
+    // What the next start would find by itself is no fault.
+    daemon.ok(&["rm", &urls[2]]);
+    let behind = daemon.run(&["fsck", "--json"]);
+    assert_eq!((behind.status, index(&behind)["behind"].clone()), (0, 1.into()), "{behind:?}");
+
+    // As if all had been walked since, and nothing of it would be found by itself.
+    std::thread::sleep(std::time::Duration::from_millis(3_100));
+    spoil_index(
+        &daemon,
+        "UPDATE meta SET value = unixepoch() * 1000000 WHERE name = 'walked'; \
+         UPDATE entries SET stored = stored + 1 WHERE path = '/page/1.html'; \
+         DELETE FROM entries WHERE path = '/page/2.html'",
+    );
+    let wrong = daemon.run(&["fsck"]);
+    assert_eq!(wrong.status, 12, "{wrong:?}");
+    let reason =
+        "1 of its entries have no file, 1 files have no entry, 1 of its entries are of other files";
+    assert!(wrong.out.contains(&format!("can be repaired index.sqlite: {reason}")), "{wrong:?}");
+    let mended = daemon.run(&["fsck", "--repair", "--json"]);
+    assert_eq!(mended.status, 11, "{mended:?}");
+    assert_eq!(told(&mended).0, [("repaired".to_owned(), reason.to_owned())]);
+    assert_eq!(index(&mended)["agreeing"], 2);
+    assert_eq!(daemon.run(&["fsck"]).status, 0);
+
+    fs::write(daemon.spool().join("index.sqlite"), "no database").unwrap();
+    assert_eq!(daemon.run(&["fsck"]).status, 12);
+    let mended = daemon.run(&["fsck", "--repair", "--json"]);
+    assert_eq!((mended.status, index(&mended)["agreeing"].clone()), (11, 2.into()), "{mended:?}");
+    fs::remove_file(daemon.spool().join("index.sqlite")).unwrap();
+    let none = daemon.run(&["fsck", "--json"]);
+    assert_eq!((none.status, index(&none)), (0, Value::Null), "{none:?}");
+    assert!(!daemon.spool().join("index.sqlite").exists());
 }

@@ -3,12 +3,15 @@
 //! ```text
 //! cargo run --release --manifest-path benches/index/Cargo.toml -- --spool DIR --entries 1000000
 //! cargo run --release --manifest-path benches/index/Cargo.toml -- --spool DIR --entries 100000 --words
+//! cargo run --release --manifest-path benches/index/Cargo.toml -- --spool DIR --entries 1000000 --parts
 //! ```
 //!
 //! The spool is filled if it is missing, by the generator of `benches/serving`; pages are the same in every
 //! run. With `--words` their words are read too, by a reader that only leaves out what stands in tags, and
-//! searched.
+//! searched. With `--parts` three of four pages count as parts of the eight before them, as far as these are none;
+//! so a purge plan has who needs what to go by.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,12 +19,20 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use wwwoffle_bench_serving::{Shape, fill};
 use wwwoffle_index::{
-    Class, Describe, Description, Filter, HostSort, Index, Query, Reindex, Sort, Viewer,
+    Class, Describe, Description, Filter, HostSort, Index, Query, Reference, Reindex, Sort, Viewer,
 };
+use wwwoffle_spool::purge::plan::{Candidate, Limit, Limits, Planner, Role, name};
 use wwwoffle_spool::{Body, Entry, Options, Spool, Timestamp};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 /// Entries on a page, as the API has it.
 const PAGE: usize = 100;
+
+/// Parts that a page needs, at most.
+const NEEDED: u64 = 8;
+
+/// How long a look at all of the index may take.
+const LOOK: Duration = Duration::from_secs(60);
 
 /// Pages of each list that are measured, one behind the other.
 const PAGES: usize = 50;
@@ -41,6 +52,9 @@ struct Arguments {
     /// Read the words of the pages too, and look for them.
     #[arg(long)]
     words: bool,
+    /// Tell which entries need which, for a plan of a purge.
+    #[arg(long, conflicts_with = "words")]
+    parts: bool,
 }
 
 /// Reads what stands outside of tags.
@@ -62,8 +76,40 @@ impl Describe for Plain {
     }
 }
 
+/// Tells of each page that the next entries of its host are its parts.
+#[derive(Debug)]
+struct Parts {
+    hosts: u64,
+}
+
+/// The number of an entry.
+fn number_of(url: &str) -> u64 {
+    url.rsplit_once('/').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
+}
+
+fn is_part(number: u64, hosts: u64) -> bool {
+    !(number / hosts).is_multiple_of(4)
+}
+
+impl Describe for Parts {
+    fn describe(&self, entry: &Entry) -> Option<Description> {
+        let number = number_of(entry.url());
+        let mut told = Description::default();
+        if is_part(number, self.hosts) {
+            return Some(told);
+        }
+        for next in 1..=NEEDED {
+            let next = number + next * self.hosts;
+            let url = format!("http://site{}.test/p/{next:07}", next % self.hosts);
+            let url = CanonicalUrl::parse(&url, &LocalHost::default()).expect("it is canonical");
+            told.references.push(Reference { key: url.key(), is_part: is_part(next, self.hosts) });
+        }
+        Some(told)
+    }
+}
+
 fn main() {
-    let Arguments { spool: root, entries, hosts, words } = Arguments::parse();
+    let Arguments { spool: root, entries, hosts, words, parts } = Arguments::parse();
     if !root.exists() {
         let begun = Instant::now();
         let shape = Shape { smallest: 2_000, largest: 2_000, hosts, days: 365 };
@@ -71,7 +117,11 @@ fn main() {
         println!("filled with {entries} entries in {:.0?}", begun.elapsed());
     }
     let (spool, _) = Spool::open(&root, &Options::default()).expect("the spool can be opened");
-    let describe: Option<Arc<dyn Describe>> = if words { Some(Arc::new(Plain)) } else { None };
+    let describe: Option<Arc<dyn Describe>> = match (words, parts) {
+        (true, _) => Some(Arc::new(Plain)),
+        (_, true) => Some(Arc::new(Parts { hosts })),
+        _ => None,
+    };
     let begun = Instant::now();
     let index = Index::open(&spool, describe).expect("the index can be opened");
     index.settle(false).expect("it settles");
@@ -88,6 +138,13 @@ fn main() {
         let took = begun.elapsed();
         println!("| words read | {took:.1?}, {:.0} pages/s |", per_second(entries, took));
     }
+    if parts {
+        index.settle(true).expect("all is read");
+        println!("| parts told | {:.1?} |", begun.elapsed());
+    }
+    let before = resident();
+    purge_plan(&index, hosts);
+    println!("| most memory until then; resident before it | {}; {before} |", memory());
     lists(&index);
     hosts_and_sites(&index);
     if words {
@@ -187,8 +244,61 @@ fn search(index: &Index) {
     told("search, all of these", times);
 }
 
+/// A plan from the index, as a daemon makes it; ages are the same for all, so no rules are asked.
+fn purge_plan(index: &Index, hosts: u64) {
+    let now: Timestamp = "2026-11-02T00:00:00Z".parse().expect("a time");
+    let begun = Instant::now();
+    assert!(index.catch_up(LOOK), "the index knows all");
+    let caught_up = begun.elapsed();
+    let plan = index.at_a_moment(LOOK, |moment| {
+        let limits = Limits { max_size: Some(1 << 30), ..Limits::default() };
+        let (mut planner, mut numbers) = (Planner::new(limits, now), Vec::new());
+        moment.candidates(&mut |one| {
+            let url = CanonicalUrl::parse(&one.url, &LocalHost::default()).expect("it is canonical");
+            let role = if is_part(number_of(&one.url), hosts) { Role::Part } else { Role::Page };
+            planner.add(&Candidate {
+                name: name(&one.url),
+                site: url.host().to_owned(),
+                size: one.size,
+                // All are stored just now, so what counts is when they came.
+                stored: one.checked,
+                used: one.checked,
+                limit: Limit::At(Duration::from_secs(200 * 86_400)),
+                is_pinned: false,
+                role,
+                is_open: !one.is_told,
+            });
+            numbers.push(one.number);
+            ControlFlow::Continue(())
+        })?;
+        let (mut needs, mut at) = (planner.needs(), 0);
+        moment.parts(&mut |number, parts| {
+            while numbers[at] < number {
+                at += 1;
+            }
+            needs.tell(at, parts);
+            ControlFlow::Continue(())
+        })?;
+        needs.follow(|entry| moment.parts_of(numbers[entry]))?;
+        Ok(needs.plan())
+    });
+    let (plan, took) = (plan.expect("a plan"), begun.elapsed());
+    let (goes, stays) = (plan.going().count, plan.staying().count);
+    println!(
+        "| purge plan: {goes} go, {stays} stay | {took:.1?}, {caught_up:.1?} of it to see that the index knows all |"
+    );
+}
+
 fn memory() -> String {
+    told_of_us("VmHWM:")
+}
+
+fn resident() -> String {
+    told_of_us("VmRSS:")
+}
+
+fn told_of_us(what: &str) -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(what));
     line.unwrap_or("unknown").trim().to_owned()
 }

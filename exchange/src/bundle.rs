@@ -196,7 +196,7 @@ fn write(
             warcs.waiting(one).map_err(fail)?;
         }
         let mut places = places.into_iter().map(Ok);
-        each(reader, &mut places, &mut exported, &mut |entry| {
+        each((reader, false), &mut places, &mut exported, &mut |entry| {
             warcs.add(entry).map(|_| ()).map_err(fail)
         })?;
     }

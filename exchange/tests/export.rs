@@ -31,7 +31,7 @@ fn keep(bench: &Bench, place: &Place, fields: &str, body: &[u8]) {
 }
 
 fn export_options() -> ExportOptions {
-    ExportOptions { software: "wwwoffle/0".to_owned(), now: time(DATE) }
+    ExportOptions { software: "wwwoffle/0".to_owned(), now: time(DATE), versions: false }
 }
 
 fn places(places: &[Place]) -> impl Iterator<Item = wwwoffle_spool::Result<Place>> {
@@ -91,7 +91,7 @@ fn a_page_that_cannot_be_decoded_is_in_the_folder_as_it_is_kept() {
         if is_bad { Err(io::Error::other("no gzip")) } else { Ok(()) }
     };
     let folder = bench.path("pages");
-    let exported = to_folder(&reader, &mut places(&all), &folder, &decoded).unwrap();
+    let exported = to_folder(&reader, &mut places(&all), &folder, &decoded, false).unwrap();
     assert_eq!((exported.entries, exported.left_out), (3, 0));
     let read = |name: &str| std::fs::read_to_string(folder.join("a.example").join(name)).unwrap();
     assert_eq!(["a.html", "b.html", "c.html"].map(read), ["decoded", "no gzip", "decoded"]);
@@ -114,11 +114,12 @@ fn a_folder_counts_what_it_has_and_one_that_fails_leaves_nothing() {
     let fails = wwwoffle_spool::Reader::open(&bench.path("none")).unwrap_err();
     let mut broken = [Ok(page.clone()), Err(fails)].into_iter();
     let folder = bench.path("pages");
-    to_folder(&reader, &mut broken, &folder, &decoded).unwrap_err();
+    to_folder(&reader, &mut broken, &folder, &decoded, false).unwrap_err();
     assert!(!folder.exists() && parts(&bench) == 0);
     // What an export that was killed has left is in nobody's way.
     std::fs::create_dir(bench.path(".pages.0.part")).unwrap();
-    let exported = to_folder(&reader, &mut places(&[page, gone]), &folder, &decoded).unwrap();
+    let exported =
+        to_folder(&reader, &mut places(&[page, gone]), &folder, &decoded, false).unwrap();
     assert_eq!((exported.entries, exported.bytes), (1, 5));
     assert!(folder.join("a.example/deep/page.html").exists());
 }

@@ -1,11 +1,12 @@
 //! Changing what the index says: each function a part of a transaction of the one writer.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use sha2::{Digest, Sha256};
-use wwwoffle_spool::{Key, Place, Summary, Timestamp};
+use wwwoffle_spool::{Key, Place, Summary, Taken, Timestamp};
 
 use crate::class::{Class, essence};
-use crate::describe::{Description, MAX_REFERENCES};
+use crate::describe::{Description, MAX_REFERENCES, Reference};
 use crate::error::Result;
 use crate::facts::Facts;
 use crate::fold;
@@ -19,7 +20,7 @@ const MAX_TYPES: i64 = 1_000;
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) summary: Summary,
-    pub(crate) versions: usize,
+    pub(crate) taken: Taken,
     /// When it was used last, if somebody knows.
     pub(crate) used: Option<Timestamp>,
 }
@@ -33,6 +34,7 @@ struct Known {
     file: i64,
     used: i64,
     text: i64,
+    told: i64,
 }
 
 /// Makes what the index says of a key what was found there.
@@ -58,7 +60,7 @@ pub(crate) fn set_key(connection: &Connection, place: &Place, found: &[Found]) -
 
 fn known(connection: &Connection, key: &Key) -> Result<Vec<Known>> {
     let mut find = connection.prepare_cached(
-        "SELECT id, variant, stored, digest, file, used, text FROM entries WHERE key = ?1",
+        "SELECT id, variant, stored, digest, file, used, text, told FROM entries WHERE key = ?1",
     )?;
     let rows = find.query_map([key.as_bytes()], |row| {
         Ok(Known {
@@ -69,6 +71,7 @@ fn known(connection: &Connection, key: &Key) -> Result<Vec<Known>> {
             file: row.get(4)?,
             used: row.get(5)?,
             text: row.get(6)?,
+            told: row.get(7)?,
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -82,31 +85,86 @@ pub(crate) fn variant_name(place: &Place) -> Vec<u8> {
     }
 }
 
-/// The values of an entry that a look at its file tells.
-struct Values {
-    owner: i64,
-    kind: i64,
-    class: Class,
-    facts: Facts,
-    body: i64,
-    file: i64,
-    sum: i64,
+/// What a look at the file of an entry tells, as it is added and as it is changed: the first parameters of
+/// both.
+macro_rules! seen {
+    () => {
+        "type, status, body, file, disk, digest, sum, answered, stored, checked, used, versions, text, \
+         told, facts"
+    };
 }
 
-fn values(connection: &Connection, host: i64, summary: &Summary) -> Result<Values> {
-    let place = &summary.place;
+const INSERT: &str = concat!(
+    "INSERT INTO entries (",
+    seen!(),
+    ", key, variant, vary, plain, host, path, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
+     ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)"
+);
+
+const CHANGE: &str = concat!(
+    "UPDATE entries SET (",
+    seen!(),
+    ") = (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15), \
+     title = iif(?16, title, NULL), language = iif(?16, language, NULL) WHERE id = ?17"
+);
+
+/// Whether the words of an entry are in the index, and all that it needs.
+#[derive(Clone, Copy)]
+struct Read {
+    words: Words,
+    is_told: bool,
+}
+
+impl Read {
+    /// Of what has just come.
+    fn of(class: Class, summary: &Summary) -> Read {
+        let is_read = class.has_words() || can_need(class, summary.status);
+        let words = if is_read { Words::NotYet } else { Words::None };
+        Read { words, is_told: !is_read }
+    }
+}
+
+/// Whether an answer may need others: a page, what it is put together of, or one that says where to ask.
+pub(crate) fn can_need(class: Class, status: u16) -> bool {
+    matches!(class, Class::Page | Class::Style | Class::Script)
+        || matches!(status, 301..=303 | 307 | 308)
+}
+
+/// The values of [`seen`].
+fn seen(
+    (kind, owner, class): (i64, i64, Class),
+    host: i64,
+    found: &Found,
+    (used, read): (Timestamp, Read),
+) -> [Value; 15] {
+    let Found { summary, taken, .. } = found;
+    let (scheme, ..) = split(summary.place.url());
+    let facts = Facts::new(host, scheme, summary.status, class, owner != 0);
+    let versions = i64::try_from(taken.versions).unwrap_or(i64::MAX);
+    [
+        kind.into(),
+        i64::from(summary.status).into(),
+        narrow(summary.body_len).into(),
+        narrow(summary.file_len).into(),
+        narrow(taken.bytes).into(),
+        summary.digest.to_vec().into(),
+        first_of(&summary.digest).into(),
+        summary.when.as_microsecond().into(),
+        summary.stored.as_microsecond().into(),
+        summary.checked.as_microsecond().into(),
+        used.as_microsecond().into(),
+        versions.into(),
+        read.words.number().into(),
+        i64::from(read.is_told).into(),
+        facts.0.into(),
+    ]
+}
+
+/// The numbers of type and owner, and the class.
+fn numbers(connection: &Connection, summary: &Summary) -> Result<(i64, i64, Class)> {
     let (kind, class) = type_number(connection, &essence(summary.content_type.as_deref()))?;
-    let owner = place.owner().map_or(Ok(0), |name| owner_number(connection, name))?;
-    let (scheme, ..) = split(place.url());
-    Ok(Values {
-        owner,
-        kind,
-        class,
-        facts: Facts::new(host, scheme, summary.status, class, owner != 0),
-        body: narrow(summary.body_len),
-        file: narrow(summary.file_len),
-        sum: first_of(&summary.digest),
-    })
+    let owner = summary.place.owner().map_or(Ok(0), |name| owner_number(connection, name))?;
+    Ok((kind, owner, class))
 }
 
 /// Adds an entry.
@@ -117,76 +175,45 @@ fn insert(connection: &Connection, host: i64, found: &Found) -> Result<()> {
 
 /// The same where all are counted when they are there. Returns the number of its owner.
 pub(crate) fn insert_uncounted(connection: &Connection, host: i64, found: &Found) -> Result<i64> {
-    let Found { summary, versions, used } = found;
-    let (place, values) = (&summary.place, values(connection, host, summary)?);
+    let Found { summary, used, .. } = found;
+    let (place, numbers) = (&summary.place, numbers(connection, summary)?);
+    let (_, owner, class) = numbers;
     let (_, _, path) = split(place.url());
     let used = used.unwrap_or(summary.stored).max(summary.stored);
-    let mut add = connection.prepare_cached(
-        "INSERT INTO entries (key, variant, vary, plain, host, path, owner, type, status, body, file, \
-         digest, sum, answered, stored, checked, used, versions, text, facts) VALUES (?1, ?2, ?3, ?4, \
-         ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
-    )?;
-    add.execute(params![
-        place.key().as_bytes(),
-        variant_name(place),
-        place.variant_text(),
-        place.follows_from_url(),
-        host,
-        path,
-        values.owner,
-        values.kind,
-        summary.status,
-        values.body,
-        values.file,
-        summary.digest,
-        values.sum,
-        summary.when.as_microsecond(),
-        summary.stored.as_microsecond(),
-        summary.checked.as_microsecond(),
-        used.as_microsecond(),
-        i64::try_from(*versions).unwrap_or(i64::MAX),
-        words_of(values.class).number(),
-        values.facts.0,
-    ])?;
-    Ok(values.owner)
+    let seen = seen(numbers, host, found, (used, Read::of(class, summary)));
+    let is_plain = i64::from(place.follows_from_url());
+    let besides: [Value; 7] = [
+        place.key().as_bytes().to_vec().into(),
+        variant_name(place).into(),
+        place.variant_text().to_owned().into(),
+        is_plain.into(),
+        host.into(),
+        path.to_owned().into(),
+        owner.into(),
+    ];
+    let values = params_from_iter(seen.into_iter().chain(besides));
+    connection.prepare_cached(INSERT)?.execute(values)?;
+    Ok(owner)
 }
 
 fn change(connection: &Connection, host: i64, known: &Known, found: &Found) -> Result<()> {
-    let Found { summary, versions, used } = found;
-    let values = values(connection, host, summary)?;
+    let Found { summary, used, .. } = found;
+    let numbers = numbers(connection, summary)?;
+    let (_, owner, class) = numbers;
     let is_same = known.stored == summary.stored.as_microsecond() && known.digest == summary.digest;
-    let used = used.unwrap_or(summary.stored).max(summary.stored).as_microsecond().max(known.used);
-    let words = if is_same { known.text } else { words_of(values.class).number() };
-    if !is_same {
+    let before = Timestamp::from_microsecond(known.used).unwrap_or(Timestamp::UNIX_EPOCH);
+    let used = used.unwrap_or(summary.stored).max(summary.stored).max(before);
+    let mut read = Read::of(class, summary);
+    if is_same {
+        read = Read { words: Words::of_number(known.text), is_told: known.told != 0 };
+    } else {
         forget_words(connection, known.id)?;
     }
-    let mut set = connection.prepare_cached(
-        "UPDATE entries SET type = ?2, status = ?3, body = ?4, file = ?5, digest = ?6, sum = ?7, \
-         answered = ?8, stored = ?9, checked = ?10, used = ?11, versions = ?12, text = ?13, facts = ?14, \
-         title = iif(?15, title, NULL), language = iif(?15, language, NULL) WHERE id = ?1",
-    )?;
-    set.execute(params![
-        known.id,
-        values.kind,
-        summary.status,
-        values.body,
-        values.file,
-        summary.digest,
-        values.sum,
-        summary.when.as_microsecond(),
-        summary.stored.as_microsecond(),
-        summary.checked.as_microsecond(),
-        used,
-        i64::try_from(*versions).unwrap_or(i64::MAX),
-        words,
-        values.facts.0,
-        is_same,
-    ])?;
-    count(connection, host, values.owner, 0, values.file - known.file)
-}
-
-fn words_of(class: Class) -> Words {
-    if class.has_words() { Words::NotYet } else { Words::None }
+    let seen = seen(numbers, host, found, (used, read));
+    let besides: [Value; 2] = [i64::from(is_same).into(), known.id.into()];
+    let values = params_from_iter(seen.into_iter().chain(besides));
+    connection.prepare_cached(CHANGE)?.execute(values)?;
+    count(connection, host, owner, 0, narrow(summary.file_len) - known.file)
 }
 
 /// Removes an entry, and all that is known of it.
@@ -249,34 +276,47 @@ pub(crate) fn describe(
     description: Option<&Description>,
 ) -> Result<()> {
     forget_words(connection, id)?;
-    let words = if description.is_some() { Words::Indexed } else { Words::None };
+    let has_words = description.is_some_and(Description::has_words);
+    let words = if has_words { Words::Indexed } else { Words::None };
     let title = description.and_then(|told| told.title.as_deref());
     let language = description.and_then(|told| told.language.as_deref());
+    let is_told = description.is_some_and(|told| !told.is_cut);
+    // What has no body refers to nothing.
     connection
-        .prepare_cached("UPDATE entries SET title = ?2, language = ?3, text = ?4 WHERE id = ?1")?
-        .execute((id, title, language, words.number()))?;
+        .prepare_cached(
+            "UPDATE entries SET title = ?2, language = ?3, text = ?4, told = ?5 OR body = 0 WHERE id = ?1",
+        )?
+        .execute((id, title, language, words.number(), is_told))?;
     let Some(description) = description else { return Ok(()) };
-    connection
-        .prepare_cached("INSERT INTO words (rowid, title, body) VALUES (?1, ?2, ?3)")?
-        .execute((id, fold::text(title.unwrap_or_default()), fold::text(&description.text)))?;
+    if has_words {
+        connection
+            .prepare_cached("INSERT INTO words (rowid, title, body) VALUES (?1, ?2, ?3)")?
+            .execute((id, fold::text(title.unwrap_or_default()), fold::text(&description.text)))?;
+    }
     refer(connection, id, description)
 }
 
+/// Remembers to what an entry refers, its parts before the rest.
 fn refer(connection: &Connection, id: i64, description: &Description) -> Result<()> {
-    let mut targets = Vec::new();
-    for reference in description.references.iter().take(MAX_REFERENCES) {
+    let (mut parts, mut rest) = (Vec::new(), Vec::new());
+    let told = description.references.iter().take(MAX_REFERENCES);
+    let (first, then): (Vec<&Reference>, Vec<&Reference>) = told.partition(|one| one.is_part);
+    for reference in first.into_iter().chain(then) {
         let target = first_of(reference.key.as_bytes());
         let added = connection
             .prepare_cached("INSERT OR IGNORE INTO refs VALUES (?1, ?2, ?3)")?
             .execute((target, id, reference.is_part))?;
         if added > 0 {
+            let targets = if reference.is_part { &mut parts } else { &mut rest };
             targets.extend_from_slice(&target.to_le_bytes());
         }
     }
-    if !targets.is_empty() {
+    let count = i64::try_from(parts.len() / size_of::<i64>()).unwrap_or_default();
+    parts.append(&mut rest);
+    if !parts.is_empty() {
         connection
-            .prepare_cached("INSERT OR REPLACE INTO referring VALUES (?1, ?2)")?
-            .execute((id, targets))?;
+            .prepare_cached("INSERT OR REPLACE INTO referring VALUES (?1, ?2, ?3)")?
+            .execute((id, count, parts))?;
     }
     Ok(())
 }

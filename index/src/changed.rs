@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 use wwwoffle_spool::fs::{Disk, Stamp, SystemDisk};
-use wwwoffle_spool::{HostDirectory, Key, KeyDirectory, Place, Spool, Timestamp, Walked};
+use wwwoffle_spool::{HostDirectory, Key, KeyDirectory, Place, Spool, Taken, Timestamp, Walked};
 
 use crate::apply::{self, Found};
 use crate::dirty::Desk;
@@ -52,8 +52,7 @@ pub(crate) fn walk(connection: &Connection, spool: &Spool, desk: &Desk) -> Resul
     // What waits for its batch has no name yet; now it gets it.
     let _reported_elsewhere = spool.flush();
     let begun = SystemDisk.now();
-    let since = schema::meta(connection, WALKED)?.unwrap_or_default().saturating_sub(SLACK);
-    let since = Timestamp::from_microsecond(since).unwrap_or(Timestamp::MIN);
+    let since = looked_until(connection, begun)?;
     let seen = HashSet::new();
     let mut walker = Walker { connection, desk, since, seen, pending: 0, count: 0 };
     connection.execute_batch("BEGIN IMMEDIATE")?;
@@ -69,6 +68,13 @@ pub(crate) fn walk(connection: &Connection, spool: &Spool, desk: &Desk) -> Resul
             Err(error)
         }
     }
+}
+
+/// What was changed before then is in the index. Nothing, where the clock was put back since the last walk.
+pub(crate) fn looked_until(connection: &Connection, now: Timestamp) -> Result<Timestamp> {
+    let walked = schema::meta(connection, WALKED)?.unwrap_or_default();
+    let until = Timestamp::from_microsecond(walked.saturating_sub(SLACK)).unwrap_or(Timestamp::MIN);
+    Ok(if walked > now.as_microsecond() { Timestamp::MIN } else { until })
 }
 
 impl Walker<'_> {
@@ -150,8 +156,9 @@ impl Walker<'_> {
     /// Makes what the index says of a directory what is there.
     fn directory(&mut self, directory: &KeyDirectory, known: &[Known]) -> Result<()> {
         let mut keys: HashMap<Key, Vec<Found>> = HashMap::new();
-        for Walked { summary, versions } in directory.entries()? {
-            let found = Found { summary, versions, used: None };
+        for Walked { summary, versions, size, .. } in directory.entries()? {
+            let taken = Taken { versions, bytes: size };
+            let found = Found { summary, taken, used: None };
             keys.entry(found.summary.place.key()).or_default().push(found);
         }
         for entry in known.iter().filter(|entry| entry.first == directory.first()) {
@@ -242,8 +249,8 @@ impl Walker<'_> {
 pub(crate) fn found_at(spool: &Spool, place: &Place) -> Result<Vec<Found>> {
     let mut found = Vec::new();
     for entry in spool.entries(place)?.found {
-        let versions = spool.count_versions(entry.place())?;
-        found.push(Found { summary: entry.summary(), versions, used: None });
+        let taken = spool.taken(entry.place())?;
+        found.push(Found { summary: entry.summary(), taken, used: None });
     }
     Ok(found)
 }

@@ -15,7 +15,8 @@ pub const MAX_REFERENCES: usize = 500;
 
 /// Reads what entries say.
 pub trait Describe: fmt::Debug + Send + Sync {
-    /// What a kept answer says and to what it refers; `None` when it is nothing that can be read.
+    /// What a kept answer says and to what it refers; `None` when it is nothing that can be read. Of styles, scripts
+    /// and redirections only the latter counts.
     ///
     /// It is called by a thread that other work waits for, so it has to be bounded in time and in memory,
     /// whatever the entry holds.
@@ -33,6 +34,8 @@ pub struct Description {
     pub text: String,
     /// To what it refers, its parts first.
     pub references: Vec<Reference>,
+    /// It may need what is not among these.
+    pub is_cut: bool,
 }
 
 /// That a page refers to something.
@@ -54,8 +57,15 @@ impl Description {
             self.language = None;
         }
         cut(&mut self.text, MAX_TEXT);
+        let left_out = self.references.get(MAX_REFERENCES..).unwrap_or_default();
+        self.is_cut |= left_out.iter().any(|reference| reference.is_part);
         self.references.truncate(MAX_REFERENCES);
         self
+    }
+
+    /// Whether there is anything to be found by.
+    pub(crate) fn has_words(&self) -> bool {
+        self.title.is_some() || !self.text.is_empty()
     }
 }
 

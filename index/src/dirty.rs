@@ -47,6 +47,8 @@ pub struct Progress {
     pub waiting: usize,
     /// There are pages whose words are to come into it.
     pub has_unread: bool,
+    /// Something has changed that is not in it and is not waited for: there was no room.
+    pub is_behind: bool,
 }
 
 /// What the thread of the index is to do next.
@@ -154,6 +156,19 @@ impl Desk {
                 self.changed.notify_all();
             }
         }
+    }
+
+    /// When what has this key was used, if that is not in the index yet.
+    pub(crate) fn use_of(&self, key: &Key) -> Option<Timestamp> {
+        self.lock().uses.get(key).copied()
+    }
+
+    /// Whether there is an index, and all that has changed until now is in it.
+    pub(crate) fn is_level(&self) -> bool {
+        let state = self.lock();
+        let Progress { is_ready, walked, is_behind, .. } = state.progress;
+        let is_waiting = !state.places.is_empty() || state.has_missed || state.is_applying;
+        is_ready && walked.is_none() && !is_behind && !is_waiting && !state.is_stopping
     }
 
     /// Notes what was on the queue when a session began.

@@ -26,7 +26,7 @@ impl Words {
         }
     }
 
-    fn of_number(number: i64) -> Words {
+    pub(crate) fn of_number(number: i64) -> Words {
         match number {
             0 => Words::NotYet,
             1 => Words::Indexed,

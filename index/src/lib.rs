@@ -23,6 +23,7 @@
 
 mod apply;
 mod changed;
+mod check;
 mod class;
 mod describe;
 mod dirty;
@@ -34,6 +35,7 @@ mod hosts;
 mod item;
 mod list;
 mod lookup;
+mod moment;
 mod name;
 mod pool;
 mod query;
@@ -42,6 +44,7 @@ mod schema;
 mod search;
 mod sessions;
 mod snippet;
+mod standing;
 mod worker;
 
 use std::fmt;
@@ -49,8 +52,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use wwwoffle_spool::{Place, Spool, Timestamp, Watcher};
+use wwwoffle_spool::{Key, Place, Spool, Timestamp, Watcher};
 
+pub use check::{Checked, check};
 pub use class::{BadClass, Class, essence};
 pub use describe::{Describe, Description, MAX_REFERENCES, MAX_TEXT, MAX_TITLE, Reference};
 pub use dirty::{Progress, Reindex};
@@ -59,11 +63,13 @@ pub use filter::{Filter, Viewer};
 pub use hosts::{HostItem, HostSort, SiteItem};
 pub use item::{Item, Words};
 pub use list::{BadSort, Cursor, MAX_PAGE, Page, Sort};
-pub use lookup::{Candidate, MAX_FOUND};
+pub use lookup::MAX_FOUND;
+pub use moment::{Candidate, Moment};
 pub use query::{MAX_QUERY, Query};
 pub use search::Hits;
 pub use sessions::{Asked, BadSessions, MAX_SESSIONS, Sessions};
 pub use snippet::{Snippet, marks, snippet};
+pub use standing::Standing;
 
 use dirty::Desk;
 use pool::Pool;
@@ -80,6 +86,8 @@ struct Shared {
     desk: Arc<Desk>,
     pool: Arc<Pool>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Of all that changes.
+    is_told: bool,
 }
 
 impl Index {
@@ -97,7 +105,7 @@ impl Index {
         let watcher: Arc<dyn Watcher> = desk.clone();
         // Before anything is read, so that nothing is missed. With too many watchers what changes is found
         // by walks alone.
-        let _is_told = spool.watch(watcher);
+        let is_told = spool.watch(watcher);
         let (desk_too, pool_too, spool) = (Arc::clone(&desk), Arc::clone(&pool), spool.clone());
         let worker = Worker {
             spool,
@@ -112,7 +120,8 @@ impl Index {
             .name("index".to_owned())
             .spawn(move || worker.run())
             .map_err(|error| Error::disk("start the thread that writes", path, error))?;
-        Ok(Index(Arc::new(Shared { desk, pool, thread: Mutex::new(Some(thread)) })))
+        let thread = Mutex::new(Some(thread));
+        Ok(Index(Arc::new(Shared { desk, pool, thread, is_told })))
     }
 
     /// Writes what is noted, and ends the thread. From then on nothing is answered.
@@ -146,6 +155,18 @@ impl Index {
         self.0.desk.order(what)
     }
 
+    /// Looks again at what lies at these places, and waits until that is in the index.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::settle`].
+    pub fn mend(&self, places: &[Place]) -> Result<()> {
+        for place in places {
+            self.0.desk.changed(place);
+        }
+        self.settle(false)
+    }
+
     /// Waits until all that has changed until now is in the index, and with `words` until all pages are
     /// read.
     ///
@@ -156,13 +177,14 @@ impl Index {
         self.0.desk.settle(words, None)
     }
 
-    /// Waits until all that has changed is in the index and all pages are read, or so much time has passed.
+    /// Waits until all that has changed is in the index, and with `words` until all pages are read, or until so much
+    /// time has passed.
     ///
     /// # Errors
     ///
     /// Those of [`Index::settle`].
-    pub fn settle_within(&self, patience: Duration) -> Result<()> {
-        self.0.desk.settle(true, Some(patience))
+    pub fn settle_within(&self, words: bool, patience: Duration) -> Result<()> {
+        self.0.desk.settle(words, Some(patience))
     }
 
     /// Notes that what is kept under the key of a place was used. It costs a look at a table in memory.
@@ -277,11 +299,53 @@ impl Index {
         self.0.pool.read(|connection| lookup::references(connection, viewer, place))
     }
 
-    /// Every entry as purging weighs it, in no order, read some at a time. What changes meanwhile may be among
-    /// them or not.
+    /// Brings into the index what has changed until now, also by others, and waits for it and for what can be
+    /// read then, at most for about `patience`. Whether all is in it.
     #[must_use]
-    pub fn candidates(&self) -> Candidates<'_> {
-        Candidates { index: self, read: Vec::new().into_iter(), after: Some(0) }
+    pub fn catch_up(&self, patience: Duration) -> bool {
+        let desk = &self.0.desk;
+        let wait = || desk.settle(true, Some(patience)).is_ok() && desk.is_level();
+        self.0.is_told && wait() && desk.order(Reindex::Changed).is_ok() && wait()
+    }
+
+    /// Looks at the index as it is at one moment, at most for `patience`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or when the disk fails.
+    pub fn at_a_moment<T>(
+        &self,
+        patience: Duration,
+        look: impl FnOnce(&Moment<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.0.pool.read_within(patience, |connection| Moment::look(connection, look))
+    }
+
+    /// What has come since then, in that order and some of it at a time, and the beginnings of the keys of the URLs of
+    /// what it needs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_not_ready`], or when the disk fails.
+    pub fn came(&self, since: Timestamp) -> Result<Vec<(Candidate, Vec<u64>)>> {
+        self.0.pool.read(|connection| moment::came(connection, since))
+    }
+
+    /// The beginnings of the keys of the URLs of what is needed by what is kept under a key, as far as it is known.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_not_ready`], or when the disk fails.
+    pub fn needs(&self, key: &Key) -> Result<Vec<u64>> {
+        self.0.pool.read(|connection| moment::needs(connection, key))
+    }
+
+    /// When what is kept under a key was used last, if that was later than it was stored and is known.
+    #[must_use]
+    pub fn last_use(&self, key: &Key) -> Option<Timestamp> {
+        let noted = self.0.desk.use_of(key);
+        let written = self.0.pool.read(|connection| moment::used(connection, key));
+        noted.max(written.ok().flatten())
     }
 
     /// Every entry that is asked for, in an order, page after page.
@@ -317,39 +381,6 @@ impl Drop for Shared {
     fn drop(&mut self) {
         // Nobody can ask any more: the thread ends by itself, when it has written what is noted.
         self.desk.stop();
-    }
-}
-
-/// See [`Index::candidates`].
-#[derive(Debug)]
-pub struct Candidates<'a> {
-    index: &'a Index,
-    read: std::vec::IntoIter<Candidate>,
-    /// Behind which number to go on.
-    after: Option<i64>,
-}
-
-impl Iterator for Candidates<'_> {
-    type Item = Result<Candidate>;
-
-    fn next(&mut self) -> Option<Result<Candidate>> {
-        loop {
-            if let Some(candidate) = self.read.next() {
-                return Some(Ok(candidate));
-            }
-            let after = self.after?;
-            let pool = &self.index.0.pool;
-            match pool.read(|connection| lookup::candidates(connection, after)) {
-                Ok((read, last)) => {
-                    self.after = Some(last).filter(|last| *last > after);
-                    self.read = read.into_iter();
-                }
-                Err(error) => {
-                    self.after = None;
-                    return Some(Err(error));
-                }
-            }
-        }
     }
 }
 

@@ -1,61 +1,16 @@
 //! What other parts of the program ask of the index.
 
 use rusqlite::Connection;
-use wwwoffle_spool::{Key, Place, Timestamp};
+use wwwoffle_spool::{Key, Place};
 
 use crate::apply::{first_of, narrow};
 use crate::error::Result;
 use crate::filter::Viewer;
-use crate::item::{self, COLUMNS, FROM, Item};
+use crate::item::Item;
 use crate::list::item;
-
-/// Candidates that are read at once.
-const AT_ONCE: i64 = 1_000;
 
 /// The most referrers, entries with one body, and pages of one part that are told.
 pub const MAX_FOUND: usize = 1_000;
-
-/// An entry as purging weighs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    /// Where it is.
-    pub place: Place,
-    /// The length of its file in bytes.
-    pub file_len: u64,
-    /// When it was finished.
-    pub stored: Timestamp,
-    /// When it was used last; being stored is a use.
-    pub used: Timestamp,
-    /// Whether it is what a person opens, and no part of something else.
-    pub is_page: bool,
-    /// How many pages are shown with it, as far as they have been read.
-    pub pages: u32,
-}
-
-/// The next candidates behind a number, and the number of the last.
-pub(crate) fn candidates(connection: &Connection, after: i64) -> Result<(Vec<Candidate>, i64)> {
-    let mut find = connection.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM {FROM} WHERE e.id > ?1 ORDER BY e.id LIMIT ?2"
-    ))?;
-    let mut rows = find.query((after, AT_ONCE))?;
-    let (mut found, mut last) = (Vec::new(), after);
-    while let Some(row) = rows.next()? {
-        last = row.get(0)?;
-        let Some(item) = item::read(row)? else { continue };
-        let pages = count_pages(connection, item.place.url())?;
-        let is_page = item.is_page();
-        let Item { place, file_len, stored, used, .. } = item;
-        found.push(Candidate { place, file_len, stored, used, is_page, pages });
-    }
-    Ok((found, last))
-}
-
-fn count_pages(connection: &Connection, url: &str) -> Result<u32> {
-    let mut count = connection
-        .prepare_cached("SELECT count(*) FROM refs WHERE target = ?1 AND part AND source > 0")?;
-    let pages: i64 = count.query_row([target(url)], |row| row.get(0))?;
-    Ok(u32::try_from(pages).unwrap_or(u32::MAX))
-}
 
 /// What refers to a URL, at most [`MAX_FOUND`]; `parts_only`: what is shown with it.
 pub(crate) fn referrers(

@@ -49,9 +49,18 @@ impl Pool {
 
     /// Asks the index something.
     pub(crate) fn read<T>(&self, ask: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        self.read_within(MAX_QUERY_TIME, ask)
+    }
+
+    /// The same where the answer may take longer.
+    pub(crate) fn read_within<T>(
+        &self,
+        time: Duration,
+        ask: impl FnOnce(&Connection) -> Result<T>,
+    ) -> Result<T> {
         let mut taken = self.take()?;
         let Some(connection) = &mut taken.connection else { return Err(Error::not_ready()) };
-        let until = Instant::now() + MAX_QUERY_TIME;
+        let until = Instant::now() + time;
         connection.progress_handler(STEPS, Some(move || Instant::now() > until))?;
         let answer = ask(connection);
         if answer.is_err() {

@@ -11,7 +11,7 @@ use std::thread;
 
 use rusqlite::Connection;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
-use wwwoffle_spool::{KeyDirectory, Spool, Uses, Walked};
+use wwwoffle_spool::{KeyDirectory, Spool, Taken, Uses, Walked};
 
 use crate::apply::{self, Found};
 use crate::dirty::Desk;
@@ -29,6 +29,9 @@ const LISTS: usize = 16;
 
 /// When the walk began that the index is of, in microseconds.
 pub(crate) const WALKED: &str = "walked";
+
+/// Whether something could not be read, and is not in the index: from then on, until it is made anew.
+pub(crate) const PARTIAL: &str = "partial";
 
 /// Makes the index of a spool at `path`, where nothing is. What is there afterwards is whole, or to be
 /// removed.
@@ -130,17 +133,20 @@ fn insert(
             Ok(entries) => entries,
             // What cannot be read is not in the index; the rest is.
             Err(error) => {
+                schema::set_meta(connection, PARTIAL, 1)?;
                 desk.fail(error.into());
                 continue;
             }
         };
-        for Walked { summary, versions } in entries {
+        for Walked { summary, versions, size, .. } in entries {
             let (scheme, host, _) = split(summary.place.url());
             if (last.0.as_str(), last.1.as_str()) != (scheme, host) || last.2 == 0 {
                 let number = apply::host_number(connection, scheme, host)?;
                 last = (scheme.to_owned(), host.to_owned(), number);
             }
-            let found = Found { used: uses.of(&summary.place.key()), summary, versions };
+            let last_use = uses.of(&summary.place.key());
+            let taken = Taken { versions, bytes: size };
+            let found = Found { summary, taken, used: last_use };
             apply::insert_uncounted(connection, last.2, &found)?;
             walked += 1;
         }

@@ -3,9 +3,11 @@
 //! Everything here is derived from the files of the spool. So a change of the tables needs no migration:
 //! [`VERSION`] is raised, and an index of another version is made again.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
+use wwwoffle_spool::fs::{Disk, SystemDisk};
 
 use crate::error::{Error, Result};
 
@@ -13,7 +15,7 @@ use crate::error::{Error, Result};
 const APPLICATION: i64 = 0x5777_4f66;
 
 /// Of the tables and of what is in them.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// Pages that a connection holds in memory, in KiB: the writer, one that builds, and each reader.
 const WRITER_CACHE: i64 = 8 << 10;
@@ -58,6 +60,7 @@ CREATE TABLE entries (
     status INTEGER NOT NULL,
     body INTEGER NOT NULL,
     file INTEGER NOT NULL,
+    disk INTEGER NOT NULL,
     digest BLOB NOT NULL,
     sum INTEGER NOT NULL,
     answered INTEGER NOT NULL,
@@ -66,6 +69,7 @@ CREATE TABLE entries (
     used INTEGER NOT NULL,
     versions INTEGER NOT NULL,
     text INTEGER NOT NULL,
+    told INTEGER NOT NULL,
     facts INTEGER NOT NULL
 );
 CREATE TABLE refs (
@@ -74,7 +78,11 @@ CREATE TABLE refs (
     part INTEGER NOT NULL,
     PRIMARY KEY (target, source)
 ) WITHOUT ROWID;
-CREATE TABLE referring (source INTEGER PRIMARY KEY, targets BLOB NOT NULL);
+CREATE TABLE referring (
+    source INTEGER PRIMARY KEY,
+    parts INTEGER NOT NULL,
+    targets BLOB NOT NULL
+);
 CREATE TABLE asked (
     session INTEGER NOT NULL,
     number INTEGER NOT NULL,
@@ -130,6 +138,40 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     connection.pragma_update(None, "query_only", true)?;
+    common(&connection, READER_CACHE)?;
+    Ok(connection)
+}
+
+/// Opens the index for somebody who must not change anything, beside a program that has it open or not.
+pub(crate) fn open_to_look(path: &Path) -> Result<Connection> {
+    let is_there = |end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        SystemDisk.stamp(Path::new(&name)).is_ok_and(|stamp| stamp.is_some())
+    };
+    if is_there("-wal") || is_there("-shm") {
+        let connection = open_reader(path)?;
+        check(&connection)?;
+        return Ok(connection);
+    }
+    // Without that SQLite makes both, and they would be whoever's that looks.
+    let mut name = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => name.push(char::from(*byte)),
+            _ if byte.is_ascii_alphanumeric() => name.push(char::from(*byte)),
+            _ => {
+                name.push('%');
+                name.push_str(&hex::encode([*byte]));
+            }
+        }
+    }
+    name.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(name, flags)?;
+    check(&connection)?;
     common(&connection, READER_CACHE)?;
     Ok(connection)
 }

@@ -17,7 +17,8 @@ use crate::dirty::{Desk, Reindex, Task};
 use crate::error::{Error, Result};
 use crate::item::{self, COLUMNS, FROM, Item};
 use crate::pool::Pool;
-use crate::{rebuild, schema, sessions};
+use crate::rebuild::{self, PARTIAL};
+use crate::{schema, sessions};
 
 /// Pages that are read for one commit.
 const READ_AT_ONCE: i64 = 32;
@@ -102,10 +103,16 @@ impl Worker {
         space(self.spool.root()).map_or(true, |space| space.free >= LEAVES)
     }
 
+    fn set_behind(&mut self, is_behind: bool) {
+        self.is_behind = is_behind;
+        self.desk.tell(|progress| progress.is_behind = is_behind);
+    }
+
     /// Opens the index there is, or makes it.
     fn open(&mut self) -> Option<Connection> {
         if !self.has_room() {
-            (self.failed, self.is_behind) = (Some(Instant::now()), true);
+            self.failed = Some(Instant::now());
+            self.set_behind(true);
             let full = std::io::ErrorKind::StorageFull.into();
             self.desk.fail(Error::disk("write", &self.path, full));
             return None;
@@ -176,6 +183,7 @@ impl Worker {
             return Err(error);
         }
         (*connection, self.failed) = (None, None);
+        self.set_behind(false);
         let path = self.path.clone();
         let opened = self.pool.replace(|| {
             let opened = put(&new, &path).and_then(|()| schema::open_writer(&path));
@@ -192,7 +200,7 @@ impl Worker {
         let is_order = matches!(task, Task::Order(_));
         if !is_order && !self.has_room() {
             // A walk finds it; whoever gives an order is told what the disk says.
-            self.is_behind = true;
+            self.set_behind(true);
             return Ok(false);
         }
         let rests = self.failed.is_some_and(|failed| failed.elapsed() < AGAIN);
@@ -209,8 +217,7 @@ impl Worker {
         }
         let Some(open) = connection.as_ref() else { return Err(Error::not_ready()) };
         if std::mem::take(&mut self.is_behind) {
-            self.desk.tell(|progress| progress.walked = Some(0));
-            changed::walk(open, &self.spool, &self.desk)?;
+            self.walk(open)?;
         }
         match task {
             Task::Changes(places) => self.bring(open, &places).map(|()| true),
@@ -225,13 +232,18 @@ impl Worker {
             Task::Asked(session, asked) => {
                 write(open, || sessions::keep_asked(open, session, &asked)).map(|()| true)
             }
-            Task::Walk | Task::Order(_) => {
-                self.desk.tell(|progress| progress.walked = Some(0));
-                changed::walk(open, &self.spool, &self.desk).map(|()| true)
-            }
+            Task::Walk | Task::Order(_) => self.walk(open).map(|()| true),
             Task::Read => self.read(open),
             Task::Stop => Ok(false),
         }
+    }
+
+    /// Finds what was not noted.
+    fn walk(&self, connection: &Connection) -> Result<()> {
+        self.desk.tell(|progress| progress.walked = Some(0));
+        changed::walk(connection, &self.spool, &self.desk)?;
+        self.desk.tell(|progress| progress.is_behind = false);
+        Ok(())
     }
 
     /// Brings what has changed into the index, in one commit.
@@ -241,7 +253,10 @@ impl Worker {
                 match changed::found_at(&self.spool, place) {
                     Ok(found) => apply::set_key(connection, place, &found)?,
                     // The others are no worse for it.
-                    Err(error) => self.desk.fail(error),
+                    Err(error) => {
+                        schema::set_meta(connection, PARTIAL, 1)?;
+                        self.desk.fail(error);
+                    }
                 }
             }
             Ok(())

@@ -72,6 +72,7 @@ mod seen;
 mod shelf;
 mod state;
 mod store;
+mod taken;
 mod tmp;
 mod trim;
 mod update;
@@ -91,7 +92,7 @@ use std::time::Duration;
 pub use jiff::Timestamp;
 pub use wwwoffle_url::Key;
 
-pub use bodies::{Held, MIN_SHARED, Sharing};
+pub use bodies::{Bodies, Held, MIN_SHARED, Sharing};
 pub use entry::{Body, BodyFile, Damage, Entries, Entry, Lookup, Verifier, Whole};
 pub use error::{Error, Result};
 pub use fsck::{Finding, How, Sums, Verdict};
@@ -121,6 +122,7 @@ pub use schedule::{BadSchedule, MAX_SCHEDULE, Schedule};
 pub use seen::{Seen, Watcher};
 pub use shelf::MAX_VARIANTS;
 pub use state::{MAX_STATE, State};
+pub use taken::Taken;
 pub use trim::{
     MAX_DAMAGED_AGE, MAX_DAMAGED_BYTES, MAX_PARTIAL_AGE, MAX_PARTIAL_BYTES, MIN_DAMAGED_AGE,
     Trimmed,
@@ -264,13 +266,13 @@ impl Spool {
         self.0.store.version(place, stored)
     }
 
-    /// How many older versions there are of the entry of exactly this place.
+    /// What the entry of exactly this place takes on the disk, with its older versions.
     ///
     /// # Errors
     ///
     /// When the disk fails.
-    pub fn count_versions(&self, place: &Place) -> Result<usize> {
-        Ok(versions::times(&*self.0.store.disk, &self.0.store.root, place)?.len())
+    pub fn taken(&self, place: &Place) -> Result<Taken> {
+        taken::of(&*self.0.store.disk, &self.0.store.root, place)
     }
 
     /// How many older versions of what is kept at a place are kept.

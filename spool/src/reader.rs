@@ -139,6 +139,21 @@ impl Reader {
         monitor::list(&*self.disk, &self.root)
     }
 
+    /// What the program remembers of itself; nothing where that is damaged or missing.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn state(&self) -> Result<crate::State> {
+        crate::state::look(&*self.disk, &self.root)
+    }
+
+    /// A walk over the directories of entries.
+    #[must_use]
+    pub fn walk(&self) -> crate::Walk {
+        crate::Walk::new(Arc::clone(&self.disk), self.root.clone())
+    }
+
     /// The directory it is in.
     #[must_use]
     pub fn root(&self) -> &Path {

@@ -9,10 +9,11 @@
 //! not known are kept: they may be a newer program's.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::entry::Damage;
 use crate::error::{Error, Result, is_missing};
-use crate::fs::Opened;
+use crate::fs::{Disk, Opened};
 use crate::read::read_exactly;
 use crate::store::Store;
 use crate::warc::Reason;
@@ -129,6 +130,19 @@ pub(crate) fn read(store: &Store) -> Result<(State, Option<Damage>)> {
         Ok(state) => (state, None),
         Err(reason) => (State::default(), Some(store.move_aside(&path, reason))),
     })
+}
+
+/// The same for who changes nothing: what is damaged counts as not there.
+pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Result<State> {
+    let path = root.join(FILE);
+    let bytes = match disk.open(&path) {
+        Ok(Opened::File(file, _)) => read_exactly(&*file, MAX_STATE + 1, 0)
+            .map_err(|error| Error::disk("read", &path, error))?,
+        Ok(Opened::NotAFile) => return Ok(State::default()),
+        Err(error) if is_missing(&error) => return Ok(State::default()),
+        Err(error) => return Err(Error::disk("open", &path, error)),
+    };
+    Ok(State::parse(&bytes).unwrap_or_default())
 }
 
 /// Writes the state, durably.

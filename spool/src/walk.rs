@@ -8,13 +8,16 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
+use crate::bodies::{self, BODIES, Held};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Stamp};
-use crate::list::{Summary, glance, schemes};
+use crate::list::{Summary, beginning, schemes, summary_of};
 use crate::overlay;
 use crate::place::{self, EXTENSION, Place, VARIANTS};
 use crate::read::{self, Content, Expected};
-use crate::versions;
+use crate::{taken, versions};
 use wwwoffle_url::Key;
 
 /// An entry that a walk came by.
@@ -24,6 +27,13 @@ pub struct Walked {
     pub summary: Summary,
     /// How many older versions of it lie beside it.
     pub versions: usize,
+    /// How many bytes it takes on the disk, with these and with what was learnt of it; without a body that
+    /// it shares.
+    pub size: u64,
+    /// When its file was written, as far as the file system knows.
+    pub(crate) written: Option<Timestamp>,
+    /// The bodies that it or an older version shares with others, if they were asked for.
+    pub(crate) bodies: Vec<Held>,
 }
 
 /// A walk over the directories of entries. What still waits for its batch has no name yet, and is not there.
@@ -59,14 +69,14 @@ impl Walk {
     /// # Errors
     ///
     /// When the disk fails, here or at each step.
-    pub fn hosts(&self) -> Result<impl Iterator<Item = Result<HostDirectory>> + use<>> {
+    pub fn hosts(&self) -> Result<impl Iterator<Item = Result<HostDirectory>> + Send + use<>> {
         let walk = self.clone();
         let schemes = schemes(&*self.disk, &self.root, None)?;
         Ok(schemes.into_iter().flat_map(move |scheme| walk.hosts_of(&scheme)))
     }
 
     /// Those of one scheme. An error is what the iterator has then.
-    fn hosts_of(&self, scheme: &str) -> Box<dyn Iterator<Item = Result<HostDirectory>>> {
+    fn hosts_of(&self, scheme: &str) -> Box<dyn Iterator<Item = Result<HostDirectory>> + Send> {
         let scheme = place::scheme_directory(scheme).into_owned();
         let directory = self.root.join(&scheme);
         let fail = |error, directory: &Path| Error::disk("read", directory, error);
@@ -86,6 +96,11 @@ impl Walk {
             let (path, name) = (directory.join(name), format!("{scheme}/{name}"));
             is_ours.then(|| Ok(HostDirectory { walk: walk.clone(), path, name }))
         }))
+    }
+
+    /// Whether there are bodies that several entries share.
+    pub(crate) fn has_bodies(&self) -> Result<bool> {
+        Ok(!texts(&*self.disk, &self.root.join(BODIES))?.is_empty())
     }
 
     /// The directory in which the entry of a place lies, if any does, and that of its variants.
@@ -170,33 +185,52 @@ impl KeyDirectory {
     ///
     /// When the disk fails.
     pub fn entries(&self) -> Result<Vec<Walked>> {
-        let names = Names::of(&texts(&*self.walk.disk, &self.path)?);
+        self.walked(false)
+    }
+
+    /// The same, with the bodies that they share if `with_bodies`.
+    pub(crate) fn walked(&self, with_bodies: bool) -> Result<Vec<Walked>> {
+        let disk = &*self.walk.disk;
+        let names = Names::of(&texts(disk, &self.path)?);
         let mut found = Vec::with_capacity(names.singles.len());
         let mut hidden = HashSet::new();
         for key in &names.singles {
             let stem = key.to_string();
-            let Some(summary) = self.look(&self.path, &stem, &names)? else { continue };
-            if !summary.place.variant_text().is_empty() || summary.place.key() != *key {
+            let Some(looked) = self.look(&self.path, &stem, &names)? else { continue };
+            let place = &looked.summary.place;
+            if !place.variant_text().is_empty() || place.key() != *key {
                 continue;
             }
             hidden.insert(*key);
-            found.push(Walked { summary, versions: names.versions(&stem) });
+            let beside = names.beside(disk, &self.path, &stem)?;
+            let shared = with_bodies.then(|| self.held(&self.path, &names, &stem)).transpose()?;
+            found.push(looked.walked(names.versions(&stem), beside, shared));
         }
         for key in names.shelves.difference(&hidden) {
             let stem = key.to_string();
             let directory = self.path.join(format!("{stem}{VARIANTS}"));
-            let among = Names::of(&texts(&*self.walk.disk, &directory)?);
+            let among = Names::of(&texts(disk, &directory)?);
             for name in &among.singles {
                 let variant = name.to_string();
-                let Some(summary) = self.look(&directory, &variant, &among)? else { continue };
-                if summary.place.variant_name() != *name || summary.place.key() != *key {
+                let Some(looked) = self.look(&directory, &variant, &among)? else { continue };
+                let place = &looked.summary.place;
+                if place.variant_name() != *name || place.key() != *key {
                     continue;
                 }
-                // The versions of what varies with nothing stay where they were.
-                let is_single = *name == Place::SINGLE;
-                let versions =
-                    if is_single { names.versions(&stem) } else { among.versions(&variant) };
-                found.push(Walked { summary, versions });
+                let mut beside = among.beside(disk, &directory, &variant)?;
+                let mut versions = among.versions(&variant);
+                let held = |path, names, stem| self.held(path, names, stem);
+                let mut shared =
+                    with_bodies.then(|| held(&directory, &among, &variant)).transpose()?;
+                if *name == Place::SINGLE {
+                    // The versions of what varies with nothing stay where they were.
+                    versions = names.versions(&stem);
+                    beside = beside.saturating_add(names.beside(disk, &self.path, &stem)?);
+                    if let Some(shared) = &mut shared {
+                        shared.extend(held(&self.path, &names, &stem)?);
+                    }
+                }
+                found.push(looked.walked(versions, beside, shared));
             }
         }
         Ok(found)
@@ -204,24 +238,57 @@ impl KeyDirectory {
 
     /// The entry of this name, with what was learnt of it since; `None` when there is none that
     /// belongs there.
-    fn look(&self, directory: &Path, stem: &str, names: &Names) -> Result<Option<Summary>> {
+    fn look(&self, directory: &Path, stem: &str, names: &Names) -> Result<Option<Looked>> {
         let path = directory.join(format!("{stem}{EXTENSION}"));
         let disk = &*self.walk.disk;
-        let Some(summary) = glance(disk, &path)? else { return Ok(None) };
+        let Some((first, opening)) = beginning(disk, &path)? else { return Ok(None) };
+        let held = bodies::held_of(disk, &self.walk.root, &first)?;
+        let Some((summary, stamp)) = summary_of(first, &opening) else { return Ok(None) };
+        let (written, file_len) = (stamp.map(|stamp| stamp.modified()), summary.file_len);
         let place = &summary.place;
         let at_home = [place.single_path(), place.variant_path()];
         if !at_home.iter().any(|home| self.walk.root.join(home) == path) {
             return Ok(None);
         }
-        if !names.updated.contains(stem) {
-            return Ok(Some(summary));
-        }
-        let expected = Expected { place, name: place.variant_name() };
-        match read::read_updated(disk, &self.walk.root, &path, expected)? {
-            Content::Whole(entry) => Ok(Some(entry.summary())),
-            // It is judged when somebody asks for it.
-            _ => Ok(Some(summary)),
-        }
+        let summary = if names.updated.contains(stem) {
+            let expected = Expected { place, name: place.variant_name() };
+            match read::read_updated(disk, &self.walk.root, &path, expected)? {
+                Content::Whole(entry) => entry.summary(),
+                // It is judged when somebody asks for it.
+                _ => summary,
+            }
+        } else {
+            summary
+        };
+        Ok(Some(Looked { summary, file_len, written, held }))
+    }
+
+    /// The bodies that the older versions of a stem share with others.
+    fn held(&self, directory: &Path, names: &Names, stem: &str) -> Result<Vec<Held>> {
+        let versions = names.beside.get(stem).into_iter().flatten();
+        let versions = versions.filter(|name| versions::time_of(name, stem).is_some());
+        let (disk, root) = (&*self.walk.disk, &self.walk.root);
+        let held = versions.map(|name| bodies::held_by(disk, root, &directory.join(name)));
+        held.filter_map(Result::transpose).collect()
+    }
+}
+
+/// An entry, and what its file tells besides.
+struct Looked {
+    summary: Summary,
+    /// The length of the file on the disk.
+    file_len: u64,
+    written: Option<Timestamp>,
+    held: Option<Held>,
+}
+
+impl Looked {
+    /// It with what lies beside it; `shared` are the bodies of its versions, if all are asked for.
+    fn walked(self, versions: usize, beside: u64, shared: Option<Vec<Held>>) -> Walked {
+        let Looked { summary, file_len, written, held } = self;
+        let size = taken::blocks(file_len).saturating_add(beside);
+        let bodies = shared.map(|shared| held.into_iter().chain(shared).collect());
+        Walked { summary, versions, size, written, bodies: bodies.unwrap_or_default() }
     }
 }
 
@@ -233,6 +300,8 @@ struct Names {
     /// The stems of which something was learnt later.
     updated: HashSet<String>,
     versions: HashMap<String, usize>,
+    /// What lies beside the entry of a stem.
+    beside: HashMap<String, Vec<String>>,
 }
 
 impl Names {
@@ -242,6 +311,9 @@ impl Names {
             let stem = name.split('.').next().unwrap_or_default();
             let Ok(key) = stem.parse::<Key>() else { continue };
             let rest = name.get(stem.len()..).unwrap_or_default();
+            if rest != EXTENSION && rest.ends_with(EXTENSION) {
+                all.beside.entry(stem.to_owned()).or_default().push(name.clone());
+            }
             if rest == EXTENSION {
                 all.singles.push(key);
             } else if rest == VARIANTS {
@@ -258,10 +330,17 @@ impl Names {
     fn versions(&self, stem: &str) -> usize {
         self.versions.get(stem).copied().unwrap_or_default()
     }
+
+    /// How many bytes all takes that lies beside the entry of a stem.
+    fn beside(&self, disk: &dyn Disk, directory: &Path, stem: &str) -> Result<u64> {
+        let names = self.beside.get(stem).into_iter().flatten();
+        let sizes = names.map(|name| taken::of_file(disk, &directory.join(name)));
+        sizes.sum()
+    }
 }
 
 /// The names in a directory that are text; none when it is no directory.
-fn texts(disk: &dyn Disk, directory: &Path) -> Result<Vec<String>> {
+pub(crate) fn texts(disk: &dyn Disk, directory: &Path) -> Result<Vec<String>> {
     let fail = |error| Error::disk("read", directory, error);
     let names = match disk.read_dir(directory) {
         Ok(names) => names,

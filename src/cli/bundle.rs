@@ -39,7 +39,7 @@ pub(super) fn write(
     let reader = reader(settings)?;
     let bundle = Bundle::of_queue(&reader, &settings.local_host()?);
     let bundle = bundle.map_err(|error| failed(file, &error))?;
-    bundle.write(&reader, file, &options()).map_err(|error| failed(file, &error))?;
+    bundle.write(&reader, file, &options(false)).map_err(|error| failed(file, &error))?;
     let (requests, kept_back) = (bundle.len(), bundle.kept_back());
     if json {
         let told = json!({"requests": requests, "kept_back": kept_back});
@@ -88,7 +88,7 @@ pub(super) fn fetch(
     stopped?;
     // What has come goes home, also if not all has.
     let reader = Reader::open(&spool).map_err(|error| spool_failed(&error))?;
-    let filled = bundle.fill(&reader, file, &options(), of);
+    let filled = bundle.fill(&reader, file, &options(false), of);
     let (exported, unanswered) = filled.map_err(|error| failed(file, &error))?;
     if unanswered == 0 && exported.left_out == 0 && settings.spool.is_none() {
         // It was made for this alone, and all of it is in the bundle.

@@ -5,21 +5,20 @@ use std::path::Path;
 
 use serde_json::json;
 use wwwoffle_exchange::{ExportOptions, Exported, to_folder, to_wacz, to_warc, to_warc_file};
-use wwwoffle_spool::{Entry, Place, Reader, Summary};
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_spool::Entry;
 
 use super::Terminal;
 use super::args::Export;
 use super::bundle;
+use super::chosen::{Chosen, chosen};
 use super::failure::Failure;
-use super::files::{self, print_json, reader, spool_failed};
+use super::files::{self, print_json, reader};
 use super::plain::Plain;
 use super::settings::Settings;
 use crate::clock;
 use crate::exchange::title;
 use crate::exit::ExitStatus;
 use crate::pages::shown;
-use crate::proxy::owner::Owner;
 use crate::store::timestamp;
 
 /// Writes the archive that was asked for.
@@ -31,8 +30,8 @@ pub(super) fn run(
     if typed.queue {
         return bundle::write(&typed.file, typed.json, settings, terminal);
     }
-    let (reader, options) = (reader(settings)?, options());
-    let mut places = places(typed, &reader)?;
+    let (reader, options) = (reader(settings)?, options(typed.versions));
+    let Chosen { mut places, notes } = chosen(typed, &reader)?;
     let name = typed.file.to_string_lossy().to_ascii_lowercase();
     let to_stdout = typed.file == Path::new("-");
     let done = if to_stdout {
@@ -42,13 +41,16 @@ pub(super) fn run(
     } else if Path::new(&name).extension().is_some_and(|end| end == "wacz") {
         to_wacz(&reader, &mut places, &typed.file, &options, &title)
     } else if name.ends_with('/') {
-        to_folder(&reader, &mut places, &typed.file, &decoded)
+        to_folder(&reader, &mut places, &typed.file, &decoded, typed.versions)
     } else {
         let what = "the name says what is written: it ends with .warc.gz or .wacz, or with / for a folder, or is -";
         return Err(Failure::Said(ExitStatus::Usage, what.to_owned()));
     };
     let failed = format!("{} cannot be written", typed.file.display());
     let done = done.map_err(|error| Failure::caused(ExitStatus::Failed, failed, &error))?;
+    for note in notes {
+        writeln!(terminal.stderr, "wwwoffle: {note}")?;
+    }
     tell(done, typed, to_stdout, terminal)?;
     Ok(if done.left_out == 0 { ExitStatus::Done } else { ExitStatus::Failed })
 }
@@ -65,9 +67,9 @@ fn decoded(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// What archives say of who made them.
-pub(super) fn options() -> ExportOptions {
+pub(super) fn options(versions: bool) -> ExportOptions {
     let software = concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned();
-    ExportOptions { software, now: timestamp(clock::now()) }
+    ExportOptions { software, now: timestamp(clock::now()), versions }
 }
 
 fn tell(
@@ -88,41 +90,4 @@ fn tell(
         writeln!(out, "  {left_out} left out: damaged, or gone meanwhile")?;
     }
     Ok(())
-}
-
-type Chosen<'a> = Box<dyn Iterator<Item = wwwoffle_spool::Result<Place>> + 'a>;
-
-/// The places of what was asked for, as the directories are walked.
-fn places<'a>(typed: &'a Export, reader: &'a Reader) -> Result<Chosen<'a>, Failure> {
-    let mut lists = Vec::new();
-    if typed.host.is_empty() {
-        lists.push(reader.list(None, None).map_err(|error| spool_failed(&error))?);
-    }
-    for host in &typed.host {
-        lists.push(reader.list(None, Some(host)).map_err(|error| spool_failed(&error))?);
-    }
-    let chosen = lists.into_iter().flatten().filter_map(move |summary| match summary {
-        Ok(summary) => is_chosen(&summary, typed).then_some(Ok(summary.place)),
-        Err(error) => Some(Err(error)),
-    });
-    Ok(Box::new(chosen))
-}
-
-fn is_chosen(summary: &Summary, typed: &Export) -> bool {
-    let is_of_owner = match summary.place.owner() {
-        None => true,
-        Some(owner) => {
-            typed.owner.as_ref().is_some_and(|one| owner.parse::<Owner>().as_ref() == Ok(one))
-        }
-    };
-    is_of_owner
-        && typed.since.is_none_or(|since| summary.when >= since)
-        && typed.until.is_none_or(|until| summary.when < until)
-        && typed.max_size.is_none_or(|most| summary.body_len <= most.bytes())
-        && (typed.url_spec.is_empty() || is_named(summary.place.url(), typed))
-}
-
-fn is_named(url: &str, typed: &Export) -> bool {
-    let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return false };
-    typed.url_spec.iter().any(|spec| spec.matches(&url))
 }

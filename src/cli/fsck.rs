@@ -8,14 +8,12 @@ use serde::Serialize;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
 use wwwoffle_spool::{Finding, How, Reader, Spool, Sums, Verdict};
 
+use super::fsck_index::{self, Told};
 use super::{Terminal, args::Fsck, failure::Failure, files, settings::Settings};
 use crate::error_chain::error_chain;
 use crate::exit::ExitStatus;
 use crate::pages::shown;
 use crate::spool_options;
-
-/// What the index keeps in the root of a spool begins with this.
-const INDEX: &str = "index.sqlite";
 
 /// A finding, as `--json` tells it.
 #[derive(Serialize)]
@@ -42,6 +40,7 @@ struct Last {
     admitted: u64,
     damaged: u64,
     damaged_bytes: u64,
+    index: Option<Told>,
 }
 
 /// Checks the spool, and mends it if that is asked for.
@@ -50,7 +49,7 @@ pub(super) fn run(
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let how = How::new(typed.deep).with_known(INDEX);
+    let how = How::new(typed.deep).with_known(wwwoffle_index::FILE);
     let out = &mut *terminal.stdout;
     let mut written = Ok(());
     let mut tell = |finding: &Finding| {
@@ -59,8 +58,9 @@ pub(super) fn run(
             written = print(finding, typed.json, out);
         }
     };
-    let sums = if typed.repair {
-        repair(&how, settings, &mut tell)?
+    let (mut sums, index) = if typed.repair {
+        let sums = repair(&how, settings, &mut tell)?;
+        (sums, fsck_index::mend(settings)?)
     } else {
         // Its daemon gives pages their names first, and says what is wrong with the spool itself.
         let root = files::reader(settings)?.root().to_owned();
@@ -68,14 +68,19 @@ pub(super) fn run(
             Some(shared) => Arc::new(shared),
             None => Arc::new(SystemDisk),
         };
-        let checked = Reader::open_with(disk, &root).and_then(|it| it.check(&how, &mut tell));
-        checked.map_err(|error| files::spool_failed(&error))?
+        let reader = Reader::open_with(disk, &root).map_err(|error| files::spool_failed(&error))?;
+        let sums = reader.check(&how, &mut tell).map_err(|error| files::spool_failed(&error))?;
+        (sums, fsck_index::look(&reader)?)
     };
+    if let Some(finding) = &index.finding {
+        sums.add(finding);
+        tell(finding);
+    }
     written?;
     if typed.json {
-        files::print_json(&last(&sums), terminal.stdout)?;
+        files::print_json(&last(&sums, index.told), terminal.stdout)?;
     } else {
-        print_sums(&sums, typed, terminal.stdout)?;
+        print_sums(&sums, index.told, typed, terminal.stdout)?;
     }
     Ok(match (sums.is_sound(), sums.was_mended()) {
         (true, false) => ExitStatus::Done,
@@ -114,8 +119,21 @@ fn print(finding: &Finding, json: bool, out: &mut dyn Write) -> Result<(), Failu
     Ok(writeln!(out, "{verdict:<15} {path}: {reason}{}", now.unwrap_or_default())?)
 }
 
-fn print_sums(sums: &Sums, typed: &Fsck, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_sums(
+    sums: &Sums,
+    index: Option<Told>,
+    typed: &Fsck,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     writeln!(out, "{:<15} {}", "sound", files(sums.sound))?;
+    if let Some(Told { agreeing, behind, .. }) = index {
+        writeln!(out, "{:<15} {agreeing} of its entries are as the files are", "index")?;
+        if behind > 0 {
+            let what =
+                "are not in it yet: the next start, or `wwwoffle reindex --changed`, finds them";
+            writeln!(out, "{:<15} {behind} changes {what}", "")?;
+        }
+    }
     for (verdict, count) in [
         (Verdict::Mendable, sums.mendable),
         (Verdict::Repaired, sums.repaired),
@@ -151,7 +169,7 @@ fn files(count: u64) -> String {
     if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
-fn last(sums: &Sums) -> Last {
+fn last(sums: &Sums, index: Option<Told>) -> Last {
     Last {
         sound: sums.sound,
         can_be_repaired: sums.mendable,
@@ -165,5 +183,6 @@ fn last(sums: &Sums) -> Last {
         admitted: sums.admitted,
         damaged: sums.damaged,
         damaged_bytes: sums.damaged_bytes,
+        index,
     }
 }

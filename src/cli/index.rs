@@ -250,7 +250,7 @@ pub(super) fn search(
     answerer.settle()?;
     if let Answerer::Ourselves(opened) = &answerer {
         // What is not read by then is told to be missing.
-        opened.index.settle_within(READ_WITHIN).map_err(|error| failed(&error))?;
+        opened.index.settle_within(true, READ_WITHIN).map_err(|error| failed(&error))?;
     }
     let mut arguments = typed.filter.arguments();
     arguments.extend([("q", words), ("limit", typed.limit.to_string())]);

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use wwwoffle_index::{FILE, Index};
+use wwwoffle_spool::Spool;
+use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_url::LocalHost;
 
 use super::{
     Terminal, args,
@@ -16,6 +20,7 @@ use crate::{
     api::{PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared, PurgeSum, Status},
     clock,
     exit::ExitStatus,
+    lists::describe::Pages,
     pages::{
         purge::{in_words, shared_in_words},
         shown,
@@ -73,11 +78,29 @@ fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, Failure>
     let (spool, config) = (offline::spool(settings)?, Arc::new(settings.config()?));
     let what = if dry_run { What::Plan } else { What::Purge };
     let (now, local): (Timestamp, _) = (timestamp(clock::now()), settings.local_host()?);
-    let report = purge::purge(&spool, (config, local), what, now, |_| true)
-        .map_err(|error| Failure::caused(ExitStatus::Failed, "it cannot be purged", &error))?;
+    let index = index(&spool, &local)?;
+    let done = purge::purge((&spool, index.as_ref()), (config, local), what, now, |_| true);
+    if let Some(index) = index {
+        index.stop();
+    }
+    let report =
+        done.map_err(|error| Failure::caused(ExitStatus::Failed, "it cannot be purged", &error))?;
     // Else the same is tried the next time.
     let _remembered = purge::compress::remember_alone(&spool, &report);
     Ok(report)
+}
+
+/// The index, if there is one: to make it takes longer than to do without.
+fn index(spool: &Spool, local: &LocalHost) -> Result<Option<Index>, Failure> {
+    let is_there = SystemDisk.stamp(&spool.root().join(FILE)).is_ok_and(|stamp| stamp.is_some());
+    if !is_there {
+        return Ok(None);
+    }
+    let pages = Pages { local: local.clone() };
+    let opened = Index::open(spool, Some(Arc::new(pages)));
+    opened
+        .map(Some)
+        .map_err(|error| Failure::caused(ExitStatus::Failed, "the index cannot be opened", &error))
 }
 
 fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failure> {

@@ -7,9 +7,9 @@
 //! which no thread of its own bounds. `docs/guide/search.md` has what was measured; a PDF is found by its
 //! URL.
 
-use hyper::header::{CONTENT_LANGUAGE, CONTENT_TYPE};
+use hyper::header::{CONTENT_LANGUAGE, CONTENT_TYPE, LOCATION};
 use hyper::{HeaderMap, StatusCode};
-use wwwoffle_index::{Describe, Description, Reference};
+use wwwoffle_index::{Class, Describe, Description, MAX_REFERENCES, Reference, essence};
 use wwwoffle_spool::{Body, Entry};
 use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
 
@@ -38,21 +38,45 @@ pub struct Pages {
 impl Describe for Pages {
     fn describe(&self, entry: &Entry) -> Option<Description> {
         let (status, fields) = head::read_answer(entry.head()).ok()?;
-        let body = decoded(entry, status, &fields)?;
+        let mut told = Description::default();
+        self.redirect(entry.url(), status, &fields, &mut told);
+        let body = decoded(entry, status, &fields);
+        let Some(Decoded { body, is_whole }) = body else {
+            return Some(told).filter(|told| !told.references.is_empty());
+        };
+        told.is_cut = !is_whole;
         let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        self.refer(entry.url(), content_type, &body, &mut told);
+        if matches!(
+            Class::of(&essence(content_type.map(str::as_bytes))),
+            Class::Style | Class::Script
+        ) {
+            // Nobody reads it.
+            return Some(told);
+        }
         let text = text::extract(content_type, entry.url(), &body)?;
-        let mut told = Description { title: text.title, ..Description::default() };
+        told.title = text.title;
         for line in text.lines {
             told.text.push_str(&line);
             told.text.push('\n');
         }
         told.language = language(&fields, &body);
-        self.refer(entry.url(), content_type, &body, &mut told);
         Some(told)
     }
 }
 
 impl Pages {
+    /// What says where to ask is shown with what is there.
+    fn redirect(&self, url: &str, status: StatusCode, fields: &HeaderMap, told: &mut Description) {
+        let location = fields.get(LOCATION).filter(|_| status.is_redirection());
+        let Some(location) = location.and_then(|value| value.to_str().ok()) else { return };
+        let base = BrowserUrl::parse(url, None).ok();
+        let target = BrowserUrl::parse(location, base.as_ref()).ok();
+        let target = target.and_then(|url| CanonicalUrl::parse(url.as_str(), &self.local).ok());
+        let key = target.map(|url| url.without_credentials().key());
+        told.references.extend(key.map(|key| Reference { key, is_part: true }));
+    }
+
     fn refer(&self, url: &str, content_type: Option<&str>, body: &[u8], told: &mut Description) {
         let kind = Kind::of(content_type, url, body.get(..HEAD).unwrap_or(body));
         let Ok(base) = BrowserUrl::parse(url, None) else { return };
@@ -63,16 +87,21 @@ impl Pages {
         for piece in body.chunks(PIECE) {
             finder.write(piece);
         }
-        let mut links = finder.finish().links;
-        links.retain(|link| link.left_out.is_none());
+        let found = finder.finish();
+        told.is_cut |= found.is_cut();
+        let mut links = found.links;
+        // What another browser takes than the one that is thought of is a part all the same, if it is kept.
+        links.retain(|link| link.left_out.is_none() || link.class.is_part());
+        let parts = links.iter().filter(|link| link.left_out.is_none() && link.class.is_part());
+        told.is_cut |= parts.count() > MAX_REFERENCES - told.references.len();
         // The index takes only so many, and a page without its parts is no page.
-        links.sort_by_key(|link| !link.class.is_part());
+        links.sort_by_key(|link| (!link.class.is_part(), link.left_out.is_some()));
         let reference = |link: &crate::links::Link| {
             let url = CanonicalUrl::parse(&link.url, &self.local).ok()?.without_credentials();
             Some(Reference { key: url.key(), is_part: link.class.is_part() })
         };
-        let references = links.iter().filter_map(reference);
-        told.references = references.take(wwwoffle_index::MAX_REFERENCES).collect();
+        told.references.extend(links.iter().filter_map(reference));
+        told.references.truncate(MAX_REFERENCES);
     }
 }
 
@@ -80,13 +109,20 @@ impl Pages {
 #[must_use]
 pub fn text_of(entry: &Entry) -> Option<String> {
     let (status, fields) = head::read_answer(entry.head()).ok()?;
-    let body = decoded(entry, status, &fields)?;
+    let Decoded { body, .. } = decoded(entry, status, &fields)?;
     let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     Some(text::extract(content_type, entry.url(), &body)?.lines.join("\n"))
 }
 
+/// A body with its codings undone.
+struct Decoded {
+    body: Vec<u8>,
+    /// It is all of it.
+    is_whole: bool,
+}
+
 /// The beginning of a body, its codings undone; `None` when nothing of it can be read.
-fn decoded(entry: &Entry, status: StatusCode, fields: &HeaderMap) -> Option<Vec<u8>> {
+fn decoded(entry: &Entry, status: StatusCode, fields: &HeaderMap) -> Option<Decoded> {
     let undone = match Terms::of_a_reader().deliver(status, fields) {
         Delivery::Decoded { undone, .. } => undone,
         _ => Vec::new(),
@@ -113,7 +149,8 @@ fn decoded(entry: &Entry, status: StatusCode, fields: &HeaderMap) -> Option<Vec<
         }
     }
     out.take(&[], true);
-    Some(out.body).filter(|body| !body.is_empty())
+    let is_whole = out.body.len() < MAX_BODY && !out.is_damaged;
+    Some(Decoded { body: out.body, is_whole }).filter(|out| !out.body.is_empty())
 }
 
 /// What comes out of a decoder.
@@ -122,12 +159,13 @@ struct Out {
     made: Vec<u8>,
     body: Vec<u8>,
     is_done: bool,
+    is_damaged: bool,
 }
 
 impl Out {
     fn new(undone: &[Coding]) -> Self {
         let (decoder, made) = (Decoder::new(undone), vec![0; PIECE]);
-        Self { decoder, made, body: Vec::new(), is_done: false }
+        Self { decoder, made, body: Vec::new(), is_done: false, is_damaged: false }
     }
 
     /// Takes a piece; whether more is wanted. What is damaged ends there.
@@ -142,7 +180,8 @@ impl Out {
                 }
                 Ok(Made::Busy) => {}
                 Ok(Made::Hungry) => return true,
-                Ok(Made::End) | Err(_) => self.is_done = true,
+                Ok(Made::End) => self.is_done = true,
+                Err(_) => (self.is_done, self.is_damaged) = (true, true),
             }
         }
         false

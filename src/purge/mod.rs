@@ -2,11 +2,13 @@
 //! itself.
 //!
 //! What goes is decided in the spool ([`wwwoffle_spool::purge`]), from what the configuration says of each URL
-//! ([`policy`]). Here it is walked there and back, a step at a time, on a thread that may block, while requests
-//! are served. One purge is under way at a time.
+//! ([`policy`]) and what the index knows of who needs what (`indexed`). Here the plan is made from the index or, where
+//! that does not know enough, by walking the files; and they are walked to carry it out, a step at a time, on a
+//! thread that may block, while requests are served. One purge is under way at a time.
 
 mod alone;
 pub mod compress;
+mod indexed;
 pub mod policy;
 mod share;
 
@@ -17,17 +19,20 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::info;
 use wwwoffle_config::Config;
-use wwwoffle_spool::purge::plan::{Because, Fate, Plan, Planner, Sum, Why};
+use wwwoffle_index::Index;
+use wwwoffle_spool::purge::plan::{Because, Fate, Limits, Plan, Planner, Sum, Why};
 use wwwoffle_spool::purge::space;
-use wwwoffle_spool::{Error, Spool};
+use wwwoffle_spool::{Error, Spool, Uses};
 use wwwoffle_url::LocalHost;
 
 pub use self::alone::{REST, work};
+use self::indexed::News;
 use self::policy::Policy;
 use crate::api::{PurgeReport, PurgeSum, Purging as Told};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
+use crate::fetch::recurse::scope::site;
 use crate::store::timestamp;
 
 /// How long it is waited for the uses of the last hour to be written down.
@@ -113,17 +118,63 @@ impl Purging {
 ///
 /// When the disk fails, or it is not to go on. What was removed before stays so.
 pub fn purge(
-    spool: &Spool,
+    (spool, index): (&Spool, Option<&Index>),
     (config, local): (Arc<Config>, LocalHost),
     what: What,
     now: Timestamp,
     go_on: impl Fn(u64) -> bool,
 ) -> Result<PurgeReport, NotPurged> {
     let room = || space(spool.root()).ok();
-    let mut policy = Policy::new(config, spool.pins()?, spool.uses()?, local);
+    let mut policy = Policy::new(config, spool.pins()?, Uses::default(), local);
     let limits = policy.limits(room().filter(|_| what != What::ByAge));
-    let mut planner = Planner::new(limits, now);
+    let looked = AtomicU64::new(0);
+    let tell = |count| {
+        looked.store(count, Ordering::Relaxed);
+        go_on(count)
+    };
+    let indexed = match index {
+        Some(index) => indexed::plan((index, spool), &policy, limits, now, &tell)?,
+        None => None,
+    };
+    // The index has them itself.
+    policy.uses = spool.uses()?;
     let mut packing = compress::Wanted::new(spool, &policy, what, now)?;
+    let mut plan = match indexed {
+        Some(plan) if packing.is_none() => plan,
+        indexed => {
+            // What would be compressed is known by the files alone.
+            let walked = walked(spool, &policy, (limits, now), packing.as_mut(), &tell)?;
+            indexed.unwrap_or(walked)
+        }
+    };
+    let removed = match what {
+        What::Plan => None,
+        What::Purge | What::ForRoom | What::ByAge => {
+            let before = looked.load(Ordering::Relaxed);
+            let news = News::since(index, now);
+            let go_on = |done| go_on(before + done);
+            Some(carry_out(spool, &mut policy, &mut plan, news, go_on)?)
+        }
+    };
+    let done = looked.load(Ordering::Relaxed);
+    let compressed = match &packing {
+        Some(packing) if removed.is_some() => Some(packing.carry_out(spool, &policy, &go_on)?),
+        _ => None,
+    };
+    let compressible = packing.map(|packing| packing.told());
+    let shared = (what != What::Plan).then(|| share::carry_out(spool, &policy, &|| go_on(done)));
+    Ok(PurgeReport { compressible, compressed, shared, ..report(&plan, removed, room()) })
+}
+
+/// Makes a plan by walking the files.
+fn walked(
+    spool: &Spool,
+    policy: &Policy,
+    (limits, now): (Limits, Timestamp),
+    mut packing: Option<&mut compress::Wanted>,
+    go_on: &dyn Fn(u64) -> bool,
+) -> Result<Plan, NotPurged> {
+    let mut planner = Planner::new(limits, now);
     let (mut looked, mut candidates) = (0, spool.candidates()?);
     loop {
         let before = looked;
@@ -131,38 +182,25 @@ pub fn purge(
             let found = found?;
             let candidate = policy.candidate(&found);
             if let Some(packing) = &mut packing {
-                packing.count(&policy, &found, &candidate);
+                packing.count(policy, &found, &candidate);
             }
             planner.add(&candidate);
             looked += 1;
         }
         if looked == before {
-            break;
+            return Ok(planner.plan());
         }
         if !go_on(looked) {
             return Err(NotPurged::Stopping);
         }
     }
-    let mut plan = planner.plan();
-    let removed = match what {
-        What::Plan => None,
-        What::Purge | What::ForRoom | What::ByAge => {
-            Some(carry_out(spool, &mut policy, &mut plan, |done| go_on(looked + done))?)
-        }
-    };
-    let compressed = match &packing {
-        Some(packing) if removed.is_some() => Some(packing.carry_out(spool, &policy, &go_on)?),
-        _ => None,
-    };
-    let compressible = packing.map(|packing| packing.told());
-    let shared = (what != What::Plan).then(|| share::carry_out(spool, &policy, &|| go_on(looked)));
-    Ok(PurgeReport { compressible, compressed, shared, ..report(&plan, removed, room()) })
 }
 
 fn carry_out(
     spool: &Spool,
     policy: &mut Policy,
     plan: &mut Plan,
+    mut news: News<'_>,
     go_on: impl Fn(u64) -> bool,
 ) -> Result<Sum, NotPurged> {
     let (mut removed, mut looked, mut sweep) = (Sum::default(), 0, spool.sweep()?);
@@ -170,12 +208,13 @@ fn carry_out(
         return Ok(removed);
     }
     loop {
-        // What has been pinned meanwhile keeps its parts, too.
-        for site in policy.pin(spool.pins()?) {
-            plan.keep_site(&site);
+        // What has been pinned or has come meanwhile keeps its parts, too.
+        for url in policy.pin(spool.pins()?) {
+            plan.keep_site(site(url.host()), true);
+            news.pinned(&url, plan);
         }
-        let goes = |found: &_| matches!(plan.fate(&policy.candidate(found)), Fate::Goes(_));
-        let step = sweep.step(goes)?;
+        news.look(plan, policy);
+        let step = sweep.step(|found| news.goes(plan, found, policy.candidate(found)))?;
         removed.count += step.removed.count;
         removed.bytes = removed.bytes.saturating_add(step.removed.bytes);
         looked += step.looked;
@@ -255,7 +294,7 @@ pub async fn run(daemon: &Daemon, what: What) -> Result<PurgeReport, NotPurged> 
         // Without it everything would count as unused that was read within the last hour.
         let are_written = index.write_uses(USES_WAIT);
         let done = if are_written || !what.is_by_itself() {
-            purge(spool, parts, what, timestamp(clock::now()), go_on)
+            purge((spool, Some(&index)), parts, what, timestamp(clock::now()), go_on)
         } else {
             Err(NotPurged::Uses)
         };

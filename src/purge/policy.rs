@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wwwoffle_config::{AgeLimit, Config, SizeLimit, UrlParts};
-use wwwoffle_spool::purge::plan::{Candidate, Excluded, Limit, Limits, Role};
+use wwwoffle_spool::purge::plan::{Candidate, Excluded, Limit, Limits, Role, name};
 use wwwoffle_spool::purge::{Found, Space};
-use wwwoffle_spool::{Summary, Timestamp, Uses};
+use wwwoffle_spool::{Timestamp, Uses};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::fetch::recurse::scope::site;
@@ -30,7 +30,7 @@ const PARTS: [&str; 9] = [
 pub struct Policy {
     config: Arc<Config>,
     pins: BTreeSet<String>,
-    uses: Uses,
+    pub(super) uses: Uses,
     local: LocalHost,
 }
 
@@ -65,35 +65,59 @@ impl Policy {
         }
     }
 
-    /// Takes what is pinned by now, and tells the sites of what was not before.
+    /// Takes what is pinned by now, and tells what was not before.
     #[must_use]
-    pub fn pin(&mut self, pins: BTreeSet<String>) -> Vec<String> {
+    pub fn pin(&mut self, pins: BTreeSet<String>) -> Vec<CanonicalUrl> {
         let new = pins.difference(&self.pins);
-        let urls = new.filter_map(|url| CanonicalUrl::parse(url, &self.local).ok());
-        let sites = urls.map(|url| site(url.host()).to_owned()).collect();
+        let urls = new.filter_map(|url| CanonicalUrl::parse(url, &self.local).ok()).collect();
         self.pins = pins;
-        sites
+        urls
     }
 
     /// An entry as it is weighed.
     #[must_use]
     pub fn candidate(&self, found: &Found) -> Candidate {
         let summary = &found.summary;
-        let url = CanonicalUrl::parse(summary.place.url(), &self.local);
-        let (limit, host) = match &url {
+        let content_type = summary.content_type.as_deref().unwrap_or_default();
+        let times = (summary.stored, summary.checked, self.uses.of(&summary.place.key()));
+        let role = role(summary.status, content_type);
+        let bodies = found.bodies.clone();
+        Candidate { bodies, ..self.weighed(summary.place.url(), (role, true), found.size, times) }
+    }
+
+    /// The same as the index knows it.
+    #[must_use]
+    pub fn indexed(&self, found: &wwwoffle_index::Candidate) -> Candidate {
+        let times = (found.stored, found.checked, found.used);
+        let role = role(found.status, found.content_type.as_bytes());
+        self.weighed(&found.url, (role, !found.is_told), found.size, times)
+    }
+
+    /// When it was used last is as it is remembered, or when its origin was asked about it.
+    fn weighed(
+        &self,
+        url: &str,
+        (role, is_open): (Role, bool),
+        size: u64,
+        (stored, checked, used): (Timestamp, Timestamp, Option<Timestamp>),
+    ) -> Candidate {
+        let parsed = CanonicalUrl::parse(url, &self.local);
+        let (limit, host) = match &parsed {
             Ok(url) => (self.limit(url), url.host()),
             // What no rule can be asked about has no age.
             Err(_) => (Limit::Never, ""),
         };
         Candidate {
+            name: name(url),
             site: site(host).to_owned(),
-            size: found.size,
-            stored: summary.stored,
-            used: self.used(summary),
+            size,
+            stored,
+            used: used.map_or(checked, |used| used.max(checked)),
             limit,
-            is_pinned: self.pins.contains(summary.place.url()),
-            role: if is_part(summary) { Role::Part } else { Role::Page(None) },
-            bodies: found.bodies.clone(),
+            is_pinned: self.pins.contains(url),
+            role,
+            is_open,
+            bodies: Vec::new(),
         }
     }
 
@@ -123,12 +147,6 @@ impl Policy {
         }
     }
 
-    /// When an entry was used last: as it is remembered, or when its origin was asked about it.
-    fn used(&self, summary: &Summary) -> Timestamp {
-        let remembered = self.uses.of(&summary.place.key());
-        remembered.map_or(summary.checked, |used| used.max(summary.checked))
-    }
-
     fn limit(&self, url: &CanonicalUrl) -> Limit {
         let (config, parts) = (&self.config, UrlParts::of(url));
         if config.purge.del_dontget && config.dont_get.urls.matches(url).is_some() {
@@ -149,20 +167,20 @@ impl Policy {
 }
 
 /// Whether an entry may be a part of a page, as far as its type tells.
-fn is_part(summary: &Summary) -> bool {
-    let content_type = summary.content_type.as_deref().unwrap_or_default();
+fn role(status: u16, content_type: &[u8]) -> Role {
     let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
     let essence = essence.trim_ascii().to_ascii_lowercase();
-    let is_success = (200..300).contains(&summary.status);
-    is_success
-        && (essence.is_empty() || PARTS.iter().any(|part| essence.starts_with(part.as_bytes())))
+    let is_success = (200..300).contains(&status);
+    let is_part =
+        essence.is_empty() || PARTS.iter().any(|part| essence.starts_with(part.as_bytes()));
+    if is_success && is_part { Role::Part } else { Role::Page }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::path::Path;
-    use wwwoffle_spool::Place;
+    use wwwoffle_spool::{Place, Summary};
 
     fn summary(url: &str, status: u16, content_type: &str) -> Summary {
         let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
@@ -250,8 +268,10 @@ mod tests {
         assert!(plain.candidate(&pinned).is_pinned);
         let mut later = plain.clone();
         let pins = ["http://a.test/pin", "http://www.b.test/"].map(str::to_owned);
-        assert_eq!(later.pin(pins.into()), ["b.test"]);
-        assert_eq!(later.pin(BTreeSet::new()), Vec::<String>::new());
+        let new: Vec<_> =
+            later.pin(pins.into()).iter().map(|url| url.as_str().to_owned()).collect();
+        assert_eq!(new, ["http://www.b.test/"]);
+        assert!(later.pin(BTreeSet::new()).is_empty());
         assert!(!later.candidate(&pinned).is_pinned);
         let space = Space { total: 9_000, free: 500 };
         let limits = plain.limits(Some(space));
@@ -277,8 +297,8 @@ mod tests {
             (404, "image/png", false),
             (301, "", false),
         ] {
-            let one = summary("http://www.a.test/", status, content_type);
-            assert_eq!(is_part(&one), want, "{status} {content_type}");
+            let is_part = role(status, content_type.as_bytes()) == Role::Part;
+            assert_eq!(is_part, want, "{status} {content_type}");
         }
     }
 }

@@ -36,7 +36,8 @@ const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 /// Writes the body of an entry with its content codings undone.
 pub type Decoded<'a> = &'a dyn Fn(&Entry, &mut dyn Write) -> io::Result<()>;
 
-/// Writes a folder, which has its name when it is whole. Only successful answers have a file.
+/// Writes a folder, which has its name when it is whole. Only successful answers have a file; of older versions each
+/// has another name.
 ///
 /// # Errors
 ///
@@ -46,6 +47,7 @@ pub fn to_folder(
     places: Places<'_>,
     path: &Path,
     decoded: Decoded<'_>,
+    versions: bool,
 ) -> Result<Exported> {
     let fail = |error| Error::disk("write", path, error);
     if path.symlink_metadata().is_ok() {
@@ -57,7 +59,7 @@ pub fn to_folder(
     list.write_all(HEAD.as_bytes()).map_err(fail)?;
     let (mut names, mut found) = (Names::default(), Exported::default());
     let mut written = Exported::default();
-    each(reader, places, &mut found, &mut |entry| {
+    each((reader, versions), places, &mut found, &mut |entry| {
         if !(200..300).contains(&entry.status()) {
             return Ok(());
         }

@@ -34,6 +34,8 @@ pub struct ExportOptions {
     pub software: String,
     /// When.
     pub now: Timestamp,
+    /// The older versions of what is exported go along.
+    pub versions: bool,
 }
 
 /// What an export has come to.
@@ -61,7 +63,9 @@ pub fn to_warc(
     let fail = |error| Error::disk("write", Path::new("the archive"), error);
     let mut warcs = Warcs::begin(out, options).map_err(fail)?;
     let mut exported = Exported::default();
-    each(reader, places, &mut exported, &mut |entry| warcs.add(entry).map(|_| ()).map_err(fail))?;
+    each((reader, options.versions), places, &mut exported, &mut |entry| {
+        warcs.add(entry).map(|_| ()).map_err(fail)
+    })?;
     Ok(exported)
 }
 
@@ -101,23 +105,23 @@ pub fn to_wacz(
     let mut wacz = Wacz::begin(Aside::begin(path).map_err(fail)?);
     let mut exported = Exported::default();
     let mut warc = wacz.warc(options).map_err(fail)?;
-    each(reader, places, &mut exported, &mut |entry| warc.add(entry, titles).map_err(fail))?;
+    each((reader, options.versions), places, &mut exported, &mut |entry| {
+        warc.add(entry, titles).map_err(fail)
+    })?;
     let told = warc.finish().map_err(fail)?;
     wacz.finish(told, options).map_err(fail)?.finish().map_err(fail)?;
     Ok(exported)
 }
 
-/// Hands each entry out that is sound to its last byte.
+/// Hands each entry out that is sound to its last byte, and its older versions if they are asked for, the newest
+/// of all first.
 pub(crate) fn each(
-    reader: &Reader,
+    (reader, versions): (&Reader, bool),
     places: Places<'_>,
     exported: &mut Exported,
     take: &mut dyn FnMut(&Entry) -> Result<()>,
 ) -> Result<()> {
-    for place in places {
-        let place = place?;
-        let found = reader.entries(&place)?.found;
-        let found = found.into_iter().find(|entry| *entry.place() == place);
+    let mut told = |found: Option<Entry>| -> Result<()> {
         match found.filter(is_sound) {
             Some(entry) => {
                 take(&entry)?;
@@ -125,6 +129,16 @@ pub(crate) fn each(
                 exported.bytes += entry.body_len();
             }
             None => exported.left_out += 1,
+        }
+        Ok(())
+    };
+    for place in places {
+        let place = place?;
+        let found = reader.entries(&place)?.found;
+        told(found.into_iter().find(|entry| *entry.place() == place))?;
+        let older = if versions { reader.versions(&place)? } else { Vec::new() };
+        for version in older {
+            told(reader.version(&place, version.stored)?.found())?;
         }
     }
     Ok(())

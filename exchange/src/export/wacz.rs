@@ -83,10 +83,12 @@ impl<W: Write + Seek> Archive<'_, W> {
         let kind = index::media_type(entry);
         let is_page = matches!(kind.as_str(), "text/html" | "application/xhtml+xml");
         if is_page && entry.status() == 200 {
-            let seed = [entry.url().as_bytes(), entry.digest()];
+            // A version may have the body of an older one.
+            let when = time(entry.when());
+            let seed = [entry.url().as_bytes(), entry.digest(), when.as_bytes()];
             let id = id(&seed);
             let id = id.trim_start_matches("<urn:uuid:").trim_end_matches('>');
-            let mut page = json!({"id": id, "url": entry.url(), "ts": time(entry.when())});
+            let mut page = json!({"id": id, "url": entry.url(), "ts": when});
             if let (Some(title), Some(page)) = (titles(entry), page.as_object_mut()) {
                 page.insert("title".to_owned(), title.into());
             }

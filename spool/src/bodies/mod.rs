@@ -19,6 +19,7 @@
 //! still while it was read tells all references in it, then and afterwards; only [`crate::Spool::share`] makes others,
 //! and it is one at a time.
 
+mod all;
 mod files;
 mod replace;
 mod sharing;
@@ -39,6 +40,7 @@ use crate::store::Store;
 use crate::warc::{Header, Reason, push_field, record_ids, time_text};
 use wwwoffle_url::Key;
 
+pub use all::Bodies;
 pub(crate) use sharing::short;
 pub use sharing::{MIN_SHARED, Sharing};
 

@@ -1,8 +1,9 @@
 //! Compressing what has not been used for long, a step at a time.
 
-use super::candidates::{BLOCK, Candidates, Found};
+use super::candidates::{Candidates, Found};
 use crate::error::Result;
 use crate::place::Place;
+use crate::taken::blocks;
 use crate::{Rewritten, Spool};
 
 /// Entries that a step looks at.
@@ -32,7 +33,6 @@ impl Packed {
 
     fn note(&mut self, done: Rewritten) -> bool {
         let Rewritten::Done { before, after } = done else { return false };
-        let blocks = |len: u64| len.div_ceil(BLOCK).saturating_mul(BLOCK);
         self.before = self.before.saturating_add(blocks(before));
         self.after = self.after.saturating_add(blocks(after));
         true

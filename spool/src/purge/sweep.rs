@@ -1,7 +1,6 @@
 //! A plan carried out, a step at a time.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -44,8 +43,7 @@ impl Spool {
     ///
     /// When the disk fails, here or at each step.
     pub fn candidates(&self) -> Result<Candidates> {
-        let store = &self.0.store;
-        Candidates::new(Arc::clone(&store.disk), &store.root)
+        Candidates::new(&self.walk())
     }
 
     /// Begins to remove entries.

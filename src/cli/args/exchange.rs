@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use wwwoffle_config::{Size, UrlSpec};
+use wwwoffle_index::MAX_SESSIONS;
 
 use super::fetch::size;
 use crate::proxy::owner::Owner;
@@ -62,9 +63,18 @@ pub(crate) struct Export {
     /// Also what is kept for this owner alone: local, user:NAME or client:ADDRESS.
     #[arg(long, value_name = "OWNER")]
     pub(crate) owner: Option<Owner>,
+    /// Only pages with these words, as `wwwoffle search` finds them.
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) search: Option<String>,
+    /// Only what was fetched in one time online: latest, or so many before, such as 1.
+    #[arg(long, value_name = "N", value_parser = session)]
+    pub(crate) session: Option<usize>,
+    /// Also the older versions that are kept.
+    #[arg(long)]
+    pub(crate) versions: bool,
     /// In place of what is kept, the requests that wait: a bundle, for `wwwoffle fetch --bundle` where there is
     /// a line. Those with a cookie or a login stay at home, and so do forms.
-    #[arg(long, conflicts_with_all = ["host", "since", "until", "max_size", "url_spec", "owner"])]
+    #[arg(long, conflicts_with_all = ["host", "since", "until", "max_size", "url_spec", "owner", "search", "session", "versions"])]
     pub(crate) queue: bool,
     /// As JSON.
     #[arg(long)]
@@ -73,6 +83,12 @@ pub(crate) struct Export {
     /// standard output, in WARC.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+}
+
+/// Reads which time online is meant, counted back from the last.
+fn session(text: &str) -> Result<usize, &'static str> {
+    let back = if text == "latest" { Ok(0) } else { text.parse() };
+    back.ok().filter(|back| *back < MAX_SESSIONS).ok_or("expected latest, or a number from 0 to 7")
 }
 
 /// Reads a time, or a day by the clocks of this machine.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Way;
+use super::way::Way;
 use crate::bodies::Held;
 
 /// The bodies, with the number of each entry that shares one.
@@ -14,12 +14,12 @@ impl Shared {
         self.0.extend(bodies.iter().map(|held| (number, *held)));
     }
 
-    /// The way of each, as that of the entry which stays longest of those that share it, and its size; `ways`
-    /// are those of the entries.
-    pub(super) fn ways(&self, ways: &[(Way, u64)]) -> Vec<(Way, u64)> {
+    /// The way of each, as that of the entry which stays longest of those that share it, and its size; `way_of`
+    /// tells those of the entries, by their numbers.
+    pub(super) fn ways(&self, way_of: impl Fn(usize) -> Option<Way>) -> Vec<(Way, u64)> {
         let mut shared: HashMap<u64, (Way, u64)> = HashMap::new();
         for (number, held) in &self.0 {
-            let Some((way, _)) = ways.get(*number).copied() else { continue };
+            let Some(way) = way_of(*number) else { continue };
             let known = shared.entry(held.name).or_insert((way, held.size));
             known.0 = known.0.min(way);
         }
@@ -35,11 +35,11 @@ mod tests {
     fn a_body_goes_with_the_last_that_shares_it() {
         let mut shared = Shared::default();
         let held = |name| Held { name, size: 500 };
-        let ways = [(Way::Share(9), 1), (Way::Share(4), 1), (Way::Share(7), 1)];
+        let ways = [Way::Share(9), Way::Share(4), Way::Share(7)];
         shared.add(0, &[held(1)]);
         shared.add(1, &[held(1), held(2)]);
         shared.add(2, &[held(3), held(3)]);
-        let mut found = shared.ways(&ways);
+        let mut found = shared.ways(|number| ways.get(number).copied());
         found.sort_unstable();
         assert_eq!(found, [(Way::Share(4), 500), (Way::Share(4), 500), (Way::Share(7), 500)]);
     }

@@ -1,5 +1,7 @@
 //! The rules as a table, and what holds whatever is kept.
 
+use std::convert::Infallible;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -18,6 +20,7 @@ fn ago(time: Duration) -> Timestamp {
 
 fn candidate(site: &str, role: Role, age: Duration) -> Candidate {
     Candidate {
+        name: 0,
         site: site.to_owned(),
         size: 100,
         stored: ago(age),
@@ -25,12 +28,21 @@ fn candidate(site: &str, role: Role, age: Duration) -> Candidate {
         limit: Limit::At(days(28)),
         is_pinned: false,
         role,
+        is_open: role == Role::Page,
         bodies: Vec::new(),
     }
 }
 
+/// A candidate, its number, and those of what needs it.
+#[derive(Debug, Clone)]
+struct Row {
+    candidate: Candidate,
+    number: Option<usize>,
+    of: Vec<usize>,
+}
+
 /// `page a 30d [limit=7d|never|dont-get|dont-cache] [stored=90d] [size=5] [pinned] [#3]`, `part a 30d of=1,2`.
-fn parse(text: &str) -> Candidate {
+fn parse(text: &str) -> Row {
     let mut words = text.split_whitespace();
     let (kind, site) = (words.next().unwrap(), words.next().unwrap());
     let time = |text: &str| {
@@ -39,8 +51,8 @@ fn parse(text: &str) -> Candidate {
         if unit == "d" { days(number) } else { Duration::from_secs(number * 60) }
     };
     let age = time(words.next().unwrap());
-    let role = if kind == "page" { Role::Page(None) } else { Role::Part };
-    let mut one = candidate(site, role, age);
+    let role = if kind == "page" { Role::Page } else { Role::Part };
+    let (mut one, mut number, mut of) = (candidate(site, role, age), None, Vec::new());
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
             ("limit", "never") => one.limit = Limit::Never,
@@ -53,14 +65,11 @@ fn parse(text: &str) -> Candidate {
             ("body", name) => {
                 one.bodies.push(Held { name: name.parse().unwrap(), size: 1_000 });
             }
-            ("of", pages) => {
-                let pages = pages.split(',').filter(|page| !page.is_empty());
-                one.role = Role::PartOf(pages.map(|page| page.parse().unwrap()).collect());
-            }
-            (number, _) => one.role = Role::Page(Some(number[1..].parse().unwrap())),
+            ("of", by) => of = by.split(',').map(|one| one.parse().unwrap()).collect(),
+            (word, _) => (number, one.is_open) = (Some(word[1..].parse().unwrap()), false),
         }
     }
-    one
+    Row { candidate: one, number, of }
 }
 
 fn limits(text: &str) -> Limits {
@@ -79,12 +88,27 @@ fn limits(text: &str) -> Limits {
     limits
 }
 
-fn plan(candidates: &[Candidate], limits: Limits) -> Plan {
+/// Makes a plan, each candidate named by its row.
+fn plan(rows: &mut [Row], limits: Limits) -> Plan {
     let mut planner = Planner::new(limits, now());
-    for one in candidates {
-        planner.add(one);
+    for (at, row) in rows.iter_mut().enumerate() {
+        row.candidate.name = name(&at.to_string());
+        planner.add(&row.candidate);
     }
-    planner.plan()
+    let parts_of = |at: usize| -> Vec<u64> {
+        let Some(number) = rows[at].number else { return Vec::new() };
+        let parts = rows.iter().filter(|row| row.of.contains(&number));
+        parts.map(|row| row.candidate.name).collect()
+    };
+    let mut needs = planner.needs();
+    for at in 0..rows.len() {
+        let parts = parts_of(at);
+        if !parts.is_empty() {
+            needs.tell(at, parts);
+        }
+    }
+    needs.follow(|at| Ok::<_, Infallible>(parts_of(at))).unwrap();
+    needs.plan()
 }
 
 #[test]
@@ -100,10 +124,10 @@ fn the_table_holds() {
             held.push((number, given, parse(given), want.trim()));
         } else {
             // A blank line ends what is kept.
-            let all: Vec<_> = held.iter().map(|(.., one, _)| one.clone()).collect();
-            let plan = plan(&all, limits(options));
-            for (number, given, one, want) in held.drain(..) {
-                let got = match plan.fate(&one) {
+            let mut all: Vec<Row> = held.iter().map(|(.., one, _)| Row::clone(one)).collect();
+            let plan = plan(&mut all, limits(options));
+            for ((number, given, _, want), one) in held.drain(..).zip(all) {
+                let got = match plan.fate(&one.candidate) {
                     Fate::Goes(why) => format!("goes {why:?}"),
                     Fate::Stays(because) => format!("stays {because:?}"),
                 };
@@ -119,17 +143,17 @@ fn the_table_holds() {
 
 #[test]
 fn sums_tell_what_the_fates_are() {
-    let all: Vec<_> =
+    let mut all: Vec<_> =
         ["page a 40d size=7", "page a 1d size=5", "part b 40d size=3", "page c 1d pinned"]
             .map(parse)
             .into();
-    let plan = plan(&all, Limits::default());
+    let plan = plan(&mut all, Limits::default());
     assert_eq!(plan.going(), Sum { count: 1, bytes: 7 });
     assert_eq!(plan.staying(), Sum { count: 3, bytes: 108 });
     assert_eq!((plan.scale(), plan.missing), (1_000, 0));
     let of = |fate| plan.fates.iter().find(|(one, _)| *one == fate).map(|(_, sum)| sum.count);
     assert_eq!(of(Fate::Stays(Because::PerhapsNeeded)), Some(1));
-    let tight = super::tests::plan(&all, limits("max-size=4"));
+    let tight = super::tests::plan(&mut all, limits("max-size=4"));
     // The pinned one alone is more than may be kept.
     assert_eq!((tight.staying().bytes, tight.missing), (103, 99));
 }
@@ -143,22 +167,32 @@ fn any_limit() -> impl Strategy<Value = Limit> {
     ]
 }
 
-/// Pages have numbers from 0 on; parts name some of them, or none.
-fn any_candidate() -> impl Strategy<Value = Candidate> {
-    let role = prop_oneof![
-        3 => (0_u64..12).prop_map(|number| Role::Page(Some(number))),
-        1 => Just(Role::Page(None)),
-        3 => proptest::collection::vec(0_u64..16, 0..4).prop_map(Role::PartOf),
-        2 => Just(Role::Part),
-    ];
+/// Some have numbers, and some are needed by such; a number may be that of several or of none.
+fn any_row() -> impl Strategy<Value = Row> {
+    let role = prop_oneof![Just(Role::Page), Just(Role::Part)];
+    let number = proptest::option::of(0_usize..12);
+    let of = proptest::collection::vec(0_usize..16, 0..4);
     let times = (0_u64..80 * 24 * 60, 0_u64..80 * 24 * 60);
     let rest = (any_limit(), 0_u64..1_000, prop::bool::weighted(0.1), 0_usize..4);
-    (role, times, rest).prop_map(|(role, (stored, used), (limit, size, is_pinned, site))| {
+    (role, number, of, times, rest).prop_map(|(role, number, of, (stored, used), rest)| {
         let minutes = |count: u64| ago(Duration::from_secs(count * 60));
-        let site = ["a.example", "b.example", "c.example", "d.example"][site].to_owned();
-        let (stored, used) = (minutes(stored), minutes(used));
-        let bodies = Vec::new();
-        Candidate { site, size, stored, used, limit, is_pinned, role, bodies }
+        let (limit, bytes, is_pinned, place) = rest;
+        let sites = ["a.example", "b.example", "c.example", "d.example"];
+        let site = sites[place].to_owned();
+        let (stored, used, is_open) = (minutes(stored), minutes(used), number.is_none());
+        let candidate = Candidate {
+            name: 0,
+            site,
+            size: bytes,
+            stored,
+            used,
+            limit,
+            is_pinned,
+            role,
+            is_open,
+            bodies: Vec::new(),
+        };
+        Row { candidate, number, of }
     })
 }
 
@@ -175,37 +209,39 @@ fn any_limits() -> impl Strategy<Value = Limits> {
 proptest! {
     #[test]
     fn what_is_pinned_stays_and_parts_outlive_their_pages(
-        all in proptest::collection::vec(any_candidate(), 0..60),
+        mut all in proptest::collection::vec(any_row(), 0..60),
         limits in any_limits(),
     ) {
-        let plan = plan(&all, limits);
-        let goes = |one: &Candidate| matches!(plan.fate(one), Fate::Goes(_));
-        let is_excluded = |one: &Candidate| matches!(one.limit, Limit::Excluded(_)) && !one.is_pinned;
-        for one in all.iter().filter(|one| goes(one)) {
+        let plan = plan(&mut all, limits);
+        let goes = |one: &Row| matches!(plan.fate(&one.candidate), Fate::Goes(_));
+        for row in all.iter().filter(|row| goes(row)) {
+            let one = &row.candidate;
             prop_assert!(!one.is_pinned && one.limit != Limit::Never);
-            if is_excluded(one) {
+            if matches!(one.limit, Limit::Excluded(_)) {
                 continue;
             }
-            let page_stays = |is_such: &dyn Fn(&Candidate) -> bool| {
-                all.iter().any(|page| matches!(page.role, Role::Page(_)) && is_such(page) && !goes(page))
+            let is_its = |other: &&Row| other.number.is_some_and(|number| row.of.contains(&number));
+            // A part that nobody is known to need keeps no pages.
+            let counts = |other: &&Row| {
+                one.role == Role::Part || other.candidate.role == Role::Page
             };
-            match &one.role {
-                Role::PartOf(pages) => {
-                    let is_its = |page: &Candidate| {
-                        matches!(page.role, Role::Page(Some(number)) if pages.contains(&number))
-                    };
-                    prop_assert!(!page_stays(&is_its), "{one:?} goes before a page of its own");
-                }
-                Role::Part => {
-                    prop_assert!(!page_stays(&|page| page.site == one.site), "{one:?}");
-                }
-                Role::Page(_) => {}
+            for other in all.iter().filter(is_its).filter(counts) {
+                let is_itself = other.candidate.name == one.name;
+                prop_assert!(is_itself || goes(other), "{row:?} goes before {other:?}");
+            }
+            let is_known = all.iter().filter(is_its).any(|other| other.candidate.name != one.name);
+            let may_need = |page: &&Row| {
+                let page = &page.candidate;
+                page.role == Role::Page && page.site == one.site && (page.is_open || !is_known)
+            };
+            if one.role == Role::Part {
+                prop_assert!(all.iter().filter(may_need).all(goes), "{row:?}");
             }
             let since = if limits.by_stored { one.stored } else { one.stored.max(one.used) };
             prop_assert!(now().duration_since(since) >= GRACE.try_into().unwrap());
         }
         // The sums are those of the fates.
-        let bytes: u64 = all.iter().filter(|one| goes(one)).map(|one| one.size).sum();
+        let bytes: u64 = all.iter().filter(|one| goes(one)).map(|one| one.candidate.size).sum();
         prop_assert_eq!(plan.going().bytes, bytes);
         let count = usize::try_from(plan.going().count + plan.staying().count);
         prop_assert_eq!(count, Ok(all.len()));
@@ -213,18 +249,18 @@ proptest! {
 
     #[test]
     fn ages_are_scaled_no_further_than_it_takes(
-        all in proptest::collection::vec(any_candidate(), 0..60),
+        mut all in proptest::collection::vec(any_row(), 0..60),
         limits in any_limits(),
     ) {
-        let plan = plan(&all, limits);
-        let total: u64 = all.iter().map(|one| one.size).sum();
+        let plan = plan(&mut all, limits);
+        let total: u64 = all.iter().map(|one| one.candidate.size).sum();
         let above = limits.max_size.map_or(0, |most| total.saturating_sub(most));
         let below = limits.min_free.map_or(0, |(least, free)| least.saturating_sub(free));
         let gone = plan.going().bytes;
         prop_assert_eq!(plan.missing, above.max(below).saturating_sub(gone));
         let left = plan.fates.iter().any(|(fate, _)| *fate == Fate::Stays(Because::Young));
         prop_assert!(gone >= above || !left, "something could still go");
-        let alone = super::tests::plan(&all, Limits { max_size: None, ..limits });
+        let alone = super::tests::plan(&mut all, Limits { max_size: None, ..limits });
         // What is not enough in any case is not begun with.
         prop_assert!(alone.missing == 0 || alone.share == ONE);
         let wanted = if alone.missing == 0 { above.max(below) } else { above };
@@ -233,10 +269,31 @@ proptest! {
             let less = Plan { share: plan.share + 1, ..plan.clone() };
             let gone: u64 = all
                 .iter()
-                .filter(|one| matches!(less.fate(one), Fate::Goes(_)))
-                .map(|one| one.size)
+                .filter(|one| matches!(less.fate(&one.candidate), Fate::Goes(_)))
+                .map(|one| one.candidate.size)
                 .sum();
             prop_assert!(gone < wanted);
         }
     }
+}
+
+#[test]
+fn what_comes_after_the_plan_keeps_its_parts() {
+    let rows = [
+        "page a 90d #1",
+        "page b 1d #2",
+        "part a 90d of=1",
+        "part cdn 90d of=1",
+        "part a 90d of=1",
+    ];
+    let mut rows = rows.map(parse);
+    let mut plan = plan(&mut rows, Limits::default());
+    let goes = |plan: &Plan, at: usize| matches!(plan.fate(&rows[at].candidate), Fate::Goes(_));
+    assert!([0, 2, 3, 4].iter().all(|at| goes(&plan, *at)));
+    let mut told = plan.clone();
+    told.keep_site("a", false);
+    told.keep(rows[3].candidate.name);
+    assert!(goes(&told, 2) && !goes(&told, 3) && goes(&told, 4), "all is known of it");
+    plan.keep_site("a", true);
+    assert!(goes(&plan, 0) && [2, 3, 4].iter().all(|at| !goes(&plan, *at)), "it may need anything");
 }

@@ -1,0 +1,254 @@
+//! Holding the index against the files, without changing either: also beside the program that has both open.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OptionalExtension};
+use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::{Place, Reader, Summary};
+
+use crate::apply::variant_name;
+use crate::changed::looked_until;
+use crate::error::{Error, Result};
+use crate::item::{self, COLUMNS, FROM};
+use crate::{FILE, schema};
+
+/// As many differences are looked at again, and named.
+const MAX_DIFFERENT: usize = 10_000;
+
+/// How long a program may need to bring what it has changed into the index, or to give it its name.
+const SETTLES: Duration = Duration::from_secs(3);
+
+/// How long it is waited between two looks at what differs.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// As many entries are in the index as they are in the spool.
+    pub agreeing: u64,
+    /// Entries of the index that have no file.
+    pub without_file: u64,
+    /// Files of entries that are not in the index.
+    pub without_entry: u64,
+    /// Entries of the index whose files have another body or were finished at another time.
+    pub other: u64,
+    /// What differs besides, and is found by a walk over the directories, as at each start.
+    pub behind: u64,
+    /// Where the first of all these are, but for those that a walk finds.
+    pub different: Vec<Place>,
+}
+
+impl Checked {
+    /// Whether nothing is wrong that no walk would find.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.wrong() == 0
+    }
+
+    /// Whether it is told where all of it is that is wrong.
+    #[must_use]
+    pub fn has_all(&self) -> bool {
+        u64::try_from(self.different.len()) == Ok(self.wrong())
+    }
+
+    fn wrong(&self) -> u64 {
+        self.without_file + self.without_entry + self.other
+    }
+}
+
+/// When an entry was finished, and the digest of its body.
+type State = Option<(i64, [u8; 32])>;
+
+/// Holds the index of a spool against its files. `None`: there is no index, and that is no fault.
+///
+/// # Errors
+///
+/// [`Error::is_damaged`] when the index is; or when the disk fails.
+pub fn check(reader: &Reader) -> Result<Option<Checked>> {
+    let path = reader.root().join(FILE);
+    let fail = |error| Error::disk("look at", &path, error);
+    if SystemDisk.stamp(&path).map_err(fail)?.is_none() {
+        return Ok(None);
+    }
+    let checked = match look(reader, &path) {
+        // It may be that somebody has begun to write it meanwhile.
+        Err(error) if error.is_damaged() => look(reader, &path),
+        checked => checked,
+    };
+    checked.map(Some)
+}
+
+fn look(reader: &Reader, path: &Path) -> Result<Checked> {
+    let connection = schema::open_to_look(path)?;
+    let sound: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if sound != "ok" {
+        return Err(Error::foreign("is damaged"));
+    }
+    let mut look = Look { reader, connection, found: Checked::default(), different: Vec::new() };
+    look.at_files()?;
+    look.settle()?;
+    look.count()?;
+    Ok(look.found)
+}
+
+struct Look<'a> {
+    reader: &'a Reader,
+    connection: Connection,
+    found: Checked,
+    /// Where files and index differ.
+    different: Vec<Place>,
+}
+
+impl Look<'_> {
+    /// Goes through both, the files first.
+    fn at_files(&mut self) -> Result<()> {
+        let mut seen = Seen::default();
+        for host in self.reader.walk().hosts()? {
+            for directory in host?.keys()? {
+                for walked in directory.entries()? {
+                    self.at_file(&walked.summary, &mut seen)?;
+                }
+            }
+        }
+        self.at_rest(&seen)
+    }
+
+    fn at_file(&mut self, summary: &Summary, seen: &mut Seen) -> Result<()> {
+        let mut find = self.connection.prepare_cached(
+            "SELECT id, stored, digest FROM entries WHERE key = ?1 AND variant = ?2",
+        )?;
+        let key = (summary.place.key(), variant_name(&summary.place));
+        let known = find
+            .query_row((key.0.as_bytes(), key.1), |row| {
+                Ok((row.get::<_, i64>(0)?, (row.get(1)?, row.get(2)?)))
+            })
+            .optional()?;
+        drop(find);
+        if let Some((id, _)) = known {
+            seen.add(id);
+        }
+        if known.map(|(_, state)| state) == Some(state_of(summary)) {
+            self.found.agreeing += 1;
+        } else if known.is_some() {
+            self.differs(&summary.place, |found| &mut found.other);
+        } else {
+            self.differs(&summary.place, |found| &mut found.without_entry);
+        }
+        Ok(())
+    }
+
+    /// Looks at what of the index no file was found of.
+    fn at_rest(&mut self, seen: &Seen) -> Result<()> {
+        let mut missing = Vec::new();
+        let mut find =
+            self.connection.prepare(&format!("SELECT {COLUMNS} FROM {FROM} ORDER BY e.id"))?;
+        let mut rows = find.query([])?;
+        while let Some(row) = rows.next()? {
+            if !seen.has(row.get(0)?) {
+                let item = item::read(row)?.ok_or_else(|| Error::foreign("is damaged"))?;
+                missing.push(item.place);
+            }
+        }
+        drop(rows);
+        drop(find);
+        for place in missing {
+            self.differs(&place, |found| &mut found.without_file);
+        }
+        Ok(())
+    }
+
+    /// Notes a difference, to be looked at again; of too many only the count.
+    fn differs(&mut self, place: &Place, count: impl FnOnce(&mut Checked) -> &mut u64) {
+        if self.different.len() < MAX_DIFFERENT {
+            self.different.push(place.clone());
+        } else {
+            *count(&mut self.found) += 1;
+        }
+    }
+
+    /// Waits until what a program is just about is done.
+    fn settle(&mut self) -> Result<()> {
+        let until = Instant::now() + SETTLES;
+        while !self.different.is_empty() {
+            let mut left = Vec::new();
+            for place in std::mem::take(&mut self.different) {
+                let (file, entry) = (self.file(&place)?, self.entry(&place)?);
+                if file == entry {
+                    self.found.agreeing += u64::from(file.is_some());
+                } else {
+                    left.push(place);
+                }
+            }
+            self.different = left;
+            if Instant::now() >= until {
+                break;
+            }
+            sleep(AGAIN);
+        }
+        Ok(())
+    }
+
+    /// Counts what differs for good.
+    fn count(&mut self) -> Result<()> {
+        let since = looked_until(&self.connection, SystemDisk.now())?;
+        for place in std::mem::take(&mut self.different) {
+            let (file, entry) = (self.file(&place)?, self.entry(&place)?);
+            let stamps = self.reader.walk().stamps(&place)?;
+            let [directory, variants] = stamps;
+            let is_new = |stamp: wwwoffle_spool::fs::Stamp| stamp.changed() >= since;
+            if file == entry {
+                self.found.agreeing += u64::from(file.is_some());
+                continue;
+            }
+            if directory.is_none_or(is_new) || variants.is_some_and(is_new) {
+                self.found.behind += 1;
+                continue;
+            }
+            let count = match (file, entry) {
+                (None, _) => &mut self.found.without_file,
+                (_, None) => &mut self.found.without_entry,
+                _ => &mut self.found.other,
+            };
+            *count += 1;
+            self.found.different.push(place);
+        }
+        Ok(())
+    }
+
+    fn file(&self, place: &Place) -> Result<State> {
+        let entries = self.reader.entries(place)?.found;
+        let entry = entries.into_iter().find(|entry| entry.place() == place);
+        Ok(entry.map(|entry| state_of(&entry.summary())))
+    }
+
+    fn entry(&self, place: &Place) -> Result<State> {
+        let mut find = self
+            .connection
+            .prepare_cached("SELECT stored, digest FROM entries WHERE key = ?1 AND variant = ?2")?;
+        let key = place.key();
+        let row = find
+            .query_row((key.as_bytes(), variant_name(place)), |row| Ok((row.get(0)?, row.get(1)?)));
+        Ok(row.optional()?)
+    }
+}
+
+fn state_of(summary: &Summary) -> (i64, [u8; 32]) {
+    (summary.stored.as_microsecond(), summary.digest)
+}
+
+/// Numbers of entries, a bit each.
+#[derive(Default)]
+struct Seen(HashMap<i64, u64>);
+
+impl Seen {
+    fn add(&mut self, id: i64) {
+        *self.0.entry(id >> 6).or_default() |= 1 << (id & 63);
+    }
+
+    fn has(&self, id: i64) -> bool {
+        self.0.get(&(id >> 6)).is_some_and(|bits| bits & (1 << (id & 63)) != 0)
+    }
+}

@@ -1,0 +1,91 @@
+//! The index as it stands, for who only asks it: beside the program that has it open, or without one.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use wwwoffle_spool::fs::{Disk, SystemDisk};
+
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::item::Item;
+use crate::list::{self, MAX_PAGE, Sort};
+use crate::query::Query;
+use crate::search;
+use crate::{FILE, schema};
+
+/// The index of a spool that is only read. Nothing that a program has not written yet is in it.
+#[derive(Debug)]
+pub struct Standing {
+    connection: Connection,
+}
+
+impl Standing {
+    /// Opens the index of the spool at `root`. `None`: there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_damaged`] when it is, or is of another version; or when the disk fails.
+    pub fn open(root: &Path) -> Result<Option<Standing>> {
+        let path = root.join(FILE);
+        let fail = |error| Error::disk("look at", &path, error);
+        if SystemDisk.stamp(&path).map_err(fail)?.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Standing { connection: schema::open_to_look(&path)? }))
+    }
+
+    /// Every entry that is asked for.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn all(&self, filter: &Filter) -> Result<Vec<Item>> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = list::page(
+                &self.connection,
+                filter,
+                Sort::Stored,
+                after.as_ref(),
+                MAX_PAGE,
+                &|_| true,
+            )?;
+            all.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// The pages for a query, the best first, and whether there are more than are ranked.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn search(&self, query: &Query, filter: &Filter) -> Result<(Vec<Item>, bool)> {
+        let (mut all, mut after, mut is_partial) = (Vec::new(), None, false);
+        loop {
+            let hits =
+                search::search(&self.connection, query, filter, after.as_ref(), MAX_PAGE, &|_| {
+                    true
+                })?;
+            is_partial |= hits.is_partial;
+            all.extend(hits.items);
+            after = hits.next;
+            if after.is_none() {
+                return Ok((all, is_partial));
+            }
+        }
+    }
+
+    /// Whether there are pages whose words are not in it yet.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn has_unread(&self) -> Result<bool> {
+        let mut find = self.connection.prepare("SELECT 1 FROM entries WHERE text = 0 LIMIT 1")?;
+        Ok(find.exists([])?)
+    }
+}

@@ -1,0 +1,131 @@
+//! The index held against the files: beside who writes both, and when it is wrong.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+#![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
+
+mod support;
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use support::{index, open, place, store, store_at};
+use wwwoffle_index::{Checked, FILE, Reindex, check};
+use wwwoffle_spool::{Reader, Spool};
+
+/// What was changed so long before a walk is not looked for again: two seconds, and the one that is begun.
+const SLACK: Duration = Duration::from_millis(3_100);
+
+fn checked(root: &Path) -> Option<Checked> {
+    check(&Reader::open(root).unwrap()).unwrap()
+}
+
+fn counts(found: &Checked) -> [u64; 5] {
+    [found.agreeing, found.without_file, found.without_entry, found.other, found.behind]
+}
+
+fn fill(spool: &Spool) {
+    for number in 0..8 {
+        store(spool, &format!("http://h{}.example/{number}", number % 3), "title A");
+    }
+    for language in ["de", "fr"] {
+        let place =
+            place("http://v.example/").with_variant(&format!("accept-language: {language}"));
+        store_at(spool, &place, 200, "text/html", language, 1);
+    }
+    store_at(spool, &place("http://o.example/").owned_by("user:anna"), 200, "text/html", "x", 1);
+    spool.flush().unwrap();
+}
+
+/// Changes the index behind the back of its program.
+fn spoil(root: &Path, sql: &str) {
+    Connection::open(root.join(FILE)).unwrap().execute_batch(sql).unwrap();
+}
+
+#[test]
+fn what_is_wrong_is_found_and_mended() {
+    // A name that means something in a URL.
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("a b?c#%d");
+    let spool = open(&root);
+    fill(&spool);
+    assert_eq!(checked(&root), None, "there is none, and that is no fault");
+    let index = index(&spool);
+    index.settle(true).unwrap();
+    let sound = Checked { agreeing: 11, ..Checked::default() };
+    assert_eq!(checked(&root), Some(sound.clone()), "beside its program");
+    index.stop();
+    assert_eq!(checked(&root), Some(sound.clone()));
+    assert!(
+        !root.join(format!("{FILE}-wal")).exists() && !root.join(format!("{FILE}-shm")).exists()
+    );
+    let gone = place("http://h2.example/5");
+    std::fs::remove_file(root.join(gone.relative_path())).unwrap();
+    // As if it had walked since, so that no walk would find anything.
+    std::thread::sleep(SLACK);
+    spoil(
+        &root,
+        "UPDATE meta SET value = unixepoch() * 1000000 WHERE name = 'walked'; \
+         DELETE FROM entries WHERE path = '/3'; \
+         UPDATE entries SET stored = stored - 1 WHERE path = '/4'",
+    );
+    let wrong = checked(&root).unwrap();
+    assert_eq!((counts(&wrong), wrong.is_sound()), ([8, 1, 1, 1, 0], false));
+    assert_eq!(wrong.different.len(), 3);
+    let index = support::index(&spool);
+    index.settle(false).unwrap();
+    index.mend(&wrong.different).unwrap();
+    assert_eq!(checked(&root), Some(Checked { agreeing: 10, ..Checked::default() }));
+    index.stop();
+}
+
+#[test]
+fn what_the_next_start_finds_is_no_fault() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let spool = open(root);
+    fill(&spool);
+    let index = index(&spool);
+    index.settle(false).unwrap();
+    index.stop();
+    store(&spool, "http://h0.example/0", "title new");
+    store(&spool, "http://new.example/", "title new");
+    spool.remove(&place("http://h1.example/1")).unwrap();
+    spool.flush().unwrap();
+    let found = checked(root).unwrap();
+    assert_eq!((counts(&found), found.is_sound()), ([9, 0, 0, 0, 3], true));
+    let index = support::index(&spool);
+    index.reindex(Reindex::Changed).unwrap();
+    assert_eq!(counts(&checked(root).unwrap()), [11, 0, 0, 0, 0]);
+    index.stop();
+}
+
+#[test]
+fn a_clock_that_was_put_back_hides_no_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let spool = open(root);
+    fill(&spool);
+    let index = index(&spool);
+    index.settle(false).unwrap();
+    index.stop();
+    spool.remove(&place("http://h1.example/1")).unwrap();
+    spoil(root, "UPDATE meta SET value = value + 1000000000000 WHERE name = 'walked'");
+    assert_eq!(counts(&checked(root).unwrap()), [10, 0, 0, 0, 1]);
+    let index = support::index(&spool);
+    index.settle(false).unwrap();
+    assert_eq!(counts(&checked(root).unwrap()), [10, 0, 0, 0, 0]);
+    index.stop();
+}
+
+#[test]
+fn one_that_is_damaged_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    fill(&spool);
+    for bytes in [b"no database at all".to_vec(), vec![0; 8192], Vec::new()] {
+        std::fs::write(directory.path().join(FILE), &bytes).unwrap();
+        let error = check(&Reader::open(directory.path()).unwrap()).unwrap_err();
+        assert!(error.is_damaged(), "{error:?}");
+    }
+}

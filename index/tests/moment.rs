@@ -1,0 +1,223 @@
+//! The index as purging sees it: what there is, what it takes, who needs what, and what has come.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+#![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use support::{index, open, place, store, store_at, url_of};
+use wwwoffle_index::{Candidate, Index, Moment, Reindex};
+use wwwoffle_spool::{Spool, Timestamp};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Every entry by its URL.
+fn all(index: &Index) -> BTreeMap<String, Candidate> {
+    let mut all = BTreeMap::new();
+    let look = |moment: &wwwoffle_index::Moment<'_>| {
+        moment.candidates(&mut |one| {
+            all.insert(one.url.clone(), one);
+            ControlFlow::Continue(())
+        })
+    };
+    index.at_a_moment(PATIENCE, look).unwrap();
+    all
+}
+
+/// What each needs, by URL; of each what is needed by its URL, too, if it is kept.
+fn needs(index: &Index) -> Vec<(String, Vec<String>)> {
+    let (all, mut needs) = (all(index), Vec::new());
+    let url_of_number = |number: i64| {
+        let found = all.values().find(|one| one.number == number);
+        found.map(|one| one.url.clone()).unwrap()
+    };
+    let url_of_name = |name: u64| {
+        let found = all.keys().find(|url| wwwoffle_spool::purge::plan::name(url) == name);
+        found.cloned().unwrap_or_else(|| "missing".to_owned())
+    };
+    index
+        .at_a_moment(PATIENCE, |moment| {
+            moment.parts(&mut |number, parts| {
+                let parts: Vec<_> = parts.into_iter().map(url_of_name).collect();
+                needs.push((url_of_number(number), parts));
+                ControlFlow::Continue(())
+            })?;
+            for (url, parts) in &needs {
+                assert_eq!(moment.parts_of(all[url].number)?.len(), parts.len());
+            }
+            Ok(())
+        })
+        .unwrap();
+    needs.sort();
+    needs
+}
+
+/// The same sizes as a walk finds.
+fn check_sizes(spool: &Spool, index: &Index) {
+    let known = all(index);
+    let mut count = 0;
+    for found in spool.candidates().unwrap().map(Result::unwrap) {
+        let url = found.summary.place.url();
+        assert_eq!(known[url].size, found.size, "{url}");
+        count += 1;
+    }
+    assert_eq!(count, known.len());
+}
+
+#[test]
+fn an_entry_takes_as_much_as_its_files_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    for round in 0..3_usize {
+        for name in 0..5_usize {
+            let body = "x".repeat(1 + round * 5_000 * name);
+            store(&spool, &format!("http://a.example/{name}"), &body);
+        }
+        spool.flush().unwrap();
+    }
+    store_at(&spool, &place("http://own.example/").owned_by("user:anna"), 200, "text/html", "x", 1);
+    spool.flush().unwrap();
+    // As it is made from the files.
+    let index = index(&spool);
+    index.settle(true).unwrap();
+    check_sizes(&spool, &index);
+    // As it follows what changes: one version more of one, all of another gone.
+    store(&spool, "http://a.example/1", "new");
+    spool.remove(&place("http://a.example/2")).unwrap();
+    spool.flush().unwrap();
+    index.settle(true).unwrap();
+    check_sizes(&spool, &index);
+    assert_eq!(all(&index)["http://a.example/1"].size, 4_096 * 5 + 8_192);
+}
+
+#[test]
+fn it_is_known_who_needs_what_and_where_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    let page =
+        |part: &str| format!("title A\nlink http://b.example/\npart http://a.example/{part}");
+    store(&spool, "http://a.example/", &page("s.css"));
+    store(&spool, "http://a.example/gone", &page("never-kept.png"));
+    let css = place("http://a.example/s.css");
+    store_at(&spool, &css, 200, "text/css", "part http://a.example/i.png", 1);
+    store_at(&spool, &place("http://a.example/i.png"), 200, "image/png", "png", 1);
+    store_at(&spool, &place("http://a.example/r"), 302, "image/png", &page("i.png"), 1);
+    store(&spool, "http://a.example/changed", "title B");
+    spool.flush().unwrap();
+    store(&spool, "http://a.example/changed", "title C");
+    let index = index(&spool);
+    assert!(index.catch_up(PATIENCE));
+    let want = [
+        ("http://a.example/", "http://a.example/s.css"),
+        ("http://a.example/gone", "missing"),
+        ("http://a.example/r", "http://a.example/i.png"),
+        ("http://a.example/s.css", "http://a.example/i.png"),
+    ];
+    let want: Vec<_> = want.map(|(url, part)| (url.to_owned(), vec![part.to_owned()])).into();
+    assert_eq!(needs(&index), want);
+    // Of its older version nobody knows.
+    let untold: Vec<_> = all(&index).into_values().filter(|one| !one.is_told).collect();
+    assert_eq!(
+        untold.iter().map(|one| one.url.as_str()).collect::<Vec<_>>(),
+        ["http://a.example/changed"]
+    );
+    let name = |url: &str| wwwoffle_spool::purge::plan::name(url);
+    let told = index.needs(&url_of("http://a.example/s.css").key()).unwrap();
+    assert_eq!(told, [name("http://a.example/i.png")]);
+    // What is changed is needed no more by what it was.
+    store(&spool, "http://a.example/", "title no parts");
+    spool.flush().unwrap();
+    assert!(index.catch_up(PATIENCE));
+    assert_eq!(needs(&index), want[1..]);
+}
+
+#[test]
+fn it_is_told_what_has_come_and_what_was_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    store(&spool, "http://a.example/old", "title A");
+    spool.flush().unwrap();
+    let index = index(&spool);
+    assert!(index.catch_up(PATIENCE));
+    let since = Timestamp::now();
+    assert_eq!(index.came(since).unwrap(), []);
+    store(&spool, "http://a.example/new", "title A\npart http://a.example/i.png");
+    spool.flush().unwrap();
+    assert!(index.catch_up(PATIENCE));
+    let came = index.came(since).unwrap();
+    assert_eq!(came.len(), 1);
+    assert_eq!((came[0].0.url.as_str(), came[0].0.is_told), ("http://a.example/new", true));
+    assert_eq!(came[0].1, [wwwoffle_spool::purge::plan::name("http://a.example/i.png")]);
+
+    let (old, used) = (place("http://a.example/old"), Timestamp::now());
+    assert_eq!(index.last_use(&old.key()), None);
+    index.used(&old, used);
+    assert_eq!(index.last_use(&old.key()), Some(used), "it is noted");
+    assert!(index.write_uses(PATIENCE));
+    assert_eq!(
+        index.last_use(&old.key()).map(Timestamp::as_microsecond),
+        Some(used.as_microsecond())
+    );
+    assert!(all(&index)["http://a.example/old"].used.is_some());
+}
+
+#[test]
+fn what_could_not_be_read_is_known_to_be_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    store(&spool, "http://a.example/", "title A");
+    spool.flush().unwrap();
+    let index = index(&spool);
+    assert!(index.catch_up(PATIENCE));
+    let is_whole = || {
+        let look = |moment: &Moment<'_>| Ok(moment.is_whole()? && !moment.has_unread()?);
+        index.settle(true).unwrap();
+        index.at_a_moment(PATIENCE, look).unwrap()
+    };
+    assert!(is_whole());
+    // A link that leads to itself, in the place of the directory of the entry.
+    let path = directory.path().join(place("http://a.example/").relative_path());
+    let keys = path.parent().unwrap();
+    std::fs::rename(keys, directory.path().join("away")).unwrap();
+    std::os::unix::fs::symlink(keys, keys).unwrap();
+    index.reindex(Reindex::All).unwrap();
+    assert!(!is_whole());
+    std::fs::remove_file(keys).unwrap();
+    std::fs::rename(directory.path().join("away"), keys).unwrap();
+    index.reindex(Reindex::All).unwrap();
+    assert!(is_whole() && all(&index).len() == 1);
+}
+
+#[test]
+fn what_comes_while_it_is_looked_at_is_told_afterwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    store(&spool, "http://a.example/old", "title A\npart http://a.example/i.png");
+    spool.flush().unwrap();
+    let index = index(&spool);
+    assert!(index.catch_up(PATIENCE));
+    let since = Timestamp::now();
+    index
+        .at_a_moment(PATIENCE, |moment| {
+            moment.parts(&mut |_, _| {
+                store(&spool, "http://a.example/new", "title A");
+                spool.flush().unwrap();
+                ControlFlow::Continue(())
+            })?;
+            index.settle(true).unwrap();
+            let mut count = 0;
+            moment.candidates(&mut |_| {
+                count += 1;
+                ControlFlow::Continue(())
+            })?;
+            assert_eq!(count, 1, "the moment is one");
+            Ok(())
+        })
+        .unwrap();
+    index.settle_within(false, PATIENCE).unwrap();
+    assert_eq!(index.came(since).unwrap().len(), 1);
+}

@@ -1,0 +1,49 @@
+//! The bodies that several entries share, all at once.
+
+use std::collections::HashMap;
+
+use super::{BODIES, Held, name_of, short};
+use crate::Spool;
+use crate::error::{Error, Result};
+use crate::place::EXTENSION;
+use crate::walk::texts;
+use wwwoffle_url::Key;
+
+/// The bodies that there are files of.
+#[derive(Debug, Default)]
+pub struct Bodies(HashMap<u64, u64>);
+
+impl Bodies {
+    /// That with this SHA-256, of what is everyone's; `None` where no such body is shared. An entry with that digest
+    /// may still have its body in its own file.
+    #[must_use]
+    pub fn of(&self, digest: [u8; 32]) -> Option<Held> {
+        let name = short(name_of(digest, None));
+        self.0.get(&name).map(|size| Held { name, size: *size })
+    }
+}
+
+impl Spool {
+    /// What bodies are shared, in sixteen bytes of memory for each, or somewhat more.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn bodies(&self) -> Result<Bodies> {
+        let store = &self.0.store;
+        let (disk, root) = (&*store.disk, store.root.join(BODIES));
+        let mut bodies = Bodies::default();
+        for group in texts(disk, &root)? {
+            let directory = root.join(group);
+            for file in texts(disk, &directory)? {
+                let stem = file.strip_suffix(EXTENSION).and_then(|stem| stem.parse::<Key>().ok());
+                let Some(name) = stem else { continue };
+                let path = directory.join(&file);
+                let about =
+                    disk.about(&path).map_err(|error| Error::disk("look at", &path, error))?;
+                bodies.0.extend(about.map(|about| (short(name), about.len)));
+            }
+        }
+        Ok(bodies)
+    }
+}

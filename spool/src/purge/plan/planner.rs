@@ -1,0 +1,303 @@
+//! Gathering candidates, and who needs what, for a plan.
+//!
+//! Who needs what is told from its two ends: an entry by its number, which is how many were weighed before it;
+//! what it needs by its name, under which there may be several. For each entry of the spool that is some forty
+//! bytes, and none for what needs it: only the one counts that stays longest.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use jiff::Timestamp;
+
+use super::scale::scaled;
+use super::shared::Shared;
+use super::way::{Mark, Way, as_long_as, way};
+use super::{Candidate, Fate, Limits, Need, Plan, Role, Site, Sum, life};
+
+/// Gathers candidates for a plan.
+#[derive(Debug)]
+pub struct Planner {
+    limits: Limits,
+    now: Timestamp,
+    weighed: Vec<Weighed>,
+    /// The numbers of sites.
+    sites: HashMap<String, u32>,
+    ways: Vec<Site>,
+    /// Of all sites together.
+    overall: Site,
+    /// The bodies that are shared.
+    shared: Shared,
+}
+
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
+struct Weighed {
+    size: u64,
+    name: u64,
+    own: Mark,
+    /// The way of what needs it and stays longest.
+    need: Mark,
+    site: u32,
+    is_part: bool,
+    /// It may need what nobody knows.
+    is_open: bool,
+    /// It needs something.
+    has_parts: bool,
+    /// A page is known to need it, itself or through other parts.
+    is_known: bool,
+}
+
+/// Gathers who needs what, when everything is weighed.
+#[derive(Debug)]
+pub struct Needs {
+    planner: Planner,
+    /// The first half of each name, with the number of the entry, in order.
+    names: Vec<(u32, u32)>,
+}
+
+impl Planner {
+    /// Begins a plan for `now`.
+    #[must_use]
+    pub fn new(limits: Limits, now: Timestamp) -> Planner {
+        let (weighed, sites, ways) = (Vec::new(), HashMap::new(), Vec::new());
+        let (overall, shared) = (Site::default(), Shared::default());
+        Planner { limits, now, weighed, sites, ways, overall, shared }
+    }
+
+    /// Weighs an entry.
+    pub fn add(&mut self, candidate: &Candidate) {
+        let own = Mark::from(way(candidate, &self.limits, self.now));
+        let site = self.site(&candidate.site);
+        let is_part = candidate.role == Role::Part;
+        if !is_part {
+            self.overall.youngest = self.overall.youngest.min(own);
+            if let Some(site) = usize::try_from(site).ok().and_then(|at| self.ways.get_mut(at)) {
+                site.youngest = site.youngest.min(own);
+            }
+        }
+        self.shared.add(self.weighed.len(), &candidate.bodies);
+        self.weighed.push(Weighed {
+            size: candidate.size,
+            name: candidate.name,
+            own,
+            need: Mark::NONE,
+            site,
+            is_part,
+            is_open: candidate.is_open,
+            has_parts: false,
+            is_known: false,
+        });
+    }
+
+    fn site(&mut self, name: &str) -> u32 {
+        if let Some(known) = self.sites.get(name) {
+            return *known;
+        }
+        let next = u32::try_from(self.ways.len()).unwrap_or(u32::MAX);
+        self.ways.push(Site::default());
+        self.sites.insert(name.to_owned(), next);
+        next
+    }
+
+    /// Goes on with who needs what.
+    #[must_use]
+    pub fn needs(self) -> Needs {
+        let entries = (0_u32..).zip(&self.weighed);
+        let mut names: Vec<_> =
+            entries.map(|(number, one)| (first_half(one.name), number)).collect();
+        names.sort_unstable();
+        Needs { planner: self, names }
+    }
+
+    /// Makes the plan, where nobody knows who needs what.
+    #[must_use]
+    pub fn plan(self) -> Plan {
+        self.made()
+    }
+
+    fn life(&self, one: &Weighed) -> (Way, bool) {
+        let site = usize::try_from(one.site).ok().and_then(|at| self.ways.get(at));
+        let need = Need { way: one.need, is_known: one.is_known };
+        let sites = (site.copied().unwrap_or_default(), self.overall);
+        life(one.own, one.is_part, need, sites)
+    }
+
+    fn made(mut self) -> Plan {
+        let way_of = |number: usize| self.weighed.get(number).map(|one| self.life(one).0);
+        let bodies = self.shared.ways(way_of);
+        let ways = self.weighed.iter().map(|one| (self.life(one).0, one.size));
+        let scaled = scaled(&ways.chain(bodies.iter().copied()), &self.limits);
+        let mut shared = Sum::default();
+        for (_, size) in &bodies {
+            shared.add(*size);
+        }
+        let mut plan = Plan {
+            limits: self.limits,
+            now: self.now,
+            share: scaled.share,
+            sites: HashMap::new(),
+            overall: self.overall,
+            needs: Vec::new(),
+            kept: HashSet::new(),
+            fates: Vec::new(),
+            missing: scaled.missing,
+            shared,
+        };
+        let mut fates: HashMap<Fate, Sum> = HashMap::new();
+        for one in &self.weighed {
+            let (way, is_known) = self.life(one);
+            let own = one.own.way().unwrap_or(way);
+            fates.entry(plan.judged(own, way, is_known)).or_default().add(one.size);
+        }
+        plan.fates = fates.into_iter().collect();
+        plan.fates.sort_unstable_by_key(|(fate, _)| *fate);
+        // In the place of what was weighed, of which there may be much.
+        let weighed = std::mem::take(&mut self.weighed).into_iter();
+        plan.needs = weighed
+            .filter(|one| one.need != Mark::NONE || one.is_known)
+            .map(|one| (one.name, Need { way: one.need, is_known: one.is_known }))
+            .collect();
+        plan.needs.sort_unstable();
+        plan.needs.dedup();
+        let ways = self.ways;
+        let of = |at: u32| usize::try_from(at).ok().and_then(|at| ways.get(at)).copied();
+        plan.sites =
+            self.sites.into_iter().filter_map(|(name, at)| Some((name, of(at)?))).collect();
+        plan
+    }
+}
+
+impl Needs {
+    /// Tells that an entry, by its number, needs what has these names.
+    pub fn tell(&mut self, entry: usize, parts: impl IntoIterator<Item = u64>) {
+        let Some(one) = self.planner.weighed.get_mut(entry) else { return };
+        one.has_parts = true;
+        if one.is_part {
+            // Whether it counts itself follows from who needs it.
+            return;
+        }
+        let (own, name) = (one.own, one.name);
+        for part in parts.into_iter().filter(|part| *part != name) {
+            self.need(part, own, true, &mut |_, _| {});
+        }
+    }
+
+    /// What has this name is needed so long; `told` is told what changes by it.
+    fn need(&mut self, name: u64, way: Mark, is_known: bool, told: &mut dyn FnMut(u32, &Weighed)) {
+        let half = first_half(name);
+        let from = self.names.partition_point(|(known, _)| *known < half);
+        for (known, number) in self.names.get(from..).unwrap_or_default() {
+            if *known != half {
+                break;
+            }
+            let at = usize::try_from(*number).ok();
+            let Some(one) = at.and_then(|at| self.planner.weighed.get_mut(at)) else { break };
+            let is_new = way < one.need || (is_known && !one.is_known);
+            // How long pages stay is known by then: others go by it.
+            let is_meant = is_known || one.is_part;
+            if one.name == name && is_new && is_meant {
+                one.need = one.need.or_longer(way);
+                one.is_known |= is_known;
+                told(*number, one);
+            }
+        }
+    }
+
+    /// Follows what was told: what needs something lives itself as long as others need it, and so does what it
+    /// needs. `parts_of` is asked again for what some of them need.
+    ///
+    /// # Errors
+    ///
+    /// When `parts_of` fails.
+    pub fn follow<E>(
+        &mut self,
+        mut parts_of: impl FnMut(usize) -> Result<Vec<u64>, E>,
+    ) -> Result<(), E> {
+        // From pages through parts: what is reached so is known to be needed.
+        let begin = |one: &Weighed| if one.is_part { one.is_known } else { one.need < one.own };
+        self.spread(begin, true, &mut parts_of)?;
+        self.note_sites();
+        // From parts that may be needed by what nobody knows: what they need is no better known for it.
+        self.spread(|one| one.is_part, false, &mut parts_of)
+    }
+
+    /// Has what `begins`, and all that it reaches, live as long as what needs it: the longest first, so that each is
+    /// come by once.
+    fn spread<E>(
+        &mut self,
+        begins: impl Fn(&Weighed) -> bool,
+        is_known: bool,
+        parts_of: &mut impl FnMut(usize) -> Result<Vec<u64>, E>,
+    ) -> Result<(), E> {
+        let mut ahead = BinaryHeap::new();
+        for (number, one) in (0_u32..).zip(&self.planner.weighed) {
+            if one.has_parts && begins(one) {
+                ahead.push(Reverse((self.lasts(one, is_known), number)));
+            }
+        }
+        while let Some(Reverse((way, number))) = ahead.pop() {
+            let Ok(at) = usize::try_from(number) else { continue };
+            let Some(one) = self.planner.weighed.get(at) else { continue };
+            if self.lasts(one, is_known) != way {
+                // It was come by with the one that counts.
+                continue;
+            }
+            let name = one.name;
+            let mut reached = Vec::new();
+            for part in parts_of(at)?.into_iter().filter(|part| *part != name) {
+                self.need(part, way, is_known, &mut |number, one| {
+                    if one.has_parts {
+                        reached.push(number);
+                    }
+                });
+            }
+            for number in reached {
+                let at = usize::try_from(number).ok();
+                if let Some(one) = at.and_then(|at| self.planner.weighed.get(at)) {
+                    ahead.push(Reverse((self.lasts(one, is_known), number)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How long an entry lasts: by who is known to need it, or also by who may.
+    fn lasts(&self, one: &Weighed, is_known: bool) -> Mark {
+        if !is_known {
+            return self.planner.life(one).0.into();
+        }
+        let own = one.own.way();
+        own.map_or(one.own, |own| as_long_as(own, one.need).into())
+    }
+
+    /// Notes how long pages stay, of each site, and what may need what nobody knows.
+    fn note_sites(&mut self) {
+        for at in 0..self.planner.weighed.len() {
+            let Some(one) = self.planner.weighed.get(at) else { continue };
+            let way = Mark::from(self.planner.life(one).0);
+            let (site, is_part, is_open) = (one.site, one.is_part, one.is_open);
+            let planner = &mut self.planner;
+            let site = usize::try_from(site).ok().and_then(|at| planner.ways.get_mut(at));
+            for sums in [Some(&mut planner.overall), site].into_iter().flatten() {
+                if !is_part {
+                    sums.youngest = sums.youngest.min(way);
+                }
+                if is_open {
+                    sums.open = sums.open.min(way);
+                }
+            }
+        }
+    }
+
+    /// Makes the plan of what was weighed and told.
+    #[must_use]
+    pub fn plan(self) -> Plan {
+        let Needs { planner, names } = self;
+        drop(names);
+        planner.made()
+    }
+}
+
+fn first_half(name: u64) -> u32 {
+    u32::try_from(name >> 32).unwrap_or_default()
+}

@@ -1,0 +1,91 @@
+//! By how much ages are scaled.
+
+use super::way::Way;
+use super::{Limits, ONE};
+
+/// Shares are told apart by their upper half first, and then by the lower one: so it takes few sums.
+const HALF: u32 = 10;
+
+/// What follows from how many bytes there are, and how many there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Scaled {
+    /// From this share on entries go.
+    pub(super) share: u32,
+    /// How many bytes are missing then.
+    pub(super) missing: u64,
+}
+
+/// The share at which entries go; `ways` has each with its bytes.
+pub(super) fn scaled(ways: &(impl Iterator<Item = (Way, u64)> + Clone), limits: &Limits) -> Scaled {
+    let add = |sum: u64, (_, size): (Way, u64)| sum.saturating_add(size);
+    let total = ways.clone().fold(0, add);
+    let going = ways.clone().filter(|(way, _)| goes_by_itself(*way)).fold(0, add);
+    let above = limits.max_size.map_or(0, |most| total.saturating_sub(most));
+    let below = limits.min_free.map_or(0, |(least, free)| least.saturating_sub(free));
+    if above.max(below) <= going {
+        return Scaled { share: ONE, missing: 0 };
+    }
+    let scale = |to_free: u64| scale(ways.clone(), going, to_free);
+    let (for_size, _) = scale(above);
+    let for_room = match scale(below) {
+        (share, 0) => share,
+        // Whatever went, it would not be enough.
+        _ => ONE,
+    };
+    let share = for_size.min(for_room);
+    let goes = |way: Way| matches!(way, Way::Share(own) if own >= share) || goes_by_itself(way);
+    let freed = ways.clone().filter(|(way, _)| goes(*way)).fold(0, add);
+    Scaled { share, missing: above.max(below).saturating_sub(freed) }
+}
+
+fn goes_by_itself(way: Way) -> bool {
+    match way {
+        Way::Now(_) => true,
+        Way::Share(share) => share >= ONE,
+        Way::Never(_) => false,
+    }
+}
+
+/// The largest share, at most one, at which so many bytes go, and how many are missing at any. `going` go in any
+/// case.
+fn scale(ways: impl Iterator<Item = (Way, u64)> + Clone, going: u64, to_free: u64) -> (u32, u64) {
+    let young = ways.filter_map(|(way, size)| match way {
+        Way::Share(share) if share < ONE => Some((share, size)),
+        _ => None,
+    });
+    if going >= to_free {
+        return (ONE, 0);
+    }
+    let upper = young.clone().map(|(share, size)| (share >> HALF, size));
+    let (half, freed) = down(upper, ONE >> HALF, going, to_free);
+    let Some(half) = half else { return (0, to_free.saturating_sub(freed)) };
+    let lower = young.filter(|(share, _)| share >> HALF == half);
+    let lower = lower.map(|(share, size)| (share & ((1 << HALF) - 1), size));
+    let (rest, _) = down(lower, 1 << HALF, freed, to_free);
+    ((half << HALF) + rest.unwrap_or_default(), 0)
+}
+
+/// From the last of so many down: at which so many bytes have gone, and how many had before it; or none, and
+/// all that go.
+fn down(
+    sizes: impl Iterator<Item = (u32, u64)>,
+    count: u32,
+    going: u64,
+    to_free: u64,
+) -> (Option<u32>, u64) {
+    let mut sums = vec![0_u64; usize::try_from(count).unwrap_or_default()];
+    for (at, size) in sizes {
+        if let Some(sum) = usize::try_from(at).ok().and_then(|at| sums.get_mut(at)) {
+            *sum = sum.saturating_add(size);
+        }
+    }
+    let mut freed = going;
+    for (at, sum) in (0..count).zip(&sums).rev() {
+        let with_it = freed.saturating_add(*sum);
+        if with_it >= to_free {
+            return (Some(at), freed);
+        }
+        freed = with_it;
+    }
+    (None, freed)
+}

@@ -1,0 +1,105 @@
+//! Whether the index is what the files say, and mending it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+use wwwoffle_index::{Checked, FILE, Index, Reindex, check};
+use wwwoffle_spool::{Finding, Reader, Verdict};
+
+use super::{failure::Failure, offline, settings::Settings};
+use crate::error_chain::error_chain;
+use crate::exit::ExitStatus;
+use crate::lists::describe::Pages;
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// What was found; `None` when there is no index.
+    pub(super) told: Option<Told>,
+    /// What is wrong with it, or was.
+    pub(super) finding: Option<Finding>,
+}
+
+/// How many entries agree with the files, and how many do not, as `--json` tells it.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Told {
+    pub(super) agreeing: u64,
+    pub(super) without_file: u64,
+    pub(super) without_entry: u64,
+    pub(super) other: u64,
+    pub(super) behind: u64,
+}
+
+impl From<&Checked> for Told {
+    fn from(found: &Checked) -> Self {
+        Self {
+            agreeing: found.agreeing,
+            without_file: found.without_file,
+            without_entry: found.without_entry,
+            other: found.other,
+            behind: found.behind,
+        }
+    }
+}
+
+/// Holds the index against the files, and changes nothing.
+pub(super) fn look(reader: &Reader) -> Result<Outcome, Failure> {
+    match check(reader) {
+        Ok(None) => Ok(Outcome::default()),
+        Ok(Some(found)) => {
+            let wrong = (!found.is_sound()).then(|| finding(Verdict::Mendable, reason(&found)));
+            Ok(Outcome { told: Some((&found).into()), finding: wrong })
+        }
+        Err(error) if error.is_damaged() => {
+            let wrong = finding(Verdict::Mendable, error_chain(&error));
+            Ok(Outcome { told: None, finding: Some(wrong) })
+        }
+        Err(error) => {
+            Err(Failure::caused(ExitStatus::Failed, "the index cannot be looked at", &error))
+        }
+    }
+}
+
+/// The same, and brings into the index what is wrong with it. Nobody else has the spool.
+pub(super) fn mend(settings: &Settings<'_>) -> Result<Outcome, Failure> {
+    let root = settings.spool()?;
+    let open = || Reader::open(&root).map_err(|error| offline::unusable(&root, &error));
+    let before = look(&open()?)?;
+    let Some(wrong) = before.finding else { return Ok(before) };
+    let fail = |error| Failure::caused(ExitStatus::Failed, "the index cannot be mended", &error);
+    let spool = offline::spool(settings)?;
+    let pages = Pages { local: settings.local_host()? };
+    let index = Index::open(&spool, Some(Arc::new(pages))).map_err(fail)?;
+    // What a walk finds is in it then, and one that is damaged is made anew.
+    let mended = index.settle(false).and_then(|()| match check(&open_reader(&root)?)? {
+        Some(found) if found.is_sound() => Ok(()),
+        Some(found) if found.has_all() => index.mend(&found.different),
+        _ => index.reindex(Reindex::All),
+    });
+    index.stop();
+    drop((index, spool));
+    mended.map_err(fail)?;
+    let after = look(&open()?)?;
+    let verdict = if after.finding.is_none() { Verdict::Repaired } else { Verdict::BeyondRepair };
+    Ok(Outcome { finding: Some(finding(verdict, wrong.reason)), ..after })
+}
+
+fn open_reader(root: &std::path::Path) -> Result<Reader, wwwoffle_index::Error> {
+    Ok(Reader::open(root)?)
+}
+
+fn finding(verdict: Verdict, reason: String) -> Finding {
+    Finding::new(PathBuf::from(FILE), verdict, reason)
+}
+
+fn reason(found: &Checked) -> String {
+    let counts = [
+        (found.without_file, "of its entries have no file"),
+        (found.without_entry, "files have no entry"),
+        (found.other, "of its entries are of other files"),
+    ];
+    let told = counts.into_iter().filter(|(count, _)| *count > 0);
+    let told: Vec<_> = told.map(|(count, what)| format!("{count} {what}")).collect();
+    told.join(", ")
+}

@@ -1,0 +1,205 @@
+//! Who needs what, when it is purged: by the index with a daemon and without, by the files where there is none, and
+//! by what has come or was used while it is purged.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use serde_json::Value;
+use wwwoffle::lists::describe::Pages;
+use wwwoffle::purge::{What, purge};
+use wwwoffle_config::Config;
+use wwwoffle_index::Index;
+use wwwoffle_spool::{NewEntry, Options, Place, Spool, Timestamp};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use crate::harness::{Daemon, eventually, then};
+
+const AGE: &str = "[purge]\nage = \"30d\"\n";
+
+fn keep(spool: &Path, days: i64, url: &str, content_type: &str, body: &str) {
+    let then = Timestamp::now() - SignedDuration::from_hours(24 * days);
+    then::keep(spool, then, url, content_type, body.as_bytes());
+}
+
+/// Of one site an old page and a young one, each with parts that are old, some of them elsewhere.
+fn fill(spool: &Path) {
+    for (days, url, body) in [
+        (40, "http://www.a.test/old", "<img src=old.png><link rel=stylesheet href=both.css>"),
+        (1, "http://www.a.test/young", "<img src=young.png><link rel=stylesheet href=both.css>"),
+        (90, "http://www.b.test/frame", "<img src=in-frame.png>"),
+        (1, "http://www.c.test/", "<iframe src=http://www.b.test/frame></iframe>"),
+    ] {
+        keep(spool, days, url, "text/html", body);
+    }
+    let css = "@font-face { src: url(http://cdn.test/both.woff2) }";
+    keep(spool, 40, "http://www.a.test/both.css", "text/css", css);
+    for (url, kind) in [
+        ("http://www.a.test/old.png", "image/png"),
+        ("http://www.a.test/young.png", "image/png"),
+        ("http://www.a.test/by-script.png", "image/png"),
+        ("http://www.b.test/in-frame.png", "image/png"),
+        ("http://cdn.test/both.woff2", "font/woff2"),
+    ] {
+        keep(spool, 40, url, kind, "x");
+    }
+}
+
+fn kept(daemon: &Daemon) -> Vec<String> {
+    let ran = daemon.run(&["ls", "--json"]);
+    let mut urls: Vec<_> =
+        ran.lines().iter().map(|one| one["url"].as_str().unwrap().to_owned()).collect();
+    urls.sort();
+    urls
+}
+
+fn sum(report: &Value, which: &str, why: &str) -> u64 {
+    let all = report[which].as_array().unwrap();
+    all.iter().find(|one| one["why"] == why).map_or(0, |one| one["entries"].as_u64().unwrap())
+}
+
+fn sums(report: &Value) -> [u64; 4] {
+    let stays = |why| sum(report, "stays", why);
+    [sum(report, "goes", "old"), stays("young"), stays("needed"), stays("perhaps-needed")]
+}
+
+/// What goes of it where it is known who needs what: the old page, and what it alone needs.
+const KNOWN: [u64; 4] = [2, 2, 5, 1];
+/// And where it is not: the old pages, one of which another one shows, and what is of their sites alone.
+const UNKNOWN: [u64; 4] = [3, 2, 0, 5];
+
+#[test]
+fn parts_live_as_long_as_the_pages_that_need_them() {
+    for with_daemon in [true, false] {
+        let mut daemon = Daemon::prepare(Some(AGE));
+        fill(daemon.spool());
+        if with_daemon {
+            daemon.up();
+            daemon.ok(&["offline"]);
+            eventually("all pages are read", || {
+                sums(&daemon.run(&["purge", "--dry-run", "--json"]).json()) == KNOWN
+            });
+        } else {
+            daemon.ok(&["reindex"]);
+        }
+        let plan = daemon.run(&["purge", "--dry-run", "--json"]).json();
+        assert_eq!(sums(&plan), KNOWN, "{plan}");
+        let done = daemon.run(&["purge", "--json"]).json();
+        assert_eq!((sums(&done), done["removed"]["entries"].as_u64()), (KNOWN, Some(2)), "{done}");
+        assert_eq!(
+            kept(&daemon),
+            [
+                "http://cdn.test/both.woff2",
+                "http://www.a.test/both.css",
+                "http://www.a.test/by-script.png",
+                "http://www.a.test/young",
+                "http://www.a.test/young.png",
+                "http://www.b.test/frame",
+                "http://www.b.test/in-frame.png",
+                "http://www.c.test/",
+            ]
+        );
+        let again = daemon.run(&["purge", "--json"]).json();
+        assert_eq!(again["removed"]["entries"], 0, "{again}");
+    }
+}
+
+#[test]
+fn without_an_index_a_part_may_be_that_of_any_page_of_its_site() {
+    let daemon = Daemon::prepare(Some(AGE));
+    fill(daemon.spool());
+    let plan = daemon.run(&["purge", "--dry-run", "--json"]).json();
+    assert_eq!(sums(&plan), UNKNOWN, "{plan}");
+    assert!(!daemon.spool().join("index.sqlite").exists(), "a plan makes none");
+    daemon.ok(&["reindex"]);
+    // What is kept by somebody else is in the index before the plan is made; a damaged one is no index.
+    keep(
+        daemon.spool(),
+        1,
+        "http://www.d.test/",
+        "text/html",
+        "<img src=http://www.a.test/old.png>",
+    );
+    let plan = daemon.run(&["purge", "--dry-run", "--json"]).json();
+    assert_eq!(sums(&plan), [1, 3, 6, 1], "{plan}");
+    std::fs::write(daemon.spool().join("index.sqlite"), "no database").unwrap();
+    let plan = daemon.run(&["purge", "--dry-run", "--json"]).json();
+    let [goes, young, needed, perhaps] = sums(&plan);
+    assert!(goes <= 2 && young == 3 && needed + perhaps >= 6, "{plan}");
+}
+
+fn store(spool: &Spool, url: &str, body: &str) {
+    let place = Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
+    let now = Timestamp::now();
+    let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n".to_vec();
+    let request = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec();
+    let new = NewEntry { asked: now, when: now, head, request, connection: None };
+    let mut writer = spool.begin(&place, new).unwrap();
+    writer.write(body.as_bytes()).unwrap();
+    writer.finish(None).unwrap();
+    spool.flush().unwrap();
+}
+
+/// Purges a spool with something happening after the plan was made; what is left.
+fn purged_while(act: impl Fn(&Spool, &Index)) -> Vec<String> {
+    let root = tempfile::tempdir().unwrap();
+    let other = "http://www.a.test/other";
+    keep(root.path(), 40, "http://www.a.test/", "text/html", "<img src=http://cdn.test/i.png>");
+    keep(root.path(), 40, other, "text/html", "<img src=http://cdn.test/j.png>");
+    for part in ["i.png", "j.png"] {
+        keep(root.path(), 40, &format!("http://cdn.test/{part}"), "image/png", "x");
+    }
+    let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
+    let local = LocalHost::default();
+    let index = Index::open(&spool, Some(Arc::new(Pages { local: local.clone() }))).unwrap();
+    index.settle(true).unwrap();
+    let config = Arc::new(Config::parse(AGE, Path::new("w.conf")).unwrap());
+    let is_done = Cell::new(false);
+    let report =
+        purge((&spool, Some(&index)), (config, local), What::Purge, Timestamp::now(), |_| {
+            // The first time it is asked the moment has come that the plan is of.
+            if !is_done.replace(true) {
+                act(&spool, &index);
+            }
+            true
+        });
+    let report = report.unwrap();
+    assert!(
+        is_done.get() && report.goes.iter().map(|sum| sum.entries).sum::<u64>() == 4,
+        "{report:?}"
+    );
+    let mut left: Vec<_> = spool
+        .candidates()
+        .unwrap()
+        .map(|one| one.unwrap().summary.place.url().to_owned())
+        .collect();
+    left.sort();
+    index.stop();
+    left
+}
+
+#[test]
+fn what_comes_is_used_or_pinned_meanwhile_stays_with_its_parts() {
+    assert_eq!(purged_while(|_, _| ()), Vec::<String>::new());
+    let new = "http://www.new.test/";
+    let comes = purged_while(|spool, _| store(spool, new, "<img src=http://cdn.test/j.png>"));
+    // As long as it is not read it may need the other part, too.
+    assert!([new, "http://cdn.test/j.png"].iter().all(|url| comes.contains(&(*url).to_owned())));
+    let place = |url: &str| Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
+    let used = purged_while(|_, index| {
+        index.used(&place("http://cdn.test/i.png"), Timestamp::now());
+        index.used(&place("http://www.a.test/other"), Timestamp::now());
+    });
+    assert_eq!(used, ["http://cdn.test/i.png", "http://www.a.test/other"]);
+    let pinned = purged_while(|spool, _| {
+        spool.set_pinned("http://www.a.test/other", true).unwrap();
+    });
+    assert_eq!(
+        pinned,
+        ["http://cdn.test/i.png", "http://cdn.test/j.png", "http://www.a.test/other"]
+    );
+    let anew = purged_while(|spool, _| store(spool, "http://www.a.test/", "nothing"));
+    assert!(anew.contains(&"http://www.a.test/".to_owned()), "{anew:?}");
+    assert!(!anew.contains(&"http://www.a.test/other".to_owned()), "{anew:?}");
+}
