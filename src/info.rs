@@ -35,6 +35,7 @@ fn kept(entry: &Entry) -> KeptInfo {
             .plain_len()
             .map(|plain| CompressedFile { bytes: entry.file_len(), plain }),
         shared: entry.shares_body(),
+        sharing: None,
         sha256: hex::encode(entry.digest()),
         content_type,
         response: fields(&response),

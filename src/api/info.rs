@@ -106,6 +106,10 @@ pub struct KeptInfo {
     /// Whether the body is kept once for all entries and older versions that have it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
+    /// How many entries that is for, itself among them and older versions not; only of those that are kept for the
+    /// same person or for everyone, as this is. Told by a daemon whose index knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<u64>,
     /// The SHA-256 of the body, 64 hex digits.
     pub sha256: String,
     /// The `Content-Type`.

@@ -69,7 +69,7 @@ fn print_kept(told: &Info, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), F
     writeln!(out, "received    {}", kept.received)?;
     writeln!(out, "stored      {}", kept.stored)?;
     writeln!(out, "type        {}", shown::line(kept.content_type.as_deref().unwrap_or("-")))?;
-    let shared = if kept.shared { ", kept once with all that have the same" } else { "" };
+    let shared = if kept.shared { ", kept once for all that have the same" } else { "" };
     writeln!(out, "bytes       {}{shared}", kept.bytes)?;
     if let Some(CompressedFile { bytes, plain }) = kept.compressed {
         writeln!(out, "compressed  its file has {bytes} bytes in place of {plain}")?;

@@ -1,7 +1,8 @@
 //! What is known of one URL, as a page and as JSON.
 
 use hyper::{HeaderMap, Response};
-use wwwoffle_spool::Error;
+use wwwoffle_index::Index;
+use wwwoffle_spool::{Entry, Error};
 use wwwoffle_url::{CanonicalUrl, ParseError, url_decode_form_args};
 
 use super::caller::Caller;
@@ -9,6 +10,7 @@ use crate::api::Info;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::fetch::recurse::complete;
+use crate::lists;
 use crate::mode::Mode;
 use crate::pages::info;
 use crate::pages::message::Message;
@@ -37,9 +39,21 @@ pub(super) async fn of(daemon: &Daemon, owner: &Owner, url: &str) -> Result<Info
         Some(entry) => complete::look_at(daemon, url, entry.clone(), owner.clone()).await?,
         None => None,
     };
-    let told = crate::info::of(&places.public, entry.as_ref(), parts);
+    let mut told = crate::info::of(&places.public, entry.as_ref(), parts);
+    if let (Some(kept), Some(entry)) = (&mut told.kept, entry.filter(Entry::shares_body)) {
+        kept.sharing = sharing(daemon, entry).await;
+    }
     let pins = daemon.store.run(wwwoffle_spool::Spool::pins).await?;
     Ok(Info { pinned: pins.contains(&told.url), ..told })
+}
+
+/// How many entries share the body of one; `None` where the index does not know.
+async fn sharing(daemon: &Daemon, entry: Entry) -> Option<u64> {
+    let owner = entry.place().owner().map(str::to_owned);
+    let ask = move |index: &Index| index.with_body(entry.digest(), entry.body_len());
+    let found = lists::ask(daemon, ask).await.ok()?;
+    let of_owner = found.iter().filter(|item| item.place.owner() == owner.as_deref());
+    u64::try_from(of_owner.count()).ok().filter(|count| *count > 1)
 }
 
 /// Shows the page about the URL that is the whole of the arguments, or the value of `url` in them.

@@ -79,6 +79,7 @@ struct KeptView {
     /// What its file takes, and would take, if it is compressed.
     compressed: Option<(String, String)>,
     shared: bool,
+    sharing: Option<u64>,
     sha256: String,
     content_type: Option<String>,
     method: String,
@@ -182,6 +183,7 @@ impl KeptView {
                 .compressed
                 .map(|file| (shown::bytes(file.bytes), shown::bytes(file.plain))),
             shared: kept.shared,
+            sharing: kept.sharing,
             sha256: shown::text(&kept.sha256),
             content_type: kept.content_type.as_deref().map(shown::text),
             method: shown::text(&kept.method),
@@ -235,6 +237,7 @@ mod tests {
             bytes: 1_234,
             compressed: Some(CompressedFile { bytes: 7_000, plain: 21_000 }),
             shared: true,
+            sharing: Some(3),
             sha256: text.to_owned(),
             content_type: Some(text.to_owned()),
             response: fields(2),
@@ -316,7 +319,7 @@ mod tests {
         let text = body(&info("https://a.example/p", true));
         for want in [
             "<dt>Status</dt><dd>200</dd>",
-            "1.2 kB (1234 bytes), compressed: its file has 7.0 kB in place of 21 kB, kept once",
+            "1.2 kB (1234 bytes), compressed: its file has 7.0 kB in place of 21 kB, kept once for 3 entries",
             "2026-11-20 12:00",
             "<dt>set-cookie</dt><dd class=\"soft\">not shown</dd>",
             "allowed by its fingerprint",
