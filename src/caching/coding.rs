@@ -165,6 +165,8 @@ pub struct Terms {
     change: Change,
     is_file: bool,
     asks: Asks,
+    /// Whether it gets its answer without any coding, where that may be changed: it is rewritten on its way.
+    undoes_all: bool,
 }
 
 /// What an origin is asked for.
@@ -202,14 +204,15 @@ impl Terms {
             true => Asks::Ours,
             false => Asks::ItsOwn,
         };
-        Self { accepted: Accepted::of(request), change, is_file, asks }
+        Self { accepted: Accepted::of(request), change, is_file, asks, undoes_all: false }
     }
 
     /// The terms of who reads here and now, and takes no coding.
     #[must_use]
     pub fn of_a_reader() -> Self {
         let accepted = Accepted::default();
-        Self { accepted, change: Change::AtTheEnd, is_file: false, asks: Asks::ItsOwn }
+        let (change, asks) = (Change::AtTheEnd, Asks::ItsOwn);
+        Self { accepted, change, is_file: false, asks, undoes_all: false }
     }
 
     /// Whether the origin is asked for all codings that we can undo.
@@ -218,9 +221,9 @@ impl Terms {
         self.asks == Asks::Ours
     }
 
-    /// The client gets its answer without any coding.
-    pub fn take_none(&mut self) {
-        self.accepted = Accepted::default();
+    /// The client gets its answer without any coding, where that may be changed.
+    pub fn undo_all(&mut self) {
+        self.undoes_all = true;
     }
 
     /// From here on the origin is asked for what the client takes.
@@ -277,6 +280,9 @@ impl Terms {
         };
         let is_taken = self.takes_as_it_is(answer);
         match codings {
+            Some(all) if self.undoes_all && may_change => {
+                Delivery::Decoded { undone: all.into_iter().rev().collect(), left: Vec::new() }
+            }
             Some(_) if is_taken && may_change => Delivery::AsKept,
             _ if is_taken => Delivery::AsItIs,
             Some(mut left) if may_change => {

@@ -57,6 +57,7 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
 }
 
 fn answer(caller: &Caller, shown: &Shown, outcome: Outcome) -> Response<Body> {
+    let shown = &Shown { owner: caller.owner.to_string(), ..shown.clone() };
     let (daemon, token) = (&caller.daemon, caller.daemon.tokens.general());
     caller.page(pages::page(&daemon.templates, &caller.shell, shown, outcome, &token))
 }

@@ -14,7 +14,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderValue,
-    LAST_MODIFIED,
+    LAST_MODIFIED, X_FRAME_OPTIONS,
 };
 use hyper::{HeaderMap, Response, StatusCode};
 use wwwoffle_config::Config;
@@ -38,7 +38,7 @@ const INDEX: &str = "index.html";
 
 /// What a file of the user's own may do: everything but to be of our own origin.
 const SANDBOX: HeaderValue = HeaderValue::from_static(
-    "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads",
+    "sandbox allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox allow-modals allow-downloads",
 );
 
 /// Bytes that are read at once.
@@ -135,6 +135,8 @@ fn describe(fields: &mut HeaderMap, stamp: Stamp, length: u64, content_type: &st
         }
     }
     fields.insert(CONTENT_SECURITY_POLICY, SANDBOX);
+    // There are no buttons of ours in it that somebody could have pressed unseen.
+    fields.remove(X_FRAME_OPTIONS);
 }
 
 /// The body. What has become shorter meanwhile breaks off.

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use wwwoffle_index::{Class, Sort};
-use wwwoffle_url::url_encode_form_args;
+use wwwoffle_spool::Place;
+use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 
 use super::{
     Page, Shell, Templates, info,
@@ -38,6 +39,8 @@ pub struct Shown {
     pub pages_only: bool,
     /// Also what the configuration keeps out of lists.
     pub all: bool,
+    /// Who looks at it, as entries tell for whom they are kept.
+    pub owner: String,
 }
 
 impl Shown {
@@ -224,7 +227,7 @@ fn entries(items: &[IndexItem], shown: &Shown, shell: &Shell) -> Vec<EntryRow> {
     for item in items {
         let day = day(item);
         let is_new = day != before;
-        rows.push(entry(item, day.clone().filter(|_| is_new), shell));
+        rows.push(entry(item, day.clone().filter(|_| is_new), shown, shell));
         before = day;
     }
     rows
@@ -234,7 +237,7 @@ fn day_of(time: Timestamp, shell: &Shell) -> String {
     time.to_zoned(shell.zone.clone()).strftime("%Y-%m-%d").to_string()
 }
 
-fn entry(item: &IndexItem, day: Option<String>, shell: &Shell) -> EntryRow {
+fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) -> EntryRow {
     let url = ShownUrl::new(&item.url);
     let title = item.title.as_deref().map(|title| {
         let title = shown::text(title);
@@ -261,7 +264,7 @@ fn entry(item: &IndexItem, day: Option<String>, shell: &Shell) -> EntryRow {
     EntryRow {
         day,
         title: title.filter(|title| !title.trim().is_empty()),
-        value: url.href.clone().filter(|url| url.len() <= LONGEST_CHOSEN),
+        value: url.href.clone().filter(|_| is_named_by_url(item, &shown.owner)),
         stored: ShownTime::new(item.stored, &shell.zone),
         size: shown::bytes(item.bytes),
         kind: if item.content_type.is_empty() {
@@ -274,6 +277,15 @@ fn entry(item: &IndexItem, day: Option<String>, shell: &Shell) -> EntryRow {
         info: info::path_of(&item.url),
         url,
     }
+}
+
+/// Whether the URL alone says which entry is meant, to who looks at it: not of what is kept for others, for a login
+/// or as the answer to a form.
+fn is_named_by_url(item: &IndexItem, owner: &str) -> bool {
+    let is_theirs = item.owner.as_deref().is_none_or(|of| of == owner);
+    let Ok(url) = CanonicalUrl::parse(&item.url, &LocalHost::default()) else { return false };
+    let place = Place::of(&url).owned_by(item.owner.as_deref().unwrap_or_default());
+    is_theirs && item.url.len() <= LONGEST_CHOSEN && place.key().to_string() == item.key
 }
 
 fn host(host: &IndexHost) -> HostRow {

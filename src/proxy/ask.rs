@@ -7,8 +7,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use hyper::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderValue, RANGE, TE,
-    TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderValue,
+    RANGE, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
@@ -149,6 +149,16 @@ impl Ask {
         let is_for_all = asked.standing == Standing::Usual
             && upgrade.is_none()
             && matches!(asked.method, MethodKind::Get | MethodKind::Head);
+        let modification =
+            Modification::of(&config, mode, (&bare, &owner), (&method, &fields, intent));
+        if modification.as_ref().is_some_and(Modification::is_of_page) {
+            if !is_for_all {
+                // What is not kept is not asked for in our codings, and could not be read.
+                fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            }
+            // What the browser has may have been changed in another way.
+            conditional::strip(&mut fields);
+        }
         let is_file = config.dont_compress.file_ext.end(bare.path());
         let mut codings = Terms::of(&fields, is_for_all, is_file);
         if fields.contains_key(RANGE) {
@@ -156,12 +166,8 @@ impl Ask {
             codings.ask_as_the_client();
         }
         codings.strip(&mut fields);
-        let modification =
-            Modification::of(&config, mode, (&bare, &owner), (&method, &fields, intent));
         if modification.is_some() {
-            codings.take_none();
-            // What the browser has may have been changed in another way.
-            conditional::strip(&mut fields);
+            codings.undo_all();
         }
         Self {
             resource,

@@ -121,17 +121,6 @@ pub enum Decision {
     Refuse(Refusal),
 }
 
-impl Decision {
-    /// Whether the answer comes from the spool, and nobody is asked before.
-    #[must_use]
-    pub const fn is_served(self) -> bool {
-        matches!(
-            self,
-            Self::Serve | Self::ServeVersion | Self::ServeAndRefresh | Self::ServeAndRevalidate
-        )
-    }
-}
-
 /// Why nothing is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {

@@ -269,7 +269,7 @@ async fn resource_of(
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
     let rest = Rest { incoming, upgrade, handshake };
     let (amendment, modification) = (Amendment::of(&ask), ask.modification.take());
-    let when = kept.as_ref().filter(|_| decision.is_served()).map(|kept| kept.entry.checked());
+    let when = kept.as_ref().map(|kept| kept.entry.checked());
     let grounds = repeat::grounds(daemon, &ask, kept.as_deref(), &found, decision);
     let response = act(daemon, client, ask, (kept, found), decision, rest).await;
     let looked = if recode::is_put(&response) {

@@ -75,12 +75,6 @@ impl FirstFrame {
         }
         sent
     }
-
-    /// Whether nothing more is sent.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.at == At::End
-    }
 }
 
 fn next(at: At, byte: u8) -> At {

@@ -16,6 +16,9 @@ const FLASH: [&str; 2] =
 /// The beginning of the types of applets.
 const JAVA: &str = "application/x-java-";
 
+/// Attributes that are taken out of one tag; of a tag with more, the tag itself is.
+const MAX_DROPPED: usize = 100;
+
 /// Attributes that name what is loaded, shown or sent to.
 const REFERENCES: [&str; 10] = [
     "href",
@@ -112,6 +115,10 @@ impl Judge {
             return vec![deed];
         }
         let mut deeds = self.unscripted(tag);
+        if deeds.len() > MAX_DROPPED {
+            // Taking them out one by one would take longer than anybody waits.
+            return vec![Deed::Unwrap];
+        }
         if self.cuts(Cut::Styles) && tag.get("style").is_some() {
             deeds.push(Deed::Drop("style".to_owned()));
         }
@@ -169,8 +176,13 @@ impl Judge {
                     || cuts(Cut::BlockedFrames) && self.is_blocked(tag.get("src"));
                 goes.then_some(Deed::Remove)
             }
-            "a" | "area" if cuts(Cut::BlockedLinks) && self.is_blocked(tag.get("href")) => {
-                Some(if tag.name == "a" { Deed::Unwrap } else { Deed::Remove })
+            "area" if cuts(Cut::BlockedLinks) && self.is_blocked(tag.get("href")) => {
+                Some(Deed::Remove)
+            }
+            // Its tags stay: links are often not closed where they should be, and the end of another element would
+            // go in place of theirs.
+            "a" if cuts(Cut::BlockedLinks) && self.is_blocked(tag.get("href")) => {
+                Some(Deed::Drop("href".to_owned()))
             }
             "meta" => self.meta(tag),
             _ => None,

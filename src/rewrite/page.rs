@@ -247,8 +247,10 @@ fn show(chunk: &mut TextChunk<'_>, judge: &Mutex<Judge>, held: &Mutex<String>, n
     let judge = lock(judge).clone();
     let inner = Some(nesting + 1).filter(|nesting| *nesting <= MAX_NESTING);
     let shown = inner.and_then(|nesting| Parser::new(judge, UTF_8, nesting)).map(|mut parser| {
-        let (mut shown, _) = parser.write(text.as_bytes());
-        shown.extend(parser.finish());
+        let (mut shown, is_sound) = parser.write(text.as_bytes());
+        if is_sound {
+            shown.extend(parser.finish());
+        }
         String::from_utf8_lossy(&shown).into_owned()
     });
     chunk.replace(&shown.unwrap_or_default(), ContentType::Html);

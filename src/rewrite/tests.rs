@@ -157,6 +157,16 @@ fn what_stands_for_browsers_without_scripts_is_shown_within_bounds() {
     let long = format!("<noscript><b>{}</b></noscript>x", "y".repeat(MAX_NOSCRIPT + 1));
     let sent = rewrite(&changes, "text/html", &[long.as_bytes()]);
     assert!(sent.ends_with(b"x") && sent.len() <= MAX_NOSCRIPT, "{}", sent.len());
+    // More elements than a parser remembers.
+    let deep = format!("<noscript>{}</noscript>x", "<i>".repeat(300_000));
+    assert!(rewrite(&changes, "text/html", &[deep.as_bytes()]).ends_with(b"x"));
+}
+
+#[test]
+fn a_tag_with_very_many_scripts_in_it_goes_at_once() {
+    let attributes: Vec<_> = (0..10_000).map(|number| format!("on{number}=a()")).collect();
+    let page = format!("<p {}>text</p>", attributes.join(" "));
+    assert!(rewrite(&changes("scripts"), "text/html", &[page.as_bytes()]) == b"text");
 }
 
 proptest! {

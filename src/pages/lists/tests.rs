@@ -84,6 +84,7 @@ fn a_list_keeps_how_it_is_ordered() {
         text: "a&b c".into(),
         pages_only: true,
         all: true,
+        owner: String::new(),
     };
     let want = "/index/https/www.example.org:8443?sort=size&type=image&text=a%26b+c&pages=1&all=1&after=x%2B";
     assert_eq!(shown.address(Some("x+")), want);
@@ -115,5 +116,21 @@ fn each_list_has_a_name() {
         ("nothing", "Lists", 1),
     ] {
         assert_eq!((heading(path).as_str(), crumbs(path).len()), (want, above), "{path}");
+    }
+}
+
+#[test]
+fn what_can_be_chosen_is_what_its_url_names() {
+    let url = CanonicalUrl::parse("http://a.example/x", &LocalHost::default()).unwrap();
+    let key = |owner: &str| Place::of(&url).owned_by(owner).key().to_string();
+    for (owner, key, want) in [
+        (None, key(""), true),
+        (Some("user:ada"), key("user:ada"), true),
+        (Some("user:bob"), key("user:bob"), false),
+        // Of a login, or of a form.
+        (None, url.key().variant("x").to_string(), false),
+    ] {
+        let item = IndexItem { owner: owner.map(str::to_owned), key, ..item("http://a.example/x") };
+        assert_eq!(is_named_by_url(&item, "user:ada"), want, "{owner:?} {}", item.key);
     }
 }

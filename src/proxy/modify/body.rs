@@ -56,21 +56,22 @@ impl Changing {
     }
 }
 
-/// What an image becomes. Its rest is not read.
+/// What an image becomes. Its rest is read and not sent: to leave off would end its download.
 pub(super) fn image(body: Body, still: FirstFrame) -> Body {
     let frames = stream::unfold(Some((body, still)), |state| async move {
         let (mut body, mut still) = state?;
-        while !still.is_over() {
+        loop {
             match body.frame().await? {
                 Err(error) => return Some((Err(error), None)),
                 Ok(frame) => {
                     let Ok(piece) = frame.into_data() else { continue };
                     let sent = still.write(&piece);
-                    return Some((Ok(Frame::data(Bytes::from(sent))), Some((body, still))));
+                    if !sent.is_empty() {
+                        return Some((Ok(Frame::data(Bytes::from(sent))), Some((body, still))));
+                    }
                 }
             }
         }
-        None
     });
     StreamBody::new(frames.fuse()).boxed_unsync()
 }

@@ -24,7 +24,7 @@ use wwwoffle_url::{BrowserUrl, CanonicalUrl};
 use self::known::SpoolKnown;
 use super::amend::Foreign;
 use super::body::{Body, WholeBody};
-use super::fields::has_member;
+use super::fields::{CACHE_STATUS, has_member};
 use super::intent::{Intent, SEC_FETCH_DEST};
 use super::owner::Owner;
 use crate::caching::control::{AnswerControl, RequestControl};
@@ -40,13 +40,14 @@ use crate::store::timestamp;
 const FRAMES: [&str; 4] = ["iframe", "frame", "object", "embed"];
 
 /// Digests of a body that is no longer that one, and what else holds for it alone.
-const OF_THE_BODY: [HeaderName; 8] = [
+const OF_THE_BODY: [HeaderName; 9] = [
     CONTENT_LENGTH,
     ETAG,
     LAST_MODIFIED,
     ACCEPT_RANGES,
     TRAILER,
     HeaderName::from_static("content-md5"),
+    HeaderName::from_static("digest"),
     HeaderName::from_static("content-digest"),
     HeaderName::from_static("repr-digest"),
 ];
@@ -103,22 +104,38 @@ impl Modification {
         is_any.then(|| Self { changes, has_bar, is_still, url: url.clone(), owner, config, mode })
     }
 
-    /// Changes an answer; `kept` is when it was kept, if it comes from the spool.
+    /// Whether a document is meant: that is changed by more than its URL.
+    pub(super) fn is_of_page(&self) -> bool {
+        self.changes.is_some()
+    }
+
+    /// Changes an answer; `kept` is when what is kept was confirmed last, if something is.
     pub(super) fn apply(
         &self,
         daemon: &Daemon,
         kept: Option<Timestamp>,
         mut answer: Response<Body>,
     ) -> Response<Body> {
+        if self.cuts_scripts() && answer.extensions().get::<Foreign>().is_some() {
+            // Whatever it is, and whether it is rewritten or not: an error, an image with scripts in it.
+            let none = HeaderValue::from_static(NO_SCRIPTS);
+            answer.headers_mut().append(CONTENT_SECURITY_POLICY, none);
+        }
         let content_type = answer.headers().get(CONTENT_TYPE).cloned();
         let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
         match (essence(content_type).as_str(), &self.changes) {
             ("text/html", Some(changes)) if may_change(&answer) => {
                 let mut changes = changes.clone();
+                let shell = daemon.shell(self.mode);
                 if self.has_bar {
-                    let (shell, now) = (daemon.shell(self.mode), timestamp(clock::now()));
-                    let (templates, url) = (&daemon.templates, self.url.as_str());
-                    changes.bar = Some(bar(templates, &shell, url, kept, now));
+                    let kept = kept.filter(|_| is_from_spool(answer.headers()));
+                    let (now, url) = (timestamp(clock::now()), self.url.as_str());
+                    changes.bar = Some(bar(&daemon.templates, &shell, url, kept, now));
+                }
+                let images = [&mut changes.blocked_images, &mut changes.pixels];
+                for image in images.into_iter().flatten().filter(|image| image.starts_with('/')) {
+                    // A path of ours, in a page of somebody else's.
+                    image.insert_str(0, shell.origin.as_str());
                 }
                 let Ok(url) = BrowserUrl::parse(self.url.as_str(), None) else { return answer };
                 amend(answer.headers_mut(), &changes);
@@ -133,6 +150,19 @@ impl Modification {
             _ => answer,
         }
     }
+}
+
+impl Modification {
+    fn cuts_scripts(&self) -> bool {
+        self.changes.as_ref().is_some_and(|changes| changes.cuts.contains(&Cut::Scripts))
+    }
+}
+
+/// Whether an answer is what was kept, and its origin has not confirmed it just now (RFC 9211).
+fn is_from_spool(fields: &HeaderMap) -> bool {
+    const OF_THE_SPOOL: [&str; 3] = ["; hit", "detail=origin-unreachable", "detail=stale-if-error"];
+    let told = fields.get(CACHE_STATUS).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    OF_THE_SPOOL.iter().any(|part| told.contains(part))
 }
 
 /// As what an answer is asked for, if it is something that may be changed.
@@ -225,15 +255,13 @@ fn amend(fields: &mut HeaderMap, changes: &Changes) {
     }
     if !has_member(fields, &CACHE_CONTROL, "no-store") {
         fields.remove(EXPIRES);
-        fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        // It may have been changed for one person: no other proxy keeps it for all.
+        fields.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     }
     if let Some(bar) = &changes.bar {
         for name in [CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_REPORT_ONLY] {
             allow(fields, &name, &bar.style);
         }
-    }
-    if changes.cuts.contains(&Cut::Scripts) {
-        fields.append(CONTENT_SECURITY_POLICY, HeaderValue::from_static(NO_SCRIPTS));
     }
 }
 
