@@ -129,7 +129,18 @@ impl Spool {
         let store = &self.0.store;
         // The oldest first: what is there when it stops has no gaps behind it.
         for stored in versions::times(&*store.disk, &store.root, from)?.into_iter().rev() {
-            let Lookup::Found(entry) = self.version(from, stored)? else { continue };
+            let entry = match self.version(from, stored)? {
+                Lookup::Found(entry) => entry,
+                // It would go with the entry.
+                Lookup::Missing
+                    if versions::times(&*store.disk, &store.root, from)?.contains(&stored) =>
+                {
+                    let path = store.root.join(versions::version_path(from, stored));
+                    let why = std::io::Error::other("it is there and cannot be opened");
+                    return Err(Error::disk("read", &path, why));
+                }
+                Lookup::Missing | Lookup::SetAside(_) => continue,
+            };
             if store.free_version(to, entry.stored(), *entry.digest())?.is_none() {
                 continue;
             }

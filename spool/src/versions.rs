@@ -24,7 +24,7 @@ use crate::list::{Summary, glance};
 use crate::place::{EXTENSION, Place};
 use crate::read::{self, Content, Expected};
 use crate::shelf::Which;
-use crate::store::{Finished, Store, lock, parent};
+use crate::store::{Finished, LOOKUP_TRIES, Store, lock, parent};
 use crate::warc::time_text;
 use wwwoffle_url::Key;
 
@@ -237,13 +237,13 @@ impl Store {
     /// Reads a version. One that is damaged is set aside.
     pub(crate) fn version(&self, place: &Place, stored: Timestamp) -> Result<Lookup> {
         let path = self.root.join(version_path(place, stored));
-        let read = || read_version(&*self.disk, &self.root, &path, place);
-        match read()? {
-            Content::Bad(_) => {}
+        match read_version(&*self.disk, &self.root, &path, place)? {
+            Content::Bad(_) | Content::Moved => {}
             other => return Ok(told(other, &path)),
         }
+        // Names stand still: what was written anew meanwhile is there, and what is damaged is so.
         let _commit = lock(&self.commit);
-        Ok(match read()? {
+        Ok(match read_version(&*self.disk, &self.root, &path, place)? {
             Content::Bad(reason) => Lookup::SetAside(self.move_aside(&path, reason)),
             other => told(other, &path),
         })
@@ -355,7 +355,14 @@ pub(crate) fn look(
     stored: Timestamp,
 ) -> Result<Lookup> {
     let path = root.join(version_path(place, stored));
-    Ok(told(read_version(disk, root, &path, place)?, &path))
+    let mut content = read_version(disk, root, &path, place)?;
+    for _ in 1..LOOKUP_TRIES {
+        if !matches!(content, Content::Moved) {
+            break;
+        }
+        content = read_version(disk, root, &path, place)?;
+    }
+    Ok(told(content, &path))
 }
 
 fn read_version(disk: &dyn Disk, root: &Path, path: &Path, place: &Place) -> Result<Content> {

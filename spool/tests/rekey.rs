@@ -173,6 +173,42 @@ fn a_damaged_version_is_set_aside_and_the_others_come_along() {
     assert_eq!(disk.files(&root().join("damaged")).len(), 2, "it and its note");
 }
 
+#[test]
+fn a_version_that_is_compressed_while_it_is_looked_at_is_not_missing() {
+    let disk = SimDisk::new();
+    let spool = open(&disk, Durability::Each).unwrap();
+    let (from, to) = (place("http://a.example/from"), place("http://a.example/to"));
+    for letter in [b'a', b'b'] {
+        support::store_at(&spool, &from, &vec![letter; 300_000]).unwrap();
+    }
+    let [version] = &spool.versions(&from).unwrap()[..] else { panic!() };
+    let stored = version.stored;
+    let files = disk.files(root());
+    let is_oldest =
+        |path: &&std::path::PathBuf| disk.content(path).unwrap().get(150_000) == Some(&b'a');
+    let path = files.iter().find(is_oldest).unwrap();
+    // Between the two times that it is opened: for its content, and to see that it is there still.
+    let between = |expand: bool| {
+        let (beside, from) = (spool.clone(), from.clone());
+        disk.set_between_opens(path, 1, move || {
+            if expand {
+                beside.expand_version(&from, stored).unwrap();
+            } else {
+                beside.compress_version(&from, stored).unwrap();
+            }
+        });
+    };
+    between(false);
+    assert!(matches!(spool.version(&from, stored).unwrap(), Lookup::Found(_)));
+    between(true);
+    let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
+    assert!(matches!(reader.version(&from, stored).unwrap(), Lookup::Found(_)));
+    between(false);
+    assert_eq!(spool.move_to(&from, &to, false).unwrap(), Moved::Yes);
+    let bodies: Vec<_> = contents(&spool, &to).into_iter().map(|it| it.1.1.2[0]).collect();
+    assert!(bodies.contains(&b'a') && bodies.contains(&b'b'), "{bodies:?}");
+}
+
 fn root() -> &'static Path {
     Path::new("/home/spool")
 }

@@ -53,6 +53,12 @@ fn begins(was_online: bool, by_day: bool, last: Option<Timestamp>, now: Timestam
     }
 }
 
+/// When a session began that is noticed now: with the way out, since what was fetched before it was noticed
+/// belongs to it.
+fn began(was_online: bool, dials_since: Timestamp, now: Timestamp) -> Timestamp {
+    if was_online { now } else { dials_since.min(now) }
+}
+
 /// Looks whether a session begins, and remembers it.
 pub async fn look(daemon: &Daemon) {
     if !daemon.config().index_options.create_history_indexes {
@@ -61,23 +67,22 @@ pub async fn look(daemon: &Daemon) {
     let is_online = daemon.mode.now().may_dial();
     let by_day = daemon.config().index_options.cycle_indexes_daily;
     let mut sessions = sessions(daemon).await;
-    let now = timestamp(clock::now());
-    let (begun, asked) = {
+    let (now, dials_since) = (timestamp(clock::now()), timestamp(daemon.mode.dials_since()));
+    let (began, asked) = {
         let mut online = daemon.lock_online();
         let was_online = std::mem::replace(&mut online.had_way_out, is_online);
         let last = sessions.began().first().copied();
-        let begun = is_online && begins(was_online, by_day, last, now);
-        (begun, online.asked.take().filter(|_| begun))
+        let begins = is_online && begins(was_online, by_day, last, now);
+        let began = begins.then(|| began(was_online, dials_since, now));
+        (began, online.asked.take().filter(|_| begins))
     };
-    if !begun {
-        return;
-    }
-    sessions.begin(now);
+    let Some(began) = began else { return };
+    sessions.begin(began);
     if let Err(error) = daemon.store.remember(KEY, sessions.to_string()).await {
         warn!(error = error_chain(&error), "when this session began is not remembered");
     }
     let asked = asked.unwrap_or_else(|| on_queue(daemon.store.spool()));
-    daemon.index.keep_asked(now, asked);
+    daemon.index.keep_asked(began, asked);
     daemon.lock_online().sessions = Some(sessions);
 }
 
@@ -128,6 +133,21 @@ mod tests {
         ] {
             let now = time(now).unwrap();
             assert_eq!(begins(was_online, by_day, last, now), want, "{was_online} {by_day} {now}");
+        }
+    }
+
+    #[test]
+    fn what_is_fetched_before_a_session_is_noticed_belongs_to_it() {
+        let time = |second: i64| Timestamp::from_second(second).unwrap();
+        for (was_online, dials_since, now, want) in [
+            (false, 100, 103, 100),
+            // With the first of a day.
+            (true, 100, 90_000, 90_000),
+            // The clock was put back meanwhile.
+            (false, 100, 50, 50),
+        ] {
+            let began = began(was_online, time(dials_since), time(now));
+            assert_eq!(began, time(want), "{was_online} {dials_since} {now}");
         }
     }
 }

@@ -43,7 +43,22 @@ struct Machine {
 
 /// What somebody else does before the next file is made.
 #[derive(Default)]
-struct Meanwhile(Option<Box<dyn FnOnce() + Send>>);
+struct Meanwhile(Option<Box<dyn FnOnce() + Send>>, Option<Between>);
+
+/// The same before a path is opened, when it was so often before.
+type Between = (PathBuf, usize, Box<dyn FnOnce() + Send>);
+
+impl Meanwhile {
+    /// What is to be done before a path is opened now.
+    fn before_open(&mut self, path: &Path) -> Option<Box<dyn FnOnce() + Send>> {
+        let (_, times, _) = self.1.as_mut().filter(|(of, ..)| of == path)?;
+        if *times > 0 {
+            *times -= 1;
+            return None;
+        }
+        self.1.take().map(|(.., done)| done)
+    }
+}
 
 impl std::fmt::Debug for Meanwhile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -132,6 +147,16 @@ impl SimDisk {
     /// Does this once, before the next file is made: what is done beside whoever makes that.
     pub fn set_meanwhile(&self, done: impl FnOnce() + Send + 'static) {
         self.machine().meanwhile.0 = Some(Box::new(done));
+    }
+
+    /// Does this once, after a path was opened `times` times: what is done beside whoever opens it again.
+    pub fn set_between_opens(
+        &self,
+        path: &Path,
+        times: usize,
+        done: impl FnOnce() + Send + 'static,
+    ) {
+        self.machine().meanwhile.1 = Some((path.to_owned(), times, Box::new(done)));
     }
 
     /// How many calls there were since the last [`SimDisk::set_fault`].
@@ -249,6 +274,10 @@ impl Disk for SimDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Opened> {
+        let between = self.machine().meanwhile.before_open(path);
+        if let Some(done) = between {
+            done();
+        }
         let machine = self.call()?;
         let node = machine.find(path)?;
         match &machine.nodes[node] {
