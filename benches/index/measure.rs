@@ -218,8 +218,22 @@ fn hosts_and_sites(index: &Index) {
 
 /// Words of the generator, from those that are in every page to rare ones.
 const QUERIES: [&str; 16] = [
-    "ba", "ne", "pi el", "tra", "ba ne pi", "\"ba ne\"", "ba OR ne", "ba -ne", "nene", "pine",
-    "zonpi", "metne", "lo*", "sto*", "quadrofy", "0004711",
+    "ba",
+    "ne",
+    "pi el",
+    "tra",
+    "ba ne pi",
+    "\"ba ne\"",
+    "ba OR ne",
+    "ba -ne",
+    "nene",
+    "pine",
+    "zonpi",
+    "metne",
+    "lo*",
+    "sto*",
+    "quadrofy",
+    "0004711",
 ];
 
 fn search(index: &Index) {
@@ -254,9 +268,11 @@ fn purge_plan(index: &Index, hosts: u64) {
         let limits = Limits { max_size: Some(1 << 30), ..Limits::default() };
         let (mut planner, mut numbers) = (Planner::new(limits, now), Vec::new());
         moment.candidates(&mut |one| {
-            let url = CanonicalUrl::parse(&one.url, &LocalHost::default()).expect("it is canonical");
+            let url =
+                CanonicalUrl::parse(&one.url, &LocalHost::default()).expect("it is canonical");
             let role = if is_part(number_of(&one.url), hosts) { Role::Part } else { Role::Page };
             planner.add(&Candidate {
+                bodies: Vec::new(),
                 name: name(&one.url),
                 site: url.host().to_owned(),
                 size: one.size,
