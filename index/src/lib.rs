@@ -308,6 +308,14 @@ impl Index {
         self.0.is_told && wait() && desk.order(Reindex::Changed).is_ok() && wait()
     }
 
+    /// Waits, at most for `patience`, until all that has come until now is in the index; false where it is not by
+    /// then.
+    #[must_use]
+    pub fn is_level_within(&self, patience: Duration) -> bool {
+        let desk = &self.0.desk;
+        desk.settle(false, Some(patience)).is_ok() && desk.is_level()
+    }
+
     /// Looks at the index as it is at one moment, at most for `patience`.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! a part counts as that of any page of its site, as in one that is made by walking the files. The plan is carried out
 //! by the files in either case.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,8 @@ pub(super) fn plan(
         debug!("the index does not know all that there is: the plan is made by the files");
         return Ok(None);
     }
-    let mut gathered = Gathered { bodies, numbers: Vec::new(), stops: false, go_on };
+    let mut gathered =
+        Gathered { bodies, had: HashSet::new(), numbers: Vec::new(), stops: false, go_on };
     let made = index.at_a_moment(LOOK, |moment| gathered.plan(moment, policy, limits, now));
     if gathered.stops {
         return Err(NotPurged::Stopping);
@@ -69,6 +71,8 @@ pub(super) fn plan(
 struct Gathered<'a> {
     /// The bodies that several of them share.
     bodies: Bodies,
+    /// Which of them some entry was found to have.
+    had: HashSet<[u8; 32]>,
     /// Their numbers in the index, which ascend.
     numbers: Vec<i64>,
     stops: bool,
@@ -89,12 +93,20 @@ impl Gathered<'_> {
         }
         moment.candidates(&mut |one| {
             // Those of older versions are not known here: they count as free with the entries that share them.
-            let bodies = one.digest.and_then(|digest| self.bodies.of(digest)).into_iter().collect();
+            let held = one.digest.and_then(|digest| Some((digest, self.bodies.of(digest)?)));
+            self.had.extend(held.map(|(digest, _)| digest));
+            let bodies = held.into_iter().map(|(_, held)| held).collect();
             planner.add(&Candidate { bodies, ..policy.indexed(&one) });
             self.numbers.push(one.number);
             self.step(self.numbers.len())
         })?;
         if self.stops {
+            return Ok(None);
+        }
+        if limits.is_for_room() && self.had.len() < self.bodies.len() {
+            debug!(
+                "bodies are shared by what the index does not tell: the plan is made by the files"
+            );
             return Ok(None);
         }
         if moment.has_unread()? {
@@ -153,29 +165,33 @@ impl<'a> News<'a> {
         if self.looked.is_some_and(|looked| looked.elapsed() < NEWS_EVERY) {
             return;
         }
-        let settled = index.settle_within(false, NEWS_WITHIN);
-        self.is_blind = settled.and_then(|()| self.keep(index, plan, policy)).is_err();
+        let is_level = index.is_level_within(NEWS_WITHIN);
+        self.is_blind = self.keep(index, plan, policy).is_err() || !is_level;
         self.looked = Some(Instant::now());
     }
 
-    fn keep(&mut self, index: &Index, plan: &mut Plan, policy: &Policy) -> Result<(), Error> {
+    /// Each time from the begin on: what was told before may have been read since, and what came late may lie
+    /// before it.
+    fn keep(&self, index: &Index, plan: &mut Plan, policy: &Policy) -> Result<(), Error> {
+        let mut since = self.since;
         loop {
-            let came = index.came(self.since)?;
+            let came = index.came(since)?;
             let Some((last, _)) = came.last() else { return Ok(()) };
             let last = last.stored;
             for (one, parts) in came {
                 let one = policy.indexed(&one);
                 if one.role == Role::Page {
-                    plan.keep_site(&one.site, one.is_open);
+                    // What its parts need is not followed here: of its site it may be anything.
+                    plan.keep_site(&one.site, true);
                 }
                 for part in parts {
                     plan.keep(part);
                 }
             }
-            if last <= self.since {
+            if last <= since {
                 return Ok(());
             }
-            self.since = last;
+            since = last;
         }
     }
 

@@ -14,6 +14,18 @@ use wwwoffle_url::Key;
 pub struct Bodies(HashMap<u64, u64>);
 
 impl Bodies {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// That with this SHA-256, of what is everyone's; `None` where no such body is shared. An entry with that digest
     /// may still have its body in its own file.
     #[must_use]

@@ -222,6 +222,10 @@ impl Store {
     /// Sets aside the holder that the file at `path` refers to, if it is damaged: with it goes whatever shares
     /// it, each when it is asked for.
     pub(crate) fn set_bad_holder_aside(&self, path: &Path) {
+        if path.starts_with(self.root.join(BODIES)) {
+            // A holder refers to none. One that does is no holder, and would lead to itself.
+            return;
+        }
         let Ok(Some((first, _))) = beginning(&*self.disk, path) else { return };
         if first.refers.is_none() {
             return;

@@ -76,7 +76,7 @@ impl Store {
     /// now.
     fn copy_file(&self, from: &Path, entry: &Entry, to: &Path) -> Result<bool> {
         let Opened::File(source, len) = self.open_file(from)? else { return Ok(false) };
-        let (aside, file) = self.create_tmp()?;
+        let (aside, file) = self.create_rewrite()?;
         let copied = (|| {
             let (mut piece, mut offset) = (vec![0; PIECE], 0);
             while offset < len {
@@ -112,7 +112,7 @@ impl Store {
         entry: &Entry,
         bytes: &[u8],
     ) -> Result<bool> {
-        let (aside, file) = self.create_tmp()?;
+        let (aside, file) = self.create_rewrite()?;
         let written = file.write_all_at(bytes, 0).and_then(|()| file.sync());
         let written = written.map_err(|error| Error::disk("write", &aside, error));
         let replaced = written.and_then(|()| self.replace_if_still(path, entry, &aside));

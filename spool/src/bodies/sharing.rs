@@ -7,6 +7,8 @@ use std::path::Path;
 use super::files::{Directories, files, names};
 use super::replace::is_same;
 use super::{BODIES, Refers, file_of, holder, name_of, path_of};
+use jiff::Timestamp;
+
 use crate::Spool;
 use crate::error::{Error, Result};
 use crate::fs::Disk;
@@ -58,6 +60,7 @@ impl Spool {
             needed: HashSet::new(),
             found: Vec::new(),
             is_blind: false,
+            began: store.disk.now(),
         };
         work.sharing.failure = work.run().err();
         work.sharing
@@ -75,6 +78,8 @@ struct Work<'a> {
     found: Vec<u64>,
     /// Something could not be read, and nobody knows what it refers to.
     is_blind: bool,
+    /// When it began to look.
+    began: Timestamp,
 }
 
 /// What is told of a file.
@@ -175,6 +180,11 @@ impl Work<'_> {
             synced => synced.map_err(|error| Error::disk("write", &store.root, error))?,
         }
         for (path, len) in unneeded {
+            // One that got its name while files were looked through may be needed by what came after it.
+            let stamp = disk.stamp(&path).ok().flatten();
+            if stamp.is_some_and(|stamp| stamp.changed() >= self.began) {
+                continue;
+            }
             if store.remove_file(&path)? {
                 add(&mut self.sharing.removed, len);
                 // Fails as long as there are others.

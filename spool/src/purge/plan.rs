@@ -106,6 +106,14 @@ pub struct Limits {
     pub min_free: Option<(u64, u64)>,
 }
 
+impl Limits {
+    /// Whether it matters how many bytes there are.
+    #[must_use]
+    pub fn is_for_room(&self) -> bool {
+        self.max_size.is_some() || self.min_free.is_some()
+    }
+}
+
 /// Why an entry goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Why {
