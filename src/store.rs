@@ -250,7 +250,11 @@ impl Store {
                     let (mut verifier, mut buffer, mut at) =
                         (file.verifier(), vec![0; COPIED_AT_ONCE], 0);
                     loop {
-                        let read = file.read_at(at, &mut buffer)?;
+                        let read = match file.read_at(at, &mut buffer) {
+                            Ok(read) => read,
+                            Err(error) if error.is_damaged() => return Ok(()),
+                            Err(error) => return Err(error),
+                        };
                         let piece = buffer.get(..read).unwrap_or_default();
                         if piece.is_empty() {
                             break;

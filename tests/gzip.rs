@@ -307,3 +307,29 @@ fn others_replay_a_spool_that_is_compressed() {
     let ran = run(command, Some(rows.as_bytes()));
     assert!(ran.status == 0 && ran.out.contains("replayed"), "{ran:?}");
 }
+
+#[test]
+fn a_damaged_compressed_body_is_damage_and_no_failing_disk() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let style = b"/* Much of the same. */\n".repeat(20_000);
+    origin.say("/style.css", Answer::new(200, "text/css", style));
+    let page = r#"<link rel="stylesheet" href="/style.css"><p>Page</p>"#;
+    origin.say("/page", Answer::html(page));
+    let [style, page] = ["/style.css", "/page"].map(|path| origin.url(path));
+    for url in [&style, &page] {
+        assert_eq!(daemon.get(url).status, 200);
+    }
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    daemon.ok(&["gzip", &style]);
+    let told = daemon.ok(&["hash", style.as_str()]);
+    let file = daemon.spool().join(told.trim().split_once(' ').unwrap().1);
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 64].fill(0xff);
+    std::fs::write(&file, bytes).unwrap();
+    let about = daemon.run(&["info", &page]);
+    assert!(about.status == 0 && !about.err.contains("failed"), "{about:?}");
+    let printed = daemon.run(&["cat", &style]);
+    assert!(printed.status != 0 && printed.err.contains("the body is damaged"), "{printed:?}");
+}

@@ -96,7 +96,7 @@ pub use bodies::{Bodies, Held, MIN_SHARED, Sharing};
 pub use entry::{Body, BodyFile, Damage, Entries, Entry, Lookup, Verifier, Whole};
 pub use error::{Error, Result};
 pub use fsck::{Finding, How, Sums, Verdict};
-pub use gzip::Rewritten;
+pub use gzip::{Bounds, Rewritten};
 pub use imports::MAX_IMPORT;
 pub use layout::{MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_TRAILERS, MAX_URL};
 pub use list::{Host, List, Summary};

@@ -96,6 +96,12 @@ pub struct CompressedUrls {
     pub already: u64,
     /// How many would hardly become smaller, and stay as they are.
     pub not_worth: u64,
+    /// How many could not be rewritten, and are as they were.
+    #[serde(default)]
+    pub failed: u64,
+    /// Why the first of them could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_failure: Option<String>,
     /// The URLs of which nothing is kept.
     pub missing: Vec<String>,
 }

@@ -43,6 +43,12 @@ pub struct PurgeCompressed {
     pub before: u64,
     /// How many they take now.
     pub after: u64,
+    /// How many could not be compressed.
+    #[serde(default)]
+    pub failed: u64,
+    /// Why the first of them could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_failure: Option<String>,
     /// Why it ended before its end, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,

@@ -4,7 +4,7 @@ use super::args::Compress;
 use super::control::{Control, misunderstood};
 use super::{Terminal, failure::Failure, files, offline, settings::Settings};
 use crate::api::{CompressEvent, CompressedUrls, EntriesToCompress};
-use crate::by_hand::compress::{Form, Which, carry_out};
+use crate::by_hand::compress::{Form, Which, carry_out, min_free};
 use crate::exit::ExitStatus;
 use crate::pages::shown;
 use crate::proxy::owner::Owner;
@@ -33,7 +33,8 @@ pub(super) fn run(
         settings,
         || ask(&settings.control()?, &wanted),
         |spool| {
-            let done = carry_out(spool, &which, form, || true)
+            let spare = min_free(&settings.config()?);
+            let done = carry_out(spool, &which, form, (spare, &|| true))
                 .map_err(|error| Failure::caused(ExitStatus::Failed, "the spool failed", &error))?;
             Ok(done.unwrap_or_default())
         },
@@ -81,5 +82,10 @@ fn print(
     for url in &done.missing {
         writeln!(terminal.stderr, "wwwoffle: not in the spool: {}", shown::line(url))?;
     }
-    Ok(if done.missing.is_empty() { ExitStatus::Done } else { ExitStatus::Failed })
+    if let Some(why) = &done.first_failure {
+        let why = shown::line(why);
+        writeln!(terminal.stderr, "wwwoffle: not {word}: {}, the first: {why}", done.failed)?;
+    }
+    let is_all = done.missing.is_empty() && done.failed == 0;
+    Ok(if is_all { ExitStatus::Done } else { ExitStatus::Failed })
 }

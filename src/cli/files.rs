@@ -128,7 +128,11 @@ fn print_file(file: &BodyFile, out: &mut Plain<'_>) -> Result<(), Failure> {
     let (mut verifier, mut offset) = (file.verifier(), 0_u64);
     let (mut held, mut buffer) = (Vec::new(), vec![0; PIECE]);
     loop {
-        let length = file.read_at(offset, &mut buffer).map_err(|error| spool_failed(&error))?;
+        let length = match file.read_at(offset, &mut buffer) {
+            Ok(length) => length,
+            Err(error) if error.is_damaged() => return Err(damaged_body()),
+            Err(error) => return Err(spool_failed(&error)),
+        };
         let piece = buffer.get(..length).unwrap_or_default();
         if piece.is_empty() {
             break;
@@ -139,11 +143,11 @@ fn print_file(file: &BodyFile, out: &mut Plain<'_>) -> Result<(), Failure> {
         held.extend_from_slice(piece);
         offset = offset.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
     }
-    if verifier.finish() {
-        out.write(&held)
-    } else {
-        Err(Failure::plain("the body is damaged: `wwwoffle get --refresh URL` fetches it again"))
-    }
+    if verifier.finish() { out.write(&held) } else { Err(damaged_body()) }
+}
+
+fn damaged_body() -> Failure {
+    Failure::plain("the body is damaged: `wwwoffle get --refresh URL` fetches it again")
 }
 
 /// Opens the spool for reading.

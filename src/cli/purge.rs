@@ -146,6 +146,14 @@ fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result
             let (before, after) = (shown::bytes(done.before), shown::bytes(done.after));
             let word = entries(done.entries);
             writeln!(terminal.stdout, "compressed {} {word}, {before} to {after}", done.entries)?;
+            if let Some(why) = &done.first_failure {
+                let why = shown::line(why);
+                writeln!(
+                    terminal.stderr,
+                    "wwwoffle: not compressed: {}, the first: {why}",
+                    done.failed
+                )?;
+            }
             if let Some(failure) = &done.failure {
                 let failure = shown::line(failure);
                 writeln!(terminal.stderr, "wwwoffle: compressing ended before its end: {failure}")?;

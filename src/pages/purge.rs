@@ -84,6 +84,8 @@ struct CompressedView {
     entries: u64,
     before: String,
     after: String,
+    failed: u64,
+    first_failure: Option<String>,
     failure: Option<String>,
 }
 
@@ -91,7 +93,8 @@ impl CompressedView {
     fn new(done: &PurgeCompressed) -> Self {
         let (before, after) = (shown::bytes(done.before), shown::bytes(done.after));
         let failure = done.failure.as_deref().map(shown::text);
-        Self { entries: done.entries, before, after, failure }
+        let first_failure = done.first_failure.as_deref().map(shown::text);
+        Self { entries: done.entries, before, after, failed: done.failed, first_failure, failure }
     }
 }
 
@@ -163,6 +166,8 @@ mod tests {
                 entries: 3,
                 before: 40_960,
                 after: 12_288,
+                failed: 2,
+                first_failure: Some(why.to_owned()),
                 failure: Some(why.to_owned()),
                 tried: None,
             }),
@@ -205,6 +210,7 @@ mod tests {
         let shown = body(&short);
         assert!(shown.contains("5.0 kB more"), "{shown}");
         assert!(shown.contains("3 entries were compressed, from 40 kB to 12 kB"), "{shown}");
+        assert!(shown.contains("2 entries could not be compressed"), "{shown}");
         for want in ["5.0 kB more", "9 entries share 4 bodies, 90 kB, which saves 400 kB"] {
             assert!(body(&short).contains(want), "{want} in {}", body(&short));
         }

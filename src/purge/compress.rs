@@ -4,20 +4,24 @@
 //! one was that came to its end, and by which rules: what was of its age then, and has not been written since,
 //! has been tried. By other rules everything is tried once more.
 //!
-//! For room nothing is compressed: that has to be quick, and what fills the disk does not wait.
+//! For room nothing is compressed: that has to be quick. And what fills the disk does not wait: it ends when less
+//! is free than there is to be, and after an hour; the next purge goes on.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tracing::{debug, warn};
 use wwwoffle_spool::purge::plan::{self, Candidate, GRACE, Sum};
-use wwwoffle_spool::purge::{Found, Packed};
-use wwwoffle_spool::{Error, Spool};
+use wwwoffle_spool::purge::{Found, NotPacked, Packed, space};
+use wwwoffle_spool::{Bounds, Error, Spool};
 
 use super::policy::Policy;
 use super::{NotPurged, What};
 use crate::api::{PurgeCompressed, PurgeReport, PurgeSum};
+use crate::by_hand::compress::min_free;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 
@@ -26,6 +30,9 @@ const TRIED: &str = "compressed";
 
 /// A file that takes no more of the disk, in bytes, takes less by nothing.
 const LEAST: u64 = 4_096;
+
+/// How long one purge compresses: no other begins meanwhile.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// What is to be compressed, as one purge sees it.
 #[derive(Clone, Debug)]
@@ -86,50 +93,87 @@ impl Wanted {
         PurgeSum { why: "compress".to_owned(), entries: self.sum.count, bytes: self.sum.bytes }
     }
 
-    /// Compresses it. That it fails is told in what comes of it: what was removed stays so.
+    /// Compresses it. That it fails is told in what comes of it: what was removed stays so. `go_on` is asked
+    /// within large files, too.
     pub(super) fn carry_out(
         &self,
         spool: &Spool,
         policy: &Policy,
-        go_on: impl Fn(u64) -> bool,
+        go_on: &dyn Fn(u64) -> bool,
     ) -> Result<PurgeCompressed, NotPurged> {
-        let mut all = Packed::default();
+        let (mut all, mut first) = (Packed::default(), None);
         let is_any = self.sum.count > 0;
-        let done = if is_any { self.walk(spool, policy, &mut all, go_on) } else { Ok(true) };
-        let failure = match done {
-            Ok(true) => None,
-            Ok(false) => return Err(NotPurged::Stopping),
-            Err(error) => {
-                warn!(error = error_chain(&error), "compressing ended before its end");
-                Some(error_chain(&error))
-            }
+        let done = if is_any {
+            self.walk(spool, policy, (&mut all, &mut first), go_on)
+        } else {
+            Ok(Walked::ToItsEnd)
         };
+        let failure = match done {
+            Ok(Walked::ToItsEnd) => None,
+            Ok(Walked::Stopped) => return Err(NotPurged::Stopping),
+            Ok(Walked::TooLong) => Some("the next purge goes on with it".to_owned()),
+            Ok(Walked::NoRoom) => Some("too little is free on the disk".to_owned()),
+            Err(error) => Some(error_chain(&error)),
+        };
+        let Packed { entries, before, after, failed, .. } = all;
+        if let Some(failure) = &failure {
+            warn!(failure, "compressing ended before its end");
+        }
+        let first_failure = first.map(|failure| match failure {
+            NotPacked::NoRoom => "there is too little room for it on the disk".to_owned(),
+            NotPacked::Failed(error) => error_chain(&error),
+        });
+        if let Some(failure) = &first_failure {
+            warn!(failed, failure, "not all that has reached its age could be compressed");
+        }
+        // What failed is tried no more until it is written anew, or by other rules.
         let tried = failure.is_none().then(|| format!("{} {}", self.now, self.rules));
-        let Packed { entries, before, after, .. } = all;
-        Ok(PurgeCompressed { entries, before, after, failure, tried })
+        Ok(PurgeCompressed { entries, before, after, failed, first_failure, failure, tried })
     }
 
-    /// False: it is not to go on.
     fn walk(
         &self,
         spool: &Spool,
         policy: &Policy,
-        all: &mut Packed,
-        go_on: impl Fn(u64) -> bool,
-    ) -> Result<bool, Error> {
+        (all, first): (&mut Packed, &mut Option<NotPacked>),
+        go_on: &dyn Fn(u64) -> bool,
+    ) -> Result<Walked, Error> {
+        let (began, looked) = (Instant::now(), Cell::new(0));
+        let free = || space(spool.root()).ok().map(|space| space.free);
+        let within = || began.elapsed() < LONGEST && go_on(looked.get());
+        let bounds = Bounds::new(min_free(policy.config()), &free, &within);
         let mut packing = spool.packing()?;
         let is_meant = |found: &_| self.is_meant(policy, found, &policy.candidate(found));
         loop {
-            let step = packing.step(is_meant)?;
+            let step = packing.step(is_meant, &bounds)?;
             all.add(&step);
-            if step.looked == 0 {
-                return Ok(true);
+            looked.set(all.looked);
+            if first.is_none() {
+                *first = packing.failure();
             }
             if !go_on(all.looked) {
-                return Ok(false);
+                return Ok(Walked::Stopped);
+            }
+            if step.is_short {
+                return Ok(Walked::NoRoom);
+            }
+            if step.looked == 0 {
+                return Ok(Walked::ToItsEnd);
+            }
+            if step.is_stopped || began.elapsed() >= LONGEST {
+                return Ok(Walked::TooLong);
             }
         }
     }
+}
+
+/// How far it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Walked {
+    ToItsEnd,
+    Stopped,
+    TooLong,
+    NoRoom,
 }
 
 /// When the last one was, if it was by these rules.

@@ -158,7 +158,9 @@ pub fn purge(
     };
     let done = looked.load(Ordering::Relaxed);
     let compressed = match &packing {
-        Some(packing) if removed.is_some() => Some(packing.carry_out(spool, &policy, &go_on)?),
+        Some(packing) if removed.is_some() => {
+            Some(packing.carry_out(spool, &policy, &|count| go_on(done + count))?)
+        }
         _ => None,
     };
     let compressible = packing.map(|packing| packing.told());

@@ -41,6 +41,11 @@ impl Policy {
         Self { config, pins, uses, local }
     }
 
+    /// The configuration that it goes by.
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// What there is to be room for; `space` is what the disk has.
     #[must_use]
     pub fn limits(&self, space: Option<Space>) -> Limits {

@@ -5,6 +5,7 @@
 //! is read there has the offsets and the bytes of the file as it was ([`expanded`]). All that is verified of a file
 //! is verified of what it stands for; compressing adds no bytes that anybody has to believe.
 
+mod bounds;
 mod expanded;
 mod inflate;
 mod open;
@@ -12,6 +13,7 @@ mod pack;
 mod rewrite;
 mod table;
 
+pub use bounds::Bounds;
 pub(crate) use inflate::{BROKEN, reason_of};
 pub(crate) use open::{Held, Opening, bad, fault, open};
 pub use rewrite::Rewritten;

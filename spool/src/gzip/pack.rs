@@ -6,7 +6,9 @@ use std::path::Path;
 use flate2::{Compress, Compression, FlushCompress, Status};
 use sha2::{Digest, Sha256};
 
+use super::bounds::Bounds;
 use super::inflate::{PLAIN_HEAD, trailer};
+use super::rewrite::Rewritten;
 use super::table::{END, Table, block_len, count_points, header_len};
 use crate::entry::{Body, BodyFile, Entry};
 use crate::error::{Error, Result};
@@ -34,6 +36,10 @@ pub(super) enum Packed {
     Whole { len: u64, digest: [u8; 32] },
     /// The body is not what was stored.
     Damaged,
+    /// It has become longer than it may; the rest was not written.
+    NotSmaller,
+    /// It was not to go on.
+    Refused(Rewritten),
 }
 
 /// Whether an entry may become smaller, as far as its head and the beginning of its body tell.
@@ -60,8 +66,12 @@ fn has_coding(head: &[u8]) -> bool {
     })
 }
 
-/// Compresses an entry, as it lies in its own file, into an empty one.
-pub(super) fn pack(entry: &Entry, (path, file): (&Path, &dyn DiskFile)) -> Result<Packed> {
+/// Compresses an entry, as it lies in its own file, into an empty one, of `most` bytes or hardly more.
+pub(super) fn pack(
+    entry: &Entry,
+    (path, file): (&Path, &dyn DiskFile),
+    (most, bounds): (u64, &Bounds<'_>),
+) -> Result<Packed> {
     let expanded = entry.first.length;
     let is_divided = expanded > wide(FIRST_READ);
     let points = if is_divided { count_points(entry.body_len()) } else { 0 };
@@ -74,8 +84,8 @@ pub(super) fn pack(entry: &Entry, (path, file): (&Path, &dyn DiskFile)) -> Resul
     match entry.body() {
         Body::Whole(body) => packer.feed_body(body, is_divided)?,
         Body::File(body) => {
-            if !feed_file(&mut packer, body)? {
-                return Ok(Packed::Damaged);
+            if let Some(ended) = feed_file(&mut packer, body, (most, bounds))? {
+                return Ok(ended);
             }
         }
     }
@@ -97,11 +107,21 @@ pub(super) fn pack(entry: &Entry, (path, file): (&Path, &dyn DiskFile)) -> Resul
     packer.finish(Table { expanded, record, start, tail, length: 0, points: Vec::new() })
 }
 
-/// Compresses a body from its file. False: it is not what was stored.
-fn feed_file(packer: &mut Packer<'_>, body: &BodyFile) -> Result<bool> {
+/// Compresses a body from its file. What it ended with, if not with all of it.
+fn feed_file(
+    packer: &mut Packer<'_>,
+    body: &BodyFile,
+    (most, bounds): (u64, &Bounds<'_>),
+) -> Result<Option<Packed>> {
     let (mut verifier, mut at) = (body.verifier(), 0);
     let block = block_len(body.len());
     while at < body.len() {
+        if let Some(refused) = bounds.refuse(0) {
+            return Ok(Some(Packed::Refused(refused)));
+        }
+        if packer.at() > most {
+            return Ok(Some(Packed::NotSmaller));
+        }
         let piece = read_piece(body, at)?;
         verifier.update(&piece);
         at += wide(piece.len());
@@ -110,7 +130,7 @@ fn feed_file(packer: &mut Packer<'_>, body: &BodyFile) -> Result<bool> {
             packer.divide()?;
         }
     }
-    Ok(verifier.finish())
+    Ok((!verifier.finish()).then_some(Packed::Damaged))
 }
 
 /// The first bytes of a body.

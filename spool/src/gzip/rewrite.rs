@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::bounds::Bounds;
 use super::open::read_back;
 use super::pack::{DISK_BLOCK, Packed, may_shrink, pack};
 use crate::Spool;
@@ -37,6 +38,10 @@ pub enum Rewritten {
     NotWorth,
     /// Something else has come of the place meanwhile, which is as it came.
     Overtaken,
+    /// There is too little room for it on the disk.
+    NoRoom,
+    /// It was not to go on. It is as it was.
+    Stopped,
     /// There is no such entry or version, or it is damaged, and then set aside.
     Missing,
 }
@@ -55,12 +60,19 @@ enum Which {
     Version(Timestamp),
 }
 
+impl Which {
+    fn of(version: Option<Timestamp>) -> Which {
+        version.map_or(Which::Entry, Which::Version)
+    }
+}
+
 /// What was written aside.
 enum Written {
     /// With this many bytes.
     Whole(u64),
     NotSmaller,
     Damaged,
+    Refused(Rewritten),
 }
 
 impl Spool {
@@ -71,7 +83,7 @@ impl Spool {
     ///
     /// When the disk fails or is full: then it is as it was.
     pub fn compress(&self, place: &Place) -> Result<Rewritten> {
-        self.0.store.rewrite(place, Which::Entry, Form::Compressed)
+        self.compress_within(place, None, &Bounds::none())
     }
 
     /// The same for the older version that was finished then.
@@ -80,7 +92,7 @@ impl Spool {
     ///
     /// As those of [`Spool::compress`].
     pub fn compress_version(&self, place: &Place, stored: Timestamp) -> Result<Rewritten> {
-        self.0.store.rewrite(place, Which::Version(stored), Form::Compressed)
+        self.compress_within(place, Some(stored), &Bounds::none())
     }
 
     /// Writes the file of the entry of exactly this place anew without compressing it.
@@ -89,7 +101,7 @@ impl Spool {
     ///
     /// As those of [`Spool::compress`].
     pub fn expand(&self, place: &Place) -> Result<Rewritten> {
-        self.0.store.rewrite(place, Which::Entry, Form::Plain)
+        self.expand_within(place, None, &Bounds::none())
     }
 
     /// The same for the older version that was finished then.
@@ -98,12 +110,46 @@ impl Spool {
     ///
     /// As those of [`Spool::compress`].
     pub fn expand_version(&self, place: &Place, stored: Timestamp) -> Result<Rewritten> {
-        self.0.store.rewrite(place, Which::Version(stored), Form::Plain)
+        self.expand_within(place, Some(stored), &Bounds::none())
+    }
+
+    /// Compresses an entry, or the older version of it that was finished then, within bounds.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Spool::compress`].
+    pub fn compress_within(
+        &self,
+        place: &Place,
+        version: Option<Timestamp>,
+        bounds: &Bounds<'_>,
+    ) -> Result<Rewritten> {
+        self.0.store.rewrite(place, Which::of(version), Form::Compressed, bounds)
+    }
+
+    /// Expands an entry, or the older version of it that was finished then, within bounds.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Spool::compress`].
+    pub fn expand_within(
+        &self,
+        place: &Place,
+        version: Option<Timestamp>,
+        bounds: &Bounds<'_>,
+    ) -> Result<Rewritten> {
+        self.0.store.rewrite(place, Which::of(version), Form::Plain, bounds)
     }
 }
 
 impl Store {
-    fn rewrite(&self, place: &Place, which: Which, form: Form) -> Result<Rewritten> {
+    fn rewrite(
+        &self,
+        place: &Place,
+        which: Which,
+        form: Form,
+        bounds: &Bounds<'_>,
+    ) -> Result<Rewritten> {
         if matches!(which, Which::Entry) && self.pending.path(place).is_some() {
             // It is to have a name that the other can take.
             self.write_batch();
@@ -117,8 +163,12 @@ impl Store {
         if form == Form::Compressed && !may_shrink(&entry)? {
             return Ok(Rewritten::NotWorth);
         }
+        let most = if form == Form::Plain { entry.first.length } else { entry.file_len() };
+        if let Some(refused) = bounds.refuse(most) {
+            return Ok(refused);
+        }
         let (aside, file) = self.create_rewrite()?;
-        let done = self.rewrite_to((&aside, file), (&path, which), &entry, form);
+        let done = self.rewrite_to((&aside, file), (&path, which), &entry, (form, bounds));
         if !matches!(done, Ok(Rewritten::Done { .. })) {
             self.discard(&aside);
         }
@@ -157,15 +207,16 @@ impl Store {
         (aside, file): (&Path, Arc<dyn DiskFile>),
         (path, which): (&Path, Which),
         entry: &Entry,
-        form: Form,
+        (form, bounds): (Form, &Bounds<'_>),
     ) -> Result<Rewritten> {
         let written = match form {
-            Form::Compressed => compress((aside, &file), entry)?,
-            Form::Plain => expand((aside, &*file), entry)?,
+            Form::Compressed => compress((aside, &file), entry, bounds)?,
+            Form::Plain => expand((aside, &*file), entry, bounds)?,
         };
         let after = match written {
             Written::Whole(len) => len,
             Written::NotSmaller => return Ok(Rewritten::NotWorth),
+            Written::Refused(why) => return Ok(why),
             Written::Damaged => {
                 self.set_damaged_aside(entry, which)?;
                 return Ok(Rewritten::Missing);
@@ -201,13 +252,23 @@ impl Store {
 }
 
 /// Writes an entry compressed, and reads it back.
-fn compress((path, file): (&Path, &Arc<dyn DiskFile>), entry: &Entry) -> Result<Written> {
-    let (len, digest) = match pack(entry, (path, &**file))? {
+fn compress(
+    (path, file): (&Path, &Arc<dyn DiskFile>),
+    entry: &Entry,
+    bounds: &Bounds<'_>,
+) -> Result<Written> {
+    let most = entry.file_len() - entry.file_len() / 10;
+    let (len, digest) = match pack(entry, (path, &**file), (most, bounds))? {
         Packed::Whole { len, digest } => (len, digest),
         Packed::Damaged => return Ok(Written::Damaged),
+        Packed::NotSmaller => return Ok(Written::NotSmaller),
+        Packed::Refused(why) => return Ok(Written::Refused(why)),
     };
     if !is_worth(entry.file_len(), len) {
         return Ok(Written::NotSmaller);
+    }
+    if let Some(refused) = bounds.refuse(0) {
+        return Ok(Written::Refused(refused));
     }
     let back = read_back(Arc::clone(file), len);
     if back.map_err(|error| Error::disk("read", path, error))? != Some(digest) {
@@ -224,7 +285,11 @@ fn is_worth(before: u64, after: u64) -> bool {
 }
 
 /// Writes an entry as it was before it was compressed.
-fn expand((path, file): (&Path, &dyn DiskFile), entry: &Entry) -> Result<Written> {
+fn expand(
+    (path, file): (&Path, &dyn DiskFile),
+    entry: &Entry,
+    bounds: &Bounds<'_>,
+) -> Result<Written> {
     let fail = |error| Error::disk("write", path, error);
     let begin = entry.bytes.get(..entry.first.body_offset()).unwrap_or_default();
     file.write_all_at(begin, 0).map_err(fail)?;
@@ -236,6 +301,9 @@ fn expand((path, file): (&Path, &dyn DiskFile), entry: &Entry) -> Result<Written
             Err(error) if error.is_damaged() => return Ok(Written::Damaged),
             Err(error) => return Err(error),
         };
+        if let Some(refused) = bounds.refuse(0) {
+            return Ok(Written::Refused(refused));
+        }
         let piece = buffer.get(..read).unwrap_or_default();
         file.write_all_at(piece, wide(begin.len()) + at).map_err(fail)?;
         at += wide(read);

@@ -1,10 +1,10 @@
 //! Compressing what has not been used for long, a step at a time.
 
 use super::candidates::{Candidates, Found};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::place::Place;
 use crate::taken::blocks;
-use crate::{Rewritten, Spool};
+use crate::{Bounds, Rewritten, Spool};
 
 /// Entries that a step looks at.
 const AT_ONCE: usize = 64;
@@ -20,6 +20,12 @@ pub struct Packed {
     pub before: u64,
     /// What they take now.
     pub after: u64,
+    /// How many entries could not be compressed, or older versions of theirs.
+    pub failed: u64,
+    /// Whether it is not to go on.
+    pub is_stopped: bool,
+    /// Whether there is room for nothing more.
+    pub is_short: bool,
 }
 
 impl Packed {
@@ -29,6 +35,9 @@ impl Packed {
         self.entries += more.entries;
         self.before = self.before.saturating_add(more.before);
         self.after = self.after.saturating_add(more.after);
+        self.failed += more.failed;
+        self.is_stopped |= more.is_stopped;
+        self.is_short |= more.is_short;
     }
 
     fn note(&mut self, done: Rewritten) -> bool {
@@ -45,6 +54,16 @@ impl Packed {
 pub struct Packing {
     spool: Spool,
     candidates: Candidates,
+    failure: Option<NotPacked>,
+}
+
+/// Why an entry was not compressed.
+#[derive(Debug)]
+pub enum NotPacked {
+    /// There is too little room for it on the disk.
+    NoRoom,
+    /// It cannot be read, or written.
+    Failed(Error),
 }
 
 impl Spool {
@@ -54,37 +73,79 @@ impl Spool {
     ///
     /// When the disk fails.
     pub fn packing(&self) -> Result<Packing> {
-        Ok(Packing { spool: self.clone(), candidates: self.candidates()? })
+        Ok(Packing { spool: self.clone(), candidates: self.candidates()?, failure: None })
     }
 }
 
 impl Packing {
-    /// Looks at the next entries, and compresses those of which `is_meant` says so.
+    /// Looks at the next entries, and compresses those of which `is_meant` says so. One that cannot be
+    /// compressed keeps none of the others from it.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full. What was compressed before stays so.
-    pub fn step(&mut self, mut is_meant: impl FnMut(&Found) -> bool) -> Result<Packed> {
+    /// When the disk is full, or the spool cannot be walked. What was compressed before stays so.
+    pub fn step(
+        &mut self,
+        mut is_meant: impl FnMut(&Found) -> bool,
+        bounds: &Bounds<'_>,
+    ) -> Result<Packed> {
         let mut step = Packed::default();
         for found in self.candidates.by_ref().take(AT_ONCE) {
             let found = found?;
             step.looked += 1;
-            if is_meant(&found) {
-                pack(&self.spool, &found.summary.place, &mut step)?;
+            if !is_meant(&found) {
+                continue;
             }
+            step.is_short = bounds.is_short();
+            if step.is_short {
+                break;
+            }
+            let failure = match pack(&self.spool, &found.summary.place, &mut step, bounds) {
+                Ok(true) => continue,
+                Ok(false) => NotPacked::NoRoom,
+                Err(error) if error.is_full() => return Err(error),
+                Err(error) => NotPacked::Failed(error),
+            };
+            step.is_short = bounds.is_short();
+            if step.is_stopped || step.is_short {
+                break;
+            }
+            step.failed += 1;
+            self.failure.get_or_insert(failure);
         }
         Ok(step)
     }
+
+    /// Why the first of those was not compressed that were not, if it was not told yet.
+    pub fn failure(&mut self) -> Option<NotPacked> {
+        self.failure.take()
+    }
 }
 
-/// Compresses an entry and its older versions.
-fn pack(spool: &Spool, place: &Place, step: &mut Packed) -> Result<()> {
-    let mut is_any = step.note(spool.compress(place)?);
-    for version in spool.versions(place)? {
-        if version.plain_len.is_none() {
-            is_any |= step.note(spool.compress_version(place, version.stored)?);
+/// Compresses an entry and its older versions. False: there was no room for one of them, or it is not to go on.
+fn pack(spool: &Spool, place: &Place, step: &mut Packed, bounds: &Bounds<'_>) -> Result<bool> {
+    let versions = spool.versions(place)?;
+    let plain = versions.iter().filter(|version| version.plain_len.is_none());
+    let all = std::iter::once(None).chain(plain.map(|version| Some(version.stored)));
+    let (mut is_any, mut is_all, mut failure) = (false, true, None);
+    for version in all {
+        match spool.compress_within(place, version, bounds) {
+            Ok(Rewritten::Stopped) => {
+                step.is_stopped = true;
+                is_all = false;
+                break;
+            }
+            Ok(Rewritten::NoRoom) => is_all = false,
+            Ok(done) => is_any |= step.note(done),
+            Err(error) => {
+                let is_full = error.is_full();
+                failure.get_or_insert(error);
+                if is_full {
+                    break;
+                }
+            }
         }
     }
     step.entries += u64::from(is_any);
-    Ok(())
+    failure.map_or(Ok(is_all), Err)
 }

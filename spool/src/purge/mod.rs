@@ -13,7 +13,7 @@ mod space;
 mod sweep;
 
 pub use candidates::{Candidates, Found};
-pub use compress::{Packed, Packing};
+pub use compress::{NotPacked, Packed, Packing};
 pub use pins::MAX_PINS;
 pub use space::{Space, space};
 pub use sweep::{Step, Sweep};

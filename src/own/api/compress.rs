@@ -7,11 +7,12 @@ use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::{HeaderMap, StatusCode};
+use wwwoffle_spool::Spool;
 use wwwoffle_url::CanonicalUrl;
 
 use super::{Fault, entries, not_too_many, push_line};
 use crate::api::{CompressEvent, EntriesToCompress};
-use crate::by_hand::compress::{Form, Which, carry_out};
+use crate::by_hand::compress::{Form, Which, carry_out, min_free};
 use crate::error_chain::error_chain;
 use crate::own::caller::Caller;
 use crate::proxy::body::Body;
@@ -25,8 +26,9 @@ pub(super) fn start(caller: &Caller, wanted: &EntriesToCompress) -> Result<Body,
     let line = async move {
         let tasks = daemon.tasks.clone();
         let go_on = move || !tasks.is_stopping();
-        let event = match daemon.store.run(move |spool| carry_out(spool, &which, form, go_on)).await
-        {
+        let spare = min_free(&daemon.config());
+        let work = move |spool: &Spool| carry_out(spool, &which, form, (spare, &go_on));
+        let event = match daemon.store.run(work).await {
             Ok(Some(done)) => CompressEvent::Done(done),
             Ok(None) => CompressEvent::Failed("the daemon stops".to_owned()),
             Err(error) => CompressEvent::Failed(error_chain(&error)),

@@ -93,7 +93,12 @@ impl Sink<'_, '_> {
             Body::File(file) => {
                 let (mut buffer, mut offset) = (vec![0; PIECE], 0_u64);
                 loop {
-                    let read = file.read_at(offset, &mut buffer).map_err(Stop::Disk)?;
+                    let read = match file.read_at(offset, &mut buffer) {
+                        Ok(read) => read,
+                        // A compressed one, which is no failure of the disk.
+                        Err(error) if error.is_damaged() => return Err(Stop::Cut(DAMAGED)),
+                        Err(error) => return Err(Stop::Disk(error)),
+                    };
                     let piece = buffer.get(..read).unwrap_or_default();
                     if piece.is_empty() {
                         break;
