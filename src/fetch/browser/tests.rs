@@ -17,10 +17,15 @@ fn number(next: &Next, method: &str) -> Value {
 
 /// A visit to a page that was told to open.
 fn opened(now: Instant) -> (Visit, Next) {
-    visited(Vec::new(), now)
+    let (mut visit, mut next) = prepared(Vec::new(), now);
+    for message in std::mem::take(&mut next.send) {
+        next.and(visit.take(&json!({"id": message["id"], "result": {}}), now));
+    }
+    (visit, next)
 }
 
-fn visited(cookies: Vec<Cookie>, now: Instant) -> (Visit, Next) {
+/// A visit that has an empty page.
+fn prepared(cookies: Vec<Cookie>, now: Instant) -> (Visit, Next) {
     let (mut visit, next) = Visit::begin("https://a.example/x".into(), cookies, now);
     let id = number(&next, "Target.createTarget");
     let next = visit.take(&json!({"id": id, "result": {"targetId": "T"}}), now);
@@ -34,29 +39,38 @@ fn event(method: &str, session: &str, told: &Value) -> Value {
 }
 
 #[test]
-fn a_page_is_opened_with_its_cookies_and_listened_to_before() {
+fn a_page_is_asked_for_when_its_cookies_are_set_and_somebody_listens() {
     let now = Instant::now();
     let listen = ["Network.enable", "Page.enable", "Target.setAutoAttach"];
-    let (_, next) = opened(now);
-    assert_eq!(methods(&next), [&listen[..], &["Page.navigate"]].concat());
-    assert!(next.send.iter().all(|message| message["sessionId"] == "S"));
-    let cookies = ["a", "d"].map(|name| Cookie { name: name.into(), value: "b=c".into() });
-    let (mut visit, next) = visited(cookies.to_vec(), now);
-    assert_eq!(methods(&next), [&listen[..], &["Network.setCookie"; 2]].concat());
-    let cookie = json!({"name": "a", "value": "b=c", "url": "https://a.example/x", "path": "/",
-        "secure": true});
-    assert_eq!(next.send[3]["params"], cookie);
-    // It is asked for when all of them are set, and not without one that is refused.
-    let [first, second] = [3, 4].map(|at| next.send[at]["id"].clone());
-    let done = |id: &Value| json!({"id": id, "result": {"success": true}});
-    assert_eq!(visit.take(&done(&second), now), Next::default());
-    let next = visit.take(&done(&first), now);
-    assert_eq!(methods(&next), ["Page.navigate"]);
-    assert_eq!(next.send[0]["sessionId"], "S");
-    let (mut visit, _) = visited(cookies.to_vec(), now);
-    let next = visit.take(&json!({"id": first, "error": {"message": "bad"}}), now);
-    assert_eq!(next.over, Some(Err("the browser refused: bad".into())));
-    assert_eq!(visit.take(&done(&second), now).send, Vec::<Value>::new());
+    let done = |message: &Value| json!({"id": message["id"], "result": {}});
+    for count in [0, 2] {
+        let cookie = |name: &str| Cookie { name: name.into(), value: "b=c".into() };
+        let cookies = ["a", "d"].into_iter().take(count).map(cookie).collect();
+        let (mut visit, next) = prepared(cookies, now);
+        assert_eq!(methods(&next), [&listen[..], &vec!["Network.setCookie"; count]].concat());
+        assert!(next.send.iter().all(|message| message["sessionId"] == "S"));
+        if count > 0 {
+            let cookie = json!({"name": "a", "value": "b=c", "url": "https://a.example/x", "path": "/",
+                "secure": true});
+            assert_eq!(next.send[3]["params"], cookie);
+        }
+        // The empty page counts for nothing.
+        visit.take(&event("Page.loadEventFired", "S", &json!({})), now);
+        let (last, others) = next.send.split_first().unwrap();
+        for message in others {
+            assert_eq!(visit.take(&done(message), now), Next::default(), "{message}");
+        }
+        let next = visit.take(&done(last), now);
+        assert_eq!(methods(&next), ["Page.navigate"]);
+        assert_eq!((&next.send[0]["sessionId"], visit.quiet_at()), (&json!("S"), None));
+    }
+    // Nor without one that is refused.
+    for refused in 0..4 {
+        let cookie = Cookie { name: "a".into(), value: "b".into() };
+        let (mut visit, next) = prepared(vec![cookie], now);
+        let no = json!({"id": next.send[refused]["id"], "error": {"message": "bad"}});
+        assert_eq!(visit.take(&no, now).over, Some(Err("the browser refused: bad".into())));
+    }
 }
 
 #[test]

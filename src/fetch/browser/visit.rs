@@ -2,14 +2,12 @@
 //! messages, and is told the time.
 //!
 //! ```text
-//! createTarget ─ attachToTarget ─ Network, Page, cookies ─ all are set ─ navigate ─ loaded ─ quiet ─ ping ─ over
+//! createTarget ─ attachToTarget ─ Network, Page, cookies ─ all answered ─ navigate ─ loaded ─ quiet ─ ping ─ over
 //! ```
 //!
-//! Commands begin in the order in which they are sent, and a request may leave before a cookie is set that was
-//! sent ahead of it: what then came would not be what the person asked for.
-//!
-//! A page is quiet when for [`QUIET`] no request of it or of a frame or worker within it was under way,
-//! and its scripts are idle enough to answer.
+//! Commands begin in the order in which they are sent, and are done when they are answered. A page that was asked
+//! for before could be loaded before a cookie is set, and then it is not what the person asked for; or before anybody
+//! listens, and then it is never heard to be loaded.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -83,8 +81,8 @@ struct Awaited {
 pub(super) struct Visit {
     url: String,
     cookies: Vec<Cookie>,
-    /// The commands that set cookies and are not answered yet.
-    being_set: HashSet<u64>,
+    /// The commands that are not answered yet, and have to be before the page is asked for.
+    prepares: HashSet<u64>,
     /// The session of the page itself.
     page: Option<String>,
     sessions: HashSet<String>,
@@ -103,7 +101,7 @@ impl Visit {
         let mut visit = Self {
             url,
             cookies,
-            being_set: HashSet::new(),
+            prepares: HashSet::new(),
             page: None,
             sessions: HashSet::new(),
             under_way: HashSet::new(),
@@ -169,12 +167,12 @@ impl Visit {
             let Some(session) = text(result, "sessionId") else { return next.over = refused() };
             self.page = Some(session.to_owned());
             self.open(session, next);
-        } else if self.being_set.contains(&id) {
+        } else if self.prepares.contains(&id) {
             if message.get("error").is_some() {
                 return next.over = refused();
             }
-            self.being_set.remove(&id);
-            if self.being_set.is_empty() {
+            self.prepares.remove(&id);
+            if self.prepares.is_empty() {
                 self.navigate(next);
             }
         } else if id == self.awaited.navigation {
@@ -243,20 +241,20 @@ impl Visit {
 
     /// The page is there, and empty still.
     fn open(&mut self, session: &str, next: &mut Next) {
-        self.listen(session, next);
+        let listens = self.listen(session, next);
+        self.prepares.extend(listens);
         let is_secure = self.url.starts_with("https:");
         for Cookie { name, value } in std::mem::take(&mut self.cookies) {
             let cookie = json!({"name": name, "value": value, "url": self.url, "path": "/", "secure": is_secure});
             let id = self.say(next, Some(session), "Network.setCookie", &cookie);
-            self.being_set.insert(id);
-        }
-        if self.being_set.is_empty() {
-            self.navigate(next);
+            self.prepares.insert(id);
         }
     }
 
     fn navigate(&mut self, next: &mut Next) {
         let (page, to) = (self.page.clone(), json!({"url": self.url}));
+        // Until here it was the empty page.
+        self.is_loaded = false;
         self.awaited.navigation = self.say(next, page.as_deref(), "Page.navigate", &to);
     }
 
@@ -273,15 +271,14 @@ impl Visit {
         }
     }
 
-    fn listen(&mut self, session: &str, next: &mut Next) {
+    fn listen(&mut self, session: &str, next: &mut Next) -> [u64; 3] {
         let all = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
-        for (method, how) in [
+        [
             ("Network.enable", &json!({"maxPostDataSize": 0})),
             ("Page.enable", &json!({})),
             ("Target.setAutoAttach", &all),
-        ] {
-            self.say(next, Some(session), method, how);
-        }
+        ]
+        .map(|(method, how)| self.say(next, Some(session), method, how))
     }
 
     fn say(&mut self, next: &mut Next, session: Option<&str>, method: &str, how: &Value) -> u64 {
