@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use hyper::header::{ACCEPT_LANGUAGE, HeaderMap, HeaderValue};
 use jiff::tz::TimeZone;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{info, warn};
@@ -15,6 +16,7 @@ use wwwoffle_url::LocalHost;
 use crate::access::Access;
 use crate::access::crowd::Guest;
 use crate::clock;
+use crate::error_chain::error_chain;
 use crate::fetch::Fetcher;
 use crate::hooks::{Hook, Hooks};
 use crate::link::Link;
@@ -111,8 +113,29 @@ pub struct Parts {
     pub mode: Choice,
     /// The addresses it listens on, the first being the one named in links.
     pub listening: Vec<SocketAddr>,
-    /// The user's own templates, by name.
+    /// The user's own templates and texts, by name.
     pub templates: Vec<(String, String)>,
+}
+
+/// Who a page is made for.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    /// The mode that their request began under.
+    pub mode: Mode,
+    /// What they say of languages: `Accept-Language`.
+    accepted: Option<HeaderValue>,
+}
+
+impl Reader {
+    /// Who sent a request with these fields.
+    #[must_use]
+    pub fn of(mode: Mode, fields: &HeaderMap) -> Self {
+        Self { mode, accepted: fields.get(ACCEPT_LANGUAGE).cloned() }
+    }
+
+    fn accepted(&self) -> Option<&str> {
+        self.accepted.as_ref().and_then(|accepted| accepted.to_str().ok())
+    }
 }
 
 impl Daemon {
@@ -140,7 +163,7 @@ impl Daemon {
         let limits = Limits::of(options);
         let (templates, faults) = Templates::new(templates);
         for fault in faults {
-            warn!(%fault, "a template of yours is not used");
+            warn!(error = error_chain(&fault), "the page of the program serves instead");
         }
         let pages = Arc::new(Pages { local: local.clone() });
         let index = Index::open(store.spool(), Some(pages))?;
@@ -184,10 +207,13 @@ impl Daemon {
         self.live.config()
     }
 
-    /// What the pages of a request share, at the address that is good for every page.
+    /// What the pages for `reader` share, at the address that is good for every page.
     #[must_use]
-    pub fn shell(&self, mode: Mode) -> Shell {
-        Shell { origin: self.origin.clone(), mode, zone: TimeZone::system() }
+    pub fn shell(&self, reader: &Reader) -> Shell {
+        let config = self.config();
+        let language = self.templates.language(config.pages.language.as_str(), reader.accepted());
+        let (origin, mode) = (self.origin.clone(), reader.mode);
+        Shell { origin, mode, zone: TimeZone::system(), language }
     }
 
     /// Changes the mode and remembers it for the next start. Returns what was chosen before.

@@ -99,7 +99,7 @@ pub use rule::Ruled;
 pub use schema::{
     Alias, AllowedHosts, AllowedUsers, Caching, CensorHeader, Config, DontCache, DontCompress,
     DontGet, FetchOptions, Https, IndexOptions, Link, LocalNames, LocalNet, MimeTypes, ModifyHtml,
-    OfflineOptions, OnlineOptions, Options, Proxy, Purge, Startup, Tunnel,
+    OfflineOptions, OnlineOptions, Options, OwnPages, Proxy, Purge, Startup, Tunnel,
 };
 pub use spec::{ParseSpecError, UrlSpec};
 pub use specset::{Listed, UrlSpecSet};

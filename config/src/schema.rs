@@ -135,7 +135,7 @@ mod requests;
 mod secure;
 
 pub use caching::Caching;
-pub use daemon::{AllowedHosts, AllowedUsers, LocalNames, LocalNet, Options, Startup};
+pub use daemon::{AllowedHosts, AllowedUsers, LocalNames, LocalNet, Options, OwnPages, Startup};
 pub use fetching::{FetchOptions, IndexOptions, MimeTypes, Purge};
 pub use html::ModifyHtml;
 pub use link::Link;
@@ -195,6 +195,8 @@ config! {
     options: Options,
     /// The names of this proxy itself.
     local_host: LocalNames,
+    /// The pages of this proxy itself.
+    pages: OwnPages,
     /// The machines nearby.
     local_net: LocalNet,
     /// Which machines may use this proxy.

@@ -53,6 +53,7 @@ mod options;
 mod outbox;
 mod outgoing;
 mod overlay;
+mod own_pages;
 mod partial;
 mod pending;
 mod place;
@@ -107,6 +108,7 @@ pub use outgoing::{
     AskedFrom, MAX_OPTIONS, MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing,
     OutgoingSummary, RequestKind, RequestState, Sealed, Secrets,
 };
+pub use own_pages::{NotRead, OwnPages};
 pub use partial::{
     MAX_SEGMENTS, MAX_VALIDATOR, NewSegment, Partial, PartialList, PartialSummary, SegmentWriter,
 };

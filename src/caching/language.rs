@@ -67,6 +67,19 @@ impl Languages {
             .map_or(0, |(_, weight)| *weight)
     }
 
+    /// The one of `tags` that suits the client best, by looking each range up, the heaviest first, and what it
+    /// begins with after it (RFC 4647 §3.4: lookup). `*` finds nothing: whoever asks has a default.
+    #[must_use]
+    pub fn best_of<'a>(&self, tags: &[&'a str]) -> Option<&'a str> {
+        let known = |range: &str| tags.iter().find(|tag| tag.eq_ignore_ascii_case(range));
+        let mut wanted = self.ranges.iter().filter(|(range, weight)| *weight > 0 && range != "*");
+        let found = wanted.find_map(|(range, _)| {
+            std::iter::successors(Some(range.as_str()), |range| Some(range.rsplit_once('-')?.0))
+                .find_map(known)
+        });
+        found.copied()
+    }
+
     /// The language that the client wants more than each other one, if there is one such.
     #[must_use]
     pub fn favourite(&self) -> Option<&str> {

@@ -12,7 +12,7 @@ use wwwoffle_spool::{AskedFrom, Error as SpoolError, Place};
 use wwwoffle_url::CanonicalUrl;
 
 use super::Visit;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Reader};
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::pages::guard::{Asked, Over, Refusal, Scope, Token, Verdict, guard};
@@ -87,7 +87,7 @@ impl Caller {
         visit: &Visit,
         request: &Request<B>,
     ) -> Self {
-        let mut shell = daemon.shell(mode);
+        let mut shell = daemon.shell(&Reader::of(mode, request.headers()));
         let scheme = if url.protocol() == "https" { "https" } else { "http" };
         let used = LocalOrigin::parse(scheme, url.host_port());
         let host_is_ours = url.is_local() && used.is_ok();
@@ -116,7 +116,7 @@ impl Caller {
 
     /// Someone on the control socket.
     pub(super) fn over_socket(daemon: Arc<Daemon>) -> Self {
-        let shell = daemon.shell(daemon.mode.now());
+        let shell = daemon.shell(&Reader::of(daemon.mode.now(), &HeaderMap::new()));
         let over = Over::UnixSocket;
         let (commands, reach, host_is_ours) = (true, Reach::Whole, true);
         Self {

@@ -33,6 +33,7 @@ pub mod refresh;
 pub mod search;
 pub mod shown;
 mod templates;
+pub mod text;
 pub mod token;
 pub mod undone;
 pub mod welcome;
@@ -42,7 +43,7 @@ use jiff::tz::TimeZone;
 
 pub use self::{
     origin::{LocalOrigin, NotAnAddress},
-    templates::{TemplateFault, Templates},
+    templates::{Language, TemplateFault, Templates},
 };
 use crate::api::Mode;
 
@@ -70,6 +71,8 @@ pub struct Shell {
     pub mode: Mode,
     /// The time zone in which times are shown.
     pub zone: TimeZone,
+    /// The language in which the page is told.
+    pub language: Language,
 }
 
 impl Shell {

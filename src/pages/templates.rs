@@ -1,11 +1,15 @@
 //! The templates, built in and the user's own.
 
+use std::sync::Arc;
+
 use minijinja::{
     AutoEscape, Environment, UndefinedBehavior, Value, syntax::SyntaxConfig, value::Serde,
 };
 use serde::Serialize;
 
+use super::text::{self, Catalogue};
 use super::{HTML, Page, Shell};
+use crate::caching::language::Languages;
 
 /// The built-in templates by name, partial ones first.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -45,21 +49,34 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("message.html", include_str!("templates/message.html")),
 ];
 
-/// Templates ready to be filled.
+/// Templates ready to be filled, in each language.
 #[derive(Debug)]
 pub struct Templates {
+    /// English first.
+    languages: Vec<Spoken>,
+}
+
+/// The templates in one language.
+#[derive(Debug)]
+struct Spoken {
+    catalogue: Arc<Catalogue>,
     built_in: Environment<'static>,
     /// The built-in ones with the user's own over them; `None` when there are none.
     own: Option<Environment<'static>>,
 }
 
-/// A template of the user's own that cannot be used. The built-in one serves in its place.
+/// One of the languages that there are; the default is English.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Language(usize);
+
+/// A template or a catalogue of the user's own that cannot be used, in whole or in part. The built-in one serves in
+/// its place.
 #[derive(Debug, thiserror::Error)]
-#[error("the template {name:?} cannot be used")]
+#[error("{name:?} cannot be used")]
 pub struct TemplateFault {
     name: String,
     #[source]
-    source: minijinja::Error,
+    source: Box<dyn std::error::Error + Send + Sync>,
 }
 
 /// What a template sees.
@@ -73,27 +90,64 @@ struct Context<'a, P> {
 }
 
 impl Templates {
-    /// Takes the user's own templates, name and text, over the built-in ones.
+    /// Takes the user's own templates (`queue.html`) and catalogues (`de.toml`), name and text, over the built-in ones.
     ///
-    /// Those that cannot be parsed are left out and given back.
+    /// Those that cannot be used are left out and given back.
     #[must_use]
     pub fn new(
         overrides: impl IntoIterator<Item = (String, String)>,
     ) -> (Self, Vec<TemplateFault>) {
         let mut faults = Vec::new();
+        let mut catalogues = catalogues();
         let mut own = None;
         for (name, text) in overrides {
+            if let Some(tag) = name.strip_suffix(".toml") {
+                match Catalogue::parse(&tag.to_ascii_lowercase(), &text) {
+                    Ok((catalogue, left_out)) => {
+                        faults.extend(left_out.into_iter().map(|fault| fault_of(&name, fault)));
+                        add(&mut catalogues, catalogue);
+                    }
+                    Err(fault) => faults.push(fault_of(&name, fault)),
+                }
+                continue;
+            }
             let environment = own.get_or_insert_with(environment);
             if let Err(source) = environment.add_template_owned(name.clone(), text) {
-                faults.push(TemplateFault { name, source });
+                faults.push(fault_of(&name, source));
             }
         }
-        (Self { built_in: environment(), own }, faults)
+        // A clone shares the templates: only what they call differs from language to language.
+        let built_in = environment();
+        let spoken = |catalogue: Catalogue| {
+            let catalogue = Arc::new(catalogue);
+            let speaking = |environment: &Environment<'static>| {
+                let mut environment = environment.clone();
+                text::speak(&mut environment, &catalogue);
+                environment
+            };
+            let (built_in, own) = (speaking(&built_in), own.as_ref().map(speaking));
+            Spoken { catalogue, built_in, own }
+        };
+        (Self { languages: catalogues.into_iter().map(spoken).collect() }, faults)
+    }
+
+    /// The language to tell a person in: `chosen` if it is one, else the one that they take most gladly
+    /// (`Accept-Language`), else English.
+    #[must_use]
+    pub fn language(&self, chosen: &str, accepted: Option<&str>) -> Language {
+        let tags: Vec<_> = self.languages.iter().map(|spoken| spoken.catalogue.tag()).collect();
+        let at = |tag: &str| tags.iter().position(|known| known.eq_ignore_ascii_case(tag));
+        if let Some(chosen) = at(chosen) {
+            return Language(chosen);
+        }
+        let accepted = accepted.and_then(Languages::parse);
+        let wanted = accepted.as_ref().and_then(|accepted| accepted.best_of(&tags));
+        Language(wanted.and_then(at).unwrap_or_default())
     }
 
     /// The stylesheet.
     pub(super) fn style(&self) -> String {
-        self.render("style.css", ())
+        self.render(Language::default(), "style.css", ())
     }
 
     /// Fills the template called `name` and makes a page of it.
@@ -110,12 +164,17 @@ impl Templates {
             version: env!("CARGO_PKG_VERSION"),
             page,
         };
-        Page { status, content_type: HTML, body: self.render(name, context) }
+        Page { status, content_type: HTML, body: self.render(shell.language, name, context) }
     }
 
-    fn render(&self, name: &'static str, context: impl Serialize) -> String {
+    fn render(&self, language: Language, name: &'static str, context: impl Serialize) -> String {
+        const UNSHOWN: &str =
+            "<!DOCTYPE html><title>wwwoffle</title><p>This page cannot be shown.</p>";
         let context = Value::from(Serde(context));
-        if let Some(own) = &self.own {
+        let Some(spoken) = self.languages.get(language.0).or(self.languages.first()) else {
+            return UNSHOWN.to_owned();
+        };
+        if let Some(own) = &spoken.own {
             match fill(own, name, &context) {
                 Ok(body) => return body,
                 Err(error) => {
@@ -123,9 +182,9 @@ impl Templates {
                 }
             }
         }
-        fill(&self.built_in, name, &context).unwrap_or_else(|error| {
+        fill(&spoken.built_in, name, &context).unwrap_or_else(|error| {
             tracing::error!(template = name, %error, "a page cannot be made");
-            "<!DOCTYPE html><title>wwwoffle</title><p>This page cannot be shown.</p>".to_owned()
+            UNSHOWN.to_owned()
         })
     }
 }
@@ -135,6 +194,35 @@ impl Default for Templates {
     fn default() -> Self {
         Self::new([]).0
     }
+}
+
+/// The built-in catalogues, English first.
+fn catalogues() -> Vec<Catalogue> {
+    let mut all = vec![Catalogue::english()];
+    for (tag, text) in text::BUILT_IN {
+        let parsed = Catalogue::parse(tag, text);
+        debug_assert!(
+            parsed.as_ref().is_ok_and(|(_, faults)| faults.is_empty()),
+            "{tag}: {parsed:?}"
+        );
+        all.extend(parsed.ok().map(|(catalogue, _)| catalogue));
+    }
+    all
+}
+
+/// Adds a catalogue, over the one of the same language if there is one.
+fn add(all: &mut Vec<Catalogue>, catalogue: Catalogue) {
+    match all.iter_mut().find(|known| known.tag() == catalogue.tag()) {
+        Some(known) => known.overlay(catalogue),
+        None => all.push(catalogue),
+    }
+}
+
+fn fault_of(
+    name: &str,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> TemplateFault {
+    TemplateFault { name: name.to_owned(), source: source.into() }
 }
 
 fn fill(
@@ -152,6 +240,8 @@ fn environment() -> Environment<'static> {
     if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
         environment.set_syntax(syntax);
     }
+    // A language says it anew; templates alone are checked without one.
+    text::speak(&mut environment, &Arc::new(Catalogue::english()));
     // Everything but the stylesheets is HTML, whatever a user calls a template of their own.
     environment.set_auto_escape_callback(|name| {
         if matches!(name, "style.css" | "bar.css") { AutoEscape::None } else { AutoEscape::Html }
@@ -187,7 +277,7 @@ mod tests {
     fn a_faulty_template_gives_way_to_the_built_in_one() {
         let parse = ("undone.html".to_owned(), "{% if %}".to_owned());
         let (templates, faults) = Templates::new([parse]);
-        assert_eq!(faults[0].to_string(), "the template \"undone.html\" cannot be used");
+        assert_eq!(faults[0].to_string(), "\"undone.html\" cannot be used");
         let built_in = testing::undone(&Templates::default());
         assert_eq!(testing::undone(&templates), built_in);
 
@@ -195,6 +285,41 @@ mod tests {
         let (templates, faults) = Templates::new([undefined]);
         assert!(faults.is_empty());
         assert_eq!(testing::undone(&templates), built_in);
+    }
+
+    #[test]
+    fn a_language_is_chosen_by_the_setting_or_else_by_who_reads() {
+        let (templates, faults) = Templates::new([
+            ("de.toml".to_owned(), "[texts]\n\"Queue\" = \"Reihe\"".to_owned()),
+            ("ar.toml".to_owned(), "[language]\ndirection = \"rtl\"".to_owned()),
+            ("pt-br.toml".to_owned(), String::new()),
+            ("x/y.toml".to_owned(), String::new()),
+        ]);
+        assert_eq!(
+            faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["\"x/y.toml\" cannot be used"]
+        );
+        for (chosen, accepted, want) in [
+            ("", None, "en ltr Queue"),
+            ("", Some("de"), "de ltr Reihe"),
+            ("", Some("de-CH, de;q=0.9, en;q=0.8"), "de ltr Reihe"),
+            ("", Some("xx, ar-EG;q=0.9, de;q=0.8"), "ar rtl Queue"),
+            ("", Some("xx, *;q=0.5"), "en ltr Queue"),
+            ("", Some("de;q=0, *"), "en ltr Queue"),
+            ("", Some("pt"), "en ltr Queue"),
+            ("", Some("pt-BR"), "pt-br ltr Queue"),
+            ("", Some("\u{1}"), "en ltr Queue"),
+            ("de", Some("ar"), "de ltr Reihe"),
+            ("DE", None, "de ltr Reihe"),
+            ("xx", Some("de"), "de ltr Reihe"),
+            ("en", Some("de"), "en ltr Queue"),
+        ] {
+            let language = templates.language(chosen, accepted);
+            let spoken = &templates.languages[language.0].built_in;
+            let got =
+                spoken.render_str("{{ lang }} {{ direction }} {{ t(\"Queue\") }}", ()).unwrap();
+            assert_eq!(got, want, "{chosen:?} {accepted:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use super::{HTML, LocalOrigin, Page, Shell, Templates, shown};
+use super::{HTML, Language, LocalOrigin, Page, Shell, Templates, shown};
 use crate::api::Mode;
 
 /// Values that must come out as text, or not at all.
@@ -41,6 +41,7 @@ pub(crate) fn shell() -> Shell {
         origin: LocalOrigin::parse("http", "localhost:8080").unwrap(),
         mode: Mode::Offline,
         zone: TimeZone::UTC,
+        language: Language::default(),
     }
 }
 
@@ -68,6 +69,7 @@ const KNOWN: &[&str] = &[
 /// Attributes our pages use, likewise.
 const ATTRIBUTES: &[&str] = &[
     "lang",
+    "dir",
     "charset",
     "name",
     "content",
@@ -104,9 +106,9 @@ const ATTRIBUTES: &[&str] = &[
 pub(crate) fn assert_harmless(page: &Page) {
     let html = &page.body;
     assert_eq!(page.content_type, HTML);
-    assert!(
-        html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")
-    );
+    assert!(html.starts_with(
+        "<!DOCTYPE html>\n<html lang=\"en\" dir=\"ltr\">\n<head>\n<meta charset=\"utf-8\">"
+    ));
     assert!(html.len() < 100_000, "{} bytes", html.len());
     assert!(!html.contains("hunter2"), "a password is shown");
     let hidden = |c: char| {

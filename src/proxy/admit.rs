@@ -8,12 +8,12 @@ use hyper::http::request::Parts;
 use wwwoffle_config::{Config, Users};
 
 use super::body::Body;
-use super::intent::{Intent, intent};
+use super::intent::intent;
 use super::reply;
 use super::site::Door;
 use crate::access::basic::Login;
 use crate::access::{Candidate, Refused};
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Reader};
 use crate::mode::Mode;
 use crate::pages::message::{Denied, Message};
 use crate::server::connection::Visitor;
@@ -46,8 +46,8 @@ fn is_let_in(users: &Users, visitor: &Visitor) -> bool {
 }
 
 /// The answer to a connection that is not served any more.
-pub(super) fn end(daemon: &Daemon, mode: Mode) -> Response<Body> {
-    let mut response = reply::message(daemon, mode, &Message::Denied(Denied::Machine));
+pub(super) fn end(daemon: &Daemon, reader: &Reader) -> Response<Body> {
+    let mut response = reply::message(daemon, reader, &Message::Denied(Denied::Machine));
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
@@ -104,12 +104,9 @@ pub(super) fn refuse(
     denied: Denied,
 ) -> Response<Body> {
     let told = Message::Denied(denied);
-    let response = match intent(&request.method, &request.headers) {
-        Intent::Person => reply::message(daemon, mode, &told),
-        Intent::Part => reply::plain(told.status(), ""),
-        Intent::Program => reply::plain(told.status(), told.title()),
-    };
-    with_challenge(response, denied)
+    let reader = Reader::of(mode, &request.headers);
+    let intent = intent(&request.method, &request.headers);
+    with_challenge(reply::told(daemon, &reader, intent, &told), denied)
 }
 
 /// Adds the field that asks for a login, or says when to come again.

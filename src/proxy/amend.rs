@@ -14,16 +14,15 @@ use super::intent::Intent;
 use super::reply;
 use super::rules::is_blocked;
 use super::status::CacheStatus;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Reader};
 use crate::fetch::location;
-use crate::mode::Mode;
 use crate::pages::message::{Message, Ruled};
 
 /// What changes the answers to one request.
 pub(super) struct Amendment {
     config: Arc<Config>,
     url: CanonicalUrl,
-    mode: Mode,
+    reader: Reader,
     intent: Intent,
     location_error: bool,
     censors: bool,
@@ -43,7 +42,7 @@ impl Amendment {
         (location_error || censors).then(|| Self {
             config: Arc::clone(config),
             url: ask.bare.clone(),
-            mode: ask.mode,
+            reader: ask.reader(),
             intent: ask.asked.intent,
             location_error,
             censors,
@@ -59,7 +58,7 @@ impl Amendment {
             let url = self.url.as_str();
             debug!(url, "it leads to a URL that is never got");
             let told = Message::Ruled { url, ruled: Ruled::LeadsToBlocked, place: None };
-            let told = reply::told(daemon, self.mode, self.intent, &told);
+            let told = reply::told(daemon, &self.reader, self.intent, &told);
             return reply::with_status(told, CacheStatus::LeadsToBlocked);
         }
         if self.censors {

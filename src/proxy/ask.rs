@@ -33,7 +33,7 @@ use crate::caching::coding::Terms;
 use crate::caching::control::RequestControl;
 use crate::caching::noise::Near;
 use crate::caching::reuse::Verdict;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Reader};
 use crate::mode::Mode;
 use crate::upstream::Reach;
 
@@ -93,6 +93,12 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// Who reads a page that is made for it.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        Reader::of(self.mode, &self.fields)
+    }
+
     /// Reads a request of `owner`. `post` is the body of a POST that was read whole.
     #[must_use]
     pub fn new(

@@ -39,7 +39,7 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
     };
     let part = kept_in_part(daemon, ask).await;
     let response = if ask.asked.intent == Intent::Person {
-        let shell = daemon.shell(ask.mode);
+        let shell = daemon.shell(&ask.reader());
         let waiting = daemon.store.spool().queue().summary(&key);
         let waiting = waiting.filter(|_| added == Added::Already);
         let (key, token) = (key.to_string(), daemon.tokens.undo(&key.to_string()));
@@ -136,7 +136,7 @@ pub(super) fn confirm(daemon: &Daemon, ask: &Ask, is_kept: bool) -> Response<Bod
         token: &token,
         kept: is_kept.then_some(url),
     };
-    let shell = daemon.shell(ask.mode);
+    let shell = daemon.shell(&ask.reader());
     let page = confirm::page(&daemon.templates, &shell, &question);
     reply::with_status(reply::from_page(&shell, page), CacheStatus::Asking)
 }

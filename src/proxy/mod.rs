@@ -84,7 +84,7 @@ use self::websocket::Handshake;
 use crate::access::basic::Login;
 use crate::caching::reuse::Reuse;
 use crate::clock;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Reader};
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::own::Visit;
@@ -161,14 +161,15 @@ async fn answer(
 ) -> Response<Body> {
     let mode = daemon.mode.now();
     let (mut parts, incoming) = request.into_parts();
+    let reader = Reader::of(mode, &parts.headers);
     // From here on no part of the program has it: it cannot be kept, queued, logged or sent on.
     let login = Login::take(&mut parts.headers, &PROXY_AUTHORIZATION);
     if !admit::still_served(&daemon, &client.visitor) {
-        return admit::end(&daemon, mode);
+        return admit::end(&daemon, &reader);
     }
     let target = match target::read(&parts, &daemon.local, &client.visitor.door) {
         Ok(target) => target,
-        Err(error) => return bad_target(&daemon, mode, &error),
+        Err(error) => return bad_target(&daemon, &reader, &error),
     };
     match target {
         Target::Own(url) => {
@@ -185,7 +186,7 @@ async fn answer(
         }
         Target::Tunnel(origin) if has_passed(&parts.headers, &daemon.pseudonym) => {
             let url = format!("https://{origin}/");
-            reply::message(&daemon, mode, &Message::Loop { url: &url })
+            reply::message(&daemon, &reader, &Message::Loop { url: &url })
         }
         Target::Tunnel(origin) => {
             let request = Request::from_parts(parts, incoming);
@@ -194,7 +195,7 @@ async fn answer(
         Target::Resource(resource) => {
             if has_passed(&parts.headers, &daemon.pseudonym) {
                 let told = Message::Loop { url: resource.url.as_str() };
-                return reply::message(&daemon, mode, &told);
+                return reply::message(&daemon, &reader, &told);
             }
             resource_of(&daemon, &client, mode, resource, parts, incoming).await
         }
@@ -213,7 +214,8 @@ async fn resource_of(
     if !daemon.upstream.dialer().may_reach(&resource.origin) {
         let (url, failure) = (resource.url.as_str(), OriginFailure::Inward);
         let told = Message::OriginFailed { url, failure, kept: None };
-        return reply::told(daemon, mode, intent(&parts.method, &parts.headers), &told);
+        let reader = Reader::of(mode, &parts.headers);
+        return reply::told(daemon, &reader, intent(&parts.method, &parts.headers), &told);
     }
     match forwards_left(&mut parts) {
         Forwards::End => return about_us(),
@@ -271,6 +273,7 @@ async fn resource_of(
     let (amendment, modification) = (Amendment::of(&ask), ask.modification.take());
     let when = kept.as_ref().map(|kept| kept.entry.checked());
     let grounds = repeat::grounds(daemon, &ask, kept.as_deref(), &found, decision);
+    let reader = ask.reader();
     let response = act(daemon, client, ask, (kept, found), decision, rest).await;
     let looked = if recode::is_put(&response) {
         Box::pin(recode::look_ahead(response)).await
@@ -279,7 +282,7 @@ async fn resource_of(
     };
     let mut response = match looked {
         Ok(response) => response,
-        Err(undecodable) => return instead_of(daemon, mode, &undecodable),
+        Err(undecodable) => return instead_of(daemon, &reader, &undecodable),
     };
     if let Some(amendment) = amendment {
         response = amendment.apply(daemon, response);
@@ -294,13 +297,13 @@ async fn resource_of(
 }
 
 /// The answer in place of one that is kept and cannot be decoded for its client.
-fn instead_of(daemon: &Daemon, mode: Mode, undecodable: &Undecodable) -> Response<Body> {
+fn instead_of(daemon: &Daemon, reader: &Reader, undecodable: &Undecodable) -> Response<Body> {
     let Undecodable { fault, intent, url } = undecodable;
     let detail = fault.to_string();
     debug!(url, error = detail, "what is kept cannot be decoded");
     let failure = OriginFailure::BadAnswer(&detail);
     let told = Message::OriginFailed { url, failure, kept: None };
-    reply::with_status(reply::told(daemon, mode, *intent, &told), CacheStatus::Failed)
+    reply::with_status(reply::told(daemon, reader, *intent, &told), CacheStatus::Failed)
 }
 
 /// Why a request's body was not read.
@@ -467,9 +470,9 @@ fn about_us() -> Response<Body> {
     response
 }
 
-fn bad_target(daemon: &Daemon, mode: Mode, error: &BadTarget) -> Response<Body> {
+fn bad_target(daemon: &Daemon, reader: &Reader, error: &BadTarget) -> Response<Body> {
     let detail = error_chain(error);
-    let mut response = reply::message(daemon, mode, &Message::BadRequest { detail: &detail });
+    let mut response = reply::message(daemon, reader, &Message::BadRequest { detail: &detail });
     match error {
         BadTarget::Protocol(_) => *response.status_mut() = StatusCode::NOT_IMPLEMENTED,
         // RFC 9110 §15.5.20: the client may try again on another connection.

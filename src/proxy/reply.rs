@@ -11,9 +11,8 @@ use super::fields::CACHE_STATUS;
 use super::intent::Intent;
 use super::status::CacheStatus;
 use crate::clock;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Reader};
 use crate::error_chain::error_chain;
-use crate::mode::Mode;
 use crate::pages::certificates::ShownCertificate;
 use crate::pages::message::{
     BadCertificate, Kept as KeptCopy, Message, NoTls, OriginFailure, Phase, page,
@@ -40,8 +39,8 @@ pub fn from_page(shell: &Shell, page: Page) -> Response<Body> {
 
 /// A message page, whoever asked.
 #[must_use]
-pub fn message(daemon: &Daemon, mode: Mode, message: &Message<'_>) -> Response<Body> {
-    let shell = daemon.shell(mode);
+pub fn message(daemon: &Daemon, reader: &Reader, message: &Message<'_>) -> Response<Body> {
+    let shell = daemon.shell(reader);
     from_page(&shell, page(&daemon.templates, &shell, message))
 }
 
@@ -54,14 +53,19 @@ pub fn instead(
     status: CacheStatus,
     told: &Message<'_>,
 ) -> Response<Body> {
-    with_status(self::told(daemon, ask.mode, ask.asked.intent, told), status)
+    with_status(self::told(daemon, &ask.reader(), ask.asked.intent, told), status)
 }
 
 /// The same, where there is no more than this of the request.
 #[must_use]
-pub fn told(daemon: &Daemon, mode: Mode, intent: Intent, told: &Message<'_>) -> Response<Body> {
+pub fn told(
+    daemon: &Daemon,
+    reader: &Reader,
+    intent: Intent,
+    told: &Message<'_>,
+) -> Response<Body> {
     match intent {
-        Intent::Person => message(daemon, mode, told),
+        Intent::Person => message(daemon, reader, told),
         Intent::Part => plain(told.status(), ""),
         Intent::Program => plain(told.status(), told.title()),
     }

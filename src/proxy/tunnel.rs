@@ -18,7 +18,7 @@ use super::reply;
 use super::rules::parent;
 use super::site::{Plan, Site, Why, plan};
 use crate::clock;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Reader};
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::pages::message::{Message, Ruled};
@@ -36,15 +36,17 @@ pub(super) async fn open(
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let host_port = origin.to_string();
+    let reader = Reader::of(mode, request.headers());
     let config = daemon.config();
     let is_open = config.tunnel.ports.contains(origin.port);
-    let blocked = || reply::message(daemon, mode, &Message::PortBlocked { host_port: &host_port });
+    let blocked =
+        || reply::message(daemon, &reader, &Message::PortBlocked { host_port: &host_port });
     let site = match Site::of(&origin.host, origin.port, &daemon.local) {
         Ok(site) => site,
         Err(_) if !is_open => return blocked(),
         Err(error) => {
             let detail = error_chain(&error);
-            return reply::message(daemon, mode, &Message::BadRequest { detail: &detail });
+            return reply::message(daemon, &reader, &Message::BadRequest { detail: &detail });
         }
     };
     origin.via = parent(&config, site.url(), &daemon.pseudonym);
@@ -55,7 +57,7 @@ pub(super) async fn open(
     match plan {
         Plan::Ourselves if visitor.nested => {
             let detail = "this connection leads to the proxy already";
-            return reply::message(daemon, mode, &Message::BadRequest { detail });
+            return reply::message(daemon, &reader, &Message::BadRequest { detail });
         }
         Plan::Ourselves => {
             let (upgrade, host) = (hyper::upgrade::on(&mut request), site.host().to_owned());
@@ -70,18 +72,22 @@ pub(super) async fn open(
         }
         Plan::Tunnel(_) => {}
         Plan::Refuse => {
-            return reply::message(daemon, mode, &Message::HostRefused { host_port: &host_port });
+            return reply::message(
+                daemon,
+                &reader,
+                &Message::HostRefused { host_port: &host_port },
+            );
         }
     }
     if let Some(listed) = config.dont_get.urls.matches(site.url()) {
         debug!(site = site.url().as_str(), by = %listed.place(), "blocked");
         let url = site.url().as_str();
         let told = Message::Ruled { url, ruled: Ruled::Blocked, place: None };
-        return reply::message(daemon, mode, &told);
+        return reply::message(daemon, &reader, &told);
     }
     let upstream = match daemon.upstream.dialer().dial(&origin).await {
         Ok(stream) => stream,
-        Err(failure) => return refuse(daemon, mode, &host_port, &failure),
+        Err(failure) => return refuse(daemon, &reader, &host_port, &failure),
     };
     let upgrade = hyper::upgrade::on(&mut request);
     let inside = Arc::clone(daemon);
@@ -222,13 +228,13 @@ async fn splice_after(
     }
 }
 
-fn refuse(daemon: &Daemon, mode: Mode, host_port: &str, failure: &Failure) -> Response<Body> {
+fn refuse(daemon: &Daemon, reader: &Reader, host_port: &str, failure: &Failure) -> Response<Body> {
     let chain = failure.chain();
     let told = match reply::origin_failure(failure, &chain) {
         Some(failure) => Message::OriginFailed { url: host_port, failure, kept: None },
         None => Message::TunnelOffline { host_port },
     };
-    let mut response = reply::message(daemon, mode, &told);
+    let mut response = reply::message(daemon, reader, &told);
     *response.status_mut() = failure.status();
     response
 }

@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
 use wwwoffle_config::Startup;
-use wwwoffle_spool::{Recovery, Spool, Versions};
+use wwwoffle_spool::{OwnPages, Recovery, Spool, Versions};
 
 use super::control::{self, ControlSocket};
 use super::identity::{BadIdentity, Identity};
@@ -150,6 +150,22 @@ fn say_recovered(recovery: &Recovery) {
     }
 }
 
+/// The templates and texts of the user's own. Without them the pages are as they come with the program.
+fn own_templates(store: &Store) -> Vec<(String, String)> {
+    match store.spool().own_pages() {
+        Ok(OwnPages { pages, not_read }) => {
+            for fault in not_read {
+                warn!(%fault, "a page of yours is not used");
+            }
+            pages
+        }
+        Err(error) => {
+            warn!(error = error_chain(&error), "the pages of your own cannot be read");
+            Vec::new()
+        }
+    }
+}
+
 async fn serve(
     start: Start,
     listeners: Vec<std::net::TcpListener>,
@@ -165,7 +181,8 @@ async fn serve(
     })?;
     let places = Arc::new(Semaphore::new(live.config().startup.max_connections.get()));
     let authority = authority(&spool, live.config().https.name_constraints.as_slice())?;
-    let parts = Parts { live, store, authority, mode, listening, templates: Vec::new() };
+    let templates = own_templates(&store);
+    let parts = Parts { live, store, authority, mode, listening, templates };
     let daemon =
         Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
     if start.mode.is_some()

@@ -7,7 +7,7 @@ use crate::{
     values::{
         amounts::{Permissions, Size, SizeLimit},
         hosts::HostList,
-        texts::{Account, Program},
+        texts::{Account, LanguageTag, Program},
     },
 };
 use std::{num::NonZeroUsize, time::Duration};
@@ -83,6 +83,14 @@ section! {
     "local-host" => LocalNames {
         /// Names and addresses that mean this proxy; the first is used in links.
         "names" => names: HostNames = r#"["localhost", "127.0.0.1", "::1"]"#, Restart;
+    }
+}
+
+section! {
+    /// The pages of this proxy itself.
+    "pages" => OwnPages {
+        /// The language that they are told in, such as de; "" is the one that each browser asks for, as far as there is a catalogue of it.
+        "language" => language: LanguageTag = r#""""#, Live;
     }
 }
 

@@ -65,6 +65,38 @@ impl Value for Program {
     }
 }
 
+/// The tag of a language (RFC 5646 §2.1), or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LanguageTag(String);
+
+impl LanguageTag {
+    /// As given; empty for none.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Value for LanguageTag {
+    const KIND: &'static str = "language";
+    const MEANING: &'static str =
+        "The tag of a language, such as `\"de\"` or `\"pt-br\"`, or `\"\"` for none.";
+    const EXPECTED: &'static str = "the tag of a language, such as \"de\" or \"pt-br\", or \"\"";
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let is_part = |part: &str| {
+            (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
+        match given.value.as_str() {
+            Some("") => Some(Self::default()),
+            Some(tag) if tag.len() <= 35 && tag.split('-').all(is_part) => {
+                Some(Self(tag.to_owned()))
+            }
+            _ => source.refuse(given, Self::EXPECTED, ""),
+        }
+    }
+}
+
 /// The name or number of a user or group of the system, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account(Option<String>);

@@ -29,7 +29,7 @@ use super::intent::{Intent, SEC_FETCH_DEST};
 use super::owner::Owner;
 use crate::caching::control::{AnswerControl, RequestControl};
 use crate::clock;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Reader};
 use crate::mode::Mode;
 use crate::pages::bar::bar;
 use crate::rewrite::csp::{NO_SCRIPTS, allow_style};
@@ -64,7 +64,7 @@ pub(super) struct Modification {
     url: CanonicalUrl,
     owner: Owner,
     config: Arc<Config>,
-    mode: Mode,
+    reader: Reader,
 }
 
 /// As what an answer is asked for.
@@ -100,8 +100,9 @@ impl Modification {
         let changes = changes.filter(|changes| has_bar || !changes.are_none());
         let is_still = *options.disable_animated_gif.of(&parts);
         let (owner, config) = (owner.clone(), Arc::clone(config));
+        let reader = Reader::of(mode, fields);
         let is_any = changes.is_some() || is_still;
-        is_any.then(|| Self { changes, has_bar, is_still, url: url.clone(), owner, config, mode })
+        is_any.then(|| Self { changes, has_bar, is_still, url: url.clone(), owner, config, reader })
     }
 
     /// Whether a document is meant: that is changed by more than its URL.
@@ -126,7 +127,7 @@ impl Modification {
         match (essence(content_type).as_str(), &self.changes) {
             ("text/html", Some(changes)) if may_change(&answer) => {
                 let mut changes = changes.clone();
-                let shell = daemon.shell(self.mode);
+                let shell = daemon.shell(&self.reader);
                 if self.has_bar {
                     let kept = kept.filter(|_| is_from_spool(answer.headers()));
                     let (now, url) = (timestamp(clock::now()), self.url.as_str());

@@ -1,0 +1,149 @@
+//! Templates and texts of the user's own, in `html/`. They are read and never written.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::Spool;
+use crate::error::{Error, Result, is_missing};
+use crate::fs::{Disk, Opened};
+
+/// The directory they are in.
+const DIRECTORY: &str = "html";
+
+/// Files that are read.
+const MOST_FILES: usize = 256;
+
+/// Bytes of the longest file that is read.
+const LONGEST: u64 = 1 << 20;
+
+/// Endings of the names of what is read: templates, styles, and texts in other languages.
+const ENDINGS: [&str; 3] = [".html", ".css", ".toml"];
+
+/// A file in `html/` that is not read.
+#[derive(Debug)]
+pub struct NotRead {
+    name: String,
+    why: &'static str,
+}
+
+/// What lies in `html/`.
+#[derive(Debug, Default)]
+pub struct OwnPages {
+    /// The name and the text of each file, by name.
+    pub pages: Vec<(String, String)>,
+    /// What cannot be read.
+    pub not_read: Vec<NotRead>,
+}
+
+impl fmt::Display for NotRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} in {DIRECTORY}/ is not read: {}", self.name, self.why)
+    }
+}
+
+impl std::error::Error for NotRead {}
+
+impl Spool {
+    /// Reads what lies in `html/`.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn own_pages(&self) -> Result<OwnPages> {
+        let root = self.root().join(DIRECTORY);
+        let names = match self.0.store.disk.read_dir(&root) {
+            Ok(names) => names,
+            Err(error) if is_missing(&error) => return Ok(OwnPages::default()),
+            Err(error) => return Err(Error::disk("read", &root, error)),
+        };
+        let OwnPages { mut pages, mut not_read } = OwnPages::default();
+        for name in names {
+            let name = name.map_err(|error| Error::disk("read", &root, error))?;
+            let Some(name) = name.to_str().filter(|name| is_one(name)) else { continue };
+            let path = root.join(name);
+            let read = if pages.len() == MOST_FILES {
+                Err("there are too many")
+            } else {
+                read(&*self.0.store.disk, &path)
+                    .map_err(|error| Error::disk("read", &path, error))?
+            };
+            match read {
+                Ok(text) => pages.push((name.to_owned(), text)),
+                Err(why) => not_read.push(NotRead { name: name.to_owned(), why }),
+            }
+        }
+        pages.sort_unstable();
+        Ok(OwnPages { pages, not_read })
+    }
+}
+
+/// Whether a name is that of a page, and not of what an editor leaves beside it.
+fn is_one(name: &str) -> bool {
+    !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+fn read(
+    disk: &dyn Disk,
+    path: &Path,
+) -> std::io::Result<std::result::Result<String, &'static str>> {
+    let (file, length) = match disk.open(path)? {
+        Opened::File(_, length) if length > LONGEST => return Ok(Err("it is longer than 1 MiB")),
+        Opened::File(file, length) => (file, length),
+        Opened::NotAFile => return Ok(Err("it is no plain file")),
+    };
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+    let mut have = 0;
+    while let Some(rest) = bytes.get_mut(have..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, u64::try_from(have).unwrap_or(u64::MAX))? {
+            0 => break,
+            count => have += count,
+        }
+    }
+    bytes.truncate(have);
+    Ok(String::from_utf8(bytes).map_err(|_| "it is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+
+    #[test]
+    fn what_can_be_used_is_read_and_the_rest_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
+        let OwnPages { pages, not_read } = spool.own_pages().unwrap();
+        assert!(pages.is_empty() && not_read.is_empty());
+
+        let html = root.path().join(DIRECTORY);
+        std::fs::create_dir(&html).unwrap();
+        for (name, text) in [
+            ("queue.html", b"<p>".as_slice()),
+            ("de.toml", b"[texts]"),
+            (".queue.html.swp", b"x"),
+            ("queue.html~", b"x"),
+            ("notes.txt", b"x"),
+            ("bad.html", b"\xff"),
+            ("long.css", &vec![b'a'; (1 << 20) + 1]),
+        ] {
+            std::fs::write(html.join(name), text).unwrap();
+        }
+        std::fs::create_dir(html.join("directory.html")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", html.join("link.html")).unwrap();
+        let OwnPages { pages, not_read } = spool.own_pages().unwrap();
+        let names: Vec<_> =
+            pages.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        assert_eq!(names, [("de.toml", "[texts]"), ("queue.html", "<p>")]);
+        let mut told: Vec<_> = not_read.iter().map(ToString::to_string).collect();
+        told.sort_unstable();
+        assert_eq!(
+            told,
+            [
+                "\"bad.html\" in html/ is not read: it is not UTF-8",
+                "\"directory.html\" in html/ is not read: it is no plain file",
+                "\"link.html\" in html/ is not read: it is no plain file",
+                "\"long.css\" in html/ is not read: it is longer than 1 MiB",
+            ]
+        );
+    }
+}

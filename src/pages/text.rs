@@ -1,0 +1,200 @@
+//! The words of pages: written in English where they are used, and told in the language of whoever reads.
+//!
+//! A text is its English. A [`Catalogue`] has for it the words of another language; what it has not is told in
+//! English. A text may hold
+//!
+//! - `{name}`, in whose place comes the value of that name, escaped unless it is markup of our own;
+//! - `[label](name)`, a link to the value of that name;
+//! - `` `word` ``, something that is typed or read by machines.
+//!
+//! Templates say `t("…", name=…)` and `n(count, "{n} entry", "{n} entries")`, our own code [`say`] and [`count`]; a
+//! test finds these calls and holds the catalogues against them.
+
+mod catalogue;
+mod filling;
+#[cfg(test)]
+mod scan;
+
+use std::fmt;
+use std::sync::Arc;
+
+use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr};
+use minijinja::{Environment, Error, ErrorKind, State, Value};
+use serde::{Serialize, Serializer};
+
+pub(super) use catalogue::BUILT_IN;
+pub use catalogue::{Catalogue, CatalogueFault};
+use filling::{Filled, fill};
+
+/// A text that is told in the language of the page it comes into.
+///
+/// `Display` is its English.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    english: &'static str,
+    /// Where it depends on a number: the number, and how it is said of one.
+    count: Option<(u64, &'static str)>,
+    values: Vec<(&'static str, Given)>,
+}
+
+/// What stands for a name in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// The same in all languages.
+    Plain(String),
+    /// Told in the language of the page.
+    Text(Text),
+}
+
+impl From<String> for Given {
+    fn from(plain: String) -> Self {
+        Self::Plain(plain)
+    }
+}
+
+impl From<&str> for Given {
+    fn from(plain: &str) -> Self {
+        Self::Plain(plain.to_owned())
+    }
+}
+
+impl From<Text> for Given {
+    fn from(text: Text) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// A text, in English.
+#[must_use]
+pub const fn say(english: &'static str) -> Text {
+    Text { english, count: None, values: Vec::new() }
+}
+
+/// A text that depends on a number, in English: of one, and of any other, where `{n}` stands for it.
+#[must_use]
+pub const fn count(number: u64, one: &'static str, other: &'static str) -> Text {
+    Text { english: other, count: Some((number, one)), values: Vec::new() }
+}
+
+impl Text {
+    /// The same with the value of one more name.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<Given>) -> Self {
+        self.values.push((name, value.into()));
+        self
+    }
+
+    /// Its English, before anything is filled in.
+    #[must_use]
+    pub const fn english(&self) -> &'static str {
+        self.english
+    }
+
+    /// What it says in the language of `catalogue`, as HTML.
+    fn to_html(&self, catalogue: &Catalogue) -> String {
+        let value = |name: &str| match self.values.iter().find(|(known, _)| *known == name) {
+            Some((_, Given::Plain(plain))) => Some(Filled::Plain(plain.clone())),
+            Some((_, Given::Text(text))) => Some(Filled::Markup(text.to_html(catalogue))),
+            None => self.count.filter(|_| name == "n").map(|(n, _)| Filled::Plain(n.to_string())),
+        };
+        // A name without a value stays as it is written: only a text of our own can lack one.
+        let value = |name: &str| {
+            Ok::<_, fmt::Error>(value(name).unwrap_or_else(|| Filled::Plain(format!("{{{name}}}"))))
+        };
+        let words = match self.count {
+            None => catalogue.plain(self.english),
+            Some((number, one)) => catalogue.counted(number, one, self.english),
+        };
+        fill(words, value).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = match self.count {
+            Some((1, one)) => one.to_owned(),
+            _ => self.english.to_owned(),
+        };
+        if let Some((number, _)) = self.count {
+            text = text.replace("{n}", &number.to_string());
+        }
+        for (name, value) in &self.values {
+            let value = match value {
+                Given::Plain(plain) => plain.clone(),
+                Given::Text(text) => text.to_string(),
+            };
+            text = text.replace(&format!("{{{name}}}"), &value);
+        }
+        f.write_str(&text)
+    }
+}
+
+impl Object for Text {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::NonEnumerable
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Text {
+    /// In a template it stays what it is; anywhere else it is its English.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Value::from_object(self.clone()).serialize(serializer)
+    }
+}
+
+/// Has the templates of an environment speak the language of `catalogue`.
+pub(super) fn speak(environment: &mut Environment<'_>, catalogue: &Arc<Catalogue>) {
+    environment.add_global("lang", catalogue.tag());
+    environment.add_global("direction", catalogue.direction().as_str());
+    let known = Arc::clone(catalogue);
+    environment.add_function("t", move |text: Value, values: Kwargs| tell(&known, &text, &values));
+    let known = Arc::clone(catalogue);
+    environment.add_function("n", move |count: u64, one: &str, other: &str, values: Kwargs| {
+        let words = known.counted(count, one, other);
+        let html = fill(words, |name| match name {
+            "n" if !values.has("n") => Ok(Filled::Plain(count.to_string())),
+            name => value(&known, &values, name),
+        })?;
+        Ok::<_, Error>(Value::from_safe_string(html))
+    });
+    let known = Arc::clone(catalogue);
+    environment.set_formatter(move |out, state: &mut State<'_, '_>, value| {
+        match value.downcast_object_ref::<Text>() {
+            Some(text) => Ok(out.write_str(&text.to_html(&known))?),
+            None => minijinja::escape_formatter(out, state, value),
+        }
+    });
+}
+
+/// What `t(text, …)` says.
+fn tell(catalogue: &Catalogue, text: &Value, values: &Kwargs) -> Result<Value, Error> {
+    if let Some(text) = text.downcast_object_ref::<Text>() {
+        return Ok(Value::from_safe_string(text.to_html(catalogue)));
+    }
+    let english = text.as_str().ok_or_else(|| {
+        Error::new(ErrorKind::InvalidOperation, format!("t() takes a text, not {text}"))
+    })?;
+    let html = fill(catalogue.plain(english), |name| value(catalogue, values, name))?;
+    Ok(Value::from_safe_string(html))
+}
+
+fn value(catalogue: &Catalogue, values: &Kwargs, name: &str) -> Result<Filled, Error> {
+    let value: Value = values.get(name)?;
+    if value.is_undefined() {
+        let told = format!("{name:?} has no value");
+        return Err(Error::new(ErrorKind::UndefinedError, told));
+    }
+    Ok(match value.downcast_object_ref::<Text>() {
+        Some(text) => Filled::Markup(text.to_html(catalogue)),
+        None if value.is_safe() => Filled::Markup(value.to_string()),
+        None => Filled::Plain(value.to_string()),
+    })
+}
