@@ -67,6 +67,7 @@ mod limits;
 mod link;
 mod lists;
 mod local_files;
+mod messages;
 mod modified;
 mod monitor;
 mod never;

@@ -20,7 +20,9 @@ use crate::pages::message::{self, Denied, Message};
 use crate::pages::token::Purpose;
 use crate::pages::{LocalOrigin, Page, Shell};
 use crate::proxy::admit::with_challenge;
+use crate::proxy::audience::Audience;
 use crate::proxy::body::{self, Body};
+use crate::proxy::intent::SEC_FETCH_DEST;
 use crate::proxy::owner::{Owner, Requester};
 use crate::proxy::reply;
 use crate::upstream;
@@ -50,6 +52,8 @@ pub(super) struct Caller {
     host_is_ours: bool,
     fetch_site: Option<String>,
     origin: Option<String>,
+    /// Who gets the answer, where a browser says so outright.
+    audience: Option<Audience>,
 }
 
 /// A body that was not read.
@@ -94,6 +98,7 @@ impl Caller {
         if let Ok(used) = used {
             shell.origin = used;
         }
+        let audience = || Audience::of(request.method(), request.headers());
         Self {
             shell,
             daemon,
@@ -106,6 +111,7 @@ impl Caller {
             host_is_ours,
             fetch_site: only(request.headers(), &FETCH_SITE),
             origin: only(request.headers(), &ORIGIN),
+            audience: request.headers().contains_key(SEC_FETCH_DEST).then(audience),
         }
     }
 
@@ -131,6 +137,7 @@ impl Caller {
             host_is_ours,
             fetch_site: None,
             origin: None,
+            audience: None,
         }
     }
 
@@ -219,8 +226,11 @@ impl Caller {
         reply::from_page(&self.shell, page)
     }
 
-    /// A message page.
+    /// A message page, unless that would become a part of a page.
     pub(super) fn message(&self, told: &Message<'_>) -> Response<Body> {
+        if let Some(audience) = self.audience.filter(|audience| audience.is_part()) {
+            return audience.nothing(told.status());
+        }
         self.page(message::page(&self.daemon.templates, &self.shell, told))
     }
 

@@ -69,6 +69,11 @@ pub enum Message<'a> {
         /// What is kept.
         kept: Kept<'a>,
     },
+    /// Only what is kept was asked for (`only-if-cached`), and that is not.
+    NotKept {
+        /// What was asked for.
+        url: &'a str,
+    },
     /// What was asked for can neither be answered nor queued while offline.
     OfflineRefused {
         /// The method, `CONNECT` among them.
@@ -232,6 +237,7 @@ impl Message<'_> {
             Self::Ruled { ruled, .. } => ruled.words(),
             Self::NotFound { .. } => NOT_FOUND,
             Self::MethodNotAllowed { .. } => METHOD_NOT_ALLOWED,
+            Self::NotKept { .. } => NOT_KEPT,
             Self::OfflineRefused { .. } => OFFLINE_REFUSED,
             Self::PortBlocked { .. } => PORT_BLOCKED,
             Self::HostRefused { .. } => HOST_REFUSED,
@@ -270,6 +276,7 @@ impl Message<'_> {
             | Self::TunnelOffline { host_port } => Some(shown::text(host_port)),
             Self::OriginFailed { .. }
             | Self::Denied(_)
+            | Self::NotKept { .. }
             | Self::Loop { .. }
             | Self::SpoolFull
             | Self::QueueFull
@@ -282,6 +289,7 @@ impl Message<'_> {
         match self {
             Self::OriginFailed { url, .. }
             | Self::MustAsk { url, .. }
+            | Self::NotKept { url }
             | Self::OfflineRefused { url, .. }
             | Self::Ruled { url, .. }
             | Self::TooLargeToQueue { url }
@@ -379,6 +387,14 @@ const MUST_ASK: Words = Words {
     ],
 };
 
+const NOT_KEPT: Words = Words {
+    status: 504,
+    title: "Not kept",
+    happened: "Whoever asked wants what is kept and nothing that has to be fetched, and this is not \
+               kept, or has to be asked about first.",
+    advice: &["Load the page without this condition."],
+};
+
 const OFFLINE_REFUSED: Words = Words {
     status: 504,
     title: "Not possible while offline",
@@ -466,4 +482,4 @@ const INTERNAL: Words = Words {
 };
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

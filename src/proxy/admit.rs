@@ -7,8 +7,8 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use wwwoffle_config::{Config, Users};
 
+use super::audience::Audience;
 use super::body::Body;
-use super::intent::intent;
 use super::reply;
 use super::site::Door;
 use crate::access::basic::Login;
@@ -46,8 +46,9 @@ fn is_let_in(users: &Users, visitor: &Visitor) -> bool {
 }
 
 /// The answer to a connection that is not served any more.
-pub(super) fn end(daemon: &Daemon, reader: &Reader) -> Response<Body> {
-    let mut response = reply::message(daemon, reader, &Message::Denied(Denied::Machine));
+pub(super) fn end(daemon: &Daemon, reader: &Reader, audience: Audience) -> Response<Body> {
+    let told = Message::Denied(Denied::Machine);
+    let mut response = reply::unless_part(daemon, reader, audience, &told);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
@@ -105,8 +106,8 @@ pub(super) fn refuse(
 ) -> Response<Body> {
     let told = Message::Denied(denied);
     let reader = Reader::of(mode, &request.headers);
-    let intent = intent(&request.method, &request.headers);
-    with_challenge(reply::told(daemon, &reader, intent, &told), denied)
+    let audience = Audience::of(&request.method, &request.headers);
+    with_challenge(reply::told(daemon, &reader, audience, &told), denied)
 }
 
 /// Adds the field that asks for a login, or says when to come again.

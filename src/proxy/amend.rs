@@ -8,9 +8,9 @@ use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_url::CanonicalUrl;
 
 use super::ask::Ask;
+use super::audience::Audience;
 use super::body::Body;
 use super::censor;
-use super::intent::Intent;
 use super::reply;
 use super::rules::is_blocked;
 use super::status::CacheStatus;
@@ -23,7 +23,7 @@ pub(super) struct Amendment {
     config: Arc<Config>,
     url: CanonicalUrl,
     reader: Reader,
-    intent: Intent,
+    audience: Audience,
     location_error: bool,
     censors: bool,
 }
@@ -43,7 +43,7 @@ impl Amendment {
             config: Arc::clone(config),
             url: ask.bare.clone(),
             reader: ask.reader(),
-            intent: ask.asked.intent,
+            audience: ask.audience,
             location_error,
             censors,
         })
@@ -58,7 +58,7 @@ impl Amendment {
             let url = self.url.as_str();
             debug!(url, "it leads to a URL that is never got");
             let told = Message::Ruled { url, ruled: Ruled::LeadsToBlocked, place: None };
-            let told = reply::told(daemon, &self.reader, self.intent, &told);
+            let told = reply::told(daemon, &self.reader, self.audience, &told);
             return reply::with_status(told, CacheStatus::LeadsToBlocked);
         }
         if self.censors {

@@ -17,12 +17,13 @@ use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_spool::AskedFrom;
 use wwwoffle_url::CanonicalUrl;
 
+use super::audience::Audience;
 use super::censor;
 use super::conditional;
 use super::decide::{Asked, MethodKind, Queueing};
 use super::fields::{add_via, has_member, strip_one_hop};
 use super::http2::Unframed;
-use super::intent::{Intent, intent};
+use super::intent::Intent;
 use super::memento;
 use super::modify::Modification;
 use super::owner::{self, Owner, Places};
@@ -70,6 +71,8 @@ pub struct Ask {
     pub config: Arc<Config>,
     /// When it came.
     pub now: SystemTime,
+    /// Who gets the answer.
+    pub audience: Audience,
     /// What the decision is made from.
     pub asked: Asked,
     /// What is between its URL and that of the answer it gets, if that is another one.
@@ -121,7 +124,8 @@ impl Ask {
         strip_one_hop(&mut fields);
         // Reading the body makes hyper say `100 (Continue)`; the origin is sent the body at once.
         fields.remove(EXPECT);
-        let intent = intent(&method, &fields);
+        let audience = Audience::of(&method, &fields);
+        let intent = audience.intent;
         let shown_at = memento::shown_at(&mut fields, &daemon.local);
         let shown_at = shown_at.filter(|_| intent == Intent::Part);
         let bare = resource.url.without_credentials();
@@ -189,6 +193,7 @@ impl Ask {
             mode,
             config,
             now,
+            audience,
             asked,
             near: None,
             shown_at,

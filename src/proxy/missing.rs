@@ -91,7 +91,7 @@ pub(super) async fn part(daemon: &Daemon, ask: &Ask) -> Response<Body> {
         return refuse(daemon, ask, Refusal::OnlyOnline);
     }
     match daemon.store.enqueue(outgoing).await {
-        Ok(_) => reply::with_status(reply::plain(504, ""), CacheStatus::Queued),
+        Ok(_) => reply::with_status(ask.audience.nothing(504), CacheStatus::Queued),
         Err(error) => reply::spool_failed(daemon, ask, &error),
     }
 }
@@ -146,7 +146,7 @@ pub(super) fn refuse(daemon: &Daemon, ask: &Ask, refusal: Refusal) -> Response<B
     let status = CacheStatus::Refused(refusal);
     let url = ask.resource.url.as_str();
     match refusal {
-        Refusal::Noise => reply::with_status(reply::plain(504, ""), status),
+        Refusal::Noise => reply::with_status(reply::line(ask.audience, 504, ""), status),
         Refusal::OnlyOnline if ask.method == Method::POST && ask.is_for_a_person() => {
             reply::instead(daemon, ask, status, &Message::TooLargeToQueue { url })
         }
@@ -156,7 +156,7 @@ pub(super) fn refuse(daemon: &Daemon, ask: &Ask, refusal: Refusal) -> Response<B
             *response.status_mut() = hyper::StatusCode::GATEWAY_TIMEOUT;
             response
         }
-        Refusal::NotKept => reply::with_status(reply::plain(504, "not kept"), status),
+        Refusal::NotKept => reply::instead(daemon, ask, status, &Message::NotKept { url }),
         Refusal::NeverKept => {
             let told = Message::Ruled { url, ruled: Ruled::NeverKept, place: None };
             reply::instead(daemon, ask, status, &told)
@@ -166,9 +166,8 @@ pub(super) fn refuse(daemon: &Daemon, ask: &Ask, refusal: Refusal) -> Response<B
             reply::instead(daemon, ask, status, &told)
         }
         Refusal::Unconfirmed | Refusal::LeftToBrowsers => {
-            let is_part = ask.asked.intent == Intent::Part;
-            let line = if is_part { "" } else { "not kept, and not queued unasked" };
-            reply::with_status(reply::plain(504, line), status)
+            let line = reply::line(ask.audience, 504, "not kept, and not queued unasked");
+            reply::with_status(line, status)
         }
     }
 }

@@ -15,6 +15,7 @@
 pub(crate) mod admit;
 mod amend;
 pub mod ask;
+pub mod audience;
 pub mod body;
 mod buffers;
 pub(crate) mod censor;
@@ -67,11 +68,11 @@ use tracing::debug;
 
 use self::amend::Amendment;
 use self::ask::Ask;
+use self::audience::Audience;
 use self::body::Body;
 use self::choose::{Found, is_invalid};
 use self::decide::{Decision, Kept as KeptFor, Online, Refusal, decide};
 use self::fields::{has_passed, strip_one_hop};
-use self::intent::intent;
 use self::memento::NotChosen;
 use self::recode::Undecodable;
 use self::rules::Ruling;
@@ -162,14 +163,15 @@ async fn answer(
     let mode = daemon.mode.now();
     let (mut parts, incoming) = request.into_parts();
     let reader = Reader::of(mode, &parts.headers);
+    let audience = Audience::of(&parts.method, &parts.headers);
     // From here on no part of the program has it: it cannot be kept, queued, logged or sent on.
     let login = Login::take(&mut parts.headers, &PROXY_AUTHORIZATION);
     if !admit::still_served(&daemon, &client.visitor) {
-        return admit::end(&daemon, &reader);
+        return admit::end(&daemon, &reader, audience);
     }
     let target = match target::read(&parts, &daemon.local, &client.visitor.door) {
         Ok(target) => target,
-        Err(error) => return bad_target(&daemon, &reader, &error),
+        Err(error) => return bad_target(&daemon, &reader, audience, &error),
     };
     match target {
         Target::Own(url) => {
@@ -195,7 +197,7 @@ async fn answer(
         Target::Resource(resource) => {
             if has_passed(&parts.headers, &daemon.pseudonym) {
                 let told = Message::Loop { url: resource.url.as_str() };
-                return reply::message(&daemon, &reader, &told);
+                return reply::told(&daemon, &reader, audience, &told);
             }
             resource_of(&daemon, &client, mode, resource, parts, incoming).await
         }
@@ -215,7 +217,8 @@ async fn resource_of(
         let (url, failure) = (resource.url.as_str(), OriginFailure::Inward);
         let told = Message::OriginFailed { url, failure, kept: None };
         let reader = Reader::of(mode, &parts.headers);
-        return reply::told(daemon, &reader, intent(&parts.method, &parts.headers), &told);
+        let audience = Audience::of(&parts.method, &parts.headers);
+        return reply::told(daemon, &reader, audience, &told);
     }
     match forwards_left(&mut parts) {
         Forwards::End => return about_us(),
@@ -249,7 +252,9 @@ async fn resource_of(
     let then = match memento::choose(daemon, &ask, &found).await {
         Ok(then) => then,
         Err(NotChosen::Spool(error)) => return reply::spool_failed(daemon, &ask, &error),
-        Err(error @ NotChosen::Malformed) => return reply::plain(400, &error.to_string()),
+        Err(error @ NotChosen::Malformed) => {
+            return reply::line(ask.audience, 400, &error.to_string());
+        }
     };
     let kept = if mode == Mode::Offline { found.near() } else { found.own() };
     let verdict = kept.map(|kept| verdict::verdict(daemon, &ask, kept));
@@ -298,12 +303,12 @@ async fn resource_of(
 
 /// The answer in place of one that is kept and cannot be decoded for its client.
 fn instead_of(daemon: &Daemon, reader: &Reader, undecodable: &Undecodable) -> Response<Body> {
-    let Undecodable { fault, intent, url } = undecodable;
+    let Undecodable { fault, audience, url } = undecodable;
     let detail = fault.to_string();
     debug!(url, error = detail, "what is kept cannot be decoded");
     let failure = OriginFailure::BadAnswer(&detail);
     let told = Message::OriginFailed { url, failure, kept: None };
-    reply::with_status(reply::told(daemon, reader, *intent, &told), CacheStatus::Failed)
+    reply::with_status(reply::told(daemon, reader, *audience, &told), CacheStatus::Failed)
 }
 
 /// Why a request's body was not read.
@@ -470,9 +475,15 @@ fn about_us() -> Response<Body> {
     response
 }
 
-fn bad_target(daemon: &Daemon, reader: &Reader, error: &BadTarget) -> Response<Body> {
+fn bad_target(
+    daemon: &Daemon,
+    reader: &Reader,
+    audience: Audience,
+    error: &BadTarget,
+) -> Response<Body> {
     let detail = error_chain(error);
-    let mut response = reply::message(daemon, reader, &Message::BadRequest { detail: &detail });
+    let told = Message::BadRequest { detail: &detail };
+    let mut response = reply::unless_part(daemon, reader, audience, &told);
     match error {
         BadTarget::Protocol(_) => *response.status_mut() = StatusCode::NOT_IMPLEMENTED,
         // RFC 9110 §15.5.20: the client may try again on another connection.

@@ -17,8 +17,8 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
 
 use super::ask::Ask;
+use super::audience::Audience;
 use super::body::Body;
-use super::intent::Intent;
 use crate::caching::coding::Delivery;
 use crate::decoding::{Decoder, Fault, MAX_RATIO, Made};
 use crate::upstream::BoxError;
@@ -44,7 +44,7 @@ pub(super) struct Taken {
     /// How long its beginning is waited for, where it may not be here yet.
     patience: Option<Duration>,
     /// Who asks, and for what.
-    asked: Option<Arc<(Intent, String)>>,
+    asked: Option<Arc<(Audience, String)>>,
 }
 
 /// A body whose fault shows before anything of its answer was sent.
@@ -52,7 +52,7 @@ pub(super) struct Taken {
 pub(super) struct Undecodable {
     pub(super) fault: Fault,
     /// Who asks.
-    pub(super) intent: Intent,
+    pub(super) audience: Audience,
     /// For what.
     pub(super) url: String,
 }
@@ -81,7 +81,7 @@ fn put_told(
 ) {
     let mut taken = Taken { patience, ..Taken::default() };
     if delivery.is_decoded() {
-        let asked = (ask.asked.intent, ask.resource.url.as_str().to_owned());
+        let asked = (ask.audience, ask.resource.url.as_str().to_owned());
         taken.asked = Some(Arc::new(asked));
         response.extensions_mut().insert(taken.clone());
     }
@@ -123,8 +123,8 @@ pub(super) async fn look_ahead(
             }
             Err(error) => {
                 if let (Some(fault), Some(asked)) = (error.downcast_ref(), &taken.asked) {
-                    let (intent, url) = asked.as_ref().clone();
-                    return Err(Undecodable { fault: *fault, intent, url });
+                    let (audience, url) = asked.as_ref().clone();
+                    return Err(Undecodable { fault: *fault, audience, url });
                 }
             }
         }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use wwwoffle_spool::Error as SpoolError;
 
 use super::ask::Ask;
+use super::audience::Audience;
 use super::body::{self, Body};
 use super::fields::CACHE_STATUS;
 use super::intent::Intent;
@@ -53,7 +54,7 @@ pub fn instead(
     status: CacheStatus,
     told: &Message<'_>,
 ) -> Response<Body> {
-    with_status(self::told(daemon, &ask.reader(), ask.asked.intent, told), status)
+    with_status(self::told(daemon, &ask.reader(), ask.audience, told), status)
 }
 
 /// The same, where there is no more than this of the request.
@@ -61,14 +62,31 @@ pub fn instead(
 pub fn told(
     daemon: &Daemon,
     reader: &Reader,
-    intent: Intent,
+    audience: Audience,
     told: &Message<'_>,
 ) -> Response<Body> {
-    match intent {
+    match audience.intent {
         Intent::Person => message(daemon, reader, told),
-        Intent::Part => plain(told.status(), ""),
+        Intent::Part => audience.nothing(told.status()),
         Intent::Program => plain(told.status(), told.title()),
     }
+}
+
+/// A message page, unless that would become a part of a page.
+#[must_use]
+pub fn unless_part(
+    daemon: &Daemon,
+    reader: &Reader,
+    audience: Audience,
+    told: &Message<'_>,
+) -> Response<Body> {
+    if audience.is_part() { audience.nothing(told.status()) } else { message(daemon, reader, told) }
+}
+
+/// A line in place of an answer, which a part of a page does not get either.
+#[must_use]
+pub fn line(audience: Audience, status: u16, line: &str) -> Response<Body> {
+    if audience.is_part() { audience.nothing(status) } else { plain(status, line) }
 }
 
 /// One line of text, or nothing at all.

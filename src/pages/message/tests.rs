@@ -6,7 +6,8 @@ use crate::pages::{
     testing::{assert_harmless, hostile, shell, templates, time},
 };
 
-fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
+/// Each message there is, with the status it is told with.
+pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
     let failed = |failure| Message::OriginFailed { url: text, failure, kept: None };
     let kept = Some(Kept { url: text, stored: time() });
     let shown = ShownCertificate { site: text, chain, may_be_allowed: true, now: time() };
@@ -54,6 +55,7 @@ fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
             504,
             Message::MustAsk { url: text, detail: text, kept: Kept { url: text, stored: time() } },
         ),
+        (504, Message::NotKept { url: text }),
         (504, Message::OfflineRefused { method: text, url: text }),
         (403, Message::PortBlocked { host_port: text }),
         (403, Message::HostRefused { host_port: text }),

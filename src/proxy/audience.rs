@@ -1,0 +1,275 @@
+//! Who gets an answer of our own making, and what a part of a page gets: nothing, of the type that its
+//! page expects.
+//!
+//! A page in place of a picture, a script or a frame would be shown where nobody looks for it, or run, or read
+//! as data. The status stays that of the message, so that a picture shows its alternative text, a script tells
+//! its page that it failed, and `fetch` sees that it was no success. What is blocked is different: see
+//! [`Audience::in_place_of_blocked`].
+
+use hyper::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::{HeaderMap, Method, Response, StatusCode};
+
+use super::body::{self, Body};
+use super::fields::list;
+use super::intent::{Intent, SEC_FETCH_DEST, intent};
+
+/// A picture of one pixel that nobody sees.
+const NOTHING_TO_SEE: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+
+/// What stands in the place of a part that is blocked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Blocked {
+    /// What stands there for every other reason.
+    Refused,
+    /// Nothing, as if that were what the origin has there.
+    Empty,
+    /// A picture that nobody sees.
+    Pixel,
+}
+
+/// What a page does with one of its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Kind {
+    /// The type of nothing that fits it.
+    content_type: Option<&'static str>,
+    /// A page does best when a picture, a script, a style or a frame that is blocked seems to be there: it
+    /// goes on then, and shows nothing broken. What a script fetches itself is different: it is told of
+    /// the refusal.
+    blocked: Blocked,
+}
+
+/// A part that nobody knows more of.
+const UNKNOWN: Kind = Kind { content_type: None, blocked: Blocked::Refused };
+
+/// All kinds of parts: the request destinations of the Fetch Standard (§2.2.5), as `Sec-Fetch-Dest` names
+/// them, with the type of nothing.
+const KINDS: [(&str, &str, Blocked); 26] = [
+    // Without a picture in the body a browser shows the alternative text, whatever the type.
+    ("image", "image/gif", Blocked::Pixel),
+    ("script", "text/javascript", Blocked::Empty),
+    ("style", "text/css", Blocked::Empty),
+    ("iframe", "text/html; charset=utf-8", Blocked::Empty),
+    ("frame", "text/html; charset=utf-8", Blocked::Empty),
+    ("fencedframe", "text/html; charset=utf-8", Blocked::Refused),
+    // The element shows what its page has for this case; nothing of a plug-in's type is run.
+    ("object", "text/plain; charset=utf-8", Blocked::Refused),
+    ("embed", "text/plain; charset=utf-8", Blocked::Refused),
+    ("font", "font/woff2", Blocked::Refused),
+    ("audio", "audio/mpeg", Blocked::Refused),
+    ("video", "video/mp4", Blocked::Refused),
+    ("track", "text/vtt; charset=utf-8", Blocked::Refused),
+    ("manifest", "application/manifest+json", Blocked::Refused),
+    ("json", "application/json", Blocked::Refused),
+    ("worker", "text/javascript", Blocked::Refused),
+    ("sharedworker", "text/javascript", Blocked::Refused),
+    ("serviceworker", "text/javascript", Blocked::Refused),
+    ("audioworklet", "text/javascript", Blocked::Refused),
+    ("paintworklet", "text/javascript", Blocked::Refused),
+    ("xslt", "application/xslt+xml", Blocked::Refused),
+    ("report", "text/plain; charset=utf-8", Blocked::Refused),
+    ("text", "text/plain; charset=utf-8", Blocked::Refused),
+    ("dictionary", "text/plain; charset=utf-8", Blocked::Refused),
+    ("webidentity", "application/json", Blocked::Refused),
+    ("speculationrules", "application/speculationrules+json", Blocked::Refused),
+    // What a script fetches. With a type, for without one browsers look for XML in it.
+    ("empty", "text/plain; charset=utf-8", Blocked::Refused),
+];
+
+/// Who gets an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Audience {
+    /// Who is behind the request.
+    pub intent: Intent,
+    /// What it is a part for, if it is one.
+    kind: Kind,
+}
+
+impl Audience {
+    /// Reads it from a request.
+    #[must_use]
+    pub fn of(method: &Method, fields: &HeaderMap) -> Self {
+        let intent = intent(method, fields);
+        Self { intent, kind: if intent == Intent::Part { kind(fields) } else { UNKNOWN } }
+    }
+
+    /// Whether the answer is one part of a page.
+    #[must_use]
+    pub fn is_part(self) -> bool {
+        self.intent == Intent::Part
+    }
+
+    /// Nothing, with the status of a message.
+    #[must_use]
+    pub fn nothing(self, status: u16) -> Response<Body> {
+        self.empty(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), b"")
+    }
+
+    /// What a page can do best with in place of a part that is blocked; `None` where that is nothing else
+    /// than for any other message.
+    #[must_use]
+    pub fn in_place_of_blocked(self) -> Option<Response<Body>> {
+        match self.kind.blocked {
+            _ if !self.is_part() => None,
+            Blocked::Refused => None,
+            Blocked::Empty => Some(self.empty(StatusCode::OK, b"")),
+            Blocked::Pixel => Some(self.empty(StatusCode::OK, NOTHING_TO_SEE)),
+        }
+    }
+
+    fn empty(self, status: StatusCode, bytes: &'static [u8]) -> Response<Body> {
+        let body = if bytes.is_empty() { body::empty() } else { body::whole(bytes) };
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let fields = response.headers_mut();
+        fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(content_type) = self.kind.content_type {
+            fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
+        response
+    }
+}
+
+/// What a part is for: by `Sec-Fetch-Dest`. Browsers that do not send it tell some kinds by `Accept`; that is
+/// no more than likely, so what is blocked is refused.
+fn kind(fields: &HeaderMap) -> Kind {
+    if let Some(dest) = fields.get(SEC_FETCH_DEST) {
+        return dest.to_str().map_or(UNKNOWN, named);
+    }
+    let first = list(fields, &ACCEPT).next().unwrap_or_default();
+    let first = first.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let likely = match first.split_once('/') {
+        Some(("text", "css")) => named("style"),
+        Some((dest @ ("image" | "audio" | "video" | "font"), _)) => named(dest),
+        _ => UNKNOWN,
+    };
+    Kind { blocked: Blocked::Refused, ..likely }
+}
+
+fn named(name: &str) -> Kind {
+    let row = KINDS.iter().find(|(dest, ..)| *dest == name);
+    row.map_or(UNKNOWN, |(_, content_type, blocked)| Kind {
+        content_type: Some(content_type),
+        blocked: *blocked,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Chain;
+    use crate::clock;
+    use crate::daemon::{Daemon, Parts, Reader};
+    use crate::live::Live;
+    use crate::mode::Mode;
+    use crate::pages::message::tests::all;
+    use crate::proxy::reply;
+    use crate::store::Store;
+    use crate::tls::ca::Authority;
+    use http_body_util::BodyExt;
+    use wwwoffle_config::Config;
+    use wwwoffle_spool::{Options, Spool};
+
+    /// The names of all kinds of parts.
+    fn destinations() -> impl Iterator<Item = &'static str> {
+        KINDS.iter().map(|(dest, ..)| *dest)
+    }
+
+    fn asking(dest: &str) -> Audience {
+        let fields = [(SEC_FETCH_DEST, HeaderValue::from_bytes(dest.as_bytes()).unwrap())]
+            .into_iter()
+            .collect();
+        Audience::of(&Method::GET, &fields)
+    }
+
+    #[test]
+    fn each_kind_stands_in_the_table_once() {
+        for dest in destinations() {
+            assert_eq!(destinations().filter(|other| *other == dest).count(), 1, "{dest}");
+        }
+    }
+
+    #[test]
+    fn blocked_parts_seem_to_be_there_where_a_page_does_best_so() {
+        for (dest, want) in [
+            ("image", Some("image/gif")),
+            ("script", Some("text/javascript")),
+            ("style", Some("text/css")),
+            ("iframe", Some("text/html; charset=utf-8")),
+            ("frame", Some("text/html; charset=utf-8")),
+            ("font", None),
+            ("empty", None),
+            ("document", None),
+            ("what else", None),
+        ] {
+            let got = asking(dest).in_place_of_blocked();
+            let kind =
+                got.as_ref().map(|response| response.headers()[CONTENT_TYPE].to_str().unwrap());
+            assert_eq!(kind, want, "{dest}");
+            assert!(got.is_none_or(|response| response.status().is_success()));
+        }
+    }
+
+    #[test]
+    fn older_browsers_are_understood_by_what_they_accept() {
+        for (accept, want) in [
+            ("image/avif,image/webp,*/*;q=0.8", Some("image/gif")),
+            ("text/css,*/*;q=0.1", Some("text/css")),
+            ("VIDEO/webm;q=1, */*", Some("video/mp4")),
+            ("*/*", None),
+            ("", None),
+        ] {
+            let fields: HeaderMap = [
+                (ACCEPT, accept.parse().unwrap()),
+                (hyper::header::REFERER, "http://a/".parse().unwrap()),
+            ]
+            .into_iter()
+            .collect();
+            let audience = Audience::of(&Method::GET, &fields);
+            assert!(audience.is_part() && audience.in_place_of_blocked().is_none(), "{accept}");
+            let nothing = audience.nothing(504);
+            assert_eq!(nothing.status(), 504);
+            let got = nothing.headers().get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap());
+            assert_eq!(got, want, "{accept}");
+        }
+    }
+
+    #[tokio::test]
+    async fn no_part_of_a_page_gets_a_page_whatever_the_message() {
+        let root = tempfile::tempdir().unwrap();
+        let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
+        let daemon = Daemon::build(Parts {
+            live: Live::without_file(Config::default()),
+            store: Store::new(spool),
+            authority: Authority::make("m", clock::now()).unwrap(),
+            mode: Mode::Offline.into(),
+            listening: vec!["127.0.0.1:8080".parse().unwrap()],
+            templates: Vec::new(),
+        })
+        .unwrap();
+        let reader = Reader::of(Mode::Offline, &HeaderMap::new());
+        let chain = Chain::default();
+        for dest in destinations().chain(["what else"]) {
+            let (audience, mut ways) = (asking(dest), 0);
+            for (status, message) in all("http://a.example/<b>", &chain) {
+                for answer in [reply::told, reply::unless_part] {
+                    let response = answer(&daemon, &reader, audience, &message);
+                    assert_eq!(response.status(), status, "{dest} {message:?}");
+                    let kind = response.headers().get(CONTENT_TYPE).cloned();
+                    let named = named(dest).content_type;
+                    assert_eq!(kind, named.map(HeaderValue::from_static), "{dest} {message:?}");
+                    let body = response.into_body().collect().await.unwrap().to_bytes();
+                    assert!(body.is_empty(), "{dest} {message:?}: {body:?}");
+                    ways += 1;
+                }
+            }
+            assert!(ways > 80, "{ways}");
+        }
+        for (_, message) in all("http://a.example/<b>", &chain) {
+            let page = reply::told(&daemon, &reader, asking("document"), &message);
+            assert_eq!(page.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
+            let program = Audience::of(&Method::GET, &HeaderMap::new());
+            let line = reply::told(&daemon, &reader, program, &message);
+            assert_eq!(line.headers()[CONTENT_TYPE], "text/plain; charset=utf-8");
+        }
+    }
+}
