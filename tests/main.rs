@@ -87,6 +87,7 @@ mod purge;
 mod purge_parts;
 mod queue;
 mod queue_forms;
+mod queue_order;
 mod ranges;
 mod recurse;
 mod recurse_bad;

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use wwwoffle_spool::fs::Disk;
 use wwwoffle_spool::{
     AskedFrom, Body, Durability, Entry, NewEntry, NewSegment, Options, Outgoing, Partial, Place,
-    RequestKind, RequestState, Secrets, Spool, Timestamp, Update,
+    Priority, RequestKind, RequestState, Secrets, Spool, Timestamp, Update,
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -302,6 +302,7 @@ fn requests() -> [Outgoing; 3] {
         secrets: Secrets::Open(b"Cookie: c=d\r\n".to_vec()),
         page: Some("http://q.example/".to_owned()),
         attempts: 3,
+        priority: Priority::First,
         not_before: Some(at(9)),
         state: RequestState::Failed {
             reason: "it is \u{e4} no more\n".to_owned(),
@@ -311,6 +312,7 @@ fn requests() -> [Outgoing; 3] {
     };
     let third = Outgoing {
         asked_from: AskedFrom::Here,
+        priority: Priority::Last,
         ..Outgoing::new(
             place("http://q.example/c").owned_by("user:ada"),
             REQUEST.into(),

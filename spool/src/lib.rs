@@ -114,7 +114,9 @@ pub use partial::{
 };
 pub use pending::BATCH_INTERVAL;
 pub use place::{MAX_OWNER, MAX_VARIANT, Place};
-pub use queue::{Added, Change, Finished, MAX_QUEUE, Observer, Queue, RESERVED};
+pub use queue::{
+    Added, Change, Finished, MAX_QUEUE, NoPriority, Observer, Priority, Queue, RESERVED, Turn,
+};
 pub use reader::Reader;
 pub use recent::Checked;
 pub use rekey::Moved;

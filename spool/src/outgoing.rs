@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::layout::{self, MAX_URL};
 use crate::place::{MAX_OWNER, MAX_VARIANT, Place};
+use crate::queue::Priority;
 use crate::refuse::{check_place, empty_line, refuse_secrets};
 use crate::seal::Vault;
 use crate::warc::{
@@ -79,6 +80,8 @@ pub struct Outgoing {
     pub any_length: bool,
     /// Where whoever asked for it sat.
     pub asked_from: AskedFrom,
+    /// What a person has said of when it goes.
+    pub priority: Priority,
 }
 
 /// Where whoever asked for a request sat: that decides what may be reached for it.
@@ -190,6 +193,8 @@ pub struct OutgoingSummary {
     pub renew: bool,
     /// Where whoever asked for it sat.
     pub asked_from: AskedFrom,
+    /// What a person has said of when it goes.
+    pub priority: Priority,
 }
 
 impl Outgoing {
@@ -217,6 +222,7 @@ impl Outgoing {
             renew: kind.renews(),
             options: None,
             any_length: false,
+            priority: Priority::Usual,
         }
     }
 
@@ -245,6 +251,7 @@ impl Outgoing {
             class: self.class.clone(),
             renew: self.renew,
             asked_from: self.asked_from,
+            priority: self.priority,
         }
     }
 
@@ -322,6 +329,9 @@ impl Outgoing {
         if self.asked_from != AskedFrom::of_owner(&self.place) {
             record.field("Wwwoffle-Asked-From", self.asked_from.word());
         }
+        if self.priority != Priority::Usual {
+            record.field("Wwwoffle-Priority", self.priority.as_str());
+        }
     }
 
     /// Reads a request's file. All of it is verified. Without `vault` its secrets are not readable.
@@ -337,6 +347,8 @@ impl Outgoing {
         let small = |name| header.number(name).map(u32::try_from);
         let kind = kind_of(header.need("Wwwoffle-Kind")?).ok_or("it is of no known kind")?;
         let class = header.get("Wwwoffle-Class");
+        // A word of a newer program says nothing.
+        let priority = header.get("Wwwoffle-Priority").and_then(|word| word.parse().ok());
         let asked_from = match header.get("Wwwoffle-Asked-From") {
             Some("here") => AskedFrom::Here,
             // A word of a newer program never lets a request go further.
@@ -370,6 +382,7 @@ impl Outgoing {
             renew: kind.renews() || header.get("Wwwoffle-Renew").is_some(),
             options: header.get("Wwwoffle-Options").map(unescape),
             any_length: header.get("Wwwoffle-Any-Length").is_some(),
+            priority: priority.unwrap_or_default(),
         })
     }
 

@@ -2,6 +2,8 @@
 //!
 //! What is in the directory is the queue; what is in memory is what a list needs of it, read once.
 
+mod order;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
@@ -21,6 +23,8 @@ use crate::seal::Vault;
 use crate::store::{OUTGOING, Store, lock, parent};
 use crate::warc::Reason;
 use crate::wish::{self, RunId};
+
+pub use order::{NoPriority, Priority, Turn};
 
 /// As many requests may wait or have failed.
 pub const MAX_QUEUE: usize = 120_000;
@@ -168,7 +172,8 @@ impl Queue {
 
     /// Gives the request with this key what `new` wants beyond it. `changing` is held.
     fn strengthen(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<Added> {
-        if !wish::wants_more(&new.summary(), known) {
+        let priority = order::raised(known.priority, new.priority);
+        if !wish::wants_more(&new.summary(), known) && priority == known.priority {
             return Ok(Added::Already);
         }
         let Found::Request(mut known) = self.read(&new.place.key())? else {
@@ -176,6 +181,7 @@ impl Queue {
             return Ok(Added::Already);
         };
         wish::merge(&mut known, new);
+        known.priority = priority;
         self.write(&known)?;
         Ok(Added::Stronger)
     }
@@ -267,7 +273,9 @@ impl Queue {
         let key = request.place.key();
         let _changing = lock(&self.store.outbox.changing);
         let Some(known) = self.summary(&key) else { return Ok(false) };
-        let mut request = Cow::Borrowed(request);
+        // Only `prioritize` changes the priority.
+        let now = order::as_it_is_now(request, &known);
+        let mut request = now.map_or(Cow::Borrowed(request), Cow::Owned);
         if wish::wants_more(&known, &request.summary())
             && let Found::Request(now) = self.read(&key)?
         {

@@ -14,6 +14,7 @@ mod parts;
 pub mod plan;
 mod progress;
 mod purge;
+mod queue;
 pub mod runs;
 mod types;
 
@@ -42,6 +43,7 @@ pub use purge::{
     PinRequest, Pins, PurgeCompressed, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared,
     PurgeSum, Purging,
 };
+pub use queue::{Prioritized, Priority, PriorityRequest};
 pub use types::{
     ApiError, Choice, Deleted, DeletedUrls, Download, DownloadWaiting, EntriesToDelete, EntryItem,
     Event, FetchRequest, Flushed, GetRequest, ItemKind, ItemState, LinkStatus, Mode, ModeChange,

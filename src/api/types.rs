@@ -6,6 +6,7 @@ use wwwoffle_spool::RequestKind;
 
 use super::held::Held;
 use super::progress::Whole;
+use super::queue::Priority;
 pub use crate::mode::{Choice, Mode};
 
 /// `GET /api/status`.
@@ -86,6 +87,19 @@ pub struct QueueCounts {
     /// Requests that are longer than what is fetched unasked.
     #[serde(default)]
     pub asking: u64,
+}
+
+impl QueueCounts {
+    /// One request more, in this state.
+    pub fn add(&mut self, state: ItemState) {
+        let count = match state {
+            ItemState::Waiting => &mut self.waiting,
+            ItemState::Active => &mut self.active,
+            ItemState::Failed => &mut self.failed,
+            ItemState::Asking => &mut self.asking,
+        };
+        *count = count.saturating_add(1);
+    }
 }
 
 /// One body being received.
@@ -173,6 +187,13 @@ pub struct QueueItem {
     pub held: Option<Held>,
     /// What the last attempt ended with.
     pub error: Option<String>,
+    /// What a person has said of when it goes.
+    #[serde(default, skip_serializing_if = "Priority::is_usual")]
+    pub priority: Priority,
+    /// The how manieth it is to go of those of the caller's that wait, from 1 on; absent where it does not
+    /// wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u64>,
     /// Whose it is, as `user:ada` or `client:192.0.2.1`; not there for this machine's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,

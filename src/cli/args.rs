@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
 pub(crate) use self::exchange::{Export, Import};
-pub(crate) use self::fetch::Fetch;
+pub(crate) use self::fetch::{Fetch, QueueArgs};
 pub(crate) use self::get::GetArgs;
 pub(crate) use self::history::History;
 pub(crate) use self::index::{IndexVerb, List, Search};
@@ -81,12 +81,8 @@ pub(crate) enum Verb {
         #[arg(long, value_name = "ID")]
         stop: Option<String>,
     },
-    /// List what waits to be fetched.
-    Queue {
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    /// List what waits to be fetched, in its order, or change that order.
+    Queue(QueueArgs),
     /// Work the queue off now.
     Fetch(Fetch),
     /// Look at pages again on a schedule, by itself.

@@ -33,6 +33,7 @@ mod plan;
 mod programs;
 mod progress;
 mod purge;
+mod queue;
 mod settings;
 mod trust;
 mod url;

@@ -21,14 +21,13 @@ use super::{
     failure::Failure,
     files, fsck, get, history, import, index, info, list, monitor, passwd, plan,
     progress::Progress,
-    purge,
+    purge, queue,
     settings::Settings,
     url,
 };
 use crate::{
     api::{
-        Choice, FetchRequest, ItemState, ModeChange, ModeRequest, Queue, QueueItem, Started,
-        Status, Stopping, plan::QueuePlan,
+        Choice, FetchRequest, ModeChange, ModeRequest, Started, Status, Stopping, plan::QueuePlan,
     },
     by_hand::compress::Form,
     exit::ExitStatus,
@@ -60,7 +59,7 @@ pub(crate) fn run(
         Verb::Get(typed) => get::run(typed, settings, terminal),
         Verb::Runs { json, stop } => get::runs(json, stop, settings, terminal),
         Verb::Status { json } => status(&settings.control()?, json, terminal),
-        Verb::Queue { json } => queue(&settings.control()?, json, terminal),
+        Verb::Queue(typed) => queue::run(typed, settings, terminal),
         Verb::Rm { owner, urls } => by_hand::remove(&owner, urls, settings, terminal),
         Verb::Config { verb: ConfigVerb::Explain { url } } => {
             explain::run(&url, settings, terminal)
@@ -260,39 +259,6 @@ fn status(
         status.version, status.pid, status.since
     )?;
     Ok(ExitStatus::Done)
-}
-
-fn queue(
-    control: &Control,
-    json: bool,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
-    let queue: Queue = control.get("/api/queue")?;
-    let out = &mut *terminal.stdout;
-    if json {
-        files::print_json(&queue, out)?;
-        return Ok(ExitStatus::Done);
-    }
-    for item in &queue.queue {
-        writeln!(out, "{}", queue_line(item))?;
-    }
-    Ok(ExitStatus::Done)
-}
-
-fn queue_line(item: &QueueItem) -> String {
-    let state = match item.state {
-        ItemState::Waiting => "waiting",
-        ItemState::Active => "active",
-        ItemState::Failed => "failed",
-        ItemState::Asking => "asking",
-    };
-    let url = shown::line(&item.url);
-    let error = item.error.as_deref().map(|error| format!(": {}", shown::line(error)));
-    let held = item.held.map(|held| held.in_words(|time| format!("{time:.0}")));
-    let held = held.map(|held| format!("; {held}"));
-    let [error, held] = [error, held].map(Option::unwrap_or_default);
-    let method = shown::line(&item.method);
-    format!("{state:<8} {:.0}  {method:<4} {url}{error}{held}", item.queued)
 }
 
 /// Asks the daemon to stop, and waits until its process has ended: then the spool is free.

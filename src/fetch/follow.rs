@@ -77,6 +77,10 @@ pub(super) async fn follow(
         let mut next = recurse::follow::follow(daemon, runs, outgoing, request, &kept).await?;
         for next in &mut next {
             next.asked_from = outgoing.asked_from;
+            // Whoever wants a page first or last means all of it, and not where it leads.
+            if next.class.is_some() {
+                next.priority = outgoing.priority;
+            }
         }
         return Ok(Following { next, events: Vec::new() });
     };

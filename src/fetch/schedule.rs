@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use wwwoffle_spool::{OutgoingSummary, RequestKind, RequestState};
+use wwwoffle_spool::{OutgoingSummary, RequestKind, RequestState, Turn};
 use wwwoffle_url::Key;
 
 /// How much at once.
@@ -23,9 +23,6 @@ pub(super) struct Limits {
 
 /// How many requests may stand aside at one time.
 const MAX_ASIDE: usize = 64;
-
-/// The place of a request in its line: what it is, since when it waits, and its key.
-type Turn = (u8, Timestamp, Key);
 
 /// The requests of the queue, in the order in which they go.
 #[derive(Debug, Default)]
@@ -69,7 +66,9 @@ struct Request {
 
 #[derive(Debug, Default)]
 struct Host {
+    /// Requests that somebody waits for, and those that nobody does.
     due: BTreeSet<Turn>,
+    polite: BTreeSet<Turn>,
     later: BTreeSet<(Timestamp, Key)>,
     active: usize,
     /// Its origin wants to be left alone until then.
@@ -92,7 +91,7 @@ impl Schedule {
         let host = Arc::from(host(summary.place.url()));
         let request = Request {
             host,
-            turn: (summary.kind.rank(), summary.queued, key),
+            turn: summary.turn(),
             not_before: summary.not_before,
             waits,
             active: known.as_ref().is_some_and(|known| known.active),
@@ -126,8 +125,7 @@ impl Schedule {
         if self.active - self.aside >= limits.at_once {
             return None;
         }
-        let ((_, _, key), _) = self.ready.first()?;
-        let key = *key;
+        let key = self.ready.first()?.0.key;
         let mut request = self.take_out(&key)?;
         request.active = true;
         self.put_in(key, request);
@@ -293,7 +291,7 @@ impl Schedule {
                 host.later.pop_first();
                 if let Some(request) = self.requests.get_mut(&key) {
                     request.not_before = None;
-                    host.due.insert(request.turn);
+                    host.line(request.turn).insert(request.turn);
                 }
                 self.put_off.remove(&key);
             }
@@ -310,7 +308,7 @@ impl Schedule {
         } else if request.waits {
             match request.not_before {
                 Some(time) => host.later.insert((time, key)),
-                None => host.due.insert(request.turn),
+                None => host.line(request.turn).insert(request.turn),
             };
         }
         let name = Arc::clone(&request.host);
@@ -332,7 +330,7 @@ impl Schedule {
             if request.active && !request.aside {
                 host.active = host.active.saturating_sub(1);
             }
-            host.due.remove(&request.turn);
+            host.line(request.turn).remove(&request.turn);
             if let Some(time) = request.not_before {
                 host.later.remove(&(time, *key));
             }
@@ -343,13 +341,8 @@ impl Schedule {
     /// Puts in order what stands of a host in the lines of all; forgets one of which nothing is known.
     fn refresh(&mut self, name: &Arc<str>) {
         let Some(host) = self.hosts.get_mut(name) else { return };
-        let first = host.due.first().copied();
-        let waits_for = first.and_then(|turn| {
-            let polite_from = host.polite_from.filter(|_| is_polite(turn));
-            host.closed_until.max(polite_from)
-        });
-        let is_free = host.active < self.per_host && waits_for.is_none();
-        let ready = first.filter(|_| is_free);
+        let is_free = host.active < self.per_host && host.closed_until.is_none();
+        let ready = host.first().filter(|_| is_free);
         if host.ready != ready {
             if let Some(turn) = std::mem::replace(&mut host.ready, ready) {
                 self.ready.remove(&(turn, Arc::clone(name)));
@@ -357,23 +350,36 @@ impl Schedule {
             self.ready.extend(ready.map(|turn| (turn, Arc::clone(name))));
         }
         let later = host.later.first().map(|(time, _)| *time);
-        let rests = host.closed_until.max(host.polite_from);
-        let alarm = [later, waits_for, rests].into_iter().flatten().min();
+        let alarm = [later, host.closed_until, host.polite_from].into_iter().flatten().min();
         if host.alarm != alarm {
             if let Some(time) = std::mem::replace(&mut host.alarm, alarm) {
                 self.alarms.remove(&(time, Arc::clone(name)));
             }
             self.alarms.extend(alarm.map(|time| (time, Arc::clone(name))));
         }
-        if host.active == 0 && host.due.is_empty() && alarm.is_none() {
+        let is_empty = host.due.is_empty() && host.polite.is_empty();
+        if host.active == 0 && is_empty && alarm.is_none() {
             self.hosts.remove(name);
         }
     }
 }
 
-/// Whether nobody waits for it.
-fn is_polite((rank, ..): Turn) -> bool {
-    rank >= RequestKind::Recursive.rank()
+impl Host {
+    /// The line that a request with this turn stands in.
+    fn line(&mut self, turn: Turn) -> &mut BTreeSet<Turn> {
+        if is_polite(turn) { &mut self.polite } else { &mut self.due }
+    }
+
+    /// Which one goes first. Others do not stand behind one that keeps its distance.
+    fn first(&self) -> Option<Turn> {
+        let polite = self.polite.first().filter(|_| self.polite_from.is_none());
+        self.due.first().into_iter().chain(polite).min().copied()
+    }
+}
+
+/// Whether nobody waits for it, whatever its priority is: it is the host that it is polite to.
+fn is_polite(turn: Turn) -> bool {
+    turn.rank >= RequestKind::Recursive.rank()
 }
 
 /// The time so long after `now`.

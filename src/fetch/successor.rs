@@ -64,6 +64,7 @@ pub(super) async fn of(
     let next = successor(daemon, outgoing, owner, request.clone(), status, target);
     let Some((mut next, places)) = next else { return Ok(following) };
     next.asked_from = outgoing.asked_from;
+    next.priority = outgoing.priority;
     if let Some(reason) = forbidden {
         let reason = format!("a redirect led here: {reason}");
         next.last_error = Some(reason.clone());

@@ -12,6 +12,7 @@ pub(super) mod index;
 mod monitor;
 mod plan;
 mod purge;
+mod queue;
 pub(super) mod runs;
 mod stream;
 mod sum;
@@ -76,6 +77,7 @@ enum Call {
     Mode,
     Retry,
     Delete,
+    Priority,
     Get,
     Fetch,
     Forget,
@@ -118,6 +120,7 @@ impl Call {
             "mode" => Self::Mode,
             "queue/retry" => Self::Retry,
             "queue/delete" => Self::Delete,
+            "queue/priority" => Self::Priority,
             "get" => Self::Get,
             "fetch" => Self::Fetch,
             "entries/delete" => Self::Forget,
@@ -245,6 +248,7 @@ async fn carry_out(
         Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
         Call::Retry => json(caller, &retry(caller, call_body.read().await?).await?),
         Call::Delete => json(caller, &delete(caller, call_body.read().await?).await?),
+        Call::Priority => json(caller, &queue::prioritize(caller, call_body.read().await?).await?),
         Call::Get => get(caller, call_body.read().await?)?,
         Call::Fetch => fetch(caller, call_body.read().await?)?,
         Call::Forget => json(caller, &by_hand::forget(caller, call_body.read().await?).await?),
@@ -441,6 +445,7 @@ mod tests {
             ("/api/mode", Call::Mode, "POST"),
             ("/api/queue/retry", Call::Retry, "POST"),
             ("/api/queue/delete", Call::Delete, "POST"),
+            ("/api/queue/priority", Call::Priority, "POST"),
             ("/api/get", Call::Get, "POST"),
             ("/api/fetch", Call::Fetch, "POST"),
             ("/api/entries/delete", Call::Forget, "POST"),

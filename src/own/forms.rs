@@ -15,6 +15,7 @@ use super::info::NoInfo;
 use super::lists::{self, Chosen};
 use super::monitor::{self, NotSet};
 use super::purge::{self, Pin};
+use super::queue;
 use super::refresh::{self, NotDone};
 use crate::clock;
 use crate::error_chain::error_chain;
@@ -42,6 +43,8 @@ pub(super) enum Act {
     Delete,
     /// Takes all requests off the queue.
     DeleteAll,
+    /// Does something with the requests of the fields `chosen`.
+    OfQueue(queue::Chosen),
     /// Puts the request of the field `ticket` on the queue; without one, begins the fetch that the form says.
     Confirm,
     /// Tells what a fetch would bring.
@@ -131,6 +134,15 @@ impl From<lists::NotDone> for Undone {
     }
 }
 
+impl From<queue::NotDone> for Undone {
+    fn from(not_done: queue::NotDone) -> Self {
+        match not_done {
+            queue::NotDone::Spool(error) => Self::Spool(error),
+            error => Self::Bad(error_chain(&error)),
+        }
+    }
+}
+
 impl From<history::NotDone> for Undone {
     fn from(not_done: history::NotDone) -> Self {
         match not_done {
@@ -158,6 +170,8 @@ impl Act {
             "/control/retry" => Self::Retry,
             "/control/delete/req" => Self::Delete,
             "/control/delete/req-all" => Self::DeleteAll,
+            "/control/delete-multiple/req" => Self::OfQueue(queue::Chosen::Delete),
+            "/control/retry-multiple" => Self::OfQueue(queue::Chosen::Retry),
             "/refresh-request/" => Self::Confirm,
             "/refresh-plan/" => Self::Plan,
             "/monitor-request/" => Self::Monitor,
@@ -173,7 +187,10 @@ impl Act {
             "/control/pin-multiple" => Self::Chosen(Chosen::Pin),
             "/control/history/restore" => Self::Version(Button::Restore),
             "/control/history/delete" => Self::Version(Button::Remove),
-            _ => return None,
+            path => {
+                let priority = path.strip_prefix("/control/queue/")?.parse().ok()?;
+                Self::OfQueue(queue::Chosen::Prioritize(priority))
+            }
         })
     }
 }
@@ -243,7 +260,7 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
             from_our_page(caller, form)?;
             let chosen = form.value("key").map(key).transpose()?;
             fetch::retry(daemon, chosen, |place| caller.may_see_queued(place)).await?;
-            Ok(caller.see_other("/queue/"))
+            Ok(caller.see_other(&queue::back(form)))
         }
         Act::AllowCertificate => {
             from_our_page(caller, form)?;
@@ -260,6 +277,10 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         Act::Chosen(chosen) => {
             from_our_page(caller, form)?;
             Ok(lists::submit(caller, chosen, form).await?)
+        }
+        Act::OfQueue(chosen) => {
+            from_our_page(caller, form)?;
+            Ok(queue::submit(caller, chosen, form).await?)
         }
         Act::Version(button) => {
             from_our_page(caller, form)?;
@@ -314,7 +335,7 @@ async fn delete(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> 
     }
     from_our_page(caller, form)?;
     dequeue(caller, chosen?).await?;
-    Ok(caller.see_other("/queue/"))
+    Ok(caller.see_other(&queue::back(form)))
 }
 
 /// Puts a form that was sent offline on the queue, now that the person has said so.
@@ -378,7 +399,9 @@ fn refused(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> 
 
 #[cfg(test)]
 mod tests {
-    use super::{Act, Button, Choice, Chosen};
+    use wwwoffle_spool::Priority;
+
+    use super::{Act, Button, Choice, Chosen, queue};
 
     #[test]
     fn each_form_has_one_address() {
@@ -391,6 +414,10 @@ mod tests {
             ("/control/retry", Some(Act::Retry)),
             ("/control/delete/req", Some(Act::Delete)),
             ("/control/delete/req-all", Some(Act::DeleteAll)),
+            ("/control/delete-multiple/req", Some(Act::OfQueue(queue::Chosen::Delete))),
+            ("/control/retry-multiple", Some(Act::OfQueue(queue::Chosen::Retry))),
+            ("/control/queue/last", Some(Act::OfQueue(queue::Chosen::Prioritize(Priority::Last)))),
+            ("/control/queue/never", None),
             ("/refresh-request/", Some(Act::Confirm)),
             ("/refresh-plan/", Some(Act::Plan)),
             ("/monitor-request/", Some(Act::Monitor)),

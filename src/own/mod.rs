@@ -25,6 +25,7 @@ mod local;
 mod monitor;
 mod pages;
 mod purge;
+mod queue;
 mod refresh;
 mod search;
 mod status;

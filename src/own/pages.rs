@@ -11,13 +11,14 @@ use super::info;
 use super::lists;
 use super::monitor;
 use super::purge;
+use super::queue;
 use super::refresh;
 use super::search;
 use super::status;
 use super::versions;
 use crate::clock;
 use crate::pages::authority::{self, Trust};
-use crate::pages::{LocalOrigin, pac, queue, search as search_page, style, welcome};
+use crate::pages::{LocalOrigin, pac, search as search_page, style, welcome};
 use crate::proxy::body::{self, Body};
 use crate::tls::ca::RENEW_BEFORE;
 
@@ -148,10 +149,7 @@ pub(super) async fn answer(
             let token = daemon.tokens.general();
             caller.page(welcome::page(&daemon.templates, shell, &status, &token))
         }
-        Local::Queue => {
-            let (items, token) = (status::queue(caller), daemon.tokens.general());
-            caller.page(queue::page(&daemon.templates, shell, &items, &token))
-        }
+        Local::Queue => queue::show(caller, arguments),
         Local::QueueElsewhere => caller.see_other("/queue/"),
         Local::Monitor => monitor::show(caller),
         Local::MonitorElsewhere => caller.see_other("/monitor/"),

@@ -1,8 +1,12 @@
 //! What the daemon does now, in the shapes of the API.
 
+use std::collections::HashMap;
+
 use wwwoffle_spool::{OutgoingSummary, RequestState};
+use wwwoffle_url::Key;
 
 use super::caller::Caller;
+use super::queue::Stand;
 use crate::api::{
     Choice, Download, DownloadWaiting, Held, ItemState, LinkStatus, QueueCounts, QueueItem,
     Rejection, Status,
@@ -63,29 +67,28 @@ pub(super) fn rejections(daemon: &Daemon) -> Vec<Rejection> {
 
 /// The outgoing queue, oldest first, as far as the caller may see it.
 pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
-    let daemon = &caller.daemon;
-    let (list, holder) = (daemon.store.spool().queue().list(), Holder::new(daemon));
-    list.into_iter()
-        .filter(|request| caller.may_see_queued(&request.place))
-        .map(|request| {
-            let (state, held) = (state(daemon, &request), holder.held(&request));
-            item(request, state, held)
-        })
-        .collect()
+    let (daemon, now) = (&caller.daemon, timestamp(clock::now()));
+    let mut list = daemon.store.spool().queue().list();
+    list.retain(|request| caller.may_see_queued(&request.place));
+    let states: Vec<_> = list.iter().map(|request| state(daemon, request)).collect();
+    let mut line: Vec<_> = (list.iter().zip(&states))
+        .filter(|(_, state)| **state == ItemState::Waiting)
+        .map(|(request, state)| Stand::of(request, *state, now))
+        .collect();
+    line.sort_unstable();
+    let turns: HashMap<Key, u64> = line.iter().map(|stand| stand.turn.key).zip(1..).collect();
+    let holder = Holder::new(daemon);
+    let told = list.into_iter().zip(states).map(|(request, state)| {
+        let (held, turn) = (holder.held(&request), turns.get(&request.place.key()).copied());
+        QueueItem { turn, ..item(request, state, held) }
+    });
+    told.collect()
 }
 
 /// The outgoing queue in numbers.
 pub(super) fn counts(daemon: &Daemon) -> QueueCounts {
     let mut counts = QueueCounts::default();
-    daemon.store.spool().queue().visit(|request| {
-        let count = match state(daemon, request) {
-            ItemState::Waiting => &mut counts.waiting,
-            ItemState::Active => &mut counts.active,
-            ItemState::Failed => &mut counts.failed,
-            ItemState::Asking => &mut counts.asking,
-        };
-        *count += 1;
-    });
+    daemon.store.spool().queue().visit(|request| counts.add(state(daemon, request)));
     counts
 }
 
@@ -117,7 +120,7 @@ fn shown(url: &str, progress: Shown) -> Download {
     }
 }
 
-fn state(daemon: &Daemon, request: &OutgoingSummary) -> ItemState {
+pub(super) fn state(daemon: &Daemon, request: &OutgoingSummary) -> ItemState {
     match request.state {
         _ if daemon.fetcher.is_active(&request.place.key()) => ItemState::Active,
         RequestState::Waiting => ItemState::Waiting,
@@ -126,7 +129,7 @@ fn state(daemon: &Daemon, request: &OutgoingSummary) -> ItemState {
     }
 }
 
-fn item(request: OutgoingSummary, state: ItemState, held: Option<Held>) -> QueueItem {
+pub(super) fn item(request: OutgoingSummary, state: ItemState, held: Option<Held>) -> QueueItem {
     let error = match request.state {
         RequestState::Failed { reason, .. } => Some(reason),
         RequestState::Waiting | RequestState::Asking { .. } => request.last_error,
@@ -143,6 +146,8 @@ fn item(request: OutgoingSummary, state: ItemState, held: Option<Held>) -> Queue
         not_before: request.not_before,
         held,
         error,
+        priority: request.priority.into(),
+        turn: None,
         owner: request.place.owner().map(str::to_owned),
     }
 }

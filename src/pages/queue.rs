@@ -1,175 +1,265 @@
-//! The local page `/queue/`: the outgoing queue, grouped by page.
+//! The local page `/queue/`: the outgoing queue in the order in which it is worked off.
 
-use std::collections::HashMap;
+mod held;
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
+use super::text::{Text, say};
 use super::{
     Page, Shell, Templates,
+    form::Form,
     shown::{self, ShownTime, ShownUrl},
 };
-use crate::api::{ItemKind, ItemState, Mode, QueueCounts, QueueItem};
+use crate::api::{ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem};
 
-/// Pages that are listed; the requests of the others are counted.
-const SHOWN_GROUPS: usize = 50;
-/// Parts that are listed with each page.
-const SHOWN_PARTS: usize = 20;
-/// Requests that are listed in all, pages and parts together, which bounds the size of the page.
-const SHOWN_ITEMS: usize = 60;
+/// Where it is.
+pub const PATH: &str = "/queue/";
+
+/// Requests on a page: so many can be chosen in one form.
+pub const ROWS: usize = 50;
+
+/// Characters of a URL in the name of a button, and where it is the page of a part.
+const SHOWN_NAME: usize = 50;
+const SHOWN_PAGE: usize = 80;
+
+/// Bytes of all links on a page together, as they are written into it; further URLs are only shown.
+const MOST_LINKS: usize = 12_000;
+
+/// What a page of the queue is asked for with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Only what is in this state.
+    pub state: Option<ItemState>,
+    /// Which page, from 1 on.
+    pub page: usize,
+}
+
+impl Asked {
+    /// Reads the arguments of the address. What is no argument of ours counts for nothing.
+    #[must_use]
+    pub fn parse(arguments: Option<&str>) -> Self {
+        let arguments = arguments.unwrap_or_default().as_bytes();
+        let form = Form::parse(Some("application/x-www-form-urlencoded"), arguments);
+        let form = form.unwrap_or_default();
+        let state = form.value("state");
+        let page = form.value("page").and_then(|page| page.parse().ok());
+        Self {
+            state: STATES.into_iter().find(|one| state == Some(word(*one))),
+            page: page.unwrap_or(1).max(1),
+        }
+    }
+
+    /// The address of this page, without our origin.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let state = self.state.map(|state| format!("state={}", word(state)));
+        let page = (self.page > 1).then(|| format!("page={}", self.page));
+        let arguments: Vec<_> = state.into_iter().chain(page).collect();
+        match arguments.as_slice() {
+            [] => PATH.to_owned(),
+            arguments => format!("{PATH}?{}", arguments.join("&")),
+        }
+    }
+}
+
+/// Some of the queue, as its page shows it.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// The requests of this page, in their order.
+    pub items: Vec<QueueItem>,
+    /// What was asked for; the page is one that there is.
+    pub asked: Asked,
+    /// How many requests there are on all pages.
+    pub total: usize,
+    /// The whole queue in numbers.
+    pub counts: QueueCounts,
+}
 
 #[derive(Serialize)]
 struct View<'a> {
     token: &'a str,
+    back: String,
     counts: QueueCounts,
     can_fetch: bool,
-    groups: Vec<GroupView<'a>>,
-    more: usize,
+    filters: Vec<Filter>,
+    groups: Vec<Group<'a>>,
+    first: usize,
+    last: usize,
+    total: usize,
+    previous: Option<String>,
+    next: Option<String>,
+}
+
+/// A link to what is in one state.
+#[derive(Serialize)]
+struct Filter {
+    label: Text,
+    path: String,
+    chosen: bool,
+}
+
+/// Requests that stand together.
+#[derive(Serialize)]
+struct Group<'a> {
+    heading: Text,
+    /// The numbers of its rows say in what order they go.
+    numbered: bool,
+    rows: Vec<Row<'a>>,
 }
 
 #[derive(Serialize)]
-struct GroupView<'a> {
-    page: ShownUrl,
-    lead: Option<ItemView<'a>>,
-    parts: Vec<ItemView<'a>>,
-    part_count: usize,
-    more: usize,
-}
-
-#[derive(Serialize)]
-struct ItemView<'a> {
+struct Row<'a> {
+    number: usize,
     key: &'a str,
     url: ShownUrl,
+    /// The URL as buttons name it.
+    name: String,
     state: ItemState,
-    what: String,
+    /// The state in words.
+    is: Text,
+    what: Text,
+    page: Option<String>,
+    priority: Option<Text>,
     queued: ShownTime,
     attempts: u32,
     /// What holds it back, in words.
-    held: Option<String>,
+    held: Option<Text>,
     error: Option<String>,
+    owner: Option<String>,
 }
 
-/// A page and what of it is on the queue.
-#[derive(Debug, PartialEq, Eq)]
-struct Group<'a> {
-    page: &'a str,
-    /// The page itself, when it is on the queue too.
-    lead: Option<&'a QueueItem>,
-    parts: Vec<&'a QueueItem>,
-}
-
-/// Makes the page from the queue, oldest first; `token` is the general token.
+/// Makes the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, items: &[QueueItem], token: &str) -> Page {
-    let groups = grouped(items);
-    let (mut room, mut shown) = (SHOWN_ITEMS, 0);
-    let mut views = Vec::new();
-    for group in groups.iter().take(SHOWN_GROUPS) {
-        if room == 0 {
-            break;
-        }
-        room -= usize::from(group.lead.is_some());
-        let parts = group.parts.len().min(SHOWN_PARTS).min(room);
-        room -= parts;
-        // The parts that are only counted are told of in their own group.
-        shown += usize::from(group.lead.is_some()) + group.parts.len();
-        views.push(group_view(group, parts, &shell.zone));
-    }
-    let counts = count(items);
+pub fn page(templates: &Templates, shell: &Shell, shown: &Shown, token: &str) -> Page {
+    let Shown { items, asked, total, counts } = shown;
+    let before = asked.page.saturating_sub(1).saturating_mul(ROWS);
+    let beside = |page: usize| Asked { page, ..*asked }.address();
     let view = View {
         token,
-        counts,
+        back: asked.address(),
+        counts: *counts,
         can_fetch: shell.mode != Mode::Offline && counts.waiting > 0,
-        groups: views,
-        more: items.len().saturating_sub(shown),
+        filters: filters(asked.state, *counts),
+        groups: groups(items, before, &shell.zone),
+        first: before + 1,
+        last: before + items.len(),
+        total: *total,
+        previous: (asked.page > 1).then(|| beside(asked.page - 1)),
+        next: (before + ROWS < *total).then(|| beside(asked.page + 1)),
     };
     templates.page("queue.html", 200, shell, &view)
 }
 
-/// Groups by page; groups with failures first, then those on the way, then by time.
-fn grouped(items: &[QueueItem]) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    let mut place: HashMap<&str, usize> = HashMap::new();
-    for item in items {
-        let page = item.page.as_deref().unwrap_or(&item.url);
-        let index = *place.entry(page).or_insert_with(|| {
-            groups.push(Group { page, lead: None, parts: Vec::new() });
-            groups.len() - 1
-        });
-        let Some(group) = groups.get_mut(index) else { continue };
-        if item.page.is_none() && group.lead.is_none() {
-            group.lead = Some(item);
-        } else {
-            group.parts.push(item);
-        }
-    }
-    // A stable sort: within a rank the order of time stays.
-    groups.sort_by_key(rank);
-    groups
-}
+const STATES: [ItemState; 4] =
+    [ItemState::Active, ItemState::Waiting, ItemState::Asking, ItemState::Failed];
 
-fn rank(group: &Group<'_>) -> u8 {
-    group
-        .lead
-        .iter()
-        .chain(&group.parts)
-        .map(|item| state_rank(item.state))
-        .min()
-        .unwrap_or(u8::MAX)
-}
-
-const fn state_rank(state: ItemState) -> u8 {
+const fn word(state: ItemState) -> &'static str {
     match state {
-        ItemState::Asking => 0,
-        ItemState::Failed => 1,
-        ItemState::Active => 2,
-        ItemState::Waiting => 3,
+        ItemState::Waiting => "waiting",
+        ItemState::Active => "active",
+        ItemState::Failed => "failed",
+        ItemState::Asking => "asking",
     }
 }
 
-fn count(items: &[QueueItem]) -> QueueCounts {
-    items.iter().fold(QueueCounts::default(), |mut counts, item| {
-        let count = match item.state {
-            ItemState::Waiting => &mut counts.waiting,
-            ItemState::Active => &mut counts.active,
-            ItemState::Failed => &mut counts.failed,
-            ItemState::Asking => &mut counts.asking,
-        };
-        *count += 1;
-        counts
-    })
+/// The address of what has failed.
+#[must_use]
+pub fn failed() -> String {
+    Asked { state: Some(ItemState::Failed), page: 1 }.address()
 }
 
-fn group_view<'a>(group: &Group<'a>, shown_parts: usize, zone: &TimeZone) -> GroupView<'a> {
-    let mut parts = group.parts.clone();
-    parts.sort_by_key(|item| state_rank(item.state));
-    GroupView {
-        page: ShownUrl::new(group.page),
-        lead: group.lead.map(|item| item_view(item, zone)),
-        parts: parts.iter().take(shown_parts).map(|item| item_view(item, zone)).collect(),
-        part_count: parts.len(),
-        more: parts.len() - shown_parts,
-    }
-}
-
-fn item_view<'a>(item: &'a QueueItem, zone: &TimeZone) -> ItemView<'a> {
-    let what = match item.kind {
-        ItemKind::Page => "page".to_owned(),
-        ItemKind::Part => "part of a page".to_owned(),
-        ItemKind::Refresh => "newer version".to_owned(),
-        ItemKind::Post => format!("form ({})", shown::text(&item.method)),
-        ItemKind::Recursive => "recursive fetch".to_owned(),
-        ItemKind::Monitored => "on a schedule".to_owned(),
+/// Links to what is in each state, where that is not the same as all.
+fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<Filter> {
+    let rows = [
+        (say("on the way"), ItemState::Active, counts.active),
+        (say("waiting"), ItemState::Waiting, counts.waiting),
+        (say("asking"), ItemState::Asking, counts.asking),
+        (say("failed"), ItemState::Failed, counts.failed),
+    ];
+    let link = |label, state| Filter {
+        label,
+        path: Asked { state, page: 1 }.address(),
+        chosen: chosen == state,
     };
-    ItemView {
+    let there = rows.into_iter().filter(|(_, state, count)| *count > 0 || chosen == Some(*state));
+    let mut filters: Vec<_> = there.map(|(label, state, _)| link(label, Some(state))).collect();
+    if filters.len() > 1 || chosen.is_some() {
+        filters.insert(0, link(say("all"), None));
+    } else {
+        filters.clear();
+    }
+    filters
+}
+
+/// Those in one state stand together: so they came.
+fn groups<'a>(items: &'a [QueueItem], before: usize, zone: &TimeZone) -> Vec<Group<'a>> {
+    let rows: Vec<(usize, &QueueItem)> = (before + 1..).zip(items).collect();
+    let mut room = MOST_LINKS;
+    rows.chunk_by(|one, other| one.1.state == other.1.state)
+        .filter_map(|together| {
+            let state = together.first()?.1.state;
+            let heading = match state {
+                ItemState::Active => say("On the way"),
+                ItemState::Waiting => say("Waiting, in the order in which they go"),
+                ItemState::Asking => say("Too long to be fetched unasked"),
+                ItemState::Failed => say("Failed"),
+            };
+            let rows = together.iter().map(|(number, item)| {
+                let mut row = row(*number, item, zone);
+                let cost = row.url.href.as_deref().map_or(0, written);
+                match room.checked_sub(cost) {
+                    Some(left) => room = left,
+                    None => row.url.href = None,
+                }
+                row
+            });
+            let rows = rows.collect();
+            Some(Group { heading, numbered: state == ItemState::Waiting, rows })
+        })
+        .collect()
+}
+
+/// The bytes of a link as a template writes it, at most.
+fn written(link: &str) -> usize {
+    let is_escaped = |byte: &u8| matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'' | b'/');
+    link.len() + 5 * link.bytes().filter(|byte| is_escaped(byte)).count()
+}
+
+fn row<'a>(number: usize, item: &'a QueueItem, zone: &TimeZone) -> Row<'a> {
+    let what = match item.kind {
+        ItemKind::Page => say("page"),
+        ItemKind::Part => say("part of a page"),
+        ItemKind::Refresh => say("newer version"),
+        ItemKind::Post => say("form ({method})").with("method", shown::text(&item.method)),
+        ItemKind::Recursive => say("recursive fetch"),
+        ItemKind::Monitored => say("on a schedule"),
+    };
+    let is = match item.state {
+        ItemState::Waiting => say("waiting"),
+        ItemState::Active => say("active"),
+        ItemState::Failed => say("failed"),
+        ItemState::Asking => say("asking"),
+    };
+    Row {
+        number,
         key: &item.key,
         url: ShownUrl::new(&item.url),
+        name: shown::brief(&item.url, SHOWN_NAME),
         state: item.state,
+        is,
         what,
+        page: item.page.as_deref().map(|page| shown::brief(page, SHOWN_PAGE)),
+        priority: match item.priority {
+            Priority::First => Some(say("first")),
+            Priority::Usual => None,
+            Priority::Last => Some(say("last")),
+        },
         queued: ShownTime::new(item.queued, zone),
         attempts: item.attempts,
-        held: item.held.map(|held| held.in_words(|time| ShownTime::new(time, zone).text)),
+        held: item.held.map(|held| held::sentence(held, |time| ShownTime::new(time, zone).text)),
         error: item.error.as_deref().map(shown::text),
+        owner: item.owner.as_deref().map(shown::text),
     }
 }
 

@@ -36,6 +36,12 @@ impl ShownUrl {
     }
 }
 
+/// A URL in so many characters, to tell one thing from others by.
+#[must_use]
+pub fn brief(url: &str, characters: usize) -> String {
+    shortened(&without_credentials(url), characters)
+}
+
 /// Makes foreign text fit to be shown in a sentence. A URL in it loses its credentials.
 #[must_use]
 pub fn text(foreign: &str) -> String {

@@ -78,6 +78,7 @@ const ATTRIBUTES: &[&str] = &[
     "class",
     "aria-label",
     "aria-pressed",
+    "aria-current",
     "method",
     "action",
     "formaction",

@@ -89,6 +89,8 @@ fn queue() {
         not_before: None,
         held: None,
         error: Some("connection refused".into()),
+        priority: Priority::Last,
+        turn: Some(3),
         owner: None,
     };
     shape(
@@ -96,7 +98,7 @@ fn queue() {
         concat!(
             r#"{"queue":[{"key":"ab","url":"http://a/","method":"GET","kind":"part","#,
             r#""page":"http://a/p","queued":"2026-11-20T12:00:00Z","state":"failed","#,
-            r#""attempts":5,"not_before":null,"error":"connection refused"}]}"#
+            r#""attempts":5,"not_before":null,"error":"connection refused","priority":"last","turn":3}]}"#
         ),
     );
     shape(&QueueTarget::Key("ab".into()), r#"{"key":"ab"}"#);

@@ -26,6 +26,27 @@ pub(crate) struct Fetch {
     pub(crate) json: bool,
 }
 
+/// What to tell of the queue, or which requests are to go first or last.
+#[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "three words of which one is typed")]
+pub(crate) struct QueueArgs {
+    /// As JSON.
+    #[arg(long, conflicts_with = "urls")]
+    pub(crate) json: bool,
+    /// Fetch these URLs before all others.
+    #[arg(long, requires = "urls", group = "priority")]
+    pub(crate) first: bool,
+    /// Fetch these URLs in the usual order again.
+    #[arg(long, requires = "urls", group = "priority")]
+    pub(crate) usual: bool,
+    /// Fetch these URLs after all others.
+    #[arg(long, requires = "urls", group = "priority")]
+    pub(crate) last: bool,
+    /// What is on the queue, in any spelling.
+    #[arg(value_name = "URL", requires = "priority")]
+    pub(crate) urls: Vec<String>,
+}
+
 /// Reads a size as the configuration has it, or with the letter of its unit alone: `200M`.
 pub(super) fn size(text: &str) -> Result<Size, NotASize> {
     text.parse().or_else(|error| match text.as_bytes() {

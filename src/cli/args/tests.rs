@@ -29,6 +29,7 @@ fn every_line_of_the_manual_is_understood() {
         "status --json",
         "get --refresh http://a/ http://b/",
         "queue --json",
+        "queue --last http://a/ b",
         "monitor add http://a/",
         "monitor add --daily --at 6:30 --versions 5 http://a/ b",
         "monitor add --cron @weekly http://a/",

@@ -23,6 +23,12 @@ const STATUS: &str = r#"{"version":"0.1.0","mode":"offline","pid":7,"spool":"/s"
         "since":"2026-11-20T12:00:00Z","next":"2026-11-20T12:00:04Z","error":"reset"}}],
     "connections":4,"outward_refused":5}"#;
 
+const ORDERED: &str = r#"{"queue":[
+    {"key":"ab","url":"http://a/","method":"GET","kind":"page","page":null,"turn":2,
+        "queued":"2026-11-20T12:00:00Z","state":"waiting","attempts":0,"not_before":null,"error":null},
+    {"key":"cd","url":"http://b/","method":"GET","kind":"page","page":null,"turn":1,"priority":"first",
+        "queued":"2026-11-20T12:00:00Z","state":"waiting","attempts":0,"not_before":null,"error":null}]}"#;
+
 /// Runs the verb against a daemon that answers once with `body`; also what that was asked.
 fn answered(line: &[&str], body: &str) -> (Ran, String) {
     let spool = tempfile::tempdir().unwrap();
@@ -37,7 +43,7 @@ fn each_verb_asks_and_tells() {
     let queue = r#"{"queue":[{"key":"ab","url":"http://a/","method":"GET","kind":"page",
         "page":null,"queued":"2026-11-20T12:00:00Z","state":"failed","attempts":5,
         "not_before":null,"error":"refused"}]}"#;
-    let table: [(&[&str], &str, &str, &str, &str); 8] = [
+    let table: [(&[&str], &str, &str, &str, &str); 10] = [
         (
             &["offline"],
             r#"{"mode":"offline","was":"online"}"#,
@@ -65,6 +71,21 @@ fn each_verb_asks_and_tells() {
             "GET /api/queue ",
             "",
             "failed   2026-11-20T12:00:00Z  GET  http://a/: refused\n",
+        ),
+        (
+            &["queue"],
+            ORDERED,
+            "GET /api/queue ",
+            "",
+            "waiting  2026-11-20T12:00:00Z  GET  http://b/; first\n\
+             waiting  2026-11-20T12:00:00Z  GET  http://a/\n",
+        ),
+        (
+            &["queue", "--first", "http://a/", "b"],
+            r#"{"prioritized":3,"missing":[]}"#,
+            "POST /api/queue/priority ",
+            r#"{"priority":"first","urls":["http://a/","b"]}"#,
+            "3 requests to be fetched first\n",
         ),
         (&["queue", "--json"], r#"{"queue":[]}"#, "GET /api/queue ", "", "{\"queue\":[]}\n"),
         (
@@ -115,7 +136,7 @@ fn what_did_not_succeed_has_its_exit_status() {
             "{{\"event\":\"end\",\"fetched\":{fetched},\"failed\":{failed},\"waiting\":{waiting}}}\n"
         )
     };
-    let table: [(&[&str], &str, ExitStatus, &str); 5] = [
+    let table: [(&[&str], &str, ExitStatus, &str); 6] = [
         (&["get", "a"], &end(0, 0, 1), ExitStatus::Queued, ""),
         (
             &["fetch", "--wait"],
@@ -125,6 +146,12 @@ fn what_did_not_succeed_has_its_exit_status() {
         ),
         (&["fetch", "--wait"], "", ExitStatus::Failed, "wwwoffle: the daemon ended before "),
         (&["fetch", "--wait"], "{}", ExitStatus::Failed, "wwwoffle: cannot understand the daemon"),
+        (
+            &["queue", "--last", "http://a/"],
+            r#"{"prioritized":0,"missing":["http://a/"]}"#,
+            ExitStatus::Failed,
+            "wwwoffle: not on the queue: http://a/\n",
+        ),
         (
             &["rm", "http://a/"],
             r#"{"deleted":[],"missing":["http://a/"]}"#,

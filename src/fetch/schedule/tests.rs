@@ -1,4 +1,4 @@
-use wwwoffle_spool::{Outgoing, Place};
+use wwwoffle_spool::{Outgoing, Place, Priority};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::*;
@@ -48,6 +48,44 @@ fn people_come_first_then_the_oldest() {
     let order = ["http://f/", "http://e/", "http://a/page", "http://g/", "http://d/", "http://c/"];
     let order = keys(&[&order[..], &["http://b/", "http://a/"]].concat());
     assert_eq!(started(&mut schedule, WIDE, 100), order);
+}
+
+#[test]
+fn what_a_person_has_said_counts_before_all_else() {
+    let mut schedule = Schedule::default();
+    let said =
+        |url, kind, queued, priority| OutgoingSummary { priority, ..request(url, kind, queued) };
+    for request in [
+        said("http://a/1", Page, 1, Priority::Usual),
+        said("http://a/2", Page, 0, Priority::Last),
+        said("http://a/3", Monitored, 9, Priority::First),
+        said("http://b/1", Recursive, 9, Priority::First),
+        said("http://c/1", Post, 1, Priority::Usual),
+    ] {
+        schedule.is(&request);
+    }
+    // What was said later holds from then on.
+    schedule.is(&said("http://c/1", Post, 1, Priority::Last));
+    let order = ["http://b/1", "http://a/3", "http://a/1", "http://a/2", "http://c/1"];
+    assert_eq!(started(&mut schedule, WIDE, 100), keys(&order));
+}
+
+#[test]
+fn what_goes_first_is_polite_all_the_same_and_holds_up_nobody() {
+    let mut schedule = Schedule::default();
+    let first = |number| OutgoingSummary {
+        priority: Priority::First,
+        ..request(&format!("http://a/{number}"), Recursive, number)
+    };
+    schedule.is(&first(1));
+    schedule.is(&first(2));
+    schedule.is(&request("http://a/person", Page, 9));
+    let one = schedule.next(WIDE, at(100)).unwrap();
+    assert_eq!(one, key("http://a/1"));
+    schedule.begins(&one, Duration::from_secs(5), at(100));
+    assert_eq!(started(&mut schedule, WIDE, 101), keys(&["http://a/person"]));
+    assert_eq!(schedule.next_alarm(), Some(at(105)));
+    assert_eq!(started(&mut schedule, WIDE, 105), keys(&["http://a/2"]));
 }
 
 #[test]

@@ -1,8 +1,8 @@
-use super::{SHOWN_PARTS, grouped, page};
+use super::{Asked, ROWS, Shown, page};
 use crate::{
-    api::{Held, ItemKind, ItemState, Mode, QueueItem},
+    api::{Held, ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem},
     pages::{
-        Shell,
+        Page, Shell,
         testing::{as_key, assert_harmless, hostile, shell, templates, time},
     },
 };
@@ -20,28 +20,44 @@ fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem {
         not_before: None,
         held: None,
         error: None,
+        priority: Priority::Usual,
+        turn: None,
         owner: None,
     }
 }
 
+fn shown(items: &[QueueItem]) -> Shown {
+    let mut counts = QueueCounts::default();
+    for item in items {
+        counts.add(item.state);
+    }
+    let asked = Asked { state: None, page: 1 };
+    Shown { items: items.to_vec(), asked, total: items.len(), counts }
+}
+
+fn page_of(mode: Mode, shown: &Shown) -> Page {
+    page(&templates(), &Shell { mode, ..shell() }, shown, "f00")
+}
+
+fn body(page: &Page) -> String {
+    page.body.replace("&#x2f;", "/")
+}
+
 #[test]
-fn parts_stand_with_their_page_and_failures_first() {
-    use ItemState::{Active, Failed, Waiting};
-    let items = [
-        item("http://a/1.png", Some("http://a/"), Waiting),
-        item("http://b/", None, Waiting),
-        item("http://a/", None, Waiting),
-        item("http://c/", None, Active),
-        item("http://b/1.png", Some("http://b/"), Failed),
-        // The same URL twice, with other credentials: not lost.
-        item("http://a/", None, Waiting),
-    ];
-    let groups: Vec<_> = grouped(&items)
-        .iter()
-        .map(|group| (group.page.to_owned(), group.lead.is_some(), group.parts.len()))
-        .collect();
-    let want = [("http://b/", true, 1), ("http://c/", true, 0), ("http://a/", true, 2)];
-    assert_eq!(groups, want.map(|(page, lead, parts)| (page.to_owned(), lead, parts)));
+fn arguments_are_read_back_from_the_address() {
+    for (arguments, want) in [
+        (None, "/queue/"),
+        (Some("page=1"), "/queue/"),
+        (Some("page=0&state=some"), "/queue/"),
+        (Some("page=-1&x=%ff"), "/queue/"),
+        (Some("page=3"), "/queue/?page=3"),
+        (Some("page=3&state=failed&x=y"), "/queue/?state=failed&page=3"),
+        (Some("state=asking"), "/queue/?state=asking"),
+    ] {
+        let address = Asked::parse(arguments).address();
+        assert_eq!(address, want);
+        assert_eq!(Asked::parse(address.strip_prefix("/queue/?")).address(), want);
+    }
 }
 
 #[test]
@@ -56,47 +72,60 @@ fn shows_why_and_when_and_what_can_be_done() {
         attempts: 1,
         not_before: Some(time()),
         held: Some(Held::Retry { until: time() }),
+        priority: Priority::First,
         ..item("http://a.example/x.css", Some("http://a.example/"), ItemState::Waiting)
     };
-    let online = Shell { mode: Mode::Online, ..shell() };
-    let page = page(&templates(), &online, &[failed, waiting], "f00");
+    let page = page_of(Mode::Online, &shown(&[waiting, failed]));
     assert_harmless(&page);
-    let body = page.body.replace("&#x2f;", "/");
+    let body = body(&page);
     for want in [
         "1 request waits, 0 on the way, 1 failed.",
         r#"<b class="failed">failed</b>, page, recorded"#,
+        r#"<b>1.</b> <a class="url" href="http://a.example/x.css""#,
+        r#"<b class="waiting">waiting</b>, <b>first</b>, part of a page, recorded"#,
         "5 attempts",
         "1 attempt</span>",
         "It is tried again at 2026-11-20 12:00.",
         "<bdi>connection refused</bdi>",
-        r#"name="key" value="f1""#,
+        r#"name="chosen" value="f1""#,
         r#"name="token" value="f00""#,
-        r#"formaction="http://localhost:8080/control/retry" aria-label="Retry http://a.example/">Retry</button>"#,
-        r#"formaction="http://localhost:8080/control/delete/req" aria-label="Delete http://a.example/">Delete</button>"#,
+        r#"value="f1" formaction="http://localhost:8080/control/retry" aria-label="Retry http://a.example/">Retry</button>"#,
+        r#"value="f1" formaction="http://localhost:8080/control/delete/req" aria-label="Delete http://a.example/">Delete</button>"#,
         r#"formaction="http://localhost:8080/control/delete/req-all""#,
         r#"formaction="http://localhost:8080/control/fetch""#,
-        "1 part of this page",
-        r#"<a class="url" href="http://a.example/""#,
+        r#"formaction="http://localhost:8080/control/queue/first""#,
+        r#"formaction="http://localhost:8080/control/queue/usual""#,
+        r#"formaction="http://localhost:8080/control/queue/last""#,
+        r#"formaction="http://localhost:8080/control/retry-multiple""#,
+        r#"formaction="http://localhost:8080/control/delete-multiple/req""#,
+        r#"href="http://localhost:8080/queue/?state=failed""#,
+        "Part of <bdi>http://a.example/</bdi>",
     ] {
         assert!(body.contains(want), "{want} in {body}");
     }
+    // What has failed has no place in the order.
+    assert!(!body.contains("<b>2.</b>"), "{body}");
 }
 
 #[test]
 fn empty_and_offline() {
-    let empty = page(&templates(), &shell(), &[], "t");
+    let empty = page_of(Mode::Offline, &shown(&[]));
     assert_harmless(&empty);
     assert!(empty.body.contains("Nothing is on the queue"));
-    let waiting = [item("http://a/", None, ItemState::Waiting)];
-    let offline = page(&templates(), &shell(), &waiting, "t");
+    let waiting = shown(&[item("http://a/", None, ItemState::Waiting)]);
+    let offline = page_of(Mode::Offline, &waiting);
     assert!(!offline.body.contains("Fetch now"));
     assert!(offline.body.contains("when the proxy goes online"));
     // What failed is not fetched again of itself, whatever the mode.
-    let failed = [item("http://a/", None, ItemState::Failed)];
+    let failed = shown(&[item("http://a/", None, ItemState::Failed)]);
     for mode in [Mode::Online, Mode::Offline] {
-        let body = page(&templates(), &Shell { mode, ..shell() }, &failed, "t").body;
+        let body = page_of(mode, &failed).body;
         assert!(!body.contains("when the proxy goes online") && body.contains("Retry all"));
     }
+    let asked = Asked { state: Some(ItemState::Failed), page: 1 };
+    let none = page_of(Mode::Online, &Shown { asked, items: Vec::new(), total: 0, ..waiting });
+    assert_harmless(&none);
+    assert!(none.body.contains("is in this state") && none.body.contains("aria-current"));
 }
 
 #[test]
@@ -107,21 +136,38 @@ fn hostile_values_are_text() {
             method: hostile.clone(),
             kind: ItemKind::Post,
             error: Some(hostile.clone()),
+            owner: Some(hostile.clone()),
             ..item(hostile, Some(hostile), ItemState::Failed)
         };
-        assert_harmless(&page(&templates(), &shell(), &[item], "t"));
+        assert_harmless(&page_of(Mode::Offline, &shown(&[item])));
     }
 }
 
 #[test]
-fn a_long_queue_is_a_short_page() {
-    let url = |n: usize| format!("http://host{}.example/{}/{n}", n % 700, "x".repeat(200));
-    let mut items: Vec<_> = (0..5_000).map(|n| item(&url(n), None, ItemState::Waiting)).collect();
-    let first = url(0);
-    items.extend((0..5_000).map(|n| item(&url(n + 5_000), Some(&first), ItemState::Waiting)));
-    let page = page(&templates(), &shell(), &items, "t");
+fn a_long_queue_is_pages_of_bounded_size_and_each_has_its_place() {
+    // Each of such a length that links to all of them would be too long a page.
+    let url = |n: usize| format!("http://host{n}.example/{}?{n}", "path/to/a/page&".repeat(100));
+    let item = |n: usize| QueueItem {
+        key: "ab".repeat(32),
+        held: Some(Held::Retry { until: time() }),
+        error: Some("the connection was refused".repeat(4)),
+        ..item(&url(n), Some(&url(n)), ItemState::Waiting)
+    };
+    let items: Vec<_> = (0..ROWS).map(item).collect();
+    let counts = QueueCounts { waiting: 10_000, failed: 3, ..QueueCounts::default() };
+    let asked = Asked { state: None, page: 3 };
+    let page = page_of(Mode::Online, &Shown { items, asked, total: 10_003, counts });
     assert_harmless(&page);
-    assert!(page.body.contains("10000 requests wait"));
-    assert!(page.body.contains(&format!("and {} more", 5_000 - SHOWN_PARTS)));
-    assert!(page.body.contains("requests more;"));
+    let body = body(&page);
+    for want in [
+        "10000 requests wait",
+        "<b>101.</b>",
+        "<b>150.</b>",
+        "101 to 150 of 10003",
+        "/queue/?page=2\">Previous",
+        "/queue/?page=4\">Next",
+        r#"name="back" value="/queue/?page=3""#,
+    ] {
+        assert!(body.contains(want), "{want}");
+    }
 }
