@@ -96,6 +96,7 @@ mod rules;
 mod shared;
 mod tls_sessions;
 mod tools;
+mod ui;
 mod variants;
 mod websocket;
 mod whole;

@@ -1,0 +1,124 @@
+// What the scripts share: their settings, browsers, and what holds for every page of ours.
+//
+//   node SCRIPT.mjs SETTINGS
+//
+// SETTINGS is an object in JSON; see `Tools::run` and `Stage::told` in tests/ui.rs and tests/ui/stage.rs.
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+
+export const settings = JSON.parse(process.argv[2])
+export const require = createRequire(path.join(settings.modules, '/'))
+const playwright = require('playwright-core')
+const axeSource = readFileSync(path.join(settings.modules, 'axe-core/axe.min.js'), 'utf8')
+
+/// How long one wait may take, in milliseconds, on a machine that does much else.
+export const PATIENCE = Number(process.env.UI_PATIENCE ?? 60_000)
+
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+const faults = new Set()
+
+/// Tells a fault, each once. All is tried before any fails.
+export function fault(where, what) {
+  const line = `${where}: ${what}`
+  if (!faults.has(line)) console.log(line)
+  faults.add(line)
+}
+
+/// Ends the script, which fails if there was a fault.
+export function end(said) {
+  console.log(`${said}; faults: ${faults.size}`)
+  process.exit(faults.size ? 1 : 0)
+}
+
+/// Starts a browser that asks the daemon for everything.
+export async function launch(kind) {
+  // Without the bypass, and the preference below, loopback addresses never go through a proxy.
+  const proxy = { server: settings.base, bypass: '<-loopback>' }
+  const env = { ...process.env, HOME: settings.home }
+  const common = { proxy, env, timeout: PATIENCE }
+  if (kind === 'firefox') {
+    // Firefox as it is sold knows WebDriver BiDi, not the protocol of Playwright's own builds.
+    const { hostname, port } = new URL(settings.base)
+    const firefoxUserPrefs = {
+      'network.proxy.allow_hijacking_localhost': true,
+      'network.proxy.ssl': hostname,
+      'network.proxy.ssl_port': Number(port)
+    }
+    return playwright.firefox.launch({
+      ...common, firefoxUserPrefs, channel: 'moz-firefox', executablePath: settings.firefox
+    })
+  }
+  const args = [
+    '--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking',
+    '--disable-component-update', '--disable-dev-shm-usage'
+  ]
+  return playwright.chromium.launch({ ...common, args, executablePath: settings.chromium })
+}
+
+/// A page of a person with these habits; `seen` tells what it asks for and complains of.
+export async function person(browser, { lang = 'en', scripts = true, width = 1280, scheme = 'light' }) {
+  const context = await browser.newContext({
+    locale: lang,
+    javaScriptEnabled: scripts,
+    viewport: { width, height: 800 },
+    colorScheme: scheme,
+    // Chromium has been told of the authority; Firefox keeps such a list in its profile.
+    ignoreHTTPSErrors: settings.browser === 'firefox'
+  })
+  context.setDefaultTimeout(PATIENCE)
+  const page = await context.newPage()
+  const seen = { requests: [], complaints: [] }
+  page.on('request', request => seen.requests.push(request.url()))
+  page.on('pageerror', error => seen.complaints.push(String(error)))
+  page.on('console', message => {
+    // A page that tells of a failure is sent with its status, which browsers complain of.
+    const ownStatus = message.location().url === page.url() && /status of \d/.test(message.text())
+    if (message.type() === 'error' && !ownStatus) seen.complaints.push(message.text())
+  })
+  return { context, page, seen }
+}
+
+/// What axe-core finds wrong.
+export async function axe(page, where) {
+  await page.evaluate(axeSource)
+  const found = await page.evaluate(async tags => {
+    const run = await axe.run(document, { runOnly: { type: 'tag', values: tags }, resultTypes: ['violations'] })
+    return run.violations.map(({ id, help, nodes }) => {
+      const places = nodes.slice(0, 3).map(({ html, any }) => `${html.slice(0, 160)} ${any[0]?.message ?? ''}`)
+      return `${id}: ${help}, ${nodes.length} times: ${places.join(' | ')}`
+    })
+  }, TAGS)
+  for (const violation of found) fault(where, `axe: ${violation}`)
+}
+
+/// What holds for each page of ours, however it was reached.
+export async function holds(page, seen, where, lang) {
+  const told = await page.evaluate(() => {
+    const wide = document.documentElement.scrollWidth - innerWidth
+    const beyond = [...document.querySelectorAll('body *')]
+      .filter(one => wide > 0 && one.getBoundingClientRect().right > innerWidth + 1)
+    return {
+      wide,
+      widest: beyond.slice(-2).map(one => one.outerHTML.slice(0, 160)).join(' | '),
+      headings: document.querySelectorAll('h1').length,
+      title: document.title,
+      lang: document.documentElement.lang,
+      injected: document.querySelectorAll('#injected').length
+    }
+  })
+  if (told.wide > 0) fault(where, `scrolls sideways by ${told.wide} px: ${told.widest}`)
+  if (told.headings !== 1) fault(where, `has ${told.headings} headings of the first order`)
+  if (!told.title) fault(where, 'has no title')
+  if (told.injected || told.title === 'injected') fault(where, 'shows foreign text as markup')
+  if (lang && told.lang !== lang) fault(where, `is in ${told.lang}, not in ${lang}`)
+  const { origin, port } = new URL(settings.base)
+  for (const url of seen.requests) {
+    const { origin: asked, port: at, protocol } = new URL(url)
+    // A message stands in the place of the page that was asked for.
+    const ours = asked === origin || at === port || protocol === 'data:' || url === page.url()
+    if (!ours) fault(where, `asks for ${url}`)
+  }
+  for (const complaint of seen.complaints) fault(where, `console: ${complaint}`)
+}

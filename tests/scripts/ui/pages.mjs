@@ -1,0 +1,147 @@
+// Every page of ours that can be reached, and the messages that stand for pages of others: valid, small,
+// clean by axe-core, in light and dark, on a phone, on paper, and by the keyboard alone.
+import path from 'node:path'
+import { writeFileSync } from 'node:fs'
+import { axe, end, fault, holds, launch, person, require, settings } from './browsers.mjs'
+import { crawl } from './crawl.mjs'
+
+const { HtmlValidate } = require('html-validate')
+
+/// The longest a page may be, in bytes.
+const LONGEST = 100_000
+
+/// So many pages of one kind are looked at in a browser: the first, and the longest.
+const LOOKED_AT = 2
+
+/// Off is what is about style and not about what is valid; many boxes have one name, as a form sends a list.
+const validator = new HtmlValidate({
+  root: true,
+  extends: ['html-validate:recommended'],
+  rules: {
+    // A list may have a name: ARIA lets every role but a few.
+    'aria-label-misuse': ['error', { allowAnyNamable: true }],
+    'attribute-boolean-style': 'off',
+    'form-dup-name': ['error', { shared: ['radio', 'button', 'submit', 'checkbox'] }],
+    'long-title': 'off',
+    'no-implicit-button-type': 'off',
+    'no-trailing-whitespace': 'off',
+    'void-style': 'off'
+  }
+})
+
+const told = new Set()
+
+async function valid(where, html) {
+  const report = await validator.validateString(html)
+  for (const { ruleId, message, line } of report.results.flatMap(({ messages }) => messages)) {
+    // One of a kind is enough.
+    if (told.has(where + ruleId)) continue
+    told.add(where + ruleId)
+    fault(where, `html: ${ruleId}: ${message}: ${html.split('\n')[line - 1]?.slice(0, 200)}`)
+  }
+}
+
+/// Walks a page by the keyboard: every control is reached, in order, and shows that it is.
+async function keyboard(page, where) {
+  const wanted = await page.evaluate(() => {
+    const all = [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary')]
+    const reached = all.filter(one => {
+      if (one.disabled || !one.checkVisibility()) return false
+      if (one.type !== 'radio') return true
+      const group = all.filter(other => other.name === one.name && other.form === one.form)
+      return one === (group.find(other => other.checked) ?? group[0])
+    })
+    document.wanted = reached
+    return reached.length
+  })
+  const told = []
+  for (let at = 0; at < Math.min(wanted, 60); at++) {
+    await page.keyboard.press('Tab')
+    told.push(await page.evaluate(() => {
+      const one = document.activeElement
+      const { outlineStyle, outlineWidth } = getComputedStyle(one)
+      const visible = outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2
+      return { at: document.wanted.indexOf(one), visible, html: one.outerHTML.slice(0, 120) }
+    }))
+  }
+  for (const [at, { at: found, visible, html }] of told.entries()) {
+    if (found !== at) return fault(where, `Tab reaches ${html} in place of control ${at}`)
+    if (!visible) fault(where, `focus is not seen on ${html}`)
+  }
+  return undefined
+}
+
+/// What goes on paper: black on white, nothing to press.
+async function paper(page, where) {
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
+  const told = await page.evaluate(() => {
+    const { color, backgroundColor } = getComputedStyle(document.body)
+    const pressed = [...document.querySelectorAll('button, nav')].filter(one => one.checkVisibility())
+    const link = document.querySelector('main a')
+    return { color, backgroundColor, pressed: pressed.length, link: link && getComputedStyle(link).color }
+  })
+  if (told.color !== 'rgb(0, 0, 0)' || told.backgroundColor !== 'rgb(255, 255, 255)') fault(where, `on paper: ${JSON.stringify(told)}`)
+  if (told.pressed) fault(where, `${told.pressed} things to press are printed`)
+  await page.emulateMedia({ media: null, colorScheme: null })
+}
+
+const file = where => where.replace(/[^a-z0-9]+/gi, '-').replace(/^-|-$/g, '').slice(0, 60) || 'home'
+
+const kinds = new Map()
+let count = 0
+await crawl(async page => {
+  count++
+  const { length } = Buffer.from(page.html)
+  if (length > LONGEST) fault(page.url, `${length} bytes`)
+  if (/<b id=injected>|<script>document/.test(page.html)) fault(page.url, 'writes foreign text as markup')
+  await valid(page.kind, page.html)
+  const alike = kinds.get(page.kind) ?? []
+  alike.push({ ...page, length })
+  // The first, and after it the longest.
+  kinds.set(page.kind, [alike[0], ...alike.slice(1).sort((a, b) => b.length - a.length)].slice(0, LOOKED_AT))
+})
+console.log(`${count} pages of ${kinds.size} kinds were reached`)
+
+/// Addresses at which a message of ours stands for what was asked for.
+const messages = {
+  'will-get': `${settings.http}/never-seen`,
+  'will-get-https': `${settings.https}/never-seen`,
+  'not-found': `${settings.base}/no/such/page`,
+  'no-button': `${settings.base}/control/online`
+}
+const failing = {
+  'refused': `${settings.closed}/`,
+  'broken': `${settings.http}/broken`,
+  'unknown-host': 'http://no-such-host.invalid/',
+  'stranger': `${settings.stranger}/`,
+  'too-long-field': `${settings.http}/too-long-field`
+}
+
+const looked = [...kinds.values()].flat().map(({ url, kind }) => [kind, url])
+const browser = await launch('chromium')
+
+/// Looks at one page in every way.
+async function look(desk, phone, where, url) {
+  for (const { page, seen, width } of [desk, phone]) {
+    seen.requests.length = seen.complaints.length = 0
+    await page.goto(url)
+    const at = `${where} (${url.slice(0, 200)}) at ${width}`
+    await holds(page, seen, at)
+    await axe(page, at)
+    await page.screenshot({ path: path.join(settings.out, `${file(where)}-${width}.png`) })
+    if (width === 360) continue
+    await keyboard(page, at)
+    await paper(page, at)
+  }
+}
+
+const desk = { ...await person(browser, { width: 1280, scheme: 'light' }), width: 1280 }
+const phone = { ...await person(browser, { width: 360, scheme: 'dark' }), width: 360 }
+for (const [where, url] of looked) await look(desk, phone, where, url)
+for (const [where, url] of Object.entries(messages)) await look(desk, phone, where, url)
+await desk.page.goto(settings.base)
+await Promise.all([desk.page.waitForNavigation(), desk.page.locator('[formaction$="/control/online"]').first().click()])
+for (const [where, url] of Object.entries(failing)) await look(desk, phone, where, url)
+await browser.close()
+writeFileSync(path.join(settings.out, 'pages.json'), JSON.stringify(looked, null, 1))
+end(`${looked.length} pages were looked at`)

@@ -1,0 +1,308 @@
+// What a person does with an offline proxy, from the first look to the certificate, by the pages' own
+// links and buttons. They are found by where they lead, so that it works in every language.
+import path from 'node:path'
+import { PATIENCE, axe, end, fault, holds, launch, person, settings } from './browsers.mjs'
+
+const { base, browser: kind, closed, http, https, lang, scripts, width, out } = settings
+const dark = lang !== 'en'
+const browser = await launch(kind)
+const { page, seen } = await person(browser, { lang, scripts, width, scheme: dark ? 'dark' : 'light' })
+
+let step = 'the start'
+
+/// Fails the step unless this is so.
+function sure(holds, what) {
+  if (!holds) throw new Error(`${step}: ${what}`)
+}
+
+/// Waits until a question has an answer that is as it should be.
+async function until(what, ask, isRight) {
+  const deadline = Date.now() + PATIENCE
+  for (;;) {
+    const answer = await ask()
+    if (isRight(answer)) return answer
+    sure(Date.now() < deadline, `${what} in vain: ${JSON.stringify(answer)?.slice(0, 2000)}`)
+    await new Promise(go => setTimeout(go, 50))
+  }
+}
+
+function forget() {
+  seen.requests.length = 0
+  seen.complaints.length = 0
+}
+
+/// Opens a page of ours.
+async function open(address) {
+  forget()
+  await page.goto(base + address)
+}
+
+/// Does what leads to another page.
+async function leave(how) {
+  forget()
+  const arrived = page.waitForNavigation({ waitUntil: 'load' })
+  await how()
+  await arrived
+}
+
+/// The button that sends a form there.
+const button = (action, within = page) =>
+  within.locator(`button[formaction$="${action}"], form[action$="${action}"] button:not([formaction])`)
+
+const press = (action, within) => leave(() => button(action, within).first().click())
+const follow = selector => leave(() => page.locator(selector).first().click())
+const text = () => page.locator('body').innerText()
+
+/// Looks at the page as a whole, and keeps a picture of it.
+async function look(name) {
+  const where = `${lang} ${width} ${kind} ${name}`
+  await holds(page, seen, where, settings.languages?.includes(lang) ? lang : undefined)
+  // What judges is a script itself, and waits for timers, which do not run without.
+  if (scripts) await axe(page, where)
+  await page.screenshot({ path: path.join(out, `${name}.png`), fullPage: true })
+}
+
+const api = async address => (await fetch(base + address)).json()
+const queued = async () => (await api('/api/queue')).queue.map(({ url }) => url)
+const queue = wanted => until('the queue is so', queued, all => all.filter(url => !/favicon/.test(url)).join() === wanted.join())
+
+/// With scripts its script has its data; without, its picture is there.
+const shopIsWhole = () => scripts
+  ? until('the shop is whole', () => page.title(), title => title === 'Full shop')
+  : until('its picture is there', () => page.evaluate(() => document.getElementById('i').naturalWidth), wide => wide === 31)
+
+const steps = {
+  async 'sees the proxy online'() {
+    await open('/')
+    await press('/control/online')
+    sure(await page.locator('[formaction$="/control/online"][aria-pressed=true]').count(), 'online is not chosen')
+    await look('home-online')
+  },
+
+  async 'browses'() {
+    await page.goto(`${https}/shop/`)
+    await shopIsWhole()
+    for (const site of [https, http]) {
+      await page.goto(`${site}/tea/`)
+      await page.goto(`${site}/tea/green.html`)
+      await page.goto(`${site}/tea/black.html`)
+    }
+    await page.goto(`${http}/tea/price.html`)
+    await page.goto(`${http}/tea/price.html`)
+    await until('all is kept', () => api('/api/status'), ({ downloads }) => downloads.length === 0)
+  },
+
+  async 'goes offline by the button'() {
+    await open('/')
+    await press('/control/offline')
+    sure(await page.locator('[formaction$="/control/offline"][aria-pressed=true]').count(), 'offline is not chosen')
+    await look('home-offline')
+    await page.reload()
+    sure((await api('/api/status')).mode === 'offline', 'a reload repeats nothing')
+  },
+
+  async 'sees a kept page'() {
+    await page.goto(`${https}/shop/`)
+    await shopIsWhole()
+    await page.goto(`${https}/tea/`)
+    await leave(() => page.getByRole('link', { name: 'green' }).click())
+    sure(await page.title() === 'Tea: green', await page.title())
+  },
+
+  async 'asks for a missing page, and takes it back'() {
+    forget()
+    await page.goto(`${http}/tea/white.html`)
+    await queue([`${http}/tea/white.html`])
+    await look('will-get')
+    await press('/control/delete/req')
+    await look('undone')
+    await queue([])
+    await page.goto(`${https}/tea/white.html`)
+    await queue([`${https}/tea/white.html`])
+    await press('/control/delete/req')
+  },
+
+  async 'works with the queue'() {
+    for (const url of [`${http}/tea/white.html`, `${http}/tea/oolong.html`, `${closed}/nothing`]) await page.goto(url)
+    await open('/')
+    await follow('main a[href$="/queue/"]')
+    await look('queue')
+    const row = url => page.locator('.row', { has: page.locator(`a[href="${url}"]`) }).last()
+    await press('/control/delete/req', row(`${http}/tea/oolong.html`))
+    await queue([`${http}/tea/white.html`, `${closed}/nothing`])
+    await open('/')
+    await press('/control/online')
+    await until('what waits is fetched', queued, all => !all.includes(`${http}/tea/white.html`))
+    const failed = async () => (await api('/api/queue')).queue.filter(({ state }) => state === 'failed').length
+    await until('the other fails', failed, count => count === 1)
+    await open('/queue/')
+    await look('queue-failed')
+    await press('/control/retry', row(`${closed}/nothing`))
+    await until('it fails again', failed, count => count === 1)
+    await open('/queue/')
+    await press('/control/delete/req', row(`${closed}/nothing`))
+    await queue([])
+    await open('/')
+    await press('/control/offline')
+    await page.goto(`${http}/tea/white.html`)
+    sure(await page.title() === 'Tea: white', 'it came by itself')
+  },
+
+  async 'finds pages in the lists'() {
+    await open('/')
+    await follow('header a[href$="/index/"]')
+    await look('lists')
+    await follow('main a[href*="/index/all"]')
+    await look('list-all')
+    await page.locator('input[name=text]').fill('tea/')
+    await leave(() => page.locator('input[name=text]').press('Enter'))
+    const boxes = page.locator('input[name=url]')
+    const box = url => page.locator(`input[name=url][value="${url}"]`)
+    sure(await boxes.count() >= 6, `${await boxes.count()} entries`)
+    const [green, black, white] = ['green', 'black', 'white'].map(name => `${http}/tea/${name}.html`)
+    await box(green).check()
+    await box(black).check()
+    await look('list-chosen')
+    await press('/control/refresh-multiple')
+    await until('both are queued', queued, all => all.includes(green) && all.includes(black))
+    await box(green).check()
+    await press('/control/pin-multiple')
+    await box(white).check()
+    await press('/control/delete-multiple/url')
+    await until('it is gone', async () => {
+      await page.reload()
+      return box(white).count()
+    }, count => count === 0)
+    await follow('nav.soft a')
+    await follow('main a[href$="/index/http"]')
+    await look('list-hosts')
+    await follow(`main .row a`)
+    await look('list-host')
+    await open('/queue/')
+    await press('/control/delete/req-all')
+    await queue([])
+  },
+
+  async 'searches'() {
+    await open('/')
+    await follow('header a[href$="/search/"]')
+    await look('search')
+    await until('the words are known', async () => {
+      await page.locator('main input[name=q]').fill('brew green')
+      await leave(() => page.locator('main input[name=q]').press('Enter'))
+      return page.locator('main mark').count()
+    }, count => count > 0)
+    await look('search-found')
+    await leave(() => page.locator(`main a[href="${http}/tea/green.html"]`).first().click())
+    sure(await page.title() === 'Tea: green', 'the page found')
+  },
+
+  async 'asks what is known of a page'() {
+    await open(`/info/?${http}/tea/green.html`)
+    await look('info')
+    await press('/control/unpin')
+    sure(await button('/control/pin').count(), 'it can be pinned again')
+    await press('/control/pin')
+    await follow('main a[href*="/history/"]')
+    await open(`/info/?${https}/shop/`)
+    await look('info-https')
+  },
+
+  async 'goes through the history of a page'() {
+    await open(`/history/?${http}/tea/price.html`)
+    sure(await button('/control/history/restore').count() >= 1, 'there are two versions')
+    await look('history')
+    await leave(() => page.locator('form[action$="/history/diff/"] button').click())
+    sure(/1 coins/.test(await text()) && /2 coins/.test(await text()), 'the difference')
+    await look('history-changes')
+    await open(`/history/?${http}/tea/price.html`)
+    await press('/control/history/restore')
+    await page.goto(`${http}/tea/price.html`)
+    sure(/costs 1 coins/.test(await text()), 'the old one is back')
+  },
+
+  async 'monitors a page'() {
+    await open('/monitor/')
+    await look('monitor-none')
+    await follow('main a[href$="/monitor-options/"]')
+    await page.locator('input[name=url]').fill(`${http}/tea/`)
+    await page.locator('input[name=cron]').fill('30 6 * * 1-5')
+    await look('monitor-options')
+    await press('/monitor-request/')
+    await open('/monitor/')
+    sure((await text()).includes('30 6 * * 1-5'), 'it is listed with its times')
+    await look('monitor')
+    await press('/control/delete/mon')
+    await open('/monitor/')
+    sure(!await button('/control/delete/mon').count(), 'it is no longer listed')
+  },
+
+  async 'plans a fetch with its parts, and begins it'() {
+    await open(`/refresh-options/?${https}/tea/`)
+    await look('refresh-options')
+    await page.locator('input[name=depth]').fill('1')
+    await press('/refresh-plan/')
+    sure(await page.locator('main section li').count(), 'the plan has lines')
+    await look('refresh-plan')
+    await press('/refresh-request/')
+    await open('/fetches/')
+    sure((await text()).includes('/tea/'), 'it is listed')
+    await look('fetches')
+  },
+
+  async 'looks at what a purge would remove'() {
+    await open('/')
+    await follow('main a[href$="/purge/"]')
+    await until('there is a plan', async () => {
+      await open('/purge/')
+      return page.locator('main h2').count()
+    }, count => count > 0)
+    await look('purge')
+  },
+
+  async 'changes the configuration, and back'() {
+    await open('/configuration/')
+    await look('configuration')
+    await follow('main a[href$="/configuration/caching"]')
+    await look('configuration-section')
+    await follow('main a[href$="/configuration/caching/keep-versions"]')
+    await look('configuration-option')
+    await page.locator('#value').first().fill('many')
+    await leave(() => page.locator('#value').first().press('Enter'))
+    sure(await page.locator('[role=alert]').count(), 'what is no number is refused')
+    await look('configuration-refused')
+    await page.locator('#value').first().fill('7')
+    await leave(() => page.locator('#value').first().press('Enter'))
+    await look('configuration-changed')
+    await press('/configuration/undo')
+    await open('/configuration/caching/keep-versions')
+    sure(await page.locator('#value').first().inputValue() === '5', 'it is as it was')
+    await open(`/configuration/url?url=${encodeURIComponent(http)}`)
+    await look('configuration-url')
+    await open('/configuration/editurl')
+    await look('configuration-editurl')
+  },
+
+  async 'trusts the certificate'() {
+    await open('/ca')
+    const trusts = kind === 'chromium' ? '.trusted' : 'h1'
+    sure(await page.locator(trusts).first().isVisible(), 'the page tells that the browser trusts it')
+    await look('ca')
+    await page.goto(settings.stranger).catch(() => {})
+  }
+}
+
+for (const [name, does] of Object.entries(steps)) {
+  step = name
+  const began = Date.now()
+  try {
+    await does()
+  } catch (error) {
+    fault(`${lang} ${width} ${kind}, a person ${name}, at ${page.url()}`, error.stack.split('\n').slice(0, 12).join('\n'))
+    await page.screenshot({ path: path.join(out, 'failed.png'), fullPage: true }).catch(() => {})
+    break
+  }
+  if (process.env.UI_TIMES) console.log(`${name}: ${Date.now() - began} ms`)
+}
+await browser.close()
+end(`a person with ${kind}`)

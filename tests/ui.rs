@@ -1,0 +1,139 @@
+//! Our pages as people use them: in real browsers driven by playwright-core, judged by axe-core and by a
+//! validator of HTML, and read with a browser for text.
+//!
+//! The scripts are in `tests/scripts/ui/`; each prints a line for each fault, and fails if there is one.
+//! Screenshots stay in the directory `ui` of cargo's directory for tests. With `UI_TIMES=1` in the environment they
+//! tell how long each thing took, and `UI_PATIENCE` is how long one wait may take, in milliseconds.
+
+mod rich;
+mod stage;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::browser::browser;
+use crate::harness::tools::{plain, program};
+use crate::harness::{cannot_run, daemon, heavy, secure};
+use stage::Stage;
+
+/// How long one script may take, on a machine that does much else.
+const LIMIT: Duration = Duration::from_secs(4 * 60);
+
+/// The npm packages that the scripts use.
+const PACKAGES: [&str; 3] = ["playwright-core", "axe-core", "html-validate"];
+
+/// What the scripts need.
+struct Tools {
+    node: PathBuf,
+    modules: PathBuf,
+    chromium: PathBuf,
+}
+
+impl Tools {
+    /// Those of this machine; `None` says what is missing, and fails under CI.
+    fn here() -> Option<Self> {
+        let node = program(&["node", "nodejs"])?;
+        let chromium = browser()?;
+        program(&["certutil"])?;
+        Some(Self { node, modules: modules()?, chromium })
+    }
+
+    /// Runs a script on a stage, and fails with what it says.
+    #[track_caller]
+    fn run(&self, script: &str, name: &str, stage: &Stage, more: &Value) {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ui").join(name);
+        std::fs::create_dir_all(&out).unwrap();
+        let mut settings = stage.told();
+        settings["modules"] = json!(self.modules);
+        settings["chromium"] = json!(self.chromium);
+        settings["out"] = json!(out);
+        for (key, value) in more.as_object().into_iter().flatten() {
+            settings[key] = value.clone();
+        }
+        let mut command = plain(Command::new(&self.node));
+        command.arg(secure::script("ui").join(script)).arg(settings.to_string());
+        let ran = daemon::output(command, None, LIMIT);
+        let said = String::from_utf8_lossy(&ran.stdout);
+        let failed = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{script} {name}:\n{said}\n{failed}");
+        eprintln!("{name}: {said}");
+    }
+}
+
+/// Where `.ci/run` has put the packages, or `$UI_TEST_MODULES`.
+fn modules() -> Option<PathBuf> {
+    let found = std::env::var_os("UI_TEST_MODULES").map(PathBuf::from);
+    let has = |modules: &PathBuf| {
+        PACKAGES.iter().all(|name| modules.join(name).join("package.json").is_file())
+    };
+    let found = found.filter(has);
+    if found.is_none() {
+        cannot_run(&format!("not all of {PACKAGES:?} are there: set UI_TEST_MODULES to them"));
+    }
+    found
+}
+
+/// One person, in each of two languages, each with a daemon of its own.
+#[track_caller]
+fn a_person(scripts: bool, width: u32) {
+    let Some(tools) = Tools::here() else { return };
+    let _alone = heavy();
+    for lang in ["en", "de"] {
+        let name = format!("{lang}-{width}-{}", if scripts { "scripts" } else { "plain" });
+        let person =
+            json!({"browser": "chromium", "scripts": scripts, "width": width, "lang": lang});
+        tools.run("person.mjs", &name, &Stage::set(), &person);
+    }
+}
+
+#[test]
+fn a_person_at_a_desk() {
+    a_person(true, 1_280);
+}
+
+#[test]
+fn a_person_at_a_desk_without_scripts() {
+    a_person(false, 1_280);
+}
+
+#[test]
+fn a_person_with_a_phone() {
+    a_person(true, 360);
+}
+
+#[test]
+fn a_person_with_a_phone_without_scripts() {
+    a_person(false, 360);
+}
+
+#[test]
+fn a_person_with_firefox() {
+    let Some(tools) = Tools::here() else { return };
+    let Some(firefox) = program(&["firefox-esr", "firefox"]) else { return };
+    let _alone = heavy();
+    let person = json!({"browser": "firefox", "firefox": firefox, "scripts": true, "width": 1_280,
+        "lang": "en"});
+    tools.run("person.mjs", "firefox", &Stage::set(), &person);
+}
+
+#[test]
+fn every_page_is_well_made() {
+    let Some(tools) = Tools::here() else { return };
+    let _alone = heavy();
+    let stage = Stage::set();
+    rich::furnish(&stage);
+    tools.run("pages.mjs", "pages", &stage, &json!({}));
+}
+
+#[test]
+fn every_page_is_read_as_text() {
+    let Some(tools) = Tools::here() else { return };
+    let Some(lynx) = program(&["lynx"]) else { return };
+    let _alone = heavy();
+    let stage = Stage::set();
+    rich::furnish(&stage);
+    tools.run("text.mjs", "text", &stage, &json!({"lynx": lynx}));
+}
