@@ -77,7 +77,10 @@ fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), Failure> 
         let (came, status) = (format!("{:.0}", version.received), version.status);
         let size = shown::bytes(version.bytes);
         let content_type = shown::line(version.content_type.as_deref().unwrap_or("-"));
-        let changes = before.map(|before| history::changes(before, version).join(", "));
+        let changes = before.map(|before| {
+            let told = history::changes(before, version);
+            told.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        });
         let changes = changes.map(|changes| format!("  {changes}")).unwrap_or_default();
         writeln!(
             out,

@@ -265,7 +265,7 @@ pub(crate) fn report(run: &RunItem) -> String {
         let _written = write!(text, "\n  {what}: {url}{}: {reason}", from.unwrap_or_default());
     }
     for (why, left) in &run.report.left_out {
-        let _written = write!(text, "\n  left out: {}, for {}", left.count, why.reason());
+        let _written = write!(text, "\n  left out: {}, for {}", left.count, why.text());
     }
     text
 }

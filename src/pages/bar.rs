@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::shown::{ShownTime, ShownUrl};
+use super::text::{Text, count, say};
 use super::{Shell, Templates, history, info, monitor, refresh};
 use crate::rewrite::Bar;
 use crate::rewrite::csp::style_source;
@@ -16,7 +17,7 @@ use crate::rewrite::csp::style_source;
 struct View {
     /// When the origin told last that this is the page; `None` when it was just got.
     kept: Option<ShownTime>,
-    age: Option<String>,
+    age: Option<Text>,
     refresh: String,
     monitor: String,
     versions: String,
@@ -48,17 +49,17 @@ pub fn bar(
 }
 
 /// How long ago something was, in the largest unit that fits twice.
-fn age(kept: Timestamp, now: Timestamp) -> String {
-    let minutes = now.as_second().saturating_sub(kept.as_second()).max(0) / 60;
-    for (unit, length) in [("weeks", 7 * 24 * 60), ("days", 24 * 60), ("hours", 60)] {
-        if minutes >= 2 * length {
-            return format!("{} {unit}", minutes / length);
-        }
-    }
-    match minutes {
-        0 => "less than a minute".to_owned(),
-        1 => "1 minute".to_owned(),
-        more => format!("{more} minutes"),
+fn age(kept: Timestamp, now: Timestamp) -> Text {
+    const HOUR: u64 = 60;
+    const DAY: u64 = 24 * HOUR;
+    const WEEK: u64 = 7 * DAY;
+    let seconds = now.as_second().saturating_sub(kept.as_second());
+    match u64::try_from(seconds).unwrap_or_default() / 60 {
+        0 => say("less than a minute ago"),
+        minutes if minutes < 2 * HOUR => count(minutes, "{n} minute ago", "{n} minutes ago"),
+        minutes if minutes < 2 * DAY => count(minutes / HOUR, "{n} hour ago", "{n} hours ago"),
+        minutes if minutes < 2 * WEEK => count(minutes / DAY, "{n} day ago", "{n} days ago"),
+        minutes => count(minutes / WEEK, "{n} week ago", "{n} weeks ago"),
     }
 }
 
@@ -100,17 +101,17 @@ mod tests {
     fn an_age_is_told_in_the_largest_unit_that_fits_twice() {
         let kept: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
         for (seconds, want) in [
-            (-5, "less than a minute"),
-            (59, "less than a minute"),
-            (60, "1 minute"),
-            (119 * 60, "119 minutes"),
-            (7_200, "2 hours"),
-            (2 * 86_400 - 1, "47 hours"),
-            (13 * 86_400, "13 days"),
-            (14 * 86_400, "2 weeks"),
+            (-5, "less than a minute ago"),
+            (59, "less than a minute ago"),
+            (60, "1 minute ago"),
+            (119 * 60, "119 minutes ago"),
+            (7_200, "2 hours ago"),
+            (2 * 86_400 - 1, "47 hours ago"),
+            (13 * 86_400, "13 days ago"),
+            (14 * 86_400, "2 weeks ago"),
         ] {
             let now = kept + jiff::SignedDuration::from_secs(seconds);
-            assert_eq!(age(kept, now), want, "{seconds}");
+            assert_eq!(age(kept, now).to_string(), want, "{seconds}");
         }
     }
 }

@@ -6,6 +6,7 @@ use wwwoffle_url::url_encode_form_args;
 use super::{
     Page, Shell, Templates,
     shown::{self, ShownTime, ShownUrl},
+    text::{Text, say},
 };
 use crate::api::{History, Version};
 use crate::versions::NotCompared;
@@ -52,7 +53,7 @@ struct VersionView {
     size: String,
     content_type: Option<String>,
     /// In what it differs from the one before, in words.
-    changes: Option<String>,
+    changes: Option<Vec<Text>>,
     lines: Option<LinesView>,
     /// Where it is shown as it was, and what has changed in it, without our origin.
     path: String,
@@ -112,7 +113,7 @@ impl VersionView {
             status: version.status,
             size: shown::bytes(version.bytes),
             content_type: version.content_type.as_deref().map(shown::text),
-            changes: before.map(|before| changes(before, version).join(", ")),
+            changes: before.map(|before| changes(before, version)),
             lines: lines.map(|Lines { added, removed }| LinesView { added, removed }),
             path: version_path(href, (version.stored, version.received)),
             diff,
@@ -123,7 +124,7 @@ impl VersionView {
 #[derive(Serialize)]
 struct NotTold {
     url: ShownUrl,
-    why: String,
+    why: Text,
     /// The list, without our origin, if there is anything in it.
     list: Option<String>,
 }
@@ -137,8 +138,22 @@ pub fn not_told(templates: &Templates, shell: &Shell, url: &str, why: &NotCompar
         NotCompared::NoVersion => (404, Some(path_of(url))),
         _ => (200, Some(path_of(url))),
     };
-    let view = NotTold { url: ShownUrl::new(url), why: shown::text(&why.to_string()), list };
+    let view = NotTold { url: ShownUrl::new(url), why: words(why), list };
     templates.page("history-none.html", status, shell, &view)
+}
+
+fn words(why: &NotCompared) -> Text {
+    match why {
+        NotCompared::NotKept => say("nothing of it is kept"),
+        NotCompared::NoVersion => {
+            say("no older version is kept, or none of that time; `keep-versions` says how many are")
+        }
+        NotCompared::NoText => say("one of the versions has no text"),
+        NotCompared::Unread(error) => {
+            say("one of the versions cannot be read: {error}").with("error", shown::text(error))
+        }
+        NotCompared::Spool(_) => say("the spool failed"),
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::{
     Page, Shell, Templates, history,
     refresh::LinksView,
     shown::{self, ShownTime, ShownUrl},
+    text::{Text, say},
 };
 use crate::api::{MonitorItem, VersionDiff};
 use crate::fetch::recurse::aim::Aim;
@@ -26,11 +27,24 @@ const SHOWN_LINES: usize = 80;
 const SHOWN_OLDER: usize = 20;
 
 /// The names of the months, as a person reads them.
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const MONTHS: [Text; 12] = [
+    say("Jan"),
+    say("Feb"),
+    say("Mar"),
+    say("Apr"),
+    say("May"),
+    say("Jun"),
+    say("Jul"),
+    say("Aug"),
+    say("Sep"),
+    say("Oct"),
+    say("Nov"),
+    say("Dec"),
+];
 
 /// The names of the days of the week, from Sunday on.
-const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const WEEKDAYS: [Text; 7] =
+    [say("Sun"), say("Mon"), say("Tue"), say("Wed"), say("Thu"), say("Fri"), say("Sat")];
 
 /// The address of the form for `url`, without our origin.
 #[must_use]
@@ -199,7 +213,7 @@ struct OptionsView<'a> {
 #[derive(Serialize)]
 struct Choice {
     name: String,
-    label: &'static str,
+    label: Text,
     checked: bool,
 }
 
@@ -214,8 +228,8 @@ pub fn options(templates: &Templates, shell: &Shell, options: &Options<'_>) -> P
         minutes == "0" && Schedule::of_sets(&months, &days, &weekdays, &hours).as_ref() == Ok(it)
     });
     let is_all = by_sets.is_none();
-    let boxes = |name: &str, labels: &[&'static str], first: u8, is_in: &dyn Fn(u8) -> bool| {
-        let numbers = labels.iter().zip(first..);
+    let boxes = |name: &str, labels: &[Text], first: u8, is_in: &dyn Fn(u8) -> bool| {
+        let numbers = labels.iter().cloned().zip(first..);
         let boxes = numbers.map(|(label, number)| Choice {
             name: format!("{name}{number}"),
             label,

@@ -3,51 +3,66 @@
 use jiff::Timestamp;
 
 use super::shown;
+use super::text::{Given, Text, count, row, say};
 use crate::api::{Download, Whole};
 
 /// How much is here, how fast it comes, and how often it was taken up again.
 #[must_use]
-pub fn line(download: &Download) -> String {
-    let of = download.total.map(|total| format!(" of {}", shown::bytes(total)));
-    let rate = download.rate.filter(|_| download.waiting.is_none());
-    let rate = rate.map(|rate| format!(", {}/s", shown::bytes(rate)));
-    let left = download.seconds_left.map(|left| format!(", {} left", shown::span(left)));
-    let resumed = match download.resumed {
-        0 => String::new(),
-        1 => ", taken up again once".to_owned(),
-        times => format!(", taken up again {times} times"),
-    };
+pub fn line(download: &Download) -> Text {
     let received = shown::bytes(download.bytes);
-    let [of, rate, left] = [of, rate, left].map(Option::unwrap_or_default);
-    format!("{received}{of}{rate}{left}{resumed}")
+    let mut facts = vec![match download.total {
+        Some(total) => {
+            let text = say("{size} of {total}").with("size", received);
+            text.with("total", shown::bytes(total)).into()
+        }
+        None => received.into(),
+    }];
+    facts.extend(download.rate.filter(|_| download.waiting.is_none()).map(rate));
+    facts.extend(download.seconds_left.map(left));
+    if download.resumed > 0 {
+        let resumed = u64::from(download.resumed);
+        facts.push(count(resumed, "taken up again once", "taken up again {n} times").into());
+    }
+    row(facts)
 }
 
 /// How far all of it has come together: how much is done and left, and how long that takes if it can be
 /// said.
 #[must_use]
-pub fn whole(whole: &Whole) -> String {
-    let mut text = format!("{} done, {} failed", whole.done, whole.failed);
+pub fn whole(whole: &Whole) -> Text {
+    let mut facts: Vec<Given> = vec![
+        count(whole.done, "{n} done", "{n} done").into(),
+        count(whole.failed, "{n} failed", "{n} failed").into(),
+    ];
     if whole.left > 0 {
-        text = format!("{text}, {} to go", whole.left);
+        facts.push(count(whole.left, "{n} to go", "{n} to go").into());
     }
-    text = format!("{text}, {}", shown::bytes(whole.bytes));
-    if let Some(rate) = whole.rate {
-        text = format!("{text}, {}/s", shown::bytes(rate));
-    }
-    match whole.seconds_left {
-        Some(left) => format!("{text}, {} left", shown::span(left)),
-        None => text,
-    }
+    facts.push(shown::bytes(whole.bytes).into());
+    facts.extend(whole.rate.map(rate));
+    facts.extend(whole.seconds_left.map(left));
+    row(facts)
+}
+
+fn rate(bytes: u64) -> Given {
+    say("{size}/s").with("size", shown::bytes(bytes)).into()
+}
+
+fn left(seconds: u64) -> Given {
+    say("{time} left").with("time", shown::span(seconds)).into()
 }
 
 /// What a download that broke off waits for, if it did; `time` writes a moment.
 #[must_use]
-pub fn waiting(download: &Download, time: impl Fn(Timestamp) -> String) -> Option<String> {
+pub fn waiting(download: &Download, time: impl Fn(Timestamp) -> String) -> Option<Text> {
     let waiting = download.waiting.as_ref()?;
-    let (since, next) = (time(waiting.since), time(waiting.next));
-    let error = shown::text(&waiting.error);
-    let attempt = waiting.attempts;
-    Some(format!("broke off at {since}: {error}; attempt {attempt} to take it up again at {next}"))
+    let text =
+        say("broke off at {since}: {error}; attempt {attempt} to take it up again at {next}");
+    Some(
+        text.with("since", time(waiting.since))
+            .with("error", shown::text(&waiting.error))
+            .with("attempt", waiting.attempts.to_string())
+            .with("next", time(waiting.next)),
+    )
 }
 
 #[cfg(test)]
@@ -59,9 +74,12 @@ mod tests {
     #[test]
     fn the_whole_tells_what_can_be_said() {
         let some = Whole { done: 3, failed: 1, bytes: 1_500, ..Whole::default() };
-        assert_eq!(whole(&some), "3 done, 1 failed, 1.5 kB");
+        assert_eq!(whole(&some).to_string(), "3 done, 1 failed, 1.5 kB");
         let more = Whole { left: 7, rate: Some(200), seconds_left: Some(3_725), ..some };
-        assert_eq!(whole(&more), "3 done, 1 failed, 7 to go, 1.5 kB, 200 B/s, 1:02:05 left");
+        assert_eq!(
+            whole(&more).to_string(),
+            "3 done, 1 failed, 7 to go, 1.5 kB, 200 B/s, 1:02:05 left"
+        );
     }
 
     #[test]
@@ -75,18 +93,18 @@ mod tests {
             resumed: 0,
             waiting: None,
         };
-        assert_eq!(line(&plain), "1.5 kB");
+        assert_eq!(line(&plain).to_string(), "1.5 kB");
         assert_eq!(waiting(&plain, |time| time.to_string()), None);
         let running = Download { total: Some(3_000), rate: Some(200), resumed: 1, ..plain.clone() };
-        assert_eq!(line(&running), "1.5 kB of 3.0 kB, 200 B/s, taken up again once");
+        assert_eq!(line(&running).to_string(), "1.5 kB of 3.0 kB, 200 B/s, taken up again once");
         let foretold = Download { seconds_left: Some(8), resumed: 0, ..running.clone() };
-        assert_eq!(line(&foretold), "1.5 kB of 3.0 kB, 200 B/s, 0:08 left");
+        assert_eq!(line(&foretold).to_string(), "1.5 kB of 3.0 kB, 200 B/s, 0:08 left");
         let error = "reset\u{1b}[2J".to_owned();
         let broken = DownloadWaiting { since: time(), next: time(), attempts: 3, error };
         let broken = Download { resumed: 2, waiting: Some(broken), ..running };
-        assert_eq!(line(&broken), "1.5 kB of 3.0 kB, taken up again 2 times");
+        assert_eq!(line(&broken).to_string(), "1.5 kB of 3.0 kB, taken up again 2 times");
         assert_eq!(
-            waiting(&broken, |_| "noon".to_owned()).unwrap(),
+            waiting(&broken, |_| "noon".to_owned()).unwrap().to_string(),
             "broke off at noon: reset⟨U+001B⟩[2J; attempt 3 to take it up again at noon"
         );
     }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{
     Page, Shell, Templates,
     shown::{self, ShownTime},
+    text::{Text, count, say},
 };
 use crate::api::{PurgeCompressed, PurgeReport, PurgeShared, PurgeSum, Purging};
 
@@ -30,14 +31,14 @@ struct ReportView {
     compressible: Option<SumView>,
     compressed: Option<CompressedView>,
     /// Sentences without their full stop.
-    shared: Vec<String>,
+    shared: Vec<Text>,
     shared_failure: Option<String>,
     free: Option<String>,
 }
 
 #[derive(Serialize)]
 struct SumView {
-    why: &'static str,
+    why: Text,
     entries: u64,
     size: String,
 }
@@ -106,44 +107,56 @@ impl SumView {
 
 /// What became of bodies that are the same, a line each; none where there is nothing to say.
 #[must_use]
-pub fn shared_in_words(shared: &PurgeShared) -> Vec<String> {
-    let entries =
-        |count| if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") };
-    let bodies = |count| if count == 1 { "1 body".to_owned() } else { format!("{count} bodies") };
+pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
     let mut lines = Vec::new();
     if shared.entries > 0 {
-        let (count, saved) = (entries(shared.entries), shown::bytes(shared.saved));
-        lines.push(format!("put together: the bodies of {count}, {saved} saved"));
+        let text = count(
+            shared.entries,
+            "put together: the body of {n} entry, {size} saved",
+            "put together: the bodies of {n} entries, {size} saved",
+        );
+        lines.push(text.with("size", shown::bytes(shared.saved)));
     }
     if shared.removed > 0 {
-        let (count, size) = (bodies(shared.removed), shown::bytes(shared.removed_bytes));
-        lines.push(format!("removed {count} that nothing needed any more, {size}"));
+        let text = count(
+            shared.removed,
+            "removed {n} body that nothing needed any more, {size}",
+            "removed {n} bodies that nothing needed any more, {size}",
+        );
+        lines.push(text.with("size", shown::bytes(shared.removed_bytes)));
     }
     if shared.bodies > 0 {
-        let (count, size) = (bodies(shared.bodies), shown::bytes(shared.bodies_bytes));
-        let (all, saved) = (entries(shared.all_entries), shown::bytes(shared.all_saved));
-        lines.push(format!("{all} share {count}, {size}, which saves {saved}"));
+        let text = count(
+            shared.all_entries,
+            "{n} entry shares {bodies}, {size}, which saves {saved}",
+            "{n} entries share {bodies}, {size}, which saves {saved}",
+        );
+        lines.push(
+            text.with("bodies", count(shared.bodies, "{n} body", "{n} bodies"))
+                .with("size", shown::bytes(shared.bodies_bytes))
+                .with("saved", shown::bytes(shared.all_saved)),
+        );
     }
     lines
 }
 
 /// A reason, for a person.
 #[must_use]
-pub fn in_words(why: &str) -> &'static str {
+pub fn in_words(why: &str) -> Text {
     match why {
-        "old" => "past their age",
-        "room" => "for room, with ages scaled down",
-        "dont-get" => "never got any more",
-        "dont-cache" => "never kept any more",
-        "young" => "not as old as they may get",
-        "recent" => "used or stored within the last hour",
-        "no-age" => "without an age",
-        "pinned" => "pinned",
-        "needed" => "parts of pages that stay",
-        "perhaps-needed" => "perhaps parts of pages that stay",
-        "removed" => "removed",
-        "compress" => "to be compressed",
-        _ => "for another reason",
+        "old" => say("past their age"),
+        "room" => say("for room, with ages scaled down"),
+        "dont-get" => say("never got any more"),
+        "dont-cache" => say("never kept any more"),
+        "young" => say("not as old as they may get"),
+        "recent" => say("used or stored within the last hour"),
+        "no-age" => say("without an age"),
+        "pinned" => say("pinned"),
+        "needed" => say("parts of pages that stay"),
+        "perhaps-needed" => say("perhaps parts of pages that stay"),
+        "removed" => say("removed"),
+        "compress" => say("to be compressed"),
+        _ => say("for another reason"),
     }
 }
 

@@ -7,6 +7,7 @@ use wwwoffle_url::url_encode_form_args;
 use super::{
     Page, Shell, Templates, plan, progress,
     shown::{self, ShownTime, ShownUrl},
+    text::{Text, say},
 };
 use crate::api::Download;
 use crate::api::plan::RunPlan;
@@ -50,25 +51,25 @@ pub(super) struct LinksView {
 #[derive(Serialize)]
 struct PlanView {
     start_kept: bool,
-    lines: Vec<String>,
+    lines: Vec<Text>,
     failures: Vec<FailureView>,
 }
 
 #[derive(Serialize)]
 struct ScopeView {
     value: String,
-    label: &'static str,
+    label: Text,
     chosen: bool,
 }
 
 impl LinksView {
     pub(super) fn new(depth: u16, chosen: &Scope) -> Self {
         let known = [
-            (Scope::Directory, "to the directory of the page"),
-            (Scope::Host, "to its host"),
-            (Scope::Site, "to its site"),
-            (Scope::Protocol, "to where the same protocol is spoken"),
-            (Scope::Any, "anywhere"),
+            (Scope::Directory, say("to the directory of the page")),
+            (Scope::Host, say("to its host")),
+            (Scope::Site, say("to its site")),
+            (Scope::Protocol, say("to where the same protocol is spoken")),
+            (Scope::Any, say("anywhere")),
         ];
         let view = |(scope, label): (Scope, _)| ScopeView {
             chosen: scope == *chosen,
@@ -78,7 +79,7 @@ impl LinksView {
         let mut scopes: Vec<_> = known.into_iter().map(view).collect();
         if !scopes.iter().any(|scope| scope.chosen) {
             let value = chosen.to_string();
-            scopes.push(ScopeView { value, label: "as was said before", chosen: true });
+            scopes.push(ScopeView { value, label: say("as was said before"), chosen: true });
         }
         Self { depth, max_depth: MAX_DEPTH, scopes }
     }
@@ -87,7 +88,7 @@ impl LinksView {
 #[derive(Serialize)]
 struct PartView {
     name: &'static str,
-    label: &'static str,
+    label: Text,
     checked: bool,
 }
 
@@ -122,17 +123,17 @@ pub fn options(
     templates.page("refresh-options.html", 200, shell, &view)
 }
 
-fn label(class: PartClass) -> &'static str {
+fn label(class: PartClass) -> Text {
     match class {
-        PartClass::Stylesheets => "style sheets",
-        PartClass::Images => "images",
-        PartClass::Icons => "icons",
-        PartClass::Fonts => "fonts",
-        PartClass::Scripts => "scripts",
-        PartClass::Frames => "frames",
-        PartClass::Iframes => "frames within the page",
-        PartClass::Media => "sound and film",
-        PartClass::Objects => "objects",
+        PartClass::Stylesheets => say("style sheets"),
+        PartClass::Images => say("images"),
+        PartClass::Icons => say("icons"),
+        PartClass::Fonts => say("fonts"),
+        PartClass::Scripts => say("scripts"),
+        PartClass::Frames => say("frames"),
+        PartClass::Iframes => say("frames within the page"),
+        PartClass::Media => say("sound and film"),
+        PartClass::Objects => say("objects"),
     }
 }
 
@@ -148,7 +149,7 @@ struct ListView<'a> {
 #[derive(Serialize)]
 struct DownloadView {
     url: ShownUrl,
-    text: String,
+    text: Text,
 }
 
 #[derive(Serialize)]
@@ -182,7 +183,7 @@ struct FailureView {
 #[derive(Serialize)]
 struct LeftView {
     count: u64,
-    why: &'static str,
+    why: Text,
 }
 
 /// Makes the list of what was begun, and of what comes now; `token` is the general token.
@@ -234,9 +235,7 @@ fn fetch<'a>(shell: &Shell, run: &'a RunItem) -> FetchView<'a> {
         bytes: shown::bytes(counts.bytes),
         failures: failures(&report.failed),
         more: report.failed.len().saturating_sub(SHOWN_FAILURES),
-        left_out: left
-            .map(|(why, left)| LeftView { count: left.count, why: why.reason() })
-            .collect(),
+        left_out: left.map(|(why, left)| LeftView { count: left.count, why: why.text() }).collect(),
     }
 }
 
@@ -306,7 +305,7 @@ mod tests {
             "404",
             "5 to go",
             "value=\"0123456789abcdef\"",
-            "1.5 kB of 3.0 kB, 200 B&#x2f;s, 0:08 left",
+            "1.5 kB of 3.0 kB, 200 B/s, 0:08 left",
             "and 1 more",
         ] {
             assert!(text.contains(want), "{want} in {text}");

@@ -7,6 +7,7 @@ use wwwoffle_index::Class;
 use super::{
     Page, Shell, Templates,
     shown::{self, ShownTime, ShownUrl},
+    text::{Text, say},
 };
 use crate::api::{EntryItem, SearchHit, SearchPage};
 
@@ -59,7 +60,7 @@ struct View {
 #[derive(Serialize)]
 struct Kind {
     value: &'static str,
-    label: &'static str,
+    label: Text,
     chosen: bool,
 }
 
@@ -96,9 +97,9 @@ pub fn page(templates: &Templates, shell: &Shell, typed: &Typed, outcome: Outcom
         words: shown::text(&typed.words),
         host: shown::text(&typed.host),
         kinds: vec![
-            kind("", "anything", None),
-            kind("page", "pages", Some(Class::Page)),
-            kind("text", "plain texts", Some(Class::Text)),
+            kind("", say("anything"), None),
+            kind("page", say("pages"), Some(Class::Page)),
+            kind("text", say("plain texts"), Some(Class::Text)),
         ],
         asked: outcome != Outcome::Nothing,
         refused: None,

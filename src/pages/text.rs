@@ -14,6 +14,8 @@ mod catalogue;
 mod filling;
 #[cfg(test)]
 mod scan;
+#[cfg(test)]
+mod unspoken;
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use serde::{Serialize, Serializer};
 
 pub(super) use catalogue::BUILT_IN;
 pub use catalogue::{Catalogue, CatalogueFault};
-use filling::{Filled, fill};
+use filling::{Filled, Piece, fill, pieces};
 
 /// A text that is told in the language of the page it comes into.
 ///
@@ -76,6 +78,19 @@ pub const fn count(number: u64, one: &'static str, other: &'static str) -> Text 
     Text { english: other, count: Some((number, one)), values: Vec::new() }
 }
 
+/// Facts one after the other; an empty text where there are none.
+#[must_use]
+pub fn row(facts: impl IntoIterator<Item = Given>) -> Text {
+    let both = |first: Given, next: Given| {
+        Given::Text(say("{first}, {next}").with("first", first).with("next", next))
+    };
+    match facts.into_iter().reduce(both) {
+        Some(Given::Text(text)) => text,
+        Some(Given::Plain(plain)) => say("{fact}").with("fact", plain),
+        None => say(""),
+    }
+}
+
 impl Text {
     /// The same with the value of one more name.
     #[must_use]
@@ -88,6 +103,26 @@ impl Text {
     #[must_use]
     pub const fn english(&self) -> &'static str {
         self.english
+    }
+
+    /// Writes its English, or a part of that, for a terminal.
+    fn write_english(&self, f: &mut fmt::Formatter<'_>, words: &str) -> fmt::Result {
+        for piece in pieces(words) {
+            match piece {
+                Piece::Words(words) => f.write_str(words)?,
+                Piece::Code(word) => write!(f, "`{word}`")?,
+                Piece::Link { label, .. } => self.write_english(f, label)?,
+                Piece::Value(name) => {
+                    match (self.values.iter().find(|(known, _)| *known == name), self.count) {
+                        (Some((_, Given::Plain(plain))), _) => f.write_str(plain)?,
+                        (Some((_, Given::Text(text))), _) => fmt::Display::fmt(text, f)?,
+                        (None, Some((number, _))) if name == "n" => write!(f, "{number}")?,
+                        (None, _) => write!(f, "{{{name}}}")?,
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What it says in the language of `catalogue`, as HTML.
@@ -111,21 +146,11 @@ impl Text {
 
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = match self.count {
-            Some((1, one)) => one.to_owned(),
-            _ => self.english.to_owned(),
+        let words = match self.count {
+            Some((1, one)) => one,
+            _ => self.english,
         };
-        if let Some((number, _)) = self.count {
-            text = text.replace("{n}", &number.to_string());
-        }
-        for (name, value) in &self.values {
-            let value = match value {
-                Given::Plain(plain) => plain.clone(),
-                Given::Text(text) => text.to_string(),
-            };
-            text = text.replace(&format!("{{{name}}}"), &value);
-        }
-        f.write_str(&text)
+        self.write_english(f, words)
     }
 }
 

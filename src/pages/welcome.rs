@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{
     Page, Shell, Templates, progress,
     shown::{ShownTime, ShownUrl},
+    text::Text,
 };
 use crate::api::{Choice as Chosen, Download, Mode, QueueCounts, Status};
 
@@ -44,8 +45,8 @@ struct LinkView {
 #[derive(Serialize)]
 struct DownloadView {
     url: ShownUrl,
-    text: String,
-    waiting: Option<String>,
+    text: Text,
+    waiting: Option<Text>,
     percent: Option<u64>,
 }
 

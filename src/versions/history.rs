@@ -5,6 +5,7 @@ use wwwoffle_spool::{Entry, Summary};
 use crate::api::{History, Version};
 use crate::info::text;
 use crate::pages::shown;
+use crate::pages::text::{Text, say};
 
 /// What is kept of a URL: the entry, if there is one, and the versions before it, the newest first.
 #[must_use]
@@ -37,19 +38,25 @@ pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
 
 /// In what a version differs from the one before it, as far as their heads tell, in words.
 #[must_use]
-pub fn changes(before: &Version, version: &Version) -> Vec<String> {
+pub fn changes(before: &Version, version: &Version) -> Vec<Text> {
     let mut told = Vec::new();
     if before.status != version.status {
-        told.push(format!("status {} before", before.status));
+        told.push(say("status {status} before").with("status", before.status.to_string()));
     }
     if before.content_type != version.content_type {
-        let was = before.content_type.as_deref().unwrap_or("none");
-        told.push(format!("type {} before", shown::text(was)));
+        told.push(match before.content_type.as_deref() {
+            Some(was) => say("type {type} before").with("type", shown::text(was)),
+            None => say("type none before"),
+        });
     }
     match (before.bytes, version.bytes) {
-        (was, is) if was < is => told.push(format!("{} longer", shown::bytes(is - was))),
-        (was, is) if was > is => told.push(format!("{} shorter", shown::bytes(was - is))),
-        _ => told.push("as long as before".to_owned()),
+        (was, is) if was < is => {
+            told.push(say("{size} longer").with("size", shown::bytes(is - was)));
+        }
+        (was, is) if was > is => {
+            told.push(say("{size} shorter").with("size", shown::bytes(was - is)));
+        }
+        _ => told.push(say("as long as before")),
     }
     told
 }
@@ -77,7 +84,8 @@ mod tests {
                 "type a⟨U+202E⟩b before, as long as before",
             ),
         ] {
-            assert_eq!(changes(&before, &now).join(", "), want);
+            let told: Vec<_> = changes(&before, &now).iter().map(ToString::to_string).collect();
+            assert_eq!(told.join(", "), want);
         }
     }
 }

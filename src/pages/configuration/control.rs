@@ -135,23 +135,20 @@ impl ControlView {
     /// `control` with `typed` in it.
     pub(super) fn new(control: &Control, typed: &str) -> Self {
         let typed = if *control == Control::Secret { "" } else { typed };
-        let mut choices: Vec<(String, String)> = match control {
-            Control::YesNo => {
-                vec![("true".to_owned(), "yes".to_owned()), ("false".to_owned(), "no".to_owned())]
-            }
-            Control::Words(words) => {
-                words.iter().map(|word| (word.clone(), word.clone())).collect()
-            }
+        let mut choices: Vec<String> = match control {
+            // The template has words for them.
+            Control::YesNo => vec!["true".to_owned(), "false".to_owned()],
+            Control::Words(words) => words.clone(),
             _ => Vec::new(),
         };
-        let is_known = choices.iter().any(|(value, _)| value == typed);
+        let is_known = choices.iter().any(|value| value == typed);
         // What is none of the choices, and stands in the file all the same, is shown, too.
         if !choices.is_empty() && !is_known && !typed.is_empty() && typed.len() <= LONGEST_VALUE {
-            choices.push((typed.to_owned(), typed.to_owned()));
+            choices.push(typed.to_owned());
         }
-        let choices = choices.into_iter().map(|(value, word)| Choice {
+        let choices = choices.into_iter().map(|value| Choice {
             chosen: value == typed,
-            word: shown::text(&word),
+            word: shown::text(&value),
             value,
         });
         let too_long = typed.len() > LONGEST_VALUE;

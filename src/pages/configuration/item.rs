@@ -5,7 +5,7 @@ use wwwoffle_config::edit::{elements, unquoted};
 
 use super::control::{Control, ControlView, LONGEST_VALUE, fit};
 use super::diff::Line;
-use super::part::{MOST_RULES, RuleSetting, Setting, place};
+use super::part::{MOST_RULES, PlaceView, RuleSetting, Setting, place};
 use super::{Item, effect_word, path_of, short};
 use crate::pages::shown;
 use crate::pages::{Page, Shell, Templates};
@@ -104,7 +104,7 @@ struct View<'a> {
     effect: &'static str,
     default: String,
     value: Option<String>,
-    place: Option<String>,
+    place: Option<PlaceView>,
     other_file: bool,
     in_force: Option<String>,
     lines: &'a [Line],

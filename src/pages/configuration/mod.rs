@@ -44,7 +44,9 @@ pub fn path_of(names: &[&str], url: Option<&str>) -> String {
 /// An option by name, with the way to its page.
 #[derive(Debug, Serialize)]
 struct Named {
+    /// Of the option, or of the section whose rules are meant.
     name: String,
+    is_rules: bool,
     path: String,
     effect: &'static str,
 }
@@ -52,13 +54,11 @@ struct Named {
 impl Named {
     fn of(section: &str, key: &str, effect: Effect) -> Self {
         // The rules of a section are on the page of the section.
-        let names: &[&str] = if key == "for" { &[section] } else { &[section, key] };
+        let is_rules = key == "for";
+        let names: &[&str] = if is_rules { &[section] } else { &[section, key] };
         Self {
-            name: if key == "for" {
-                format!("rules of {section}")
-            } else {
-                format!("{section}.{key}")
-            },
+            name: names.join("."),
+            is_rules,
             path: path_of(names, None),
             effect: effect_word(effect),
         }

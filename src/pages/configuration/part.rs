@@ -74,7 +74,7 @@ struct OptionView {
     value: Option<String>,
     default: String,
     is_secret: bool,
-    place: Option<String>,
+    place: Option<PlaceView>,
     effect: &'static str,
 }
 
@@ -94,12 +94,17 @@ struct RuleOption {
     path: Option<String>,
 }
 
-/// A place in words: `line 12`, or `other.conf:12`.
-pub(super) fn place(setting: &Setting) -> Option<String> {
-    setting.place.as_ref().map(|(line, file)| match file {
-        Some(file) => format!("{}:{line}", shown::text(file)),
-        None => format!("line {line}"),
-    })
+/// A line of the file, or of another one.
+#[derive(Serialize)]
+pub(super) struct PlaceView {
+    line: usize,
+    file: Option<String>,
+}
+
+/// Where an option is set.
+pub(super) fn place(setting: &Setting) -> Option<PlaceView> {
+    let (line, file) = setting.place.as_ref()?;
+    Some(PlaceView { line: *line, file: file.as_deref().map(shown::text) })
 }
 
 /// Makes the page.

@@ -5,6 +5,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::control::LONGEST_VALUE;
 use crate::pages::shown;
+use crate::pages::text::{Text, say};
 use crate::pages::{Page, Shell, Templates};
 
 /// Choices of one part.
@@ -69,7 +70,7 @@ struct View<'a> {
 #[derive(Serialize)]
 struct PartView {
     name: &'static str,
-    title: &'static str,
+    title: Text,
     hint: &'static str,
     choices: Vec<Choice>,
 }
@@ -78,7 +79,7 @@ struct PartView {
 struct Choice {
     value: String,
     text: String,
-    words: &'static str,
+    words: Option<Text>,
     chosen: bool,
 }
 
@@ -103,12 +104,12 @@ fn parts(url: Option<&CanonicalUrl>) -> Vec<PartView> {
     let part = |name, title, hint, any: &'static str, words, mut values: Vec<String>| {
         values.retain(|value| value.len() <= shown_length() && value != any);
         values.truncate(MOST_CHOICES);
-        let mut choices = vec![(any.to_owned(), words)];
+        let mut choices = vec![(any.to_owned(), Some(words))];
         choices.extend(values.into_iter().map(|value| {
             let words = match value.as_str() {
-                ":" => "the protocol's own port",
-                "?" => "no arguments",
-                _ => "",
+                ":" => Some(say("the protocol's own port")),
+                "?" => Some(say("no arguments")),
+                _ => None,
             };
             (value, words)
         }));
@@ -121,11 +122,11 @@ fn parts(url: Option<&CanonicalUrl>) -> Vec<PartView> {
         PartView { name, title, hint, choices: choices.collect() }
     };
     let mut all = vec![
-        part("proto", "Protocol", "ftp", "*", "any protocol", protocols),
-        part("host", "Host", "*.example.org", "*", "any host", hosts(url)),
-        part("port", "Port", "8080", "", "any port", ports(url)),
-        part("path", "Path", "/dir/*.gif", "/*", "any path", paths(url)),
-        part("args", "Arguments", "id=*", "", "any arguments, or none", arguments(url)),
+        part("proto", say("Protocol"), "ftp", "*", say("any protocol"), protocols),
+        part("host", say("Host"), "*.example.org", "*", say("any host"), hosts(url)),
+        part("port", say("Port"), "8080", "", say("any port"), ports(url)),
+        part("path", say("Path"), "/dir/*.gif", "/*", say("any path"), paths(url)),
+        part("args", say("Arguments"), "id=*", "", say("any arguments, or none"), arguments(url)),
     ];
     // The host is what a person most often means.
     if let Some(host) = all.get_mut(1).filter(|host| host.choices.len() > 1) {

@@ -35,6 +35,8 @@ struct Row {
     name: String,
     path: String,
     value: String,
+    /// Whether the value is a secret: no more is told than that it is set.
+    is_hidden: bool,
     place: Option<String>,
     rule: Option<String>,
     may_rule: bool,
@@ -62,10 +64,12 @@ pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
         let value = explained.map_or(option.default, |one| one.value.as_str());
         let place = explained.and_then(|one| one.place.as_ref());
         let rule = explained.and_then(|one| one.rule.as_ref());
+        let is_hidden = option.is_secret && is_set;
         let row = Row {
             name: format!("{}.{}", section.name, option.key),
             path: path_of(&[section.name, option.key], Some(told.url)),
-            value: if option.is_secret && is_set { "set".to_owned() } else { short(value) },
+            value: if is_hidden { String::new() } else { short(value) },
+            is_hidden,
             place: place.map(|place| shown::text(&place.to_string())),
             rule: rule.map(|rule| shown::text(&format!("{} ({})", rule.spec(), rule.place()))),
             may_rule,

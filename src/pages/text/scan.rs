@@ -54,7 +54,7 @@ fn literals(arguments: &str, first: bool) -> Vec<String> {
 }
 
 /// A literal to its closing quote, without escapes; `\` at the end of a line joins it with the next.
-fn literal(text: &str) -> (String, &str) {
+pub(super) fn literal(text: &str) -> (String, &str) {
     let (mut literal, mut rest) = (String::new(), text);
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
@@ -74,7 +74,7 @@ fn literal(text: &str) -> (String, &str) {
     (literal, rest)
 }
 
-fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
+pub(super) fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::pages::text::{Text, say};
+
 /// The most failures, and links that lead nowhere, that are told one by one.
 pub(super) const MAX_TOLD: usize = 1_000;
 
@@ -51,21 +53,21 @@ pub enum LeftOut {
 impl LeftOut {
     /// The reason, in words for a person.
     #[must_use]
-    pub const fn reason(self) -> &'static str {
+    pub const fn text(self) -> Text {
         match self {
-            Self::Depth => "they are further away than was asked for",
-            Self::Scope => "they are outside of what was asked for",
-            Self::Endless => "there is no end of pages like them",
-            Self::Pages => "as many pages as were asked for are there",
-            Self::Bytes => "as many bytes as were asked for are there",
-            Self::Time => "the time that was given is over",
-            Self::Robots => "the site asks programs not to get them (robots.txt)",
-            Self::NoFollow => "the page asks programs not to follow the link (nofollow)",
-            Self::Rule => "the configuration says so",
-            Self::Class => "parts of this class were not asked for",
-            Self::Memory => "there are more than can be remembered",
-            Self::Url => "their URLs cannot be fetched, or are very long",
-            Self::Unread => "a page cannot be read to its end, and may refer to more",
+            Self::Depth => say("they are further away than was asked for"),
+            Self::Scope => say("they are outside of what was asked for"),
+            Self::Endless => say("there is no end of pages like them"),
+            Self::Pages => say("as many pages as were asked for are there"),
+            Self::Bytes => say("as many bytes as were asked for are there"),
+            Self::Time => say("the time that was given is over"),
+            Self::Robots => say("the site asks programs not to get them (robots.txt)"),
+            Self::NoFollow => say("the page asks programs not to follow the link (nofollow)"),
+            Self::Rule => say("the configuration says so"),
+            Self::Class => say("parts of this class were not asked for"),
+            Self::Memory => say("there are more than can be remembered"),
+            Self::Url => say("their URLs cannot be fetched, or are very long"),
+            Self::Unread => say("a page cannot be read to its end, and may refer to more"),
         }
     }
 }
