@@ -26,7 +26,7 @@ use crate::lists::sessions::{self, Online};
 use crate::live::Live;
 use crate::mode::{Choice, Mode, ModeSwitch};
 use crate::monitor::Timer;
-use crate::own::tickets::Tickets;
+use crate::own::{self, tickets::Tickets};
 use crate::pages::token::Tokens;
 use crate::pages::{LocalOrigin, Shell, Templates};
 use crate::proxy::download::Downloads;
@@ -59,6 +59,8 @@ pub struct Daemon {
     pub index: Index,
     /// Who asks the index now.
     pub index_readers: Semaphore,
+    /// Held by each export from a list.
+    pub exports: Arc<Semaphore>,
     /// The times online, which some of these lists go by.
     pub online: Mutex<Online>,
     /// Online, offline or autodial.
@@ -192,6 +194,7 @@ impl Daemon {
             store,
             index,
             index_readers: Semaphore::new(lists::READERS),
+            exports: Arc::new(Semaphore::new(own::export::AT_ONCE)),
             online: Mutex::default(),
             mode,
             link,

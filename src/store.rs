@@ -16,8 +16,8 @@ use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
-    Body, Error, NewEntry, NewSegment, Outgoing, Place, SegmentWriter, Spool, Tail, Update,
-    Watcher, Writer,
+    Body, Error, NewEntry, NewSegment, Outgoing, Place, Removal, SegmentWriter, Spool, Tail,
+    Update, Watcher, Writer,
 };
 
 use self::hot::HotSet;
@@ -281,6 +281,16 @@ impl Store {
     pub async fn remove(&self, place: &Place) -> Result<bool, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         blocking(move || spool.remove(&place)).await
+    }
+
+    /// The same so that it can be had back for a while.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full; then it is there still.
+    pub async fn remove_for_now(&self, place: &Place, removal: Removal) -> Result<bool, Error> {
+        let (spool, place) = (self.spool.clone(), place.clone());
+        blocking(move || spool.remove_for_now(&place, &removal)).await
     }
 
     /// Removes those of what is kept under the key of `place` that `is_meant` says, whatever their variant.

@@ -46,16 +46,23 @@ fn everything_kept_is_reached_by_links_alone() {
     assert!(hosts.contains(&path), "{path} in {hosts}");
     // Three pages of fifty, each entry once.
     let (mut at, mut seen) = (format!("{path}?sort=name"), Vec::new());
+    let mut ats: Vec<String> = Vec::new();
     for page in 0..3 {
         let text = unescape(&list(&daemon, &at, "Page"));
         let urls = text.split("name=\"url\" value=\"").skip(1);
         seen.extend(urls.map(|rest| rest.split('"').next().unwrap().to_owned()));
         assert!(text.len() < 100_000, "{} bytes", text.len());
-        let more = text.rsplit_once("\">More</a>");
-        assert_eq!(more.is_some(), page < 2, "page {page}");
-        let Some((before, _)) = more else { break };
-        at = before.rsplit_once("http://").unwrap().1.split_once('/').unwrap().1.to_owned();
-        at.insert(0, '/');
+        let linked = |to: &str| {
+            let (before, _) = text.rsplit_once(&format!("\" rel=\"{to}\">"))?;
+            let link = before.rsplit_once("http://").unwrap().1.split_once('/').unwrap().1;
+            Some(format!("/{link}"))
+        };
+        // The page before is the one that this was reached from.
+        assert_eq!(linked("prev"), (page > 0).then(|| ats[page - 1].clone()), "page {page}");
+        assert_eq!(linked("next").is_some(), page < 2, "page {page}");
+        ats.push(at.clone());
+        let Some(next) = linked("next") else { break };
+        at = next;
     }
     let mut want: Vec<_> =
         (0..120).map(|number| origin.url(&format!("/{number:03}.html"))).collect();

@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use crate::error::Result;
-use crate::filter::Viewer;
+use crate::filter::{Filter, Viewer};
 use crate::list::{Cursor, MAX_PAGE, Page};
 
 /// Hosts that are looked at for a page of sites, of which each may have many.
@@ -117,6 +117,35 @@ pub(crate) fn sites(
         true
     })?;
     Ok(Page { items, next: last.filter(|_| !is_end) })
+}
+
+/// How many entries are kept of a host or a site, if nothing else is asked for.
+pub(crate) fn count(connection: &Connection, filter: &Filter) -> Result<Option<u64>> {
+    let Filter { viewer, scheme, host, site, .. } = filter;
+    let of_names = Filter {
+        viewer: viewer.clone(),
+        scheme: scheme.clone(),
+        host: host.clone(),
+        site: site.clone(),
+        ..Filter::default()
+    };
+    if *filter != of_names || (host.is_none() && site.is_none()) {
+        return Ok(None);
+    }
+    let (visible, owner) = visible(viewer);
+    let mut sql = format!(
+        "SELECT sum(c.entries) FROM hosts h JOIN counts c ON c.host = h.id WHERE {visible}"
+    );
+    let mut values: Vec<Value> = owner.into_iter().collect();
+    for (column, wanted) in [("name", host), ("scheme", scheme), ("site", site)] {
+        if let Some(wanted) = wanted {
+            sql = format!("{sql} AND h.{column} = ?");
+            values.push(Value::Text(wanted.clone()));
+        }
+    }
+    let mut find = connection.prepare_cached(&sql)?;
+    let count: Option<i64> = find.query_row(params_from_iter(values), |row| row.get(0))?;
+    Ok(Some(u64::try_from(count.unwrap_or_default()).unwrap_or_default()))
 }
 
 /// Tells of each host what may be shown of it, until `look` has enough; true at the end.

@@ -37,6 +37,7 @@ mod list;
 mod lookup;
 mod moment;
 mod name;
+mod parts;
 mod pool;
 mod query;
 mod rebuild;
@@ -65,6 +66,7 @@ pub use item::{Item, Words};
 pub use list::{BadSort, Cursor, MAX_PAGE, Page, Sort};
 pub use lookup::MAX_FOUND;
 pub use moment::{Candidate, Moment};
+pub use parts::Parts;
 pub use query::{MAX_QUERY, Query};
 pub use search::Hits;
 pub use sessions::{Asked, BadSessions, MAX_SESSIONS, Sessions};
@@ -244,6 +246,26 @@ impl Index {
         limit: usize,
     ) -> Result<Page<SiteItem>> {
         self.0.pool.read(|connection| hosts::sites(connection, viewer, after, limit))
+    }
+
+    /// How many entries are kept of a host or a site, if nothing else is asked for; `None` where each would have to be
+    /// looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_not_ready`], or when the disk fails.
+    pub fn count(&self, filter: &Filter) -> Result<Option<u64>> {
+        self.0.pool.read(|connection| hosts::count(connection, filter))
+    }
+
+    /// Of each of some entries whether it is a page that is there with its parts; `None` where it is none, and where
+    /// that is not known.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_not_ready`], or when the disk fails.
+    pub fn parts(&self, viewer: &Viewer, items: &[Item]) -> Result<Vec<Option<Parts>>> {
+        self.0.pool.read(|connection| parts::of(connection, viewer, items))
     }
 
     /// The best pages for a query, from the best one, or behind those of the page before.

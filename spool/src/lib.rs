@@ -64,6 +64,7 @@ mod reader;
 mod recent;
 mod refuse;
 mod rekey;
+mod removed;
 mod restore;
 mod runs;
 mod salvage;
@@ -120,6 +121,7 @@ pub use queue::{
 pub use reader::Reader;
 pub use recent::Checked;
 pub use rekey::Moved;
+pub use removed::{BroughtBack, MAX_REMOVED_BYTES, NotARemoval, REMOVED_FOR, Removal, Resting};
 pub use restore::Restored;
 pub use runs::MAX_RUN;
 pub use schedule::{BadSchedule, MAX_SCHEDULE, Schedule};

@@ -11,7 +11,7 @@ use crate::entry::{Entry, status_of};
 use crate::error::{self, Error, Result};
 use crate::fs::{Disk, Opened};
 use crate::layout::{self, MAX_HEAD, MAX_URL, State};
-use crate::place::{MAX_OWNER, MAX_VARIANT};
+use crate::place::{self, MAX_OWNER, MAX_VARIANT};
 use crate::read::read_exactly;
 use crate::warc::{self, RESPONSE, Reason, Record, parse_record, time_text};
 
@@ -54,6 +54,12 @@ pub(crate) fn is_name(rest: &str) -> bool {
 /// Where what was learnt of the entry at `path` lies.
 pub(crate) fn overlay_path(path: &Path) -> PathBuf {
     path.with_extension(EXTENSION)
+}
+
+/// Where the entry lies of which what was learnt lies there.
+pub(crate) fn entry_path(overlay: &Path) -> PathBuf {
+    // `9f86d081….update.warc`: two endings, of which the first goes.
+    overlay.with_extension("").with_extension(place::EXTENSION.trim_start_matches('.'))
 }
 
 /// The file for what was learnt of an entry.

@@ -163,7 +163,7 @@ impl Store {
     }
 
     /// The name that an entry is to get now, with everything else out of its way.
-    fn name_for(&self, place: &Place) -> Result<PathBuf> {
+    pub(crate) fn name_for(&self, place: &Place) -> Result<PathBuf> {
         let directory = self.root.join(place.variants_path());
         if place.variant_text().is_empty() && !self.is_directory(&directory)? {
             return Ok(self.root.join(place.single_path()));
@@ -343,11 +343,20 @@ impl Store {
 
     /// Removes every entry of a key. False when there was none.
     pub(crate) fn remove(&self, place: &Place) -> Result<bool> {
+        self.remove_after(place, || Ok(false))
+    }
+
+    /// The same after something was done while names stand still, which tells whether there was any.
+    pub(crate) fn remove_after(
+        &self,
+        place: &Place,
+        first: impl FnOnce() -> Result<bool>,
+    ) -> Result<bool> {
         let _told = self.changing(place);
         self.sync_tmp()?;
         let removed = {
             let _commit = lock(&self.commit);
-            let mut removed = false;
+            let mut removed = first()?;
             for finished in self.pending.variants(place.key()) {
                 self.pending.forget(&finished.place);
                 removed |= self.remove_file(&finished.path)?;

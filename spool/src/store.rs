@@ -25,6 +25,7 @@ use crate::pending::{MAX_PENDING, Pending};
 use crate::place::Place;
 use crate::read::{self, Content, Expected};
 use crate::recent::Recent;
+use crate::removed::Moves;
 use crate::seen::Watcher;
 use crate::shelf::{Which, is_unchanged};
 use crate::tmp::Tmp;
@@ -69,6 +70,10 @@ pub(crate) struct Store {
     pub(crate) spared: Mutex<Option<(Key, Key)>>,
     /// Held by whoever has bodies shared, or removes what held them.
     pub(crate) sharing: Mutex<()>,
+    /// How often something has gone to what rests below `removed/`, or back.
+    pub(crate) moves: Mutex<Moves>,
+    /// Held by whoever takes something from there.
+    pub(crate) resting: Mutex<()>,
     /// Held while names below `partial/` change.
     pub(crate) parts: Mutex<()>,
     /// Held by whoever makes segments of what a crash left: the files of which that failed.
@@ -145,6 +150,8 @@ impl Store {
             restoring: Mutex::default(),
             spared: Mutex::default(),
             sharing: Mutex::default(),
+            moves: Mutex::default(),
+            resting: Mutex::default(),
             parts: Mutex::default(),
             settling: Mutex::default(),
             has_strays: AtomicBool::new(false),

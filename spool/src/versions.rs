@@ -102,7 +102,7 @@ impl Store {
         }
     }
 
-    fn settle_now(&self, finished: &Finished) -> Result<()> {
+    pub(crate) fn settle_now(&self, finished: &Finished) -> Result<()> {
         if self.durability == Durability::None {
             return self.settle(finished).map(|_| ());
         }

@@ -50,6 +50,9 @@ pub struct IndexItem {
     pub versions: u32,
     /// `indexed`, `not-yet` or `none`: whether its words can be searched.
     pub words: String,
+    /// Of a page: how many of its parts are not kept, where the index can tell.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub missing: Option<u32>,
     /// A request for it is on the queue.
     #[serde(default)]
     pub queued: bool,
@@ -206,6 +209,7 @@ impl From<Item> for IndexItem {
             versions: item.versions,
             words: item.words.name().to_owned(),
             queued: false,
+            missing: None,
             monitored: false,
         }
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_index::{
-    Cursor, Error, Filter, HostSort, Index, Item, MAX_PAGE, Query, Sessions, Sort, Viewer, marks,
-    snippet,
+    Cursor, Error, Filter, HostSort, Index, Item, MAX_PAGE, Parts, Query, Sessions, Sort, Viewer,
+    marks, snippet,
 };
 use wwwoffle_spool::{OutgoingSummary, Place, RequestState, Spool};
 use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
@@ -125,7 +125,16 @@ impl Source<'_> {
         let keep = |item: &Item| wanted.all || self.shows(kind, item.place.url());
         let after = wanted.after.as_ref();
         let page = self.index.list(filter, wanted.sort, after, wanted.limit, &keep)?;
-        let items = page.items.into_iter().map(|item| self.shown(item)).collect();
+        let parts = self.index.parts(self.viewer, &page.items)?;
+        let shown = |(item, parts)| {
+            let missing = match parts {
+                Some(Parts::All) => Some(0),
+                Some(Parts::Missing(count)) => Some(count),
+                None => None,
+            };
+            IndexItem { missing, ..self.shown(item) }
+        };
+        let items = page.items.into_iter().zip(parts).map(shown).collect();
         Ok(IndexPage { listed: Listed::Entries(items), next: told(page.next) })
     }
 

@@ -10,6 +10,7 @@ use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::caller::Caller;
 use super::certificate::{self, NotAllowed};
+use super::export::Format;
 use super::history::{self, Button};
 use super::info::NoInfo;
 use super::lists::{self, Chosen};
@@ -17,6 +18,7 @@ use super::monitor::{self, NotSet};
 use super::purge::{self, Pin};
 use super::queue;
 use super::refresh::{self, NotDone};
+use super::removed;
 use crate::clock;
 use crate::error_chain::error_chain;
 use crate::fetch::recurse::NotBegun;
@@ -63,6 +65,8 @@ pub(super) enum Act {
     Pin(bool),
     /// Does something with the entries of the fields `url`.
     Chosen(Chosen),
+    /// Brings back what was deleted together, of the field `removal`.
+    Undo,
     /// Does something with the version of the fields `url` and `at`.
     Version(Button),
     /// Allows the certificate of the field `sha256` at the host of the field `site`.
@@ -185,6 +189,10 @@ impl Act {
             "/control/delete-multiple/url" => Self::Chosen(Chosen::Delete),
             "/control/refresh-multiple" => Self::Chosen(Chosen::Refresh),
             "/control/pin-multiple" => Self::Chosen(Chosen::Pin),
+            "/control/monitor-multiple" => Self::Chosen(Chosen::Monitor),
+            "/control/export-multiple/warc" => Self::Chosen(Chosen::Export(Format::Warc)),
+            "/control/export-multiple/wacz" => Self::Chosen(Chosen::Export(Format::Wacz)),
+            "/control/undo" => Self::Undo,
             "/control/history/restore" => Self::Version(Button::Restore),
             "/control/history/delete" => Self::Version(Button::Remove),
             path => {
@@ -281,6 +289,10 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         Act::OfQueue(chosen) => {
             from_our_page(caller, form)?;
             Ok(queue::submit(caller, chosen, form).await?)
+        }
+        Act::Undo => {
+            from_our_page(caller, form)?;
+            Ok(removed::undo(caller, form).await?)
         }
         Act::Version(button) => {
             from_our_page(caller, form)?;
@@ -401,7 +413,7 @@ fn refused(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> 
 mod tests {
     use wwwoffle_spool::Priority;
 
-    use super::{Act, Button, Choice, Chosen, queue};
+    use super::{Act, Button, Choice, Chosen, Format, queue};
 
     #[test]
     fn each_form_has_one_address() {
@@ -430,6 +442,10 @@ mod tests {
             ("/control/delete-multiple/url", Some(Act::Chosen(Chosen::Delete))),
             ("/control/refresh-multiple", Some(Act::Chosen(Chosen::Refresh))),
             ("/control/pin-multiple", Some(Act::Chosen(Chosen::Pin))),
+            ("/control/monitor-multiple", Some(Act::Chosen(Chosen::Monitor))),
+            ("/control/export-multiple/warc", Some(Act::Chosen(Chosen::Export(Format::Warc)))),
+            ("/control/export-multiple/wacz", Some(Act::Chosen(Chosen::Export(Format::Wacz)))),
+            ("/control/undo", Some(Act::Undo)),
             ("/control/history/restore", Some(Act::Version(Button::Restore))),
             ("/control/history/delete", Some(Act::Version(Button::Remove))),
             ("/control/", None),

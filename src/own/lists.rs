@@ -1,22 +1,23 @@
 //! The pages below `/index/`, at the addresses of 2.9 and some more, and what is done with the entries
 //! that were chosen there.
 
-use hyper::{HeaderMap, Response};
-use wwwoffle_index::Sort;
+use hyper::Response;
+use wwwoffle_index::{Filter, Sort};
 use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 
 use super::api::index::carry_out;
 use super::caller::Caller;
-use super::purge;
+use super::export::{self, Format};
+use super::{monitor, purge, removed};
+use crate::api::{IndexPage, Listed};
 use crate::error_chain::error_chain;
 use crate::fetch;
-use crate::lists::found;
 use crate::lists::query::{Subject, Wanted};
 use crate::lists::sessions;
+use crate::lists::{self, found, viewer};
 use crate::pages::form::Form;
-use crate::pages::lists::{self as pages, Outcome, ROOT, ROWS, SCHEMES, Shown};
+use crate::pages::lists::{self as pages, Outcome, ROOT, ROWS, SCHEMES, Shown, Told, Trail};
 use crate::proxy::body::Body;
-use crate::proxy::owner::Places;
 
 /// What is done with what was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,10 @@ pub(super) enum Chosen {
     Refresh,
     /// It stays whatever its age.
     Pin,
+    /// It is looked at once a day, if it is not monitored already.
+    Monitor,
+    /// It is downloaded.
+    Export(Format),
 }
 
 /// Whether a path is that of a list.
@@ -40,23 +45,54 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     let (daemon, shell) = (&caller.daemon, &caller.shell);
     if name.is_empty() {
         let sessions = sessions::sessions(daemon).await;
-        return caller.page(pages::root(&daemon.templates, shell, sessions.began()));
+        let resting = removed::resting(caller).await;
+        let (told, token) = ((sessions.began(), &*resting), daemon.tokens.general());
+        return caller.page(pages::root(&daemon.templates, shell, told, &token));
     }
     if name == "url" || name == "url/" {
         return caller.see_other(&of_url(caller, arguments));
     }
     let (shown, wanted) = match read(name, arguments) {
         Ok(read) => read,
-        Err((shown, why)) => return answer(caller, &shown, Outcome::Refused(why)),
+        Err((shown, why)) => return answer(caller, &shown, (Outcome::Refused(why), None, None)),
     };
+    let who = viewer((!caller.operates).then_some(&caller.owner));
+    let counted = Filter { viewer: who, ..wanted.filter.clone() };
     let outcome = match carry_out(caller, wanted, found::list).await {
         Ok(found) => Outcome::Found(found),
         Err(error) => Outcome::Refused(error_chain(&error)),
     };
-    answer(caller, &shown, outcome)
+    let told = told(caller, arguments).await;
+    let count = match &outcome {
+        Outcome::Found(IndexPage { listed: Listed::Entries(_), .. }) => {
+            let count = lists::ask(daemon, move |index| index.count(&counted));
+            // That it cannot be told is no reason not to show the list.
+            count.await.ok().flatten()
+        }
+        _ => None,
+    };
+    answer(caller, &shown, (outcome, told, count))
 }
 
-fn answer(caller: &Caller, shown: &Shown, outcome: Outcome) -> Response<Body> {
+/// What was just done to the list, as its arguments tell.
+async fn told(caller: &Caller, arguments: Option<&str>) -> Option<Told> {
+    let value = |name: &str| {
+        let pairs = arguments?.split(['&', ';']);
+        pairs.filter_map(|pair| pair.split_once('=')).find(|(it, _)| *it == name).map(|(_, it)| it)
+    };
+    if let Some(removal) = value(pages::REMOVED).and_then(|text| text.parse().ok()) {
+        let resting = removed::resting(caller).await;
+        return resting.into_iter().find(|it| it.removal == removal).map(Told::Removed);
+    }
+    let (entries, others) = value(pages::BACK)?.split_once('.')?;
+    Some(Told::Back(entries.parse().ok()?, others.parse().ok()?))
+}
+
+fn answer(
+    caller: &Caller,
+    shown: &Shown,
+    outcome: (Outcome, Option<Told>, Option<u64>),
+) -> Response<Body> {
     let shown = &Shown { owner: caller.owner.to_string(), ..shown.clone() };
     let (daemon, token) = (&caller.daemon, caller.daemon.tokens.general());
     caller.page(pages::page(&daemon.templates, &caller.shell, shown, outcome, &token))
@@ -69,7 +105,7 @@ fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
     match CanonicalUrl::parse(&text, &caller.daemon.local) {
         Ok(url) if !url.is_local() => {
             let path = format!("{}/{}", url.protocol(), url.host_port());
-            Shown { path, ..Shown::default() }.address(None)
+            Shown { path, ..Shown::default() }.address()
         }
         _ => ROOT.to_owned(),
     }
@@ -77,14 +113,14 @@ fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
 
 /// What a list is asked for with: its name is the rest of the path, and between its arguments stand `&` or,
 /// as in 2.9, `;`. The flags of 2.9 that added a column to the list count for nothing: all are there.
-fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Shown, String)> {
+fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Box<Shown>, String)> {
     let path = url_decode_form_args(name.trim_end_matches('/').replace('+', "%2B").as_bytes());
     let path = String::from_utf8_lossy(&path).into_owned();
     let mut shown = Shown { path, ..Shown::default() };
     let arguments = arguments.unwrap_or_default().replace(';', "&");
     let form = match Form::parse(Some("application/x-www-form-urlencoded"), arguments.as_bytes()) {
         Ok(form) => form,
-        Err(error) => return Err((shown, error.to_string())),
+        Err(error) => return Err((Box::new(shown), error.to_string())),
     };
     let (what, site) = what(&shown.path);
     let flag = |name: &str| form.fields().any(|(field, value)| field == name && value.is_empty());
@@ -100,7 +136,7 @@ fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Shown, 
     });
     let mut wanted = match wanted {
         Ok(wanted) => wanted,
-        Err(why) => return Err((shown, why)),
+        Err(why) => return Err((Box::new(shown), why)),
     };
     wanted.limit = ROWS;
     if form.value("sort").is_none() && matches!(wanted.subject, Subject::Asked(_)) {
@@ -110,6 +146,8 @@ fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Shown, 
     shown.kind = wanted.filter.class;
     shown.text = wanted.filter.text.clone().unwrap_or_default();
     (shown.pages_only, shown.all) = (wanted.filter.pages_only, wanted.all);
+    shown.after = wanted.after.as_ref().map(ToString::to_string);
+    shown.trail = Trail::parse(form.value("before").unwrap_or_default());
     Ok((shown, wanted))
 }
 
@@ -127,8 +165,14 @@ fn what(path: &str) -> (String, Option<&str>) {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotDone {
     /// Nothing was.
-    #[error("nothing was chosen")]
+    #[error("nothing was chosen that is kept")]
     Nothing,
+    /// Others are at it.
+    #[error("two exports are under way already: try again when one is at its end")]
+    Busy,
+    /// It cannot be written.
+    #[error("the archive cannot be written: {0}")]
+    Export(String),
     /// It is no URL.
     #[error("what was chosen is no URL")]
     Url(#[from] wwwoffle_url::ParseError),
@@ -146,19 +190,23 @@ pub(super) async fn submit(
     chosen: Chosen,
     form: &Form,
 ) -> Result<Response<Body>, NotDone> {
+    if let Chosen::Export(format) = chosen {
+        return export::send(caller, format, form).await;
+    }
     let (daemon, mut count) = (&caller.daemon, 0_usize);
+    let (removal, mut is_any) = (removed::begin(caller), false);
     for (_, text) in form.fields().filter(|(name, _)| *name == "url") {
-        let mut url = CanonicalUrl::parse(text, &daemon.local)?;
+        let url = CanonicalUrl::parse(text, &daemon.local)?;
         count += 1;
         match chosen {
             Chosen::Delete => {
-                let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
-                daemon.store.remove(&places.own).await?;
-                daemon.store.remove(&places.public).await?;
+                is_any |= removed::delete(caller, url, removal).await?;
             }
             Chosen::Refresh => {
                 fetch::want(daemon, &caller.requester(), url.as_str(), true).await?;
             }
+            Chosen::Monitor => monitor::daily(caller, url.as_str()).await?,
+            Chosen::Export(_) => {}
             Chosen::Pin => {
                 let url = url.without_credentials().as_str().to_owned();
                 purge::set_pinned(daemon, url, true).await?;
@@ -168,11 +216,16 @@ pub(super) async fn submit(
     if count == 0 {
         return Err(NotDone::Nothing);
     }
-    Ok(caller.see_other(back(form.value("back"))))
+    let back = back(form.value("back"));
+    Ok(if is_any {
+        caller.see_other(&pages::with(back, pages::REMOVED, &removal.to_string()))
+    } else {
+        caller.see_other(back)
+    })
 }
 
 /// Where a form says that it came from, if that is a list of ours.
-fn back(back: Option<&str>) -> &str {
+pub(super) fn back(back: Option<&str>) -> &str {
     back.filter(|back| back.starts_with(ROOT) && back.bytes().all(|byte| byte.is_ascii_graphic()))
         .unwrap_or(ROOT)
 }

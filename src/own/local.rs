@@ -140,7 +140,7 @@ fn describe(fields: &mut HeaderMap, stamp: Stamp, length: u64, content_type: &st
 }
 
 /// The body. What has become shorter meanwhile breaks off.
-fn sent(store: Store, file: Arc<dyn DiskFile>, length: u64) -> Body {
+pub(super) fn sent(store: Store, file: Arc<dyn DiskFile>, length: u64) -> Body {
     let frames = stream::unfold((store, file, 0), move |(store, file, at)| async move {
         let left = usize::try_from(length.saturating_sub(at)).unwrap_or(PIECE).min(PIECE);
         if left == 0 {

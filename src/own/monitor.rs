@@ -127,6 +127,18 @@ pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, 
     Ok(caller.see_other("/monitor/"))
 }
 
+/// Has a page looked at once a day, unless it is monitored already.
+pub(super) async fn daily(caller: &Caller, url: &str) -> Result<(), WantError> {
+    let monitors = caller.daemon.store.spool().monitors();
+    let known = key_of(caller, url).is_ok_and(|key| monitors.summary(&key).is_some());
+    let schedule = if known { None } else { "@daily".parse().ok() };
+    if let Some(schedule) = schedule {
+        let wish = Wish::new(url.to_owned(), schedule, 0);
+        monitor::set(&caller.daemon, &caller.requester(), wish).await?;
+    }
+    Ok(())
+}
+
 /// When: a line of cron in the field `cron`, else as 2.9 has it. No month and no day of the week means
 /// all of them.
 fn schedule(form: &Form) -> Result<Schedule, BadSchedule> {

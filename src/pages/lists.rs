@@ -2,13 +2,22 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
-use wwwoffle_index::{Class, Sort};
-use wwwoffle_spool::Place;
-use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
+use wwwoffle_index::Sort;
+use wwwoffle_spool::{Place, Resting};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
 
+mod address;
+mod words;
+
+pub use self::address::{BACK, REMOVED, Shown, Trail, with};
+pub use self::words::SCHEMES;
+
+use self::address::encode_path;
+use self::words::{crumbs, heading, kinds, sorts};
 use super::{
     Page, Shell, Templates, info,
     shown::{self, ShownTime, ShownUrl},
+    text::{Text, count, say},
 };
 use crate::api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
 
@@ -24,51 +33,13 @@ const LONGEST_CHOSEN: usize = 1_000;
 /// Characters of a title that are shown.
 const SHOWN_TITLE: usize = 120;
 
-/// What a list is of, and how it was asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
-    /// The path of the page below [`ROOT`]: `https/www.example.org`.
-    pub path: String,
-    /// In what order it is.
-    pub sort: Option<Sort>,
-    /// Of this sort alone.
-    pub kind: Option<Class>,
-    /// With this in its URL or title.
-    pub text: String,
-    /// Pages alone, without their parts.
-    pub pages_only: bool,
-    /// Also what the configuration keeps out of lists.
-    pub all: bool,
-    /// Who looks at it, as entries tell for whom they are kept.
-    pub owner: String,
-}
-
-impl Shown {
-    /// The address of the list from `after` on, without our origin.
-    #[must_use]
-    pub fn address(&self, after: Option<&str>) -> String {
-        let pairs = [
-            ("sort", self.sort.map(Sort::name).unwrap_or_default()),
-            ("type", self.kind.map(Class::name).unwrap_or_default()),
-            ("text", &self.text),
-            ("pages", if self.pages_only { "1" } else { "" }),
-            ("all", if self.all { "1" } else { "" }),
-            ("after", after.unwrap_or_default()),
-        ];
-        let coded = |text: &str| url_encode_form_args(text.as_bytes());
-        let pairs = pairs.into_iter().filter(|(_, value)| !value.is_empty());
-        let pairs: Vec<_> = pairs.map(|(name, value)| format!("{name}={}", coded(value))).collect();
-        let begin = format!("{ROOT}{}", encode_path(&self.path));
-        if pairs.is_empty() { begin } else { format!("{begin}?{}", pairs.join("&")) }
-    }
-}
-
-/// A path of ours has host names in it, which are not ours.
-fn encode_path(path: &str) -> String {
-    path.split('/')
-        .map(|part| url_encode_form_args(part.as_bytes()).replace('+', "%20"))
-        .collect::<Vec<_>>()
-        .join("/")
+/// What was just done to a list, and is told above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Entries were deleted, and can be had back.
+    Removed(Resting),
+    /// So many came back, and so many are older versions now or did not come.
+    Back(u64, u64),
 }
 
 /// What came of it.
@@ -82,7 +53,7 @@ pub enum Outcome {
 
 #[derive(Serialize)]
 struct View<'a> {
-    heading: String,
+    heading: Text,
     token: &'a str,
     crumbs: Vec<Link>,
     /// The path of this list, for the form that orders it; `None` where there is nothing to be ordered.
@@ -99,19 +70,51 @@ struct View<'a> {
     hosts: Vec<HostRow>,
     requests: Vec<RequestRow>,
     next: Option<String>,
+    previous: Option<String>,
+    /// The beginning, where that is not the page before.
+    first: Option<String>,
     empty: bool,
+    /// How many entries the whole list has, where that is known.
+    count: Option<u64>,
+    undo: Option<UndoView>,
+    back_again: Option<BackView>,
+}
+
+/// What was deleted.
+#[derive(Serialize)]
+pub(super) struct UndoView {
+    entries: u64,
+    removal: String,
+    at: ShownTime,
+}
+
+impl UndoView {
+    fn new(resting: &Resting, shell: &Shell) -> UndoView {
+        UndoView {
+            entries: resting.entries,
+            removal: resting.removal.to_string(),
+            at: ShownTime::new(resting.removal.at(), &shell.zone),
+        }
+    }
+}
+
+/// What came back.
+#[derive(Serialize)]
+struct BackView {
+    entries: u64,
+    others: u64,
 }
 
 #[derive(Serialize)]
 struct Link {
-    label: String,
+    label: Text,
     path: String,
 }
 
 #[derive(Serialize)]
 struct Choice {
     value: &'static str,
-    label: &'static str,
+    label: Text,
     chosen: bool,
 }
 
@@ -125,9 +128,12 @@ struct EntryRow {
     value: Option<String>,
     stored: ShownTime,
     size: String,
-    kind: String,
+    /// `None`: it says no type.
+    kind: Option<String>,
     status: Option<u16>,
-    notes: Vec<String>,
+    /// Of a page: how many of its parts are not kept, where that is known.
+    missing: Option<u64>,
+    notes: Vec<Text>,
     info: String,
 }
 
@@ -151,7 +157,7 @@ pub fn page(
     templates: &Templates,
     shell: &Shell,
     shown: &Shown,
-    outcome: Outcome,
+    (outcome, told, count): (Outcome, Option<Told>, Option<u64>),
     token: &str,
 ) -> Page {
     let mut view = View {
@@ -159,7 +165,7 @@ pub fn page(
         token,
         crumbs: crumbs(&shown.path),
         form: None,
-        back: shown.address(None),
+        back: shown.address(),
         sorts: Vec::new(),
         kinds: Vec::new(),
         text: shown::text(&shown.text),
@@ -170,15 +176,29 @@ pub fn page(
         hosts: Vec::new(),
         requests: Vec::new(),
         next: None,
+        previous: shown.previous().map(|previous| previous.address()),
+        first: None,
         empty: false,
+        count,
+        undo: None,
+        back_again: None,
     };
+    match told {
+        Some(Told::Removed(resting)) => view.undo = Some(UndoView::new(&resting, shell)),
+        Some(Told::Back(entries, others)) => view.back_again = Some(BackView { entries, others }),
+        None => {}
+    }
+    if shown.after.is_some() {
+        let first = shown.first().address();
+        view.first = Some(first).filter(|first| view.previous.as_ref() != Some(first));
+    }
     let mut status = 200;
     match outcome {
         Outcome::Refused(why) => {
             (view.refused, status) = (Some(shown::text(&why)), 404);
         }
         Outcome::Found(found) => {
-            view.next = found.next.as_deref().map(|next| shown.address(Some(next)));
+            view.next = found.next.as_deref().map(|next| shown.following(next).address());
             fill(&mut view, shell, shown, found.listed);
         }
     }
@@ -248,18 +268,17 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) ->
     });
     let mut notes = Vec::new();
     if item.queued {
-        notes.push("queued".to_owned());
+        notes.push(say("queued"));
     }
     if item.monitored {
-        notes.push("monitored".to_owned());
+        notes.push(say("monitored"));
     }
-    match item.versions {
-        0 => {}
-        1 => notes.push("1 older version".to_owned()),
-        more => notes.push(format!("{more} older versions")),
+    if item.versions > 0 {
+        let versions = u64::from(item.versions);
+        notes.push(count(versions, "{n} older version", "{n} older versions"));
     }
     if let Some(owner) = &item.owner {
-        notes.push(format!("for {}", shown::text(owner)));
+        notes.push(say("for {owner}").with("owner", shown::text(owner)));
     }
     EntryRow {
         day,
@@ -267,12 +286,9 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) ->
         value: url.href.clone().filter(|_| is_named_by_url(item, &shown.owner)),
         stored: ShownTime::new(item.stored, &shell.zone),
         size: shown::bytes(item.bytes),
-        kind: if item.content_type.is_empty() {
-            item.class.clone()
-        } else {
-            shown::text(&item.content_type)
-        },
+        kind: Some(shown::text(&item.content_type)).filter(|kind| !kind.is_empty()),
         status: (item.status != 200).then_some(item.status),
+        missing: item.missing.map(u64::from),
         notes,
         info: info::path_of(&item.url),
         url,
@@ -311,91 +327,10 @@ fn request(url: &str, queued: Timestamp, shell: &Shell) -> RequestRow {
     RequestRow { url: ShownUrl::new(url), queued: ShownTime::new(queued, &shell.zone) }
 }
 
-/// What a list is called.
-fn heading(path: &str) -> String {
-    let (word, rest) = path.trim_end_matches('/').split_once('/').unwrap_or((path, ""));
-    match (word.trim_end_matches('/'), rest) {
-        ("all", "") => "All that is kept".to_owned(),
-        ("sites", "") => "Sites".to_owned(),
-        ("hosts", "") => "Hosts".to_owned(),
-        ("failed", "") => "Requests that failed".to_owned(),
-        ("lasttime", "") => "Kept the last time online".to_owned(),
-        ("lastout", "") => "Asked for the last time offline".to_owned(),
-        ("site", site) => format!("Kept of {}", shown::text(site)),
-        (scheme, "") if SCHEMES.contains(&scheme) => format!("Hosts by {scheme}"),
-        (scheme, host) if SCHEMES.contains(&scheme) => {
-            shown::text(&format!("Kept of {scheme}://{host}"))
-        }
-        (word, _) => match (word.strip_prefix("prevtime"), word.strip_prefix("prevout")) {
-            (Some(back), _) => format!("Kept {} times online before", shown::text(back)),
-            (_, Some(back)) => format!("Asked for {} times offline before", shown::text(back)),
-            _ => "Lists".to_owned(),
-        },
-    }
-}
-
-/// The schemes that have a list of hosts.
-pub const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
-
-/// The lists above this one.
-fn crumbs(path: &str) -> Vec<Link> {
-    let mut crumbs = vec![Link { label: "Lists".to_owned(), path: ROOT.to_owned() }];
-    let above = match path.split_once('/') {
-        Some(("site", rest)) if !rest.is_empty() => Some(("Sites", "sites")),
-        Some((scheme, rest)) if !rest.is_empty() => {
-            SCHEMES.iter().find(|known| **known == scheme).map(|scheme| (*scheme, *scheme))
-        }
-        _ => None,
-    };
-    crumbs.extend(
-        above.map(|(label, path)| Link { label: label.to_owned(), path: format!("{ROOT}{path}") }),
-    );
-    crumbs
-}
-
-fn sorts(chosen: Option<Sort>) -> Vec<Choice> {
-    let label = |sort| match sort {
-        Sort::Name => "by name",
-        Sort::Stored => "kept last first",
-        Sort::Used => "used last first",
-        Sort::Day => "by day",
-        Sort::Domain => "by domain",
-        Sort::Type => "by type",
-        Sort::Size => "largest first",
-        Sort::Random => "at random",
-    };
-    let choice = |sort: Sort| Choice {
-        value: sort.name(),
-        label: label(sort),
-        chosen: chosen == Some(sort),
-    };
-    Sort::ALL.into_iter().map(choice).collect()
-}
-
-fn kinds(chosen: Option<Class>) -> Vec<Choice> {
-    let rows = [
-        ("anything", None),
-        ("pages", Some(Class::Page)),
-        ("plain texts", Some(Class::Text)),
-        ("documents", Some(Class::Document)),
-        ("images", Some(Class::Image)),
-        ("sound and video", Some(Class::Media)),
-        ("packed files", Some(Class::Archive)),
-        ("styles", Some(Class::Style)),
-        ("scripts", Some(Class::Script)),
-        ("fonts", Some(Class::Font)),
-        ("data", Some(Class::Data)),
-    ];
-    let choice = |(label, kind): (&'static str, Option<Class>)| Choice {
-        value: kind.map(Class::name).unwrap_or_default(),
-        label,
-        chosen: chosen == kind,
-    };
-    rows.into_iter().map(choice).collect()
-}
-
 #[derive(Serialize)]
-struct Root {
+struct Root<'a> {
+    token: &'a str,
+    removed: Vec<UndoView>,
     online: Vec<Session>,
     schemes: [&'static str; 4],
 }
@@ -407,16 +342,24 @@ struct Session {
     asked: String,
 }
 
-/// Makes the page of all lists; `sessions` is when the last times online began, the last one first.
+/// Makes the page of all lists; `sessions` is when the last times online began, the last one first, `resting` what
+/// was deleted and can be had back.
 #[must_use]
-pub fn root(templates: &Templates, shell: &Shell, sessions: &[Timestamp]) -> Page {
+pub fn root(
+    templates: &Templates,
+    shell: &Shell,
+    (sessions, resting): (&[Timestamp], &[Resting]),
+    token: &str,
+) -> Page {
     let session = |(back, began): (usize, &Timestamp)| Session {
         began: ShownTime::new(*began, &shell.zone),
         kept: if back == 0 { "lasttime".to_owned() } else { format!("prevtime{back}") },
         asked: if back == 0 { "lastout".to_owned() } else { format!("prevout{back}") },
     };
     let online = sessions.iter().enumerate().map(session).collect();
-    templates.page("lists-root.html", 200, shell, &Root { online, schemes: SCHEMES })
+    let removed = resting.iter().map(|resting| UndoView::new(resting, shell)).collect();
+    let view = Root { token, removed, online, schemes: SCHEMES };
+    templates.page("lists-root.html", 200, shell, &view)
 }
 
 #[cfg(test)]

@@ -211,6 +211,7 @@ mod tests {
                 used: time(),
                 versions: 0,
                 words: "indexed".into(),
+                missing: None,
                 queued: false,
                 monitored: false,
             },

@@ -125,6 +125,10 @@ pub fn purge(
     go_on: impl Fn(u64) -> bool,
 ) -> Result<PurgeReport, NotPurged> {
     let room = || space(spool.root()).ok();
+    if what == What::ForRoom {
+        // What nobody wants any more goes before what is kept.
+        spool.forget_removed(0)?;
+    }
     let mut policy = Policy::new(config, spool.pins()?, Uses::default(), local);
     let limits = policy.limits(room().filter(|_| what != What::ByAge));
     let looked = AtomicU64::new(0);

@@ -5,23 +5,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
+use wwwoffle_spool::purge::space;
+use wwwoffle_spool::{MAX_REMOVED_BYTES, Spool};
 
+use crate::by_hand::compress::min_free;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 
 /// How often the bounds are looked at.
 const TRIM_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
 
+/// How often it is looked what was removed so long ago that nobody can have it back any more.
+const FORGET_EVERY: Duration = Duration::from_secs(60);
+
+/// Where less of the disk is free, in bytes, nothing that was removed rests; or less than the configuration says.
+const NEEDED: u64 = 256 << 20;
+
 /// Tends the spool until the daemon stops. What is too old is not looked for in the first `rest`: until then
 /// the clock may be wrong.
 pub(super) async fn tend(daemon: Arc<Daemon>, rest: Duration) {
     check_recent(&daemon).await;
     let mut tick = tokio::time::interval_at(Instant::now() + rest, TRIM_EVERY);
+    let mut forget = tokio::time::interval(FORGET_EVERY);
     loop {
         tokio::select! {
             () = daemon.tasks.stopping() => return,
             _ = tick.tick() => trim(&daemon).await,
+            _ = forget.tick() => forget_removed(&daemon).await,
         }
     }
 }
@@ -45,6 +56,25 @@ async fn check_recent(daemon: &Arc<Daemon>) {
             }
         }
         Err(error) => warn!(error = error_chain(&error), "what came last cannot be looked at"),
+    }
+}
+
+/// Removes for good what was removed too long ago; all of it where the room is needed.
+async fn forget_removed(daemon: &Arc<Daemon>) {
+    let needed = NEEDED.max(min_free(&daemon.config()));
+    let forget = move |spool: &Spool| {
+        let is_short = space(spool.root()).is_ok_and(|space| space.free < needed);
+        spool.forget_removed(if is_short { 0 } else { MAX_REMOVED_BYTES })
+    };
+    match daemon.store.run(forget).await {
+        Ok(0) => {}
+        Ok(bytes) => debug!(bytes, "what was removed cannot be had back any more"),
+        Err(error) => {
+            warn!(
+                error = error_chain(&error),
+                "what was removed before cannot be removed for good"
+            );
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::open::is_whole;
 use crate::place::EXTENSION;
 use crate::purge::plan::Sum;
 use crate::read::Content;
+use crate::removed::Moves;
 use crate::seen::Recorder;
 use crate::store::{Store, lock, parent};
 use crate::versions::version_path;
@@ -61,6 +62,7 @@ impl Spool {
             found: Vec::new(),
             is_blind: false,
             began: store.disk.now(),
+            moves: *lock(&store.moves),
         };
         work.sharing.failure = work.run().err();
         work.sharing
@@ -80,6 +82,8 @@ struct Work<'a> {
     is_blind: bool,
     /// When it began to look.
     began: Timestamp,
+    /// What had moved by then.
+    moves: Moves,
 }
 
 /// What is told of a file.
@@ -104,8 +108,28 @@ impl Work<'_> {
                 Err(_) => self.is_blind = true,
             }
         }
+        self.look_at_removed()?;
         self.remove_unneeded()?;
         self.share_all()
+    }
+
+    /// What rests may come back, and needs its bodies then; it is not shared itself.
+    fn look_at_removed(&mut self) -> Result<()> {
+        let store = self.store;
+        for root in store.resting_roots()? {
+            for directory in Directories::new(&*store.disk, &root)? {
+                match directory.and_then(|directory| self.marks(&directory)) {
+                    Ok(marks) => self.needed.extend(marks.iter().filter_map(|mark| match mark {
+                        Mark::Refers(name, _) => Some(*name),
+                        Mark::Own(_) => None,
+                    })),
+                    Err(_) => self.is_blind = true,
+                }
+            }
+        }
+        // What went from one place to the other may have been in neither when that was looked at.
+        self.is_blind |= !lock(&store.moves).none_since(self.moves);
+        Ok(())
     }
 
     fn note(&mut self, mark: &Mark) {

@@ -35,6 +35,8 @@ use wwwoffle_url::Key;
 pub(super) enum Role {
     /// An entry or an older version of one.
     Entry,
+    /// One of both that was removed, and may come back.
+    Resting,
     /// What was learnt of a large one.
     Overlay,
     /// A body that several entries have.
@@ -79,6 +81,7 @@ impl Judge<'_> {
     pub(super) fn fault(&self, role: Role, path: &Path) -> Option<Fault> {
         let judged = match role {
             Role::Entry => self.entry(path),
+            Role::Resting => self.resting(path),
             Role::Overlay => self.overlay(path),
             Role::Holder => self.holder(path),
             Role::HolderAtTheEnd => self.unneeded(path),
@@ -97,24 +100,48 @@ impl Judge<'_> {
         judged.unwrap_or_else(|error| Some(unreadable(&error)))
     }
 
-    fn entry(&self, path: &Path) -> Result<Option<Fault>> {
+    /// An entry by its content: sound, or what is wrong with it; `None` when it has gone.
+    fn content(&self, path: &Path) -> Result<Option<Result<Entry, Fault>>> {
         let entry = match read::read(self.disk, self.root, path, None)? {
             Content::Missing | Content::Moved => return Ok(None),
             Content::Whole(entry) => entry,
             // Somebody has put a file there that was never ours, under a name that nobody looks for.
             Content::Bad(reason) if named(path) == Named::AsEntry => {
-                return Ok(Some(Fault::new(reason, Remedy::Foreign)));
+                return Ok(Some(Err(Fault::new(reason, Remedy::Foreign))));
             }
             Content::Bad(reason) => {
                 self.bad_entry(path)?;
-                return Ok(Some(Fault::set_aside(reason)));
+                return Ok(Some(Err(Fault::set_aside(reason))));
             }
         };
         let reason =
             if entry.shares_body() { self.shared(path, &entry)? } else { self.body(path, &entry)? };
-        if let Some(reason) = reason {
-            return Ok(Some(Fault::set_aside(reason)));
-        }
+        Ok(Some(match reason {
+            Some(reason) => Err(Fault::set_aside(reason)),
+            None => Ok(entry),
+        }))
+    }
+
+    /// What rests lies under the path that it had.
+    fn resting(&self, path: &Path) -> Result<Option<Fault>> {
+        let entry = match self.content(path)? {
+            None => return Ok(None),
+            Some(Err(fault)) => return Ok(Some(fault)),
+            Some(Ok(entry)) => entry,
+        };
+        // `removed/`, and what was removed together.
+        let below: PathBuf =
+            path.strip_prefix(self.root).unwrap_or(path).components().skip(2).collect();
+        let is_right = name::of_entry(&below, entry.place(), entry.stored()) == Name::Right;
+        Ok((!is_right).then(|| Fault::set_aside("it does not lie where it could come back from")))
+    }
+
+    fn entry(&self, path: &Path) -> Result<Option<Fault>> {
+        let entry = match self.content(path)? {
+            None => return Ok(None),
+            Some(Err(fault)) => return Ok(Some(fault)),
+            Some(Ok(entry)) => entry,
+        };
         let place = entry.place();
         let below = path.strip_prefix(self.root).unwrap_or(path);
         match name::of_entry(below, place, entry.stored()) {

@@ -31,7 +31,7 @@ pub(super) fn mend(
         }
         Remedy::SetAside => {
             let to = set_aside(store, path, &fault.reason)?;
-            if role == Some(Role::Entry) {
+            if matches!(role, Some(Role::Entry | Role::Resting)) {
                 // After its entry: that must never be there alone.
                 let overlay = overlay_path(path);
                 if store.is_file(&overlay)? {

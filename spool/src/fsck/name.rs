@@ -52,8 +52,7 @@ fn is_version(path: &Path) -> bool {
 
 /// The entry whose file lies beside the one with what was learnt of it.
 pub(super) fn entry_of(overlay: &Path) -> PathBuf {
-    // `9f86d081….update.warc`: two endings, of which the first goes.
-    overlay.with_extension("").with_extension(EXTENSION.trim_start_matches('.'))
+    crate::overlay::entry_path(overlay)
 }
 
 /// Whether a directory of this name is ours; `depth` 1 lies in that of a scheme.

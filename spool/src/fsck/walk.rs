@@ -14,6 +14,7 @@ use crate::fs::{About, Kind};
 use crate::partial::tree;
 use crate::place::{self, EXTENSION};
 use crate::purge::pins;
+use crate::removed::{REMOVED, Removal};
 use crate::runs::RUNS;
 use crate::store::{DAMAGED, MONITOR, OUTGOING, PARTIAL, Store, TMP};
 use crate::wish::RunId;
@@ -97,6 +98,7 @@ impl<'a> Walk<'a> {
                 walk.request(path, name, about, Role::Monitor);
             }),
             RUNS if is_directory => self.directory(path, &Walk::in_runs),
+            REMOVED if is_directory => self.directory(path, &Walk::in_removed),
             state::FILE => self.file(path, Role::State, about),
             seal::SECRET_FILE => self.file(path, Role::Secret, about),
             pins::FILE => self.file(path, Role::Pins, about),
@@ -215,6 +217,36 @@ impl<'a> Walk<'a> {
         } else {
             self.foreign(path);
         }
+    }
+
+    /// What was removed together.
+    fn in_removed(&mut self, path: &Path, name: &str, about: About) {
+        if about.kind == Kind::Directory && name.parse::<Removal>().is_ok() {
+            self.resting(path, 0);
+        } else {
+            self.foreign(path);
+        }
+    }
+
+    /// The directories of schemes, hosts and keys in it.
+    fn resting(&mut self, path: &Path, depth: usize) {
+        self.permissions_of(path);
+        self.names(path, &|walk, path, name, about| {
+            let is_ours = match depth {
+                0 => place::scheme_of(name).is_some(),
+                _ => name::is_directory(name, depth),
+            };
+            match (about.kind, name::named(name)) {
+                (Kind::Directory, _) if is_ours => walk.resting(path, depth + 1),
+                (Kind::File, Named::Entry) if depth > 2 => {
+                    walk.checked(path, Role::Resting, about);
+                }
+                (Kind::File, Named::Overlay) if depth > 2 => {
+                    walk.checked(path, Role::Overlay, about);
+                }
+                _ => walk.foreign(path),
+            }
+        });
     }
 
     fn in_tmp(&mut self, path: &Path, _: &str, about: About) {

@@ -22,13 +22,14 @@ fn item(text: &str) -> IndexItem {
         used: time(),
         versions: 2,
         words: "indexed".into(),
+        missing: Some(2),
         queued: true,
         monitored: true,
     }
 }
 
 fn page_of(shown: &Shown, outcome: Outcome) -> Page {
-    page(&templates(), &shell(), shown, outcome, "t")
+    page(&templates(), &shell(), shown, (outcome, None, Some(3)), "t")
 }
 
 fn found(listed: Listed, next: Option<&str>) -> Outcome {
@@ -61,7 +62,7 @@ fn nothing_in_a_list_becomes_markup() {
             assert_harmless(&page_of(&shown, found(Listed::Sites(vec![site]), None)));
         }
     }
-    assert_harmless(&root(&templates(), &shell(), &[time(), time()]));
+    assert_harmless(&root(&templates(), &shell(), (&[time(), time()], &[]), "t"));
 }
 
 #[test]
@@ -76,19 +77,33 @@ fn a_usual_page_is_small() {
 }
 
 #[test]
-fn a_list_keeps_how_it_is_ordered() {
-    let shown = Shown {
-        path: "https/www.example.org:8443".into(),
-        sort: Some(Sort::Size),
-        kind: Some(Class::Image),
-        text: "a&b c".into(),
-        pages_only: true,
-        all: true,
-        owner: String::new(),
+fn what_was_deleted_can_be_had_back() {
+    let told = |told| {
+        let outcome = found(Listed::Entries(Vec::new()), None);
+        let shown = Shown { path: "all".into(), sort: Some(Sort::Size), ..Shown::default() };
+        let page = page(&templates(), &shell(), &shown, (outcome, Some(told), None), "f00");
+        assert_harmless(&page);
+        page.body.replace("&#x2f;", "/")
     };
-    let want = "/index/https/www.example.org:8443?sort=size&type=image&text=a%26b+c&pages=1&all=1&after=x%2B";
-    assert_eq!(shown.address(Some("x+")), want);
-    assert_eq!(Shown::default().address(None), "/index/");
+    let removal = "1700000000000000-00112233445566778899aabbccddeeff";
+    let resting = Resting { removal: removal.parse().unwrap(), entries: 3, bytes: 10 };
+    let body = told(Told::Removed(resting));
+    for want in [
+        "3 entries were deleted",
+        "action=\"http://localhost:8080/control/undo\"",
+        "name=\"token\" value=\"f00\"",
+        &format!("name=\"removal\" value=\"{removal}\""),
+        "name=\"back\" value=\"/index/all?sort=size\"",
+        ">Undo</button>",
+    ] {
+        assert!(body.contains(want), "{want} in {body}");
+    }
+    let body = told(Told::Back(2, 0));
+    assert!(body.contains("2 entries are here again.") && !body.contains("behind"), "{body}");
+    assert!(told(Told::Back(1, 1)).contains("1 entry stays behind what has come meanwhile"));
+    let root = root(&templates(), &shell(), (&[], &[resting]), "f00");
+    assert_harmless(&root);
+    assert!(root.body.contains("3 entries were deleted") && root.body.contains("f00"));
 }
 
 #[test]
@@ -115,7 +130,7 @@ fn each_list_has_a_name() {
         ("all", "All that is kept", 1),
         ("nothing", "Lists", 1),
     ] {
-        assert_eq!((heading(path).as_str(), crumbs(path).len()), (want, above), "{path}");
+        assert_eq!((&*heading(path).to_string(), crumbs(path).len()), (want, above), "{path}");
     }
 }
 

@@ -20,8 +20,6 @@ const READ: &[&str] = &["aria-label", "aria-description", "placeholder", "title"
 const NOT_YET: &[&str] = &[
     "confirm-post.html",
     "info.html",
-    "lists.html",
-    "lists-root.html",
     "message.html",
     "undone.html",
     "welcome.html",

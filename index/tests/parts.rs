@@ -1,0 +1,109 @@
+//! Whether pages are told to be there with all of their parts.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+mod support;
+
+use support::{index, open, place, store, store_at};
+use wwwoffle_index::{Filter, Index, Parts, Sort, Viewer};
+
+fn person(name: &str) -> Viewer {
+    Viewer::Person(name.to_owned())
+}
+
+/// What is told of a page.
+fn of(index: &Index, viewer: &Viewer, url: &str) -> Option<Parts> {
+    index.settle(true).unwrap();
+    let filter = Filter { viewer: viewer.clone(), ..Filter::default() };
+    let items = index.list(&filter, Sort::Name, None, 100, &|_| true).unwrap().items;
+    let all = index.parts(viewer, &items).unwrap();
+    assert_eq!(all.len(), items.len());
+    let at = items.iter().position(|item| item.place.url() == url).unwrap();
+    all.into_iter().nth(at).unwrap()
+}
+
+#[test]
+fn a_page_is_whole_when_its_parts_and_theirs_are_there() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path());
+    let index = index(&spool);
+    let ada = person("ada");
+    let page = "http://a.example/page";
+    store(
+        &spool,
+        page,
+        "part http://a.example/style\npart http://b.example/image\nlink http://a.example/x",
+    );
+    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(2)));
+    let style = |body: &str| {
+        store_at(&spool, &place("http://a.example/style"), 200, "text/css", body, 1_700_000_000);
+    };
+    style("part http://a.example/font");
+    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(2)));
+    let image = |url: &str| store_at(&spool, &place(url), 200, "image/png", "png", 1_700_000_000);
+    image("http://b.example/image");
+    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(1)));
+    assert_eq!(of(&index, &ada, "http://b.example/image"), None);
+    image("http://a.example/font");
+    for viewer in [&ada, &person("bob"), &Viewer::Operator] {
+        assert_eq!(of(&index, viewer, page), Some(Parts::All));
+    }
+    // Two that need each other.
+    style(&format!("part {page}\npart http://a.example/font"));
+    assert_eq!(of(&index, &ada, page), Some(Parts::All));
+    spool.remove(&place("http://a.example/font")).unwrap();
+    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(1)));
+    // What is ada's own may be that part.
+    let own = place("http://a.example/own").owned_by("ada");
+    store_at(&spool, &own, 200, "image/png", "png", 1_700_000_000);
+    assert_eq!(of(&index, &ada, page), None);
+    assert_eq!(of(&index, &Viewer::Operator, page), None);
+    assert_eq!(of(&index, &person("bob"), page), Some(Parts::Missing(1)));
+}
+
+#[test]
+fn what_would_take_too_long_is_not_told() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path());
+    let index = index(&spool);
+    let parts = |from: usize, to: usize| {
+        let lines = (from..to).map(|number| format!("part http://a.example/{number}"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    store(&spool, "http://a.example/few", &parts(0, 200));
+    store(&spool, "http://a.example/many", &parts(0, 600));
+    assert_eq!(of(&index, &Viewer::Operator, "http://a.example/few"), Some(Parts::Missing(200)));
+    assert_eq!(of(&index, &Viewer::Operator, "http://a.example/many"), None);
+}
+
+#[test]
+fn what_is_kept_of_a_host_or_a_site_is_counted_for_who_asks() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path());
+    let index = index(&spool);
+    for url in ["http://a.example.org/1", "https://a.example.org/2", "http://b.example.org/3"] {
+        store(&spool, url, "text");
+    }
+    let own = place("http://a.example.org/own").owned_by("ada");
+    store_at(&spool, &own, 200, "text/html", "own", 1_700_000_000);
+    index.settle(true).unwrap();
+    let count = |viewer: &Viewer, scheme: Option<&str>, host: Option<&str>, site: Option<&str>| {
+        let [scheme, host, site] = [scheme, host, site].map(|text| text.map(str::to_owned));
+        let filter = Filter { viewer: viewer.clone(), scheme, host, site, ..Filter::default() };
+        index.count(&filter).unwrap()
+    };
+    let host = Some("a.example.org");
+    for (viewer, want) in [(person("ada"), [2, 3, 4]), (person("bob"), [1, 2, 3])] {
+        let counted = [
+            count(&viewer, Some("http"), host, None),
+            count(&viewer, None, host, None),
+            count(&viewer, None, None, Some("example.org")),
+        ];
+        assert_eq!(counted.map(Option::unwrap), want);
+    }
+    // Of other lists it would take a look at each entry.
+    assert_eq!(count(&Viewer::Operator, None, None, None), None);
+    let filter =
+        Filter { host: Some("a.example.org".into()), pages_only: true, ..Filter::default() };
+    assert_eq!(index.count(&filter).unwrap(), None);
+}

@@ -1,0 +1,162 @@
+//! Having back what was removed.
+//!
+//! What has come to its place meanwhile stays there; what comes back is then an older version of it.
+
+use std::path::{Path, PathBuf};
+
+use super::{Named, Removal, named};
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::overlay::{entry_path, overlay_path};
+use crate::place::Place;
+use crate::read::{self, Content};
+use crate::shelf::{self, MAX_VARIANTS, Which};
+use crate::store::{Store, lock, parent};
+use crate::versions::version_path;
+use crate::{Durability, Spool};
+
+/// What came back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BroughtBack {
+    /// Entries.
+    pub entries: u64,
+    /// Entries that are older versions now, of what has come meanwhile.
+    pub overtaken: u64,
+    /// Files that stay aside: they cannot be read, or there is no room for them among those of their URL that vary.
+    pub left: u64,
+}
+
+/// Where something goes.
+enum To {
+    /// There.
+    Path(PathBuf),
+    /// It is there already.
+    There,
+    /// Nowhere.
+    Nowhere,
+}
+
+impl Spool {
+    /// Brings back what was removed together. Where another answer has come meanwhile, that stays the entry, and
+    /// what comes back is an older version of it. `None`: there is no such thing, or no longer.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full. What has come back then stays, the rest can be had by another call.
+    pub fn bring_back(&self, removal: &Removal) -> Result<Option<BroughtBack>> {
+        let store = &self.0.store;
+        if removal.is_over(store.disk.now()) {
+            return Ok(None);
+        }
+        let _one = lock(&store.resting);
+        let base = store.root.join(removal.directory());
+        let below = store.files_below(&base)?;
+        let _moving = store.moving();
+        let mut done = BroughtBack::default();
+        let mut is_any = false;
+        // Entries before versions: at each moment it is the newest that is found.
+        for wanted in [Named::Entry, Named::Version] {
+            for path in below.files.iter().filter(|path| named(path) == Some(wanted)) {
+                is_any = true;
+                store.bring_one(&base, path, &mut done)?;
+            }
+        }
+        for overlay in below.files.iter().filter(|path| named(path) == Some(Named::Overlay)) {
+            // Left by a call that did not come to its end.
+            if !store.is_file(&entry_path(overlay))? {
+                store.remove_file(overlay)?;
+            }
+        }
+        store.remove_directories(&below.directories);
+        Ok(is_any.then_some(done))
+    }
+}
+
+impl Store {
+    /// Brings back an entry or a version with what was learnt of it.
+    fn bring_one(&self, base: &Path, path: &Path, done: &mut BroughtBack) -> Result<()> {
+        let overlay = overlay_path(path);
+        let entry = match read::read(&*self.disk, &self.root, path, None)? {
+            Content::Whole(entry) => entry,
+            Content::Missing | Content::Moved => return Ok(()),
+            Content::Bad(reason) => {
+                done.left += 1;
+                self.pending.fail(Error::damaged(self.move_aside(path, reason)));
+                return Ok(());
+            }
+        };
+        let place = entry.place();
+        let _told = self.changing(place);
+        let to = {
+            let _commit = lock(&self.commit);
+            let to = self.place_for(base, path, &entry)?;
+            if let To::Path(to) = &to {
+                if self.is_file(&overlay)? {
+                    self.link_into_place(&overlay, &overlay_path(to))?;
+                    if self.durability != Durability::None {
+                        // The entry must never be there without it.
+                        self.sync_names(&[parent(to)])?;
+                    }
+                    if self.durability != Durability::None {
+                        // The entry must never be there without it.
+                        self.sync_names(&[parent(to)])?;
+                    }
+                }
+                // Where a file has one name only it goes last, and is whole.
+                self.link_into_place(path, to)?;
+                self.leaves_tmp();
+            }
+            to
+        };
+        match to {
+            To::Nowhere => {
+                done.left += 1;
+                return Ok(());
+            }
+            To::There => {}
+            To::Path(to) => {
+                if self.durability != Durability::None {
+                    self.sync_names(&[parent(&to)])?;
+                }
+                if named(path) == Some(Named::Entry) {
+                    let is_entry = to != self.root.join(version_path(place, entry.stored()));
+                    done.entries += u64::from(is_entry);
+                    done.overtaken += u64::from(!is_entry);
+                }
+            }
+        }
+        self.remove_file(path)?;
+        self.remove_file(&overlay).map(|_| ())
+    }
+
+    /// Where something goes that lies at `path`; everything else is out of its way there. `commit` is held.
+    fn place_for(&self, base: &Path, path: &Path, entry: &Entry) -> Result<To> {
+        let (place, below) = (entry.place(), path.strip_prefix(base).unwrap_or(path));
+        let version = version_path(place, entry.stored());
+        let is_entry = [place.single_path(), place.variant_path()].iter().any(|home| below == home);
+        if !is_entry && below != version {
+            // Nobody would find it where it says that it was.
+            return Ok(To::Nowhere);
+        }
+        let now = if is_entry { self.look(place, Which::Exact)?.found } else { Vec::new() };
+        if is_entry && now.is_empty() {
+            return self.free_name(place);
+        }
+        if now.iter().any(|now| now.id() == entry.id() || now.digest() == entry.digest()) {
+            return Ok(To::There);
+        }
+        let version = self.root.join(version);
+        // A name tells all of it: what has it is this one.
+        Ok(if self.is_file(&version)? { To::There } else { To::Path(version) })
+    }
+
+    /// The name for the entry of a place that has none, unless another would have to go for it.
+    fn free_name(&self, place: &Place) -> Result<To> {
+        let directory = self.root.join(place.variants_path());
+        let others = shelf::names(&*self.disk, &directory)?;
+        if others.len() >= MAX_VARIANTS && !others.contains(&place.variant_name()) {
+            return Ok(To::Nowhere);
+        }
+        self.name_for(place).map(To::Path)
+    }
+}

@@ -1,0 +1,99 @@
+//! Removing what is kept so that it can be had back.
+
+use std::path::{Path, PathBuf};
+
+use super::{Named, Removal, named};
+use crate::error::Result;
+use crate::overlay::overlay_path;
+use crate::place::{Place, VARIANTS};
+use crate::store::{Store, parent};
+use crate::walk::texts;
+use crate::{Durability, Spool};
+
+impl Spool {
+    /// Removes all that is kept under the key of a place, as [`Spool::remove`] does, and lays it aside under `removal`:
+    /// [`Spool::bring_back`] brings it back. Parts of a download that broke off are not. False when there was
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full. Nothing is removed before all of it is aside.
+    pub fn remove_for_now(&self, place: &Place, removal: &Removal) -> Result<bool> {
+        let store = &self.0.store;
+        let _moving = store.moving();
+        store.remove_after(place, || store.rest(place, removal))
+    }
+}
+
+impl Store {
+    /// Gives all files of a key a second name where they rest, on the medium. `commit` is held, over syncs. True when
+    /// there were any.
+    fn rest(&self, place: &Place, removal: &Removal) -> Result<bool> {
+        // What waits for its batch has no name yet that it could come back to.
+        for finished in self.pending.variants(place.key()) {
+            self.settle_now(&finished)?;
+            self.pending.forget(&finished.place);
+        }
+        let (files, overlays) = self.files_of(place)?;
+        let base = self.root.join(removal.directory());
+        // An entry must not be there without what was learnt of it.
+        let mut late = Vec::new();
+        for file in &overlays {
+            let (from, to) = (self.root.join(file), base.join(file));
+            match self.link_to_tmp(&from)? {
+                Some(aside) => {
+                    self.rename_into_place(&aside, &to)?;
+                    let _ = self.disk.remove_file(&aside);
+                }
+                // It can have one name only, and has to be beside its entry.
+                None => late.push((from, to)),
+            }
+        }
+        self.sync_resting(&base, &overlays)?;
+        for file in &files {
+            self.link_into_place(&self.root.join(file), &base.join(file))?;
+        }
+        for (from, to) in late {
+            self.rename_into_place(&from, &to)?;
+        }
+        self.sync_resting(&base, &files)?;
+        // A name of it that came back in `tmp/` would bring it back once it is gone from the tree.
+        self.leaves_tmp();
+        self.sync_tmp()?;
+        Ok(!files.is_empty())
+    }
+
+    fn sync_resting(&self, base: &Path, files: &[PathBuf]) -> Result<()> {
+        if files.is_empty() || self.durability == Durability::None {
+            return Ok(());
+        }
+        let directories: Vec<PathBuf> = files.iter().map(|file| base.join(parent(file))).collect();
+        self.sync_names(&directories.iter().map(PathBuf::as_path).collect::<Vec<_>>())
+    }
+
+    /// The files of a key below the root: entries and versions, and what was learnt of them.
+    fn files_of(&self, place: &Place) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+        let single = place.single_path();
+        let (beside, among) = (parent(&single), place.variants_path());
+        let key = place.key().to_string();
+        let of_key =
+            |name: &String| name.strip_prefix(&key).is_some_and(|rest| rest.starts_with('.'));
+        let mut names: Vec<_> =
+            texts(&*self.disk, &self.root.join(beside))?.into_iter().filter(of_key).collect();
+        names.retain(|name| !name.ends_with(VARIANTS));
+        let mut files: Vec<PathBuf> = names.iter().map(|name| beside.join(name)).collect();
+        for name in texts(&*self.disk, &self.root.join(&among))? {
+            files.push(among.join(name));
+        }
+        // What is none of ours stays, as it does when a key is removed.
+        let is_entry = |file: &PathBuf| matches!(named(file), Some(Named::Entry | Named::Version));
+        files.retain(is_entry);
+        let mut overlays = Vec::new();
+        for overlay in files.iter().map(|file| overlay_path(file)) {
+            if self.is_file(&self.root.join(&overlay))? {
+                overlays.push(overlay);
+            }
+        }
+        Ok((files, overlays))
+    }
+}

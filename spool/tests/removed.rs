@@ -1,0 +1,321 @@
+//! What was removed can be had back for a while, as it was; and what has come meanwhile stays.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
+#![allow(clippy::disallowed_methods, reason = "it looks at the files")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use support::sim::SimDisk;
+use support::{bytes, place, store, store_at};
+use wwwoffle_spool::fs::Disk;
+use wwwoffle_spool::{
+    BroughtBack, Durability, How, Lookup, NewSegment, Options, Place, Reader, Spool, Timestamp,
+    Update, Versions,
+};
+
+const ONE: &str = "http://a.example/one";
+const TWO: &str = "https://b.example/two";
+
+fn open(root: &Path) -> Spool {
+    let options = Options { versions: Versions::by(|_| 9), ..support::options(Durability::Batch) };
+    Spool::open(root, &options).unwrap().0
+}
+
+fn body(spool: &Spool, place: &Place) -> Option<Vec<u8>> {
+    match spool.entry(place).unwrap() {
+        Lookup::Found(entry) => Some(support::body(&entry).unwrap()),
+        Lookup::Missing => None,
+        other => panic!("{place:?}: {other:?}"),
+    }
+}
+
+fn back(entries: u64, overtaken: u64) -> Option<BroughtBack> {
+    Some(BroughtBack { entries, overtaken, left: 0 })
+}
+
+/// The files of entries, by their path below the root, with what they hold.
+fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = support::files(root).into_iter().filter(|path| path.extension().is_some());
+    let below = |path: &Path| path.strip_prefix(root).unwrap().to_owned();
+    let is_entry = |path: &Path| ["http", "https"].iter().any(|scheme| path.starts_with(scheme));
+    files
+        .filter(|path| is_entry(&below(path)))
+        .map(|path| (below(&path), std::fs::read(&path).unwrap()))
+        .collect()
+}
+
+fn sound(root: &Path) {
+    let sums = Reader::open(root).unwrap().check(&How::new(true), &mut |finding| {
+        panic!("{finding}");
+    });
+    assert!(sums.unwrap().is_sound());
+}
+
+#[test]
+fn what_was_removed_is_gone_at_once_and_comes_back_as_it_was() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path());
+    let (one, large) = (place(ONE), place("http://a.example/large"));
+    let german = place("http://a.example/varies").with_variant("de");
+    let plain = place("http://a.example/varies").with_variant("en");
+    for text in [&b"old"[..], b"new"] {
+        store(&spool, ONE, text).unwrap();
+        spool.flush().unwrap();
+    }
+    store_at(&spool, &large, &bytes(300_000)).unwrap();
+    let entry = spool.entry(&large).unwrap().found().unwrap();
+    let since = Timestamp::from_second(1_700_000_001).unwrap();
+    spool.flush().unwrap();
+    spool.update(&entry, &Update::Invalid { since }).unwrap().unwrap();
+    store_at(&spool, &german, b"deutsch").unwrap();
+    store_at(&spool, &plain, b"english").unwrap();
+    spool.flush().unwrap();
+    let before = tree(root.path());
+    assert_eq!(before.len(), 6, "{:?}", before.keys());
+    // One that still waits for its batch goes along.
+    store(&spool, TWO, b"waits").unwrap();
+
+    let removal = spool.removal("ada");
+    for gone in [&one, &large, &german, &place(TWO)] {
+        assert!(spool.remove_for_now(gone, &removal).unwrap());
+        assert!(!spool.remove_for_now(gone, &removal).unwrap());
+        assert_eq!(body(&spool, gone), None);
+        assert_eq!(spool.versions(gone).unwrap().len(), 0);
+    }
+    assert_eq!(tree(root.path()).len(), 0);
+    assert_eq!(spool.list(None, None).unwrap().count(), 0);
+    sound(root.path());
+    let resting = spool.resting("ada").unwrap();
+    assert_eq!((resting.len(), resting[0].removal, resting[0].entries), (1, removal, 5));
+    assert!(resting[0].bytes > 300_000);
+    assert!(spool.resting("bob").unwrap().is_empty());
+    assert_eq!(removal.to_string().parse(), Ok(removal));
+
+    // It outlives the program.
+    drop(spool);
+    let spool = open(root.path());
+    assert_eq!(spool.resting("ada").unwrap(), resting);
+    assert_eq!(spool.bring_back(&removal).unwrap(), back(5, 0));
+    assert_eq!(spool.bring_back(&removal).unwrap(), None);
+    assert_eq!(body(&spool, &place(TWO)).unwrap(), b"waits");
+    spool.remove(&place(TWO)).unwrap();
+    assert_eq!(tree(root.path()), before);
+    assert_eq!(body(&spool, &one).unwrap(), b"new");
+    assert_eq!(spool.entry(&large).unwrap().found().unwrap().invalid_since(), Some(since));
+    assert!(!root.path().join("removed").join(removal.to_string()).exists());
+    sound(root.path());
+}
+
+#[test]
+fn what_has_come_meanwhile_stays() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path());
+    for url in [ONE, TWO, "http://c.example/same"] {
+        store(&spool, url, b"first").unwrap();
+    }
+    let removal = spool.removal("");
+    for url in [ONE, TWO, "http://c.example/same"] {
+        assert!(spool.remove_for_now(&place(url), &removal).unwrap());
+    }
+    store(&spool, ONE, b"newer").unwrap();
+    store(&spool, "http://c.example/same", b"first").unwrap();
+    assert_eq!(spool.bring_back(&removal).unwrap(), back(1, 1));
+    spool.flush().unwrap();
+    assert_eq!(body(&spool, &place(ONE)).unwrap(), b"newer");
+    assert_eq!(body(&spool, &place(TWO)).unwrap(), b"first");
+    let versions = spool.versions(&place(ONE)).unwrap();
+    let version = spool.version(&place(ONE), versions[0].stored).unwrap().found().unwrap();
+    assert_eq!(support::body(&version).unwrap(), b"first");
+    assert_eq!(versions.len(), 1);
+    assert!(spool.versions(&place("http://c.example/same")).unwrap().is_empty());
+    assert!(spool.resting("").unwrap().is_empty());
+    sound(root.path());
+}
+
+#[test]
+fn a_body_that_others_share_stays_as_long_as_something_that_rests_needs_it() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path());
+    let text = bytes(40_000);
+    for url in [ONE, TWO] {
+        store(&spool, url, &text).unwrap();
+    }
+    spool.flush().unwrap();
+    assert_eq!(spool.share(Some(0), &|| true).made.count, 2);
+    let removal = spool.removal("ada");
+    for url in [ONE, TWO] {
+        assert!(spool.remove_for_now(&place(url), &removal).unwrap());
+    }
+    let sharing = spool.share(Some(0), &|| true);
+    assert_eq!((sharing.removed.count, sharing.bodies.count), (0, 1), "{sharing:?}");
+    sound(root.path());
+    assert_eq!(spool.bring_back(&removal).unwrap(), back(2, 0));
+    for url in [ONE, TWO] {
+        assert_eq!(body(&spool, &place(url)).unwrap(), text);
+        assert!(spool.remove_for_now(&place(url), &removal).unwrap());
+    }
+    assert!(spool.forget_removed(0).unwrap() > 0);
+    assert_eq!(spool.bring_back(&removal).unwrap(), None);
+    assert_eq!(spool.share(Some(0), &|| true).removed.count, 1);
+    sound(root.path());
+}
+
+#[test]
+fn parts_of_a_download_do_not_come_back() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path());
+    let part = NewSegment {
+        asked: Timestamp::from_second(1_700_000_000).unwrap(),
+        when: Timestamp::from_second(1_700_000_000).unwrap(),
+        head: b"HTTP/1.1 206 Some\r\nContent-Range: bytes 0-4/10\r\n\r\n".to_vec(),
+        request: support::REQUEST.to_vec(),
+        connection: None,
+        start: 0,
+        complete_length: Some(10),
+        validator: b"\"v\"".to_vec(),
+    };
+    let mut writer = spool.begin_segment(&place(ONE), part).unwrap();
+    writer.write(b"12345").unwrap();
+    writer.finish_short().unwrap();
+    let removal = spool.removal("ada");
+    assert!(spool.remove_for_now(&place(ONE), &removal).unwrap());
+    assert!(spool.partial(&place(ONE)).unwrap().is_none());
+    assert!(spool.resting("ada").unwrap().is_empty());
+}
+
+#[test]
+fn it_goes_when_its_time_is_over_or_there_is_too_much_of_it() {
+    let disk = SimDisk::new();
+    let root = Path::new("/spool");
+    let options = support::options(Durability::Each);
+    let open = || Spool::open_with(Arc::new(disk.clone()), root, &options).unwrap().0;
+    let spool = open();
+    let mut removals = Vec::new();
+    for url in [ONE, TWO] {
+        store(&spool, url, &bytes(10_000)).unwrap();
+        removals.push(spool.removal("ada"));
+        assert!(spool.remove_for_now(&place(url), removals.last().unwrap()).unwrap());
+    }
+    let bytes: Vec<u64> = spool.resting("ada").unwrap().iter().map(|it| it.bytes).collect();
+    let total = bytes.iter().sum();
+    assert_eq!(spool.forget_removed(total).unwrap(), 0);
+    // The first goes first.
+    assert_eq!(spool.forget_removed(total - 1).unwrap(), bytes[1]);
+    assert_eq!(spool.bring_back(&removals[0]).unwrap(), None);
+    let later = disk.now() + wwwoffle_spool::REMOVED_FOR;
+    // Each look at its clock takes a second.
+    while disk.now() <= later {}
+    assert!(spool.resting("ada").unwrap().is_empty());
+    assert_eq!(spool.bring_back(&removals[1]).unwrap(), None);
+    assert_eq!(spool.forget_removed(u64::MAX).unwrap(), bytes[0]);
+    assert!(disk.files(&root.join("removed")).is_empty());
+}
+
+#[test]
+fn a_check_says_what_does_not_belong_there() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path());
+    for url in [ONE, TWO] {
+        store(&spool, url, b"body").unwrap();
+    }
+    let removal = spool.removal("ada");
+    for url in [ONE, TWO] {
+        spool.remove_for_now(&place(url), &removal).unwrap();
+    }
+    drop(spool);
+    let base = root.path().join("removed").join(removal.to_string());
+    let (one, two) = (place(ONE).relative_path(), place(TWO).relative_path());
+    // One is damaged, one lies where the other did, and two are none of ours.
+    let mut spoiled = std::fs::read(base.join(&one)).unwrap();
+    spoiled[60] ^= 1;
+    std::fs::write(base.join(&one), spoiled).unwrap();
+    let odd = base.join(&two).with_file_name(one.file_name().unwrap());
+    std::fs::rename(base.join(&two), &odd).unwrap();
+    std::fs::write(base.join("notes"), "mine").unwrap();
+    std::fs::create_dir(root.path().join("removed/mine")).unwrap();
+    let mut found = Vec::new();
+    let how = How::new(true);
+    let options = support::options(Durability::Each);
+    Spool::repair(root.path(), &options, &how, &mut |it| found.push(it.to_string())).unwrap();
+    found.sort();
+    assert_eq!(found.len(), 4, "{found:#?}");
+    assert_eq!(found.iter().filter(|it| it.contains("not of the spool")).count(), 2, "{found:#?}");
+    assert_eq!(found.iter().filter(|it| it.contains("damaged/")).count(), 2, "{found:#?}");
+    let spool = open(root.path());
+    assert_eq!(spool.bring_back(&removal).unwrap(), None);
+}
+
+/// What is done with one of three URLs.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Store(usize),
+    Remove(usize),
+    Back,
+    Forget,
+    Share,
+    Flush,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..3_usize).prop_map(Step::Store),
+        (0..3_usize).prop_map(Step::Remove),
+        Just(Step::Back),
+        Just(Step::Forget),
+        Just(Step::Share),
+        Just(Step::Flush),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Whatever is done in whatever order: the last answer of a URL is the one that is found, gone is gone, and what
+    /// is brought back is there unless something newer is.
+    #[test]
+    fn nothing_is_lost_and_nothing_older_wins(steps in prop::collection::vec(step(), 1..24)) {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path());
+        let urls = [ONE, TWO, "http://c.example/3"];
+        let mut now: [Option<u8>; 3] = [None; 3];
+        let mut resting: [Option<u8>; 3] = [None; 3];
+        let mut removal = spool.removal("ada");
+        for (number, step) in (0_u8..).zip(steps) {
+            match step {
+                Step::Store(at) => {
+                    store(&spool, urls[at], &vec![number; 20_000]).unwrap();
+                    now[at] = Some(number);
+                }
+                Step::Remove(at) => {
+                    spool.remove_for_now(&place(urls[at]), &removal).unwrap();
+                    // The first that was removed stays where it rests, the next has its name.
+                    resting[at] = now[at].take().or(resting[at]);
+                }
+                Step::Back => {
+                    spool.bring_back(&removal).unwrap();
+                    for (now, resting) in now.iter_mut().zip(&mut resting) {
+                        let back = resting.take();
+                        *now = now.or(back);
+                    }
+                    removal = spool.removal("ada");
+                }
+                Step::Forget => {
+                    spool.forget_removed(0).unwrap();
+                    resting = [None; 3];
+                }
+                Step::Share => drop(spool.share(Some(0), &|| true)),
+                Step::Flush => spool.flush().unwrap(),
+            }
+            for (url, now) in urls.iter().zip(now) {
+                let found = body(&spool, &place(url)).map(|body| body[0]);
+                prop_assert_eq!(found, now, "{} after {:?}", url, step);
+            }
+        }
+        spool.flush().unwrap();
+        sound(root.path());
+    }
+}

@@ -1,0 +1,169 @@
+//! A failure, a stop and a power cut at every disk call while entries are laid aside, brought back and forgotten:
+//! at each moment an entry that nobody has forgotten is in its place or can be had back.
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+mod support;
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+use support::sim::{Fault, SimDisk};
+use support::{bytes, place, store};
+use wwwoffle_spool::{
+    Durability, How, Lookup, Options, Reader, Removal, Spool, Timestamp, Update, Verdict, Versions,
+};
+
+/// With power cuts tried after each stop: each is another choice of what was lost.
+const DURABILITIES: [(Durability, u64); 3] =
+    [(Durability::Each, 1), (Durability::Batch, 2), (Durability::None, 0)];
+
+/// Small with a version, large with something learnt of it, and two that share their body.
+const SMALL: &str = "http://a/small";
+const LARGE: &str = "http://a/large";
+const SHARED: [&str; 2] = ["http://b/shared", "http://c/shared"];
+const ALL: [&str; 4] = [SMALL, LARGE, SHARED[0], SHARED[1]];
+
+fn root() -> &'static Path {
+    Path::new("/home/spool")
+}
+
+fn text(url: &str) -> Vec<u8> {
+    match url {
+        SMALL => b"new".to_vec(),
+        LARGE => bytes(140_000),
+        _ => bytes(20_000),
+    }
+}
+
+fn options(durability: Durability) -> Options {
+    Options { versions: Versions::by(|_| 3), ..support::options(durability) }
+}
+
+fn open(disk: &SimDisk, durability: Durability) -> Spool {
+    Spool::open_with(Arc::new(disk.clone()), root(), &options(durability)).unwrap().0
+}
+
+fn since() -> Timestamp {
+    Timestamp::from_second(1_700_000_001).unwrap()
+}
+
+/// A spool with all of them, on the medium.
+fn base() -> SimDisk {
+    let disk = SimDisk::new();
+    let spool = open(&disk, Durability::Each);
+    store(&spool, SMALL, b"old").unwrap();
+    for url in ALL {
+        store(&spool, url, &text(url)).unwrap();
+    }
+    let large = spool.entry(&place(LARGE)).unwrap().found().unwrap();
+    spool.update(&large, &Update::Invalid { since: since() }).unwrap().unwrap();
+    assert_eq!(spool.share(Some(0), &|| true).made.count, 2);
+    drop(spool);
+    disk.restarted()
+}
+
+/// Lays all aside, brings all back, and does so once more; a step that fails does not keep the next from being tried.
+fn run(disk: &SimDisk, durability: Durability) {
+    let opened = Spool::open_with(Arc::new(disk.clone()), root(), &options(durability));
+    let Ok((spool, _)) = opened else { return };
+    for turn in 0..2 {
+        let removal = spool.removal("ada");
+        for url in ALL {
+            let _failed = spool.remove_for_now(&place(url), &removal);
+        }
+        drop(spool.share(None, &|| true));
+        if turn == 0 {
+            let _failed = spool.bring_back(&removal);
+        }
+    }
+}
+
+/// Everything is found, once all that rests was brought back.
+fn check(disk: &SimDisk, durability: Durability, what: &str) {
+    let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
+    let sums = reader.check(&How::new(true), &mut |finding| {
+        // What a crash leaves.
+        assert_eq!(finding.verdict, Verdict::Leftover, "{what}: {finding}");
+    });
+    assert!(sums.unwrap().is_sound(), "{what}");
+    let spool = open(disk, durability);
+    let sharing = spool.share(None, &|| true);
+    assert!(sharing.failure.is_none(), "{what}: {sharing:?}");
+    let all: Vec<Removal> =
+        spool.resting("ada").unwrap().iter().map(|resting| resting.removal).collect();
+    for removal in all {
+        let back = spool.bring_back(&removal).unwrap().unwrap_or_default();
+        assert_eq!((back.overtaken, back.left), (0, 0), "{what}: {back:?}");
+    }
+    for url in ALL {
+        match spool.entry(&place(url)).unwrap() {
+            Lookup::Found(entry) => {
+                assert_eq!(support::body(&entry), Some(text(url)), "{what}: {url}");
+                let learnt = entry.invalid_since();
+                assert_eq!(learnt.is_some(), url == LARGE, "{what}: {url}: {learnt:?}");
+            }
+            other => panic!("{what}: {url}: {other:?}"),
+        }
+    }
+    let versions = spool.versions(&place(SMALL)).unwrap();
+    assert_eq!(versions.len(), 1, "{what}: the version");
+    let version = spool.version(&place(SMALL), versions[0].stored).unwrap().found();
+    assert_eq!(support::body(&version.unwrap()).unwrap(), b"old", "{what}");
+    let failures = spool.failures();
+    assert!(failures.is_empty(), "{what}: {failures:?}");
+    assert_eq!(disk.files(&root().join("tmp")).len(), 0, "{what}: tmp/ is not empty");
+    assert_eq!(disk.files(&root().join("removed")).len(), 0, "{what}: something rests");
+    // Gone for good is gone.
+    let removal = spool.removal("ada");
+    for url in ALL {
+        assert!(spool.remove_for_now(&place(url), &removal).unwrap(), "{what}");
+    }
+    spool.forget_removed(0).unwrap();
+    drop(spool);
+    let spool = open(&disk.restarted(), durability);
+    for url in ALL {
+        assert!(matches!(spool.entry(&place(url)).unwrap(), Lookup::Missing), "{what}: {url}");
+    }
+}
+
+#[test]
+fn a_stop_and_a_power_cut_at_any_step_lose_nothing() {
+    for (durability, cuts) in DURABILITIES {
+        let base = base();
+        for call in 0.. {
+            let disk = base.restarted();
+            disk.set_fault(Fault::Stop(call));
+            run(&disk, durability);
+            let calls = disk.calls();
+            check(&disk.restarted(), durability, &format!("{durability:?}, stopped at {call}"));
+            for seed in 0..cuts {
+                let what = format!("{durability:?}, power cut at {call}, seed {seed}");
+                check(&disk.after_power_cut(call * cuts + seed), durability, &what);
+            }
+            if calls <= call {
+                assert!(call > 200, "{call}");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_at_any_step_loses_nothing() {
+    for kind in [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::PermissionDenied] {
+        let base = base();
+        for call in 0.. {
+            let disk = base.restarted();
+            disk.set_fault(Fault::Fail(call, kind));
+            run(&disk, Durability::Batch);
+            let calls = disk.calls();
+            disk.set_fault(Fault::Never);
+            check(&disk.restarted(), Durability::Batch, &format!("{kind:?} at {call}"));
+            if calls <= call {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What was deleted on a page: it rests for a while, and its person can have it back.
+
+use hyper::{HeaderMap, Response};
+use wwwoffle_spool::{Error, Removal, Resting};
+use wwwoffle_url::CanonicalUrl;
+
+use super::caller::Caller;
+use super::lists::back;
+use crate::error_chain::error_chain;
+use crate::pages::form::Form;
+use crate::pages::lists::{BACK, with};
+use crate::proxy::body::Body;
+use crate::proxy::owner::Places;
+
+/// Deletes what is kept of a URL for the caller and for everyone, so that it can be had back.
+pub(super) async fn delete(
+    caller: &Caller,
+    mut url: CanonicalUrl,
+    removal: Removal,
+) -> Result<bool, Error> {
+    let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+    let store = &caller.daemon.store;
+    let own = store.remove_for_now(&places.own, removal).await?;
+    Ok(store.remove_for_now(&places.public, removal).await? || own)
+}
+
+/// A new name for what the caller deletes next.
+pub(super) fn begin(caller: &Caller) -> Removal {
+    caller.daemon.store.spool().removal(&caller.owner.to_string())
+}
+
+/// What the caller can have back, the last first. That it cannot be told is no reason not to show a page.
+pub(super) async fn resting(caller: &Caller) -> Vec<Resting> {
+    let who = caller.owner.to_string();
+    let resting = caller.daemon.store.run(move |spool| spool.resting(&who)).await;
+    resting.unwrap_or_else(|error| {
+        tracing::warn!(error = error_chain(&error), "what was removed lately cannot be told");
+        Vec::new()
+    })
+}
+
+/// Brings back what the field `removal` names, if the caller has deleted it, and leads to where the form came from.
+pub(super) async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>, Error> {
+    let named = form.value("removal").and_then(|text| text.parse::<Removal>().ok());
+    let named = named.filter(|removal| removal.is_by(&caller.owner.to_string()));
+    let mut told = "0.0".to_owned();
+    if let Some(removal) = named {
+        let brought = move |spool: &wwwoffle_spool::Spool| spool.bring_back(&removal);
+        let brought = caller.daemon.store.run(brought).await?.unwrap_or_default();
+        told = format!("{}.{}", brought.entries, brought.overtaken + brought.left);
+    }
+    Ok(caller.see_other(&with(back(form.value("back")), BACK, &told)))
+}

@@ -1,0 +1,184 @@
+//! What is chosen in a list is exported and monitored, and each address of 2.9 leads to a list.
+
+use std::io::Read as _;
+
+use crate::harness::form::{Form, form};
+use crate::harness::{Answer, Daemon, Origin, eventually};
+use crate::owners;
+
+#[track_caller]
+fn list(daemon: &Daemon, path: &str, has: &str) -> String {
+    let mut text = String::new();
+    eventually(&format!("{path} has {has:?}"), || {
+        text = daemon.page(path).text();
+        text.contains(has)
+    });
+    text
+}
+
+fn chosen(html: &str, action: &str, urls: &[&str]) -> Form {
+    let form = form(html, action).without("url");
+    urls.iter().fold(form, |form, url| form.and("url", url))
+}
+
+fn unpacked(bytes: &[u8]) -> String {
+    let mut text = Vec::new();
+    flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut text).unwrap();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[test]
+fn what_is_chosen_is_exported() {
+    let origin = Origin::start();
+    let daemon = Daemon::start();
+    let large = "0123456789abcdef".repeat(100_000);
+    for (path, body) in
+        [("/one", "<title>One</title>"), ("/two", "<title>Two</title>"), ("/large", &large)]
+    {
+        origin.say(path, Answer::html(body));
+        daemon.get(&origin.url(path));
+    }
+    let text = list(&daemon, "/index/all", "One");
+    let (one, large_url) = (origin.url("/one"), origin.url("/large"));
+    let export = |format: &str, urls: &[&str]| {
+        daemon.submit(&chosen(&text, &format!("/control/export-multiple/{format}"), urls))
+    };
+    let warc = export("warc", &[&one, &large_url]);
+    assert_eq!((warc.status, warc.field("Content-Type")), (200, "application/gzip"));
+    let name = warc.field("Content-Disposition");
+    assert!(name.starts_with("attachment; filename=\"wwwoffle-2"), "{name}");
+    assert!(name.ends_with(".warc.gz\""), "{name}");
+    let records = unpacked(&warc.body);
+    assert!(records.contains("<title>One</title>") && records.contains(&large));
+    assert!(!records.contains("<title>Two</title>"));
+    assert_eq!(records.matches("WARC-Type: response").count(), 2);
+    // It comes back with an import.
+    let file = daemon.spool().with_file_name("chosen.warc.gz");
+    std::fs::write(&file, &warc.body).unwrap();
+    let told = daemon.ok(&["import", file.to_str().unwrap()]);
+    assert!(!told.is_empty());
+    let wacz = export("wacz", &[&one]);
+    assert_eq!((wacz.status, wacz.field("Content-Type")), (200, "application/wacz"));
+    assert!(
+        wacz.body.starts_with(b"PK\x03\x04")
+            && wacz.field("Content-Disposition").ends_with(".wacz\"")
+    );
+    assert_eq!(wacz.field("Content-Length"), wacz.body.len().to_string());
+    eventually("nothing stays", || {
+        std::fs::read_dir(daemon.spool().join("tmp")).unwrap().next().is_none()
+    });
+    // What is not kept, or nothing at all, is no archive; without the token neither.
+    assert_eq!(export("warc", &[]).status, 400);
+    assert_eq!(export("wacz", &[&origin.url("/never")]).status, 400);
+    let bare = chosen(&text, "/control/export-multiple/warc", &[&one]).without("token");
+    assert_eq!(daemon.submit(&bare).status, 403);
+    // Who leaves early keeps nothing busy.
+    for _ in 0..4 {
+        assert_eq!(export("warc", &[&one]).status, 200);
+    }
+}
+
+#[test]
+fn what_is_one_persons_is_exported_to_them_alone() {
+    let origin = Origin::start();
+    let answer = Answer::html("<title>Letter</title>Dear Ada");
+    origin.say("/mail", answer.field("Cache-Control", "private"));
+    let daemon = owners::daemon();
+    daemon.ok(&["online"]);
+    let url = origin.url("/mail");
+    owners::get(&daemon, "ada", &url, "");
+    let login = |user: &str| owners::login("Proxy-Authorization", user);
+    let shown = |user: &str, path: &str| {
+        daemon.client().get_with(&daemon.own(path), &login(user)).whole().text()
+    };
+    eventually("ada's list has it", || shown("ada", "/index/all").contains("Letter"));
+    let sent = chosen(&shown("ada", "/index/all"), "/control/export-multiple/warc", &[&url]);
+    let export = |user: &str| {
+        let (body, host) = (sent.body(), daemon.addr());
+        let mut client = daemon.client();
+        client.send(format!(
+            "POST {} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{}\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+            sent.action,
+            login(user),
+            body.len()
+        ));
+        client.receive("POST").whole()
+    };
+    assert!(unpacked(&export("ada").body).contains("Dear Ada"));
+    let other = export("bob");
+    assert_eq!(other.status, 400);
+    assert!(!other.text().contains("Dear Ada"));
+}
+
+#[test]
+fn what_is_chosen_is_monitored_once_a_day() {
+    let origin = Origin::start();
+    let daemon = Daemon::start();
+    for path in ["/one", "/two"] {
+        origin.say(path, Answer::html("<title>Page</title>"));
+        daemon.get(&origin.url(path));
+    }
+    let (one, two) = (origin.url("/one"), origin.url("/two"));
+    daemon.ok(&["monitor", "add", "--cron", "30 6 * * 1", &one]);
+    let text = list(&daemon, "/index/all?sort=name", "Page");
+    let done = daemon.submit(&chosen(&text, "/control/monitor-multiple", &[&one, &two]));
+    assert_eq!(done.status, 303);
+    assert!(done.field("Location").starts_with("/index/all?sort=name"), "{done:?}");
+    let page = daemon.page("/monitor/").text();
+    // What was said of one before stays.
+    assert!(page.contains("30 6 * * 1") && page.contains("0 0 * * *"), "{page}");
+    assert!(list(&daemon, "/index/all", "monitored").matches("monitored").count() >= 2);
+}
+
+#[test]
+fn each_address_of_2_9_leads_to_a_list() {
+    let origin = Origin::start();
+    let daemon = Daemon::start();
+    origin.say("/page", Answer::html("<title>Page</title>"));
+    daemon.get(&origin.url("/page"));
+    let host = origin.addr.to_string();
+    let of_host = format!("/index/http/{host}");
+    list(&daemon, &of_host, "Page");
+    let sorts = ["none", "mtime", "atime", "dated", "alpha", "domain", "type", "random"];
+    let mut paths = [
+        "/index/",
+        "/index/http",
+        "/index/https/",
+        "/index/ftp",
+        "/index/finger",
+        "/index/lasttime",
+        "/index/lastout",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    paths.extend([of_host.clone(), format!("{of_host}/")]);
+    paths.extend(
+        (1..=7).flat_map(|back| ["time", "out"].map(|of| format!("/index/prev{of}{back}"))),
+    );
+    for path in &paths {
+        for sort in sorts {
+            for flags in ["", ";delete;refresh;monitor;all;config;info"] {
+                let address = format!("{path}?sort={sort}{flags}");
+                assert_eq!(daemon.page(&address).status, 200, "{address}");
+            }
+        }
+        assert_eq!(daemon.page(&format!("{path}?delete&info")).status, 200, "{path}");
+    }
+    for sort in sorts {
+        let address = format!("{of_host}?sort={sort};delete;refresh");
+        assert!(daemon.page(&address).text().contains("<bdi>Page</bdi>"), "{address}");
+    }
+    for (path, to) in [
+        ("/index/outgoing?sort=none".to_owned(), "/queue/".to_owned()),
+        ("/index/monitor?sort=alpha;delete".to_owned(), "/monitor/".to_owned()),
+        (format!("/index/url?{}", origin.url("/page")), of_host),
+        ("/index".to_owned(), "/index/".to_owned()),
+    ] {
+        let led = daemon.page(&path);
+        assert_eq!((led.status, led.field("Location")), (303, &*to), "{path}");
+    }
+    for path in ["/index/gopher", "/index/prevtimex", "/index/http/a/b?sort=nonsense"] {
+        assert_eq!(daemon.page(path).status, 404, "{path}");
+    }
+}

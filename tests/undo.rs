@@ -1,0 +1,155 @@
+//! What is deleted in a list is gone at once, and an undo has it back.
+
+use crate::harness::form::{Form, form, forms, unescape};
+use crate::harness::{Answer, Daemon, Origin, eventually};
+use crate::owners;
+
+/// A list, when it has what it is to have.
+#[track_caller]
+fn list(daemon: &Daemon, path: &str, has: &str) -> String {
+    let mut text = String::new();
+    eventually(&format!("{path} has {has:?}"), || {
+        text = daemon.page(path).text();
+        text.contains(has)
+    });
+    text
+}
+
+/// The same without something.
+#[track_caller]
+fn without(daemon: &Daemon, path: &str, hasnt: &str) {
+    eventually(&format!("{path} has no {hasnt:?}"), || !daemon.page(path).text().contains(hasnt));
+}
+
+fn chosen(html: &str, urls: &[String]) -> Form {
+    let form = form(html, "/control/delete-multiple/url").without("url");
+    urls.iter().fold(form, |form, url| form.and("url", url))
+}
+
+#[test]
+fn what_was_deleted_is_had_back_and_the_place_in_the_list_stays() {
+    let origin = Origin::start();
+    let mut daemon = Daemon::start();
+    let page = |number: usize| origin.url(&format!("/{number:02}.html"));
+    for number in 0..60 {
+        let title = format!("<title>Page {number:02}</title>");
+        origin.say(&format!("/{number:02}.html"), Answer::html(title));
+        assert_eq!(daemon.get(&page(number)).status, 200);
+    }
+    let first = list(&daemon, "/index/all?sort=name&text=.html", "Page 49");
+    let next = unescape(&first).rsplit_once("\" rel=\"next\"").unwrap().0.to_owned();
+    let next = next.rsplit_once("/index/").unwrap().1.to_owned();
+    let second = format!("/index/{next}");
+    let text = list(&daemon, &second, "Page 55");
+
+    // Gone at once, for readers and, when the index has followed, in lists.
+    let gone = [page(53), page(55), page(56)];
+    let done = daemon.submit(&chosen(&text, &gone));
+    assert_eq!(done.status, 303);
+    let told = done.field("Location").to_owned();
+    assert!(told.starts_with(&format!("{second}&removed=")), "{told} after {second}");
+    daemon.ok(&["offline"]);
+    for url in &gone {
+        assert_ne!(daemon.get(url).status, 200, "{url}");
+    }
+    without(&daemon, &told, "Page 55");
+    let text = list(&daemon, &told, "3 entries were deleted");
+    assert!(text.contains("Page 54") && !text.contains("Page 53"), "{text}");
+    assert!(daemon.page("/index/").text().contains("3 entries were deleted"));
+    assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
+
+    // The program may end meanwhile.
+    daemon.restart();
+    let text = list(&daemon, &told, "3 entries were deleted");
+    let undo = form(&text, "/control/undo");
+    assert_eq!(daemon.submit(&undo.clone().without("token")).status, 403);
+    assert_ne!(daemon.get(&gone[0]).status, 200);
+    let done = daemon.submit(&undo);
+    assert_eq!(done.status, 303);
+    let back = done.field("Location").to_owned();
+    assert!(back.starts_with(&second) && !back.contains("removed"), "{back}");
+    for url in &gone {
+        assert_eq!(daemon.get(url).status, 200, "{url}");
+    }
+    let text = list(&daemon, &back, "Page 55");
+    assert!(text.contains("3 entries are here again."), "{text}");
+    // Once is enough, and a second time does nothing.
+    assert_eq!(daemon.submit(&undo).status, 303);
+    assert!(!daemon.page(&told).text().contains("were deleted"));
+    assert!(!daemon.page("/index/").text().contains("were deleted"));
+    assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
+}
+
+#[test]
+fn what_has_come_meanwhile_is_not_overwritten() {
+    let origin = Origin::start();
+    let daemon = Daemon::start();
+    let url = origin.url("/page");
+    origin.say("/page", Answer::html("<title>First</title>"));
+    daemon.get(&url);
+    let text = list(&daemon, "/index/all", "First");
+    let told =
+        daemon.submit(&chosen(&text, std::slice::from_ref(&url))).field("Location").to_owned();
+    origin.say("/page", Answer::html("<title>Second</title>"));
+    assert!(daemon.get(&url).text().contains("Second"));
+    let text = list(&daemon, &told, "1 entry was deleted");
+    let back = daemon.submit(&form(&text, "/control/undo")).field("Location").to_owned();
+    assert!(list(&daemon, &back, "Second").contains("1 entry stays behind"));
+    daemon.ok(&["offline"]);
+    assert!(daemon.get(&url).text().contains("Second"));
+    let versions = unescape(&daemon.page(&format!("/history/?{url}")).text());
+    assert!(versions.matches("/history/version/").count() >= 2, "{versions}");
+}
+
+#[test]
+fn nobody_has_back_what_another_has_deleted() {
+    let origin = Origin::start();
+    for path in ["/mine", "/ours"] {
+        let answer = Answer::html(format!("<title>Of {}</title>", &path[1..]));
+        let is_mine = path == "/mine";
+        origin.say(path, if is_mine { answer.field("Cache-Control", "private") } else { answer });
+    }
+    let daemon = owners::daemon();
+    daemon.ok(&["online"]);
+    let urls = ["/mine", "/ours"].map(|path| origin.url(path));
+    for url in &urls {
+        owners::get(&daemon, "ada", url, "");
+    }
+    let shown = |user: &str, path: &str| {
+        let login = owners::login("Proxy-Authorization", user);
+        daemon.client().get_with(&daemon.own(path), &login).whole().text()
+    };
+    let sent = |user: &str, form: &Form| {
+        let login = owners::login("Proxy-Authorization", user);
+        let (body, host) = (form.body(), daemon.addr());
+        let mut client = daemon.client();
+        client.send(format!(
+            "POST {} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{login}\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+            form.action,
+            body.len()
+        ));
+        client.receive("POST").whole()
+    };
+    eventually("ada's list has both", || {
+        let text = shown("ada", "/index/all");
+        text.contains("Of mine") && text.contains("Of ours")
+    });
+    let done = sent("ada", &chosen(&shown("ada", "/index/all"), &urls));
+    assert_eq!(done.status, 303);
+    let told = done.field("Location").to_owned();
+    assert!(shown("ada", &told).contains("2 entries were deleted"), "{}", shown("ada", &told));
+    // Who learns the address sees nothing there, and can do nothing with it.
+    assert!(!shown("bob", &told).contains("deleted"));
+    let undo = form(&shown("ada", &told), "/control/undo");
+    assert_eq!(sent("bob", &undo).status, 303);
+    daemon.ok(&["offline"]);
+    for user in ["ada", "bob"] {
+        assert_ne!(owners::get(&daemon, user, &urls[1], "").status, 200, "{user}");
+    }
+    assert_eq!(sent("ada", &undo).status, 303);
+    assert_eq!(owners::get(&daemon, "ada", &urls[0], "").status, 200);
+    assert_ne!(owners::get(&daemon, "bob", &urls[0], "").status, 200);
+    assert_eq!(owners::get(&daemon, "bob", &urls[1], "").status, 200);
+    assert!(forms(&shown("ada", &told)).iter().all(|form| !form.action.contains("undo")));
+}
