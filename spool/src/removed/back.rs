@@ -97,10 +97,6 @@ impl Store {
                         // The entry must never be there without it.
                         self.sync_names(&[parent(to)])?;
                     }
-                    if self.durability != Durability::None {
-                        // The entry must never be there without it.
-                        self.sync_names(&[parent(to)])?;
-                    }
                 }
                 // Where a file has one name only it goes last, and is whole.
                 self.link_into_place(path, to)?;
