@@ -30,10 +30,12 @@ use crate::own::{self, tickets::Tickets};
 use crate::pages::token::Tokens;
 use crate::pages::{LocalOrigin, Shell, Templates};
 use crate::proxy::download::Downloads;
+use crate::proxy::last::LastAnswers;
 use crate::purge::Purging;
 use crate::server::places::Places;
 use crate::server::repeat::Repeats;
 use crate::server::tasks::Tasks;
+use crate::statistics::Statistics;
 use crate::store::Store;
 use crate::tls::Faces;
 use crate::tls::ca::Authority;
@@ -99,6 +101,10 @@ pub struct Daemon {
     pub places: Places,
     /// Answers that are ready for who asks the same again.
     pub repeats: Repeats,
+    /// What was done with the last requests.
+    pub last: LastAnswers,
+    /// What is counted.
+    pub statistics: Arc<Statistics>,
     connections: AtomicUsize,
 }
 
@@ -160,7 +166,8 @@ impl Daemon {
         let dialer = Dialer::new(mode.clone(), options.dns_timeout, options.connect_timeout);
         let (link, reports) = Link::new();
         let dialer = dialer.following(live.in_force()).telling(reports);
-        let dialer = dialer.guarding(listening.clone());
+        let statistics = Arc::<Statistics>::default();
+        let dialer = dialer.guarding(listening.clone()).counting(Arc::clone(&statistics));
         let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
         let limits = Limits::of(options);
         let (templates, faults) = Templates::new(templates);
@@ -188,6 +195,8 @@ impl Daemon {
             live,
             places,
             repeats,
+            last: LastAnswers::default(),
+            statistics,
             connections: AtomicUsize::new(0),
             local,
             origin,

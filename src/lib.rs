@@ -35,6 +35,7 @@ pub mod rewrite;
 pub mod server;
 pub mod small_file;
 pub mod spool_options;
+pub mod statistics;
 pub mod store;
 pub mod tls;
 pub mod tls_provider;

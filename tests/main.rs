@@ -95,6 +95,7 @@ mod recurse_bad;
 mod resume;
 mod rules;
 mod shared;
+mod statistics;
 mod tls_sessions;
 mod tools;
 mod ui;

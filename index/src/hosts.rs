@@ -59,6 +59,25 @@ fn visible(viewer: &Viewer) -> (&'static str, Option<Value>) {
     }
 }
 
+const SUM: &str = "SELECT coalesce(sum(entries), 0), coalesce(sum(bytes), 0) FROM counts";
+
+/// How much is kept, of all hosts and for all persons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeptSum {
+    /// How many entries.
+    pub entries: u64,
+    /// The lengths of their files together.
+    pub bytes: u64,
+}
+
+pub(crate) fn kept(connection: &Connection) -> Result<KeptSum> {
+    let wide = |count: i64| u64::try_from(count).unwrap_or_default();
+    let sum = |row: &rusqlite::Row<'_>| {
+        Ok(KeptSum { entries: wide(row.get(0)?), bytes: wide(row.get(1)?) })
+    };
+    Ok(connection.prepare_cached(SUM)?.query_row((), sum)?)
+}
+
 /// A page of hosts, of one scheme or all.
 pub(crate) fn hosts(
     connection: &Connection,

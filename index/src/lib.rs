@@ -61,7 +61,7 @@ pub use describe::{Describe, Description, MAX_REFERENCES, MAX_TEXT, MAX_TITLE, R
 pub use dirty::{Progress, Reindex};
 pub use error::{Error, Result};
 pub use filter::{Filter, Viewer};
-pub use hosts::{HostItem, HostSort, SiteItem};
+pub use hosts::{HostItem, HostSort, KeptSum, SiteItem};
 pub use item::{Item, Words};
 pub use list::{BadSort, Cursor, MAX_PAGE, Page, Sort};
 pub use lookup::MAX_FOUND;
@@ -266,6 +266,15 @@ impl Index {
     /// [`Error::is_not_ready`], or when the disk fails.
     pub fn parts(&self, viewer: &Viewer, items: &[Item]) -> Result<Vec<Option<Parts>>> {
         self.0.pool.read(|connection| parts::of(connection, viewer, items))
+    }
+
+    /// How much is kept, of all hosts and for all persons.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::list`].
+    pub fn kept(&self) -> Result<KeptSum> {
+        self.0.pool.read(hosts::kept)
     }
 
     /// The best pages for a query, from the best one, or behind those of the page before.

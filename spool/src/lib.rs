@@ -19,6 +19,7 @@
 //! <root>/damaged/                                what was found damaged, with the reason beside it
 //! <root>/version lock state secret               format; who uses it; mode; key of stored secrets
 //! <root>/recent                                  what came last; not there while the spool is closed
+//! <root>/statistics                              what was done in the last days, counted
 //! ```
 //!
 //! A name is the SHA-256 of the canonical URL, in hex ([`Place`]). The URL is also the record's target:
@@ -73,6 +74,7 @@ mod seal;
 mod seen;
 mod shelf;
 mod state;
+mod statistics;
 mod store;
 mod taken;
 mod tmp;
@@ -128,6 +130,9 @@ pub use schedule::{BadSchedule, MAX_SCHEDULE, Schedule};
 pub use seen::{Seen, Watcher};
 pub use shelf::MAX_VARIANTS;
 pub use state::{MAX_STATE, State};
+pub use statistics::{
+    Counts, HostCounts, MAX_DAYS, MAX_HOST, MAX_HOSTS, MAX_STATISTICS, Statistics, is_host,
+};
 pub use taken::Taken;
 pub use trim::{
     MAX_DAMAGED_AGE, MAX_DAMAGED_BYTES, MAX_PARTIAL_AGE, MAX_PARTIAL_BYTES, MIN_DAMAGED_AGE,

@@ -439,7 +439,8 @@ impl Store {
         self.put_file(to, bytes, self.create_private_tmp()?)
     }
 
-    fn put_file(
+    /// The same, and nothing makes room for it.
+    pub(crate) fn put_file(
         &self,
         to: &Path,
         bytes: &[u8],

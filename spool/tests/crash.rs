@@ -21,7 +21,7 @@ use std::sync::Arc;
 use support::sim::{Fault, SimDisk};
 use support::{entry, head, options, outgoing, place};
 use wwwoffle_spool::{
-    Durability, Lookup, Outgoing, Recovery, RequestKind, Result, Secrets, Spool, State,
+    Durability, Lookup, Outgoing, Recovery, RequestKind, Result, Secrets, Spool, State, Statistics,
 };
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
@@ -46,6 +46,7 @@ struct Acknowledged {
     updated: bool,
     removed: bool,
     state: bool,
+    statistics: bool,
 }
 
 fn root() -> &'static Path {
@@ -80,8 +81,15 @@ fn base() -> SimDisk {
     let mut state = State::default();
     state.set_mode("online").unwrap();
     spool.set_state(&state).unwrap();
+    spool.set_statistics(&counted(1)).unwrap();
     drop(spool);
     disk.restarted()
+}
+
+fn counted(hits: u64) -> Statistics {
+    let mut counted = Statistics::default();
+    counted.rest.add("hit", hits);
+    counted
 }
 
 fn waiting(number: u32, attempts: u32) -> Outgoing {
@@ -119,6 +127,7 @@ fn run(disk: &SimDisk, durability: Durability) -> (Acknowledged, Vec<wwwoffle_sp
     let mut state = State::default();
     state.set_mode("offline").unwrap();
     done.state = note(spool.set_state(&state));
+    done.statistics = note(spool.set_statistics(&counted(2)));
     (done, errors)
 }
 
@@ -180,6 +189,10 @@ fn check(disk: &SimDisk, durability: Durability, done: &Acknowledged, loss: Loss
         let promised = done.state && (loss == Loss::Nothing || durability != Durability::None);
         assert!(state.mode() == new_state || !promised && state.mode() == old_state, "{what}");
         check_queue(&spool, done, what);
+        let (statistics, damage) = spool.statistics().unwrap();
+        let promised = done.statistics && (loss == Loss::Nothing || durability != Durability::None);
+        let is_old = !promised && statistics == counted(1);
+        assert!(damage.is_none() && (is_old || statistics == counted(2)), "{what}");
     }
 }
 

@@ -16,6 +16,7 @@ mod progress;
 mod purge;
 mod queue;
 pub mod runs;
+mod statistics;
 mod types;
 
 pub use config::{
@@ -44,6 +45,7 @@ pub use purge::{
     PurgeSum, Purging,
 };
 pub use queue::{Prioritized, Priority, PriorityRequest};
+pub use statistics::{DayCounts, HostCounts, Statistics, Sums};
 pub use types::{
     ApiError, Choice, Deleted, DeletedUrls, Download, DownloadWaiting, EntriesToDelete, EntryItem,
     Event, FetchRequest, Flushed, GetRequest, ItemKind, ItemState, LinkStatus, Mode, ModeChange,

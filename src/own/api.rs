@@ -29,7 +29,7 @@ use wwwoffle_url::Key;
 
 use self::fault::Fault;
 use super::caller::Caller;
-use super::{forms, is_read, status};
+use super::{forms, is_read, statistics, status};
 use crate::api::{
     ApiError, Deleted, FetchRequest, Flushed, GetRequest, ModeChange, ModeRequest, Queue,
     QueueTarget, Retried, Started, Stopping,
@@ -63,6 +63,7 @@ const LINES: &str = "application/x-ndjson";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Status,
+    Statistics,
     Queue,
     Entries,
     Events,
@@ -106,6 +107,7 @@ impl Call {
     fn at(path: &str) -> Option<Self> {
         Some(match path.strip_prefix(PREFIX)? {
             "status" => Self::Status,
+            "statistics" => Self::Statistics,
             "queue" => Self::Queue,
             "entries" => Self::Entries,
             "events" => Self::Events,
@@ -151,6 +153,7 @@ impl Call {
     fn allowed(self) -> &'static str {
         match self {
             Self::Status
+            | Self::Statistics
             | Self::Queue
             | Self::QueuePlan
             | Self::Entries
@@ -230,6 +233,7 @@ async fn carry_out(
     let daemon = &caller.daemon;
     Ok(match call {
         Call::Status => json(caller, &status::status(caller)),
+        Call::Statistics => json(caller, &statistics::statistics(caller)),
         Call::Queue => json(caller, &Queue { queue: status::queue(caller) }),
         Call::Entries => lines(caller, entries::list(caller, arguments).await?),
         Call::Events => events::answer(caller, &parts.method),

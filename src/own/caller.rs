@@ -146,6 +146,12 @@ impl Caller {
         Requester { owner: self.owner.clone(), asked_from: self.asked_from }
     }
 
+    /// Whether they own the machine, as far as can be told: on the control socket, with the control password,
+    /// or, where there is neither such a password nor users, sitting at it.
+    pub(super) fn owns(&self) -> bool {
+        self.operates || (self.commands && self.owner == Owner::Local)
+    }
+
     /// Whether they may be shown what is kept or queued at `place`.
     pub(super) fn may_see(&self, place: &Place) -> bool {
         self.operates || self.owner.may_see(place)

@@ -6,6 +6,7 @@
 //! | reading | open | a user, or the control password |
 //! | changing, with a control password | the control password | the control password |
 //! | changing, without one | open | a user |
+//! | numbers, and hosts by name, with a control password | the control password | the control password |
 //!
 //! "Open" is for those machines that may use the proxy at all. The buttons of message pages, which
 //! undo or confirm one request under a token of its own, are for whoever may send that request: they
@@ -19,6 +20,7 @@ use wwwoffle_config::{Config, Reach};
 use super::Visit;
 use super::caller::Caller;
 use super::forms::Act;
+use super::{metrics, statistics};
 use crate::access::Candidate;
 use crate::access::basic::Login;
 use crate::pages::authority;
@@ -46,7 +48,7 @@ fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Need {
         *method == Method::POST && matches!(Act::at(path), Some(Act::Delete | Act::Confirm));
     if reads && sets_up(path) {
         Need::Nothing
-    } else if control && !reads && !is_button {
+    } else if control && (!reads && !is_button || is_owners(path)) {
         Need::Control
     } else if users {
         Need::User
@@ -55,6 +57,11 @@ fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Need {
     } else {
         Need::Nothing
     }
+}
+
+/// What is for whoever owns the machine alone; where there is a control password, that tells.
+fn is_owners(path: &str) -> bool {
+    path == metrics::PATH || path == statistics::HOSTS
 }
 
 /// What a browser, or its owner, needs before it can be told a password: all of it is public.
@@ -142,6 +149,9 @@ mod tests {
             ("GET /api/entries", true, button),
             ("GET /control/online", false, button),
             ("OPTIONS /api/mode", false, button),
+            ("GET /statistics/", false, button),
+            ("GET /statistics/hosts", false, changing),
+            ("GET /metrics", true, changing),
             ("POST /control/online", false, changing),
             ("POST /api/mode", true, changing),
             ("POST /api/config", false, changing),

@@ -9,16 +9,20 @@ use super::certificate;
 use super::history;
 use super::info;
 use super::lists;
+use super::metrics;
 use super::monitor;
 use super::purge;
 use super::queue;
 use super::refresh;
 use super::search;
+use super::statistics;
 use super::status;
 use super::versions;
 use crate::clock;
 use crate::pages::authority::{self, Trust};
-use crate::pages::{LocalOrigin, pac, search as search_page, style, welcome};
+use crate::pages::{
+    LocalOrigin, pac, search as search_page, statistics as statistics_page, style, welcome,
+};
 use crate::proxy::body::{self, Body};
 use crate::tls::ca::RENEW_BEFORE;
 
@@ -76,6 +80,14 @@ pub(super) enum Local {
     Certificate,
     /// What is known of one URL.
     Info,
+    /// The daemon in numbers, for programs.
+    Metrics,
+    /// What the proxy has done.
+    Statistics,
+    /// The same with the hosts by name, for whoever owns the machine.
+    StatisticsHosts,
+    /// The address of that page misspelled.
+    StatisticsElsewhere,
     /// A list of what is kept.
     Lists,
     /// What is kept, by its words.
@@ -122,6 +134,10 @@ impl Local {
             authority::TEST => Self::AuthorityTest,
             "/certificate" => Self::Certificate,
             "/info" | "/info/" => Self::Info,
+            metrics::PATH => Self::Metrics,
+            statistics_page::PATH => Self::Statistics,
+            statistics::HOSTS => Self::StatisticsHosts,
+            "/statistics" => Self::StatisticsElsewhere,
             search_page::PATH => Self::Search,
             "/search" => Self::SearchElsewhere,
             search_page::DESCRIPTION => Self::SearchDescription,
@@ -178,6 +194,10 @@ pub(super) async fn answer(
         Local::AuthorityTest => caller.page(authority::test()),
         Local::Certificate => certificate::show(caller, arguments),
         Local::Info => info::show(caller, arguments).await,
+        Local::Metrics => metrics::show(caller).await,
+        Local::StatisticsHosts if !caller.owns() => caller.see_other(statistics_page::PATH),
+        Local::Statistics | Local::StatisticsHosts => statistics::show(caller),
+        Local::StatisticsElsewhere => caller.see_other(statistics_page::PATH),
         Local::Lists => lists::show(caller, path, arguments).await,
         Local::Search => search::show(caller, arguments).await,
         Local::SearchElsewhere => caller.see_other(search_page::PATH),

@@ -32,6 +32,7 @@ pub mod queue;
 pub mod refresh;
 pub mod search;
 pub mod shown;
+pub mod statistics;
 mod templates;
 pub mod text;
 pub mod token;

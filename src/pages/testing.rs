@@ -64,7 +64,8 @@ const KNOWN: &[&str] = &[
     "html", "head", "title", "style", "body", "header", "nav", "span", "b", "a", "bdi", "main",
     "h1", "h2", "h3", "p", "ul", "ol", "li", "dl", "dt", "dd", "form", "button", "section", "div",
     "time", "code", "progress", "footer", "label", "select", "option", "textarea", "fieldset",
-    "legend", "svg", "path", "mark",
+    "legend", "svg", "path", "mark", "table", "thead", "tbody", "tr", "th", "td", "text",
+    "details", "summary",
 ];
 /// Attributes our pages use, likewise.
 const ATTRIBUTES: &[&str] = &[
@@ -98,6 +99,10 @@ const ATTRIBUTES: &[&str] = &[
     "spellcheck",
     "inputmode",
     "viewBox",
+    "scope",
+    "x",
+    "y",
+    "text-anchor",
     "fill",
     "d",
 ];

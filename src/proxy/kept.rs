@@ -11,7 +11,7 @@ use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body, WholeBody};
 use super::conditional::{self, Conditions};
-use super::fields::{CACHE_STATUS, add_via, set_age};
+use super::fields::{add_via, set_age};
 use super::status::CacheStatus;
 use super::verdict::exchange;
 use super::{head, owner, ranges, recode};
@@ -67,16 +67,27 @@ pub(super) fn answer(
     daemon: &Daemon,
     ask: &Ask,
     kept: &Arc<Kept>,
-    mut fields: HeaderMap,
+    fields: HeaderMap,
     conditions: &Conditions,
     status: CacheStatus,
+) -> Response<Body> {
+    let mut response = unmarked(daemon, ask, kept, fields, conditions);
+    status.mark(&mut response);
+    response
+}
+
+fn unmarked(
+    daemon: &Daemon,
+    ask: &Ask,
+    kept: &Arc<Kept>,
+    mut fields: HeaderMap,
+    conditions: &Conditions,
 ) -> Response<Body> {
     daemon.index.used(kept.entry.place(), timestamp(clock::now()));
     let delivery = ask.codings.deliver(kept.status, &fields);
     delivery.amend(&mut fields);
     set_age(&mut fields, exchange(kept), clock::now());
     add_via(&mut fields, Version::HTTP_11, &daemon.pseudonym);
-    fields.insert(CACHE_STATUS, status.value());
     if conditions.are_met_by(kept.status, &fields) {
         conditional::not_modified(&mut fields);
         return without_body(StatusCode::NOT_MODIFIED, fields);

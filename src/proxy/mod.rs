@@ -31,8 +31,10 @@ pub mod intent;
 mod intercept;
 pub mod keep;
 mod kept;
+pub mod last;
 pub mod lookup;
 mod memento;
+mod metered;
 mod missing;
 mod modify;
 mod near;
@@ -52,6 +54,7 @@ mod tunnel;
 pub mod unsafe_methods;
 pub(crate) mod verdict;
 mod websocket;
+mod weigh;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,9 +73,10 @@ use self::amend::Amendment;
 use self::ask::Ask;
 use self::audience::Audience;
 use self::body::Body;
-use self::choose::{Found, is_invalid};
-use self::decide::{Decision, Kept as KeptFor, Online, Refusal, decide};
+use self::choose::Found;
+use self::decide::{Decision, Refusal};
 use self::fields::{has_passed, strip_one_hop};
+use self::last::{Asked, Last};
 use self::memento::NotChosen;
 use self::recode::Undecodable;
 use self::rules::Ruling;
@@ -80,8 +84,8 @@ use self::site::Door;
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
 use self::tunnel::Switch;
-use self::verdict::is_of_use;
 use self::websocket::Handshake;
+use self::weigh::{Weighed, reads, weigh};
 use crate::access::basic::Login;
 use crate::caching::reuse::Reuse;
 use crate::clock;
@@ -92,6 +96,7 @@ use crate::own::Visit;
 use crate::pages::message::{Message, OriginFailure};
 use crate::server::client_io::Interims;
 use crate::server::connection::Visitor;
+use crate::statistics::{Given, Outcome};
 use crate::store::Kept;
 use crate::upstream::Interim;
 
@@ -235,9 +240,29 @@ async fn resource_of(
     } else {
         (None, Some(incoming))
     };
-    let now = clock::now();
     let owner = client.visitor.owner();
-    let mut ask = Ask::new(daemon, owner, resource, parts, post, mode, now);
+    let ask = Ask::new(daemon, owner, resource, parts, post, mode, clock::now());
+    let account = daemon.statistics.account(ask.bare.host());
+    let (asked, method) = (Asked::of(&ask), ask.method.clone());
+    let rest = Rest { incoming, upgrade, handshake };
+    let mut response = answer_to(daemon, client, ask, rest).await;
+    if let Some(&status) = response.extensions().get::<CacheStatus>() {
+        let last = Last { at: clock::now(), method, answer: response.status(), status };
+        daemon.last.note(asked, last);
+        let given = Given::begin(account, Outcome::of(status));
+        response.extensions_mut().insert(given);
+    }
+    response
+}
+
+/// Answers a request that is read.
+async fn answer_to(
+    daemon: &Arc<Daemon>,
+    client: &Client,
+    mut ask: Ask,
+    rest: Rest,
+) -> Response<Body> {
+    let mode = ask.mode;
     match &ask.ruling {
         Ruling::Moved { to, by } => return stand_in::moved(daemon, &ask, to, by),
         Ruling::Blocked { by, replacement } => {
@@ -245,36 +270,14 @@ async fn resource_of(
         }
         Ruling::Usual(_) => {}
     }
-    let found = match look_up(daemon, &mut ask).await {
-        Ok(found) => found,
-        Err(error) => return reply::spool_failed(daemon, &ask, &error),
-    };
-    let then = match memento::choose(daemon, &ask, &found).await {
-        Ok(then) => then,
+    let Weighed { kept, found, decision } = match weigh(daemon, &mut ask).await {
+        Ok(weighed) => weighed,
         Err(NotChosen::Spool(error)) => return reply::spool_failed(daemon, &ask, &error),
         Err(error @ NotChosen::Malformed) => {
             return reply::line(ask.audience, 400, &error.to_string());
         }
     };
-    let kept = if mode == Mode::Offline { found.near() } else { found.own() };
-    let verdict = kept.map(|kept| verdict::verdict(daemon, &ask, kept));
-    ask.verdict = verdict.filter(|verdict| kept.is_some_and(|kept| is_of_use(mode, kept, verdict)));
-    let kept = kept.filter(|_| ask.verdict.is_some()).map(Arc::clone);
-    let online = ask.verdict.map_or_else(Online::default, |verdict| verdict.reuse.into());
-    ask.asked.dated = then.is_some();
-    // Of a version nobody asks whether it holds.
-    ask.verdict = ask.verdict.filter(|_| then.is_none());
-    let kept = then.or(kept);
-    let how = how_kept(&ask, kept.as_deref());
-    if how == KeptFor::Uncoded {
-        // What can be decoded for nobody is asked for as this client reads it.
-        ask.codings.ask_as_the_client();
-    }
-    let mut asked = ask.asked;
-    asked.reload |= mode == Mode::Autodial && is_invalid(kept.as_deref());
-    let decision = decide(mode, how, online, asked);
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
-    let rest = Rest { incoming, upgrade, handshake };
     let (amendment, modification) = (Amendment::of(&ask), ask.modification.take());
     let when = kept.as_ref().map(|kept| kept.entry.checked());
     let grounds = repeat::grounds(daemon, &ask, kept.as_deref(), &found, decision);
@@ -402,17 +405,6 @@ async fn act(
     }
 }
 
-/// Looks up what is kept. Offline, where that is nothing that can be served, also under near URLs.
-async fn look_up(daemon: &Daemon, ask: &mut Ask) -> Result<Found, wwwoffle_spool::Error> {
-    let exact = choose::look_up(daemon, ask).await?;
-    if exact.near().is_some_and(|kept| !kept.status.is_server_error()) {
-        return Ok(exact);
-    }
-    let Some((near, kept)) = Box::pin(near::find(daemon, ask)).await? else { return Ok(exact) };
-    ask.near = Some(near);
-    Ok(Found::instead(kept))
-}
-
 /// Why what is kept is served while online.
 fn reused(ask: &Ask) -> Why {
     let verdict = ask.verdict.as_ref();
@@ -423,21 +415,6 @@ fn reused(ask: &Ask) -> Why {
         Some((_, None)) | None => ask.overruled,
     };
     Why::Reused { ttl: verdict.map_or(0, |verdict| verdict.freshness.ttl()), by }
-}
-
-/// Whether the client can read what is kept, as it is or decoded.
-fn how_kept(ask: &Ask, kept: Option<&Kept>) -> KeptFor {
-    match kept {
-        None => KeptFor::Nothing,
-        Some(kept) if reads(ask, kept) => KeptFor::Whole,
-        Some(_) => KeptFor::Uncoded,
-    }
-}
-
-/// Whether what is kept is of use to the client. Of a decoded body there are no ranges.
-fn reads(ask: &Ask, kept: &Kept) -> bool {
-    let delivery = ask.codings.deliver(kept.status, &kept.fields);
-    delivery.is_readable() && !(delivery.is_decoded() && ranges::are_asked(ask))
 }
 
 /// What `Max-Forwards` says (RFC 9110 §7.6.2).

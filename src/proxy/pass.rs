@@ -14,7 +14,7 @@ use super::ask::Ask;
 use super::body::{self, Body};
 use super::choose::Found;
 use super::decide::MethodKind;
-use super::fields::{CACHE_STATUS, add_via, complete_date, strip_one_hop};
+use super::fields::{add_via, complete_date, strip_one_hop};
 use super::freshen::{self, Asked};
 use super::rules::Standing;
 use super::status::{CacheStatus, Forward, NotStored};
@@ -111,7 +111,6 @@ pub(super) fn respond(
     complete_date(&mut parts.headers, clock::now());
     add_via(&mut parts.headers, parts.version, &daemon.pseudonym);
     let status = CacheStatus::Passed { forward, status: parts.status, why };
-    parts.headers.insert(CACHE_STATUS, status.value());
     let delivery = if ask.codings.asks_ours() {
         ask.codings.deliver(parts.status, &parts.headers)
     } else {
@@ -122,6 +121,7 @@ pub(super) fn respond(
     let mut response = Response::new(recode::body(delivery, body::passing(incoming)));
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
+    status.mark(&mut response);
     response.extensions_mut().insert(Foreign);
     response
 }

@@ -8,7 +8,6 @@ use wwwoffle_spool::Error as SpoolError;
 use super::ask::Ask;
 use super::audience::Audience;
 use super::body::{self, Body};
-use super::fields::CACHE_STATUS;
 use super::intent::Intent;
 use super::status::CacheStatus;
 use crate::clock;
@@ -107,7 +106,7 @@ pub fn plain(status: u16, line: &str) -> Response<Body> {
 /// Sets `Cache-Status`.
 #[must_use]
 pub fn with_status(mut response: Response<Body>, status: CacheStatus) -> Response<Body> {
-    response.headers_mut().insert(CACHE_STATUS, status.value());
+    status.mark(&mut response);
     response
 }
 

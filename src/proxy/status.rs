@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use hyper::StatusCode;
 use hyper::header::HeaderValue;
+use hyper::{Response, StatusCode};
 
 use super::decide::Refusal;
+use super::fields::CACHE_STATUS;
 use super::keep::NotKept;
 use super::rules::Standing;
 use crate::caching::noise::Near;
@@ -230,6 +231,12 @@ impl CacheStatus {
         // Every word above is visible ASCII.
         HeaderValue::from_str(&self.to_string())
             .unwrap_or_else(|_| HeaderValue::from_static("wwwoffle"))
+    }
+
+    /// Says it on an answer, for its client and for who counts.
+    pub(super) fn mark<T>(self, response: &mut Response<T>) {
+        response.headers_mut().insert(CACHE_STATUS, self.value());
+        response.extensions_mut().insert(self);
     }
 }
 

@@ -17,7 +17,7 @@ use super::decide::{Decision, Kept as KeptFor, Online, decide};
 use super::download::{
     Allowance, AnswerHead, Download, FeedReader, Headed, Job, Joined, Leaving, run,
 };
-use super::fields::{CACHE_STATUS, add_via};
+use super::fields::add_via;
 use super::freshen::Confirmed;
 use super::keep::{Keeping, NotKept};
 use super::owner::{self, Whose};
@@ -261,7 +261,6 @@ impl Turn<'_> {
         } else {
             CacheStatus::Stored { forward: self.forward(), collapsed, by: self.by() }
         };
-        fields.insert(CACHE_STATUS, status.value());
         let mut response;
         if self.conditions.are_met_by(head.status, &fields) {
             // The download goes on without this client: the page is kept.
@@ -279,6 +278,7 @@ impl Turn<'_> {
             *response.status_mut() = head.status;
         }
         *response.headers_mut() = fields;
+        status.mark(&mut response);
         response.extensions_mut().insert(Foreign);
         response
     }

@@ -14,6 +14,7 @@ use tracing::debug;
 use super::Client;
 use super::body::{self, Body};
 use super::intercept::Intercepted;
+use super::metered::Metered;
 use super::reply;
 use super::rules::parent;
 use super::site::{Plan, Site, Why, plan};
@@ -208,8 +209,9 @@ async fn splice_after(
     daemon: &Daemon,
     to: &Origin,
     client: impl AsyncRead + AsyncWrite + Unpin,
-    mut origin: impl AsyncRead + AsyncWrite + Unpin,
+    origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
+    let mut origin = Metered::new(origin, daemon.statistics.account(&to.host));
     // A stream of HTTP/2 has no clock of its own for a client that does not read.
     let mut client = ClientIo::new(client, daemon.config().options.socket_timeout);
     let copy = async {

@@ -24,6 +24,7 @@ use crate::daemon::{Connected, Daemon};
 use crate::proxy::owner::Owner;
 use crate::proxy::site::{Door, Site};
 use crate::proxy::{self, Client};
+use crate::statistics::Given;
 use crate::tls::leaf::HTTP_2;
 use crate::upstream::Reach;
 
@@ -168,10 +169,11 @@ where
             // hyper keeps room for this future as long as the connection lives.
             let answering = Box::pin(proxy::handle(Arc::clone(&daemon), client, request));
             let mut response = answering.await;
+            let given = response.extensions_mut().remove::<Given>();
             if let Some(asked) = asked {
-                daemon.repeats.remember(&whence, asked, &mut response);
+                daemon.repeats.remember(&whence, asked, given.as_ref(), &mut response);
             }
-            Ok::<_, Infallible>(response.map(|body| Counted::new(body, exchange)))
+            Ok::<_, Infallible>(response.map(|body| Counted::new(body, exchange, given)))
         }
     });
     let connection = http1::Builder::new()

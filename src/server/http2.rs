@@ -27,6 +27,7 @@ use super::places::Place;
 use super::streams::{Asked, Paced, Streams, hold};
 use crate::daemon::Daemon;
 use crate::proxy::{self, Client, reply};
+use crate::statistics::Given;
 
 /// The most streams of one connection at once: as many as RFC 9113 §6.5.2 advises at least, and as
 /// browsers count on.
@@ -118,10 +119,10 @@ async fn answer(
     if request.headers().len() > MAX_REQUEST_FIELDS {
         asked.answered();
         let refused = reply::plain(431, "the request has more fields than are taken");
-        return Ok(refused.map(|body| Paced::new(body, visitor)));
+        return Ok(refused.map(|body| Paced::new(body, visitor, None)));
     }
     let patience = daemon.config().options.head_timeout;
-    let (visitor, response) = match daemon.places.take(&request, patience).await {
+    let (visitor, mut response) = match daemon.places.take(&request, patience).await {
         Some(place) => {
             let place = Arc::new(place);
             hold(&place);
@@ -132,5 +133,6 @@ async fn answer(
         None => (visitor, reply::plain(503, Place::NONE)),
     };
     asked.answered();
-    Ok(response.map(|body| Paced::new(body, visitor)))
+    let given = response.extensions_mut().remove::<Given>();
+    Ok(response.map(|body| Paced::new(body, visitor, given)))
 }

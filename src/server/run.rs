@@ -31,6 +31,7 @@ use crate::mode::Choice;
 use crate::monitor;
 use crate::purge;
 use crate::spool_options;
+use crate::statistics;
 use crate::store::Store;
 use crate::tls::ca::{Authority, RENEW_BEFORE};
 use crate::tls::files::{self, BadFile};
@@ -206,6 +207,7 @@ async fn serve(
     if left > 0 {
         warn!(left, "not everything ended in time");
     }
+    statistics::keep::stop(&daemon).await;
     lists::stop(&daemon).await;
     Ok(())
 }
@@ -267,6 +269,7 @@ fn start_tasks(
     daemon.tasks.spawn(tending::tend(Arc::clone(daemon), rest));
     daemon.tasks.spawn(lists::work(Arc::clone(daemon)));
     daemon.tasks.spawn(live::watch(Arc::clone(daemon)));
+    daemon.tasks.spawn(statistics::keep::work(Arc::clone(daemon)));
 }
 
 /// Says in the log which pages the disk refused after they had been served: under the durability

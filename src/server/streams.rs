@@ -27,6 +27,7 @@ use super::connection::Visitor;
 use super::places::Place;
 use super::tasks::Tasks;
 use crate::proxy::body::Body;
+use crate::statistics::Given;
 use crate::upstream::BoxError;
 
 /// The largest piece of a body that is given to HTTP/2 at once, in bytes, which is also its frame.
@@ -223,14 +224,15 @@ pub(super) struct Paced {
     /// What is left of the last piece of `body`.
     rest: Bytes,
     pace: Option<Arc<Pace>>,
+    given: Option<Given>,
     _visitor: Visitor,
 }
 
 impl Paced {
     /// `body`, for the stream whose future is polled now.
-    pub(super) fn new(body: Body, visitor: Visitor) -> Self {
+    pub(super) fn new(body: Body, visitor: Visitor, given: Option<Given>) -> Self {
         let pace = PACE.try_with(Arc::clone).ok();
-        Self { body, rest: Bytes::new(), pace, _visitor: visitor }
+        Self { body, rest: Bytes::new(), pace, given, _visitor: visitor }
     }
 }
 
@@ -256,6 +258,9 @@ impl hyper::body::Body for Paced {
             }
         }
         let piece = this.rest.split_to(this.rest.len().min(PIECE));
+        if let Some(given) = &this.given {
+            given.gave(piece.len());
+        }
         if let Some(pace) = &this.pace {
             pace.set(Some(Instant::now()));
             pace.given.notify_one();

@@ -17,6 +17,7 @@ use super::pool::Permit;
 use super::streamed::Frames;
 use super::trailers::cleaned;
 use super::{Failure, Origin, Upstream};
+use crate::statistics::Account;
 
 /// A final answer: status and fields as the origin sent them, and the body to come.
 pub type Answer = Response<AnswerBody>;
@@ -57,6 +58,7 @@ pub struct AnswerBody {
     /// piece, because the client is slow, the origin is not to blame.
     waiting: bool,
     patience: Duration,
+    account: Option<Arc<Account>>,
 }
 
 #[derive(Debug)]
@@ -135,9 +137,14 @@ impl AnswerBody {
         Self::with(Source::Scripted(frames), patience)
     }
 
+    /// Counts what comes of it.
+    pub(super) fn counted(self, account: Arc<Account>) -> Self {
+        Self { account: Some(account), ..self }
+    }
+
     fn with(source: Source, patience: Duration) -> Self {
         let stall = Box::pin(tokio::time::sleep(patience));
-        let mut body = Self { source, stall, waiting: false, patience };
+        let mut body = Self { source, stall, waiting: false, patience, account: None };
         if body.is_end_stream() {
             body.source.give_back();
         }
@@ -156,6 +163,9 @@ impl Body for AnswerBody {
         if let Poll::Ready(frame) = self.source.poll_frame(cx) {
             self.waiting = false;
             let frame = frame.map(|frame| frame.map(cleaned));
+            if let (Some(account), Some(Ok(frame))) = (&self.account, &frame) {
+                account.fetched(frame.data_ref().map_or(0, Bytes::len));
+            }
             match &frame {
                 Some(Err(_)) => self.source.give_up(),
                 // Whoever has the last frame need not ask whether there is one more.

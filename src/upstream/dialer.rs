@@ -21,6 +21,7 @@ use super::adjustable::Adjustable;
 use super::inward::{Guard, Reach};
 use super::{Failure, Origin, ParentFault, Scheme};
 use crate::mode::{Choice, ModeSwitch};
+use crate::statistics::{Account, Statistics};
 
 /// How long one address may take before the next one is tried beside it (RFC 8305 §5 proposes
 /// 250 ms).
@@ -57,6 +58,8 @@ pub struct Dialer {
     in_force: Arc<ArcSwap<Config>>,
     /// What is shut to clients of other machines.
     guard: Guard,
+    /// Where what comes from origins is counted.
+    statistics: Arc<Statistics>,
 }
 
 impl Dialer {
@@ -80,6 +83,7 @@ impl Dialer {
             lookups,
             in_force,
             guard,
+            statistics: Arc::default(),
         }
     }
 
@@ -96,6 +100,17 @@ impl Dialer {
     pub fn guarding(self, listening: Vec<SocketAddr>) -> Self {
         let guard = Guard { in_force: Arc::clone(&self.in_force), listening };
         Self { guard, ..self }
+    }
+
+    /// Counts what comes from origins in `statistics`.
+    #[must_use]
+    pub fn counting(self, statistics: Arc<Statistics>) -> Self {
+        Self { statistics, ..self }
+    }
+
+    /// Where what comes from `origin` is counted.
+    pub(super) fn account(&self, origin: &Origin) -> Arc<Account> {
+        self.statistics.account(&origin.host)
     }
 
     /// Whether whoever asks may reach `origin`, as far as its host tells by itself; where it leads is

@@ -258,7 +258,8 @@ impl Upstream {
             Err(failure) if failure.is_no_way() => self.dialer.tell(origin, false),
             Err(_) => {}
         }
-        sent
+        let account = self.dialer.account(origin);
+        sent.map(|answer| answer.map(|body| body.counted(account)))
     }
 
     async fn send_now(

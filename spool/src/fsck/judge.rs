@@ -23,6 +23,7 @@ use crate::salvage;
 use crate::seal::{self, Vault};
 use crate::shelf::{self, MAX_VARIANTS};
 use crate::state;
+use crate::statistics;
 use crate::store::{MONITOR, OUTGOING, parent};
 use crate::verified::read_piece;
 use crate::warc::{Header, Reason, parse_record};
@@ -55,6 +56,8 @@ pub(super) enum Role {
     Run,
     /// What the program remembers.
     State,
+    /// What it has counted.
+    Statistics,
     /// The key of the secrets.
     Secret,
     /// What is pinned.
@@ -90,6 +93,7 @@ impl Judge<'_> {
             Role::Request | Role::Monitor => self.request(path, role),
             Role::Run => self.run(path),
             Role::State => self.text(path, state::MAX_STATE, state::reason),
+            Role::Statistics => self.text(path, statistics::MAX_STATISTICS, statistics::reason),
             Role::Secret => self.text(path, seal::KEY_LEN, seal::reason),
             // While it is there nothing is purged; without it everything could be.
             Role::Pins => self

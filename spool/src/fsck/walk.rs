@@ -18,7 +18,7 @@ use crate::removed::{REMOVED, Removal};
 use crate::runs::RUNS;
 use crate::store::{DAMAGED, MONITOR, OUTGOING, PARTIAL, Store, TMP};
 use crate::wish::RunId;
-use crate::{imports, recent, salvage, seal, state, used};
+use crate::{imports, recent, salvage, seal, state, statistics, used};
 use wwwoffle_url::Key;
 
 /// So many findings are held before they are told and mended: what is mended changes the names that are
@@ -100,6 +100,7 @@ impl<'a> Walk<'a> {
             RUNS if is_directory => self.directory(path, &Walk::in_runs),
             REMOVED if is_directory => self.directory(path, &Walk::in_removed),
             state::FILE => self.file(path, Role::State, about),
+            statistics::FILE => self.file(path, Role::Statistics, about),
             seal::SECRET_FILE => self.file(path, Role::Secret, about),
             pins::FILE => self.file(path, Role::Pins, about),
             _ if KNOWN.contains(&name) || self.how.is_known(name) => {}

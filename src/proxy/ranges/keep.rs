@@ -31,7 +31,7 @@ use crate::proxy::ask::Ask;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::conditional::{self, Conditions};
 use crate::proxy::download::{End, Feed};
-use crate::proxy::fields::{CACHE_STATUS, add_via, has_member};
+use crate::proxy::fields::{add_via, has_member};
 use crate::proxy::freshen::variant;
 use crate::proxy::keep::NotKept;
 use crate::proxy::owner::{Asked as WhoAsks, Whose};
@@ -89,7 +89,6 @@ pub(in crate::proxy) async fn pass(
     };
     let mut fields = std::mem::take(answer.headers_mut());
     add_via(&mut fields, answer.version(), &daemon.pseudonym);
-    fields.insert(CACHE_STATUS, CacheStatus::StoredPart.value());
     let mut response = Response::new(bodies::empty());
     if conditions.are_met_by(StatusCode::OK, &fields) {
         conditional::not_modified(&mut fields);
@@ -102,6 +101,7 @@ pub(in crate::proxy) async fn pass(
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
     *response.headers_mut() = fields;
+    CacheStatus::StoredPart.mark(&mut response);
     response.extensions_mut().insert(Foreign);
     response
 }

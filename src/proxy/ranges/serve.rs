@@ -15,7 +15,6 @@ use crate::daemon::Daemon;
 use crate::proxy::amend::Foreign;
 use crate::proxy::ask::Ask;
 use crate::proxy::body::{self as bodies, Body};
-use crate::proxy::fields::CACHE_STATUS;
 use crate::proxy::reply;
 use crate::store::Kept;
 
@@ -108,7 +107,7 @@ fn bare(status: StatusCode, fields: &HeaderMap, range: Option<ContentRange>) -> 
     let mut response = Response::new(bodies::empty());
     *response.status_mut() = status;
     let own = response.headers_mut();
-    for name in [DATE, VIA, CACHE_STATUS] {
+    for name in [DATE, VIA] {
         for value in fields.get_all(&name) {
             own.append(name.clone(), value.clone());
         }

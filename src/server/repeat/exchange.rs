@@ -3,12 +3,13 @@
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
 use crate::proxy::body::Body;
+use crate::statistics::Given;
 use crate::upstream::BoxError;
 
 /// What the end of a connection that sees its bytes and the one that sees its requests tell each other.
@@ -42,13 +43,14 @@ impl Exchange {
 pub struct Counted {
     body: Body,
     exchange: Arc<Exchange>,
+    given: Option<Given>,
 }
 
 impl Counted {
-    /// Counts the answer that `body` belongs to.
+    /// Counts the answer that `body` belongs to, and its bytes where `given` says so.
     #[must_use]
-    pub fn new(body: Body, exchange: Arc<Exchange>) -> Self {
-        Self { body, exchange }
+    pub fn new(body: Body, exchange: Arc<Exchange>, given: Option<Given>) -> Self {
+        Self { body, exchange, given }
     }
 }
 
@@ -66,7 +68,11 @@ impl hyper::body::Body for Counted {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if let (Some(given), Some(Ok(frame))) = (&self.given, &frame) {
+            given.gave(frame.data_ref().map_or(0, Bytes::len));
+        }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

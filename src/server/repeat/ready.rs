@@ -20,6 +20,7 @@ use crate::proxy::body::WholeBody;
 use crate::proxy::owner::Owner;
 use crate::proxy::site::Door;
 use crate::server::connection::Visitor;
+use crate::statistics::Given;
 use crate::store::Shelf;
 
 /// So many parts have a lock of their own.
@@ -86,18 +87,31 @@ pub struct Ready {
     grounds: Grounds,
     pub(super) head: Bytes,
     pub(super) body: Bytes,
+    given: Option<Given>,
 }
 
 impl Ready {
     /// Makes one of an answer that hyper is about to send, if it can be sent again.
-    fn of<B>(whence: Whence, request: Bytes, answer: &mut Response<B>) -> Option<Self> {
+    fn of<B>(
+        whence: Whence,
+        request: Bytes,
+        given: Option<&Given>,
+        answer: &mut Response<B>,
+    ) -> Option<Self> {
         let grounds = answer.extensions_mut().remove::<Grounds>()?;
         let WholeBody(body) = answer.extensions_mut().remove()?;
         if !may_be_repeated(&request) {
             return None;
         }
         let head = head(answer.status(), answer.headers(), &body)?;
-        Some(Self { whence, request, grounds, head, body })
+        Some(Self { whence, request, grounds, head, body, given: given.cloned() })
+    }
+
+    /// Counts it once more.
+    pub(super) fn count(&self) {
+        if let Some(given) = &self.given {
+            given.again(self.body.len());
+        }
     }
 
     fn held(&self) -> usize {
@@ -200,8 +214,14 @@ impl Repeats {
     }
 
     /// Remembers an answer that is about to be sent, if it can be sent again.
-    pub fn remember<B>(&self, whence: &Whence, request: Bytes, answer: &mut Response<B>) {
-        let Some(ready) = Ready::of(whence.clone(), request, answer) else { return };
+    pub fn remember<B>(
+        &self,
+        whence: &Whence,
+        request: Bytes,
+        given: Option<&Given>,
+        answer: &mut Response<B>,
+    ) {
+        let Some(ready) = Ready::of(whence.clone(), request, given, answer) else { return };
         let most = self.most.load(Ordering::Relaxed);
         if ready.held() > most {
             return;

@@ -91,6 +91,7 @@ impl Repeater {
                 self.daemon.repeats.get(&self.daemon, &self.whence, fresh, clock::now())
             && admit::still_served(&self.daemon, &self.visitor)
         {
+            ready.count();
             self.answering = Some(Answering { ready, written: 0 });
             self.turn += 1;
             return true;

@@ -1,0 +1,95 @@
+//! Numbers in the text format of Prometheus, version 0.0.4.
+
+use std::fmt::Write as _;
+
+/// The content type of the format.
+pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// What kind of numbers a family has.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// They only grow, until the program starts anew.
+    Counter,
+    /// They go up and down.
+    Gauge,
+}
+
+/// A text being written.
+#[derive(Debug, Default)]
+pub(super) struct Exposition(String);
+
+impl Exposition {
+    /// Begins a family: its name is of `a`–`z` and `_`, and `_total` ends that of a counter.
+    pub(super) fn family(&mut self, name: &'static str, kind: Kind, help: &str) -> Family<'_> {
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+        };
+        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+        // Writing to a string does not fail.
+        let _written = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        Family { text: &mut self.0, name }
+    }
+
+    /// A family of one number.
+    pub(super) fn one(&mut self, name: &'static str, kind: Kind, help: &str, value: u64) {
+        self.family(name, kind, help).value(value);
+    }
+
+    /// A family of which one number is 1 and the others are 0.
+    pub(super) fn state(
+        &mut self,
+        (name, label): (&'static str, &'static str),
+        help: &str,
+        all: &[&str],
+        is: &str,
+    ) {
+        let mut family = self.family(name, Kind::Gauge, help);
+        for one in all {
+            family.with(label, one, u64::from(*one == is));
+        }
+    }
+
+    /// All of it.
+    pub(super) fn text(self) -> String {
+        self.0
+    }
+}
+
+/// The numbers of one name.
+#[derive(Debug)]
+pub(super) struct Family<'a> {
+    text: &'a mut String,
+    name: &'static str,
+}
+
+impl Family<'_> {
+    /// The number of a family that has one alone.
+    pub(super) fn value(&mut self, value: u64) {
+        let _written = writeln!(self.text, "{} {value}", self.name);
+    }
+
+    /// A number with a label.
+    pub(super) fn with(&mut self, label: &'static str, is: &str, value: u64) {
+        let is = is.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let _written = writeln!(self.text, "{}{{{label}=\"{is}\"}} {value}", self.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_end_a_line_or_a_label_is_escaped() {
+        let mut text = Exposition::default();
+        text.one("a_total", Kind::Counter, "of \\ and\nlines", u64::MAX);
+        text.family("b", Kind::Gauge, "h").with("x", "\"a\\\nb\"", 0);
+        text.state(("c", "mode"), "h", &["on", "off"], "off");
+        let want = "# HELP a_total of \\\\ and\\nlines\n# TYPE a_total counter\n\
+                    a_total 18446744073709551615\n# HELP b h\n# TYPE b gauge\n\
+                    b{x=\"\\\"a\\\\\\nb\\\"\"} 0\n# HELP c h\n# TYPE c gauge\n\
+                    c{mode=\"on\"} 0\nc{mode=\"off\"} 1\n";
+        assert_eq!(text.text(), want);
+    }
+}

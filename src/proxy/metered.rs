@@ -1,0 +1,58 @@
+//! A connection to an origin whose bytes go unread, and are counted.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::statistics::{Account, Outcome};
+
+/// Counts what comes from an origin and goes to a client as it is.
+#[derive(Debug)]
+pub(super) struct Metered<T> {
+    origin: T,
+    account: Arc<Account>,
+}
+
+impl<T> Metered<T> {
+    /// Counts one more tunnel, and its bytes as they come.
+    pub(super) fn new(origin: T, account: Arc<Account>) -> Self {
+        account.count(Outcome::Tunnelled);
+        Self { origin, account }
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Metered<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.origin).poll_read(cx, buffer))?;
+        let came = buffer.filled().len().saturating_sub(before);
+        self.account.fetched(came);
+        self.account.gave(came, Outcome::Tunnelled.saves());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.origin).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.origin).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.origin).poll_shutdown(cx)
+    }
+}

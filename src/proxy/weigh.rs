@@ -1,0 +1,74 @@
+//! What is kept for a request, and what follows: reading, and deciding, with nothing done yet.
+
+use std::sync::Arc;
+
+use super::ask::Ask;
+use super::choose::{self, Found, is_invalid};
+use super::decide::{Decision, Kept as KeptFor, Online, decide};
+use super::memento::{self, NotChosen};
+use super::verdict::is_of_use;
+use super::{near, ranges, verdict};
+use crate::daemon::Daemon;
+use crate::mode::Mode;
+use crate::store::Kept;
+
+/// What a request finds, and what is to be done.
+#[derive(Debug)]
+pub(super) struct Weighed {
+    /// What answers it, or may once its origin was asked.
+    pub(super) kept: Option<Arc<Kept>>,
+    /// All that was found.
+    pub(super) found: Found,
+    /// What is to be done.
+    pub(super) decision: Decision,
+}
+
+/// Looks what is kept for `ask` and decides; what the decision is made from is noted in `ask`.
+pub(super) async fn weigh(daemon: &Daemon, ask: &mut Ask) -> Result<Weighed, NotChosen> {
+    let mode = ask.mode;
+    let found = look_up(daemon, ask).await?;
+    let then = memento::choose(daemon, ask, &found).await?;
+    let kept = if mode == Mode::Offline { found.near() } else { found.own() };
+    let verdict = kept.map(|kept| verdict::verdict(daemon, ask, kept));
+    ask.verdict = verdict.filter(|verdict| kept.is_some_and(|kept| is_of_use(mode, kept, verdict)));
+    let kept = kept.filter(|_| ask.verdict.is_some()).map(Arc::clone);
+    let online = ask.verdict.map_or_else(Online::default, |verdict| verdict.reuse.into());
+    ask.asked.dated = then.is_some();
+    // Of a version nobody asks whether it holds.
+    ask.verdict = ask.verdict.filter(|_| then.is_none());
+    let kept = then.or(kept);
+    let how = how_kept(ask, kept.as_deref());
+    if how == KeptFor::Uncoded {
+        // What can be decoded for nobody is asked for as this client reads it.
+        ask.codings.ask_as_the_client();
+    }
+    let mut asked = ask.asked;
+    asked.reload |= mode == Mode::Autodial && is_invalid(kept.as_deref());
+    Ok(Weighed { kept, found, decision: decide(mode, how, online, asked) })
+}
+
+/// Looks up what is kept. Offline, where that is nothing that can be served, also under near URLs.
+async fn look_up(daemon: &Daemon, ask: &mut Ask) -> Result<Found, wwwoffle_spool::Error> {
+    let exact = choose::look_up(daemon, ask).await?;
+    if exact.near().is_some_and(|kept| !kept.status.is_server_error()) {
+        return Ok(exact);
+    }
+    let Some((near, kept)) = Box::pin(near::find(daemon, ask)).await? else { return Ok(exact) };
+    ask.near = Some(near);
+    Ok(Found::instead(kept))
+}
+
+/// Whether the client can read what is kept, as it is or decoded.
+fn how_kept(ask: &Ask, kept: Option<&Kept>) -> KeptFor {
+    match kept {
+        None => KeptFor::Nothing,
+        Some(kept) if reads(ask, kept) => KeptFor::Whole,
+        Some(_) => KeptFor::Uncoded,
+    }
+}
+
+/// Whether what is kept is of use to the client. Of a decoded body there are no ranges.
+pub(super) fn reads(ask: &Ask, kept: &Kept) -> bool {
+    let delivery = ask.codings.deliver(kept.status, &kept.fields);
+    delivery.is_readable() && !(delivery.is_decoded() && ranges::are_asked(ask))
+}

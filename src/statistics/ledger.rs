@@ -1,0 +1,202 @@
+//! The books: what was counted, by day and by host, within bounds.
+//!
+//! Days are those of the clock where the program runs; a count is booked on the day on which it is taken over from
+//! the accounts, which is done every minute and before the books are looked at. 400 days are kept.
+//!
+//! Of hosts the 500 are kept that most was asked of. When one more comes and there is no place, the one with the
+//! smallest weight goes, and what was counted of it is from then on a part of "the rest", so that nothing is lost from
+//! the sums. The weight of a host is its requests, and, before them, the weight of the one whose place it
+//! took ("Space-Saving", Metwally and others 2005). So a host that was asked more than one request in 500 of all is in the
+//! table for certain; what is told of a host is exact since it got its place, and the weight that it began with is
+//! the most that there can have been of it before.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use wwwoffle_spool::{Counts, HostCounts, MAX_DAYS, MAX_HOSTS, Statistics, is_host};
+
+use super::outcome::Outcome;
+
+/// What was counted.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    kept: Statistics,
+    /// All of it since the program started.
+    since_start: Counts,
+    /// Whether something was booked since it was last written.
+    is_news: bool,
+}
+
+impl Ledger {
+    /// Goes on with what was written before.
+    pub fn go_on(&mut self, kept: Statistics) {
+        let before = std::mem::replace(&mut self.kept, kept);
+        for (day, counts) in before.days {
+            self.kept.days.entry(day).or_default().add_all(&counts);
+        }
+        for (host, counts) in before.hosts {
+            self.book_host(&host, &counts.counts);
+        }
+        self.kept.rest.add_all(&before.rest);
+        self.forget();
+    }
+
+    /// Books what was counted of a host; `None` is what is counted of none by itself.
+    pub fn book(&mut self, today: Date, host: Option<&str>, counts: &Counts) {
+        if counts.is_empty() {
+            return;
+        }
+        self.is_news = true;
+        self.since_start.add_all(counts);
+        self.kept.days.entry(today).or_default().add_all(counts);
+        match host.filter(|host| is_host(host)) {
+            Some(host) => self.book_host(host, counts),
+            None => self.kept.rest.add_all(counts),
+        }
+        self.forget();
+    }
+
+    fn book_host(&mut self, host: &str, counts: &Counts) {
+        if !self.kept.hosts.contains_key(host) {
+            let before = self.make_place();
+            self.kept.hosts.insert(host.to_owned(), HostCounts { before, ..HostCounts::default() });
+        }
+        if let Some(account) = self.kept.hosts.get_mut(host) {
+            account.counts.add_all(counts);
+        }
+    }
+
+    /// Makes a place for one more host; returns the weight that it begins with.
+    fn make_place(&mut self) -> u64 {
+        if self.kept.hosts.len() < MAX_HOSTS {
+            return 0;
+        }
+        let least = self.kept.hosts.iter().min_by_key(|(_, account)| weight(account));
+        let Some(name) = least.map(|(name, _)| name.clone()) else { return 0 };
+        let Some(gone) = self.kept.hosts.remove(&name) else { return 0 };
+        self.kept.rest.add_all(&gone.counts);
+        weight(&gone)
+    }
+
+    fn forget(&mut self) {
+        while self.kept.days.len() > MAX_DAYS {
+            self.kept.days.pop_first();
+        }
+    }
+
+    /// What was counted, by day.
+    #[must_use]
+    pub fn days(&self) -> &BTreeMap<Date, Counts> {
+        &self.kept.days
+    }
+
+    /// The hosts, those first of which most was asked.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<(&str, &HostCounts)> {
+        let mut hosts: Vec<_> =
+            self.kept.hosts.iter().map(|(name, account)| (name.as_str(), account)).collect();
+        hosts.sort_by_key(|(_, account)| std::cmp::Reverse(requests(&account.counts)));
+        hosts
+    }
+
+    /// What was counted of all the other hosts.
+    #[must_use]
+    pub fn rest(&self) -> &Counts {
+        &self.kept.rest
+    }
+
+    /// All that was counted since the program started.
+    #[must_use]
+    pub fn since_start(&self) -> &Counts {
+        &self.since_start
+    }
+
+    /// What is to be written, if that is other than what was.
+    pub fn to_write(&mut self) -> Option<Statistics> {
+        std::mem::take(&mut self.is_news).then(|| self.kept.clone())
+    }
+
+    /// It was not written.
+    pub fn not_written(&mut self) {
+        self.is_news = true;
+    }
+}
+
+/// How many requests are in counts.
+#[must_use]
+pub fn requests(counts: &Counts) -> u64 {
+    Outcome::ALL.iter().fold(0, |sum, outcome| sum.saturating_add(counts.of(outcome.as_str())))
+}
+
+fn weight(account: &HostCounts) -> u64 {
+    requests(&account.counts).saturating_add(account.before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hits(count: u64) -> Counts {
+        let mut counts = Counts::default();
+        counts.add("hit", count);
+        counts
+    }
+
+    fn day(text: &str) -> Date {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn who_is_asked_much_has_a_place_however_many_others_there_are() {
+        let mut ledger = Ledger::default();
+        let today = day("2026-11-22");
+        let (mut all, mut much) = (0, 0);
+        for round in 0..5_000_u64 {
+            // Each of these comes once, and would displace one that comes seldom.
+            ledger.book(today, Some(&format!("once{round}.example")), &hits(1));
+            all += 1;
+            if round % 100 == 0 {
+                ledger.book(today, Some("much.example"), &hits(1));
+                (all, much) = (all + 1, much + 1);
+            }
+        }
+        assert!(ledger.kept.hosts.len() <= MAX_HOSTS);
+        assert!(much > all / u64::try_from(MAX_HOSTS).unwrap());
+        let account = &ledger.kept.hosts["much.example"];
+        let counted = account.counts.of("hit");
+        assert!(counted <= much && much <= counted + account.before, "{account:?}");
+        // Nothing is lost from the sums.
+        let sum = |ledger: &Ledger| {
+            let of_hosts = ledger.kept.hosts.values().map(|host| host.counts.of("hit"));
+            of_hosts.sum::<u64>() + ledger.rest().of("hit")
+        };
+        assert_eq!(sum(&ledger), all);
+        assert_eq!(ledger.days()[&today].of("hit"), all);
+        assert_eq!(ledger.since_start().of("hit"), all);
+        let text = ledger.to_write().unwrap().to_text();
+        assert!(ledger.to_write().is_none());
+        let mut again = Ledger::default();
+        again.book(today, Some("much.example"), &hits(2));
+        again.book(today, None, &hits(1));
+        again.go_on(Statistics::parse(text.as_bytes()).unwrap());
+        assert_eq!((sum(&again), again.days()[&today].of("hit")), (all + 3, all + 3));
+        assert_eq!(again.since_start().of("hit"), 3);
+        assert_eq!(again.hosts()[0].1.counts.of("hit").max(3), again.hosts()[0].1.counts.of("hit"));
+    }
+
+    #[test]
+    fn days_long_past_and_hosts_that_are_none_have_no_place() {
+        let mut ledger = Ledger::default();
+        let first = day("2024-01-01");
+        for at in 0..=MAX_DAYS {
+            let days = jiff::Span::new().days(i64::try_from(at).unwrap());
+            ledger.book(first.checked_add(days).unwrap(), Some("a b"), &hits(1));
+        }
+        assert_eq!(ledger.days().len(), MAX_DAYS);
+        assert!(!ledger.days().contains_key(&first));
+        assert!(ledger.hosts().is_empty());
+        ledger.book(first, Some(&"x".repeat(256)), &hits(1));
+        ledger.book(first, Some("nothing.example"), &Counts::default());
+        assert!(ledger.hosts().is_empty());
+    }
+}
