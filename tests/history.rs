@@ -121,6 +121,39 @@ fn a_moment_brings_what_was_kept_then() {
 }
 
 #[test]
+fn older_versions_are_offered_where_the_page_itself_is_gone() {
+    let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
+    let url = origin.url("/page");
+    history(&daemon, &place(&url), "", text);
+    // As if its file had been damaged: those of versions have their date in the name, too.
+    let is_current = |path: &std::path::PathBuf| {
+        let is_entry = path.extension().is_some_and(|end| end == "warc");
+        is_entry && !path.file_stem().unwrap().to_string_lossy().contains('.')
+    };
+    let files = crate::harness::files(&daemon.spool().join("http"));
+    let current: Vec<_> = files.into_iter().filter(is_current).collect();
+    assert_eq!(current.len(), 1, "{current:?}");
+    std::fs::remove_file(&current[0]).unwrap();
+    daemon.up();
+    daemon.ok(&["offline"]);
+    let missing = daemon.browse(&url);
+    let list = format!("/history/?{url}");
+    assert!(missing.status == 504 && missing.shown().contains(&list), "{}", missing.shown());
+    let all = daemon.page(&list);
+    let months = |text: &str| text.matches("/history/version/?").count();
+    assert!(months(&all.shown()) >= 2, "{}", all.shown());
+    let told = listed(&daemon, &url);
+    assert!(told.iter().all(|one| one["present"] == false) && told.len() == 2, "{told:?}");
+    let newest = told[0]["stored"].as_str().unwrap();
+    let page = daemon.page(&format!("/history/version/?url={url}&at={newest}"));
+    assert_eq!((page.status, page.text().contains("month 2")), (200, true), "{}", page.text());
+    let restore = form(&all.text(), "/control/history/restore");
+    assert_eq!(daemon.submit(&restore).status, 303);
+    let back = daemon.browse(&url);
+    assert!(back.status == 200 && back.text().contains("month"), "{}", back.text());
+}
+
+#[test]
 fn a_version_is_never_taken_for_the_page_as_it_is() {
     let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
     let url = origin.url("/page");

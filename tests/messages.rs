@@ -1,6 +1,8 @@
 //! Message pages: what happened, what one can do, and nothing of it where a part of a page is asked for.
 
-use crate::harness::{Daemon, Origin, daemon::AS_PERSON};
+use crate::harness::form::{form, forms};
+use crate::harness::{Answer, Daemon, Origin, daemon::AS_PERSON, eventually};
+use crate::owners;
 
 /// Kinds of parts, as a browser names them, with the type of nothing.
 const PARTS: [(&str, &str); 9] = [
@@ -96,4 +98,140 @@ fn a_part_gets_nothing_of_what_is_said_before_anything_is_asked() {
         let page = client.get_with(&daemon.own(path), AS_PERSON).whole();
         assert!(page.status == status && page.text().contains("<h1>"), "{path}");
     }
+}
+
+/// What a browser says of a form that a page of `origin` holds.
+fn from_there(origin: &Origin) -> String {
+    format!("Origin: http://{}\r\nSec-Fetch-Site: cross-site\r\n", origin.addr)
+}
+
+#[test]
+fn a_missing_page_is_fetched_with_what_it_links_to() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/a", Answer::html("<a href=/b>b</a><img src=/a.png>"));
+    origin.say("/b", Answer::html("<a href=/c>c</a>"));
+    origin.say("/c", Answer::html("<a href=/d>d</a>"));
+    for path in ["/d", "/a.png"] {
+        origin.say(path, Answer::html("end"));
+    }
+    daemon.ok(&["offline"]);
+    let page = daemon.browse(&origin.url("/a"));
+    assert_eq!(page.status, 504);
+    let fetch = form(&page.text(), "/refresh-request/");
+    let there = from_there(&origin);
+    // It goes before all others, and says so when it is looked at again; its token orders nothing else.
+    let when = |path: &str| {
+        let forms = forms(&daemon.browse(&origin.url("/a")).text());
+        forms.into_iter().find(|form| form.action.ends_with(path)).unwrap()
+    };
+    let first = when("/control/queue/first");
+    let twice = first.clone().and("chosen", &"0".repeat(64));
+    assert_eq!(daemon.submit_as(&twice, &there).status, 403);
+    assert_eq!(daemon.submit_as(&first.clone().without("token"), &there).status, 403);
+    assert_eq!(daemon.submit_as(&first, &there).status, 303);
+    assert_eq!(daemon.queue()[0]["priority"], "first");
+    let shown = daemon.browse(&origin.url("/a")).shown();
+    assert!(shown.contains("/control/queue/first\" aria-pressed=\"true\""), "{shown}");
+    assert_eq!(daemon.submit_as(&when("/control/queue/usual"), &there).status, 303);
+    assert_eq!(daemon.queue().len(), 1);
+    // Its token is good for this page alone, and for no more of it than the page offers.
+    let other = fetch.clone().with("url", &origin.url("/secret"));
+    assert_eq!(daemon.submit_as(&other, &there).status, 403);
+    assert_eq!(daemon.submit_as(&fetch.clone().without("token"), &there).status, 403);
+    let greedy = fetch.clone().with("depth", "900").with("method", "any").and("force", "Y");
+    assert_eq!(daemon.submit_as(&greedy, &there).status, 303);
+    let runs = || -> Vec<serde_json::Value> {
+        let list: serde_json::Value =
+            serde_json::from_slice(&daemon.api("GET", "/api/runs", "").body).unwrap();
+        list["runs"].as_array().unwrap().clone()
+    };
+    let aim = runs()[0]["aim"].clone();
+    assert_eq!((&aim["depth"], &aim["scope"]), (&2.into(), &"host".into()), "{aim}");
+    assert_eq!(aim["limits"]["pages"], 200, "{aim}");
+    // Pressed again while it is under way it begins nothing.
+    let again = daemon.submit_as(&fetch.with("depth", "1"), &there);
+    assert_eq!((again.status, again.field("Location")), (303, "/fetches/"));
+    assert_eq!(runs().len(), 1);
+    daemon.ok(&["online"]);
+    eventually("it ends", || !runs()[0]["ended"].is_null());
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for (path, status) in [("/a", 200), ("/b", 200), ("/c", 200), ("/a.png", 200), ("/d", 504)] {
+        assert_eq!(daemon.browse(&origin.url(path)).status, status, "{path}");
+    }
+}
+
+#[test]
+fn what_is_kept_that_is_like_a_missing_page_is_offered() {
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    for path in ["/tea/", "/list?b=2&a=1", "/Green", "/twin?x=1"] {
+        origin.say(path, Answer::html("kept"));
+        assert_eq!(daemon.get(&origin.url(path)).status, 200, "{path}");
+    }
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    origin.stop();
+    for (asked, kept, how, is_guessed) in [
+        ("/tea", "/tea/", "a slash or index.html", true),
+        ("/tea/index.html", "/tea/", "a slash or index.html", true),
+        ("/list?a=1&b=2", "/list?b=2&a=1", "in another order", false),
+        ("/green", "/Green", "in other capitals", false),
+    ] {
+        let page = daemon.browse(&origin.url(asked));
+        assert_eq!(page.status, 504, "{asked}");
+        let link = format!("href=\"{}\"", origin.url(kept));
+        assert_eq!(page.shown().contains(&link), is_guessed, "{asked}: {}", page.shown());
+        // The page that looks everywhere is one link away, and is ours.
+        let all = daemon.page(&format!("/missing/?{}", origin.url(asked)));
+        assert_eq!(all.status, 200, "{asked}");
+        let shown = all.shown();
+        assert!(shown.contains(&link) && shown.contains(how), "{asked}: {shown}");
+        assert!(page.shown().contains("/missing/?"), "{asked}: {}", page.shown());
+    }
+    let none = daemon.page(&format!("/missing/?{}", origin.url("/twin?x=2"))).shown();
+    assert!(none.contains("No similar page is kept"), "{none}");
+    for bad in ["/missing/", "/missing/?", "/missing/?http://[", "/missing/?/queue/"] {
+        assert_eq!(daemon.page(bad).status, 400, "{bad}");
+    }
+}
+
+#[test]
+fn nobody_is_told_of_what_another_has() {
+    let (daemon, mut origin) = (owners::daemon(), Origin::start());
+    let private = Answer::html("mine").field("Cache-Control", "private");
+    origin.say("/tea/", private);
+    assert_eq!(owners::get(&daemon, "ada", &origin.url("/tea/"), "").status, 200);
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    origin.stop();
+    let link = format!("href=\"{}\"", origin.url("/tea/"));
+    let own = daemon.own(&format!("/missing/?{}", origin.url("/TEA")));
+    for (user, is_told) in [("ada", true), ("bob", false)] {
+        let page = owners::get(&daemon, user, &origin.url("/tea"), "");
+        assert_eq!(page.shown().contains(&link), is_told, "{user}: {}", page.shown());
+        let page = owners::get(&daemon, user, &own, "");
+        assert_eq!(page.status, 200, "{user}: {}", page.shown());
+        assert_eq!(page.shown().contains(&link), is_told, "{user}: {}", page.shown());
+    }
+}
+
+#[test]
+fn an_origin_that_fails_leaves_the_copy_and_a_way_to_have_it_later() {
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    let kept = Answer::html("the copy").field("Cache-Control", "no-store");
+    origin.say("/p", kept);
+    assert_eq!(daemon.get(&origin.url("/p")).status, 200);
+    daemon.settle();
+    origin.stop();
+    let page = daemon.browse(&origin.url("/p"));
+    let shown = page.shown();
+    assert_eq!(page.status, 502);
+    let copy = shown.split("href=\"").find(|rest| rest.contains("/history/version/")).unwrap();
+    let copy = copy.split('"').next().unwrap().replace("&amp;", "&");
+    let copy = daemon.get(&copy);
+    assert!(copy.status == 200 && copy.text().contains("the copy"), "{}", copy.text());
+    let later = form(&page.text(), "/refresh-request/");
+    let done = daemon.submit_as(&later, &from_there(&origin));
+    assert_eq!((done.status, done.field("Location")), (303, "/fetches/"), "{}", done.text());
+    assert_eq!(daemon.queued(), [origin.url("/p")]);
 }

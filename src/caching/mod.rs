@@ -15,6 +15,7 @@
 //! range       Range, If-Range, Content-Range; which parts are there and which lack
 //! coding      what origins may send, and what a client takes
 //! noise       arguments that select no content, and URLs near to one another
+//! like        other spellings of the same page, for a person to choose from
 //! ```
 
 pub mod coding;
@@ -23,6 +24,7 @@ pub mod date;
 pub mod freshness;
 pub mod invalidate;
 pub mod language;
+pub mod like;
 pub mod noise;
 pub mod range;
 pub mod reuse;

@@ -1,6 +1,6 @@
 //! `wwwoffle history`: what was kept of one page over time.
 
-use wwwoffle_spool::{Entry, Lookup, Place, Reader, Timestamp};
+use wwwoffle_spool::{Entry, Lookup, Place, Reader, Summary, Timestamp};
 
 use super::{
     Terminal,
@@ -54,16 +54,27 @@ fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> Result<History, 
     let entry = find(&reader, &places)?;
     let older = match &entry {
         Some(entry) => older(&reader, entry)?,
-        None => Vec::new(),
+        None => left_over(&reader, &places)?,
     };
     Ok(history::of(places.public.url(), entry.as_ref(), &older))
 }
 
-fn older(reader: &Reader, entry: &Entry) -> Result<Vec<wwwoffle_spool::Summary>, Failure> {
+fn older(reader: &Reader, entry: &Entry) -> Result<Vec<Summary>, Failure> {
     let mut older = reader.versions(entry.place()).map_err(|error| spool_failed(&error))?;
     // A crash while it was to be replaced leaves it the name of a version besides.
     older.retain(|version| version.stored != entry.stored());
     Ok(older)
+}
+
+/// The older versions of a page that itself is gone.
+fn left_over(reader: &Reader, places: &Places) -> Result<Vec<Summary>, Failure> {
+    for place in [&places.own, &places.public] {
+        let older = reader.versions(place).map_err(|error| spool_failed(&error))?;
+        if !older.is_empty() {
+            return Ok(older);
+        }
+    }
+    Ok(Vec::new())
 }
 
 fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), Failure> {

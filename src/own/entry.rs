@@ -9,7 +9,7 @@
 //! | numbers, and hosts by name, with a control password | the control password | the control password |
 //!
 //! "Open" is for those machines that may use the proxy at all. The buttons of message pages, which
-//! undo or confirm one request under a token of its own, are for whoever may send that request: they
+//! undo, confirm, fetch or order one request under a token of its own, are for whoever may send it: they
 //! pass as reading does. The same addresses with the token of our own pages are refused later,
 //! unless the login that came along is the control password.
 
@@ -44,8 +44,7 @@ fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Need {
     let users = !config.allowed_users.users.is_empty();
     let control = config.startup.password.hash().is_some();
     let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
-    let is_button =
-        *method == Method::POST && matches!(Act::at(path), Some(Act::Delete | Act::Confirm));
+    let is_button = *method == Method::POST && Act::at(path).is_some_and(Act::is_of_message);
     if reads && sets_up(path) {
         Need::Nothing
     } else if control && (!reads && !is_button || is_owners(path)) {

@@ -203,6 +203,14 @@ impl Act {
     }
 }
 
+impl Act {
+    /// Whether a message page has a button that does it, under a token for just that.
+    pub(super) fn is_of_message(self) -> bool {
+        let prioritizes = matches!(self, Self::OfQueue(queue::Chosen::Prioritize(_)));
+        prioritizes || matches!(self, Self::Delete | Self::Confirm)
+    }
+}
+
 /// Reads a form, and does what it says if it may.
 pub(super) async fn submit(
     caller: &Caller,
@@ -242,10 +250,7 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
     match act {
         Act::Delete => delete(caller, form).await,
         Act::Confirm if form.value("ticket").is_some() => confirm(caller, form).await,
-        Act::Confirm => {
-            from_our_page(caller, form)?;
-            Ok(refresh::submit(caller, form).await?)
-        }
+        Act::Confirm => fetch_page(caller, form).await,
         Act::Plan => {
             from_our_page(caller, form)?;
             Ok(refresh::plan(caller, form).await?)
@@ -287,7 +292,9 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
             Ok(lists::submit(caller, chosen, form).await?)
         }
         Act::OfQueue(chosen) => {
-            from_our_page(caller, form)?;
+            if !says_when(caller, chosen, form)? {
+                from_our_page(caller, form)?;
+            }
             Ok(queue::submit(caller, chosen, form).await?)
         }
         Act::Undo => {
@@ -360,6 +367,29 @@ async fn confirm(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone>
     daemon.store.enqueue(ticket.outgoing).await?;
     daemon.fetcher.nudge();
     Ok(caller.see_other("/queue/"))
+}
+
+/// Whether a form says when one request goes, and comes from the message page that told of just that.
+fn says_when(caller: &Caller, chosen: queue::Chosen, form: &Form) -> Result<bool, Refusal> {
+    let mut named = form.fields().filter(|(name, _)| matches!(*name, "chosen" | "url"));
+    let (Some(("chosen", key)), None) = (named.next(), named.next()) else { return Ok(false) };
+    let is_for_it = matches!(chosen, queue::Chosen::Prioritize(_))
+        && caller.worth(Purpose::Priority(key), form.value("token")) == Token::Right;
+    if is_for_it {
+        caller.check(false, Scope::OnePurpose, Token::Right)?;
+    }
+    Ok(is_for_it)
+}
+
+/// Begins the fetch that the form says, for a page of ours or for the message page of just that page.
+async fn fetch_page(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> {
+    let url = form.value("url").unwrap_or_default();
+    if caller.worth(Purpose::Fetch(url), form.value("token")) == Token::Right {
+        caller.check(false, Scope::OnePurpose, Token::Right)?;
+        return Ok(refresh::submit_for_site(caller, form).await?);
+    }
+    from_our_page(caller, form)?;
+    Ok(refresh::submit(caller, form).await?)
 }
 
 /// Takes one request off the queue, if it is there and the caller's; says whether it was.

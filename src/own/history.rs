@@ -69,6 +69,10 @@ pub(super) async fn of(
     let (url, found) = find(daemon, owner, url).await?;
     let history = match &found {
         None => versions::history::of(&url, None, &[]),
+        Some(Versions { left_over: Some(newest), older, .. }) => {
+            let all: Vec<_> = std::iter::once(newest).chain(older).cloned().collect();
+            versions::history::of(&url, None, &all)
+        }
         Some(found) => versions::history::of(&url, Some(&found.current.entry), &found.older),
     };
     Ok((history, found))
@@ -244,7 +248,7 @@ pub(super) async fn remove(
 ) -> Result<(), NotDone> {
     let (_, found) = find(daemon, owner, url).await?;
     let found = found.ok_or(NotDone::Missing)?;
-    if !found.older.iter().any(|version| version.stored == stored) {
+    if !found.left_over.iter().chain(&found.older).any(|version| version.stored == stored) {
         return Err(NotDone::Missing);
     }
     let place = found.current.entry.place().clone();

@@ -25,6 +25,7 @@ mod info;
 mod lists;
 mod local;
 mod metrics;
+mod missing;
 mod monitor;
 mod pages;
 mod purge;

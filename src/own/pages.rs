@@ -10,6 +10,7 @@ use super::history;
 use super::info;
 use super::lists;
 use super::metrics;
+use super::missing;
 use super::monitor;
 use super::purge;
 use super::queue;
@@ -21,7 +22,7 @@ use super::versions;
 use crate::clock;
 use crate::pages::authority::{self, Trust};
 use crate::pages::{
-    LocalOrigin, pac, search as search_page, statistics as statistics_page, style, welcome,
+    LocalOrigin, pac, search as search_page, statistics as statistics_page, style, ways, welcome,
 };
 use crate::proxy::body::{self, Body};
 use crate::tls::ca::RENEW_BEFORE;
@@ -88,6 +89,8 @@ pub(super) enum Local {
     StatisticsHosts,
     /// The address of that page misspelled.
     StatisticsElsewhere,
+    /// What is kept that is like a URL.
+    Missing,
     /// A list of what is kept.
     Lists,
     /// What is kept, by its words.
@@ -138,6 +141,7 @@ impl Local {
             statistics_page::PATH => Self::Statistics,
             statistics::HOSTS => Self::StatisticsHosts,
             "/statistics" => Self::StatisticsElsewhere,
+            "/missing" | ways::MISSING => Self::Missing,
             search_page::PATH => Self::Search,
             "/search" => Self::SearchElsewhere,
             search_page::DESCRIPTION => Self::SearchDescription,
@@ -198,6 +202,7 @@ pub(super) async fn answer(
         Local::StatisticsHosts if !caller.owns() => caller.see_other(statistics_page::PATH),
         Local::Statistics | Local::StatisticsHosts => statistics::show(caller),
         Local::StatisticsElsewhere => caller.see_other(statistics_page::PATH),
+        Local::Missing => missing::show(caller, arguments).await,
         Local::Lists => lists::show(caller, path, arguments).await,
         Local::Search => search::show(caller, arguments).await,
         Local::SearchElsewhere => caller.see_other(search_page::PATH),

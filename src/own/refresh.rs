@@ -10,10 +10,12 @@ use super::api::runs::{all, stop_for};
 use super::caller::Caller;
 use super::status;
 use crate::api::plan::RunPlan;
+use crate::api::runs::RunItem;
 use crate::error_chain::error_chain;
 use crate::fetch::plan::{NotPlanned, plan_runs};
-use crate::fetch::recurse::aim::{Aim, Asked, BadAim, PartClass};
+use crate::fetch::recurse::aim::{Aim, Asked, BadAim, Limits, PartClass};
 use crate::fetch::recurse::choose::Wanted;
+use crate::fetch::recurse::scope::Scope;
 use crate::fetch::recurse::{NotBegun, begin};
 use crate::fetch::{self, WantError};
 use crate::pages::form::Form;
@@ -27,6 +29,12 @@ pub(super) const LIST: &str = "/fetches/";
 
 /// After how many seconds a browser asks for the list again.
 const AGAIN: HeaderValue = HeaderValue::from_static("10");
+
+/// Links that are followed one after the other for the form of a message page.
+const DEEPEST_FOR_SITE: u16 = 2;
+
+/// Pages that come for it.
+const MOST_FOR_SITE: u64 = 200;
 
 /// Why a form begins nothing.
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +112,25 @@ pub(super) fn list(caller: &Caller) -> Response<Body> {
 /// Begins what the form says.
 pub(super) async fn submit(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
     start(caller, &asked(form)?).await
+}
+
+/// Begins what the form of a message page says: that may be sent by the scripts of the site, too, so it
+/// brings no more than a person is offered there, and nothing while the same is under way.
+pub(super) async fn submit_for_site(
+    caller: &Caller,
+    form: &Form,
+) -> Result<Response<Body>, NotDone> {
+    let mut asked = asked(form)?;
+    let limits = Limits { pages: MOST_FOR_SITE, ..Limits::default() };
+    let depth = asked.aim.depth.min(DEEPEST_FOR_SITE);
+    asked.aim = Aim { depth, scope: Scope::Host, limits, ..Aim::default() };
+    let url = target::of_url(&asked.url, &caller.daemon.local)?.url;
+    let is_same =
+        |run: &RunItem| run.ended.is_none() && run.start == url.as_str() && run.aim.depth >= depth;
+    if all(caller).runs.iter().any(is_same) {
+        return Ok(caller.see_other(LIST));
+    }
+    start(caller, &asked).await
 }
 
 /// Tells what that would bring.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{
     Page, Shell, Templates,
     shown::{self, ShownUrl},
+    ways::Way,
 };
 
 /// What the page says. The body itself stays with the daemon, under the ticket.
@@ -36,13 +37,19 @@ struct View<'a> {
     ticket: &'a str,
     token: &'a str,
     kept: Option<ShownUrl>,
+    ways: Vec<Way>,
 }
 
 /// Makes the page, with status 504.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, confirm: &Confirm<'_>) -> Page {
+    let url = confirm.url;
+    let is_form = confirm.method == "POST";
+    // Of what a form would bring nothing is told by its address.
+    let like = [Way::like(url), Way::choices(url)].into_iter().flatten().filter(|_| !is_form);
     let view = View {
-        is_form: confirm.method == "POST",
+        ways: like.chain([Way::mode(shell.mode), Way::queue()]).collect(),
+        is_form,
         method: shown::text(confirm.method),
         url: ShownUrl::new(confirm.url),
         size: shown::bytes(confirm.body_bytes),

@@ -53,7 +53,7 @@ pub enum Token {
 pub enum Scope {
     /// Anything: it must come from a page of ours, with the general token.
     General,
-    /// One thing, named by its token: undo one request, confirm one request. It comes from a
+    /// One thing, named by its token: undo one request, confirm one, fetch one page. It comes from a
     /// message page, which appears under the name of a foreign origin, so where it comes from
     /// says nothing; the token is all there is.
     OnePurpose,

@@ -2,23 +2,25 @@
 
 mod denied;
 mod origin;
+mod ours;
 mod ruled;
 mod tls;
+mod view;
+mod ways;
 
 use jiff::Timestamp;
-use serde::Serialize;
 
 use super::{
-    Page, Shell, Templates,
-    certificates::{self, ChainView, ShownCertificate},
+    certificates::ShownCertificate,
     guard::Refusal,
-    info,
-    shown::{self, ShownTime, ShownUrl},
+    shown::{self, ShownUrl},
+    text::Text,
 };
 
 pub use denied::Denied;
 pub use ruled::Ruled;
 pub use tls::{BadCertificate, NoTls};
+pub use view::{Aid, page, page_with};
 
 /// What is to be told.
 #[derive(Clone, Copy, Debug)]
@@ -126,6 +128,8 @@ pub struct Kept<'a> {
     pub url: &'a str,
     /// When it was stored.
     pub stored: Timestamp,
+    /// When it came.
+    pub came: Timestamp,
 }
 
 /// How an origin failed.
@@ -163,6 +167,8 @@ pub enum OriginFailure<'a> {
     BadAnswer(&'a str),
     /// The head of its answer is longer than what is accepted.
     HeadTooLarge,
+    /// Its answer is longer than what is kept, in bytes.
+    TooLarge(u64),
     /// It is this machine itself or on its link, and whoever asks is elsewhere.
     Inward,
 }
@@ -182,36 +188,13 @@ pub enum Phase {
     Body,
 }
 
-#[derive(Serialize)]
-struct View {
-    status: u16,
-    title: &'static str,
-    happened: &'static str,
-    detail: Option<String>,
-    advice: &'static [&'static str],
-    url: Option<ShownUrl>,
-    kept: Option<KeptView>,
-    /// The clock of this machine, where it may be what is wrong.
-    clock: Option<ShownTime>,
-    chain: Option<ChainView>,
-    /// The page of ours where the certificate can be allowed, without our origin.
-    allow: Option<String>,
-}
-
-#[derive(Serialize)]
-struct KeptView {
-    url: ShownUrl,
-    /// The page of ours about it, without our origin.
-    about: String,
-    stored: ShownTime,
-}
-
-/// What the page says, but for the values of the request.
+/// What the page says.
 struct Words {
     status: u16,
-    title: &'static str,
-    happened: &'static str,
-    advice: &'static [&'static str],
+    title: Text,
+    happened: Text,
+    /// What one can do that is no link.
+    advice: Vec<Text>,
 }
 
 impl Message<'_> {
@@ -221,33 +204,33 @@ impl Message<'_> {
         self.words().status
     }
 
-    /// The title alone, for a log or an answer in plain text.
+    /// The title alone, in English, for a log or an answer in plain text.
     #[must_use]
-    pub fn title(&self) -> &'static str {
-        self.words().title
+    pub fn title(&self) -> String {
+        self.words().title.to_string()
     }
 
     fn words(&self) -> Words {
         match self {
             Self::OriginFailed { failure, .. } => failure.words(),
-            Self::MustAsk { .. } => MUST_ASK,
-            Self::BadRequest { .. } => BAD_REQUEST,
-            Self::Forbidden(_) => FORBIDDEN,
             Self::Denied(denied) => denied.words(),
             Self::Ruled { ruled, .. } => ruled.words(),
-            Self::NotFound { .. } => NOT_FOUND,
-            Self::MethodNotAllowed { .. } => METHOD_NOT_ALLOWED,
-            Self::NotKept { .. } => NOT_KEPT,
-            Self::OfflineRefused { .. } => OFFLINE_REFUSED,
-            Self::PortBlocked { .. } => PORT_BLOCKED,
-            Self::HostRefused { .. } => HOST_REFUSED,
-            Self::TunnelOffline { .. } => TUNNEL_OFFLINE,
-            Self::Loop { .. } => LOOP,
-            Self::SpoolFull => SPOOL_FULL,
-            Self::QueueFull => QUEUE_FULL,
-            Self::TooLargeToQueue { .. } => TOO_LARGE_TO_QUEUE,
-            Self::SpoolFailed { .. } => SPOOL_FAILED,
-            Self::Internal => INTERNAL,
+            Self::BadRequest { .. } => ours::bad_request(),
+            Self::Forbidden(refusal) => ours::forbidden(*refusal),
+            Self::NotFound { .. } => ours::not_found(),
+            Self::MethodNotAllowed { .. } => ours::method_not_allowed(),
+            Self::MustAsk { .. } => ours::must_ask(),
+            Self::NotKept { .. } => ours::not_kept(),
+            Self::OfflineRefused { .. } => ours::offline_refused(),
+            Self::PortBlocked { .. } => ours::port_blocked(),
+            Self::HostRefused { .. } => ours::host_refused(),
+            Self::TunnelOffline { .. } => ours::tunnel_offline(),
+            Self::Loop { .. } => ours::circle(),
+            Self::SpoolFull => ours::spool_full(),
+            Self::QueueFull => ours::queue_full(),
+            Self::TooLargeToQueue { .. } => ours::too_large_to_queue(),
+            Self::SpoolFailed { .. } => ours::spool_failed(),
+            Self::Internal => ours::internal(),
         }
     }
 
@@ -265,27 +248,19 @@ impl Message<'_> {
                     | OriginFailure::Tls { detail, .. },
                 ..
             } => Some(shown::text(detail)),
-            Self::Forbidden(refusal) => Some(refusal.to_string()),
             Self::NotFound { path } => Some(shown::text(path)),
-            Self::Ruled { place, .. } => place.map(shown::text),
             Self::MethodNotAllowed { method } | Self::OfflineRefused { method, .. } => {
                 Some(shown::text(method))
             }
             Self::PortBlocked { host_port }
             | Self::HostRefused { host_port }
             | Self::TunnelOffline { host_port } => Some(shown::text(host_port)),
-            Self::OriginFailed { .. }
-            | Self::Denied(_)
-            | Self::NotKept { .. }
-            | Self::Loop { .. }
-            | Self::SpoolFull
-            | Self::QueueFull
-            | Self::TooLargeToQueue { .. }
-            | Self::Internal => None,
+            _ => None,
         }
     }
 
-    fn url(&self) -> Option<ShownUrl> {
+    /// What was asked for.
+    fn asked(&self) -> Option<&str> {
         match self {
             Self::OriginFailed { url, .. }
             | Self::MustAsk { url, .. }
@@ -293,193 +268,31 @@ impl Message<'_> {
             | Self::OfflineRefused { url, .. }
             | Self::Ruled { url, .. }
             | Self::TooLargeToQueue { url }
-            | Self::Loop { url } => Some(ShownUrl::new(url)),
+            | Self::Loop { url } => Some(url),
+            _ => None,
+        }
+    }
+
+    fn url(&self) -> Option<ShownUrl> {
+        self.asked().map(ShownUrl::new)
+    }
+
+    /// Where the configuration says so.
+    fn rule(&self) -> Option<String> {
+        match self {
+            Self::Ruled { place, .. } => place.map(shown::text),
+            _ => None,
+        }
+    }
+
+    fn kept(&self) -> Option<Kept<'_>> {
+        match self {
+            Self::OriginFailed { kept, .. } => *kept,
+            Self::MustAsk { kept, .. } => Some(*kept),
             _ => None,
         }
     }
 }
-
-/// Makes the page.
-#[must_use]
-pub fn page(templates: &Templates, shell: &Shell, message: &Message<'_>) -> Page {
-    let Words { status, title, happened, advice } = message.words();
-    let kept = match message {
-        Message::OriginFailed { kept, .. } => *kept,
-        Message::MustAsk { kept, .. } => Some(*kept),
-        _ => None,
-    };
-    let certificate = match message {
-        Message::OriginFailed {
-            url,
-            failure: OriginFailure::Certificate { fault, shown, .. },
-            ..
-        } => Some((url, fault, shown)),
-        _ => None,
-    };
-    let view = View {
-        clock: certificate
-            .filter(|(_, fault, _)| fault.is_about_time())
-            .map(|(_, _, shown)| ShownTime::new(shown.now, &shell.zone)),
-        chain: certificate.map(|(_, _, shown)| ChainView::new(shown.chain, &shell.zone)),
-        allow: certificate
-            .filter(|(_, _, shown)| shown.may_be_allowed)
-            .map(|(url, _, shown)| certificates::path_of(shown.site, url)),
-        status,
-        title,
-        happened,
-        detail: message.detail(),
-        advice,
-        url: message.url(),
-        kept: kept.map(|kept| KeptView {
-            url: ShownUrl::new(kept.url),
-            about: info::path_of(kept.url),
-            stored: ShownTime::new(kept.stored, &shell.zone),
-        }),
-    };
-    templates.page("message.html", status, shell, &view)
-}
-
-const BAD_REQUEST: Words = Words {
-    status: 400,
-    title: "The request cannot be understood",
-    happened: "The browser, or the program, sent something that is not a proper request. Nothing \
-               was passed on.",
-    advice: &["Look for a mistake in the address.", "Load the page again."],
-};
-
-const FORBIDDEN: Words = Words {
-    status: 403,
-    title: "Refused for safety",
-    happened: "The proxy does only what its own pages ask for, so that other sites cannot command \
-               it. Nothing was changed.",
-    advice: &[
-        "Open the start page of the proxy anew, and press the button again.",
-        "If the proxy is reached under another name, add that name to [local-host] names in its \
-         configuration.",
-    ],
-};
-
-const NOT_FOUND: Words = Words {
-    status: 404,
-    title: "There is no such page",
-    happened: "The address belongs to this proxy, and it has no page there.",
-    advice: &["Begin at the start page of the proxy."],
-};
-
-const METHOD_NOT_ALLOWED: Words = Words {
-    status: 405,
-    title: "Not with this method",
-    happened: "The page exists, and does not take this method. A link never changes anything here: \
-               use the button on the page.",
-    advice: &["Begin at the start page of the proxy."],
-};
-
-const MUST_ASK: Words = Words {
-    status: 504,
-    title: "Kept, and not to be shown unasked",
-    happened: "The page is in the spool, and says that while online it must not be shown before its \
-               origin was asked whether it still holds. The origin cannot be asked.",
-    advice: &[
-        "Go offline on the start page of the proxy, to read what is kept.",
-        "To be shown it all the same, set [caching] serve-unreachable in the configuration for this \
-         address.",
-        "Try again later.",
-    ],
-};
-
-const NOT_KEPT: Words = Words {
-    status: 504,
-    title: "Not kept",
-    happened: "Whoever asked wants what is kept and nothing that has to be fetched, and this is not \
-               kept, or has to be asked about first.",
-    advice: &["Load the page without this condition."],
-};
-
-const OFFLINE_REFUSED: Words = Words {
-    status: 504,
-    title: "Not possible while offline",
-    happened: "The proxy is offline, so nothing goes out. The spool has no answer to this request, \
-               and a request of this kind cannot be queued.",
-    advice: &["Go online on the start page of the proxy, then try again."],
-};
-
-const PORT_BLOCKED: Words = Words {
-    status: 403,
-    title: "A tunnel to this port is not allowed",
-    happened: "Tunnels lead only to the ports named in the configuration, so that the proxy cannot \
-               be used to reach mail servers and the like.",
-    advice: &["If the port is right, add it to [tunnel] ports in the configuration of the proxy."],
-};
-
-const HOST_REFUSED: Words = Words {
-    status: 403,
-    title: "This host is refused",
-    happened: "The configuration of the proxy says that connections to this host are refused.",
-    advice: &["If you need the host, take it out of [https] refuse in the configuration."],
-};
-
-const TUNNEL_OFFLINE: Words = Words {
-    status: 504,
-    title: "Not kept, and not possible while offline",
-    happened: "Connections to this host pass through the proxy unread, so nothing of it is kept; \
-               and the proxy is offline, so nothing goes out.",
-    advice: &[
-        "Go online on the start page of the proxy, then try again.",
-        "To have pages of this host kept, see [https] tunnel in the configuration, and the page on \
-         certificates of the proxy.",
-    ],
-};
-
-const LOOP: Words = Words {
-    status: 508,
-    title: "The request goes in a circle",
-    happened: "This request has been through this proxy before: the proxy was asked to fetch from \
-               itself, or another proxy sends back what it is given.",
-    advice: &[
-        "If the address is that of this proxy, add its name to [local-host] names in the \
-         configuration.",
-        "Look at the proxy settings of the other proxy.",
-    ],
-};
-
-const SPOOL_FULL: Words = Words {
-    status: 507,
-    title: "The disk is full",
-    happened: "There is no room left where the spool is, so this cannot be recorded. Nothing that \
-               was kept is lost.",
-    advice: &["Make room on the disk, then load the page again."],
-};
-
-const QUEUE_FULL: Words = Words {
-    status: 507,
-    title: "The queue is full",
-    happened: "The outgoing queue holds as many requests as it may, so this one cannot be recorded.",
-    advice: &[
-        "Go online to have the queue worked off.",
-        "Delete what is no longer wanted on the queue page of the proxy.",
-    ],
-};
-
-const TOO_LARGE_TO_QUEUE: Words = Words {
-    status: 413,
-    title: "Too large to be sent later",
-    happened: "The proxy is offline, and what was to be sent is larger than what the queue takes.",
-    advice: &["Go online on the start page of the proxy, then send it again."],
-};
-
-const SPOOL_FAILED: Words = Words {
-    status: 500,
-    title: "The spool cannot be used",
-    happened: "Reading or writing the spool failed.",
-    advice: &["Look at the disk and at the rights of the spool directory.", "Then try again."],
-};
-
-const INTERNAL: Words = Words {
-    status: 500,
-    title: "The proxy made a mistake",
-    happened: "Something went wrong inside the proxy. Its log says more.",
-    advice: &["Try again.", "If it happens again, report it with the lines of the log."],
-};
 
 #[cfg(test)]
 pub(crate) mod tests;

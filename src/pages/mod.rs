@@ -22,6 +22,7 @@ pub mod history;
 pub mod info;
 pub mod lists;
 pub mod message;
+pub mod missing;
 pub mod monitor;
 mod origin;
 pub mod pac;
@@ -37,6 +38,7 @@ mod templates;
 pub mod text;
 pub mod token;
 pub mod undone;
+pub mod ways;
 pub mod welcome;
 pub mod will_get;
 

@@ -45,6 +45,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("search.html", include_str!("templates/search.html")),
     ("statistics.html", include_str!("templates/statistics.html")),
     ("queue.html", include_str!("templates/queue.html")),
+    ("message-macros.html", include_str!("templates/message-macros.html")),
+    ("missing.html", include_str!("templates/missing.html")),
     ("will-get.html", include_str!("templates/will-get.html")),
     ("confirm-post.html", include_str!("templates/confirm-post.html")),
     ("undone.html", include_str!("templates/undone.html")),

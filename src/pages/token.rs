@@ -34,6 +34,11 @@ pub enum Purpose<'a> {
     Undo(&'a str),
     /// Confirming the request kept under this ticket. Appears as [`Purpose::Undo`] does.
     Confirm(&'a str),
+    /// Fetching the page of this URL with its parts, and a few pages of its host that it links to.
+    /// Appears as [`Purpose::Undo`] does.
+    Fetch(&'a str),
+    /// Saying when the request with this key goes. Appears as [`Purpose::Undo`] does.
+    Priority(&'a str),
 }
 
 impl Tokens {
@@ -66,6 +71,18 @@ impl Tokens {
         self.token(Purpose::Confirm(ticket))
     }
 
+    /// The token that fetches one page, and no other.
+    #[must_use]
+    pub fn fetch(&self, url: &str) -> String {
+        self.token(Purpose::Fetch(url))
+    }
+
+    /// The token that says when one request goes, and no other.
+    #[must_use]
+    pub fn priority(&self, key: &str) -> String {
+        self.token(Purpose::Priority(key))
+    }
+
     /// Whether `presented` is the token for `purpose`. Takes the same time whatever is wrong.
     #[must_use]
     pub fn check(&self, purpose: Purpose<'_>, presented: &str) -> bool {
@@ -83,6 +100,8 @@ impl Tokens {
             Purpose::General => ("general", ""),
             Purpose::Undo(key) => ("undo", key),
             Purpose::Confirm(ticket) => ("confirm", ticket),
+            Purpose::Fetch(url) => ("fetch", url),
+            Purpose::Priority(key) => ("priority", key),
         };
         mac.update(label.as_bytes());
         mac.update(&[0]);
@@ -104,6 +123,8 @@ mod tests {
             Purpose::Undo("b"),
             Purpose::Undo(""),
             Purpose::Confirm("a"),
+            Purpose::Fetch("a"),
+            Purpose::Priority("a"),
         ];
         for made_for in purposes {
             let token = tokens.token(made_for);
@@ -115,6 +136,8 @@ mod tests {
         assert_eq!(tokens.general(), tokens.token(Purpose::General));
         assert_eq!(tokens.undo("a"), tokens.token(Purpose::Undo("a")));
         assert_eq!(tokens.confirm("a"), tokens.token(Purpose::Confirm("a")));
+        assert_eq!(tokens.fetch("a"), tokens.token(Purpose::Fetch("a")));
+        assert_eq!(tokens.priority("a"), tokens.token(Purpose::Priority("a")));
     }
 
     #[test]

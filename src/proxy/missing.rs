@@ -8,20 +8,24 @@ use hyper::header::{
 use hyper::{Method, Response};
 use jiff::Timestamp;
 use tracing::debug;
-use wwwoffle_spool::{Added, Outgoing, RequestKind, Secrets};
+use wwwoffle_spool::{Added, Error as SpoolError, Outgoing, RequestKind, Secrets};
 
 use super::ask::Ask;
 use super::body::Body;
 use super::conditional;
-use super::decide::Refusal;
+use super::decide::{MethodKind, Refusal};
 use super::intent::Intent;
+use super::like;
+use super::rules::Standing;
 use super::status::{CacheStatus, Why};
 use super::{head, kept, reply};
+use crate::api::Priority;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::own::tickets::Ticket;
 use crate::pages::confirm::{self, Confirm};
 use crate::pages::message::{Message, Ruled};
+use crate::pages::ways::{Fetch, Like};
 use crate::pages::will_get::{self, WillGet};
 use crate::store::Kept;
 
@@ -39,10 +43,15 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
     };
     let part = kept_in_part(daemon, ask).await;
     let response = if ask.asked.intent == Intent::Person {
+        let (likes, has_versions) = around(daemon, ask).await;
+        let (url, fetch_token) = offered(daemon, ask);
         let shell = daemon.shell(&ask.reader());
-        let waiting = daemon.store.spool().queue().summary(&key);
-        let waiting = waiting.filter(|_| added == Added::Already);
-        let (key, token) = (key.to_string(), daemon.tokens.undo(&key.to_string()));
+        let queue = daemon.store.spool().queue();
+        let waiting = queue.summary(&key).filter(|_| added == Added::Already);
+        let known = waiting.as_ref().map(|waiting| Priority::from(waiting.priority));
+        let priority = known.unwrap_or_default();
+        let key = key.to_string();
+        let (token, priority_token) = (daemon.tokens.undo(&key), daemon.tokens.priority(&key));
         let will_get = WillGet {
             url: ask.resource.url.as_str(),
             key: &key,
@@ -50,6 +59,11 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
             recorded: waiting.as_ref().map(|waiting| waiting.queued),
             last_error: waiting.as_ref().and_then(|waiting| waiting.last_error.as_deref()),
             part,
+            priority,
+            priority_token: &priority_token,
+            fetch: fetch_token.as_deref().map(|token| Fetch { url: &url, token }),
+            likes: &likes,
+            has_versions,
         };
         reply::from_page(&shell, will_get::page(&daemon.templates, &shell, &will_get))
     } else if part.is_some() {
@@ -61,6 +75,28 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
         reply::plain(504, "not kept; recorded, it will be fetched when the line is back")
     };
     reply::with_status(response, CacheStatus::Queued)
+}
+
+/// What is kept around the page that is not. That it cannot be told is no reason to say nothing.
+async fn around(daemon: &Daemon, ask: &Ask) -> (Vec<Like>, bool) {
+    let untold = |error: &SpoolError| {
+        debug!(error = error_chain(error), "what is kept that is like it cannot be looked up");
+    };
+    let likes = like::of_host(daemon, &ask.owner, &ask.bare).await.inspect_err(untold);
+    let versions = like::has_versions(daemon, &ask.places).await.inspect_err(untold);
+    (likes.unwrap_or_default(), versions.unwrap_or_default())
+}
+
+/// The URL of a page that somebody may have fetched from its message page, and the token for that. What
+/// needs a password is fetched from a page of ours alone.
+pub(super) fn offered(daemon: &Daemon, ask: &Ask) -> (String, Option<String>) {
+    let url = ask.bare.as_str().to_owned();
+    let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
+        && ask.asked.standing == Standing::Usual
+        && !ask.has_credentials()
+        && ask.upgrade.is_none();
+    let token = may.then(|| daemon.tokens.fetch(&url));
+    (url, token)
 }
 
 /// How much of it is kept in part, and how much it has in all if that is known.

@@ -32,6 +32,7 @@ mod intercept;
 pub mod keep;
 mod kept;
 pub mod last;
+pub(crate) mod like;
 pub mod lookup;
 mod memento;
 mod metered;

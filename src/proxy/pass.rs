@@ -68,7 +68,7 @@ pub(super) async fn pass(
             see(daemon, ask, found, &answer, asked).await;
             respond(daemon, ask, answer, forward(ask), NotStored::Ruled(ask.asked.standing))
         }
-        Err(failure) => reply::failed(daemon, ask, &failure),
+        Err(failure) => reply::failed(daemon, ask, &failure, None),
     }
 }
 
@@ -145,7 +145,7 @@ fn switch(
     if let Some(handshake) = handshake {
         if !handshake.complete(&protocol, &mut fields) {
             let wrong = "it did not answer the WebSocket handshake as RFC 6455 says";
-            return reply::failed(daemon, ask, &Failure::Wrong(wrong));
+            return reply::failed(daemon, ask, &Failure::Wrong(wrong), None);
         }
         response.extensions_mut().insert(Granted);
     } else {
@@ -168,5 +168,5 @@ fn switch(
 
 fn unasked(daemon: &Daemon, ask: &Ask) -> Response<Body> {
     let failure = Failure::Unsendable("the origin changed to a protocol nobody asked for");
-    reply::failed(daemon, ask, &failure)
+    reply::failed(daemon, ask, &failure, None)
 }

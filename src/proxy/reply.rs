@@ -9,14 +9,16 @@ use super::ask::Ask;
 use super::audience::Audience;
 use super::body::{self, Body};
 use super::intent::Intent;
+use super::missing;
 use super::status::CacheStatus;
 use crate::clock;
 use crate::daemon::{Daemon, Reader};
 use crate::error_chain::error_chain;
 use crate::pages::certificates::ShownCertificate;
 use crate::pages::message::{
-    BadCertificate, Kept as KeptCopy, Message, NoTls, OriginFailure, Phase, page,
+    Aid, BadCertificate, Kept as KeptCopy, Message, NoTls, OriginFailure, Phase, page, page_with,
 };
+use crate::pages::ways::Fetch;
 use crate::pages::{Page, Shell};
 use crate::store::Kept;
 use crate::upstream::{CertificateFault, Failure, TlsFault};
@@ -67,7 +69,7 @@ pub fn told(
     match audience.intent {
         Intent::Person => message(daemon, reader, told),
         Intent::Part => audience.nothing(told.status()),
-        Intent::Program => plain(told.status(), told.title()),
+        Intent::Program => plain(told.status(), &told.title()),
     }
 }
 
@@ -112,23 +114,54 @@ pub fn with_status(mut response: Response<Body>, status: CacheStatus) -> Respons
 
 /// The answer to a request whose origin gave none.
 #[must_use]
-pub fn failed(daemon: &Daemon, ask: &Ask, failure: &Failure) -> Response<Body> {
+pub fn failed(
+    daemon: &Daemon,
+    ask: &Ask,
+    failure: &Failure,
+    kept: Option<&Kept>,
+) -> Response<Body> {
     let chain = failure.chain();
     let url = ask.resource.url.as_str();
+    let kept = kept.map(|kept| copy(url, kept));
     let told = match origin_failure(failure, &chain) {
-        Some(failure) => Message::OriginFailed { url, failure, kept: None },
+        Some(failure) => Message::OriginFailed { url, failure, kept },
         None if matches!(failure, Failure::Offline) => {
             Message::OfflineRefused { method: ask.method.as_str(), url }
         }
         None if matches!(failure, Failure::Ours) => Message::Internal,
         None => Message::BadRequest { detail: &chain },
     };
-    let mut response = instead(daemon, ask, CacheStatus::Failed, &told);
+    let mut response = with_aid(daemon, ask, CacheStatus::Failed, &told);
     *response.status_mut() = failure.status();
     if matches!(failure, Failure::Offline) {
         response.extensions_mut().insert(WentOffline);
     }
     response
+}
+
+/// The same as [`instead`], where the page can be had later.
+fn with_aid(daemon: &Daemon, ask: &Ask, status: CacheStatus, told: &Message<'_>) -> Response<Body> {
+    if !ask.is_for_a_person() {
+        return instead(daemon, ask, status, told);
+    }
+    let can_be_had_later = match told {
+        // Where it may not go now it may not go later, and what is too large does not become smaller.
+        Message::OriginFailed { failure, .. } => {
+            !matches!(failure, OriginFailure::Inward | OriginFailure::TooLarge(_))
+        }
+        Message::MustAsk { .. } => true,
+        _ => false,
+    };
+    let (url, token) = missing::offered(daemon, ask);
+    let token = token.filter(|_| can_be_had_later);
+    let fetch = token.as_deref().map(|token| Fetch { url: &url, token });
+    let shell = daemon.shell(&ask.reader());
+    let page = page_with(&daemon.templates, &shell, told, &Aid { fetch, likes: &[] });
+    with_status(from_page(&shell, page), status)
+}
+
+fn copy<'a>(url: &'a str, kept: &Kept) -> KeptCopy<'a> {
+    KeptCopy { url, stored: kept.entry.stored(), came: kept.entry.when() }
 }
 
 /// Marks an answer that says nothing but that the mode went offline meanwhile.
@@ -144,9 +177,8 @@ pub(super) fn must_ask(
     failure: &Failure,
 ) -> Response<Body> {
     let url = ask.resource.url.as_str();
-    let kept = KeptCopy { url, stored: kept.entry.stored() };
-    let told = Message::MustAsk { url, detail: &failure.chain(), kept };
-    instead(daemon, ask, CacheStatus::MustAsk, &told)
+    let told = Message::MustAsk { url, detail: &failure.chain(), kept: copy(url, kept) };
+    with_aid(daemon, ask, CacheStatus::MustAsk, &told)
 }
 
 pub(super) fn origin_failure<'a>(
@@ -182,12 +214,12 @@ pub(super) fn origin_failure<'a>(
         }
         Failure::HeadTimeout | Failure::Silent => OriginFailure::Timeout(Phase::Head),
         Failure::Stalled => OriginFailure::Timeout(Phase::Body),
+        Failure::TooLarge { most } => OriginFailure::TooLarge(*most),
         Failure::Malformed(error) if error.is_parse_too_large() => OriginFailure::HeadTooLarge,
         Failure::Malformed(_)
         | Failure::Wrong(_)
         | Failure::BreaksHttp2(_)
         | Failure::Changed
-        | Failure::TooLarge { .. }
         | Failure::NotResumed(_) => OriginFailure::BadAnswer(chain),
         Failure::CutShort(_)
         | Failure::GivenUp(_)

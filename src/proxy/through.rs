@@ -363,7 +363,8 @@ impl Turn<'_> {
         let kept = kept.map(|kept| (kept, verdict(self.daemon, self.ask, kept)));
         let of_use = kept.filter(|(kept, verdict)| is_of_use(self.ask.mode, kept, verdict));
         let Some((kept, verdict)) = of_use else {
-            return reply::failed(self.daemon, self.ask, failure);
+            let kept = self.found.near().filter(|_| self.ask.post.is_none());
+            return reply::failed(self.daemon, self.ask, failure, kept.map(Arc::as_ref));
         };
         match verdict.unreachable {
             _ if matches!(failure, Failure::Offline) => {
@@ -379,7 +380,7 @@ impl Turn<'_> {
                 self.instead(kept, CacheStatus::Unreachable(Some("auto")))
             }
             Unreachable::Forbidden if matches!(verdict.reuse, Reuse::Withheld(_)) => {
-                reply::failed(self.daemon, self.ask, failure)
+                reply::failed(self.daemon, self.ask, failure, Some(kept))
             }
             Unreachable::Forbidden => reply::must_ask(self.daemon, self.ask, kept, failure),
         }

@@ -1,6 +1,6 @@
 //! What is kept of one page over time, in words and in order.
 
-use wwwoffle_spool::{Entry, Summary};
+use wwwoffle_spool::{Entry, Place, Summary};
 
 use crate::api::{History, Version};
 use crate::info::text;
@@ -10,17 +10,16 @@ use crate::pages::text::{Text, say};
 /// What is kept of a URL: the entry, if there is one, and the versions before it, the newest first.
 #[must_use]
 pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
-    let Some(entry) = entry else {
-        return History { url: url.to_owned(), ..History::default() };
-    };
-    let present = Version {
+    let present = entry.map(|entry| Version {
         stored: entry.stored(),
         received: entry.when(),
         present: true,
         status: entry.status(),
         bytes: entry.body_len(),
         content_type: crate::info::content_type(entry),
-    };
+    });
+    // Of a page that itself is gone there may be versions.
+    let place = entry.map(Entry::place).or(older.first().map(|newest| &newest.place));
     let older = older.iter().map(|one| Version {
         stored: one.stored,
         received: one.when,
@@ -30,9 +29,9 @@ pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
         content_type: one.content_type.as_deref().map(text),
     });
     History {
-        url: entry.url().to_owned(),
-        owner: entry.place().owner().map(str::to_owned),
-        versions: std::iter::once(present).chain(older).collect(),
+        url: place.map_or(url, Place::url).to_owned(),
+        owner: place.and_then(Place::owner).map(str::to_owned),
+        versions: present.into_iter().chain(older).collect(),
     }
 }
 

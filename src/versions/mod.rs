@@ -36,6 +36,9 @@ pub struct Versions {
     pub current: Arc<Kept>,
     /// Those before, the newest first.
     pub older: Vec<Summary>,
+    /// Where the answer itself is gone, as when its file was damaged: then `current` is the newest of those
+    /// before, and this tells of it.
+    pub left_over: Option<Summary>,
 }
 
 impl Versions {
@@ -96,12 +99,31 @@ pub struct Compared {
 /// When the disk fails.
 pub async fn of(daemon: &Daemon, places: &Places) -> Result<Option<Versions>, Error> {
     let found = look_up(&daemon.store, places).await?.choose(Mode::Offline);
-    let Some(current) = found.map(Arc::new) else { return Ok(None) };
+    let Some(current) = found.map(Arc::new) else { return left_over(daemon, places).await };
     let place = current.entry.place().clone();
     let mut older = daemon.store.run(move |spool| spool.versions(&place)).await?;
     // A crash while it was to be replaced leaves it the name of a version besides.
     older.retain(|version| version.stored != current.entry.stored());
-    Ok(Some(Versions { current, older }))
+    Ok(Some(Versions { current, older, left_over: None }))
+}
+
+/// The older versions of a page that itself is not there any more.
+async fn left_over(daemon: &Daemon, places: &Places) -> Result<Option<Versions>, Error> {
+    for place in [&places.own, &places.public] {
+        let at = place.clone();
+        let mut older = daemon.store.run(move |spool| spool.versions(&at)).await?;
+        if older.is_empty() {
+            continue;
+        }
+        let newest = older.remove(0);
+        let read = read(daemon, place, newest.stored).await?;
+        let is_theirs =
+            |kept: &Arc<Kept>| place == &places.own || places.takes_public(&kept.fields, false);
+        if let Some(current) = read.filter(is_theirs) {
+            return Ok(Some(Versions { current, older, left_over: Some(newest) }));
+        }
+    }
+    Ok(None)
 }
 
 /// Compares two versions: that of `to`, or the current one, with that of `from`, or the one before it.

@@ -1,6 +1,7 @@
 //! What is told to those who may not.
 
 use super::Words;
+use crate::pages::text::{Text, say};
 
 /// Why someone may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +23,12 @@ pub enum Denied {
     Busy,
 }
 
-const AGAIN: &str = "Load the page again; the browser asks for user and password.";
-const FORGOTTEN: &str = "Ask whoever runs the proxy for a user and password (`wwwoffle passwd`).";
+fn again() -> Vec<Text> {
+    vec![
+        say("Load the page again; the browser asks for user and password."),
+        say("Ask whoever runs the proxy for a user and password (`wwwoffle passwd`)."),
+    ]
+}
 
 impl Denied {
     /// The status it is said with.
@@ -36,46 +41,61 @@ impl Denied {
         match self {
             Self::Machine => Words {
                 status: 403,
-                title: "This machine may not use the proxy",
-                happened: "The configuration of the proxy says which machines it serves, and this \
+                title: say("This machine may not use the proxy"),
+                happened: say(
+                    "The configuration of the proxy says which machines it serves, and this \
                            one is not among them.",
-                advice: &["Ask whoever runs the proxy to add it to [allowed-connect-hosts] hosts."],
+                ),
+                advice: vec![say(
+                    "Ask whoever runs the proxy to add it to [allowed-connect-hosts] hosts.",
+                )],
             },
             Self::ProxyLogin => Words {
                 status: 407,
-                title: "The proxy needs a user and password",
-                happened: "The proxy serves its users only. Nothing was passed on.",
-                advice: &[AGAIN, FORGOTTEN],
+                title: say("The proxy needs a user and password"),
+                happened: say("The proxy serves its users only. Nothing was passed on."),
+                advice: again(),
             },
             Self::Login => Words {
                 status: 401,
-                title: "These pages need a user and password",
-                happened: "The proxy shows what it keeps to its users only.",
-                advice: &[AGAIN, FORGOTTEN],
+                title: say("These pages need a user and password"),
+                happened: say("The proxy shows what it keeps to its users only."),
+                advice: again(),
             },
             Self::Control => Words {
                 status: 401,
-                title: "This needs the control password",
-                happened: "Whoever changes something has to know the control password of the proxy. \
+                title: say("This needs the control password"),
+                happened: say(
+                    "Whoever changes something has to know the control password of the proxy. \
                            Nothing was changed.",
-                advice: &[
-                    "Press the button again, and give the control password; the user name is of no \
+                ),
+                advice: vec![
+                    say(
+                        "Press the button again, and give the control password; the user name is of no \
                      matter.",
-                    "On the machine itself the command line needs none.",
+                    ),
+                    say("On the machine itself the command line needs none."),
                 ],
             },
-            Self::TooOften { .. } => Words {
+            Self::TooOften { seconds } => Words {
                 status: 429,
-                title: "Too many wrong passwords",
-                happened: "Too many wrong passwords came from this machine, so the next one is not \
+                title: say("Too many wrong passwords"),
+                happened: say(
+                    "Too many wrong passwords came from this machine, so the next one is not \
                            looked at yet.",
-                advice: &["Wait a minute, then load the page again."],
+                ),
+                advice: vec![
+                    say("Wait {seconds} seconds, then load the page again.")
+                        .with("seconds", seconds.to_string()),
+                ],
             },
             Self::Busy => Words {
                 status: 503,
-                title: "Too many logins at once",
-                happened: "Many passwords are being checked, and the turn of this one did not come.",
-                advice: &["Load the page again."],
+                title: say("Too many logins at once"),
+                happened: say(
+                    "Many passwords are being checked, and the turn of this one did not come.",
+                ),
+                advice: vec![say("Load the page again.")],
             },
         }
     }

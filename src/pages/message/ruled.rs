@@ -1,6 +1,7 @@
 //! What is told of URLs that the configuration says something about.
 
 use super::Words;
+use crate::pages::text::say;
 
 /// What the configuration says of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,43 +16,47 @@ pub enum Ruled {
     NotQueued,
 }
 
-const ONLINE: &str = "Go online on the start page of the proxy, then try again.";
-
 impl Ruled {
-    pub(super) const fn words(self) -> Words {
+    pub(super) fn words(self) -> Words {
         match self {
             Self::Blocked => Words {
                 status: 403,
-                title: "Blocked",
-                happened: "The configuration of the proxy says that this address is never got. \
-                           Nothing was asked of its origin, and what was kept of it is not shown.",
-                advice: &["If you need the page, take the rule out of [dont-get] urls in the \
-                     configuration, or put one with a ! before it."],
+                title: say("Blocked"),
+                happened: say(
+                    "The configuration of the proxy says that this address is never got. Nothing was \
+                     asked of its origin, and what was kept of it is not shown.",
+                ),
+                advice: vec![say(
+                    "If you need the page, take the rule out of the configuration, or put one with a ! \
+                     before it.",
+                )],
             },
             Self::LeadsToBlocked => Words {
                 status: 404,
-                title: "The page leads to a blocked address",
-                happened: "The answer sends the browser to an address that is never got, by \
-                           [dont-get] urls in the configuration of the proxy.",
-                advice: &[
-                    "If you need the page, take the rule out of [dont-get] urls in the \
-                     configuration.",
-                    "To be sent there all the same, set [dont-get] location-error to false.",
-                ],
+                title: say("The page leads to a blocked address"),
+                happened: say(
+                    "The answer sends the browser to an address that is never got, by the \
+                     configuration of the proxy.",
+                ),
+                advice: vec![say("If you need the page, take the rule out of the configuration.")],
             },
             Self::NeverKept => Words {
                 status: 504,
-                title: "Never kept, and not possible while offline",
-                happened: "The configuration of the proxy says that nothing of this address is \
-                           kept ([dont-cache] urls); and the proxy is offline, so nothing goes out.",
-                advice: &[ONLINE],
+                title: say("Never kept, and not possible while offline"),
+                happened: say(
+                    "The configuration of the proxy says that nothing of this address is kept; and the \
+                     proxy is offline, so nothing goes out.",
+                ),
+                advice: vec![say("Go online, then try again.")],
             },
             Self::NotQueued => Words {
                 status: 504,
-                title: "Not kept, and not queued",
-                happened: "The proxy is offline, the spool has nothing here, and the configuration \
-                           says that it is not asked for later ([offline-options] dont-request).",
-                advice: &[ONLINE],
+                title: say("Not kept, and not queued"),
+                happened: say(
+                    "The proxy is offline, the spool has nothing here, and the configuration says that \
+                     it is not asked for later.",
+                ),
+                advice: vec![say("Go online, then try again.")],
             },
         }
     }

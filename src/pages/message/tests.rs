@@ -1,15 +1,20 @@
-use super::{BadCertificate, Denied, Kept, Message, NoTls, OriginFailure, Phase, Ruled, page};
-use crate::api::Chain;
+use super::{
+    Aid, BadCertificate, Denied, Kept, Message, NoTls, OriginFailure, Phase, Ruled, page, page_with,
+};
+use crate::api::{Chain, Mode};
+use crate::caching::like::Likeness;
 use crate::pages::{
+    Shell,
     certificates::{self, ShownCertificate},
     guard::Refusal,
     testing::{assert_harmless, hostile, shell, templates, time},
+    ways::{Fetch, Like},
 };
 
 /// Each message there is, with the status it is told with.
 pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
     let failed = |failure| Message::OriginFailed { url: text, failure, kept: None };
-    let kept = Some(Kept { url: text, stored: time() });
+    let kept = Some(Kept { url: text, stored: time(), came: time() });
     let shown = ShownCertificate { site: text, chain, may_be_allowed: true, now: time() };
     let ruled = |ruled| Message::Ruled { url: text, ruled, place: Some(text) };
     let certificate = |fault| failed(OriginFailure::Certificate { fault, detail: text, shown });
@@ -39,6 +44,8 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
         (502, failed(OriginFailure::Closed)),
         (502, failed(OriginFailure::BadAnswer(text))),
         (502, failed(OriginFailure::HeadTooLarge)),
+        (502, failed(OriginFailure::TooLarge(u64::MAX))),
+        (403, failed(OriginFailure::Inward)),
         (504, failed(OriginFailure::Timeout(Phase::Securing))),
         (502, certificate(BadCertificate::Expired)),
         (502, certificate(BadCertificate::NotYetValid)),
@@ -53,7 +60,11 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
         (502, Message::OriginFailed { url: text, failure: OriginFailure::Refused, kept }),
         (
             504,
-            Message::MustAsk { url: text, detail: text, kept: Kept { url: text, stored: time() } },
+            Message::MustAsk {
+                url: text,
+                detail: text,
+                kept: Kept { url: text, stored: time(), came: time() },
+            },
         ),
         (504, Message::NotKept { url: text }),
         (504, Message::OfflineRefused { method: text, url: text }),
@@ -76,6 +87,8 @@ fn each_says_what_happened_and_what_one_can_do() {
         assert_eq!((page.status, message.status()), (status, status), "{message:?}");
         assert!(page.body.contains(&format!("<h1>{}</h1>", message.title())), "{message:?}");
         assert!(page.body.contains("<h2>What you can do</h2>\n<ul>\n<li>"), "{message:?}");
+        let many = page.body.matches("<h1>").count();
+        assert_eq!(many, 1, "{message:?}");
         assert!(page.body.contains("href=\"http:&#x2f;&#x2f;localhost:8080/\""), "{message:?}");
     }
 }
@@ -85,13 +98,75 @@ fn a_kept_copy_is_offered() {
     let message = Message::OriginFailed {
         url: "http://a.example/p",
         failure: OriginFailure::Refused,
-        kept: Some(Kept { url: "http://a.example/p", stored: time() }),
+        kept: Some(Kept { url: "http://a.example/p", stored: time(), came: time() }),
     };
     let body = page(&templates(), &shell(), &message).body.replace("&#x2f;", "/");
-    assert!(
-        body.contains("A copy kept on <time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00")
-    );
-    assert_eq!(body.matches("<a class=\"url\" href=\"http://a.example/p\"").count(), 2);
+    let when = "kept on <time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00";
+    assert!(body.contains(when), "{body}");
+    let copy = "href=\"http://localhost:8080/history/version/?url=http://a.example/p&amp;came=";
+    assert!(body.contains(copy), "{body}");
+    assert!(body.contains("href=\"http://localhost:8080/info/?http://a.example/p\""));
+}
+
+/// What does the thing stands on the page, and not advice to look for it.
+#[test]
+fn each_leads_to_what_does_the_thing() {
+    let url = "http://a.example/p";
+    let failed = |failure| Message::OriginFailed { url, failure, kept: None };
+    let ruled = |ruled| Message::Ruled { url, ruled, place: None };
+    let of_url = "http://a.example/p";
+    for (message, want) in [
+        (ruled(Ruled::Blocked), vec!["/configuration/dont-get/urls?", "/configuration/url?"]),
+        (ruled(Ruled::LeadsToBlocked), vec!["/configuration/dont-get/location-error?"]),
+        (ruled(Ruled::NeverKept), vec!["/configuration/dont-cache/urls?", "/\""]),
+        (
+            ruled(Ruled::NotQueued),
+            vec!["/configuration/offline-options/dont-request?", "/missing/?"],
+        ),
+        (failed(OriginFailure::Refused), vec!["/missing/?", "/refresh-options/?", "/\""]),
+        (failed(OriginFailure::Parent("x")), vec!["/configuration/proxy/proxy?"]),
+        (failed(OriginFailure::TooLarge(7)), vec!["/configuration/options/max-body"]),
+        (failed(OriginFailure::Inward), vec!["/configuration/allowed-connect-hosts/inside"]),
+        (Message::PortBlocked { host_port: "a:1" }, vec!["/configuration/tunnel/ports"]),
+        (Message::HostRefused { host_port: "a:1" }, vec!["/configuration/https/refuse"]),
+        (Message::TunnelOffline { host_port: "a:1" }, vec!["/ca\"", "/configuration/https/tunnel"]),
+        (Message::Loop { url }, vec!["/configuration/local-host/names"]),
+        (Message::QueueFull, vec!["/queue/"]),
+        (Message::SpoolFull, vec!["/purge/"]),
+        (Message::NotFound { path: "/x" }, vec!["/index/"]),
+        (Message::NotKept { url }, vec!["/missing/?", "/refresh-options/?"]),
+    ] {
+        let body = page(&templates(), &shell(), &message).body.replace("&#x2f;", "/");
+        let body = body.split("<main>").nth(1).unwrap();
+        for path in want {
+            assert!(body.contains(&format!("href=\"http://localhost:8080{path}")), "{path} {body}");
+            let is_of_url = path.ends_with('?');
+            assert!(!is_of_url || body.contains(&format!("{path}{of_url}")), "{path} {body}");
+        }
+    }
+}
+
+#[test]
+fn what_can_be_had_later_has_a_button_and_what_is_like_it_is_told() {
+    let url = "http://a.example/p";
+    let message = Message::OriginFailed { url, failure: OriginFailure::Refused, kept: None };
+    let likes = [Like {
+        likeness: Likeness::Www,
+        url: "http://www.a.example/p".to_owned(),
+        version: (time(), time()),
+    }];
+    let aid = Aid { fetch: Some(Fetch { url, token: "ab12" }), likes: &likes };
+    for mode in [Mode::Online, Mode::Offline] {
+        let shell = Shell { mode, ..shell() };
+        let page = page_with(&templates(), &shell, &message, &aid);
+        assert_harmless(&page);
+        let body = page.body.replace("&#x2f;", "/");
+        assert!(body.contains("action=\"http://localhost:8080/refresh-request/\""), "{body}");
+        assert!(body.contains("name=\"token\" value=\"ab12\""), "{body}");
+        assert!(body.contains("with or without www"), "{body}");
+        // Online the address leads to the origin, so the copy is offered.
+        assert_eq!(body.contains("/history/version/"), mode == Mode::Online, "{body}");
+    }
 }
 
 #[test]
@@ -120,7 +195,17 @@ fn hostile_values_are_text() {
     for hostile in &hostile() {
         let chain = certificates::tests::chain(hostile);
         for (_, message) in all(hostile, &chain) {
-            assert_harmless(&page(&templates(), &shell(), &message));
+            let likes = [Like {
+                likeness: Likeness::Several,
+                url: hostile.clone(),
+                version: (time(), time()),
+            }];
+            let fetch = Some(Fetch { url: hostile, token: "ab12" });
+            let aid = Aid { fetch, likes: &likes };
+            for mode in [Mode::Online, Mode::Offline] {
+                let shell = Shell { mode, ..shell() };
+                assert_harmless(&page_with(&templates(), &shell, &message, &aid));
+            }
         }
     }
 }

@@ -1,0 +1,51 @@
+//! What is kept that is like a page that is not: `/missing/?URL`.
+
+use hyper::{HeaderMap, Response};
+use wwwoffle_spool::Error;
+use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
+
+use super::caller::Caller;
+use crate::error_chain::error_chain;
+use crate::mode::Mode;
+use crate::pages::message::Message;
+use crate::pages::missing::{self, Missing};
+use crate::proxy::body::Body;
+use crate::proxy::like;
+use crate::proxy::lookup::look_up;
+use crate::proxy::owner::Places;
+
+/// Shows it for the URL that is the whole of the arguments, or the value of `url` in them.
+pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let url = arguments.unwrap_or_default();
+    let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
+    let url = String::from_utf8_lossy(&url);
+    let url = match CanonicalUrl::parse(url.trim(), &caller.daemon.local) {
+        Ok(url) if !url.is_local() => url.without_credentials(),
+        Ok(_) => {
+            let detail = "expected a URL of the web, as in /missing/?https://www.example.org/";
+            return caller.message(&Message::BadRequest { detail });
+        }
+        Err(error) => {
+            return caller.message(&Message::BadRequest { detail: &error_chain(&error) });
+        }
+    };
+    match told(caller, &url).await {
+        Ok(response) => response,
+        Err(error) => caller.spool_failed(&error),
+    }
+}
+
+async fn told(caller: &Caller, url: &CanonicalUrl) -> Result<Response<Body>, Error> {
+    let (daemon, owner) = (&caller.daemon, &caller.owner);
+    let places = Places::of(&mut url.clone(), &HeaderMap::new(), owner);
+    let kept = look_up(&daemon.store, &places).await?.choose(Mode::Offline);
+    let likes = like::all(daemon, owner, url).await?;
+    let page = Missing {
+        url: url.as_str(),
+        is_kept: kept.is_some(),
+        has_versions: like::has_versions(daemon, &places).await?,
+        likes: &likes,
+        token: &daemon.tokens.general(),
+    };
+    Ok(caller.page(missing::page(&daemon.templates, &caller.shell, &page)))
+}

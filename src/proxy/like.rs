@@ -1,0 +1,145 @@
+//! What is kept that is like a page that is not: for a person to choose from.
+//!
+//! Which URLs these are is in [`crate::caching::like`]. Only successes count, and a person's own answers are
+//! found for that person alone, as everywhere.
+//!
+//! A message page appears under the name of its site, whose scripts may read it. So it is told there of the very
+//! same host alone ([`of_host`]): of its own pages a site learns by asking for them. The page of ours under
+//! [`crate::pages::ways::MISSING`] tells the rest ([`all`]), for no site can read it.
+
+use hyper::HeaderMap;
+use wwwoffle_config::UrlParts;
+use wwwoffle_spool::Error;
+use wwwoffle_url::CanonicalUrl;
+
+use super::lookup::look_up;
+use super::owner::{Owner, Places};
+use crate::caching::like::{guesses, likeness};
+use crate::daemon::Daemon;
+use crate::mode::Mode;
+use crate::pages::ways::Like;
+use crate::versions;
+
+/// How many are told.
+const MAX_LIKE: usize = 8;
+
+/// How many entries of a host are looked at for those that no guess leads to.
+const MAX_LOOKED_AT: usize = 1_000;
+
+/// What is kept of the same host that is like `url`, as far as it can be looked up at once.
+///
+/// # Errors
+///
+/// When the disk fails.
+pub(super) async fn of_host(
+    daemon: &Daemon,
+    owner: &Owner,
+    url: &CanonicalUrl,
+) -> Result<Vec<Like>, Error> {
+    let mut found = Vec::new();
+    for guess in guessed(daemon, url) {
+        if guess.host() == url.host() {
+            found.extend(at(daemon, owner, url, guess).await?);
+        }
+    }
+    Ok(found)
+}
+
+/// What is kept that is like `url`, of its host and that with or without `www.`.
+///
+/// # Errors
+///
+/// When the disk fails.
+pub(crate) async fn all(
+    daemon: &Daemon,
+    owner: &Owner,
+    url: &CanonicalUrl,
+) -> Result<Vec<Like>, Error> {
+    let mut found: Vec<Like> = Vec::new();
+    let listed = listed(daemon, owner, url).await?;
+    for guess in guessed(daemon, url).into_iter().chain(listed) {
+        if found.len() >= MAX_LIKE {
+            break;
+        }
+        let like = at(daemon, owner, url, guess).await?;
+        found.extend(like.filter(|like| found.iter().all(|known| known.url != like.url)));
+    }
+    Ok(found)
+}
+
+/// Whether older versions of a page are kept that itself is not: those of who asks, and everyone's.
+///
+/// # Errors
+///
+/// When the disk fails.
+pub(crate) async fn has_versions(daemon: &Daemon, places: &Places) -> Result<bool, Error> {
+    let found = versions::of(daemon, places).await?;
+    Ok(found.is_some_and(|found| found.left_over.is_some() || !found.older.is_empty()))
+}
+
+fn guessed(daemon: &Daemon, url: &CanonicalUrl) -> Vec<CanonicalUrl> {
+    let config = daemon.config();
+    guesses(url, &daemon.local, config.offline_options.near_arguments.of(&UrlParts::of(url)))
+}
+
+/// What is kept at one URL, if it is like the other.
+async fn at(
+    daemon: &Daemon,
+    owner: &Owner,
+    asked: &CanonicalUrl,
+    mut url: CanonicalUrl,
+) -> Result<Option<Like>, Error> {
+    let config = daemon.config();
+    let added = config.offline_options.near_arguments.of(&UrlParts::of(asked));
+    let Some(likeness) = likeness(asked.as_str(), url.as_str(), added) else { return Ok(None) };
+    if config.dont_get.urls.matches(&url).is_some() {
+        // It is not shown.
+        return Ok(None);
+    }
+    let places = Places::of(&mut url, &HeaderMap::new(), owner);
+    let kept = look_up(&daemon.store, &places).await?.choose(Mode::Offline);
+    Ok(kept.filter(|kept| kept.status.is_success()).map(|kept| Like {
+        likeness,
+        url: places.public.url().to_owned(),
+        version: (kept.entry.stored(), kept.entry.when()),
+    }))
+}
+
+/// The URLs of the hosts of `url` that are like it, as the entries of the spool have them, the newest first.
+async fn listed(
+    daemon: &Daemon,
+    owner: &Owner,
+    url: &CanonicalUrl,
+) -> Result<Vec<CanonicalUrl>, Error> {
+    let config = daemon.config();
+    let added = config.offline_options.near_arguments.of(&UrlParts::of(url)).clone();
+    let (asked, owner) = (url.as_str().to_owned(), owner.clone());
+    let host = url.host_port().to_owned();
+    let other = match host.strip_prefix("www.") {
+        Some(bare) => bare.to_owned(),
+        None => format!("www.{host}"),
+    };
+    let found = daemon.store.run(move |spool| {
+        let mut found = Vec::new();
+        for scheme in ["https", "http"] {
+            for host in [&host, &other] {
+                // What cannot be read cannot be shown.
+                for summary in spool.list(Some(scheme), Some(host))?.take(MAX_LOOKED_AT).flatten() {
+                    let url = summary.place.url();
+                    let is_shown = (200..300).contains(&summary.status)
+                        && owner.may_see(&summary.place)
+                        && likeness(&asked, url, &added).is_some();
+                    if is_shown {
+                        found.push((summary.when, url.to_owned()));
+                    }
+                }
+            }
+        }
+        Ok(found)
+    });
+    let mut found = found.await?;
+    found.sort_unstable_by(|one, other| other.cmp(one));
+    found.dedup_by(|one, other| one.1 == other.1);
+    let read = |(_, url): (_, String)| CanonicalUrl::parse(&url, &daemon.local).ok();
+    Ok(found.into_iter().filter_map(read).take(MAX_LIKE).collect())
+}
