@@ -30,6 +30,7 @@ use crate::own::{self, tickets::Tickets};
 use crate::pages::token::Tokens;
 use crate::pages::{LocalOrigin, Shell, Templates};
 use crate::proxy::download::Downloads;
+use crate::proxy::gateway::Posted;
 use crate::proxy::last::LastAnswers;
 use crate::purge::Purging;
 use crate::server::places::Places;
@@ -81,6 +82,8 @@ pub struct Daemon {
     pub purging: Purging,
     /// POSTs that wait for a person's confirmation.
     pub tickets: Tickets,
+    /// Forms sent in the gateway that a person has not confirmed yet.
+    pub(crate) posted: Tickets<Posted>,
     /// Programs that are run when something has happened.
     pub hooks: Hooks,
     /// TLS towards clients.
@@ -186,6 +189,7 @@ impl Daemon {
             purging: Purging::default(),
             hooks: Hooks::default(),
             tickets: Tickets::new(),
+            posted: Tickets::new(),
             downloads: Downloads::default(),
             faces: Faces::new(authority)?,
             templates,

@@ -15,7 +15,7 @@ use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually};
 /// The machine that is another one in these tests: its address is on the loopback, too.
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
-const PASSWORD: &str = "sésame, öffne dich";
+pub(crate) const PASSWORD: &str = "sésame, öffne dich";
 const CONTROL: &str = "only me";
 
 /// A line of a configuration that `wwwoffle passwd` makes.
@@ -29,7 +29,7 @@ fn passwd(arguments: &[&str], password: &str) -> String {
     ran.out
 }
 
-fn users() -> String {
+pub(crate) fn users() -> String {
     format!("[allowed-connect-users]\n{}", passwd(&["ada"], PASSWORD))
 }
 
@@ -38,7 +38,7 @@ fn control() -> String {
 }
 
 /// A field with a login, with its line end.
-fn login(field: &str, user: &str, password: &str) -> String {
+pub(crate) fn login(field: &str, user: &str, password: &str) -> String {
     format!("{field}: Basic {}\r\n", BASE64_STANDARD.encode(format!("{user}:{password}")))
 }
 

@@ -42,6 +42,8 @@ mod fetching;
 mod forms;
 mod fsck;
 mod fuzz;
+mod gateway;
+mod gateway_browser;
 mod gzip;
 mod har;
 mod harness;

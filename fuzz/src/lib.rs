@@ -15,6 +15,7 @@ pub mod entry;
 pub mod fields;
 pub mod files;
 pub mod gate;
+pub mod gateway;
 pub mod hello;
 mod input;
 pub mod links;
@@ -42,6 +43,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("fields", fields::run),
     ("files", files::run),
     ("gate", gate::run),
+    ("gateway", gateway::run),
     ("hello", hello::run),
     ("links", links::run),
     ("packed", packed::run),

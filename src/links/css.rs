@@ -17,8 +17,72 @@ const MAX_DEPTH: u32 = 64;
 /// Reads a style sheet that comes in pieces of any length.
 #[derive(Debug, Default)]
 pub(super) struct Css {
+    pieces: Pieces,
+}
+
+impl Css {
+    pub(super) fn write(&mut self, text: &str, gather: &mut Gather) {
+        self.pieces.write(text, |piece, is_cut| {
+            if is_cut {
+                gather.cut(Cut::Memory);
+            }
+            read(piece, gather);
+        });
+    }
+
+    pub(super) fn finish(self, gather: &mut Gather) {
+        self.pieces.finish(|piece, _| read(piece, gather));
+    }
+}
+
+/// Cuts a sheet where a rule ends.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
     held: String,
     state: State,
+}
+
+impl Pieces {
+    /// Gives `each` what can be read by itself, in order, and whether it was cut elsewhere, for it is too long.
+    pub(crate) fn write(&mut self, text: &str, mut each: impl FnMut(&str, bool)) {
+        let mut start = 0;
+        for (index, byte) in text.bytes().enumerate() {
+            self.state = self.state.after(byte);
+            if byte != b'}' || self.state != State::Plain {
+                continue;
+            }
+            if self.held.len() + (index + 1 - start) >= PIECE {
+                self.hold(text.get(start..=index).unwrap_or_default(), &mut each);
+                start = index + 1;
+                self.flush(false, &mut each);
+            }
+        }
+        self.hold(text.get(start..).unwrap_or_default(), &mut each);
+    }
+
+    /// Nothing that ends here. What does not fit is cut at a place that the sheet alone decides.
+    fn hold(&mut self, mut text: &str, each: &mut impl FnMut(&str, bool)) {
+        while let Some(beyond) = (self.held.len() + text.len()).checked_sub(MAX_HELD + 1) {
+            let fitting = boundary(text, text.len() - beyond - 1);
+            let (now, later) = text.split_at(fitting);
+            self.held.push_str(now);
+            self.flush(true, each);
+            text = later;
+        }
+        self.held.push_str(text);
+    }
+
+    /// What is left.
+    pub(crate) fn finish(mut self, mut each: impl FnMut(&str, bool)) {
+        self.flush(false, &mut each);
+    }
+
+    fn flush(&mut self, is_cut: bool, each: &mut impl FnMut(&str, bool)) {
+        if !self.held.is_empty() {
+            each(&self.held, is_cut);
+        }
+        self.held.clear();
+    }
 }
 
 /// Where the end of what is held stands, as far as it decides whether a `}` ends something.
@@ -32,46 +96,6 @@ enum State {
     Comment,
     CommentStar,
     String(u8),
-}
-
-impl Css {
-    pub(super) fn write(&mut self, text: &str, gather: &mut Gather) {
-        let mut start = 0;
-        for (index, byte) in text.bytes().enumerate() {
-            self.state = self.state.after(byte);
-            if byte != b'}' || self.state != State::Plain {
-                continue;
-            }
-            if self.held.len() + (index + 1 - start) >= PIECE {
-                self.hold(text.get(start..=index).unwrap_or_default(), gather);
-                start = index + 1;
-                self.flush(gather);
-            }
-        }
-        self.hold(text.get(start..).unwrap_or_default(), gather);
-    }
-
-    /// Nothing that ends here. What does not fit is cut at a place that the sheet alone decides.
-    fn hold(&mut self, mut text: &str, gather: &mut Gather) {
-        while let Some(beyond) = (self.held.len() + text.len()).checked_sub(MAX_HELD + 1) {
-            let fitting = boundary(text, text.len() - beyond - 1);
-            let (now, later) = text.split_at(fitting);
-            self.held.push_str(now);
-            gather.cut(Cut::Memory);
-            self.flush(gather);
-            text = later;
-        }
-        self.held.push_str(text);
-    }
-
-    pub(super) fn finish(mut self, gather: &mut Gather) {
-        self.flush(gather);
-    }
-
-    fn flush(&mut self, gather: &mut Gather) {
-        read(&self.held, gather);
-        self.held.clear();
-    }
 }
 
 impl State {

@@ -71,7 +71,7 @@ pub(super) fn is_shown_image(kind: &str) -> bool {
 }
 
 /// Attributes of which scripts make the source of an element when it comes into view.
-const LAZY: [&str; 9] = [
+pub(crate) const LAZY: [&str; 9] = [
     "data-src",
     "data-lazy-src",
     "data-lazy",
@@ -203,7 +203,7 @@ pub(super) fn lazy(tag: &Tag) -> Option<&str> {
 }
 
 /// Lazy attributes also hold `true`, `3` and templates for scripts.
-fn is_like_url(value: &str) -> bool {
+pub(crate) fn is_like_url(value: &str) -> bool {
     value.contains(['/', '.']) && !value.contains(['{', '<', ' ']) && value.parse::<f64>().is_err()
 }
 

@@ -176,7 +176,7 @@ fn robots(content: &str, gather: &mut Gather) {
 }
 
 /// HTML §4.2.5.3, *shared declarative refresh steps*: the URL after the seconds.
-fn refresh(content: &str) -> Option<&str> {
+pub(crate) fn refresh(content: &str) -> Option<&str> {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
     let rest = content.trim_start_matches(is_digit);
     if rest.len() == content.len()

@@ -30,8 +30,8 @@
 //! and [`Found::cut`] says which it was; what was found until then is told.
 
 pub(crate) mod charset;
-mod css;
-mod element;
+pub(crate) mod css;
+pub(crate) mod element;
 pub(crate) mod entity;
 mod feed;
 mod finder;
@@ -40,7 +40,7 @@ mod header;
 mod html;
 mod image;
 mod kind;
-mod link;
+pub(crate) mod link;
 mod manifest;
 mod media;
 mod page;

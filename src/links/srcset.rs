@@ -9,6 +9,8 @@ const MAX_CANDIDATES: usize = 256;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Candidate<'a> {
     pub(crate) url: &'a str,
+    /// What is said of it, as it stands there.
+    pub(crate) described: &'a str,
     descriptor: Descriptor,
 }
 
@@ -41,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Vec<Candidate<'_>> {
             descriptors
         };
         if let Some(descriptor) = read(descriptors).filter(|_| !bare.is_empty()) {
-            candidates.push(Candidate { url: bare, descriptor });
+            candidates.push(Candidate { url: bare, described: descriptors.trim(), descriptor });
         }
     }
     candidates
@@ -104,7 +106,7 @@ pub(super) fn with_src<'a>(
     if let Some(url) = src
         && !candidates.iter().any(stands)
     {
-        candidates.push(Candidate { url, descriptor: Descriptor::Density(1.0) });
+        candidates.push(Candidate { url, described: "", descriptor: Descriptor::Density(1.0) });
     }
     candidates
 }

@@ -20,6 +20,7 @@ mod entry;
 pub(crate) mod export;
 mod exposition;
 mod forms;
+mod gate;
 mod history;
 mod info;
 mod lists;

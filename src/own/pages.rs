@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::caller::Caller;
 use super::certificate;
+use super::gate;
 use super::history;
 use super::info;
 use super::lists;
@@ -22,7 +23,8 @@ use super::versions;
 use crate::clock;
 use crate::pages::authority::{self, Trust};
 use crate::pages::{
-    LocalOrigin, pac, search as search_page, statistics as statistics_page, style, ways, welcome,
+    LocalOrigin, gateway, pac, search as search_page, statistics as statistics_page, style, ways,
+    welcome,
 };
 use crate::proxy::body::{self, Body};
 use crate::tls::ca::RENEW_BEFORE;
@@ -99,6 +101,10 @@ pub(super) enum Local {
     SearchElsewhere,
     /// How a browser adds it as a search engine.
     SearchDescription,
+    /// The form for an address of the gateway.
+    Gateway,
+    /// The address of that form misspelled.
+    GatewayElsewhere,
     /// The stylesheet.
     Style,
     /// How a browser reaches us.
@@ -145,6 +151,8 @@ impl Local {
             search_page::PATH => Self::Search,
             "/search" => Self::SearchElsewhere,
             search_page::DESCRIPTION => Self::SearchDescription,
+            gateway::PATH => Self::Gateway,
+            "/gateway" | "/http" | "/https" => Self::GatewayElsewhere,
             "/style.css" => Self::Style,
             "/proxy.pac" | "/wpad.dat" => Self::ProxySettings,
             "/robots.txt" => Self::Robots,
@@ -207,6 +215,8 @@ pub(super) async fn answer(
         Local::Search => search::show(caller, arguments).await,
         Local::SearchElsewhere => caller.see_other(search_page::PATH),
         Local::SearchDescription => caller.page(search_page::description(shell)),
+        Local::Gateway => gate::show(caller, arguments),
+        Local::GatewayElsewhere => caller.see_other(gateway::PATH),
         Local::Style => caller.page(style(&daemon.templates)),
         Local::ProxySettings => {
             let config = daemon.config();

@@ -21,12 +21,18 @@ pub struct Ticket {
 }
 
 /// All forms that wait, by the random name of their ticket.
-#[derive(Debug, Default)]
-pub struct Tickets {
-    waiting: Mutex<HashMap<String, (SystemTime, Ticket)>>,
+#[derive(Debug)]
+pub struct Tickets<T = Ticket> {
+    waiting: Mutex<HashMap<String, (SystemTime, T)>>,
 }
 
-impl Tickets {
+impl<T> Default for Tickets<T> {
+    fn default() -> Self {
+        Self { waiting: Mutex::default() }
+    }
+}
+
+impl<T> Tickets<T> {
     /// None.
     #[must_use]
     pub fn new() -> Self {
@@ -38,7 +44,7 @@ impl Tickets {
     /// # Errors
     ///
     /// When the system has no randomness.
-    pub fn issue(&self, ticket: Ticket, now: SystemTime) -> Result<String, getrandom::Error> {
+    pub fn issue(&self, ticket: T, now: SystemTime) -> Result<String, getrandom::Error> {
         let mut name = [0; 16];
         getrandom::fill(&mut name)?;
         let name = hex::encode(name);
@@ -55,19 +61,19 @@ impl Tickets {
     }
 
     /// Takes the form of a ticket; each works once, and for an hour.
-    pub fn redeem(&self, name: &str, now: SystemTime) -> Option<Ticket> {
+    pub fn redeem(&self, name: &str, now: SystemTime) -> Option<T> {
         let mut waiting = self.lock();
         forget_old(&mut waiting, now);
         waiting.remove(name).map(|(_, ticket)| ticket)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (SystemTime, Ticket)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (SystemTime, T)>> {
         // Each change of the map is one call.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn forget_old(waiting: &mut HashMap<String, (SystemTime, Ticket)>, now: SystemTime) {
+fn forget_old<T>(waiting: &mut HashMap<String, (SystemTime, T)>, now: SystemTime) {
     waiting.retain(|_, (issued, _)| now.duration_since(*issued).is_ok_and(|age| age < LIFETIME));
 }
 

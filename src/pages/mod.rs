@@ -17,6 +17,7 @@ pub mod code;
 pub mod configuration;
 pub mod confirm;
 pub mod form;
+pub mod gateway;
 pub mod guard;
 pub mod history;
 pub mod info;

@@ -49,6 +49,9 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("missing.html", include_str!("templates/missing.html")),
     ("will-get.html", include_str!("templates/will-get.html")),
     ("confirm-post.html", include_str!("templates/confirm-post.html")),
+    ("gateway.html", include_str!("templates/gateway.html")),
+    ("gateway-send.html", include_str!("templates/gateway-send.html")),
+    ("gateway-onward.html", include_str!("templates/gateway-onward.html")),
     ("undone.html", include_str!("templates/undone.html")),
     ("message.html", include_str!("templates/message.html")),
 ];

@@ -22,6 +22,7 @@ use super::censor;
 use super::conditional;
 use super::decide::{Asked, MethodKind, Queueing};
 use super::fields::{add_via, has_member, strip_one_hop};
+use super::gateway::Gate;
 use super::http2::Unframed;
 use super::intent::Intent;
 use super::memento;
@@ -161,11 +162,19 @@ impl Ask {
             && matches!(asked.method, MethodKind::Get | MethodKind::Head);
         let modification =
             Modification::of(&config, mode, (&bare, &owner), (&method, &fields, intent));
-        if modification.as_ref().is_some_and(Modification::is_of_page) {
-            if !is_for_all {
-                // What is not kept is not asked for in our codings, and could not be read.
-                fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let modification = match extensions.get::<Arc<Gate>>() {
+            Some(gate) => {
+                let of = (&bare, &owner, &fields);
+                Some(Modification::in_gateway(modification, gate, &config, mode, of))
             }
+            None => modification,
+        };
+        let is_read = |read: fn(&Modification) -> bool| modification.as_ref().is_some_and(read);
+        if !is_for_all && (is_read(Modification::is_of_page) || is_read(Modification::reads_all)) {
+            // What is not kept is not asked for in our codings, and could not be read.
+            fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
+        if is_read(Modification::is_of_page) {
             // What the browser has may have been changed in another way.
             conditional::strip(&mut fields);
         }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! handle ── target ── own page ───────────────────────────── crate::own
+//!              ├───── /http/host/ ── gateway ─ resource, below
 //!              ├───── admit ── 407
 //!              ├───── CONNECT ── site ── intercept ───────── HTTP inside TLS, from the top
 //!              │                   └──── tunnel
@@ -25,6 +26,7 @@ pub mod decide;
 pub mod download;
 pub mod fields;
 pub mod freshen;
+pub(crate) mod gateway;
 pub mod head;
 pub mod http2;
 pub mod intent;
@@ -181,6 +183,10 @@ async fn answer(
     };
     match target {
         Target::Own(url) => {
+            if gateway::is_meant(&daemon.config(), &parts.uri) {
+                let (own, request) = ((&url, login), (parts, incoming));
+                return Box::pin(gateway::answer(&daemon, client, mode, own, request)).await;
+            }
             let request = Request::from_parts(parts, incoming);
             let visit = Visit { peer: client.visitor.peer, login };
             Box::pin(crate::own::over_tcp(daemon, mode, &url, visit, request)).await
@@ -218,13 +224,8 @@ async fn resource_of(
     mut parts: Parts,
     incoming: Incoming,
 ) -> Response<Body> {
-    resource.origin.reach = client.visitor.reach();
-    if !daemon.upstream.dialer().may_reach(&resource.origin) {
-        let (url, failure) = (resource.url.as_str(), OriginFailure::Inward);
-        let told = Message::OriginFailed { url, failure, kept: None };
-        let reader = Reader::of(mode, &parts.headers);
-        let audience = Audience::of(&parts.method, &parts.headers);
-        return reply::told(daemon, &reader, audience, &told);
+    if let Some(refused) = inward(daemon, client, mode, &mut resource, &parts) {
+        return refused;
     }
     match forwards_left(&mut parts) {
         Forwards::End => return about_us(),
@@ -241,11 +242,42 @@ async fn resource_of(
     } else {
         (None, Some(incoming))
     };
+    let rest = Rest { incoming, upgrade, handshake };
+    Box::pin(decided(daemon, client, mode, resource, (parts, post), rest)).await
+}
+
+/// What is said where `client` may not go so far.
+fn inward(
+    daemon: &Daemon,
+    client: &Client,
+    mode: Mode,
+    resource: &mut Resource,
+    parts: &Parts,
+) -> Option<Response<Body>> {
+    resource.origin.reach = client.visitor.reach();
+    if daemon.upstream.dialer().may_reach(&resource.origin) {
+        return None;
+    }
+    let (url, failure) = (resource.url.as_str(), OriginFailure::Inward);
+    let told = Message::OriginFailed { url, failure, kept: None };
+    let reader = Reader::of(mode, &parts.headers);
+    let audience = Audience::of(&parts.method, &parts.headers);
+    Some(reply::told(daemon, &reader, audience, &told))
+}
+
+/// Decides what is done, and does it. `post` is the body of a form that was read whole.
+async fn decided(
+    daemon: &Arc<Daemon>,
+    client: &Client,
+    mode: Mode,
+    resource: Resource,
+    (parts, post): (Parts, Option<Bytes>),
+    rest: Rest,
+) -> Response<Body> {
     let owner = client.visitor.owner();
     let ask = Ask::new(daemon, owner, resource, parts, post, mode, clock::now());
     let account = daemon.statistics.account(ask.bare.host());
     let (asked, method) = (Asked::of(&ask), ask.method.clone());
-    let rest = Rest { incoming, upgrade, handshake };
     let mut response = answer_to(daemon, client, ask, rest).await;
     if let Some(&status) = response.extensions().get::<CacheStatus>() {
         let last = Last { at: clock::now(), method, answer: response.status(), status };

@@ -6,6 +6,8 @@ use encoding_rs::{Encoding, UTF_8};
 use wwwoffle_url::BrowserUrl;
 
 use super::csp::allow_style;
+use super::gateway::Within;
+use super::inward::Inside;
 use super::{BLANK_IMAGE, Changes, Cut, Known, MAX_MARKED, Mark, Standing};
 use crate::links::{srcset, with_query_encoded};
 
@@ -41,16 +43,16 @@ pub(super) struct Tag {
 }
 
 impl Tag {
-    fn get(&self, name: &str) -> Option<&str> {
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
         let (_, value) = self.attributes.iter().find(|(known, _)| known == name)?;
         Some(value.trim_matches(|c: char| c <= ' '))
     }
 
-    fn is(&self, name: &str, value: &str) -> bool {
+    pub(super) fn is(&self, name: &str, value: &str) -> bool {
         self.get(name).is_some_and(|known| known.eq_ignore_ascii_case(value))
     }
 
-    fn has_word(&self, name: &str, word: &str) -> bool {
+    pub(super) fn has_word(&self, name: &str, word: &str) -> bool {
         let words = self.get(name).unwrap_or_default().split_ascii_whitespace();
         words.into_iter().any(|known| known.eq_ignore_ascii_case(word))
     }
@@ -71,6 +73,8 @@ pub(super) enum Deed {
     Set(&'static str, String),
     /// Something stands in it before and after the rest.
     Mark(Mark),
+    /// An attribute is a document of its own, and is read like one.
+    Document(&'static str, String),
 }
 
 /// Judges the tags of one document, in its order.
@@ -86,12 +90,15 @@ pub(super) struct Judge {
     encoding: &'static Encoding,
     /// How many links were looked at.
     links: usize,
+    /// In the gateway: where the page would go by itself.
+    pub(super) onward: Option<String>,
 }
 
 impl Judge {
     pub(super) fn new(changes: Arc<Changes>, known: Arc<dyn Known>, document: BrowserUrl) -> Self {
         let base = document.clone();
-        Self { changes, known, document, base, has_base: false, encoding: UTF_8, links: 0 }
+        let (encoding, onward) = (UTF_8, None);
+        Self { changes, known, document, base, has_base: false, encoding, links: 0, onward }
     }
 
     pub(super) fn set_encoding(&mut self, encoding: &'static Encoding) {
@@ -111,6 +118,10 @@ impl Judge {
         if tag.name == "base" {
             self.set_base(tag);
         }
+        let inside = match self.inside(tag) {
+            Some(Inside::Whole(deed)) => return vec![deed],
+            inside => inside,
+        };
         if let Some(deed) = self.whole(tag) {
             return vec![deed];
         }
@@ -121,6 +132,9 @@ impl Judge {
         }
         if self.cuts(Cut::Styles) && tag.get("style").is_some() {
             deeds.push(Deed::Drop("style".to_owned()));
+        }
+        if let Some(Inside::Parts(parts)) = inside {
+            deeds.extend(parts);
         }
         deeds.extend(self.image(tag));
         deeds.extend(self.policy(tag));
@@ -136,6 +150,20 @@ impl Judge {
             Ok(base) if !matches!(base.scheme(), "data" | "javascript") => self.base = base,
             _ => {}
         }
+    }
+
+    /// How references are led into the gateway, if they are.
+    pub(super) fn within(&self) -> Option<Within<'_>> {
+        let gateway = self.changes.gateway.as_ref()?;
+        Some(Within { gateway, base: &self.base, has_base: self.has_base })
+    }
+
+    pub(super) fn document(&self) -> &BrowserUrl {
+        &self.document
+    }
+
+    pub(super) fn encoding(&self) -> &'static Encoding {
+        self.encoding
     }
 
     /// The URL a reference leads to, without a fragment, if that is something to be got.

@@ -14,19 +14,30 @@
 //! the text of the page: a script that stays may put it there again. Who takes scripts out can rely on that all the
 //! same, for the answer says so itself ([`csp::NO_SCRIPTS`]). A page that the parser cannot read in
 //! [`MAX_PARSER_MEMORY`] goes on as it came from there.
+//!
+//! # In the gateway
+//!
+//! A page that is read through an address of ours ([`gateway`]) has each of its references led to such an
+//! address. A reference that is missed is held back by the policy that the answer says besides; so nothing of such a
+//! page is sent that was not read.
 
 pub mod csp;
+pub mod gateway;
 mod gif;
+mod inward;
 mod judge;
 mod mend;
 mod page;
+mod style;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 
+use gateway::Gateway;
 pub use gif::FirstFrame;
 pub use page::Rewriter;
+pub use style::Sheet;
 
 /// Bytes of memory that the parser of a page may take.
 pub const MAX_PARSER_MEMORY: usize = 8 << 20;
@@ -131,6 +142,8 @@ pub struct Changes {
     pub bar: Option<Bar>,
     /// Which characters are mended.
     pub mends: BTreeSet<Mend>,
+    /// How it is led into the gateway, if it is read there.
+    pub gateway: Option<Gateway>,
 }
 
 impl Changes {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use wwwoffle_url::BrowserUrl;
+use wwwoffle_url::{BrowserUrl, LocalHost};
 
 use super::*;
 
@@ -58,6 +58,10 @@ fn changes(words: &str) -> Changes {
                             Some(Bar { html: "<bar>".to_owned(), style: "'sha256-x'".to_owned() });
                     }
                     "chars" => changes.mends = [Mend::MsChars].into(),
+                    "gateway" => {
+                        let (local, onward) = (LocalHost::default(), "on".to_owned());
+                        changes.gateway = Some(Gateway { local, is_ours: false, onward });
+                    }
                     _ => panic!("{other} is nothing that can be changed"),
                 }
                 continue;
@@ -103,7 +107,7 @@ fn each_change_is_made_and_nothing_else() {
         );
     }
     assert!(wrong.is_empty(), "{} rows differ\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(tried.len(), 17, "each change has a row: {tried:?}");
+    assert_eq!(tried.len(), 18, "each change has a row: {tried:?}");
 }
 
 #[test]
@@ -152,6 +156,46 @@ fn a_page_that_cannot_be_read_goes_on_as_it_came() {
 }
 
 #[test]
+fn in_the_gateway_nothing_is_sent_that_was_not_read() {
+    let all = changes("gateway scripts");
+    let link = "<a href=\"/http/site.example/dir/x\">";
+    // Tags that are not ASCII come as UTF-8.
+    let utf_16: Vec<u8> = "\u{feff}<a href=x>é".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (content_type, given) in [
+        ("text/html", &utf_16[..]),
+        ("text/html; charset=utf-16le", &utf_16[2..]),
+        ("text/html; charset=iso-2022-jp", b"<a href=x>\x1b$B!!"),
+    ] {
+        for size in [1, 3, 1000] {
+            let sent = rewrite(&all, content_type, &given.chunks(size).collect::<Vec<_>>());
+            let text = String::from_utf8(sent).unwrap();
+            assert!(text.starts_with(&format!("\u{feff}{link}")), "{content_type}: {text}");
+        }
+    }
+    // A tag longer than the parser may remember is the last.
+    let mut given = b"<a href=x><b title='".to_vec();
+    given.resize(MAX_PARSER_MEMORY + (1 << 20), b'x');
+    given.extend_from_slice(b"'><a href=http://out.example/>");
+    let sent = rewrite(&all, "text/html", &given.chunks(100_000).collect::<Vec<_>>());
+    assert_eq!(String::from_utf8(sent).unwrap(), link);
+    // Elements that are never closed are read to the last, and so are names that are long.
+    let open = [&b"<i>".repeat(300_000)[..], b"<a href=x>"].concat();
+    assert!(rewrite(&all, "text/html", &[&open]).ends_with(link.as_bytes()));
+    let name = format!("<{}>", "n".repeat(1000));
+    let long = [name.repeat(9_000).as_bytes(), b"<a href=x>"].concat();
+    assert!(rewrite(&all, "text/html", &[&long]).ends_with(link.as_bytes()));
+    let many = format!("<p{}>text", " href=x".repeat(1000));
+    assert_eq!(rewrite(&all, "text/html", &[many.as_bytes()]), b"text");
+    let deep = (0..5).fold("<a href=x>".to_owned(), |page, _| {
+        format!(
+            "<iframe srcdoc=\"{}\"></iframe>",
+            page.replace('&', "&amp;").replace('"', "&quot;")
+        )
+    });
+    assert!(rewrite(&all, "text/html", &[deep.as_bytes()]).ends_with(b"></iframe>"));
+}
+
+#[test]
 fn what_stands_for_browsers_without_scripts_is_shown_within_bounds() {
     let changes = changes("scripts");
     let long = format!("<noscript><b>{}</b></noscript>x", "y".repeat(MAX_NOSCRIPT + 1));
@@ -177,17 +221,19 @@ proptest! {
             Just("<script>"), Just("</script>"), Just("<a href='/kept'>"), Just("</a>"), Just("<noscript>"),
             Just("</noscript>"), Just("<img src=blocked width=1 height=1>"), Just("<!--"), Just("-->"), Just("text &amp; "),
             Just("<base href=//other/>"), Just("<style>"), Just("</style>"), Just("<svg>"), Just("<title>"), Just("<"),
-            Just("'"), Just("\u{e9}"), Just("<iframe src=x>"), Just("</iframe>"), Just("</body></html>"),
+            Just("'"), Just("\u{e9}"), Just("a{b:url(c)}"), Just("<iframe src=x srcdoc='<a href=y>'>"), Just("</iframe>"), Just("</body></html>"),
         ], 0..40),
         size in 1_usize..40,
     ) {
         let text = parts.concat();
         let whole = text.as_bytes();
         let pieces: Vec<&[u8]> = whole.chunks(size).collect();
-        let all = changes("scripts styles frames images pixels marks bar");
-        let sent = rewrite(&all, "text/html; charset=utf-8", &[whole]);
-        prop_assert_eq!(&rewrite(&all, "text/html; charset=utf-8", &pieces), &sent);
-        prop_assert!(String::from_utf8(sent).is_ok());
+        for options in ["scripts styles frames images pixels marks bar", "scripts gateway"] {
+            let all = changes(options);
+            let sent = rewrite(&all, "text/html; charset=utf-8", &[whole]);
+            prop_assert_eq!(&rewrite(&all, "text/html; charset=utf-8", &pieces), &sent);
+            prop_assert!(String::from_utf8(sent).is_ok());
+        }
         prop_assert_eq!(rewrite(&Changes::default(), "text/html", &pieces), whole);
     }
 }

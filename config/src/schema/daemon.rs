@@ -91,6 +91,8 @@ section! {
     "pages" => OwnPages {
         /// The language that they are told in, such as de; "" is the one that each browser asks for, as far as there is a catalogue of it.
         "language" => language: LanguageTag = r#""""#, Live;
+        /// Whether devices that cannot set a proxy may read pages at addresses of this one, such as /http/www.example.org/; links and forms stay there, and scripts do not run.
+        "gateway" => gateway: bool = "true", Live;
     }
 }
 

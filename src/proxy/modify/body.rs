@@ -6,7 +6,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 
 use crate::proxy::body::Body;
-use crate::rewrite::{FirstFrame, Rewriter};
+use crate::rewrite::{FirstFrame, Rewriter, Sheet};
 use crate::store::Store;
 use crate::upstream::BoxError;
 
@@ -70,6 +70,31 @@ pub(super) fn image(body: Body, still: FirstFrame) -> Body {
                         return Some((Ok(Frame::data(Bytes::from(sent))), Some((body, still))));
                     }
                 }
+            }
+        }
+    });
+    StreamBody::new(frames.fuse()).boxed_unsync()
+}
+
+/// What a style sheet becomes in the gateway.
+pub(super) fn sheet(body: Body, sheet: Sheet) -> Body {
+    let frames = stream::unfold(Some((body, sheet)), |state| async move {
+        let (mut body, mut sheet) = state?;
+        loop {
+            let sent = match body.frame().await {
+                Some(Err(error)) => return Some((Err(error), None)),
+                Some(Ok(frame)) => {
+                    let Ok(piece) = frame.into_data() else { continue };
+                    sheet.write(&piece)
+                }
+                None => {
+                    let sent = sheet.finish();
+                    let frame = (Ok(Frame::data(Bytes::from(sent))), None);
+                    return Some(frame);
+                }
+            };
+            if !sent.is_empty() {
+                return Some((Ok(Frame::data(Bytes::from(sent))), Some((body, sheet))));
             }
         }
     });

@@ -7,6 +7,7 @@
 //! status, its type, and `no-transform` (RFC 9110 §7.7).
 
 mod body;
+mod inside;
 mod known;
 
 use std::sync::Arc;
@@ -25,15 +26,17 @@ use self::known::SpoolKnown;
 use super::amend::Foreign;
 use super::body::{Body, WholeBody};
 use super::fields::{CACHE_STATUS, has_member};
+use super::gateway::Gate;
 use super::intent::{Intent, SEC_FETCH_DEST};
 use super::owner::Owner;
 use crate::caching::control::{AnswerControl, RequestControl};
 use crate::clock;
 use crate::daemon::{Daemon, Reader};
 use crate::mode::Mode;
+use crate::pages::Shell;
 use crate::pages::bar::bar;
 use crate::rewrite::csp::{NO_SCRIPTS, allow_style};
-use crate::rewrite::{Changes, Cut, FirstFrame, Mark, Marks, Mend, Rewriter};
+use crate::rewrite::{Bar, Changes, Cut, FirstFrame, Mark, Marks, Mend, Rewriter};
 use crate::store::timestamp;
 
 /// Destinations that are a document (Fetch §2.2.5), besides the window itself.
@@ -65,6 +68,8 @@ pub(super) struct Modification {
     owner: Owner,
     config: Arc<Config>,
     reader: Reader,
+    /// The answer is read in the gateway.
+    gate: Option<Arc<Gate>>,
 }
 
 /// As what an answer is asked for.
@@ -102,7 +107,37 @@ impl Modification {
         let (owner, config) = (owner.clone(), Arc::clone(config));
         let reader = Reader::of(mode, fields);
         let is_any = changes.is_some() || is_still;
-        is_any.then(|| Self { changes, has_bar, is_still, url: url.clone(), owner, config, reader })
+        let (url, gate) = (url.clone(), None);
+        is_any.then(|| Self { changes, has_bar, is_still, url, owner, config, reader, gate })
+    }
+
+    /// The same for what is read in the gateway, where each answer is changed.
+    pub(super) fn in_gateway(
+        configured: Option<Self>,
+        gate: &Arc<Gate>,
+        config: &Arc<Config>,
+        mode: Mode,
+        (url, owner, fields): (&CanonicalUrl, &Owner, &HeaderMap),
+    ) -> Self {
+        let gate = Some(Arc::clone(gate));
+        match configured {
+            Some(configured) => Self { gate, ..configured },
+            None => Self {
+                changes: None,
+                has_bar: false,
+                is_still: false,
+                url: url.clone(),
+                owner: owner.clone(),
+                config: Arc::clone(config),
+                reader: Reader::of(mode, fields),
+                gate,
+            },
+        }
+    }
+
+    /// Whether the answer has to be readable, whatever it is.
+    pub(super) fn reads_all(&self) -> bool {
+        self.gate.is_some()
     }
 
     /// Whether a document is meant: that is changed by more than its URL.
@@ -117,6 +152,9 @@ impl Modification {
         kept: Option<Timestamp>,
         mut answer: Response<Body>,
     ) -> Response<Body> {
+        if let Some(gate) = &self.gate {
+            return self.inside(daemon, gate, kept, answer);
+        }
         if self.cuts_scripts() && answer.extensions().get::<Foreign>().is_some() {
             // Whatever it is, and whether it is rewritten or not: an error, an image with scripts in it.
             let none = HeaderValue::from_static(NO_SCRIPTS);
@@ -128,16 +166,8 @@ impl Modification {
             ("text/html", Some(changes)) if may_change(&answer) => {
                 let mut changes = changes.clone();
                 let shell = daemon.shell(&self.reader);
-                if self.has_bar {
-                    let kept = kept.filter(|_| is_from_spool(answer.headers()));
-                    let (now, url) = (timestamp(clock::now()), self.url.as_str());
-                    changes.bar = Some(bar(&daemon.templates, &shell, url, kept, now));
-                }
-                let images = [&mut changes.blocked_images, &mut changes.pixels];
-                for image in images.into_iter().flatten().filter(|image| image.starts_with('/')) {
-                    // A path of ours, in a page of somebody else's.
-                    image.insert_str(0, shell.origin.as_str());
-                }
+                changes.bar = self.bar(daemon, &shell, kept, &answer);
+                own_images(&mut changes, &shell);
                 let Ok(url) = BrowserUrl::parse(self.url.as_str(), None) else { return answer };
                 amend(answer.headers_mut(), &changes);
                 let known = SpoolKnown::new(daemon, &self.config, &self.owner);
@@ -156,6 +186,27 @@ impl Modification {
 impl Modification {
     fn cuts_scripts(&self) -> bool {
         self.changes.as_ref().is_some_and(|changes| changes.cuts.contains(&Cut::Scripts))
+    }
+
+    /// The bar of the page, if it may have one.
+    fn bar(
+        &self,
+        daemon: &Daemon,
+        shell: &Shell,
+        kept: Option<Timestamp>,
+        answer: &Response<Body>,
+    ) -> Option<Bar> {
+        let kept = kept.filter(|_| is_from_spool(answer.headers()));
+        let (now, url) = (timestamp(clock::now()), self.url.as_str());
+        self.has_bar.then(|| bar(&daemon.templates, shell, url, kept, now))
+    }
+}
+
+/// Makes a path of ours a whole address, for a page of somebody else's.
+fn own_images(changes: &mut Changes, shell: &Shell) {
+    let images = [&mut changes.blocked_images, &mut changes.pixels];
+    for image in images.into_iter().flatten().filter(|image| image.starts_with('/')) {
+        image.insert_str(0, shell.origin.as_str());
     }
 }
 
@@ -231,6 +282,7 @@ fn changes(config: &Config, url: &UrlParts<'_>, is_window: bool) -> Changes {
             .filter(|(is_on, _)| *is_on.of(url))
             .map(|(_, mend)| mend)
             .collect(),
+        gateway: None,
     }
 }
 

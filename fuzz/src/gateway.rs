@@ -1,0 +1,79 @@
+//! Addresses of the gateway and what they stand for, and pages and sheets that are led inside.
+
+use std::sync::Arc;
+
+use super::input::{Input, text};
+use wwwoffle::rewrite::gateway::{Gateway, address, url_of};
+use wwwoffle::rewrite::{Changes, Cut, Known, Rewriter, Sheet, Standing};
+use wwwoffle_url::{BrowserUrl, LocalHost};
+
+struct Nothing;
+
+impl Known for Nothing {
+    fn is_blocked(&self, _: &str) -> bool {
+        false
+    }
+
+    fn standing(&self, _: &str) -> Standing {
+        Standing::Absent
+    }
+}
+
+/// The first line is an address and a URL, the rest a page and a sheet.
+pub fn run(data: &[u8]) {
+    let mut input = Input::new(data);
+    let line = input.line();
+    there_and_back(line);
+    target(line);
+    let rest = input.rest();
+    led(rest);
+}
+
+/// What is written is read back, and a browser comes to it.
+fn there_and_back(line: &str) {
+    let Ok(url) = BrowserUrl::parse(line, None) else { return };
+    let Some(address) = address(&url) else { return };
+    let end = address.find('#').unwrap_or(address.len());
+    let bare = url.as_str().split('#').next().unwrap();
+    assert_eq!(url_of(&address[..end]), Some(Ok(bare.to_owned())));
+    let page = BrowserUrl::parse("http://ship:8080/https/o.example/x/?y", None).unwrap();
+    let there = BrowserUrl::parse(&address, Some(&page)).unwrap();
+    assert_eq!(there.as_str(), format!("http://ship:8080{address}"));
+}
+
+/// Whatever it is, it names a host outside, or nothing.
+fn target(line: &str) {
+    let Some(Ok(url)) = url_of(line) else { return };
+    let (_, rest) = url.split_once("://").unwrap();
+    let host = rest.split(['/', '?']).next().unwrap();
+    assert!(!host.is_empty() && !host.contains(['@', '%', '\\']) && host != "..");
+}
+
+/// However it is cut, the same is sent, and style sheets stay what they are: a second time changes nothing.
+fn led(bytes: &[u8]) {
+    let gateway = Gateway { local: LocalHost::default(), is_ours: false, onward: "on".to_owned() };
+    let url = BrowserUrl::parse("http://a.example/b/c?d", None).unwrap();
+    let cuts = [Cut::Scripts, Cut::Refresh].into();
+    let changes = Changes { cuts, gateway: Some(gateway.clone()), ..Changes::default() };
+    let changes = Arc::new(changes);
+    let page = |size: usize| {
+        let content_type = Some("text/html; charset=utf-8");
+        let mut page =
+            Rewriter::new(Arc::clone(&changes), Arc::new(Nothing), url.clone(), content_type);
+        let mut sent: Vec<u8> = bytes.chunks(size).flat_map(|piece| page.write(piece)).collect();
+        sent.extend(page.finish());
+        sent
+    };
+    assert_eq!(page(1), page(bytes.len().max(1)));
+    let sheet = |size: usize| {
+        let mut sheet = Sheet::new(gateway.clone(), url.clone(), Some("text/css"));
+        let mut sent: Vec<u8> = bytes.chunks(size).flat_map(|piece| sheet.write(piece)).collect();
+        sent.extend(sheet.finish());
+        sent
+    };
+    let whole = sheet(bytes.len().max(1));
+    assert_eq!(sheet(1), whole);
+    // No sheet ends the element that it stands in, unless it did so when it came.
+    let ends = |text: &str| text.to_ascii_lowercase().contains("</style");
+    assert!(ends(text(bytes)) || !ends(text(&whole)), "{}", text(&whole));
+}

@@ -1,0 +1,394 @@
+//! What of a request and of its answer passes the gateway: a list each, and nothing beside it.
+//!
+//! All sites have one origin here, ours. So nothing passes by which a site would tell the browser something of
+//! its origin, or the browser a site something of ours: no cookie and no login, no policy, no service worker.
+
+use hyper::Method;
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, AGE,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, DATE, ETAG, EXPIRES, HeaderMap, HeaderName, HeaderValue,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, ORIGIN, PRAGMA, RANGE,
+    REFERRER_POLICY, RETRY_AFTER, USER_AGENT, VARY, VIA, X_CONTENT_TYPE_OPTIONS,
+    X_DNS_PREFETCH_CONTROL,
+};
+
+use crate::pages::LocalOrigin;
+use crate::proxy::fields::{CACHE_STATUS, list};
+use crate::proxy::intent::SEC_FETCH_DEST;
+
+/// Fields of a request that its origin gets.
+const ASKED: [HeaderName; 14] = [
+    ACCEPT,
+    ACCEPT_ENCODING,
+    ACCEPT_LANGUAGE,
+    USER_AGENT,
+    CACHE_CONTROL,
+    PRAGMA,
+    RANGE,
+    IF_RANGE,
+    IF_NONE_MATCH,
+    IF_MODIFIED_SINCE,
+    VIA,
+    SEC_FETCH_DEST,
+    HeaderName::from_static("dnt"),
+    HeaderName::from_static("sec-gpc"),
+];
+
+/// Those of a form besides.
+const POSTED: [HeaderName; 2] = [CONTENT_TYPE, CONTENT_LENGTH];
+
+/// Fields of an answer that the browser gets, besides those that are made for it.
+const ANSWERED: [HeaderName; 15] = [
+    CONTENT_TYPE,
+    CONTENT_LENGTH,
+    CONTENT_LANGUAGE,
+    CONTENT_RANGE,
+    CONTENT_DISPOSITION,
+    ACCEPT_RANGES,
+    CACHE_CONTROL,
+    EXPIRES,
+    AGE,
+    DATE,
+    ETAG,
+    LAST_MODIFIED,
+    RETRY_AFTER,
+    VARY,
+    CACHE_STATUS,
+];
+
+/// For what a page without scripts asks.
+const WITHOUT_SCRIPTS: [&str; 11] = [
+    "document", "iframe", "frame", "object", "embed", "image", "style", "font", "audio", "video",
+    "track",
+];
+
+/// Whether it is asked for as a page without scripts would. Whatever else asks is no page of the gateway.
+pub(super) fn is_of_a_page(fields: &HeaderMap) -> bool {
+    fields
+        .get(SEC_FETCH_DEST)
+        .is_none_or(|dest| dest.to_str().is_ok_and(|dest| WITHOUT_SCRIPTS.contains(&dest)))
+}
+
+/// The fields that the origin gets.
+pub(super) fn asked(method: &Method, fields: &HeaderMap) -> HeaderMap {
+    let mut passed = only(fields, &ASKED);
+    if method == Method::POST {
+        passed.extend(only(fields, &POSTED));
+    }
+    let takes_html = list(fields, &ACCEPT).any(|range| range.starts_with("text/html"));
+    if takes_html {
+        // A part of a page could not be read.
+        passed.remove(RANGE);
+        passed.remove(IF_RANGE);
+    } else if !fields.contains_key(SEC_FETCH_DEST)
+        && let Some(dest) = dest(fields)
+    {
+        // To an address without TLS browsers do not say what for, and a page here has no `Referer`.
+        passed.insert(SEC_FETCH_DEST, HeaderValue::from_static(dest));
+    }
+    passed
+}
+
+/// For what a browser asks that takes no HTML, as far as that tells.
+fn dest(fields: &HeaderMap) -> Option<&'static str> {
+    let takes = |begin: &str| list(fields, &ACCEPT).any(|range| range.starts_with(begin));
+    if takes("image/") {
+        Some("image")
+    } else if takes("text/css") {
+        Some("style")
+    } else if takes("video/") {
+        Some("video")
+    } else if takes("audio/") || fields.contains_key(RANGE) && takes("*/*") {
+        Some("audio")
+    } else if fields.contains_key(ORIGIN) {
+        // Fonts are asked for across origins (CSS Fonts 4 §4.9).
+        Some("font")
+    } else {
+        None
+    }
+}
+
+fn only(fields: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
+    let mut passed = HeaderMap::new();
+    for name in names {
+        for value in fields.get_all(name) {
+            passed.append(name, value.clone());
+        }
+    }
+    passed
+}
+
+/// What becomes of a body, by its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::proxy) enum Shape {
+    /// It is led inside as a page.
+    Page,
+    /// As an image that is a document.
+    Svg,
+    /// As a style sheet.
+    Sheet,
+    /// It refers to nothing, and goes as it is.
+    AsIs,
+    /// A font, which a page may only load with leave.
+    Font,
+    /// It is shown as what is written there: it would refer to something, or run.
+    Text,
+    /// It is not shown, but may be saved.
+    Saved,
+}
+
+impl Shape {
+    /// What becomes of a body of this `Content-Type`.
+    pub(in crate::proxy) fn of(content_type: Option<&str>) -> Self {
+        let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+        let essence = essence.trim().to_ascii_lowercase();
+        let (kind, subtype) = essence.split_once('/').unwrap_or_default();
+        match (kind, subtype) {
+            ("text", "html") | ("application", "xhtml+xml") => Self::Page,
+            ("image", "svg+xml") => Self::Svg,
+            ("text", "css") => Self::Sheet,
+            ("text", "vtt") | ("application", "ogg") => Self::AsIs,
+            ("image" | "audio" | "video", subtype) if !subtype.ends_with("xml") => Self::AsIs,
+            ("font", _) => Self::Font,
+            ("application", subtype)
+                if subtype.starts_with("font-")
+                    || subtype.starts_with("x-font-")
+                    || subtype == "vnd.ms-fontobject" =>
+            {
+                Self::Font
+            }
+            ("text", _) => Self::Text,
+            (_, subtype) if subtype.ends_with("xml") || subtype.ends_with("json") => Self::Text,
+            ("application", "javascript" | "ecmascript" | "x-javascript") => Self::Text,
+            _ => Self::Saved,
+        }
+    }
+
+    /// Whether its bytes have to be read.
+    pub(in crate::proxy) fn is_read(self) -> bool {
+        matches!(self, Self::Page | Self::Svg | Self::Sheet)
+    }
+
+    /// The type that is told.
+    fn content_type(self, theirs: Option<&str>) -> String {
+        let charset = || {
+            let mut parameters = theirs.unwrap_or_default().split(';').skip(1).map(str::trim);
+            let is_it = |value: &&str| {
+                value.get(..8).is_some_and(|name| name.eq_ignore_ascii_case("charset="))
+            };
+            parameters.find(is_it).map_or_else(String::new, |value| format!("; {value}"))
+        };
+        match self {
+            Self::Page => format!("text/html{}", charset()),
+            Self::Svg => format!("image/svg+xml{}", charset()),
+            Self::Sheet => "text/css; charset=utf-8".to_owned(),
+            Self::Text => format!("text/plain{}", charset()),
+            Self::AsIs | Self::Font | Self::Saved => {
+                theirs.unwrap_or("application/octet-stream").to_owned()
+            }
+        }
+    }
+}
+
+/// The fields of an answer of this shape, for a browser that reads it at `origin`.
+pub(in crate::proxy) fn answered(
+    theirs: &HeaderMap,
+    shape: Shape,
+    origin: &LocalOrigin,
+) -> HeaderMap {
+    let mut fields = only(theirs, &ANSWERED);
+    let content_type = theirs.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if let Ok(value) = HeaderValue::from_str(&shape.content_type(content_type)) {
+        fields.insert(CONTENT_TYPE, value);
+    }
+    let is_attachment = |value: &HeaderValue| value.as_bytes().starts_with(b"attachment");
+    if shape != Shape::Saved && !fields.get(CONTENT_DISPOSITION).is_some_and(is_attachment) {
+        fields.remove(CONTENT_DISPOSITION);
+    } else if !fields.get(CONTENT_DISPOSITION).is_some_and(is_attachment) {
+        fields.insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+    }
+    if let Ok(policy) = HeaderValue::from_str(&policy(origin)) {
+        fields.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    fields.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    fields.insert(X_DNS_PREFETCH_CONTROL, HeaderValue::from_static("off"));
+    if shape == Shape::Font {
+        // A page here has no origin that could be named; nothing in a font is secret.
+        fields.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    }
+    fields
+}
+
+/// What a page may do: be shown, with what the gateway has, and lead to what it has. It is of an origin of its
+/// own (HTML §7.1.5), which is neither ours nor any other page's, and runs nothing.
+fn policy(origin: &LocalOrigin) -> String {
+    let inside = format!("{origin}/http/ {origin}/https/");
+    format!(
+        "sandbox allow-forms allow-popups allow-popups-to-escape-sandbox \
+         allow-top-navigation-by-user-activation allow-downloads; default-src 'none'; script-src 'none'; \
+         style-src 'unsafe-inline' {inside}; img-src {inside} {origin}/local/ data:; font-src {inside} data:; \
+         media-src {inside} data:; frame-src {inside}; object-src {inside}; form-action {inside}; base-uri 'none'"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(pairs: &[(&str, &str)]) -> HeaderMap {
+        let pairs = pairs.iter().map(|(name, value)| {
+            (name.parse::<HeaderName>().unwrap(), value.parse::<HeaderValue>().unwrap())
+        });
+        pairs.collect()
+    }
+
+    #[test]
+    fn the_type_says_what_becomes_of_a_body() {
+        for (content_type, shape, told) in [
+            ("text/html; charset=koi8-r; x=y", Shape::Page, "text/html; charset=koi8-r"),
+            ("application/xhtml+xml", Shape::Page, "text/html"),
+            ("IMAGE/SVG+XML", Shape::Svg, "image/svg+xml"),
+            ("text/css;charset=latin1", Shape::Sheet, "text/css; charset=utf-8"),
+            ("image/png", Shape::AsIs, "image/png"),
+            ("video/mp4", Shape::AsIs, "video/mp4"),
+            ("image/x+xml", Shape::Text, "text/plain"),
+            ("font/woff2", Shape::Font, "font/woff2"),
+            ("application/font-woff", Shape::Font, "application/font-woff"),
+            ("text/javascript", Shape::Text, "text/plain"),
+            ("application/javascript", Shape::Text, "text/plain"),
+            ("application/rss+xml; Charset=utf-8", Shape::Text, "text/plain; Charset=utf-8"),
+            ("text/xml", Shape::Text, "text/plain"),
+            ("text/xsl", Shape::Text, "text/plain"),
+            ("application/ld+json", Shape::Text, "text/plain"),
+            ("application/pdf", Shape::Saved, "application/pdf"),
+            ("application/x-shockwave-flash", Shape::Saved, "application/x-shockwave-flash"),
+            ("multipart/related", Shape::Saved, "multipart/related"),
+            ("rubbish", Shape::Saved, "rubbish"),
+        ] {
+            assert_eq!(Shape::of(Some(content_type)), shape, "{content_type}");
+            assert_eq!(shape.content_type(Some(content_type)), told, "{content_type}");
+        }
+        assert_eq!(Shape::of(None).content_type(None), "application/octet-stream");
+    }
+
+    #[test]
+    fn nothing_passes_but_what_is_listed() {
+        let origin = LocalOrigin::parse("http", "ship:8080").unwrap();
+        let theirs = fields(&[
+            ("set-cookie", "a=b"),
+            ("clear-site-data", "*"),
+            ("service-worker-allowed", "/"),
+            ("strict-transport-security", "max-age=9"),
+            ("alt-svc", "h3=\":443\""),
+            ("refresh", "0; url=/control/online"),
+            ("link", "</x>; rel=preload"),
+            ("access-control-allow-origin", "*"),
+            ("content-security-policy", "sandbox allow-scripts"),
+            ("x-frame-options", "ALLOWALL"),
+            ("www-authenticate", "Basic"),
+            ("location", "/control/online"),
+            ("content-location", "/x"),
+            ("content-disposition", "inline; filename=a"),
+            ("content-type", "text/html"),
+            ("etag", "\"1\""),
+        ]);
+        let passed = answered(&theirs, Shape::Page, &origin);
+        let mut names: Vec<_> = passed.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(
+            names,
+            [
+                "content-security-policy",
+                "content-type",
+                "etag",
+                "referrer-policy",
+                "x-content-type-options",
+                "x-dns-prefetch-control"
+            ]
+        );
+        let policy = passed[CONTENT_SECURITY_POLICY].to_str().unwrap();
+        assert!(policy.starts_with("sandbox ") && !policy.contains("allow-scripts"));
+        assert!(!policy.contains("allow-same-origin") && !policy.contains("'self'"), "{policy}");
+        let saved = answered(&theirs, Shape::Saved, &origin);
+        assert_eq!(saved[CONTENT_DISPOSITION], "attachment");
+        let theirs = fields(&[("content-disposition", "attachment; filename=a")]);
+        let saved = answered(&theirs, Shape::Page, &origin);
+        assert_eq!(saved[CONTENT_DISPOSITION], "attachment; filename=a");
+    }
+
+    #[test]
+    fn an_origin_gets_nothing_of_ours() {
+        let html = ("accept", "text/html,*/*;q=0.8");
+        for (method, given, want) in [
+            (
+                Method::GET,
+                &[
+                    html,
+                    ("cookie", "a=b"),
+                    ("authorization", "Basic x"),
+                    ("origin", "null"),
+                    ("range", "bytes=1-"),
+                ][..],
+                &["accept"][..],
+            ),
+            (Method::GET, &[("referer", "http://ship/"), ("content-length", "3")], &[]),
+            (
+                Method::GET,
+                &[("accept", "*/*"), ("range", "bytes=0-")],
+                &["accept", "range", "sec-fetch-dest audio"],
+            ),
+            (Method::GET, &[("accept", "image/avif,image/*")], &["accept", "sec-fetch-dest image"]),
+            (Method::GET, &[("accept", "text/css,*/*;q=0.1")], &["accept", "sec-fetch-dest style"]),
+            (
+                Method::GET,
+                &[("accept", "*/*"), ("origin", "null")],
+                &["accept", "sec-fetch-dest font"],
+            ),
+            (Method::GET, &[("accept", "*/*")], &["accept"]),
+            (
+                Method::GET,
+                &[html, ("sec-fetch-dest", "iframe"), ("sec-fetch-site", "cross-site")],
+                &["accept", "sec-fetch-dest iframe"],
+            ),
+            (
+                Method::POST,
+                &[
+                    html,
+                    ("content-type", "a/b"),
+                    ("transfer-encoding", "chunked"),
+                    ("upgrade", "x"),
+                ],
+                &["accept", "content-type"],
+            ),
+        ] {
+            let passed = asked(&method, &fields(given));
+            let mut names: Vec<_> = passed
+                .iter()
+                .map(|(name, value)| match name.as_str() {
+                    "sec-fetch-dest" => format!("{name} {}", value.to_str().unwrap()),
+                    name => name.to_owned(),
+                })
+                .collect();
+            names.sort_unstable();
+            assert_eq!(names, want, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn scripts_ask_for_nothing_here() {
+        for (dest, want) in [
+            ("document", true),
+            ("image", true),
+            ("script", false),
+            ("empty", false),
+            ("serviceworker", false),
+            ("xslt", false),
+            ("", false),
+        ] {
+            assert_eq!(is_of_a_page(&fields(&[("sec-fetch-dest", dest)])), want, "{dest}");
+        }
+        assert!(is_of_a_page(&HeaderMap::new()));
+    }
+}

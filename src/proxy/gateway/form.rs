@@ -1,0 +1,139 @@
+//! Forms in the gateway: what a page sends, and what the person says to it.
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, ORIGIN};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+
+use super::super::{Unread, ask, body::Body, owner::Owner, read_whole, reply};
+use super::{Guest, Wanted};
+use crate::clock;
+use crate::mode::Mode;
+use crate::pages::form::Form;
+use crate::pages::gateway::{self as pages, Send};
+use crate::pages::guard::{Asked, Over, Scope, Token, Verdict, guard};
+use crate::pages::message::Message;
+use crate::pages::token::Purpose;
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// A form that the person has not confirmed yet.
+#[derive(Debug)]
+pub(crate) struct Posted {
+    url: String,
+    fields: HeaderMap,
+    body: Bytes,
+    owner: Owner,
+}
+
+impl Guest {
+    /// A form of a page. Offline it goes on, for there the proxy itself asks before anything is queued; else the
+    /// answer is the question.
+    pub(super) async fn posted(
+        &self,
+        wanted: Wanted,
+        parts: &Parts,
+        incoming: Incoming,
+    ) -> Result<Wanted, Response<Body>> {
+        let body = self.body(parts, incoming).await?;
+        let Wanted { url, method, mut fields, .. } = wanted;
+        fields.insert(CONTENT_LENGTH, body.len().into());
+        if self.reader.mode == Mode::Offline {
+            return Ok(Wanted { url, method, fields, form: Some(body) });
+        }
+        Err(self.question(url, fields, body))
+    }
+
+    /// The page that asks whether a form is to be sent.
+    pub(super) fn question(&self, url: String, fields: HeaderMap, body: Bytes) -> Response<Body> {
+        let daemon = &self.daemon;
+        let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = content_type.map(str::to_owned);
+        let (told, bytes) = (url.clone(), body.len());
+        let posted = Posted { url, fields, body, owner: self.client.visitor.owner() };
+        let ticket = match daemon.posted.issue(posted, clock::now()) {
+            Ok(ticket) => ticket,
+            Err(error) => {
+                tracing::error!(%error, "no ticket can be made");
+                return self.told(&Message::Internal);
+            }
+        };
+        let token = daemon.tokens.confirm(&ticket);
+        let send = Send {
+            url: &told,
+            bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+            content_type: content_type.as_deref(),
+            ticket: &ticket,
+            token: &token,
+        };
+        let page = pages::send(&daemon.templates, &self.shell, &send);
+        reply::from_page(&self.shell, page)
+    }
+
+    /// The form that the person confirms, with a button that only a page of ours has.
+    pub(super) async fn confirmed(
+        &self,
+        parts: &Parts,
+        incoming: Incoming,
+    ) -> Result<Wanted, Response<Body>> {
+        if parts.method != Method::POST {
+            return Err(self.told(&Message::MethodNotAllowed { method: parts.method.as_str() }));
+        }
+        let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let body = self.body(parts, incoming).await?;
+        let form =
+            Form::parse(content_type, &body).map_err(|error| self.bad(&error.to_string()))?;
+        let ticket = form.value("ticket").unwrap_or_default();
+        let token = match form.value("token") {
+            None | Some("") => Token::Absent,
+            Some(token) if self.daemon.tokens.check(Purpose::Confirm(ticket), token) => {
+                Token::Right
+            }
+            Some(_) => Token::Wrong,
+        };
+        let field = |name: &HeaderName| {
+            let mut values = parts.headers.get_all(name).iter();
+            let first = values.next()?;
+            // What is given twice is nobody's.
+            Some(first.to_str().ok().filter(|_| values.next().is_none()).unwrap_or_default())
+        };
+        let asked = Asked {
+            over: Over::Tcp,
+            safe_method: false,
+            host_is_ours: true,
+            fetch_site: field(&FETCH_SITE),
+            origin: field(&ORIGIN),
+            our_origin: self.shell.origin.as_str(),
+            token,
+            scope: Scope::General,
+            // It is for whoever may use the proxy.
+            commands: true,
+        };
+        if let Verdict::Refuse(refusal) = guard(&asked) {
+            return Err(self.told(&Message::Forbidden(refusal)));
+        }
+        let posted = self.daemon.posted.redeem(ticket, clock::now());
+        let posted = posted.filter(|posted| posted.owner == self.client.visitor.owner());
+        let Some(Posted { url, fields, body, .. }) = posted else {
+            let mut response = self.bad(GONE);
+            *response.status_mut() = StatusCode::GONE;
+            return Err(response);
+        };
+        Ok(Wanted { url, method: Method::POST, fields, form: Some(body) })
+    }
+
+    async fn body(&self, parts: &Parts, incoming: Incoming) -> Result<Bytes, Response<Body>> {
+        if !ask::has_small_body(&parts.method, &parts.headers) {
+            return Err(reply::plain(413, "forms of up to 256 KiB are sent from here"));
+        }
+        let patience = self.daemon.config().options.socket_timeout;
+        Box::pin(read_whole(incoming, patience)).await.map_err(|unread| match unread {
+            Unread::Broken => reply::plain(400, "the request's body ended early"),
+            Unread::Stalled => reply::plain(408, "the request's body did not come"),
+        })
+    }
+}
+
+/// What is said when there is nothing, or no longer anything, to confirm.
+const GONE: &str = "the form was sent already, or asked about too long ago: send it again";

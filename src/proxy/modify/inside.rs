@@ -1,0 +1,97 @@
+//! An answer of an origin as a page of the gateway gets it.
+
+use std::sync::Arc;
+
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, LOCATION};
+use hyper::{Response, StatusCode};
+use jiff::Timestamp;
+use wwwoffle_url::BrowserUrl;
+
+use super::known::SpoolKnown;
+use super::{Modification, amend, body, changed, essence, own_images};
+use crate::daemon::Daemon;
+use crate::fetch::location;
+use crate::proxy::amend::Foreign;
+use crate::proxy::body::Body;
+use crate::proxy::gateway::fields::{Shape, answered};
+use crate::proxy::gateway::{Gate, Led};
+use crate::proxy::reply;
+use crate::rewrite::{Changes, Cut, FirstFrame, Rewriter, Sheet};
+
+/// What goes from every page there: it would not run, or would send the browser elsewhere.
+const CUTS: [Cut; 4] = [Cut::Scripts, Cut::Applets, Cut::Refresh, Cut::SetCookie];
+
+impl Modification {
+    /// Leads an answer inside; what we say ourselves stays as it is.
+    pub(super) fn inside(
+        &self,
+        daemon: &Daemon,
+        gate: &Gate,
+        kept: Option<Timestamp>,
+        mut answer: Response<Body>,
+    ) -> Response<Body> {
+        if answer.extensions().get::<Foreign>().is_none() {
+            return answer;
+        }
+        let content_type = answer.headers().get(CONTENT_TYPE).cloned();
+        let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
+        let shape = Shape::of(content_type);
+        let leads = matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308)
+            && answer.headers().contains_key(LOCATION);
+        let to = leads.then(|| lead_of(gate, &answer));
+        let is_part = answer.status() == StatusCode::PARTIAL_CONTENT;
+        let is_coded = answer.headers().contains_key(CONTENT_ENCODING);
+        if is_coded || shape.is_read() && is_part {
+            return reply::plain(502, "the origin sent what cannot be read");
+        }
+        if let Some(None) = to {
+            return reply::plain(502, "the page has moved to where the gateway does not lead");
+        }
+        let bar =
+            (shape == Shape::Page).then(|| self.bar(daemon, &gate.shell, kept, &answer)).flatten();
+        *answer.headers_mut() = answered(answer.headers(), shape, &gate.shell.origin);
+        if let Some(to) = to.flatten().and_then(|to| HeaderValue::from_str(&to).ok()) {
+            answer.headers_mut().insert(LOCATION, to);
+        }
+        if answer.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            // A browser that has set no proxy takes it for a fault.
+            *answer.status_mut() = StatusCode::BAD_GATEWAY;
+        }
+        answer.extensions_mut().insert(Led);
+        let changes = Changes { bar, ..self.changes.clone().unwrap_or_default() };
+        match shape {
+            Shape::Page | Shape::Svg => {
+                let changes = led(gate, changes);
+                amend(answer.headers_mut(), &Changes::default());
+                let known = SpoolKnown::new(daemon, &self.config, &self.owner);
+                let url = gate.url.clone();
+                let page = Rewriter::new(Arc::new(changes), Arc::new(known), url, content_type);
+                changed(answer, |body| body::page(daemon.store.clone(), body, page))
+            }
+            Shape::Sheet => {
+                amend(answer.headers_mut(), &Changes::default());
+                let sheet = Sheet::new(gate.gateway.clone(), gate.url.clone(), content_type);
+                changed(answer, |body| body::sheet(body, sheet))
+            }
+            Shape::AsIs if self.is_still && essence(content_type) == "image/gif" && !is_part => {
+                amend(answer.headers_mut(), &Changes::default());
+                changed(answer, |body| body::image(body, FirstFrame::default()))
+            }
+            Shape::Text | Shape::AsIs | Shape::Font | Shape::Saved => answer,
+        }
+    }
+}
+
+/// What is changed in a page besides what the configuration says.
+fn led(gate: &Gate, mut changes: Changes) -> Changes {
+    changes.cuts.extend(CUTS);
+    changes.gateway = Some(gate.gateway.clone());
+    own_images(&mut changes, &gate.shell);
+    changes
+}
+
+/// The address inside to which an answer leads; `None` where there is none.
+fn lead_of(gate: &Gate, answer: &Response<Body>) -> Option<String> {
+    let to = location(gate.url.as_str(), answer.status(), answer.headers())?;
+    gate.gateway.place(&BrowserUrl::parse(&to, None).ok()?)
+}
