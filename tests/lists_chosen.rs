@@ -132,6 +132,26 @@ fn what_is_chosen_is_monitored_once_a_day() {
 }
 
 #[test]
+fn a_list_says_which_pages_are_complete() {
+    let origin = Origin::start();
+    let daemon = Daemon::start();
+    let picture =
+        |name: &str| format!("<title>{name}</title><img src=/{name}.png srcset=\"/x.png 2x\">");
+    for name in ["whole", "torn"] {
+        origin.say(&format!("/{name}"), Answer::html(picture(name)));
+        daemon.get(&origin.url(&format!("/{name}")));
+    }
+    origin.say("/whole.png", Answer::new(200, "image/png", "png"));
+    daemon.get(&origin.url("/whole.png"));
+    // An icon that nothing names, and a picture for other screens, are not missed.
+    list(&daemon, "/index/all?sort=name", "1 part missing");
+    let text = list(&daemon, "/index/all?sort=name", ", complete");
+    let torn = text.split("class=\"row entry\"").find(|row| row.contains("torn</bdi></b>"));
+    assert!(torn.is_some_and(|row| row.contains("1 part missing")), "{text}");
+    assert_eq!(text.matches(", complete").count(), 1, "{text}");
+}
+
+#[test]
 fn each_address_of_2_9_leads_to_a_list() {
     let origin = Origin::start();
     let daemon = Daemon::start();

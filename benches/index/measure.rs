@@ -102,7 +102,8 @@ impl Describe for Parts {
             let next = number + next * self.hosts;
             let url = format!("http://site{}.test/p/{next:07}", next % self.hosts);
             let url = CanonicalUrl::parse(&url, &LocalHost::default()).expect("it is canonical");
-            told.references.push(Reference { key: url.key(), is_part: is_part(next, self.hosts) });
+            let is_part = is_part(next, self.hosts);
+            told.references.push(Reference { key: url.key(), is_part, is_spare: false });
         }
         Some(told)
     }

@@ -296,27 +296,26 @@ pub(crate) fn describe(
     refer(connection, id, description)
 }
 
-/// Remembers to what an entry refers, its parts before the rest.
+/// Remembers to what an entry refers: what would be missed, its other parts, and the rest.
 fn refer(connection: &Connection, id: i64, description: &Description) -> Result<()> {
-    let (mut parts, mut rest) = (Vec::new(), Vec::new());
-    let told = description.references.iter().take(MAX_REFERENCES);
-    let (first, then): (Vec<&Reference>, Vec<&Reference>) = told.partition(|one| one.is_part);
-    for reference in first.into_iter().chain(then) {
+    let mut told: Vec<&Reference> = description.references.iter().take(MAX_REFERENCES).collect();
+    told.sort_by_key(|reference| (!reference.is_part, reference.is_spare));
+    let (mut targets, mut parts, mut missed) = (Vec::new(), 0_i64, 0_i64);
+    for reference in told {
         let target = first_of(reference.key.as_bytes());
         let added = connection
             .prepare_cached("INSERT OR IGNORE INTO refs VALUES (?1, ?2, ?3)")?
             .execute((target, id, reference.is_part))?;
         if added > 0 {
-            let targets = if reference.is_part { &mut parts } else { &mut rest };
+            parts += i64::from(reference.is_part);
+            missed += i64::from(reference.is_part && !reference.is_spare);
             targets.extend_from_slice(&target.to_le_bytes());
         }
     }
-    let count = i64::try_from(parts.len() / size_of::<i64>()).unwrap_or_default();
-    parts.append(&mut rest);
-    if !parts.is_empty() {
+    if !targets.is_empty() {
         connection
-            .prepare_cached("INSERT OR REPLACE INTO referring VALUES (?1, ?2, ?3)")?
-            .execute((id, count, parts))?;
+            .prepare_cached("INSERT OR REPLACE INTO referring VALUES (?1, ?2, ?3, ?4)")?
+            .execute((id, parts, missed, targets))?;
     }
     Ok(())
 }

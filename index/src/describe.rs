@@ -45,6 +45,9 @@ pub struct Reference {
     pub key: Key,
     /// The page is shown with it; else it is where the page leads.
     pub is_part: bool,
+    /// Browsers may do without this part, or take another in its place: a picture in another size, an icon that nothing
+    /// names. It is needed as others are, and not missed.
+    pub is_spare: bool,
 }
 
 impl Description {

@@ -1,7 +1,7 @@
 //! Whether pages are there with all of their parts, as far as the index tells without a look at any file.
 //!
 //! What a page needs is known by the beginnings of the keys of its URLs, and the parts of styles, scripts and frames
-//! are followed. Nothing is told where something has not been read, where it would take too long, or where a part that is
+//! are followed. What browsers may do without is not missed. Nothing is told where something has not been read, where it would take too long, or where a part that is
 //! not everyone's may be the viewer's own: its key does not follow from its URL alone.
 
 use std::collections::HashSet;
@@ -119,7 +119,7 @@ fn at(connection: &Connection, target: i64) -> Result<Option<i64>> {
 /// What an entry needs; `None` where that is not known.
 fn needs(connection: &Connection, id: i64) -> Result<Option<Vec<i64>>> {
     let mut find = connection.prepare_cached(
-        "SELECT e.told, r.parts, r.targets FROM entries e LEFT JOIN referring r ON r.source = e.id \
+        "SELECT e.told, r.missed, r.targets FROM entries e LEFT JOIN referring r ON r.source = e.id \
          WHERE e.id = ?1",
     )?;
     let found = find.query_row([id], |row| {

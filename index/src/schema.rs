@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 const APPLICATION: i64 = 0x5777_4f66;
 
 /// Of the tables and of what is in them.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// Pages that a connection holds in memory, in KiB: the writer, one that builds, and each reader.
 const WRITER_CACHE: i64 = 8 << 10;
@@ -81,6 +81,7 @@ CREATE TABLE refs (
 CREATE TABLE referring (
     source INTEGER PRIMARY KEY,
     parts INTEGER NOT NULL,
+    missed INTEGER NOT NULL,
     targets BLOB NOT NULL
 );
 CREATE TABLE asked (

@@ -32,7 +32,7 @@ fn a_page_is_whole_when_its_parts_and_theirs_are_there() {
     store(
         &spool,
         page,
-        "part http://a.example/style\npart http://b.example/image\nlink http://a.example/x",
+        "part http://a.example/style\npart http://b.example/image\nspare http://a.example/icon\nlink http://a.example/x",
     );
     assert_eq!(of(&index, &ada, page), Some(Parts::Missing(2)));
     let style = |body: &str| {

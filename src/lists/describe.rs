@@ -74,7 +74,7 @@ impl Pages {
         let target = BrowserUrl::parse(location, base.as_ref()).ok();
         let target = target.and_then(|url| CanonicalUrl::parse(url.as_str(), &self.local).ok());
         let key = target.map(|url| url.without_credentials().key());
-        told.references.extend(key.map(|key| Reference { key, is_part: true }));
+        told.references.extend(key.map(|key| Reference { key, is_part: true, is_spare: false }));
     }
 
     fn refer(&self, url: &str, content_type: Option<&str>, body: &[u8], told: &mut Description) {
@@ -98,7 +98,8 @@ impl Pages {
         links.sort_by_key(|link| (!link.class.is_part(), link.left_out.is_some()));
         let reference = |link: &crate::links::Link| {
             let url = CanonicalUrl::parse(&link.url, &self.local).ok()?.without_credentials();
-            Some(Reference { key: url.key(), is_part: link.class.is_part() })
+            let (is_part, is_spare) = (link.class.is_part(), link.left_out.is_some());
+            Some(Reference { key: url.key(), is_part, is_spare })
         };
         told.references.extend(links.iter().filter_map(reference));
         told.references.truncate(MAX_REFERENCES);

@@ -11,7 +11,7 @@ use wwwoffle_spool::{
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// Pages of lines: `title …`, `part URL`, `link URL`, and text.
+/// Pages of lines: `title …`, `part URL`, `spare URL`, `link URL`, and text.
 #[derive(Debug)]
 pub(crate) struct Lines;
 
@@ -22,9 +22,10 @@ impl Describe for Lines {
         for line in String::from_utf8_lossy(body).lines() {
             match line.split_once(' ') {
                 Some(("title", title)) => told.title = Some(title.to_owned()),
-                Some((kind @ ("part" | "link"), url)) => {
-                    let is_part = kind == "part";
-                    told.references.push(Reference { key: url_of(url).key(), is_part });
+                Some((kind @ ("part" | "spare" | "link"), url)) => {
+                    let (is_part, is_spare) = (kind != "link", kind == "spare");
+                    let key = url_of(url).key();
+                    told.references.push(Reference { key, is_part, is_spare });
                 }
                 _ => told.text.extend([line, "\n"]),
             }

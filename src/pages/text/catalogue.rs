@@ -9,10 +9,8 @@ use serde::Deserialize;
 use super::filling::{Piece, pieces};
 
 /// The languages that come with the program, by tag, besides English.
-pub(in crate::pages) const BUILT_IN: &[(&str, &str)] = &[
-    ("de", include_str!("../texts/de.toml")),
-    ("fr", include_str!("../texts/fr.toml")),
-];
+pub(in crate::pages) const BUILT_IN: &[(&str, &str)] =
+    &[("de", include_str!("../texts/de.toml")), ("fr", include_str!("../texts/fr.toml"))];
 
 /// The words of one language for the English texts of pages.
 #[derive(Debug)]
