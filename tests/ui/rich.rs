@@ -28,7 +28,9 @@ pub(super) fn furnish(stage: &Stage) {
     plain.say("/too-long-field", Answer::html("<p>tea").field("X-Long", &"<b>".repeat(LONG)));
     let address = format!("/?{}", encode(HOSTILE));
     let long_address = format!("/{}", "%3Cscript%3E".repeat(600));
-    for path in ["/tea/", "/long-title", "/long-field", "/too-long-field", "/gone", "/broken"] {
+    for path in
+        ["/tea/", "/form", "/long-title", "/long-field", "/too-long-field", "/gone", "/broken"]
+    {
         daemon.browse(&plain.url(path));
     }
     for path in [&address, &long_address] {

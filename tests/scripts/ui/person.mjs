@@ -1,7 +1,7 @@
 // What a person does with an offline proxy, from the first look to the certificate, by the pages' own
 // links and buttons. They are found by where they lead, so that it works in every language.
 import path from 'node:path'
-import { PATIENCE, axe, end, fault, holds, launch, person, settings } from './browsers.mjs'
+import { PATIENCE, axe, end, fault, forget, holds, launch, person, settings } from './browsers.mjs'
 
 const { base, browser: kind, closed, http, https, lang, scripts, width, out } = settings
 const dark = lang !== 'en'
@@ -26,20 +26,15 @@ async function until(what, ask, isRight) {
   }
 }
 
-function forget() {
-  seen.requests.length = 0
-  seen.complaints.length = 0
-}
-
 /// Opens a page of ours.
 async function open(address) {
-  forget()
+  forget(seen)
   await page.goto(base + address)
 }
 
 /// Does what leads to another page.
 async function leave(how) {
-  forget()
+  forget(seen)
   const arrived = page.waitForNavigation({ waitUntil: 'load' })
   await how()
   await arrived
@@ -64,7 +59,7 @@ async function look(name) {
 
 const api = async address => (await fetch(base + address)).json()
 const queued = async () => (await api('/api/queue')).queue.map(({ url }) => url)
-const queue = wanted => until('the queue is so', queued, all => all.filter(url => !/favicon/.test(url)).join() === wanted.join())
+const queue = wanted => until('the queue is so', queued, all => all.filter(url => !/favicon/.test(url)).sort().join() === wanted.sort().join())
 
 /// With scripts its script has its data; without, its picture is there.
 const shopIsWhole = () => scripts
@@ -110,7 +105,7 @@ const steps = {
   },
 
   async 'asks for a missing page, and takes it back'() {
-    forget()
+    forget(seen)
     await page.goto(`${http}/tea/white.html`)
     await queue([`${http}/tea/white.html`])
     await look('will-get')
@@ -128,6 +123,10 @@ const steps = {
     await follow('main a[href$="/queue/"]')
     await look('queue')
     const row = url => page.locator('.row', { has: page.locator(`a[href="${url}"]`) }).last()
+    await row(`${http}/tea/oolong.html`).locator('input[name=chosen]').check()
+    await press('/control/queue/first')
+    const first = await page.locator('main a.url').first().getAttribute('href')
+    sure(first === `${http}/tea/oolong.html`, `what was chosen comes first, not ${first}`)
     await press('/control/delete/req', row(`${http}/tea/oolong.html`))
     await queue([`${http}/tea/white.html`, `${closed}/nothing`])
     await open('/')
@@ -173,6 +172,21 @@ const steps = {
       await page.reload()
       return box(white).count()
     }, count => count === 0)
+    await look('list-deleted')
+    await press('/control/undo')
+    await until('it is back', async () => {
+      await page.reload()
+      return box(white).count()
+    }, count => count === 1)
+    await box(white).check()
+    await press('/control/monitor-multiple')
+    await open('/monitor/')
+    await press('/control/delete/mon')
+    await open('/index/all?text=tea/')
+    const downloads = page.waitForEvent('download')
+    await box(white).check()
+    await button('/control/export-multiple/warc').first().click()
+    sure((await downloads).suggestedFilename().includes('warc'), 'what was chosen is saved')
     await follow('nav.soft a')
     await follow('main a[href$="/index/http"]')
     await look('list-hosts')
