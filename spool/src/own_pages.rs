@@ -104,6 +104,7 @@ fn read(
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the tests prepare files as a user would")]
 mod tests {
     use super::*;
     use crate::Options;

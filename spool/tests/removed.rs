@@ -30,12 +30,12 @@ fn body(spool: &Spool, place: &Place) -> Option<Vec<u8>> {
     match spool.entry(place).unwrap() {
         Lookup::Found(entry) => Some(support::body(&entry).unwrap()),
         Lookup::Missing => None,
-        other => panic!("{place:?}: {other:?}"),
+        other @ Lookup::SetAside(_) => panic!("{place:?}: {other:?}"),
     }
 }
 
-fn back(entries: u64, overtaken: u64) -> Option<BroughtBack> {
-    Some(BroughtBack { entries, overtaken, left: 0 })
+fn back(entries: u64, overtaken: u64) -> BroughtBack {
+    BroughtBack { entries, overtaken, left: 0 }
 }
 
 /// The files of entries, by their path below the root, with what they hold.
@@ -100,7 +100,7 @@ fn what_was_removed_is_gone_at_once_and_comes_back_as_it_was() {
     drop(spool);
     let spool = open(root.path());
     assert_eq!(spool.resting("ada").unwrap(), resting);
-    assert_eq!(spool.bring_back(&removal).unwrap(), back(5, 0));
+    assert_eq!(spool.bring_back(&removal).unwrap(), Some(back(5, 0)));
     assert_eq!(spool.bring_back(&removal).unwrap(), None);
     assert_eq!(body(&spool, &place(TWO)).unwrap(), b"waits");
     spool.remove(&place(TWO)).unwrap();
@@ -124,7 +124,7 @@ fn what_has_come_meanwhile_stays() {
     }
     store(&spool, ONE, b"newer").unwrap();
     store(&spool, "http://c.example/same", b"first").unwrap();
-    assert_eq!(spool.bring_back(&removal).unwrap(), back(1, 1));
+    assert_eq!(spool.bring_back(&removal).unwrap(), Some(back(1, 1)));
     spool.flush().unwrap();
     assert_eq!(body(&spool, &place(ONE)).unwrap(), b"newer");
     assert_eq!(body(&spool, &place(TWO)).unwrap(), b"first");
@@ -154,7 +154,7 @@ fn a_body_that_others_share_stays_as_long_as_something_that_rests_needs_it() {
     let sharing = spool.share(Some(0), &|| true);
     assert_eq!((sharing.removed.count, sharing.bodies.count), (0, 1), "{sharing:?}");
     sound(root.path());
-    assert_eq!(spool.bring_back(&removal).unwrap(), back(2, 0));
+    assert_eq!(spool.bring_back(&removal).unwrap(), Some(back(2, 0)));
     for url in [ONE, TWO] {
         assert_eq!(body(&spool, &place(url)).unwrap(), text);
         assert!(spool.remove_for_now(&place(url), &removal).unwrap());
