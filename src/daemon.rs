@@ -90,6 +90,8 @@ pub struct Daemon {
     pub faces: Faces,
     /// The pages.
     pub templates: Templates,
+    /// What cannot be used of the user's own templates and texts, in words.
+    pub template_faults: Vec<String>,
     /// What makes a form ours.
     pub tokens: Tokens,
     /// Every task.
@@ -174,8 +176,9 @@ impl Daemon {
         let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
         let limits = Limits::of(options);
         let (templates, faults) = Templates::new(templates);
-        for fault in faults {
-            warn!(error = error_chain(&fault), "the page of the program serves instead");
+        let template_faults = faults.iter().map(ToString::to_string).collect();
+        for fault in &faults {
+            warn!(error = error_chain(fault), "the page of the program serves instead");
         }
         let pages = Arc::new(Pages { local: local.clone() });
         let index = Index::open(store.spool(), Some(pages))?;
@@ -193,6 +196,7 @@ impl Daemon {
             downloads: Downloads::default(),
             faces: Faces::new(authority)?,
             templates,
+            template_faults,
             tokens: Tokens::new()?,
             pseudonym: format!("wwwoffle-{}", hex::encode(name)),
             since: clock::now(),

@@ -48,6 +48,7 @@ mod gzip;
 mod har;
 mod harness;
 mod history;
+mod home;
 mod hooks;
 mod hot;
 mod http2;

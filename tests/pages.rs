@@ -86,7 +86,8 @@ fn the_welcome_page_shows_the_mode_and_switches_it() {
 fn the_welcome_page_is_reached_as_a_proxy_page_too() {
     let daemon = Daemon::start();
     let page = daemon.get(&daemon.own("/"));
-    assert_eq!((page.status, page.body), (200, daemon.page("/").body));
+    assert_eq!(page.status, 200);
+    form(&page.text(), "/control/offline");
     let named = format!("http://localhost:{}/", daemon.addr().port());
     assert_eq!(daemon.get(&named).status, 200);
 }
@@ -110,7 +111,9 @@ fn a_get_changes_nothing() {
     ];
     for path in paths {
         let answer = daemon.page(&format!("{path}?token={token}&mode=online&all=true"));
-        assert!(answer.status >= 300, "{path}: {}", answer.status);
+        // What asks first has the same button as a form.
+        let asks = answer.status == 200 && form(&answer.text(), path).method == "POST";
+        assert!(answer.status >= 300 || asks, "{path}: {}", answer.status);
         assert_eq!(daemon.status()["mode"], "offline", "{path}");
         assert_eq!(daemon.queue().len(), 1, "{path}");
     }

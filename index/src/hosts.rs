@@ -61,7 +61,7 @@ fn visible(viewer: &Viewer) -> (&'static str, Option<Value>) {
 
 const SUM: &str = "SELECT coalesce(sum(entries), 0), coalesce(sum(bytes), 0) FROM counts";
 
-/// How much is kept, of all hosts and for all persons.
+/// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptSum {
     /// How many entries.
@@ -76,6 +76,19 @@ pub(crate) fn kept(connection: &Connection) -> Result<KeptSum> {
         Ok(KeptSum { entries: wide(row.get(0)?), bytes: wide(row.get(1)?) })
     };
     Ok(connection.prepare_cached(SUM)?.query_row((), sum)?)
+}
+
+/// How much of it may be shown to somebody: from what is counted of each host.
+pub(crate) fn total(connection: &Connection, viewer: &Viewer) -> Result<KeptSum> {
+    let (visible, owner) = visible(viewer);
+    let mut find = connection.prepare_cached(&format!(
+        "SELECT sum(c.entries), sum(c.bytes) FROM counts c WHERE {visible}"
+    ))?;
+    let number =
+        |number: Option<i64>| u64::try_from(number.unwrap_or_default()).unwrap_or_default();
+    Ok(find.query_row(params_from_iter(owner), |row| {
+        Ok(KeptSum { entries: number(row.get(0)?), bytes: number(row.get(1)?) })
+    })?)
 }
 
 /// A page of hosts, of one scheme or all.

@@ -234,6 +234,15 @@ impl Index {
         self.0.pool.read(|connection| hosts::hosts(connection, viewer, scheme, sort, after, limit))
     }
 
+    /// How much is kept in all of what `viewer` may see.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_not_ready`], or when the disk fails.
+    pub fn total(&self, viewer: &Viewer) -> Result<KeptSum> {
+        self.0.pool.read(|connection| hosts::total(connection, viewer))
+    }
+
     /// Some of the sites, by domain, with what is counted of each.
     ///
     /// # Errors

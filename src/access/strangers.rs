@@ -1,8 +1,9 @@
 //! Clients that may not use the proxy, or not any more at once: told so, with as little work as that takes.
 
+use std::net::IpAddr;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -11,6 +12,7 @@ use tokio::time::timeout;
 use tracing::{debug, info};
 
 use super::told::Told;
+use crate::clock;
 use crate::server::tasks::Tasks;
 
 /// How many are told so at once; the connections of others are closed without a word.
@@ -42,18 +44,40 @@ const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     This machine has as many connections to the proxy as one may have: see [startup] \
     max-connections-per-client in its configuration.\n";
 
+/// For how long it is told that clients were sent away.
+const LATELY: Duration = Duration::from_secs(60 * 60);
+
+/// Clients that were sent away of late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentAway {
+    /// How many connections, since there was an hour without any.
+    pub count: u64,
+    /// The address of the last one.
+    pub client: IpAddr,
+    /// When that was.
+    pub at: SystemTime,
+}
+
+impl SentAway {
+    fn is_of_late(&self, now: SystemTime) -> bool {
+        now.duration_since(self.at).is_ok_and(|ago| ago < LATELY)
+    }
+}
+
 /// Those that came.
 #[derive(Debug)]
 pub struct Strangers {
     places: Arc<Semaphore>,
     told: Told,
     told_crowded: Told,
+    sent_away: Mutex<Option<SentAway>>,
 }
 
 impl Default for Strangers {
     fn default() -> Self {
         let places = Arc::new(Semaphore::new(MAX_AT_ONCE));
-        Self { places, told: Told::default(), told_crowded: Told::default() }
+        let (told, told_crowded, sent_away) = Default::default();
+        Self { places, told, told_crowded, sent_away }
     }
 }
 
@@ -61,6 +85,7 @@ impl Strangers {
     /// Sends a client away.
     pub fn refuse(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
         self.tell(peer);
+        self.count(peer.ip(), clock::now());
         self.send(tasks, stream, ANSWER);
     }
 
@@ -71,6 +96,20 @@ impl Strangers {
             info!(%peer, count, "connections are refused to clients that have too many");
         }
         self.send(tasks, stream, CROWDED);
+    }
+
+    /// Who was sent away within the last hour because of their address.
+    #[must_use]
+    pub fn sent_away(&self, now: SystemTime) -> Option<SentAway> {
+        let sent_away = self.sent_away.lock().unwrap_or_else(PoisonError::into_inner);
+        sent_away.filter(|sent_away| sent_away.is_of_late(now))
+    }
+
+    fn count(&self, client: IpAddr, at: SystemTime) {
+        let mut sent_away = self.sent_away.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = sent_away.filter(|sent_away| sent_away.is_of_late(at));
+        let count = before.map_or(1, |before| before.count.saturating_add(1));
+        *sent_away = Some(SentAway { count, client, at });
     }
 
     fn send(&self, tasks: &Tasks, stream: TcpStream, text: &'static [u8]) {
@@ -103,6 +142,20 @@ async fn answer(mut stream: TcpStream, text: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_was_sent_away_is_told_for_an_hour() {
+        let (strangers, start) = (Strangers::default(), clock::now());
+        let after = |minutes: u64| start + Duration::from_secs(60 * minutes);
+        let client = IpAddr::from([10, 0, 0, 1]);
+        assert_eq!(strangers.sent_away(start), None);
+        for (minute, count) in [(0, 1), (59, 2), (200, 1)] {
+            strangers.count(client, after(minute));
+            let told = SentAway { count, client, at: after(minute) };
+            assert_eq!(strangers.sent_away(after(minute + 59)), Some(told));
+            assert_eq!(strangers.sent_away(after(minute + 60)), None);
+        }
+    }
 
     #[test]
     fn the_answer_is_as_long_as_it_says() {

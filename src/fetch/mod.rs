@@ -14,6 +14,7 @@ mod budget;
 mod follow;
 pub mod gauge;
 pub mod held;
+mod last;
 mod one;
 pub mod plan;
 pub mod recurse;
@@ -38,6 +39,7 @@ use tracing::error;
 use wwwoffle_spool::{Change, Error, Place, Queue, RequestState};
 use wwwoffle_url::Key;
 
+pub use last::LastFetch;
 pub(crate) use redirect::{location, shown};
 pub use want::{WantError, Wanted, want};
 pub(crate) use want::{put, request};
@@ -51,6 +53,7 @@ use crate::proxy::download::Meter;
 use crate::store::timestamp;
 use budget::{Budget, Spent};
 use gauge::Tally;
+use last::Last;
 use recurse::ask_robots::Known;
 use recurse::runs::Runs;
 use schedule::{Rests, Schedule};
@@ -64,6 +67,7 @@ pub struct Fetcher {
     schedule: Arc<Mutex<Schedule>>,
     budget: Mutex<Budget>,
     tally: Mutex<Tally>,
+    last: Mutex<Last>,
     news: Notify,
     events: broadcast::Sender<Event>,
     runs: Runs,
@@ -87,6 +91,7 @@ impl Fetcher {
             schedule: Arc::default(),
             budget: Mutex::default(),
             tally: Mutex::default(),
+            last: Mutex::default(),
             news: Notify::new(),
             events: broadcast::Sender::new(MAX_EVENTS_BEHIND),
             runs: Runs::default(),
@@ -116,6 +121,7 @@ impl Fetcher {
     pub fn begin(&self, budget: Option<u64>) {
         lock(&self.budget).begins(budget);
         *lock(&self.tally) = Tally::default();
+        lock(&self.last).begins();
         self.nudge();
     }
 
@@ -128,6 +134,19 @@ impl Fetcher {
             (budget.of_fetch(), budget.spent())
         };
         lock(&self.tally).whole(bytes, left, moves && spent.is_none(), Instant::now())
+    }
+
+    /// What came of the queue the last time that something did.
+    #[must_use]
+    pub fn last(&self) -> Option<LastFetch> {
+        lock(&self.last).told()
+    }
+
+    /// Stops working the queue off, until it is begun again. What has come is kept.
+    pub fn hold(&self) {
+        // The budget of this time is as good as spent.
+        lock(&self.budget).begins(Some(0));
+        self.nudge();
     }
 
     /// Which budget is spent, if one is.
@@ -182,8 +201,14 @@ impl Fetcher {
 
     fn tell(&self, event: Event) {
         match &event {
-            Event::Done { .. } => lock(&self.tally).done(),
-            Event::Failed { .. } => lock(&self.tally).failed(),
+            Event::Done { .. } => {
+                lock(&self.tally).done();
+                lock(&self.last).count(true, timestamp(clock::now()));
+            }
+            Event::Failed { .. } => {
+                lock(&self.tally).failed();
+                lock(&self.last).count(false, timestamp(clock::now()));
+            }
             _ => {}
         }
         // Nobody needs to listen.

@@ -14,7 +14,7 @@ use wwwoffle_url::{CanonicalUrl, Key};
 use super::attempt::base_of;
 use super::budget::{self, Allowed, Spent};
 use super::schedule::Limits;
-use super::{lock, one, recurse, rests, windows};
+use super::{last, lock, one, recurse, rests, windows};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
@@ -32,6 +32,7 @@ const REMEMBER_EVERY: Duration = Duration::from_secs(10);
 
 /// What is remembered, in words.
 const TODAY: &str = "what was fetched today";
+const LAST: &str = "what came of the queue the last time";
 const LEFT_ALONE: &str = "which origins want to be left alone";
 
 /// A request that is on its way, for as long as this lives.
@@ -93,6 +94,8 @@ impl Worker {
         daemon.fetcher.watch(daemon.store.spool().queue());
         let today = read(&daemon, budget::STATE, TODAY).await;
         lock(&daemon.fetcher.budget).remember(&today);
+        let last = read(&daemon, last::STATE, LAST).await;
+        lock(&daemon.fetcher.last).remember(&last);
         let rests = read(&daemon, rests::STATE, LEFT_ALONE).await;
         for (host, until) in rests::of_text(&rests, timestamp(clock::now())) {
             lock(&daemon.fetcher.schedule).close_host(&host, until);
@@ -173,6 +176,11 @@ impl Worker {
         }
         if !is_over && self.remembered.elapsed() < REMEMBER_EVERY {
             return;
+        }
+        let last = lock(&self.daemon.fetcher.last).changed();
+        if let Some(text) = last {
+            self.remembered = Instant::now();
+            write(&self.daemon, last::STATE, text, LAST).await;
         }
         let Some(text) = lock(&self.daemon.fetcher.budget).changed() else { return };
         self.remembered = Instant::now();

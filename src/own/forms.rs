@@ -39,6 +39,10 @@ pub(super) enum Act {
     Mode(Choice),
     /// Works the queue off now.
     Fetch,
+    /// Stops working it off.
+    Hold,
+    /// Reads the configuration anew.
+    Reload,
     /// Lets failed and delayed requests wait no longer: the one of the field `key`, or all.
     Retry,
     /// Takes the request of the field `key` or `url` off the queue.
@@ -171,6 +175,8 @@ impl Act {
             "/control/autodial" => Self::Mode(Choice::Autodial),
             "/control/auto" => Self::Mode(Choice::Auto),
             "/control/fetch" => Self::Fetch,
+            "/control/hold" => Self::Hold,
+            "/control/reload" | "/control/config" => Self::Reload,
             "/control/retry" => Self::Retry,
             "/control/delete/req" => Self::Delete,
             "/control/delete/req-all" => Self::DeleteAll,
@@ -268,6 +274,17 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
             from_our_page(caller, form)?;
             daemon.fetcher.begin(None);
             Ok(caller.see_other("/queue/"))
+        }
+        Act::Hold => {
+            from_our_page(caller, form)?;
+            daemon.fetcher.hold();
+            Ok(caller.see_other("/queue/"))
+        }
+        Act::Reload => {
+            from_our_page(caller, form)?;
+            // What is wrong with the file, its page tells.
+            let _in_force_or_not = daemon.reload().await;
+            Ok(caller.see_other("/configuration/"))
         }
         Act::Retry => {
             from_our_page(caller, form)?;
@@ -440,51 +457,4 @@ fn refused(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> 
 }
 
 #[cfg(test)]
-mod tests {
-    use wwwoffle_spool::Priority;
-
-    use super::{Act, Button, Choice, Chosen, Format, queue};
-
-    #[test]
-    fn each_form_has_one_address() {
-        let table = [
-            ("/control/online", Some(Act::Mode(Choice::Online))),
-            ("/control/offline", Some(Act::Mode(Choice::Offline))),
-            ("/control/autodial", Some(Act::Mode(Choice::Autodial))),
-            ("/control/auto", Some(Act::Mode(Choice::Auto))),
-            ("/control/fetch", Some(Act::Fetch)),
-            ("/control/retry", Some(Act::Retry)),
-            ("/control/delete/req", Some(Act::Delete)),
-            ("/control/delete/req-all", Some(Act::DeleteAll)),
-            ("/control/delete-multiple/req", Some(Act::OfQueue(queue::Chosen::Delete))),
-            ("/control/retry-multiple", Some(Act::OfQueue(queue::Chosen::Retry))),
-            ("/control/queue/last", Some(Act::OfQueue(queue::Chosen::Prioritize(Priority::Last)))),
-            ("/control/queue/never", None),
-            ("/refresh-request/", Some(Act::Confirm)),
-            ("/refresh-plan/", Some(Act::Plan)),
-            ("/monitor-request/", Some(Act::Monitor)),
-            ("/control/delete/mon", Some(Act::DeleteMonitor)),
-            ("/control/delete/mon-all", Some(Act::DeleteMonitors)),
-            ("/control/certificate/allow", Some(Act::AllowCertificate)),
-            ("/control/purge", Some(Act::Purge)),
-            ("/control/pin", Some(Act::Pin(true))),
-            ("/control/unpin", Some(Act::Pin(false))),
-            ("/control/delete-multiple/url", Some(Act::Chosen(Chosen::Delete))),
-            ("/control/refresh-multiple", Some(Act::Chosen(Chosen::Refresh))),
-            ("/control/pin-multiple", Some(Act::Chosen(Chosen::Pin))),
-            ("/control/monitor-multiple", Some(Act::Chosen(Chosen::Monitor))),
-            ("/control/export-multiple/warc", Some(Act::Chosen(Chosen::Export(Format::Warc)))),
-            ("/control/export-multiple/wacz", Some(Act::Chosen(Chosen::Export(Format::Wacz)))),
-            ("/control/undo", Some(Act::Undo)),
-            ("/control/history/restore", Some(Act::Version(Button::Restore))),
-            ("/control/history/delete", Some(Act::Version(Button::Remove))),
-            ("/control/", None),
-            ("/control/delete/", None),
-            ("/control/Online", None),
-            ("/queue/", None),
-        ];
-        for (path, want) in table {
-            assert_eq!(Act::at(path), want, "{path}");
-        }
-    }
-}
+mod tests;

@@ -16,12 +16,15 @@ mod api;
 mod caller;
 mod certificate;
 mod configuration;
+mod control;
 mod entry;
 pub(crate) mod export;
 mod exposition;
 mod forms;
 mod gate;
 mod history;
+mod home;
+mod icons;
 mod info;
 mod lists;
 mod local;
@@ -112,6 +115,9 @@ pub async fn over_tcp(
         }
         (Some(_), _) => not_with(&caller, method, "GET, HEAD"),
         (None, Some(act)) if method == Method::POST => forms::submit(&caller, act, request).await,
+        (None, Some(_)) if is_read(method) && control::has_button(url.path()) => {
+            control::confirm(&caller, url.path())
+        }
         (None, Some(_)) => not_with(&caller, method, "POST"),
         (None, None) => caller.message(&Message::NotFound { path: url.path() }),
     }

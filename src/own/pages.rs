@@ -6,8 +6,10 @@ use jiff::Timestamp;
 
 use super::caller::Caller;
 use super::certificate;
+use super::control;
 use super::gate;
 use super::history;
+use super::home;
 use super::info;
 use super::lists;
 use super::metrics;
@@ -24,7 +26,6 @@ use crate::clock;
 use crate::pages::authority::{self, Trust};
 use crate::pages::{
     LocalOrigin, gateway, pac, search as search_page, statistics as statistics_page, style, ways,
-    welcome,
 };
 use crate::proxy::body::{self, Body};
 use crate::tls::ca::RENEW_BEFORE;
@@ -37,6 +38,10 @@ const CERTIFICATE: &str = "application/x-x509-ca-cert";
 pub(super) enum Local {
     /// The mode and what goes on.
     Welcome,
+    /// What can be switched and begun.
+    Control,
+    /// An address of 2.9 that leads to another page.
+    Moved(&'static str),
     /// The outgoing queue.
     Queue,
     /// An address of the queue in earlier versions, or one misspelled.
@@ -120,6 +125,10 @@ impl Local {
     pub(super) fn at(path: &str) -> Option<Self> {
         Some(match path {
             "/" => Self::Welcome,
+            control::PATH => Self::Control,
+            "/control" => Self::Moved(control::PATH),
+            "/control/status" => Self::Moved("/"),
+            "/control/edit" | "/control/edit/" => Self::Moved("/configuration/"),
             "/queue/" => Self::Queue,
             "/queue" | "/index/outgoing" | "/index/outgoing/" => Self::QueueElsewhere,
             "/monitor/" => Self::Monitor,
@@ -172,11 +181,9 @@ pub(super) async fn answer(
 ) -> Response<Body> {
     let (daemon, shell) = (&caller.daemon, &caller.shell);
     match page {
-        Local::Welcome => {
-            let status = status::status(caller);
-            let token = daemon.tokens.general();
-            caller.page(welcome::page(&daemon.templates, shell, &status, &token))
-        }
+        Local::Welcome => home::show(caller, arguments).await,
+        Local::Control => control::show(caller),
+        Local::Moved(path) => caller.see_other(path),
         Local::Queue => queue::show(caller, arguments),
         Local::QueueElsewhere => caller.see_other("/queue/"),
         Local::Monitor => monitor::show(caller),

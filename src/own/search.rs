@@ -9,6 +9,7 @@ use super::caller::Caller;
 use crate::error_chain::error_chain;
 use crate::lists::found;
 use crate::lists::query::Wanted;
+use crate::pages::info;
 use crate::pages::search::{self, Outcome, Typed};
 use crate::proxy::body::Body;
 
@@ -18,6 +19,10 @@ const HITS: usize = 10;
 /// Shows the form, and what was found if something is looked for.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (typed, outcome) = match wanted(arguments) {
+        // Whoever types an address wants to know of that.
+        Ok(wanted) if is_address(&wanted.words) => {
+            return caller.see_other(&info::path_of(wanted.words.trim()));
+        }
         Err(why) => (Typed::default(), Outcome::Refused(why)),
         Ok(wanted) => {
             let typed = Typed {
@@ -34,6 +39,13 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         }
     };
     caller.page(search::page(&caller.daemon.templates, &caller.shell, &typed, outcome))
+}
+
+/// Whether these words are the address of a page, and nothing else.
+fn is_address(words: &str) -> bool {
+    let words = words.trim();
+    let is_web = ["http://", "https://", "ftp://"].iter().any(|scheme| words.starts_with(scheme));
+    is_web && !words.contains(char::is_whitespace)
 }
 
 async fn look(caller: &Caller, typed: &Typed, wanted: Wanted) -> Outcome {

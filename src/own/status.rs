@@ -92,6 +92,17 @@ pub(super) fn counts(daemon: &Daemon) -> QueueCounts {
     counts
 }
 
+/// The same of what the caller may see.
+pub(super) fn own_counts(caller: &Caller) -> QueueCounts {
+    let (daemon, mut counts) = (&caller.daemon, QueueCounts::default());
+    daemon.store.spool().queue().visit(|request| {
+        if caller.may_see_queued(&request.place) {
+            counts.add(state(daemon, request));
+        }
+    });
+    counts
+}
+
 /// What comes in now, as far as the caller may see it.
 pub(super) fn downloads(caller: &Caller) -> Vec<Download> {
     let list = caller.daemon.downloads.list();

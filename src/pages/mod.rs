@@ -16,6 +16,7 @@ pub mod certificates;
 pub mod code;
 pub mod configuration;
 pub mod confirm;
+pub mod control;
 pub mod form;
 pub mod gateway;
 pub mod guard;

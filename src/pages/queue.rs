@@ -207,7 +207,7 @@ fn groups<'a>(items: &'a [QueueItem], before: usize, zone: &TimeZone) -> Vec<Gro
             };
             let rows = together.iter().map(|(number, item)| {
                 let mut row = row(*number, item, zone);
-                let cost = row.url.href.as_deref().map_or(0, written);
+                let cost = row.url.href.as_deref().map_or(0, shown::written);
                 match room.checked_sub(cost) {
                     Some(left) => room = left,
                     None => row.url.href = None,
@@ -218,12 +218,6 @@ fn groups<'a>(items: &'a [QueueItem], before: usize, zone: &TimeZone) -> Vec<Gro
             Some(Group { heading, numbered: state == ItemState::Waiting, rows })
         })
         .collect()
-}
-
-/// The bytes of a link as a template writes it, at most.
-fn written(link: &str) -> usize {
-    let is_escaped = |byte: &u8| matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'' | b'/');
-    link.len() + 5 * link.bytes().filter(|byte| is_escaped(byte)).count()
 }
 
 fn row<'a>(number: usize, item: &'a QueueItem, zone: &TimeZone) -> Row<'a> {

@@ -42,6 +42,13 @@ pub fn brief(url: &str, characters: usize) -> String {
     shortened(&without_credentials(url), characters)
 }
 
+/// The bytes of a text as a template writes it, at most.
+#[must_use]
+pub fn written(text: &str) -> usize {
+    let is_escaped = |byte: &u8| matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'' | b'/');
+    text.len() + 5 * text.bytes().filter(|byte| is_escaped(byte)).count()
+}
+
 /// Makes foreign text fit to be shown in a sentence. A URL in it loses its credentials.
 #[must_use]
 pub fn text(foreign: &str) -> String {

@@ -47,6 +47,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("queue.html", include_str!("templates/queue.html")),
     ("message-macros.html", include_str!("templates/message-macros.html")),
     ("missing.html", include_str!("templates/missing.html")),
+    ("control.html", include_str!("templates/control.html")),
+    ("control-confirm.html", include_str!("templates/control-confirm.html")),
     ("will-get.html", include_str!("templates/will-get.html")),
     ("confirm-post.html", include_str!("templates/confirm-post.html")),
     ("gateway.html", include_str!("templates/gateway.html")),

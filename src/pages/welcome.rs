@@ -1,36 +1,120 @@
-//! The local page `/`: the mode and its switch, what is going on, and how to begin.
+//! The local page `/`: the mode and its switch, what is going on, what was kept last, and what needs somebody.
 
+mod age;
+mod space;
+
+use std::net::IpAddr;
+
+use jiff::Timestamp;
 use serde::Serialize;
 
+pub use self::space::Space;
+use self::space::SpaceView;
+use super::control::choice_word;
+use super::text::{Text, say};
 use super::{
-    Page, Shell, Templates, progress,
-    shown::{ShownTime, ShownUrl},
-    text::Text,
+    Page, Shell, Templates, info, progress, queue,
+    shown::{self, ShownTime, ShownUrl},
 };
 use crate::api::{Choice as Chosen, Download, Mode, QueueCounts, Status};
+use crate::fetch::LastFetch;
 
 /// Downloads that are listed; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;
 
+/// Characters of a title that are shown.
+const SHOWN_TITLE: usize = 120;
+
+/// Bytes of the longest link to a page, as it is written here: of a longer one there is the title alone.
+const LONGEST_LINK: usize = 1_000;
+
+/// Characters of a URL in the name of a link.
+const SHOWN_NAME: usize = 50;
+
+/// What the page tells.
+#[derive(Clone, Debug)]
+pub struct Home {
+    /// What the daemon does.
+    pub status: Status,
+    /// What came of the queue the last time that something did.
+    pub last: Option<LastFetch>,
+    /// The pages that were kept last, the newest first.
+    pub recent: Vec<Recent>,
+    /// Whether the index could tell them.
+    pub is_ready: bool,
+    /// The room on the disk, if it tells.
+    pub space: Option<Space>,
+    /// Who was sent away of late.
+    pub refused: Option<Refused>,
+    /// Whether the file of the configuration has faults.
+    pub config_faults: bool,
+    /// How many templates and catalogues of the user's own cannot be used.
+    pub template_faults: usize,
+    /// Whether to tell how to begin.
+    pub help: bool,
+    /// When it is looked.
+    pub now: Timestamp,
+}
+
+/// A page that was kept of late.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recent {
+    /// Where it is.
+    pub url: String,
+    /// What it is called.
+    pub title: Option<String>,
+    /// When it was kept.
+    pub stored: Timestamp,
+    /// Its icon as a `data:` URL.
+    pub icon: Option<String>,
+}
+
+/// Clients that may not use the proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// How many connections they have tried.
+    pub count: u64,
+    /// The address of the last one.
+    pub client: IpAddr,
+    /// When that was.
+    pub at: Timestamp,
+}
+
 #[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "what a template asks")]
 struct View<'a> {
-    headline: &'static str,
-    explanation: &'static str,
+    headline: Text,
+    explanation: Text,
     modes: [Choice; 4],
     link: Option<LinkView>,
     token: &'a str,
     queue: QueueCounts,
+    failed: String,
     can_fetch: bool,
+    can_hold: bool,
+    last: Option<LastView>,
     downloads: Vec<DownloadView>,
     more_downloads: usize,
-    proxy: &'a str,
+    recent: Vec<RecentView>,
+    is_ready: bool,
+    space: Option<SpaceView>,
+    /// Something needs somebody.
+    attention: bool,
     /// Hosts whose certificates some client does not take.
     rejected: usize,
+    refused: Option<RefusedView>,
+    config_faults: bool,
+    template_faults: usize,
+    help: bool,
+    proxy: &'a str,
+    /// Where the settings are for a browser that finds them by itself.
+    pac: String,
 }
 
 #[derive(Serialize)]
 struct Choice {
     word: &'static str,
+    label: Text,
     chosen: bool,
 }
 
@@ -38,8 +122,31 @@ struct Choice {
 #[derive(Serialize)]
 struct LinkView {
     reason: String,
-    since: String,
+    since: ShownTime,
     portal: Option<ShownUrl>,
+}
+
+#[derive(Serialize)]
+struct LastView {
+    at: ShownTime,
+    age: Text,
+    done: u64,
+    failed: u64,
+}
+
+#[derive(Serialize)]
+struct RecentView {
+    href: Option<String>,
+    /// The URL, to tell links apart by.
+    name: String,
+    title: String,
+    host: String,
+    icon: Option<String>,
+    /// What stands where there is no icon.
+    letter: String,
+    at: ShownTime,
+    age: Text,
+    info: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -50,44 +157,91 @@ struct DownloadView {
     percent: Option<u64>,
 }
 
+#[derive(Serialize)]
+struct RefusedView {
+    count: u64,
+    client: String,
+    at: ShownTime,
+}
+
 /// Makes the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, status: &Status, token: &str) -> Page {
-    let (headline, explanation) = match status.mode {
-        Mode::Online => ("Online", "Pages come from the web, and what you see is kept."),
-        Mode::Offline => {
-            ("Offline", "Pages come from the spool. What is missing is queued; nothing goes out.")
-        }
-        Mode::Autodial => {
-            ("Autodial", "What is kept comes from the spool at once, the rest from the web.")
-        }
+pub fn page(templates: &Templates, shell: &Shell, home: &Home, token: &str) -> Page {
+    let (headline, explanation) = mode(home.status.mode);
+    let Status { queue: counts, downloads, chosen, .. } = &home.status;
+    let may_dial = home.status.mode != Mode::Offline;
+    let choice = |one: Chosen| Choice {
+        word: one.as_str(),
+        label: choice_word(one),
+        chosen: one == *chosen,
     };
+    let space = home.space.map(SpaceView::of);
+    let rejected = rejected(&home.status);
     let view = View {
         headline,
         explanation,
-        modes: Chosen::ALL.map(|one| Choice { word: one.as_str(), chosen: one == status.chosen }),
-        link: status.link.as_ref().map(|link| LinkView {
-            reason: link.reason.clone(),
-            since: ShownTime::new(link.since, &shell.zone).text,
-            portal: link.portal.as_deref().map(ShownUrl::new),
-        }),
+        modes: Chosen::ALL.map(choice),
+        link: link(home, shell),
         token,
-        queue: status.queue,
-        can_fetch: status.mode != Mode::Offline && status.queue.waiting > 0,
-        downloads: (status.downloads.iter().take(SHOWN_DOWNLOADS))
+        queue: *counts,
+        failed: queue::failed(),
+        can_fetch: may_dial && counts.waiting > 0,
+        can_hold: may_dial && counts.active > 0,
+        last: home.last.map(|last| LastView {
+            at: ShownTime::new(last.at, &shell.zone),
+            age: age::of(last.at, home.now, &shell.zone),
+            done: last.done,
+            failed: last.failed,
+        }),
+        downloads: (downloads.iter().take(SHOWN_DOWNLOADS))
             .map(|one| download(shell, one))
             .collect(),
-        more_downloads: status.downloads.len().saturating_sub(SHOWN_DOWNLOADS),
+        more_downloads: downloads.len().saturating_sub(SHOWN_DOWNLOADS),
+        recent: home.recent.iter().map(|one| recent(one, home.now, shell)).collect(),
+        is_ready: home.is_ready,
+        attention: counts.failed > 0
+            || counts.asking > 0
+            || rejected > 0
+            || home.refused.is_some()
+            || home.config_faults
+            || home.template_faults > 0
+            || space.as_ref().is_some_and(|space| space.is_short),
+        space,
+        rejected,
+        refused: home.refused.map(|refused| RefusedView {
+            count: refused.count,
+            client: refused.client.to_string(),
+            at: ShownTime::new(refused.at, &shell.zone),
+        }),
+        config_faults: home.config_faults,
+        template_faults: home.template_faults,
+        help: home.help,
         proxy: shell.origin.host_port(),
-        rejected: rejected(status),
+        pac: format!("{}/proxy.pac", shell.origin),
     };
     templates.page("welcome.html", 200, shell, &view)
 }
 
-fn rejected(status: &Status) -> usize {
-    let mut hosts: Vec<&str> = status.rejections.iter().map(|one| one.host.as_str()).collect();
-    hosts.dedup();
-    hosts.len()
+const fn mode(mode: Mode) -> (Text, Text) {
+    match mode {
+        Mode::Online => (say("Online"), say("Pages come from the web, and what you see is kept.")),
+        Mode::Offline => (
+            say("Offline"),
+            say("Pages come from the spool. What is missing is queued; nothing goes out."),
+        ),
+        Mode::Autodial => (
+            say("Autodial"),
+            say("What is kept comes from the spool at once, the rest from the web."),
+        ),
+    }
+}
+
+fn link(home: &Home, shell: &Shell) -> Option<LinkView> {
+    home.status.link.as_ref().map(|link| LinkView {
+        reason: shown::text(&link.reason),
+        since: ShownTime::new(link.since, &shell.zone),
+        portal: link.portal.as_deref().map(ShownUrl::new),
+    })
 }
 
 fn download(shell: &Shell, download: &Download) -> DownloadView {
@@ -104,127 +258,31 @@ fn download(shell: &Shell, download: &Download) -> DownloadView {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::page;
-    use crate::{
-        api::{
-            Choice, Download, DownloadWaiting, LinkStatus, Mode, QueueCounts, Rejection, Status,
-        },
-        pages::testing::{assert_harmless, hostile, shell, templates, time},
-    };
+fn rejected(status: &Status) -> usize {
+    let mut hosts: Vec<&str> = status.rejections.iter().map(|one| one.host.as_str()).collect();
+    hosts.dedup();
+    hosts.len()
+}
 
-    fn status(mode: Mode) -> Status {
-        Status {
-            version: "0.1.0".into(),
-            mode,
-            chosen: mode.into(),
-            link: None,
-            metered: false,
-            pid: 1,
-            spool: "/s".into(),
-            listen: vec![],
-            since: time(),
-            queue: QueueCounts { waiting: 1, failed: 2, active: 0, asking: 0 },
-            downloads: vec![],
-            connections: 0,
-            outward_refused: 0,
-            rejections: vec![],
-        }
-    }
-
-    #[test]
-    fn each_mode_has_its_switch_and_shows_what_waits() {
-        for mode in [Mode::Online, Mode::Offline, Mode::Autodial] {
-            let page = page(&templates(), &shell(), &status(mode), "f00");
-            assert_harmless(&page);
-            let body = page.body.replace("&#x2f;", "/");
-            let pressed = format!(
-                "formaction=\"http://localhost:8080/control/{mode}\" aria-pressed=\"true\">{mode}<"
-            );
-            for want in [
-                &pressed,
-                r#"name="token" value="f00""#,
-                "1 request waits, 0 on the way, 2 failed",
-                "<code>localhost:8080</code>",
-                "<code>http://localhost:8080/proxy.pac</code>",
-                "Nothing is being downloaded",
-            ] {
-                assert!(body.contains(want), "{want} in {body}");
-            }
-            assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
-            assert_eq!(body.contains("/control/fetch"), mode != Mode::Offline);
-        }
-    }
-
-    #[test]
-    fn the_link_is_told_of_and_where_to_log_in() {
-        let mut status = status(Mode::Offline);
-        status.chosen = Choice::Auto;
-        for portal in hostile() {
-            let link = LinkStatus {
-                reason: "it is so: <script>".to_owned(),
-                since: time(),
-                portal: Some(portal),
-                probed: None,
-                probes: 3,
-            };
-            status.link = Some(link);
-            let page = page(&templates(), &shell(), &status, "t");
-            assert_harmless(&page);
-            assert!(page.body.contains("it is so"), "{}", page.body);
-            assert!(page.body.contains("Log in at"), "{}", page.body);
-            let body = page.body.replace("&#x2f;", "/");
-            assert!(body.contains("/control/auto\" aria-pressed=\"true\">auto<"), "{body}");
-            assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
-        }
-    }
-
-    #[test]
-    fn who_does_not_take_our_certificate_is_told_of() {
-        let mut status = status(Mode::Online);
-        assert!(!page(&templates(), &shell(), &status, "t").body.contains("not kept"));
-        for host in ["a.example", "a.example", "b.example"] {
-            let (host, client) = (host.to_owned(), "10.0.0.1".to_owned());
-            status.rejections.push(Rejection { host, client, until: time() });
-        }
-        let page = page(&templates(), &shell(), &status, "t");
-        assert_harmless(&page);
-        assert!(page.body.contains("2 hosts pass unread and are not kept"), "{}", page.body);
-    }
-
-    fn download(url: &str, bytes: u64, total: Option<u64>) -> Download {
-        let (rate, seconds_left, resumed, waiting) = (None, None, 0, None);
-        let url = url.to_owned();
-        Download { url, bytes, total, rate, seconds_left, resumed, waiting }
-    }
-
-    #[test]
-    fn downloads_are_shown_with_their_progress() {
-        let mut status = status(Mode::Online);
-        for (bytes, total) in [(500, Some(2_000)), (7, None), (9, Some(0)), (u64::MAX, Some(1))] {
-            status.downloads.push(download("http://a.example/big", bytes, total));
-        }
-        let page = page(&templates(), &shell(), &status, "t");
-        assert_harmless(&page);
-        assert!(page.body.contains("500 B of 2.0 kB"));
-        assert!(page.body.contains(r#"value="25""#));
-        assert_eq!(page.body.matches("<progress").count(), 2);
-    }
-
-    #[test]
-    fn many_and_hostile_downloads_stay_bounded_text() {
-        let mut status = status(Mode::Online);
-        for url in hostile().iter().cycle().take(1_000) {
-            let error = url.clone();
-            let waiting = DownloadWaiting { since: time(), next: time(), attempts: 1, error };
-            let (rate, waiting) = (Some(0), Some(waiting));
-            let new = download(url, 1, Some(2));
-            status.downloads.push(Download { rate, resumed: 3, waiting, ..new });
-        }
-        let page = page(&templates(), &shell(), &status, "t");
-        assert_harmless(&page);
-        assert!(page.body.contains("and 980 more"));
-        assert!(page.body.contains("attempt 1 to take it up again at 2026-11-20 12:00"));
+fn recent(recent: &Recent, now: Timestamp, shell: &Shell) -> RecentView {
+    let url = ShownUrl::new(&recent.url);
+    let host = url.text.split_once("://").map_or(&*url.text, |(_, rest)| rest);
+    let host = host.split(['/', '?']).next().unwrap_or_default().to_owned();
+    let title = recent.title.as_deref().filter(|title| !title.trim().is_empty());
+    let title = title.map_or_else(|| url.text.clone(), |title| shown::brief(title, SHOWN_TITLE));
+    let first = host.strip_prefix("www.").unwrap_or(&host).chars().find(|c| c.is_alphanumeric());
+    RecentView {
+        title,
+        letter: first.map(String::from).unwrap_or_default(),
+        host,
+        icon: recent.icon.clone(),
+        at: ShownTime::new(recent.stored, &shell.zone),
+        age: age::of(recent.stored, now, &shell.zone),
+        name: shown::brief(&recent.url, SHOWN_NAME),
+        info: Some(info::path_of(&recent.url)).filter(|path| shown::written(path) <= LONGEST_LINK),
+        href: url.href.filter(|href| shown::written(href) <= LONGEST_LINK),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! What came of the queue the last time that something did.
+
+use jiff::Timestamp;
+
+/// The key in the state of the spool.
+pub(super) const STATE: &str = "last-fetch";
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastFetch {
+    /// When the last request was answered or given up.
+    pub at: Timestamp,
+    /// How many were answered.
+    pub done: u64,
+    /// How many were given up.
+    pub failed: u64,
+}
+
+/// What is remembered of it.
+#[derive(Debug, Default)]
+pub(super) struct Last {
+    /// Since the queue was last begun to be worked off.
+    now: Option<LastFetch>,
+    before: Option<LastFetch>,
+    is_changed: bool,
+}
+
+impl Last {
+    /// As it was remembered; a text that is none says nothing.
+    pub(super) fn remember(&mut self, text: &str) {
+        self.before = read(text);
+    }
+
+    /// What is to be remembered, if that has changed since this was last asked.
+    pub(super) fn changed(&mut self) -> Option<String> {
+        let LastFetch { at, done, failed } = self.told()?;
+        std::mem::take(&mut self.is_changed).then(|| format!("{at} {done} {failed}"))
+    }
+
+    /// The queue is begun to be worked off.
+    pub(super) fn begins(&mut self) {
+        self.before = self.told();
+        self.now = None;
+    }
+
+    /// A request is answered, or given up.
+    pub(super) fn count(&mut self, is_done: bool, at: Timestamp) {
+        let now = self.now.get_or_insert(LastFetch { at, done: 0, failed: 0 });
+        now.at = at;
+        let count = if is_done { &mut now.done } else { &mut now.failed };
+        *count = count.saturating_add(1);
+        self.is_changed = true;
+    }
+
+    /// The last that brought anything.
+    pub(super) fn told(&self) -> Option<LastFetch> {
+        self.now.or(self.before)
+    }
+}
+
+fn read(text: &str) -> Option<LastFetch> {
+    let mut words = text.split(' ');
+    let (at, done, failed) = (words.next()?, words.next()?, words.next()?);
+    Some(LastFetch { at: at.parse().ok()?, done: done.parse().ok()?, failed: failed.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_that_brought_something_is_told_over_a_restart() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut last = Last::default();
+        assert_eq!((last.told(), last.changed()), (None, None));
+        last.begins();
+        last.count(true, at(5));
+        last.count(true, at(6));
+        last.count(false, at(7));
+        let told = LastFetch { at: at(7), done: 2, failed: 1 };
+        assert_eq!(last.told(), Some(told));
+        // It was begun once more, and nothing came.
+        last.begins();
+        assert_eq!(last.told(), Some(told));
+        let text = last.changed().unwrap();
+        assert_eq!(last.changed(), None);
+        let mut again = Last::default();
+        again.remember(&text);
+        assert_eq!((again.told(), again.changed()), (Some(told), None));
+        for bad in ["", "x", "1970-01-01T00:00:05Z", "1970-01-01T00:00:05Z 1", "a 1 1"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+}
