@@ -63,6 +63,46 @@ fn fields(map: &HeaderMap) -> Vec<Field> {
     map.iter().map(field).collect()
 }
 
+/// A head, and what follows it, for whoever may see it: without the fields whose values are not told, and without credentials
+/// in the URLs of the others.
+pub(crate) fn open_head(head: &[u8]) -> Vec<u8> {
+    let end = head.windows(4).position(|four| four == b"\r\n\r\n").map_or(head.len(), |at| at + 4);
+    let (head, rest) = head.split_at_checked(end).unwrap_or((head, b""));
+    let (mut open, mut is_secret) = (Vec::with_capacity(head.len()), false);
+    for line in head.split_inclusive(|&byte| byte == b'\n') {
+        // What is folded goes with the line before.
+        if !line.starts_with(b" ") && !line.starts_with(b"\t") {
+            let name = line.split(|&byte| byte == b':').next().unwrap_or_default().trim_ascii();
+            let is = |one: &HeaderName| name.eq_ignore_ascii_case(one.as_str().as_bytes());
+            is_secret = SECRET.iter().any(is) || SECRET_ANSWERS.iter().any(is);
+        }
+        if !is_secret {
+            put_without_credentials(&mut open, line);
+        }
+    }
+    open.extend_from_slice(rest);
+    open
+}
+
+/// Leaves out what stands before the host of each URL in a line.
+fn put_without_credentials(open: &mut Vec<u8>, line: &[u8]) {
+    let mut rest = line;
+    while let Some(at) = rest.windows(2).position(|two| two == b"//") {
+        let (before, after) = rest.split_at_checked(at + 2).unwrap_or((rest, b""));
+        open.extend_from_slice(before);
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || b"/?#\\\"".contains(byte);
+        let authority = after.iter().position(ends).unwrap_or(after.len());
+        let host = after.iter().take(authority).rposition(|&byte| byte == b'@');
+        rest = after.get(host.map_or(0, |at| at + 1)..).unwrap_or_default();
+    }
+    open.extend_from_slice(rest);
+}
+
+/// The fields of a request or an answer, without those whose values are not told.
+pub(crate) fn open_fields(map: &HeaderMap) -> Vec<Field> {
+    fields(map)
+}
+
 /// What a field says, fit to be shown.
 pub(crate) fn text(value: &[u8]) -> String {
     shown::whole(&String::from_utf8_lossy(value))
@@ -74,6 +114,24 @@ mod tests {
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
     use super::*;
+
+    #[test]
+    fn a_head_is_handed_over_without_its_secrets() {
+        let head =
+            b"HTTP/1.1 200 OK\r\nSet-Cookie: id=hunter2;\r\n Path=/\r\nsEt-cookie2: hunter2\r\n\
+                     Location: https://me:hunter2@a.example/x?u=//b:hunter2@c\r\nVary: *\r\n\r\n\
+                     Cookie: of the body, http://me:pw@a/";
+        let want = b"HTTP/1.1 200 OK\r\nLocation: https://a.example/x?u=//c\r\nVary: *\r\n\r\n\
+                     Cookie: of the body, http://me:pw@a/";
+        assert_eq!(String::from_utf8_lossy(&open_head(head)), String::from_utf8_lossy(want));
+        let asked =
+            b"GET / HTTP/1.1\r\nAuthorization: hunter2\r\nCookie: a=hunter2\r\nHost: a\r\n\r\n";
+        let open = open_head(asked);
+        assert_eq!(String::from_utf8_lossy(&open), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        for odd in [&b""[..], b"\n", b"//", b"a: //@", b"Cookie: x"] {
+            assert!(open_head(odd).len() <= odd.len());
+        }
+    }
 
     #[test]
     fn an_entry_is_told_without_its_secrets() {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::harness::form::encode;
 use crate::harness::{Answer, Authority, Daemon, Identity, Origin, TlsOrigin};
+use crate::owners;
 
 /// The page about a URL, as text.
 fn about(daemon: &Daemon, url: &str) -> String {
@@ -151,4 +152,90 @@ fn a_page_over_an_allowed_certificate_says_so() {
     daemon.get(&url);
     daemon.settle();
     has(&about(&daemon, &url), &["allowed by its fingerprint", "itself"]);
+}
+
+/// A page of ours whose answer is not a page.
+fn file(daemon: &Daemon, path: &str, url: &str) -> crate::harness::client::Response {
+    daemon.page(&format!("{path}?{}", encode(url))).whole()
+}
+
+#[test]
+fn the_source_is_text_and_what_is_no_text_is_a_file() {
+    let origin = Origin::start();
+    let html = "<script>alert(1)</script>\u{e9}";
+    let latin: Vec<u8> = html.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+    origin.say("/p", Answer::new(200, "text/html; charset=iso-8859-1", latin));
+    origin.say("/i", Answer::new(200, "image/png", "\u{0}png"));
+    let daemon = Daemon::configured("");
+    let mut client = daemon.client();
+    for path in ["/p", "/i"] {
+        assert_eq!(client.get(&origin.url(path)).status, 200);
+    }
+    daemon.settle();
+    let source = file(&daemon, "/info/source", &origin.url("/p"));
+    assert_eq!((source.status, source.text()), (200, html.to_owned()));
+    assert_eq!(source.field("Content-Type"), "text/plain; charset=utf-8");
+    assert_eq!(source.field("X-Content-Type-Options"), "nosniff");
+    assert!(source.field("Content-Security-Policy").starts_with("sandbox"));
+    let image = file(&daemon, "/info/source", &origin.url("/i"));
+    assert_eq!(image.field("Content-Disposition"), "attachment");
+    assert_eq!(image.field("Content-Type"), "application/octet-stream");
+    assert_eq!(file(&daemon, "/info/source", &origin.url("/absent")).status, 404);
+    assert_eq!(file(&daemon, "/info/source", "no url").status, 400);
+}
+
+#[test]
+fn the_records_are_a_warc_without_secrets() {
+    let origin = Origin::start();
+    let answer = Answer::html("<p>kept</p>").field("Set-Cookie", "id=hunter2");
+    origin.say("/p", answer.field("Location", "http://me:hunter2@a.example/"));
+    let daemon = Daemon::configured("");
+    daemon.client().get_with(&origin.url("/p"), "Cookie: a=hunter2\r\n");
+    daemon.settle();
+    let warc = file(&daemon, "/info/warc", &origin.url("/p"));
+    assert_eq!((warc.status, warc.field("Content-Type")), (200, "application/warc"));
+    assert!(warc.field("Content-Disposition").starts_with("attachment; filename="));
+    let mut plain = Vec::new();
+    let mut reader = flate2::read::MultiGzDecoder::new(&*warc.body);
+    std::io::Read::read_to_end(&mut reader, &mut plain).unwrap();
+    let plain = String::from_utf8(plain).unwrap();
+    has(&plain, &["WARC-Type: response", "WARC-Type: request", "<p>kept</p>", "http://a.example/"]);
+    assert!(!plain.contains("hunter2"), "{plain}");
+    assert_eq!(file(&daemon, "/info/warc", &origin.url("/absent")).status, 404);
+}
+
+#[test]
+fn why_it_was_served_and_what_would_be_done_is_told_to_who_asked() {
+    let origin = Origin::start();
+    origin.say("/p", Answer::html("<a href=/q>q</a>"));
+    let daemon = owners::daemon();
+    let (page, absent) = (origin.url("/p"), origin.url("/q"));
+    owners::get(&daemon, "ada", &page, "");
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    owners::get(&daemon, "ada", &page, "");
+    owners::get(&daemon, "ada", &absent, "");
+    let about = |user: &str, path: &str| {
+        let mut client = daemon.client();
+        let login = owners::login("Authorization", user);
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{login}\r\n", daemon.addr()));
+        client.receive("GET").whole()
+    };
+    let told = |user: &str, url: &str| about(user, &format!("/info/?{}", encode(url))).shown();
+    has(&told("ada", &page), &["the mode was offline", "wwwoffle; hit; detail=offline"]);
+    has(&told("ada", &page), &["If you asked for it now", "What is kept would be served"]);
+    has(&told("ada", &absent), &["was put on the queue", "It would be put on the queue"]);
+    has(&told("bob", &page), &["You have not asked for it"]);
+    crate::harness::eventually("who refers to it is told", || {
+        let text = told("ada", &absent);
+        text.split("What refers to it").nth(1).is_some_and(|rest| rest.contains(&page))
+    });
+    let shown = about("ada", &format!("/info/request?{}", encode(&page)));
+    let text = shown.shown();
+    assert_eq!(shown.status, 200, "{text}");
+    has(&text, &["What your browser sent", "authorization", "not shown", "GET /p HTTP/1.1", "via"]);
+    assert!(!text.contains("Basic "), "{text}");
+    for path in ["/info/url", "/info/content"] {
+        assert_eq!(about("ada", &format!("{path}?{}", encode(&page))).status, 200);
+    }
 }

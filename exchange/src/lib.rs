@@ -44,6 +44,7 @@ pub use bundle::{Bundle, Of};
 pub use error::{Error, Result};
 pub use export::{
     Decoded, ExportOptions, Exported, Places, Titles, to_folder, to_wacz, to_warc, to_warc_file,
+    to_warc_one,
 };
 pub use import::{Go, ImportOptions, MAX_BODY, Placing, Plainly, Private, import};
 pub use refusal::Reason;

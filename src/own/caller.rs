@@ -12,11 +12,13 @@ use wwwoffle_spool::{AskedFrom, Error as SpoolError, Place};
 use wwwoffle_url::CanonicalUrl;
 
 use super::Visit;
+use super::info::REQUEST;
 use crate::daemon::{Daemon, Reader};
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
 use crate::pages::guard::{Asked, Over, Refusal, Scope, Token, Verdict, guard};
 use crate::pages::message::{self, Denied, Message};
+use crate::pages::shown;
 use crate::pages::token::Purpose;
 use crate::pages::{LocalOrigin, Page, Shell};
 use crate::proxy::admit::with_challenge;
@@ -54,6 +56,30 @@ pub(super) struct Caller {
     origin: Option<String>,
     /// Who gets the answer, where a browser says so outright.
     audience: Option<Audience>,
+    /// What their browser has sent, for the page that shows it.
+    pub(super) sent: Option<Sent>,
+}
+
+/// A request as it came.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    /// Its first line.
+    pub(super) line: String,
+    /// Its fields.
+    pub(super) fields: HeaderMap,
+    /// Whether a login to the proxy was among them, which was taken out.
+    pub(super) has_proxy_login: bool,
+}
+
+impl Sent {
+    fn of<B>(request: &Request<B>, visit: &Visit) -> Self {
+        let (method, uri, version) = (request.method(), request.uri(), request.version());
+        Self {
+            line: shown::text(&format!("{method} {uri} {version:?}")),
+            fields: request.headers().clone(),
+            has_proxy_login: visit.login.is_some(),
+        }
+    }
 }
 
 /// A body that was not read.
@@ -111,6 +137,7 @@ impl Caller {
             host_is_ours,
             fetch_site: only(request.headers(), &FETCH_SITE),
             origin: only(request.headers(), &ORIGIN),
+            sent: (url.path() == REQUEST).then(|| Sent::of(request, visit)),
             audience: request.headers().contains_key(SEC_FETCH_DEST).then(audience),
         }
     }
@@ -137,7 +164,16 @@ impl Caller {
             host_is_ours,
             fetch_site: None,
             origin: None,
+            sent: None,
             audience: None,
+        }
+    }
+
+    /// How far what they ask for may go.
+    pub(super) fn reaches(&self) -> upstream::Reach {
+        match self.asked_from {
+            AskedFrom::Here => upstream::Reach::All,
+            _ => upstream::Reach::Outward,
         }
     }
 

@@ -38,8 +38,8 @@ use crate::upstream::BoxError;
 pub(crate) const AT_ONCE: usize = 2;
 
 /// Bytes that are sent at once, and how many times as much waits for the client.
-const PIECE: usize = 64 << 10;
-const AHEAD: usize = 4;
+pub(super) const PIECE: usize = 64 << 10;
+pub(super) const AHEAD: usize = 4;
 
 /// The bodies of what goes into an archive that is written to a file first have so many bytes at most.
 const LARGEST_FILE: u64 = 4 << 30;
@@ -162,7 +162,7 @@ fn find(spool: &Spool, urls: &[Places]) -> Result<Chosen, Error> {
 }
 
 /// Hands what is written to whoever receives it, and waits for them.
-struct Sending(mpsc::Sender<Result<Bytes, BoxError>>);
+pub(super) struct Sending(pub(super) mpsc::Sender<Result<Bytes, BoxError>>);
 
 impl Write for Sending {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -193,7 +193,8 @@ fn stream_to(
     }
 }
 
-fn received(receiver: mpsc::Receiver<Result<Bytes, BoxError>>) -> Body {
+/// What is handed over so, as a body.
+pub(super) fn received(receiver: mpsc::Receiver<Result<Bytes, BoxError>>) -> Body {
     let frames = stream::unfold(receiver, |mut receiver| async move {
         let piece = receiver.recv().await?;
         Some((piece.map(Frame::data), receiver))

@@ -78,7 +78,8 @@ pub(super) async fn of(
     Ok((history, found))
 }
 
-async fn find(
+/// All that is kept of a URL: the answer of `owner`, else everyone's, and its older versions.
+pub(super) async fn find(
     daemon: &Daemon,
     owner: &Owner,
     url: &str,

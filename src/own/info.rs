@@ -1,22 +1,32 @@
 //! What is known of one URL, as a page and as JSON.
 
+use hyper::header::{AUTHORIZATION, HOST, PROXY_AUTHORIZATION};
 use hyper::{HeaderMap, Response};
 use wwwoffle_index::Index;
 use wwwoffle_spool::{Entry, Error};
 use wwwoffle_url::{CanonicalUrl, ParseError, url_decode_form_args};
 
 use super::caller::Caller;
-use crate::api::Info;
+use super::history;
+use crate::api::{Field, Info};
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::fetch::recurse::complete;
 use crate::lists;
 use crate::mode::Mode;
-use crate::pages::info;
+use crate::pages::info::{self, Exchange, More};
 use crate::pages::message::Message;
 use crate::proxy::body::Body;
+use crate::proxy::last::Asked;
 use crate::proxy::lookup::look_up;
 use crate::proxy::owner::{Owner, Places};
+use crate::proxy::rehearsal::Rehearsal;
+
+/// The address of the page about the request itself.
+pub(super) const REQUEST: &str = "/info/request";
+
+/// What it tells of where no URL is named.
+const EXAMPLE: &str = "http://www.example.org/";
 
 /// Why nothing can be told.
 #[derive(Debug, thiserror::Error)]
@@ -56,24 +66,106 @@ async fn sharing(daemon: &Daemon, entry: Entry) -> Option<u64> {
     u64::try_from(of_owner.count()).ok().filter(|count| *count > 1)
 }
 
-/// Shows the page about the URL that is the whole of the arguments, or the value of `url` in them.
-pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let daemon = &caller.daemon;
+/// The URL that is the whole of the arguments, or the value of `url` in them.
+pub(super) fn url_in(arguments: Option<&str>) -> String {
     let url = arguments.unwrap_or_default();
     let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
-    let url = String::from_utf8_lossy(&url);
-    if url.trim().is_empty() {
+    String::from_utf8_lossy(&url).trim().to_owned()
+}
+
+/// Says that there is no such URL, or that the spool failed.
+pub(super) fn bad_url(caller: &Caller, error: &NoInfo) -> Response<Body> {
+    match error {
+        NoInfo::Spool(error) => caller.spool_failed(error),
+        NoInfo::Url(_) => {
+            let detail = error_chain(error);
+            caller.message(&Message::BadRequest { detail: &detail })
+        }
+    }
+}
+
+/// Shows the page about a URL.
+pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let daemon = &caller.daemon;
+    let url = url_in(arguments);
+    if url.is_empty() {
         let detail = "expected a URL, as in /info/?https://www.example.org/";
         return caller.message(&Message::BadRequest { detail });
     }
-    match of(daemon, &caller.owner, url.trim()).await {
+    match of(daemon, &caller.owner, &url).await {
         Ok(told) => {
             let token = daemon.tokens.general();
-            caller.page(info::page(&daemon.templates, &caller.shell, &told, &token))
+            let more = more(caller, &url, &told).await;
+            caller.page(info::page(&daemon.templates, &caller.shell, &told, &more, &token))
         }
-        Err(NoInfo::Spool(error)) => caller.spool_failed(&error),
-        Err(error @ NoInfo::Url(_)) => {
-            caller.message(&Message::BadRequest { detail: &error_chain(&error) })
-        }
+        Err(error) => bad_url(caller, &error),
     }
+}
+
+/// What the page tells besides.
+async fn more(caller: &Caller, url: &str, told: &Info) -> More {
+    let daemon = &caller.daemon;
+    let viewer = lists::viewer((!caller.operates).then_some(&caller.owner));
+    let target = told.url.clone();
+    let ask = move |index: &Index| index.referrers(&viewer, &target, false);
+    let referrers = lists::ask(daemon, ask).await.ok().map(|found| {
+        let own = |item: &wwwoffle_index::Item| item.place.url() != told.url;
+        let mut urls: Vec<_> =
+            found.iter().filter(|item| own(item)).map(|item| item.place.url().to_owned()).collect();
+        urls.sort();
+        urls.dedup();
+        urls
+    });
+    let versions = match history::find(daemon, &caller.owner, url).await {
+        Ok((_, Some(found))) => Some(found.older.len() + 1),
+        _ => None,
+    };
+    let Ok(url) = CanonicalUrl::parse(url, &daemon.local) else { return More::default() };
+    let key = url.without_credentials().key();
+    let last = daemon.last.of(&Asked::new(key, caller.owner.clone()));
+    let who = (caller.owner.clone(), caller.reaches());
+    let fields = Rehearsal::of_a_person();
+    let would = match Rehearsal::new(daemon, who, caller.mode(), &url, fields) {
+        Some(rehearsal) => rehearsal.would(daemon).await,
+        None => None,
+    };
+    More { referrers, versions, last, would }
+}
+
+/// Shows what the browser has sent for this page, and what the origin of a URL would be sent for it.
+pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let daemon = &caller.daemon;
+    let Some(sent) = &caller.sent else {
+        return caller.message(&Message::NotFound { path: REQUEST });
+    };
+    let typed = url_in(arguments);
+    let typed = if typed.is_empty() { EXAMPLE } else { &typed };
+    let url = match CanonicalUrl::parse(typed, &daemon.local) {
+        Ok(url) => url,
+        Err(error) => return bad_url(caller, &NoInfo::Url(error)),
+    };
+    let mut fields = sent.fields.clone();
+    for name in [AUTHORIZATION, HOST] {
+        // That is for us.
+        fields.remove(name);
+    }
+    let who = (caller.owner.clone(), caller.reaches());
+    let wire = Rehearsal::new(daemon, who, caller.mode(), &url, fields);
+    let Some(wire) = wire.map(|rehearsal| rehearsal.wire(daemon)) else {
+        let detail = "expected a URL of a site, as in /info/request?https://www.example.org/";
+        return caller.message(&Message::BadRequest { detail });
+    };
+    let mut came = crate::info::open_fields(&sent.fields);
+    if sent.has_proxy_login {
+        came.push(Field { name: PROXY_AUTHORIZATION.as_str().to_owned(), value: None });
+    }
+    let told = Exchange {
+        url: url.without_credentials().as_str().to_owned(),
+        came: (sent.line.clone(), came),
+        goes: (
+            format!("{} {} HTTP/1.1", wire.method(), wire.uri()),
+            crate::info::open_fields(wire.headers()),
+        ),
+    };
+    caller.page(info::request_page(&daemon.templates, &caller.shell, &told))
 }

@@ -37,6 +37,7 @@ mod queue;
 mod refresh;
 mod removed;
 mod search;
+mod source;
 mod statistics;
 mod status;
 pub mod tickets;

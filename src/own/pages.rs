@@ -19,6 +19,7 @@ use super::purge;
 use super::queue;
 use super::refresh;
 use super::search;
+use super::source;
 use super::statistics;
 use super::status;
 use super::versions;
@@ -88,6 +89,12 @@ pub(super) enum Local {
     Certificate,
     /// What is known of one URL.
     Info,
+    /// Its source.
+    Source,
+    /// Its records.
+    Warc,
+    /// What the browser sends, and what an origin gets of it.
+    InfoRequest,
     /// The daemon in numbers, for programs.
     Metrics,
     /// What the proxy has done.
@@ -151,7 +158,10 @@ impl Local {
             "/ca.crt" => Self::AuthorityDer,
             authority::TEST => Self::AuthorityTest,
             "/certificate" => Self::Certificate,
-            "/info" | "/info/" => Self::Info,
+            "/info" | "/info/" | "/info/url" | "/info/content" => Self::Info,
+            "/info/source" => Self::Source,
+            "/info/warc" => Self::Warc,
+            info::REQUEST => Self::InfoRequest,
             metrics::PATH => Self::Metrics,
             statistics_page::PATH => Self::Statistics,
             statistics::HOSTS => Self::StatisticsHosts,
@@ -213,6 +223,9 @@ pub(super) async fn answer(
         Local::AuthorityTest => caller.page(authority::test()),
         Local::Certificate => certificate::show(caller, arguments),
         Local::Info => info::show(caller, arguments).await,
+        Local::Source => source::show(caller, arguments).await,
+        Local::Warc => source::warc(caller, arguments).await,
+        Local::InfoRequest => info::request(caller, arguments),
         Local::Metrics => metrics::show(caller).await,
         Local::StatisticsHosts if !caller.owns() => caller.see_other(statistics_page::PATH),
         Local::Statistics | Local::StatisticsHosts => statistics::show(caller),

@@ -1,8 +1,11 @@
-//! The local page `/info/`: what is known of one URL.
+//! The local page `/info/`: what is known of one URL; and `/info/request`: what a browser sends.
+
+mod words;
 
 use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
+use super::text::{Text, count, say};
 use super::{
     Page, Shell, Templates,
     certificates::ChainView,
@@ -11,12 +14,45 @@ use super::{
 };
 use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
 use crate::fetch::recurse::aim::AS_CONFIGURED;
+use crate::proxy::last::Last;
+use crate::proxy::rehearsal::Would;
+use crate::store::timestamp;
 
 /// Parts of one state that are listed; the others are counted.
 const SHOWN_PARTS: usize = 15;
 
 /// Fields of a head that are listed; the others are counted.
-const SHOWN_FIELDS: usize = 60;
+const SHOWN_FIELDS: usize = 40;
+
+/// Pages that refer to a URL that are listed; the others are counted.
+const SHOWN_REFERRERS: usize = 50;
+
+/// Bytes that they take at most, before they are escaped: a URL may be very long.
+const ROOM_FOR_REFERRERS: usize = 5_000;
+
+/// What the page tells besides what the API does.
+#[derive(Clone, Debug, Default)]
+pub struct More {
+    /// The pages that refer to it, as far as whoever asks may see them; `None` where the index cannot tell.
+    pub referrers: Option<Vec<String>>,
+    /// How many versions are kept of it, the one that is served among them.
+    pub versions: Option<usize>,
+    /// What was done the last time whoever asks here asked for it.
+    pub last: Option<Last>,
+    /// What would be done if they did now.
+    pub would: Option<Would>,
+}
+
+/// A request, as it came and as it would go on.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// The URL whose origin would be asked.
+    pub url: String,
+    /// The first line and the fields that came.
+    pub came: (String, Vec<Field>),
+    /// Those that would go.
+    pub goes: (String, Vec<Field>),
+}
 
 /// The address of the page about `url`, without our origin.
 #[must_use]
@@ -37,6 +73,35 @@ struct View<'a> {
     /// Where its versions are listed, without our origin.
     history: String,
     pinned: bool,
+    versions: u64,
+    /// Its URL as the argument of an address.
+    argument: String,
+    referrers: Option<Vec<ShownUrl>>,
+    more_referrers: u64,
+    last: Option<LastView>,
+    would: Option<Text>,
+}
+
+#[derive(Serialize)]
+struct LastView {
+    at: ShownTime,
+    method: String,
+    answer: u16,
+    status: String,
+    words: Text,
+}
+
+#[derive(Serialize)]
+struct RequestView {
+    url: ShownUrl,
+    came: Head,
+    goes: Head,
+}
+
+#[derive(Serialize)]
+struct Head {
+    line: String,
+    fields: Fields,
 }
 
 #[derive(Serialize)]
@@ -53,7 +118,7 @@ struct PartsView {
 /// The parts of one state.
 #[derive(Serialize)]
 struct GroupView {
-    title: &'static str,
+    title: Text,
     count: u64,
     parts: Vec<PartView>,
     more: u64,
@@ -76,10 +141,8 @@ struct KeptView {
     stored: ShownTime,
     size: String,
     bytes: u64,
-    /// What its file takes, and would take, if it is compressed.
-    compressed: Option<(String, String)>,
-    shared: bool,
-    sharing: Option<u64>,
+    /// What is said of its file and its body.
+    notes: Vec<Text>,
     sha256: String,
     content_type: Option<String>,
     method: String,
@@ -110,9 +173,17 @@ struct ConnectionView {
 
 /// Makes the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, info: &Info, token: &str) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, info: &Info, more: &More, token: &str) -> Page {
+    let url = ShownUrl::new(&info.url);
+    let (referrers, more_referrers) = more.referrers.as_deref().map_or((None, 0), referrers);
     let view = View {
-        url: ShownUrl::new(&info.url),
+        argument: url_encode_form_args(url.href.as_deref().unwrap_or_default().as_bytes()),
+        versions: more.versions.map_or(0, |many| u64::try_from(many).unwrap_or(u64::MAX)),
+        referrers,
+        more_referrers,
+        last: more.last.as_ref().map(|last| LastView::new(last, shell)),
+        would: more.would.map(words::would),
+        url,
         token,
         as_configured: AS_CONFIGURED,
         key: shown::text(&info.key),
@@ -125,18 +196,56 @@ pub fn page(templates: &Templates, shell: &Shell, info: &Info, token: &str) -> P
     templates.page("info.html", 200, shell, &view)
 }
 
+/// The first of the pages that refer to a URL, and how many more there are.
+fn referrers(all: &[String]) -> (Option<Vec<ShownUrl>>, u64) {
+    let (mut shown, mut room) = (Vec::new(), ROOM_FOR_REFERRERS);
+    for url in all.iter().take(SHOWN_REFERRERS) {
+        let url = ShownUrl::new(url);
+        let takes = url.text.len() + url.href.as_deref().map_or(0, str::len);
+        let Some(left) = room.checked_sub(takes) else { break };
+        room = left;
+        shown.push(url);
+    }
+    let more = u64::try_from(all.len() - shown.len()).unwrap_or(u64::MAX);
+    (Some(shown), more)
+}
+
+/// Makes the page about a request.
+#[must_use]
+pub fn request_page(templates: &Templates, shell: &Shell, told: &Exchange) -> Page {
+    let head = |(line, fields): &(String, Vec<Field>)| Head {
+        line: shown::text(line),
+        fields: Fields::new(fields),
+    };
+    let (came, goes) = (head(&told.came), head(&told.goes));
+    let view = RequestView { url: ShownUrl::new(&told.url), came, goes };
+    templates.page("info-request.html", 200, shell, &view)
+}
+
+impl LastView {
+    fn new(last: &Last, shell: &Shell) -> Self {
+        Self {
+            at: ShownTime::new(timestamp(last.at), &shell.zone),
+            method: shown::text(last.method.as_str()),
+            answer: last.answer.as_u16(),
+            status: last.status.to_string(),
+            words: words::done(last.status),
+        }
+    }
+}
+
 impl PartsView {
     fn new(parts: &Parts) -> Self {
         let counts = parts.counts;
         let groups = [
-            (PartState::Absent, "Not kept", counts.absent),
-            (PartState::Failed, "Failed", counts.failed),
-            (PartState::Queued, "On the queue", counts.queued),
-            (PartState::LeftOut, "Left out", counts.left_out),
-            (PartState::Kept, "Kept", counts.kept),
+            (PartState::Absent, say("Not kept"), counts.absent),
+            (PartState::Failed, say("Failed"), counts.failed),
+            (PartState::Queued, say("On the queue"), counts.queued),
+            (PartState::LeftOut, say("Left out"), counts.left_out),
+            (PartState::Kept, say("Kept"), counts.kept),
         ];
         let groups = groups.into_iter().filter(|(.., count)| *count > 0);
-        let group = |(state, title, count): (PartState, &'static str, u64)| {
+        let group = |(state, title, count): (PartState, Text, u64)| {
             let of_state = parts.list.iter().filter(|part| part.state == state);
             let shown: Vec<_> = of_state.take(SHOWN_PARTS).map(PartView::new).collect();
             let told = u64::try_from(shown.len()).unwrap_or(u64::MAX);
@@ -179,11 +288,7 @@ impl KeptView {
             stored: ShownTime::new(kept.stored, &shell.zone),
             size: shown::bytes(kept.bytes),
             bytes: kept.bytes,
-            compressed: kept
-                .compressed
-                .map(|file| (shown::bytes(file.bytes), shown::bytes(file.plain))),
-            shared: kept.shared,
-            sharing: kept.sharing,
+            notes: notes(kept),
             sha256: shown::text(&kept.sha256),
             content_type: kept.content_type.as_deref().map(shown::text),
             method: shown::text(&kept.method),
@@ -192,6 +297,24 @@ impl KeptView {
             connection: kept.connection.as_ref().map(connection),
         }
     }
+}
+
+/// What is said of the file of what is kept, and of its body.
+fn notes(kept: &KeptInfo) -> Vec<Text> {
+    let compressed = kept.compressed.map(|file| {
+        say("It is compressed: its file has {bytes} in place of {plain}.")
+            .with("bytes", shown::bytes(file.bytes))
+            .with("plain", shown::bytes(file.plain))
+    });
+    let shared = kept.shared.then(|| match kept.sharing {
+        Some(many) => count(
+            many,
+            "Its body is kept once for {n} entry.",
+            "Its body is kept once for {n} entries.",
+        ),
+        None => say("Its body is kept once for all entries that have the same."),
+    });
+    compressed.into_iter().chain(shared).collect()
 }
 
 impl Fields {
@@ -215,6 +338,8 @@ mod tests {
         certificates::tests::chain,
         testing::{assert_harmless, hostile, shell, templates, time},
     };
+    use crate::proxy::decide::Decision;
+    use crate::proxy::status::{CacheStatus, Why};
 
     fn info(text: &str, connection: bool) -> Info {
         let fields = |count| {
@@ -308,8 +433,37 @@ mod tests {
         assert!(!body(&Info { parts: None, ..info(url, true) }).contains("<h2>Parts"));
     }
 
+    fn more(text: &str) -> More {
+        More {
+            referrers: Some(vec![text.to_owned(); SHOWN_REFERRERS + 2]),
+            versions: Some(2),
+            last: Some(Last {
+                at: std::time::SystemTime::UNIX_EPOCH,
+                method: hyper::Method::from_bytes(b"M-SEARCH").unwrap(),
+                answer: hyper::StatusCode::OK,
+                status: CacheStatus::Hit(Why::Offline),
+            }),
+            would: Some(Would::Do(Decision::Fetch)),
+        }
+    }
+
+    #[test]
+    fn a_request_is_told_as_it_came_and_as_it_goes_on() {
+        for text in hostile() {
+            let field = |name: &str, value: Option<&str>| Field {
+                name: name.to_owned(),
+                value: value.map(str::to_owned),
+            };
+            let head = || (text.clone(), vec![field(&text, Some(&text)), field("cookie", None)]);
+            let told = Exchange { url: text.clone(), came: head(), goes: head() };
+            let page = request_page(&templates(), &shell(), &told);
+            assert_harmless(&page);
+            assert!(page.body.contains("<dt>cookie</dt><dd class=\"soft\">not shown</dd>"));
+        }
+    }
+
     fn body(info: &Info) -> String {
-        let page = page(&templates(), &shell(), info, "f00");
+        let page = page(&templates(), &shell(), info, &more(&info.url), "f00");
         assert_harmless(&page);
         page.body.replace("&#x2f;", "/")
     }
@@ -319,7 +473,13 @@ mod tests {
         let text = body(&info("https://a.example/p", true));
         for want in [
             "<dt>Status</dt><dd>200</dd>",
-            "1.2 kB (1234 bytes), compressed: its file has 7.0 kB in place of 21 kB, kept once for 3 entries",
+            "1.2 kB (1234 bytes)",
+            "It is compressed: its file has 7.0 kB in place of 21 kB.<br>Its body is kept once for 3 entries.",
+            "served: the mode was offline.",
+            "<code>wwwoffle; hit; detail=offline</code>",
+            "Its site would be asked, and the answer kept.",
+            "2 versions of it are kept",
+            "and 2 more",
             "2026-11-20 12:00",
             "<dt>set-cookie</dt><dd class=\"soft\">not shown</dd>",
             "allowed by its fingerprint",

@@ -45,6 +45,7 @@ pub mod owner;
 mod pass;
 pub mod ranges;
 pub(crate) mod recode;
+pub mod rehearsal;
 mod repeat;
 pub mod reply;
 pub mod rules;

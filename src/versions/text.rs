@@ -58,6 +58,19 @@ pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Tex
     Some(if is_html { of_html(&decoded) } else { of_lines(&decoded) })
 }
 
+/// A body without content coding as text, with its marks. `None` when it is none that a person reads.
+#[must_use]
+pub fn source(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<String> {
+    let head = body.get(..HEAD).unwrap_or(body);
+    let kind = Kind::of(content_type, url, head);
+    // What says that it is text and has such bytes is a file.
+    if !is_text(kind, content_type) || body.contains(&0) {
+        return None;
+    }
+    let (decoded, _, _) = charset::choose(kind, content_type, head).decode(body);
+    Some(decoded.into_owned())
+}
+
 fn is_text(kind: Kind, content_type: Option<&str>) -> bool {
     let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
     let essence = essence.trim().to_ascii_lowercase();

@@ -69,6 +69,23 @@ pub fn to_warc(
     Ok(exported)
 }
 
+/// Writes one answer and its request as WARC, with these heads in place of their own: the caller says what of them is
+/// for whom.
+///
+/// # Errors
+///
+/// When `out` cannot be written, or the body not be read.
+pub fn to_warc_one(
+    entry: &Entry,
+    heads: (&[u8], &[u8]),
+    out: &mut dyn Write,
+    options: &ExportOptions,
+) -> Result<()> {
+    let fail = |error| Error::disk("write", Path::new("the record"), error);
+    let mut warcs = Warcs::begin(out, options).map_err(fail)?;
+    warcs.add_with(entry, heads).map(|_| ()).map_err(fail)
+}
+
 /// The same into a file, which has its name when it is whole.
 ///
 /// # Errors

@@ -53,6 +53,19 @@ impl<W: Write> Warcs<W> {
 
     /// Adds an answer and its request, and tells where the answer is.
     pub(crate) fn add(&mut self, entry: &Entry) -> io::Result<Position> {
+        // An answer that says it is everyone's may set a cookie all the same, and that is one person's.
+        let everyones =
+            entry.place().owner().is_none().then(|| head::without_cookies(entry.head()));
+        let head = everyones.as_deref().unwrap_or(entry.head());
+        self.add_with(entry, (head, entry.request()))
+    }
+
+    /// The same with these heads in place of those that the answer and its request have.
+    pub(crate) fn add_with(
+        &mut self,
+        entry: &Entry,
+        (head, asked): (&[u8], &[u8]),
+    ) -> io::Result<Position> {
         let date = time(entry.when());
         let key = entry.key();
         let variant = entry.place().variant_text();
@@ -74,12 +87,7 @@ impl<W: Write> Warcs<W> {
         }
         let mut body = EntryBody::of(entry);
         let length = entry.body_len();
-        // An answer that says it is everyone's may set a cookie all the same, and that is one person's.
-        let everyones =
-            entry.place().owner().is_none().then(|| head::without_cookies(entry.head()));
-        let head = everyones.as_deref().unwrap_or(entry.head());
         let position = self.record("response", &fields, head, &mut body, length)?;
-        let asked = entry.request();
         let fields = [
             ("WARC-Record-ID", request),
             ("WARC-Date", date),

@@ -1,0 +1,150 @@
+//! What is kept of a URL as it is: its source as text, and its records as WARC.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use http_body_util::BodyExt;
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Response, StatusCode};
+use tokio::sync::mpsc;
+use wwwoffle_exchange::{ExportOptions, to_warc_one};
+use wwwoffle_spool::Spool;
+use wwwoffle_url::CanonicalUrl;
+
+use super::caller::Caller;
+use super::export::{AHEAD, PIECE, Sending, received};
+use super::info::{NoInfo, bad_url, url_in};
+use crate::caching::coding::Terms;
+use crate::clock;
+use crate::info;
+use crate::mode::Mode;
+use crate::pages::message::Message;
+use crate::proxy::body::{self, Body};
+use crate::proxy::lookup::look_up;
+use crate::proxy::owner::Places;
+use crate::proxy::{recode, reply};
+use crate::store::{Kept, timestamp};
+use crate::upstream::BoxError;
+use crate::versions::text;
+
+/// The longest source that is shown as text, in bytes; more is handed over as a file.
+const MAX_SOURCE: usize = 8 << 20;
+
+/// Nothing in what is shown does anything.
+const GLASS_CASE: &str = "sandbox; default-src 'none'";
+
+/// Shows the source: as text, whatever it is; what is no text, or too long, is a file to be saved.
+pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let kept = match find(caller, arguments).await {
+        Ok(kept) => kept,
+        Err(response) => return response,
+    };
+    let url = kept.entry.url().to_owned();
+    let content_type = info::content_type(&kept.entry);
+    let (body, is_readable) = decoded(caller, &kept);
+    let bound = u64::try_from(MAX_SOURCE).unwrap_or(u64::MAX);
+    if is_readable && kept.entry.body_len() <= bound {
+        if let Some(bytes) = whole(body).await {
+            return match text::source(content_type.as_deref(), &url, &bytes) {
+                Some(text) => shown(caller, body::whole(text), "text/plain; charset=utf-8", None),
+                None => saved(caller, body::whole(bytes)),
+            };
+        }
+        return saved(caller, decoded(caller, &kept).0);
+    }
+    saved(caller, body)
+}
+
+/// A body, if it is no longer than what is shown, and can be read.
+async fn whole(mut body: Body) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.ok()?.into_data() {
+            if bytes.len().saturating_add(data.len()) > MAX_SOURCE {
+                return None;
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Some(bytes)
+}
+
+/// The body, and whether it could be decoded.
+fn decoded(caller: &Caller, kept: &Arc<Kept>) -> (Body, bool) {
+    let delivery = Terms::of_a_reader().deliver(kept.status, &kept.fields);
+    let is_readable = delivery.is_readable();
+    (recode::body(delivery, body::kept(&caller.daemon.store, kept, None)), is_readable)
+}
+
+fn saved(caller: &Caller, body: Body) -> Response<Body> {
+    shown(caller, body, "application/octet-stream", Some("attachment"))
+}
+
+fn shown(
+    caller: &Caller,
+    body: Body,
+    content_type: &'static str,
+    disposition: Option<&str>,
+) -> Response<Body> {
+    let mut response = caller.other(StatusCode::OK, Some(content_type), body);
+    let fields = response.headers_mut();
+    fields.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(GLASS_CASE));
+    let only_ours = HeaderValue::from_static("same-origin");
+    fields.insert(HeaderName::from_static("cross-origin-resource-policy"), only_ours);
+    if let Some(Ok(disposition)) = disposition.map(HeaderValue::from_str) {
+        fields.insert(CONTENT_DISPOSITION, disposition);
+    }
+    response
+}
+
+/// Hands the records over: what is compressed or shared is whole in them, and cookies and credentials are left out, as on
+/// the page.
+pub(super) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let kept = match find(caller, arguments).await {
+        Ok(kept) => kept,
+        Err(response) => return response,
+    };
+    let name = format!("attachment; filename=\"{}.warc.gz\"", kept.entry.key());
+    let options = ExportOptions {
+        software: concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned(),
+        now: timestamp(clock::now()),
+        versions: false,
+    };
+    let Ok(turn) = Arc::clone(&caller.daemon.exports).try_acquire_owned() else {
+        return reply::plain(503, "other archives are being sent; try again in a moment");
+    };
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    let store = caller.daemon.store.clone();
+    caller.daemon.tasks.spawn(async move {
+        let work = move |_: &Spool| {
+            let _turn = turn;
+            let mut out = io::BufWriter::with_capacity(PIECE, Sending(sender.clone()));
+            let heads = (info::open_head(kept.entry.head()), info::open_head(kept.entry.request()));
+            let written = to_warc_one(&kept.entry, (&heads.0, &heads.1), &mut out, &options);
+            if let Err(error) = written.map_err(BoxError::from).and_then(|()| Ok(out.flush()?)) {
+                // Nobody may be there any more.
+                let _left = sender.blocking_send(Err(error));
+            }
+            Ok(())
+        };
+        // What went wrong is told to the client, who has an archive that breaks off.
+        let _done = store.run(work).await;
+    });
+    shown(caller, received(receiver), "application/warc", Some(&name))
+}
+
+/// What is kept for who asks, else for everyone.
+async fn find(caller: &Caller, arguments: Option<&str>) -> Result<Arc<Kept>, Response<Body>> {
+    let daemon = &caller.daemon;
+    let url = url_in(arguments);
+    let mut url = CanonicalUrl::parse(url.trim(), &daemon.local)
+        .map_err(|error| bad_url(caller, &NoInfo::Url(error)))?;
+    let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+    let found = look_up(&daemon.store, &places).await;
+    let kept = found.map_err(|error| caller.spool_failed(&error))?.choose(Mode::Offline);
+    kept.map(Arc::new).ok_or_else(|| {
+        let mut response = caller.message(&Message::NotKept { url: places.public.url() });
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        response
+    })
+}
