@@ -173,7 +173,7 @@ impl Caller {
     pub(super) fn reaches(&self) -> upstream::Reach {
         match self.asked_from {
             AskedFrom::Here => upstream::Reach::All,
-            _ => upstream::Reach::Outward,
+            AskedFrom::Elsewhere => upstream::Reach::Outward,
         }
     }
 
