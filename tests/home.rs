@@ -175,9 +175,9 @@ fn control_has_all_buttons_and_a_link_only_asks() {
 fn fetching_is_stopped_and_begun_again() {
     let (daemon, origin) = (Daemon::configured("[fetch-options]\nat-once = 1\n"), Origin::start());
     let gate = Gate::new();
-    let held = Arc::clone(&gate);
+    let shut = Arc::clone(&gate);
     origin.on("/slow", move |exchange| {
-        held.wait();
+        shut.wait();
         exchange.answer(&Answer::html("slow"))
     });
     daemon.ok(&["offline"]);

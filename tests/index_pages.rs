@@ -69,7 +69,7 @@ fn everything_kept_is_reached_by_links_alone() {
     assert_eq!(seen, want);
     seen.dedup();
     want.clear();
-    let found = list(&daemon, "/index/all?text=/007", "007.html");
+    let found = list(&daemon, "/index/all?text=/007", "Page 7");
     assert!(found.contains("Page 7 &lt;script&gt;") && !found.contains("008.html"), "{found}");
     // 2.9's own address of the list of a URL's host.
     let led = daemon.page(&format!("/index/url?{}", origin.url("/005.html")));
