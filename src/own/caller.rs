@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN, REFERER};
 use hyper::{Request, Response, StatusCode};
 use wwwoffle_config::Reach;
 use wwwoffle_spool::{AskedFrom, Error as SpoolError, Place};
@@ -53,6 +53,8 @@ pub(super) struct Caller {
     over: Over,
     host_is_ours: bool,
     fetch_site: Option<String>,
+    /// Whether the request says that it comes from a page of ours.
+    is_referred_by_us: bool,
     origin: Option<String>,
     /// Who gets the answer, where a browser says so outright.
     audience: Option<Audience>,
@@ -125,9 +127,15 @@ impl Caller {
             shell.origin = used;
         }
         let audience = || Audience::of(request.method(), request.headers());
+        let referer = only(request.headers(), &REFERER);
+        let is_referred_by_us = referer.is_some_and(|referer| {
+            let rest = referer.strip_prefix(shell.origin.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
         Self {
             shell,
             daemon,
+            is_referred_by_us,
             commands: false,
             reach: Reach::Guarded,
             owner: Owner::of(visit.peer.ip(), None),
@@ -163,6 +171,7 @@ impl Caller {
             over,
             host_is_ours,
             fetch_site: None,
+            is_referred_by_us: false,
             origin: None,
             sent: None,
             audience: None,
@@ -206,7 +215,11 @@ impl Caller {
 
     /// Whether the browser says that another site made it ask.
     pub(super) fn is_sent_by_another_site(&self) -> bool {
-        self.fetch_site.as_deref().is_some_and(|site| !matches!(site, "same-origin" | "none"))
+        match self.fetch_site.as_deref() {
+            Some(site) => !matches!(site, "same-origin" | "none"),
+            // Browsers say it to origins alone that they trust; to others a page of ours sends what it is.
+            None => !self.shell.origin.is_trustworthy() && !self.is_referred_by_us,
+        }
     }
 
     /// The mode the request began under.

@@ -403,7 +403,7 @@ async fn fetch_page(caller: &Caller, form: &Form) -> Result<Response<Body>, Undo
     let url = form.value("url").unwrap_or_default();
     if caller.worth(Purpose::Fetch(url), form.value("token")) == Token::Right {
         caller.check(false, Scope::OnePurpose, Token::Right)?;
-        return Ok(refresh::submit_for_site(caller, form).await?);
+        return Ok(refresh::submit_for_site(caller, form, url).await?);
     }
     from_our_page(caller, form)?;
     Ok(refresh::submit(caller, form).await?)

@@ -15,6 +15,7 @@ use crate::error_chain::error_chain;
 use crate::fetch::plan::{NotPlanned, plan_runs};
 use crate::fetch::recurse::aim::{Aim, Asked, BadAim, Limits, PartClass};
 use crate::fetch::recurse::choose::Wanted;
+use crate::fetch::recurse::runs::MAX_RUNS;
 use crate::fetch::recurse::scope::Scope;
 use crate::fetch::recurse::{NotBegun, begin};
 use crate::fetch::{self, WantError};
@@ -35,6 +36,12 @@ const DEEPEST_FOR_SITE: u16 = 2;
 
 /// Pages that come for it.
 const MOST_FOR_SITE: u64 = 200;
+
+/// Bytes of bodies that come for it.
+const MOST_BYTES_FOR_SITE: u64 = 1 << 30;
+
+/// Fetches under way with which it begins none: the places after these are for what a person begins on our own pages.
+const MOST_RUNS_FOR_SITES: usize = MAX_RUNS / 4;
 
 /// Why a form begins nothing.
 #[derive(Debug, thiserror::Error)]
@@ -115,19 +122,30 @@ pub(super) async fn submit(caller: &Caller, form: &Form) -> Result<Response<Body
 }
 
 /// Begins what the form of a message page says: that may be sent by the scripts of the site, too, so it
-/// brings no more than a person is offered there, and nothing while the same is under way.
+/// brings no more than a person is offered there, and nothing while anything of the same host is under way, or
+/// so many fetches that a person may soon need what places are left. `url` is the one that the form's token is for.
 pub(super) async fn submit_for_site(
     caller: &Caller,
     form: &Form,
+    url: &str,
 ) -> Result<Response<Body>, NotDone> {
     let mut asked = asked(form)?;
-    let limits = Limits { pages: MOST_FOR_SITE, ..Limits::default() };
+    // A form may name several; only this one was offered.
+    url.clone_into(&mut asked.url);
+    let (pages, bytes) = (MOST_FOR_SITE, Some(MOST_BYTES_FOR_SITE));
+    let limits = Limits { pages, bytes, ..Limits::default() };
     let depth = asked.aim.depth.min(DEEPEST_FOR_SITE);
     asked.aim = Aim { depth, scope: Scope::Host, limits, ..Aim::default() };
     let url = target::of_url(&asked.url, &caller.daemon.local)?.url;
-    let is_same =
-        |run: &RunItem| run.ended.is_none() && run.start == url.as_str() && run.aim.depth >= depth;
-    if all(caller).runs.iter().any(is_same) {
+    let host_of = |start: &str| {
+        target::of_url(start, &caller.daemon.local).ok().map(|to| to.url.host_port().to_owned())
+    };
+    let runs = all(caller).runs;
+    let under_way: Vec<&RunItem> = runs.iter().filter(|run| run.ended.is_none()).collect();
+    let host = Some(url.host_port().to_owned());
+    if under_way.iter().any(|run| host_of(&run.start) == host)
+        || under_way.len() >= MOST_RUNS_FOR_SITES
+    {
         return Ok(caller.see_other(LIST));
     }
     start(caller, &asked).await

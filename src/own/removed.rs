@@ -1,7 +1,7 @@
 //! What was deleted on a page: it rests for a while, and its person can have it back.
 
 use hyper::{HeaderMap, Response};
-use wwwoffle_spool::{Error, Removal, Resting};
+use wwwoffle_spool::{Error, Place, Removal, Resting};
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
@@ -11,8 +11,10 @@ use crate::pages::form::Form;
 use crate::pages::lists::{BACK, with};
 use crate::proxy::body::Body;
 use crate::proxy::owner::Places;
+use crate::store::Store;
 
-/// Deletes what is kept of a URL for the caller and for everyone, so that it can be had back.
+/// Deletes what is kept of a URL for the caller and for everyone, so that it can be had back; for good on a disk that is
+/// full, which is when somebody deletes in order to have room.
 pub(super) async fn delete(
     caller: &Caller,
     mut url: CanonicalUrl,
@@ -20,8 +22,15 @@ pub(super) async fn delete(
 ) -> Result<bool, Error> {
     let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
     let store = &caller.daemon.store;
-    let own = store.remove_for_now(&places.own, removal).await?;
-    Ok(store.remove_for_now(&places.public, removal).await? || own)
+    let own = aside(store, &places.own, removal).await?;
+    Ok(aside(store, &places.public, removal).await? || own)
+}
+
+async fn aside(store: &Store, place: &Place, removal: Removal) -> Result<bool, Error> {
+    match store.remove_for_now(place, removal).await {
+        Err(error) if error.is_full() => store.remove(place).await,
+        done => done,
+    }
 }
 
 /// A new name for what the caller deletes next.

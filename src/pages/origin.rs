@@ -60,6 +60,21 @@ impl LocalOrigin {
         self.text.get(self.host.0..).unwrap_or_default()
     }
 
+    /// Whether browsers trust it as they trust a secure site (W3C Secure Contexts §3.1), and so say which site a request
+    /// comes from (Fetch Metadata §2).
+    #[must_use]
+    pub fn is_trustworthy(&self) -> bool {
+        let host = self.host();
+        let is_loopback = |host: &str| {
+            host.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+        };
+        self.text.starts_with("https:")
+            || host == "[::1]"
+            || host == "localhost"
+            || host.ends_with(".localhost")
+            || is_loopback(host)
+    }
+
     /// `localhost`; an IPv6 address is in brackets.
     #[must_use]
     pub fn host(&self) -> &str {
@@ -100,6 +115,28 @@ mod tests {
             assert_eq!(
                 (origin.as_str(), origin.host(), origin.host_port()),
                 (text, host, host_port)
+            );
+        }
+    }
+
+    #[test]
+    fn browsers_trust_this_machine_and_what_is_secure() {
+        for (scheme, given, want) in [
+            ("http", "localhost:8080", true),
+            ("http", "127.0.0.2", true),
+            ("http", "[::1]:8080", true),
+            ("http", "proxy.localhost", true),
+            ("https", "ship", true),
+            ("http", "ship:8080", false),
+            ("http", "192.168.1.5:8080", false),
+            ("http", "[fd00::1]:8080", false),
+            ("http", "127.0.0.1.evil.example", false),
+            ("http", "notlocalhost", false),
+        ] {
+            assert_eq!(
+                LocalOrigin::parse(scheme, given).unwrap().is_trustworthy(),
+                want,
+                "{given}"
             );
         }
     }

@@ -4,7 +4,7 @@
 //! found for that person alone, as everywhere.
 //!
 //! A message page appears under the name of its site, whose scripts may read it. So it is told there of the very
-//! same host alone ([`of_host`]): of its own pages a site learns by asking for them. The page of ours under
+//! same host alone ([`of_host`]), by the same scheme: of its own pages a site learns by asking for them. The page of ours under
 //! [`crate::pages::ways::MISSING`] tells the rest ([`all`]), for no site can read it.
 
 use hyper::HeaderMap;
@@ -38,7 +38,7 @@ pub(super) async fn of_host(
 ) -> Result<Vec<Like>, Error> {
     let mut found = Vec::new();
     for guess in guessed(daemon, url) {
-        if guess.host() == url.host() {
+        if guess.protocol() == url.protocol() && guess.host_port() == url.host_port() {
             found.extend(at(daemon, owner, url, guess).await?);
         }
     }
