@@ -57,7 +57,6 @@ struct Host {
     /// There may have been so many more.
     before: Option<Text>,
     kept: u64,
-    given: String,
     saved: String,
 }
 
@@ -187,7 +186,6 @@ fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<Host> {
         before: (before > 0)
             .then(|| count(before, "at most {n} more before", "at most {n} more before")),
         kept: kept(sums),
-        given: shown::bytes(sums.given),
         saved: shown::bytes(sums.saved),
     };
     let listed = all.iter().take(SHOWN_HOSTS);
