@@ -9,8 +9,15 @@ use serde::Deserialize;
 use super::filling::{Piece, pieces};
 
 /// The languages that come with the program, by tag, besides English.
-pub(in crate::pages) const BUILT_IN: &[(&str, &str)] =
-    &[("de", include_str!("../texts/de.toml")), ("fr", include_str!("../texts/fr.toml"))];
+pub(in crate::pages) const BUILT_IN: &[(&str, &str)] = &[
+    ("de", include_str!("../texts/de.toml")),
+    ("es", include_str!("../texts/es.toml")),
+    ("fr", include_str!("../texts/fr.toml")),
+    ("it", include_str!("../texts/it.toml")),
+    ("nl", include_str!("../texts/nl.toml")),
+    ("pl", include_str!("../texts/pl.toml")),
+    ("ru", include_str!("../texts/ru.toml")),
+];
 
 /// The words of one language for the English texts of pages.
 #[derive(Debug)]
