@@ -4,6 +4,7 @@
 //! each time, and would else fetch it many times over.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -42,6 +43,9 @@ use crate::upstream::{Answer, AnswerBody, Failure, Secured};
 
 /// How much is gathered before it is written, in bytes. What has come is never held back for more.
 const STRETCH: usize = 128 * 1024;
+
+/// How long the last bytes of a part are held back for the end of the answer, which says nothing any more.
+const END_WITHIN: Duration = Duration::from_secs(1);
 
 /// Sends an answer with a part of a page on, and keeps the part if it can be told which it is.
 pub(in crate::proxy) async fn pass(
@@ -202,11 +206,14 @@ impl Receiving {
                     Gathered { stretch: Vec::new(), end: Some(Err(Failure::Abandoned)) }
                 }
             };
-            let Gathered { stretch, end } = gathered;
+            let Gathered { stretch, end } = self.with_end(gathered, &mut body).await;
             if !stretch.is_empty() {
                 match daemon.store.write(self.writer, stretch).await {
                     Ok((writer, stretch)) => {
                         self.writer = writer;
+                        if let Some(end) = end {
+                            return self.end(&daemon, place, stretch, end).await;
+                        }
                         feed.written(stretch);
                     }
                     Err((error, stretch)) => {
@@ -216,13 +223,29 @@ impl Receiving {
                 }
             }
             if let Some(end) = end {
-                return self.end(&daemon, place, end).await;
+                return self.end(&daemon, place, Vec::new(), end).await;
             }
         }
     }
 
-    /// Keeps what has come, if it is what it said to be.
-    async fn end(self, daemon: &Daemon, place: Place, end: Result<(), Failure>) {
+    /// Waits a moment for the end, where all has come that is to come: a client with the last byte may ask again at once,
+    /// and has to find what it got.
+    async fn with_end(&self, mut gathered: Gathered, body: &mut AnswerBody) -> Gathered {
+        let came: usize = gathered.stretch.iter().map(Bytes::len).sum();
+        let came = self.writer.written().saturating_add(u64::try_from(came).unwrap_or(u64::MAX));
+        if gathered.end.is_none() && came == self.expected {
+            match tokio::time::timeout(END_WITHIN, body.frame()).await {
+                Ok(None) => gathered.end = Some(Ok(())),
+                Ok(Some(Err(failure))) => gathered.end = Some(Err(failure)),
+                Ok(Some(Ok(frame))) => gathered.stretch.extend(frame.into_data().ok()),
+                Err(_late) => {}
+            }
+        }
+        gathered
+    }
+
+    /// Keeps what has come, if it is what it said to be, and hands on the `last` of it.
+    async fn end(self, daemon: &Daemon, place: Place, last: Vec<Bytes>, end: Result<(), Failure>) {
         let Self { writer, expected, feed } = self;
         let came = writer.written();
         let is_sound = match &end {
@@ -242,6 +265,9 @@ impl Receiving {
             complete(spool, &place)
         };
         let finished = daemon.store.run(finish).await;
+        if !last.is_empty() {
+            feed.written(last);
+        }
         feed.finish(match end {
             Ok(()) => End::Whole(None),
             Err(failure) => End::Broken(Arc::new(failure)),
