@@ -172,6 +172,24 @@ fn each_type_is_led_inside_or_can_do_nothing() {
 }
 
 #[test]
+fn a_304_says_nothing_of_what_the_browser_has() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for (path, kind) in [("/i.png", "image/png"), ("/f.json", "application/json")] {
+        let answer = Answer::new(200, kind, "x").field("ETag", "\"1\"");
+        origin.say(path, answer.field("Cache-Control", "max-age=600"));
+        let first = get(&daemon, &at(&origin, path), "");
+        assert_eq!((first.status, first.field("ETag")), (200, "\"1\""), "{path}");
+        daemon.settle();
+        let again = get(&daemon, &at(&origin, path), "If-None-Match: \"1\"\r\n");
+        assert_eq!((again.status, again.field("ETag")), (304, "\"1\""), "{path}");
+        for name in ["Content-Type", "Content-Disposition"] {
+            assert_eq!(again.fields.get(name), None, "{path} {name}");
+        }
+        assert!(again.field("Content-Security-Policy").starts_with("sandbox "), "{path}");
+    }
+}
+
+#[test]
 fn redirects_stay_inside_or_lead_nowhere() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let own = daemon.own("/control/");

@@ -42,7 +42,7 @@ const STYLES: [&str; 9] = [
 
 /// Attributes that go. What is loaded is no longer what was signed, comes from elsewhere than they say, or is
 /// asked for without anybody's wish.
-const DROPPED: [&str; 11] = [
+const DROPPED: [&str; 12] = [
     "integrity",
     "crossorigin",
     "nonce",
@@ -54,6 +54,8 @@ const DROPPED: [&str; 11] = [
     "profile",
     "attributionsrc",
     "csp",
+    // It would tell a site the address at which its page was read.
+    "referrerpolicy",
 ];
 
 /// Relations of `link` that ask for something ahead of time, or for programs.

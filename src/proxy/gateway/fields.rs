@@ -3,6 +3,7 @@
 //! All sites have one origin here, ours. So nothing passes by which a site would tell the browser something of
 //! its origin, or the browser a site something of ours: no cookie and no login, no policy, no service worker.
 
+use encoding_rs::Encoding;
 use hyper::Method;
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, AGE,
@@ -39,12 +40,10 @@ const ASKED: [HeaderName; 14] = [
 const POSTED: [HeaderName; 2] = [CONTENT_TYPE, CONTENT_LENGTH];
 
 /// Fields of an answer that the browser gets, besides those that are made for it.
-const ANSWERED: [HeaderName; 15] = [
-    CONTENT_TYPE,
+const ANSWERED: [HeaderName; 13] = [
     CONTENT_LENGTH,
     CONTENT_LANGUAGE,
     CONTENT_RANGE,
-    CONTENT_DISPOSITION,
     ACCEPT_RANGES,
     CACHE_CONTROL,
     EXPIRES,
@@ -141,10 +140,8 @@ pub(in crate::proxy) enum Shape {
 impl Shape {
     /// What becomes of a body of this `Content-Type`.
     pub(in crate::proxy) fn of(content_type: Option<&str>) -> Self {
-        let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
-        let essence = essence.trim().to_ascii_lowercase();
-        let (kind, subtype) = essence.split_once('/').unwrap_or_default();
-        match (kind, subtype) {
+        let Some((kind, subtype)) = content_type.and_then(essence) else { return Self::Saved };
+        match (kind.as_str(), subtype.as_str()) {
             ("text", "html") | ("application", "xhtml+xml") => Self::Page,
             ("image", "svg+xml") => Self::Svg,
             ("text", "css") => Self::Sheet,
@@ -170,14 +167,13 @@ impl Shape {
         matches!(self, Self::Page | Self::Svg | Self::Sheet)
     }
 
-    /// The type that is told.
+    /// The type that is told: written anew, for a browser may read theirs in another way than we do.
     fn content_type(self, theirs: Option<&str>) -> String {
+        let theirs = theirs.unwrap_or_default();
         let charset = || {
-            let mut parameters = theirs.unwrap_or_default().split(';').skip(1).map(str::trim);
-            let is_it = |value: &&str| {
-                value.get(..8).is_some_and(|name| name.eq_ignore_ascii_case("charset="))
-            };
-            parameters.find(is_it).map_or_else(String::new, |value| format!("; {value}"))
+            let label = parameter(theirs, "charset").map(str::to_ascii_lowercase);
+            let known = label.filter(|label| Encoding::for_label(label.as_bytes()).is_some());
+            known.map_or_else(String::new, |label| format!("; charset={label}"))
         };
         match self {
             Self::Page => format!("text/html{}", charset()),
@@ -185,9 +181,53 @@ impl Shape {
             Self::Sheet => "text/css; charset=utf-8".to_owned(),
             Self::Text => format!("text/plain{}", charset()),
             Self::AsIs | Self::Font | Self::Saved => {
-                theirs.unwrap_or("application/octet-stream").to_owned()
+                let Some((kind, subtype)) = essence(theirs) else {
+                    return "application/octet-stream".to_owned();
+                };
+                // Without it the parts of a body could not be told apart.
+                let boundary = parameter(theirs, "boundary").filter(|value| is_token(value));
+                let boundary = boundary.filter(|_| kind == "multipart");
+                let boundary = boundary.map_or_else(String::new, |it| format!("; boundary={it}"));
+                format!("{kind}/{subtype}{boundary}")
             }
         }
+    }
+}
+
+/// The type and the subtype, in small letters; `None` unless both are tokens. Browsers take the last of
+/// several that commas part (Fetch, *extract a MIME type*), so what has a comma there is no type.
+fn essence(content_type: &str) -> Option<(String, String)> {
+    let essence = content_type.split(';').next()?.trim_matches([' ', '\t']).to_ascii_lowercase();
+    let (kind, subtype) = essence.split_once('/')?;
+    (is_token(kind) && is_token(subtype)).then(|| (kind.to_owned(), subtype.to_owned()))
+}
+
+/// The first parameter of this name, without its quotes.
+fn parameter<'a>(content_type: &'a str, name: &str) -> Option<&'a str> {
+    let parameters = content_type.split(';').skip(1).filter_map(|one| one.split_once('='));
+    let mut named = parameters.filter(|(known, _)| known.trim().eq_ignore_ascii_case(name));
+    named.next().map(|(_, value)| value.trim().trim_matches(['"', '\'']).trim())
+}
+
+/// RFC 9110 §5.6.2.
+fn is_token(text: &str) -> bool {
+    let is_of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_of_token)
+}
+
+/// What is told of whether an answer of this shape is shown, as far as anything is; browsers compare the word
+/// before the first semicolon (RFC 6266 §4.2).
+fn disposition(theirs: &HeaderMap, shape: Shape) -> Option<HeaderValue> {
+    let is_attachment = |value: &&HeaderValue| {
+        let word = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+        word.trim_ascii().eq_ignore_ascii_case(b"attachment")
+    };
+    let mut all = theirs.get_all(CONTENT_DISPOSITION).iter();
+    let attachment = theirs.get_all(CONTENT_DISPOSITION).iter().find(is_attachment);
+    match (attachment, all.nth(1)) {
+        (Some(only), None) => Some(only.clone()),
+        (None, _) if shape != Shape::Saved => None,
+        _ => Some(HeaderValue::from_static("attachment")),
     }
 }
 
@@ -202,11 +242,8 @@ pub(in crate::proxy) fn answered(
     if let Ok(value) = HeaderValue::from_str(&shape.content_type(content_type)) {
         fields.insert(CONTENT_TYPE, value);
     }
-    let is_attachment = |value: &HeaderValue| value.as_bytes().starts_with(b"attachment");
-    if shape != Shape::Saved && !fields.get(CONTENT_DISPOSITION).is_some_and(is_attachment) {
-        fields.remove(CONTENT_DISPOSITION);
-    } else if !fields.get(CONTENT_DISPOSITION).is_some_and(is_attachment) {
-        fields.insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+    if let Some(value) = disposition(theirs, shape) {
+        fields.insert(CONTENT_DISPOSITION, value);
     }
     if let Ok(policy) = HeaderValue::from_str(&policy(origin)) {
         fields.insert(CONTENT_SECURITY_POLICY, policy);
@@ -258,14 +295,31 @@ mod tests {
             ("application/font-woff", Shape::Font, "application/font-woff"),
             ("text/javascript", Shape::Text, "text/plain"),
             ("application/javascript", Shape::Text, "text/plain"),
-            ("application/rss+xml; Charset=utf-8", Shape::Text, "text/plain; Charset=utf-8"),
+            ("application/rss+xml; Charset=UTF-8", Shape::Text, "text/plain; charset=utf-8"),
+            ("text/plain; a=b; charset=\"latin1\"", Shape::Text, "text/plain; charset=latin1"),
             ("text/xml", Shape::Text, "text/plain"),
             ("text/xsl", Shape::Text, "text/plain"),
             ("application/ld+json", Shape::Text, "text/plain"),
             ("application/pdf", Shape::Saved, "application/pdf"),
             ("application/x-shockwave-flash", Shape::Saved, "application/x-shockwave-flash"),
             ("multipart/related", Shape::Saved, "multipart/related"),
-            ("rubbish", Shape::Saved, "rubbish"),
+            (
+                "multipart/byteranges; boundary=a1-b",
+                Shape::Saved,
+                "multipart/byteranges; boundary=a1-b",
+            ),
+            ("rubbish", Shape::Saved, "application/octet-stream"),
+            // A browser takes the last one that a comma parts off.
+            ("image/png, text/html", Shape::Saved, "application/octet-stream"),
+            ("font/x, text/html", Shape::Saved, "application/octet-stream"),
+            ("image/png;x=y, text/html", Shape::AsIs, "image/png"),
+            ("application/pdf; x=\",text/html", Shape::Saved, "application/pdf"),
+            ("text/plain; charset=x, text/html", Shape::Text, "text/plain"),
+            ("text/html; charset=utf-8, image/svg+xml", Shape::Page, "text/html"),
+            ("multipart/byteranges; boundary=a, text/html", Shape::Saved, "multipart/byteranges"),
+            ("image/ png", Shape::Saved, "application/octet-stream"),
+            ("image/", Shape::Saved, "application/octet-stream"),
+            ("image/png/x", Shape::Saved, "application/octet-stream"),
         ] {
             assert_eq!(Shape::of(Some(content_type)), shape, "{content_type}");
             assert_eq!(shape.content_type(Some(content_type)), told, "{content_type}");
@@ -316,6 +370,32 @@ mod tests {
         let theirs = fields(&[("content-disposition", "attachment; filename=a")]);
         let saved = answered(&theirs, Shape::Page, &origin);
         assert_eq!(saved[CONTENT_DISPOSITION], "attachment; filename=a");
+    }
+
+    #[test]
+    fn what_is_to_be_saved_is_not_shown() {
+        let origin = LocalOrigin::parse("http", "ship:8080").unwrap();
+        for (theirs, of_page, of_saved) in [
+            (&[][..], None, "attachment"),
+            (&["inline; filename=a"], None, "attachment"),
+            (&["attachment; filename=a"], Some("attachment; filename=a"), "attachment; filename=a"),
+            (&["Attachment ;filename=a"], Some("Attachment ;filename=a"), "Attachment ;filename=a"),
+            (&["attachment=x"], None, "attachment"),
+            (&["attachmentfoo"], None, "attachment"),
+            // What is given twice is read in more than one way.
+            (&["attachment; filename=a", "inline"], Some("attachment"), "attachment"),
+            (&["inline", "attachment"], Some("attachment"), "attachment"),
+        ] {
+            let pairs: Vec<_> = theirs.iter().map(|one| ("content-disposition", *one)).collect();
+            let told = |shape| {
+                let passed = answered(&fields(&pairs), shape, &origin);
+                let all = passed.get_all(CONTENT_DISPOSITION).into_iter();
+                let all: Vec<_> = all.map(|value| value.to_str().unwrap().to_owned()).collect();
+                all.join(" and ")
+            };
+            assert_eq!(told(Shape::Page), of_page.unwrap_or_default(), "{theirs:?}");
+            assert_eq!(told(Shape::Saved), of_saved, "{theirs:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, LOCATION};
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, LOCATION};
 use hyper::{Response, StatusCode};
 use jiff::Timestamp;
 use wwwoffle_url::BrowserUrl;
@@ -50,6 +50,11 @@ impl Modification {
         let bar =
             (shape == Shape::Page).then(|| self.bar(daemon, &gate.shell, kept, &answer)).flatten();
         *answer.headers_mut() = answered(answer.headers(), shape, &gate.shell.origin);
+        if answer.status() == StatusCode::NOT_MODIFIED {
+            // A browser would apply them to what it has (RFC 9111 §3.2), and they are of a body that is not here.
+            answer.headers_mut().remove(CONTENT_TYPE);
+            answer.headers_mut().remove(CONTENT_DISPOSITION);
+        }
         if let Some(to) = to.flatten().and_then(|to| HeaderValue::from_str(&to).ok()) {
             answer.headers_mut().insert(LOCATION, to);
         }
