@@ -139,7 +139,9 @@ impl Gateway {
         }
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let fragment = url.fragment().map_or_else(String::new, |part| format!("#{part}"));
-        self.is_ours.then(|| format!("{}{query}{fragment}", url.path()))
+        // With two slashes at its beginning a browser would take it for a host.
+        let is_path = !url.path().starts_with("//");
+        (self.is_ours && is_path).then(|| format!("{}{query}{fragment}", url.path()))
     }
 }
 
@@ -201,6 +203,8 @@ mod tests {
             let gateway = Gateway { local: local.clone(), is_ours, onward: String::new() };
             let place = gateway.place(&url("http://localhost:8080/queue/?a#b"));
             assert_eq!(place.as_deref(), want);
+            // A browser would take it for a host.
+            assert_eq!(gateway.place(&url("http://localhost:8080//evil.example/x")), None);
             let place = gateway.place(&url("http://h.example/queue/"));
             assert_eq!(place.as_deref(), Some("/http/h.example/queue/"));
         }
@@ -219,6 +223,21 @@ mod tests {
                 let page = BrowserUrl::parse("http://ship:8080/https/other.example/x/y?z", None).unwrap();
                 let there = BrowserUrl::parse(&address, Some(&page)).unwrap();
                 prop_assert_eq!(there.as_str(), format!("http://ship:8080{address}"));
+            }
+        }
+
+        /// Wherever a page of ours leads, it is to an address of ours.
+        #[test]
+        fn a_page_of_ours_leads_to_nothing_outside(path in "[/\\\\a.?#]{0,6}\\PC{0,20}") {
+            let gateway =
+                Gateway { local: LocalHost::default(), is_ours: true, onward: String::new() };
+            let page = BrowserUrl::parse("http://localhost:8080/http/x/y", None).unwrap();
+            let text = format!("http://localhost:8080/{path}");
+            if let Ok(url) = BrowserUrl::parse(&text, None)
+                && let Some(place) = gateway.place(&url)
+            {
+                let there = BrowserUrl::parse(&place, Some(&page)).map(|it| it.as_str().to_owned());
+                prop_assert_eq!(there, Ok(url.as_str().to_owned()));
             }
         }
 
