@@ -1,13 +1,17 @@
 //! Forms that a person sent offline and has not confirmed yet. They are in memory alone: what is
 //! not confirmed is not kept.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use wwwoffle_spool::Outgoing;
 
-/// How many forms may wait for their confirmation; a further one takes the place of the oldest.
+use crate::proxy::owner::Owner;
+
+/// How many forms may wait for their confirmation. A further one takes the place of the oldest of whoever has
+/// the most: a page that sends many pushes out those of nobody else.
 const MAX_TICKETS: usize = 32;
 
 /// How long a form may be confirmed.
@@ -23,7 +27,14 @@ pub struct Ticket {
 /// All forms that wait, by the random name of their ticket.
 #[derive(Debug)]
 pub struct Tickets<T = Ticket> {
-    waiting: Mutex<HashMap<String, (SystemTime, T)>>,
+    waiting: Mutex<HashMap<String, Waiting<T>>>,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    since: SystemTime,
+    owner: Owner,
+    form: T,
 }
 
 impl<T> Default for Tickets<T> {
@@ -39,24 +50,28 @@ impl<T> Tickets<T> {
         Self::default()
     }
 
-    /// Keeps a form and returns the name under which it is confirmed.
+    /// Keeps a form of `owner` and returns the name under which it is confirmed.
     ///
     /// # Errors
     ///
     /// When the system has no randomness.
-    pub fn issue(&self, ticket: T, now: SystemTime) -> Result<String, getrandom::Error> {
+    pub fn issue(
+        &self,
+        form: T,
+        owner: Owner,
+        now: SystemTime,
+    ) -> Result<String, getrandom::Error> {
         let mut name = [0; 16];
         getrandom::fill(&mut name)?;
         let name = hex::encode(name);
         let mut waiting = self.lock();
         forget_old(&mut waiting, now);
         if waiting.len() >= MAX_TICKETS
-            && let Some(oldest) =
-                waiting.iter().min_by_key(|(_, (issued, _))| *issued).map(|(name, _)| name.clone())
+            && let Some(least) = least(&waiting)
         {
-            waiting.remove(&oldest);
+            waiting.remove(&least);
         }
-        waiting.insert(name.clone(), (now, ticket));
+        waiting.insert(name.clone(), Waiting { since: now, owner, form });
         Ok(name)
     }
 
@@ -64,17 +79,24 @@ impl<T> Tickets<T> {
     pub fn redeem(&self, name: &str, now: SystemTime) -> Option<T> {
         let mut waiting = self.lock();
         forget_old(&mut waiting, now);
-        waiting.remove(name).map(|(_, ticket)| ticket)
+        waiting.remove(name).map(|waiting| waiting.form)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (SystemTime, T)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting<T>>> {
         // Each change of the map is one call.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn forget_old<T>(waiting: &mut HashMap<String, (SystemTime, T)>, now: SystemTime) {
-    waiting.retain(|_, (issued, _)| now.duration_since(*issued).is_ok_and(|age| age < LIFETIME));
+/// The form that makes room.
+fn least<T>(waiting: &HashMap<String, Waiting<T>>) -> Option<String> {
+    let of = |owner: &Owner| waiting.values().filter(|one| one.owner == *owner).count();
+    let rank = |one: &Waiting<T>| (Reverse(of(&one.owner)), one.since);
+    waiting.iter().min_by_key(|(_, one)| rank(one)).map(|(name, _)| name.clone())
+}
+
+fn forget_old<T>(waiting: &mut HashMap<String, Waiting<T>>, now: SystemTime) {
+    waiting.retain(|_, one| now.duration_since(one.since).is_ok_and(|age| age < LIFETIME));
 }
 
 #[cfg(test)]
@@ -94,11 +116,11 @@ mod tests {
     #[test]
     fn a_ticket_works_once_and_for_an_hour() {
         let (tickets, now) = (Tickets::new(), SystemTime::UNIX_EPOCH);
-        let first = tickets.issue(ticket(), now).unwrap();
+        let first = tickets.issue(ticket(), Owner::Local, now).unwrap();
         assert!(tickets.redeem("rubbish", now).is_none());
         assert!(tickets.redeem(&first, now + LIFETIME / 2).is_some());
         assert!(tickets.redeem(&first, now).is_none());
-        let late = tickets.issue(ticket(), now).unwrap();
+        let late = tickets.issue(ticket(), Owner::Local, now).unwrap();
         assert!(tickets.redeem(&late, now + LIFETIME).is_none());
     }
 
@@ -106,9 +128,23 @@ mod tests {
     fn the_oldest_makes_room() {
         let tickets = Tickets::new();
         let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
-        let names: Vec<_> = (0..33).map(|n| tickets.issue(ticket(), at(n)).unwrap()).collect();
+        let names: Vec<_> =
+            (0..33).map(|n| tickets.issue(ticket(), Owner::Local, at(n)).unwrap()).collect();
         assert!(tickets.redeem(&names[0], at(33)).is_none());
         assert!(tickets.redeem(&names[1], at(33)).is_some());
         assert!(tickets.redeem(&names[32], at(33)).is_some());
+    }
+    #[test]
+    fn who_has_many_pushes_out_nobody_else() {
+        let tickets = Tickets::new();
+        let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+        let ada = tickets.issue(ticket(), Owner::User("ada".into()), at(0)).unwrap();
+        let many = |n| tickets.issue(ticket(), Owner::Local, at(n)).unwrap();
+        let names: Vec<_> = (1..100).map(many).collect();
+        let bob = tickets.issue(ticket(), Owner::User("bob".into()), at(100)).unwrap();
+        for name in [&ada, &bob, &names[98], &names[69]] {
+            assert!(tickets.redeem(name, at(101)).is_some(), "{name}");
+        }
+        assert!(tickets.redeem(&names[68], at(101)).is_none());
     }
 }

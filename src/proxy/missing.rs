@@ -155,7 +155,7 @@ pub(super) fn confirm(daemon: &Daemon, ask: &Ask, is_kept: bool) -> Response<Bod
     let content_type = ask.fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let bytes = u64::try_from(outgoing.body.len()).unwrap_or(u64::MAX);
     let url = ask.resource.url.as_str();
-    let ticket = match daemon.tickets.issue(Ticket { outgoing }, ask.now) {
+    let ticket = match daemon.tickets.issue(Ticket { outgoing }, ask.owner.clone(), ask.now) {
         Ok(ticket) => ticket,
         Err(error) => {
             tracing::error!(%error, "no ticket can be made");

@@ -51,8 +51,9 @@ impl Guest {
         let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.map(str::to_owned);
         let (told, bytes) = (url.clone(), body.len());
-        let posted = Posted { url, fields, body, owner: self.client.visitor.owner() };
-        let ticket = match daemon.posted.issue(posted, clock::now()) {
+        let owner = self.client.visitor.owner();
+        let posted = Posted { url, fields, body, owner: owner.clone() };
+        let ticket = match daemon.posted.issue(posted, owner, clock::now()) {
             Ok(ticket) => ticket,
             Err(error) => {
                 tracing::error!(%error, "no ticket can be made");
