@@ -190,6 +190,22 @@ fn a_304_says_nothing_of_what_the_browser_has() {
 }
 
 #[test]
+fn offline_too_a_form_is_sent_to_nobody_nearby_unasked() {
+    let (daemon, origin) =
+        (Daemon::configured("[local-net]\nhosts = [\"127.0.0.1\"]\n"), Origin::start());
+    origin.on("/apply", |exchange| {
+        let body = String::from_utf8_lossy(exchange.body()?).into_owned();
+        exchange.answer(&Answer::html(body))
+    });
+    daemon.ok(&["offline"]);
+    let question = post(&daemon, &at(&origin, "/apply"), FROM_A_PAGE, "a=1");
+    assert_eq!((question.status, origin.count("/apply")), (200, 0), "{}", question.text());
+    let answer = daemon.submit(&form(&question.text(), "/gateway/send"));
+    assert_eq!((answer.status, answer.text()), (200, "a=1".to_owned()));
+    assert_eq!(origin.count("/apply"), 1);
+}
+
+#[test]
 fn redirects_stay_inside_or_lead_nowhere() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let own = daemon.own("/control/");

@@ -312,6 +312,10 @@ async fn answer_to(
         }
     };
     debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
+    let gate = ask.modification.as_ref().and_then(|changed| changed.gate());
+    if let Some(unasked) = gate.and_then(|gate| gate.instead(decision)) {
+        return unasked;
+    }
     let (amendment, modification) = (Amendment::of(&ask), ask.modification.take());
     let when = kept.as_ref().map(|kept| kept.entry.checked());
     let grounds = repeat::grounds(daemon, &ask, kept.as_deref(), &found, decision);

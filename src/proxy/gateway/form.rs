@@ -28,8 +28,8 @@ pub(crate) struct Posted {
 }
 
 impl Guest {
-    /// A form of a page. Offline it goes on, for there the proxy itself asks before anything is queued; else the
-    /// answer is the question.
+    /// A form of a page. Offline it goes on, for there the proxy itself asks before anything is queued;
+    /// [`super::Gate::instead`] sees to those for hosts that are reached all the same. Else the answer is the question.
     pub(super) async fn posted(
         &self,
         wanted: Wanted,
@@ -40,7 +40,7 @@ impl Guest {
         let Wanted { url, method, mut fields, .. } = wanted;
         fields.insert(CONTENT_LENGTH, body.len().into());
         if self.reader.mode == Mode::Offline {
-            return Ok(Wanted { url, method, fields, form: Some(body) });
+            return Ok(Wanted { url, method, fields, form: Some(body), is_unasked: true });
         }
         Err(self.question(url, fields, body))
     }
@@ -121,7 +121,7 @@ impl Guest {
             *response.status_mut() = StatusCode::GONE;
             return Err(response);
         };
-        Ok(Wanted { url, method: Method::POST, fields, form: Some(body) })
+        Ok(Wanted { url, method: Method::POST, fields, form: Some(body), is_unasked: false })
     }
 
     async fn body(&self, parts: &Parts, incoming: Incoming) -> Result<Bytes, Response<Body>> {

@@ -34,6 +34,7 @@ pub(crate) use self::form::Posted;
 use super::amend::Foreign;
 use super::audience::Audience;
 use super::body::{self, Body};
+use super::decide::Decision;
 use super::fields::has_passed;
 use super::target::{self, BadTarget};
 use super::{Client, Rest, admit, decided, inward, reply};
@@ -60,7 +61,26 @@ pub(super) struct Gate {
     pub(super) shell: Shell,
     /// How references are led.
     pub(super) gateway: Gateway,
+    /// It is a form of which the person knows nothing yet.
+    is_unasked: bool,
 }
+
+impl Gate {
+    /// What is said in place of what was decided, where that would send a form of which the person knows nothing.
+    pub(super) fn instead(&self, decision: Decision) -> Option<Response<Body>> {
+        use Decision::{Confirm, Refuse, Serve, ServeVersion};
+        if !self.is_unasked || matches!(decision, Serve | ServeVersion | Confirm | Refuse(_)) {
+            return None;
+        }
+        let mut response = reply::plain(403, "forms are sent when the person says so");
+        response.extensions_mut().insert(Unasked);
+        Some(response)
+    }
+}
+
+/// Marks that a form was not sent, for the person was not asked.
+#[derive(Clone, Copy, Debug)]
+struct Unasked;
 
 /// Marks an answer that was led inside.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +95,8 @@ struct Wanted {
     fields: hyper::HeaderMap,
     /// The body of a form.
     form: Option<bytes::Bytes>,
+    /// The form is one of which the person knows nothing yet.
+    is_unasked: bool,
 }
 
 /// Who came, and where.
@@ -154,7 +176,8 @@ impl Guest {
             None => return self.told(&Message::NotFound { path: parts.uri.path() }),
         };
         let fields = fields::asked(&parts.method, &parts.headers);
-        let wanted = Wanted { url, method: parts.method.clone(), fields, form: None };
+        let wanted =
+            Wanted { url, method: parts.method.clone(), fields, form: None, is_unasked: false };
         match parts.method {
             Method::GET | Method::HEAD => match better(&parts, &wanted.url) {
                 Some(to) => see(&to),
@@ -200,13 +223,16 @@ impl Guest {
         }
         let onward = pages::onward(&daemon.templates, &self.shell);
         let gateway = Gateway { local: daemon.local.clone(), is_ours: false, onward };
-        parts.extensions.insert(Arc::new(Gate { url, shell: self.shell.clone(), gateway }));
+        let (shell, is_unasked) = (self.shell.clone(), wanted.is_unasked);
+        parts.extensions.insert(Arc::new(Gate { url, shell, gateway, is_unasked }));
         let rest = Rest { incoming: None, upgrade: None, handshake: None };
         let form = wanted.form;
         let post = (parts, form);
         let response = Box::pin(decided(daemon, &self.client, mode, resource, post, rest)).await;
-        match (again, elsewhere(&response)) {
-            // A browser would send there what it has sent to us: the button, not the form.
+        let is_unsent = response.extensions().get::<Unasked>().is_some();
+        let to = if is_unsent { Some(wanted.url) } else { elsewhere(&response) };
+        match (again, to) {
+            // A browser would send elsewhere what it has sent to us: the button, not the form.
             (Some((fields, form)), Some(url)) => self.question(url, fields, form),
             _ => response,
         }

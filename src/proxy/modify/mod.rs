@@ -111,6 +111,11 @@ impl Modification {
         is_any.then(|| Self { changes, has_bar, is_still, url, owner, config, reader, gate })
     }
 
+    /// What tells that the answer is read in the gateway.
+    pub(super) fn gate(&self) -> Option<&Gate> {
+        self.gate.as_deref()
+    }
+
     /// The same for what is read in the gateway, where each answer is changed.
     pub(super) fn in_gateway(
         configured: Option<Self>,
