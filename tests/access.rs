@@ -16,7 +16,7 @@ use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually};
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 pub(crate) const PASSWORD: &str = "sésame, öffne dich";
-const CONTROL: &str = "only me";
+pub(crate) const CONTROL: &str = "only me";
 
 /// A line of a configuration that `wwwoffle passwd` makes.
 #[track_caller]
@@ -33,7 +33,7 @@ pub(crate) fn users() -> String {
     format!("[allowed-connect-users]\n{}", passwd(&["ada"], PASSWORD))
 }
 
-fn control() -> String {
+pub(crate) fn control() -> String {
     format!("[startup]\n{}", passwd(&[], CONTROL))
 }
 

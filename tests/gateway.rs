@@ -1,6 +1,6 @@
 //! The gateway: pages at addresses of the proxy, for devices that cannot set one.
 
-use crate::access::{PASSWORD, login, users};
+use crate::access::{CONTROL, PASSWORD, control, login, users};
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::form::form;
 use crate::harness::{After, Answer, Daemon, Origin, Response};
@@ -369,6 +369,22 @@ fn where_there_are_users_it_asks_for_their_password() {
     let seen = get(&daemon, &address, &fields);
     assert_eq!((seen.status, seen.fields.get("WWW-Authenticate")), (200, None));
     assert_eq!(origin.asked("/")[0].fields.get("Authorization"), None);
+}
+
+#[test]
+fn the_control_password_that_a_browser_sends_unasked_is_no_guess() {
+    let (daemon, origin) =
+        (Daemon::configured(&format!("{}{}", control(), users())), Origin::start());
+    origin.say("/", Answer::html("x"));
+    // Each under another name, for what was checked once is not counted again.
+    for n in 0..12 {
+        let fields = format!("{AS_PERSON}{}", login("Authorization", &format!("n{n}"), CONTROL));
+        let asked = get(&daemon, &at(&origin, "/"), &fields);
+        assert_eq!(asked.status, 401, "{n} {}", asked.text());
+        assert!(asked.field("WWW-Authenticate").contains("wwwoffle"));
+    }
+    let fields = format!("{AS_PERSON}{}", login("Authorization", "ada", PASSWORD));
+    assert_eq!(get(&daemon, &at(&origin, "/"), &fields).status, 200);
 }
 
 #[test]

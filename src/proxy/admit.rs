@@ -5,7 +5,7 @@ use hyper::header::{
     CONNECTION, HeaderName, HeaderValue, PROXY_AUTHENTICATE, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
-use wwwoffle_config::{Config, Users};
+use wwwoffle_config::{Config, PasswordHash, Users};
 
 use super::audience::Audience;
 use super::body::Body;
@@ -53,11 +53,13 @@ pub(super) fn end(daemon: &Daemon, reader: &Reader, audience: Audience) -> Respo
     response
 }
 
-/// Finds out who the user is, where there are users, and tells `visitor`.
+/// Finds out who the user is, where there are users, and tells `visitor`. With `control`, the control password
+/// in place of a user's is asked about again but is no guess.
 pub(super) async fn as_user(
     daemon: &Daemon,
     visitor: &mut Visitor,
     login: Option<&Login>,
+    control: Option<PasswordHash>,
 ) -> Result<(), Denied> {
     let config = daemon.config();
     let users = &config.allowed_users.users;
@@ -65,12 +67,14 @@ pub(super) async fn as_user(
         return Ok(());
     }
     let login = login.ok_or(Denied::ProxyLogin)?;
-    let candidates: Vec<_> = candidate(&config, login).into_iter().collect();
+    let user = candidate(&config, login).ok_or(Denied::ProxyLogin)?;
+    let candidates: Vec<_> = [user].into_iter().chain(control.map(Candidate::Hash)).collect();
     match daemon.access.logins.check(visitor.peer.ip(), &login.password, &candidates).await {
-        Ok(_) => {
+        Ok(0) => {
             visitor.user = users.named(&login.user).cloned();
             Ok(())
         }
+        Ok(_) => Err(Denied::ProxyLogin),
         Err(refused) => Err(denied(refused, Denied::ProxyLogin)),
     }
 }

@@ -195,7 +195,7 @@ async fn answer(
         Target::Everything => about_us(),
         Target::Tunnel(_) | Target::Resource(_)
             if let Err(denied) =
-                admit::as_user(&daemon, &mut client.visitor, login.as_ref()).await =>
+                admit::as_user(&daemon, &mut client.visitor, login.as_ref(), None).await =>
         {
             admit::refuse(&daemon, mode, &parts, denied)
         }
