@@ -1,9 +1,12 @@
 //! What came of the queue the last time that something did.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 /// The key in the state of the spool.
 pub(super) const STATE: &str = "last-fetch";
+
+/// So soon after an answer the queue is not begun anew.
+const AT_ONCE: SignedDuration = SignedDuration::from_secs(10);
 
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +40,12 @@ impl Last {
         std::mem::take(&mut self.is_changed).then(|| format!("{at} {done} {failed}"))
     }
 
-    /// The queue is begun to be worked off.
-    pub(super) fn begins(&mut self) {
+    /// The queue is begun to be worked off. Who goes online begins it twice, by the mode and by asking for it: what came
+    /// just now is of this time.
+    pub(super) fn begins(&mut self, at: Timestamp) {
+        if self.now.is_some_and(|now| at.duration_since(now.at).abs() < AT_ONCE) {
+            return;
+        }
         self.before = self.told();
         self.now = None;
     }
@@ -73,14 +80,15 @@ mod tests {
         let at = |second| Timestamp::from_second(second).unwrap();
         let mut last = Last::default();
         assert_eq!((last.told(), last.changed()), (None, None));
-        last.begins();
+        last.begins(at(0));
         last.count(true, at(5));
+        last.begins(at(6));
         last.count(true, at(6));
         last.count(false, at(7));
         let told = LastFetch { at: at(7), done: 2, failed: 1 };
         assert_eq!(last.told(), Some(told));
         // It was begun once more, and nothing came.
-        last.begins();
+        last.begins(at(60));
         assert_eq!(last.told(), Some(told));
         let text = last.changed().unwrap();
         assert_eq!(last.changed(), None);

@@ -121,7 +121,7 @@ impl Fetcher {
     pub fn begin(&self, budget: Option<u64>) {
         lock(&self.budget).begins(budget);
         *lock(&self.tally) = Tally::default();
-        lock(&self.last).begins();
+        lock(&self.last).begins(timestamp(clock::now()));
         self.nudge();
     }
 

@@ -53,8 +53,8 @@ pub(super) struct Caller {
     over: Over,
     host_is_ours: bool,
     fetch_site: Option<String>,
-    /// Whether the request says that it comes from a page of ours.
-    is_referred_by_us: bool,
+    /// The page that the request says it comes from.
+    referer: Option<String>,
     origin: Option<String>,
     /// Who gets the answer, where a browser says so outright.
     audience: Option<Audience>,
@@ -127,15 +127,10 @@ impl Caller {
             shell.origin = used;
         }
         let audience = || Audience::of(request.method(), request.headers());
-        let referer = only(request.headers(), &REFERER);
-        let is_referred_by_us = referer.is_some_and(|referer| {
-            let rest = referer.strip_prefix(shell.origin.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        });
         Self {
             shell,
             daemon,
-            is_referred_by_us,
+            referer: only(request.headers(), &REFERER),
             commands: false,
             reach: Reach::Guarded,
             owner: Owner::of(visit.peer.ip(), None),
@@ -171,7 +166,7 @@ impl Caller {
             over,
             host_is_ours,
             fetch_site: None,
-            is_referred_by_us: false,
+            referer: None,
             origin: None,
             sent: None,
             audience: None,
@@ -218,8 +213,15 @@ impl Caller {
         match self.fetch_site.as_deref() {
             Some(site) => !matches!(site, "same-origin" | "none"),
             // Browsers say it to origins alone that they trust; to others a page of ours sends what it is.
-            None => !self.shell.origin.is_trustworthy() && !self.is_referred_by_us,
+            None => !self.shell.origin.is_trustworthy() && !self.is_referred_by_us(),
         }
+    }
+
+    /// Whether the request says that it comes from a page of ours.
+    fn is_referred_by_us(&self) -> bool {
+        let rest =
+            self.referer.as_deref().and_then(|page| page.strip_prefix(self.shell.origin.as_str()));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// The mode the request began under.
