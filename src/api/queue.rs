@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::types::{ItemState, QueueCounts};
+
 /// What a person has said of when a request goes.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -42,6 +44,19 @@ impl From<Priority> for wwwoffle_spool::Priority {
             Priority::Usual => Self::Usual,
             Priority::Last => Self::Last,
         }
+    }
+}
+
+impl QueueCounts {
+    /// One request more, in this state.
+    pub fn add(&mut self, state: ItemState) {
+        let count = match state {
+            ItemState::Waiting => &mut self.waiting,
+            ItemState::Active => &mut self.active,
+            ItemState::Failed => &mut self.failed,
+            ItemState::Asking => &mut self.asking,
+        };
+        *count = count.saturating_add(1);
     }
 }
 

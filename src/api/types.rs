@@ -89,19 +89,6 @@ pub struct QueueCounts {
     pub asking: u64,
 }
 
-impl QueueCounts {
-    /// One request more, in this state.
-    pub fn add(&mut self, state: ItemState) {
-        let count = match state {
-            ItemState::Waiting => &mut self.waiting,
-            ItemState::Active => &mut self.active,
-            ItemState::Failed => &mut self.failed,
-            ItemState::Asking => &mut self.asking,
-        };
-        *count = count.saturating_add(1);
-    }
-}
-
 /// One body being received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Download {

@@ -25,6 +25,7 @@ pub mod conditional;
 pub mod decide;
 pub mod download;
 pub mod fields;
+mod forwards;
 pub mod freshen;
 pub(crate) mod gateway;
 pub mod head;
@@ -66,10 +67,10 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{ALT_SVC, HeaderValue, MAX_FORWARDS, PROXY_AUTHORIZATION, UPGRADE};
+use hyper::header::{ALT_SVC, PROXY_AUTHORIZATION, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
-use hyper::{Method, Request, Response, StatusCode, Version};
+use hyper::{Request, Response, StatusCode, Version};
 use tokio::time::{Instant, timeout_at};
 use tracing::debug;
 
@@ -80,6 +81,7 @@ use self::body::Body;
 use self::choose::Found;
 use self::decide::{Decision, Refusal};
 use self::fields::{has_passed, strip_one_hop};
+use self::forwards::{Forwards, about_us, forwards_left};
 use self::last::{Asked, Last};
 use self::memento::NotChosen;
 use self::recode::Undecodable;
@@ -453,41 +455,6 @@ fn reused(ask: &Ask) -> Why {
         Some((_, None)) | None => ask.overruled,
     };
     Why::Reused { ttl: verdict.map_or(0, |verdict| verdict.freshness.ttl()), by }
-}
-
-/// What `Max-Forwards` says (RFC 9110 §7.6.2).
-enum Forwards {
-    More,
-    End,
-    Refused,
-}
-
-fn forwards_left(parts: &mut Parts) -> Forwards {
-    if parts.method == Method::TRACE {
-        // RFC 9110 §9.3.8: it would send the client's secrets back to whoever can read the answer.
-        return Forwards::Refused;
-    }
-    if parts.method != Method::OPTIONS {
-        return Forwards::More;
-    }
-    let left = parts.headers.get(MAX_FORWARDS).and_then(|value| value.to_str().ok());
-    match left.and_then(|left| left.parse::<u32>().ok()) {
-        None => Forwards::More,
-        Some(0) => Forwards::End,
-        Some(left) => {
-            parts.headers.insert(MAX_FORWARDS, HeaderValue::from(left - 1));
-            Forwards::More
-        }
-    }
-}
-
-/// The answer to `OPTIONS` that is meant for us.
-fn about_us() -> Response<Body> {
-    let mut response = Response::new(body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    let methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT";
-    response.headers_mut().insert(hyper::header::ALLOW, HeaderValue::from_static(methods));
-    response
 }
 
 fn bad_target(
