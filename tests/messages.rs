@@ -139,18 +139,25 @@ fn a_missing_page_is_fetched_with_what_it_links_to() {
     assert_eq!(daemon.submit_as(&other, &there).status, 403);
     assert_eq!(daemon.submit_as(&fetch.clone().without("token"), &there).status, 403);
     let greedy = fetch.clone().with("depth", "900").with("method", "any").and("force", "Y");
+    // Of two URLs the one counts that the token is for.
+    let greedy = greedy.and("url", &origin.url("/secret"));
     assert_eq!(daemon.submit_as(&greedy, &there).status, 303);
     let runs = || -> Vec<serde_json::Value> {
         let list: serde_json::Value =
             serde_json::from_slice(&daemon.api("GET", "/api/runs", "").body).unwrap();
         list["runs"].as_array().unwrap().clone()
     };
+    assert_eq!(runs()[0]["start"], origin.url("/a"));
     let aim = runs()[0]["aim"].clone();
     assert_eq!((&aim["depth"], &aim["scope"]), (&2.into(), &"host".into()), "{aim}");
     assert_eq!(aim["limits"]["pages"], 200, "{aim}");
     // Pressed again while it is under way it begins nothing.
     let again = daemon.submit_as(&fetch.with("depth", "1"), &there);
     assert_eq!((again.status, again.field("Location")), (303, "/fetches/"));
+    // Nor does another page of its host: a site must not take all places.
+    let beside = form(&daemon.browse(&origin.url("/z")).text(), "/refresh-request/");
+    let beside = daemon.submit_as(&beside, &there);
+    assert_eq!((beside.status, beside.field("Location")), (303, "/fetches/"));
     assert_eq!(runs().len(), 1);
     daemon.ok(&["online"]);
     eventually("it ends", || !runs()[0]["ended"].is_null());
