@@ -24,18 +24,6 @@ fn read(daemon: &Daemon, path: &str) -> Response {
     get(daemon, path, AS_PERSON)
 }
 
-#[track_caller]
-fn post(daemon: &Daemon, path: &str, fields: &str, body: &str) -> Response {
-    let mut client = daemon.client();
-    client.send(format!(
-        "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
-         {fields}Content-Length: {}\r\n\r\n{body}",
-        daemon.addr(),
-        body.len()
-    ));
-    client.receive("POST").whole()
-}
-
 #[test]
 fn a_page_is_read_and_kept_as_through_the_proxy() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -198,7 +186,7 @@ fn offline_too_a_form_is_sent_to_nobody_nearby_unasked() {
         exchange.answer(&Answer::html(body))
     });
     daemon.ok(&["offline"]);
-    let question = post(&daemon, &at(&origin, "/apply"), FROM_A_PAGE, "a=1");
+    let question = daemon.post(&at(&origin, "/apply"), FROM_A_PAGE, "a=1");
     assert_eq!((question.status, origin.count("/apply")), (200, 0), "{}", question.text());
     let answer = daemon.submit(&form(&question.text(), "/gateway/send"));
     assert_eq!((answer.status, answer.text()), (200, "a=1".to_owned()));
@@ -274,7 +262,7 @@ fn a_form_is_sent_when_the_person_says_so() {
         let body = String::from_utf8_lossy(exchange.body()?).into_owned();
         exchange.answer(&Answer::html(format!("<form method=post>{body}</form>")))
     });
-    let question = post(&daemon, &at(&origin, "/order"), FROM_A_PAGE, "a=1&b=%C3%A9");
+    let question = daemon.post(&at(&origin, "/order"), FROM_A_PAGE, "a=1&b=%C3%A9");
     assert_eq!((question.status, origin.count("/order")), (200, 0), "{}", question.text());
     assert_eq!(question.field("X-Frame-Options"), "DENY");
     assert!(question.field("Content-Security-Policy").contains("form-action http://"));
@@ -301,14 +289,14 @@ fn a_form_is_sent_when_the_person_says_so() {
         exchange.body()?;
         exchange.answer(&Answer::redirect(307, "/order"))
     });
-    let question = post(&daemon, &at(&origin, "/moved"), FROM_A_PAGE, "c=3");
+    let question = daemon.post(&at(&origin, "/moved"), FROM_A_PAGE, "c=3");
     let again = daemon.submit(&form(&question.text(), "/gateway/send"));
     assert!(again.shown().contains(&origin.url("/order")), "{}", again.text());
     let answer = daemon.submit(&form(&again.text(), "/gateway/send"));
     assert!(answer.text().contains(">c=3</form>"), "{}", answer.text());
     // Offline the question is whether it is to be sent later.
     daemon.ok(&["offline"]);
-    let question = post(&daemon, &at(&origin, "/order"), FROM_A_PAGE, "a=2");
+    let question = daemon.post(&at(&origin, "/order"), FROM_A_PAGE, "a=2");
     assert_eq!(question.status, 504);
     assert!(daemon.queue().is_empty());
     let later = form(&question.text(), "/refresh-request/");
@@ -324,7 +312,7 @@ fn a_hostile_page_presses_no_button_of_ours() {
     // Even with the token: what has no origin is not of ours.
     for body in ["", &format!("token={token}")] {
         for fields in [FROM_A_PAGE, "Origin: null\r\n", "Sec-Fetch-Site: cross-site\r\n"] {
-            let answer = post(&daemon, "/control/offline", fields, body);
+            let answer = daemon.post("/control/offline", fields, body);
             assert_eq!(answer.status, 403, "{fields} {body}");
         }
     }

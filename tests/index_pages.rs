@@ -19,7 +19,7 @@ fn browsed(origin: &Origin, pages: usize) -> Daemon {
 
 /// The page of a list, once the index has read all pages.
 #[track_caller]
-fn list(daemon: &Daemon, path: &str, has: &str) -> String {
+pub(crate) fn list(daemon: &Daemon, path: &str, has: &str) -> String {
     let mut text = String::new();
     eventually(&format!("{path} has {has:?}"), || {
         text = daemon.page(path).text();

@@ -4,17 +4,8 @@ use std::io::Read as _;
 
 use crate::harness::form::{Form, form};
 use crate::harness::{Answer, Daemon, Origin, eventually};
+use crate::index_pages::list;
 use crate::owners;
-
-#[track_caller]
-fn list(daemon: &Daemon, path: &str, has: &str) -> String {
-    let mut text = String::new();
-    eventually(&format!("{path} has {has:?}"), || {
-        text = daemon.page(path).text();
-        text.contains(has)
-    });
-    text
-}
 
 fn chosen(html: &str, action: &str, urls: &[&str]) -> Form {
     let form = form(html, action).without("url");

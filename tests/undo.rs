@@ -2,18 +2,8 @@
 
 use crate::harness::form::{Form, form, forms, unescape};
 use crate::harness::{Answer, Daemon, Origin, eventually};
+use crate::index_pages::list;
 use crate::owners;
-
-/// A list, when it has what it is to have.
-#[track_caller]
-fn list(daemon: &Daemon, path: &str, has: &str) -> String {
-    let mut text = String::new();
-    eventually(&format!("{path} has {has:?}"), || {
-        text = daemon.page(path).text();
-        text.contains(has)
-    });
-    text
-}
 
 /// The same without something.
 #[track_caller]

@@ -13,6 +13,7 @@ use wwwoffle_spool::Error;
 use wwwoffle_url::CanonicalUrl;
 
 use super::lookup::look_up;
+use super::near::newest;
 use super::owner::{Owner, Places};
 use crate::caching::like::{guesses, likeness};
 use crate::daemon::Daemon;
@@ -137,9 +138,5 @@ async fn listed(
         }
         Ok(found)
     });
-    let mut found = found.await?;
-    found.sort_unstable_by(|one, other| other.cmp(one));
-    found.dedup_by(|one, other| one.1 == other.1);
-    let read = |(_, url): (_, String)| CanonicalUrl::parse(&url, &daemon.local).ok();
-    Ok(found.into_iter().filter_map(read).take(MAX_LIKE).collect())
+    Ok(newest(daemon, found.await?, MAX_LIKE))
 }

@@ -6,6 +6,7 @@
 
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue};
+use jiff::Timestamp;
 use wwwoffle_config::UrlParts;
 use wwwoffle_spool::Error;
 use wwwoffle_url::CanonicalUrl;
@@ -98,11 +99,19 @@ async fn noisy(daemon: &Daemon, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
         }
         Ok(found)
     });
-    let mut found = found.await?;
+    Ok(newest(daemon, found.await?, MAX_NOISY))
+}
+
+/// Of what was found, by when it came, the newest URLs, each once.
+pub(super) fn newest(
+    daemon: &Daemon,
+    mut found: Vec<(Timestamp, String)>,
+    most: usize,
+) -> Vec<CanonicalUrl> {
     found.sort_unstable_by(|one, other| other.cmp(one));
     found.dedup_by(|one, other| one.1 == other.1);
     let read = |(_, url): (_, String)| CanonicalUrl::parse(&url, &daemon.local).ok();
-    Ok(found.into_iter().filter_map(read).take(MAX_NOISY).collect())
+    found.into_iter().filter_map(read).take(most).collect()
 }
 
 fn is_secure(ask: &Ask) -> bool {

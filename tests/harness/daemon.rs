@@ -308,6 +308,12 @@ impl Daemon {
         let path = form.action.strip_prefix("http://").map_or(form.action.as_str(), |rest| {
             rest.find('/').map_or("/", |slash| &rest[slash..])
         });
+        self.post(path, fields, &body)
+    }
+
+    /// Sends the fields of a form to a path of the daemon.
+    #[track_caller]
+    pub(crate) fn post(&self, path: &str, fields: &str, body: &str) -> Response {
         let mut client = self.client();
         client.send(format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
