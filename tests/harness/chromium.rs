@@ -63,8 +63,10 @@ impl Chromium {
             "--disable-component-update",
             "--disable-dev-shm-usage",
             "--no-first-run",
-            // What frames of other sites ask for is told with the rest.
-            "--disable-features=IsolateOrigins,site-per-process",
+            // What frames of other sites ask for is told with the rest; and a page stays in the process and
+            // the frame of the one before it, or of what comes while it moves to another not all is told.
+            "--disable-features=IsolateOrigins,site-per-process,RenderDocument",
+            "--disable-back-forward-cache",
         ]);
         command.args(options);
         command.arg(format!("--user-data-dir={}", profile.path().display()));
