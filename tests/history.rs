@@ -12,9 +12,9 @@ use crate::harness::{Answer, Daemon, Origin};
 use crate::owners::{get, users};
 
 /// On the first of these months an answer came, each with its number in it.
-const MONTHS: [u8; 3] = [1, 2, 3];
+pub(crate) const MONTHS: [u8; 3] = [1, 2, 3];
 
-fn place(url: &str) -> Place {
+pub(crate) fn place(url: &str) -> Place {
     Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap())
 }
 
@@ -28,7 +28,7 @@ fn date(text: &str) -> String {
 }
 
 /// Answers that came at these times, kept by a daemon that was there then.
-fn history(daemon: &Daemon, place: &Place, fields: &str, body: impl Fn(u8) -> Vec<u8>) {
+pub(crate) fn history(daemon: &Daemon, place: &Place, fields: &str, body: impl Fn(u8) -> Vec<u8>) {
     heads(daemon, place, body, |month| {
         format!(
             "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nLast-Modified: {}\r\nETag: \"{month}\"\r\n\
@@ -62,7 +62,7 @@ fn heads(
     }
 }
 
-fn text(month: u8) -> Vec<u8> {
+pub(crate) fn text(month: u8) -> Vec<u8> {
     format!("<title>T</title><p>one<p>month {month}<p>three").into_bytes()
 }
 

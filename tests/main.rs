@@ -63,6 +63,7 @@ mod https_port;
 mod identity;
 mod index_pages;
 mod info;
+mod info_buttons;
 mod intercept;
 mod intercept_web;
 mod inward;

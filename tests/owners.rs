@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use crate::harness::client::{Client, Response, request};
 use crate::harness::daemon::{AS_PERSON, run};
+use crate::harness::form::Form;
 use crate::harness::wire::Fields;
 use crate::harness::{Answer, Daemon, Gate, Origin, eventually};
 
@@ -51,6 +52,28 @@ pub(crate) fn of(user: &str, fields: &str) -> String {
 #[track_caller]
 pub(crate) fn get(daemon: &Daemon, user: &str, url: &str, fields: &str) -> Response {
     daemon.client().get_with(url, &of(user, fields)).whole()
+}
+
+/// A page of ours, as `user` sees it.
+#[track_caller]
+pub(crate) fn page(daemon: &Daemon, user: &str, path: &str) -> Response {
+    let login = login("Proxy-Authorization", user);
+    daemon.client().get_with(&daemon.own(path), &login).whole()
+}
+
+/// A form of such a page, sent by `user`.
+#[track_caller]
+pub(crate) fn submit(daemon: &Daemon, user: &str, form: &Form) -> Response {
+    let login = login("Proxy-Authorization", user);
+    let (body, host) = (form.body(), daemon.addr());
+    let mut client = daemon.client();
+    client.send(format!(
+        "POST {} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{login}\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        form.action,
+        body.len()
+    ));
+    client.receive("POST").whole()
 }
 
 /// Who asked, as the origin was told.

@@ -105,22 +105,8 @@ fn nobody_has_back_what_another_has_deleted() {
     for url in &urls {
         owners::get(&daemon, "ada", url, "");
     }
-    let shown = |user: &str, path: &str| {
-        let login = owners::login("Proxy-Authorization", user);
-        daemon.client().get_with(&daemon.own(path), &login).whole().text()
-    };
-    let sent = |user: &str, form: &Form| {
-        let login = owners::login("Proxy-Authorization", user);
-        let (body, host) = (form.body(), daemon.addr());
-        let mut client = daemon.client();
-        client.send(format!(
-            "POST {} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{login}\
-             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
-            form.action,
-            body.len()
-        ));
-        client.receive("POST").whole()
-    };
+    let shown = |user: &str, path: &str| owners::page(&daemon, user, path).text();
+    let sent = |user: &str, form: &Form| owners::submit(&daemon, user, form);
     eventually("ada's list has both", || {
         let text = shown("ada", "/index/all");
         text.contains("Of mine") && text.contains("Of ours")

@@ -8,6 +8,7 @@ use wwwoffle_url::{CanonicalUrl, ParseError, url_decode_form_args};
 
 use super::caller::Caller;
 use super::history;
+use super::lists as own_lists;
 use crate::api::{Field, Info};
 use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
@@ -15,6 +16,7 @@ use crate::fetch::recurse::complete;
 use crate::lists;
 use crate::mode::Mode;
 use crate::pages::info::{self, Exchange, More};
+use crate::pages::lists::told_before;
 use crate::pages::message::Message;
 use crate::proxy::body::Body;
 use crate::proxy::last::Asked;
@@ -87,7 +89,8 @@ pub(super) fn bad_url(caller: &Caller, error: &NoInfo) -> Response<Body> {
 /// Shows the page about a URL.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let daemon = &caller.daemon;
-    let url = url_in(arguments);
+    let (done, arguments) = told_before(arguments.unwrap_or_default());
+    let url = url_in(Some(arguments));
     if url.is_empty() {
         let detail = "expected a URL, as in /info/?https://www.example.org/";
         return caller.message(&Message::BadRequest { detail });
@@ -95,7 +98,8 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     match of(daemon, &caller.owner, &url).await {
         Ok(told) => {
             let token = daemon.tokens.general();
-            let more = more(caller, &url, &told).await;
+            let done = own_lists::told(caller, done).await;
+            let more = More { told: done, ..more(caller, &url, &told).await };
             caller.page(info::page(&daemon.templates, &caller.shell, &told, &more, &token))
         }
         Err(error) => bad_url(caller, &error),
@@ -120,7 +124,9 @@ async fn more(caller: &Caller, url: &str, told: &Info) -> More {
         Ok((_, Some(found))) => Some(found.older.len() + 1),
         _ => None,
     };
-    let Ok(url) = CanonicalUrl::parse(url, &daemon.local) else { return More::default() };
+    let Ok(mut url) = CanonicalUrl::parse(url, &daemon.local) else { return More::default() };
+    let queued = Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued;
+    let queued = daemon.store.spool().queue().summary(&queued.key()).is_some();
     let key = url.without_credentials().key();
     let last = daemon.last.of(&Asked::new(key, caller.owner.clone()));
     let who = (caller.owner.clone(), caller.reaches());
@@ -129,7 +135,7 @@ async fn more(caller: &Caller, url: &str, told: &Info) -> More {
         Some(rehearsal) => rehearsal.would(daemon).await,
         None => None,
     };
-    More { referrers, versions, last, would }
+    More { referrers, versions, last, would, queued, told: None }
 }
 
 /// Shows what the browser has sent for this page, and what the origin of a URL would be sent for it.

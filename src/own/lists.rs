@@ -16,6 +16,7 @@ use crate::lists::query::{Subject, Wanted};
 use crate::lists::sessions;
 use crate::lists::{self, found, viewer};
 use crate::pages::form::Form;
+use crate::pages::info::ABOUT;
 use crate::pages::lists::{self as pages, Outcome, ROOT, ROWS, SCHEMES, Shown, Told, Trail};
 use crate::proxy::body::Body;
 
@@ -75,7 +76,7 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
 }
 
 /// What was just done to the list, as its arguments tell.
-async fn told(caller: &Caller, arguments: Option<&str>) -> Option<Told> {
+pub(super) async fn told(caller: &Caller, arguments: Option<&str>) -> Option<Told> {
     let value = |name: &str| {
         let pairs = arguments?.split(['&', ';']);
         pairs.filter_map(|pair| pair.split_once('=')).find(|(it, _)| *it == name).map(|(_, it)| it)
@@ -224,9 +225,11 @@ pub(super) async fn submit(
     })
 }
 
-/// Where a form says that it came from, if that is a list of ours.
+/// Where a form says that it came from, if that is a list of ours or the page about a URL.
 pub(super) fn back(back: Option<&str>) -> &str {
-    back.filter(|back| back.starts_with(ROOT) && back.bytes().all(|byte| byte.is_ascii_graphic()))
+    let is_ours = |back: &&str| back.starts_with(ROOT) || back.starts_with(ABOUT);
+    back.filter(is_ours)
+        .filter(|back| back.bytes().all(|byte| byte.is_ascii_graphic()))
         .unwrap_or(ROOT)
 }
 
@@ -285,9 +288,12 @@ mod tests {
     }
 
     #[test]
-    fn a_form_leads_back_to_a_list_and_nowhere_else() {
+    fn a_form_leads_back_to_a_list_or_the_page_about_a_url_and_nowhere_else() {
         for (given, want) in [
             (Some("/index/http/a?sort=name"), "/index/http/a?sort=name"),
+            (Some("/info/?http://a.example/%3Fx"), "/info/?http://a.example/%3Fx"),
+            (Some("/info/source?http://a.example/"), ROOT),
+            (Some("/info/?http://a.example/\u{e9}"), ROOT),
             (Some("//evil.example/"), ROOT),
             (Some("http://evil.example/index/"), ROOT),
             (Some("/index/a\r\nb"), ROOT),

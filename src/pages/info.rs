@@ -10,6 +10,7 @@ use super::{
     Page, Shell, Templates,
     certificates::ChainView,
     history,
+    lists::{self, Told, ToldView},
     shown::{self, ShownTime, ShownUrl},
 };
 use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
@@ -30,6 +31,9 @@ const SHOWN_REFERRERS: usize = 50;
 /// Bytes that they take at most, before they are escaped: a URL may be very long.
 const ROOM_FOR_REFERRERS: usize = 5_000;
 
+/// How the address of the page about a URL begins; the URL follows, encoded.
+pub const ABOUT: &str = "/info/?";
+
 /// What the page tells besides what the API does.
 #[derive(Clone, Debug, Default)]
 pub struct More {
@@ -41,6 +45,10 @@ pub struct More {
     pub last: Option<Last>,
     /// What would be done if they did now.
     pub would: Option<Would>,
+    /// Whether a request for it is on the queue of whoever asks.
+    pub queued: bool,
+    /// What was just done with it.
+    pub told: Option<Told>,
 }
 
 /// A request, as it came and as it would go on.
@@ -58,10 +66,11 @@ pub struct Exchange {
 #[must_use]
 pub fn path_of(url: &str) -> String {
     let url = ShownUrl::new(url).href.unwrap_or_default();
-    format!("/info/?{}", url_encode_form_args(url.as_bytes()))
+    format!("{ABOUT}{}", url_encode_form_args(url.as_bytes()))
 }
 
 #[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "what a template asks")]
 struct View<'a> {
     url: ShownUrl,
     token: &'a str,
@@ -80,6 +89,13 @@ struct View<'a> {
     more_referrers: u64,
     last: Option<LastView>,
     would: Option<Text>,
+    queued: bool,
+    #[serde(flatten)]
+    told: ToldView,
+    /// The address of this page, to come back to.
+    back: String,
+    /// Whether the URL alone says which entry it is: else no button finds it.
+    is_named_by_url: bool,
 }
 
 #[derive(Serialize)]
@@ -183,6 +199,12 @@ pub fn page(templates: &Templates, shell: &Shell, info: &Info, more: &More, toke
         more_referrers,
         last: more.last.as_ref().map(|last| LastView::new(last, shell)),
         would: more.would.map(words::would),
+        queued: more.queued,
+        told: ToldView::new(more.told, shell),
+        back: path_of(&info.url),
+        is_named_by_url: info.kept.as_ref().is_some_and(|kept| {
+            lists::is_named_by_url(&info.url, kept.owner.as_deref(), &info.key)
+        }),
         url,
         token,
         as_configured: AS_CONFIGURED,

@@ -9,7 +9,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 mod address;
 mod words;
 
-pub use self::address::{BACK, REMOVED, Shown, Trail, with};
+pub use self::address::{BACK, REMOVED, Shown, Trail, told_before, with};
 pub use self::words::SCHEMES;
 
 use self::address::encode_path;
@@ -76,8 +76,29 @@ struct View<'a> {
     empty: bool,
     /// How many entries the whole list has, where that is known.
     count: Option<u64>,
+    #[serde(flatten)]
+    told: ToldView,
+}
+
+/// What was just done, as it is told above a list or on the page about a URL.
+#[derive(Default, Serialize)]
+pub(super) struct ToldView {
     undo: Option<UndoView>,
     back_again: Option<BackView>,
+}
+
+impl ToldView {
+    pub(super) fn new(told: Option<Told>, shell: &Shell) -> ToldView {
+        match told {
+            Some(Told::Removed(resting)) => {
+                ToldView { undo: Some(UndoView::new(&resting, shell)), back_again: None }
+            }
+            Some(Told::Back(entries, others)) => {
+                ToldView { undo: None, back_again: Some(BackView { entries, others }) }
+            }
+            None => ToldView::default(),
+        }
+    }
 }
 
 /// What was deleted.
@@ -180,14 +201,8 @@ pub fn page(
         first: None,
         empty: false,
         count,
-        undo: None,
-        back_again: None,
+        told: ToldView::new(told, shell),
     };
-    match told {
-        Some(Told::Removed(resting)) => view.undo = Some(UndoView::new(&resting, shell)),
-        Some(Told::Back(entries, others)) => view.back_again = Some(BackView { entries, others }),
-        None => {}
-    }
     if shown.after.is_some() {
         let first = shown.first().address();
         view.first = Some(first).filter(|first| view.previous.as_ref() != Some(first));
@@ -283,7 +298,7 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) ->
     EntryRow {
         day,
         title: title.filter(|title| !title.trim().is_empty()),
-        value: url.href.clone().filter(|_| is_named_by_url(item, &shown.owner)),
+        value: url.href.clone().filter(|_| is_choosable(item, &shown.owner)),
         stored: ShownTime::new(item.stored, &shell.zone),
         size: shown::bytes(item.bytes),
         kind: Some(shown::text(&item.content_type)).filter(|kind| !kind.is_empty()),
@@ -295,13 +310,17 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) ->
     }
 }
 
-/// Whether the URL alone says which entry is meant, to who looks at it: not of what is kept for others, for a login
-/// or as the answer to a form.
-fn is_named_by_url(item: &IndexItem, owner: &str) -> bool {
-    let is_theirs = item.owner.as_deref().is_none_or(|of| of == owner);
-    let Ok(url) = CanonicalUrl::parse(&item.url, &LocalHost::default()) else { return false };
-    let place = Place::of(&url).owned_by(item.owner.as_deref().unwrap_or_default());
-    is_theirs && item.url.len() <= LONGEST_CHOSEN && place.key().to_string() == item.key
+/// Whether an entry can be chosen in a list by who looks at it.
+fn is_choosable(item: &IndexItem, owner: &str) -> bool {
+    let of = item.owner.as_deref();
+    let is_theirs = of.is_none_or(|of| of == owner);
+    is_theirs && item.url.len() <= LONGEST_CHOSEN && is_named_by_url(&item.url, of, &item.key)
+}
+
+/// Whether the URL alone says which entry of an owner is meant: not of what is kept for a login or as the answer to a form.
+pub(super) fn is_named_by_url(url: &str, owner: Option<&str>, key: &str) -> bool {
+    let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return false };
+    Place::of(&url).owned_by(owner.unwrap_or_default()).key().to_string() == key
 }
 
 fn host(host: &IndexHost) -> HostRow {

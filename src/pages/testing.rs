@@ -78,6 +78,7 @@ const ATTRIBUTES: &[&str] = &[
     "href",
     "class",
     "aria-label",
+    "aria-labelledby",
     "aria-pressed",
     "preserveAspectRatio",
     "height",

@@ -1,5 +1,8 @@
 //! The page about a URL.
 
+use wwwoffle_spool::Place;
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
 use super::*;
 use crate::api::CompressedFile;
 use crate::pages::{
@@ -112,6 +115,8 @@ fn more(text: &str) -> More {
             status: CacheStatus::Hit(Why::Offline),
         }),
         would: Some(Would::Do(Decision::Fetch)),
+        queued: true,
+        told: Some(Told::Back(2, 1)),
     }
 }
 
@@ -160,6 +165,34 @@ fn it_tells_what_is_kept_and_how_it_came() {
     assert!(body(&info("https://a.example/", false)).contains("is not known"));
     let nothing = Info { kept: None, ..info("https://a.example/p", false) };
     assert!(body(&nothing).contains("Nothing of it is kept"));
+}
+
+#[test]
+fn each_button_tells_of_what_it_is_and_there_is_none_for_what_the_url_does_not_name() {
+    let url = "http://a.example/p?x=1&y";
+    let place = Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
+    let of = |owner: Option<&str>, key: String| {
+        let told = info(url, false);
+        let kept = told.kept.map(|kept| KeptInfo { owner: owner.map(str::to_owned), ..kept });
+        body(&Info { key, kept, ..told })
+    };
+    let ours = [(None, place.key()), (Some("user:ada"), place.owned_by("user:ada").key())];
+    for (owner, key) in ours {
+        let text = of(owner, key.to_string());
+        for want in [
+            r#"<p id="about">"#,
+            r#"<button id="anew" aria-labelledby="anew about" formaction="http://localhost:8080/control/refresh-multiple">"#,
+            r#"<button id="delete" aria-labelledby="delete about" formaction="http://localhost:8080/control/delete-multiple/url">"#,
+            r#"name="back" value="/info/?http://a.example/p%3Fx%3D1%26y""#,
+            "2 entries are here again. 1 entry stays behind what has come meanwhile.",
+            "On the queue</a>",
+        ] {
+            assert!(text.contains(want), "{want} in {text}");
+        }
+        // That of a login, or of somebody else.
+        let other = of(Some("user:bob"), key.to_string());
+        assert!(!other.contains("id=\"delete\"") && other.contains("id=\"pin\""), "{other}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use wwwoffle_index::{Class, Cursor, Sort};
 use wwwoffle_url::url_encode_form_args;
 
 use super::ROOT;
+use crate::pages::info::ABOUT;
 
 /// What a list is of, and how it was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,6 +117,14 @@ impl Shown {
 /// An address of ours with one argument more, in place of those that tell of what was done before.
 #[must_use]
 pub fn with(address: &str, name: &str, value: &str) -> String {
+    if let Some(arguments) = address.strip_prefix(ABOUT) {
+        // The URL is all the rest: what is told stands before it.
+        let (_, url) = told_before(arguments);
+        return format!(
+            "{ABOUT}{name}={}{BEFORE_URL}{url}",
+            url_encode_form_args(value.as_bytes())
+        );
+    }
     let (path, arguments) = address.split_once('?').unwrap_or((address, ""));
     let is_kept = |pair: &&str| {
         let name = pair.split('=').next().unwrap_or_default();
@@ -124,6 +133,19 @@ pub fn with(address: &str, name: &str, value: &str) -> String {
     let mut pairs: Vec<_> = arguments.split('&').filter(is_kept).map(str::to_owned).collect();
     pairs.push(format!("{name}={}", url_encode_form_args(value.as_bytes())));
     format!("{path}?{}", pairs.join("&"))
+}
+
+/// What stands between that and the URL, in the address of the page about it.
+const BEFORE_URL: &str = "&url=";
+
+/// Of the arguments of the page about a URL: the one that tells of something that was just done, and the rest.
+#[must_use]
+pub fn told_before(arguments: &str) -> (Option<&str>, &str) {
+    let told = arguments.split_once(BEFORE_URL).filter(|(told, _)| {
+        let name = told.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| TELLING.contains(&name))
+    });
+    told.map_or((None, arguments), |(told, url)| (Some(told), url))
 }
 
 /// The arguments that tell of something that was just done.
@@ -217,8 +239,24 @@ mod tests {
             ("/index/", "/index/?removed=1-a"),
             ("/index/all?sort=name", "/index/all?sort=name&removed=1-a"),
             ("/index/all?removed=x&sort=name&back-again=1.2", "/index/all?sort=name&removed=1-a"),
+            ("/info/?http://a/%3Fx%26y", "/info/?removed=1-a&url=http://a/%3Fx%26y"),
+            ("/info/?back-again=1.0&url=http://a/", "/info/?removed=1-a&url=http://a/"),
         ] {
             assert_eq!(with(address, REMOVED, "1-a"), want);
+        }
+    }
+
+    #[test]
+    fn the_page_about_a_url_tells_what_was_done_and_takes_nothing_of_the_url_for_it() {
+        for (arguments, want) in [
+            ("removed=1-a&url=http://a/", (Some("removed=1-a"), "http://a/")),
+            ("back-again=1.0&url=http://a/?x&url=y", (Some("back-again=1.0"), "http://a/?x&url=y")),
+            ("http://a/?removed=1-a&url=y", (None, "http://a/?removed=1-a&url=y")),
+            ("url=http://a/?x&url=y", (None, "url=http://a/?x&url=y")),
+            ("removed=1-a", (None, "removed=1-a")),
+            ("", (None, "")),
+        ] {
+            assert_eq!(told_before(arguments), want, "{arguments}");
         }
     }
 }

@@ -146,6 +146,6 @@ fn what_can_be_chosen_is_what_its_url_names() {
         (None, url.key().variant("x").to_string(), false),
     ] {
         let item = IndexItem { owner: owner.map(str::to_owned), key, ..item("http://a.example/x") };
-        assert_eq!(is_named_by_url(&item, "user:ada"), want, "{owner:?} {}", item.key);
+        assert_eq!(is_choosable(&item, "user:ada"), want, "{owner:?} {}", item.key);
     }
 }
