@@ -64,6 +64,7 @@ mod identity;
 mod index_pages;
 mod info;
 mod info_buttons;
+mod info_warc;
 mod intercept;
 mod intercept_web;
 mod inward;
