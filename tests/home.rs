@@ -52,6 +52,15 @@ fn a_first_visit_tells_how_to_begin_and_a_later_one_what_was_kept() {
     assert!(policy.contains("default-src 'none'") && policy.contains("img-src data:"), "{policy}");
 }
 
+#[test]
+fn the_most_that_a_purge_leaves_is_a_line_in_the_picture() {
+    let daemon = Daemon::configured("[purge]\nmax-size = \"2 GB\"\n");
+    let home = home_with(&daemon, "A purge leaves at most 2.0 GB");
+    assert!(home.contains("<path class=\"most\" d=\"M"), "{home}");
+    let home = home_with(&Daemon::start(), "<svg class=\"space\"");
+    assert!(!home.contains("A purge leaves") && !home.contains("class=\"most\""), "{home}");
+}
+
 fn home_with_help(daemon: &Daemon) -> String {
     daemon.page("/?help=1").whole().shown()
 }

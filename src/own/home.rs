@@ -109,6 +109,7 @@ fn space(caller: &Caller, kept: KeptSum) -> Option<Space> {
         free: disk.free,
         total: disk.total,
         least: bytes(config.purge.min_free),
+        most: bytes(config.purge.max_size),
     })
 }
 

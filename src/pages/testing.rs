@@ -79,6 +79,7 @@ const ATTRIBUTES: &[&str] = &[
     "class",
     "aria-label",
     "aria-labelledby",
+    "aria-describedby",
     "aria-pressed",
     "preserveAspectRatio",
     "height",

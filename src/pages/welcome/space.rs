@@ -7,6 +7,9 @@ use crate::pages::shown;
 /// How wide the bar is, in the units of its picture.
 const WIDTH: u64 = 1_000;
 
+/// How far from the ends of the bar a line stands at least.
+const LINE: u64 = 8;
+
 /// Under so much of the disk, but at most so many bytes, it is nearly full where nobody has said more.
 const SHORT: (u64, u64) = (20, 1_000_000_000);
 
@@ -23,6 +26,8 @@ pub struct Space {
     pub total: u64,
     /// What the configuration wants to be free.
     pub least: Option<u64>,
+    /// What a purge leaves at most, as the configuration says.
+    pub most: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -34,6 +39,9 @@ pub(super) struct SpaceView {
     /// The paths of what is kept and what else is on the disk, in a picture of [`WIDTH`] by 10.
     kept_path: String,
     other_path: String,
+    /// The path of a line that stands where what is kept may reach, and how much that is.
+    most_path: Option<String>,
+    most: Option<String>,
     width: u64,
     pub(super) is_short: bool,
 }
@@ -55,6 +63,8 @@ impl SpaceView {
             free: shown::bytes(free),
             kept_path: path(0, ends_kept),
             other_path: path(ends_kept, ends_used),
+            most_path: space.most.map(|most| line(part(most, total))),
+            most: space.most.map(shown::bytes),
             width: WIDTH,
             is_short: free < least,
         }
@@ -70,6 +80,11 @@ fn part(bytes: u64, total: u64) -> u64 {
 
 fn path(from: u64, to: u64) -> String {
     format!("M{from} 0H{to}V10H{from}Z")
+}
+
+/// A line across the bar that is whole at its ends, too.
+fn line(at: u64) -> String {
+    format!("M{} 0V10", at.clamp(LINE, WIDTH - LINE))
 }
 
 #[cfg(test)]
@@ -90,6 +105,26 @@ mod tests {
             let view = SpaceView::of(Space { kept, free, total, ..Space::default() });
             let told = (&*view.kept_path, &*view.other_path, view.is_short);
             assert_eq!(told, (kept_path, other_path, is_short), "{kept} {free} {total}");
+        }
+    }
+
+    #[test]
+    fn a_line_stands_where_what_is_kept_may_reach() {
+        let of = |most, total| {
+            let view = SpaceView::of(Space { total, most, ..Space::default() });
+            (view.most_path, view.most)
+        };
+        assert_eq!(of(None, 1_000), (None, None));
+        for (most, total, path, words) in [
+            (250_000, 1_000_000, "M250 0V10", "250 kB"),
+            (0, 1_000_000, "M8 0V10", "0 B"),
+            // More than there is.
+            (2_000_000, 1_000_000, "M992 0V10", "2.0 MB"),
+            (u64::MAX, u64::MAX, "M992 0V10", &*shown::bytes(u64::MAX)),
+            (5, 0, "M992 0V10", "5 B"),
+        ] {
+            let want = (Some(path.to_owned()), Some(words.to_owned()));
+            assert_eq!(of(Some(most), total), want, "{most} of {total}");
         }
     }
 

@@ -143,8 +143,13 @@ fn what_was_kept_last_is_told_with_its_icon_and_age() {
         },
         recent("http://www.cake.example/a?b", Some(" ")),
     ];
-    home.space =
-        Some(Space { entries: 7, kept: 2_000, free: 500_000, total: 1_000_000, least: None });
+    home.space = Some(Space {
+        entries: 7,
+        kept: 2_000,
+        free: 500_000,
+        total: 1_000_000,
+        ..Space::default()
+    });
     let body = body(&home);
     for want in [
         r#"<img src="data:image/png;base64,AAAA" alt="" width="16" height="16">"#,
@@ -161,7 +166,16 @@ fn what_was_kept_last_is_told_with_its_icon_and_age() {
     ] {
         assert!(body.contains(want), "{want} in {body}");
     }
-    assert!(!body.contains("proxy.pac"), "{body}");
+    assert!(!body.contains("proxy.pac") && !body.contains("\"most\""), "{body}");
+    home.space = home.space.map(|space| Space { most: Some(250_000), ..space });
+    let marked = self::body(&home);
+    for want in [
+        r#" aria-describedby="most"><path"#,
+        r#"<path class="most" d="M250 0V10"></path></svg>"#,
+        r#"<span id="most">A purge leaves at most 250 kB, where the line is.</span>"#,
+    ] {
+        assert!(marked.contains(want), "{want} in {marked}");
+    }
     home.is_ready = false;
     assert!(self::body(&home).contains("The index is being made"));
 }
