@@ -139,7 +139,9 @@ pub(crate) enum Verb {
         #[arg(required = true)]
         urls: Vec<String>,
     },
-    /// Remove URLs from the spool.
+    /// Remove URLs from the spool, for good.
+    ///
+    /// Nothing brings them back, as the button Undo on the pages in a browser does for an hour.
     Rm {
         /// Whose answers, besides everyone's: local, user:NAME or client:ADDRESS.
         #[arg(long, default_value = "local", value_name = "OWNER")]
