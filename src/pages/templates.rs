@@ -1,13 +1,13 @@
 //! The templates, built in and the user's own.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use minijinja::{
     AutoEscape, Environment, UndefinedBehavior, Value, syntax::SyntaxConfig, value::Serde,
 };
 use serde::Serialize;
 
-use super::text::{self, Catalogue};
+use super::text::{self, BuiltIn, Catalogue};
 use super::{HTML, Page, Shell};
 use crate::caching::language::Languages;
 
@@ -63,16 +63,35 @@ const BUILT_IN: &[(&str, &str)] = &[
 /// Templates ready to be filled, in each language.
 #[derive(Debug)]
 pub struct Templates {
+    /// The built-in ones, in English.
+    built_in: Environment<'static>,
+    /// The same with the user's own over them; `None` when there are none.
+    own: Option<Environment<'static>>,
     /// English first.
     languages: Vec<Spoken>,
 }
 
-/// The templates in one language.
+/// A language, and the templates in it once a page was told in it.
 #[derive(Debug)]
 struct Spoken {
-    catalogue: Arc<Catalogue>,
+    tag: String,
+    words: Words,
+    templates: OnceLock<Told>,
+}
+
+/// Where the words of a language are.
+#[derive(Debug)]
+enum Words {
+    /// English, and what the user has.
+    Read(Arc<Catalogue>),
+    /// What comes with the program.
+    BuiltIn(&'static BuiltIn),
+}
+
+/// The templates in one language.
+#[derive(Debug)]
+struct Told {
     built_in: Environment<'static>,
-    /// The built-in ones with the user's own over them; `None` when there are none.
     own: Option<Environment<'static>>,
 }
 
@@ -109,8 +128,7 @@ impl Templates {
         overrides: impl IntoIterator<Item = (String, String)>,
     ) -> (Self, Vec<TemplateFault>) {
         let mut faults = Vec::new();
-        let mut catalogues = catalogues();
-        let mut own = None;
+        let (mut catalogues, mut own) = (Vec::new(), None);
         for (name, text) in overrides {
             if let Some(tag) = name.strip_suffix(".toml") {
                 match Catalogue::parse(&tag.to_ascii_lowercase(), &text) {
@@ -127,26 +145,14 @@ impl Templates {
                 faults.push(fault_of(&name, source));
             }
         }
-        // A clone shares the templates: only what they call differs from language to language.
-        let built_in = environment();
-        let spoken = |catalogue: Catalogue| {
-            let catalogue = Arc::new(catalogue);
-            let speaking = |environment: &Environment<'static>| {
-                let mut environment = environment.clone();
-                text::speak(&mut environment, &catalogue);
-                environment
-            };
-            let (built_in, own) = (speaking(&built_in), own.as_ref().map(speaking));
-            Spoken { catalogue, built_in, own }
-        };
-        (Self { languages: catalogues.into_iter().map(spoken).collect() }, faults)
+        (Self { built_in: environment(), own, languages: languages(catalogues) }, faults)
     }
 
     /// The language to tell a person in: `chosen` if it is one, else the one that they take most gladly
     /// (`Accept-Language`), else English.
     #[must_use]
     pub fn language(&self, chosen: &str, accepted: Option<&str>) -> Language {
-        let tags: Vec<_> = self.languages.iter().map(|spoken| spoken.catalogue.tag()).collect();
+        let tags: Vec<_> = self.languages.iter().map(|spoken| spoken.tag.as_str()).collect();
         let at = |tag: &str| tags.iter().position(|known| known.eq_ignore_ascii_case(tag));
         if let Some(chosen) = at(chosen) {
             return Language(chosen);
@@ -185,7 +191,8 @@ impl Templates {
         let Some(spoken) = self.languages.get(language.0).or(self.languages.first()) else {
             return UNSHOWN.to_owned();
         };
-        if let Some(own) = &spoken.own {
+        let templates = self.told(spoken);
+        if let Some(own) = &templates.own {
             match fill(own, name, &context) {
                 Ok(body) => return body,
                 Err(error) => {
@@ -193,9 +200,26 @@ impl Templates {
                 }
             }
         }
-        fill(&spoken.built_in, name, &context).unwrap_or_else(|error| {
+        fill(&templates.built_in, name, &context).unwrap_or_else(|error| {
             tracing::error!(template = name, %error, "a page cannot be made");
             UNSHOWN.to_owned()
+        })
+    }
+
+    /// The templates in a language, whose words are read the first time.
+    fn told<'a>(&self, spoken: &'a Spoken) -> &'a Told {
+        spoken.templates.get_or_init(|| {
+            let catalogue = match &spoken.words {
+                Words::Read(catalogue) => catalogue,
+                Words::BuiltIn(language) => language.catalogue(),
+            };
+            // A clone shares the templates: only what they call differs from language to language.
+            let speaking = |environment: &Environment<'static>| {
+                let mut environment = environment.clone();
+                text::speak(&mut environment, catalogue);
+                environment
+            };
+            Told { built_in: speaking(&self.built_in), own: self.own.as_ref().map(speaking) }
         })
     }
 }
@@ -207,17 +231,32 @@ impl Default for Templates {
     }
 }
 
-/// The built-in catalogues, English first.
-fn catalogues() -> Vec<Catalogue> {
-    let mut all = vec![Catalogue::english()];
-    for (tag, text) in text::BUILT_IN {
-        let parsed = Catalogue::parse(tag, text);
-        debug_assert!(
-            parsed.as_ref().is_ok_and(|(_, faults)| faults.is_empty()),
-            "{tag}: {parsed:?}"
-        );
-        all.extend(parsed.ok().map(|(catalogue, _)| catalogue));
+impl Spoken {
+    fn new(words: Words) -> Self {
+        let tag = match &words {
+            Words::Read(catalogue) => catalogue.tag(),
+            Words::BuiltIn(language) => language.tag(),
+        };
+        Self { tag: tag.to_owned(), words, templates: OnceLock::new() }
     }
+
+    fn read(catalogue: Catalogue) -> Self {
+        Self::new(Words::Read(Arc::new(catalogue)))
+    }
+}
+
+/// All languages, English first, with the user's own words over the built-in ones.
+fn languages(mut own: Vec<Catalogue>) -> Vec<Spoken> {
+    let mut take = |tag: &str| {
+        let at = own.iter().position(|catalogue| catalogue.tag() == tag)?;
+        Some(own.remove(at))
+    };
+    let mut all = vec![Spoken::read(take("en").unwrap_or_else(Catalogue::english))];
+    all.extend(text::BUILT_IN.iter().map(|built_in| match take(built_in.tag()) {
+        Some(own) => Spoken::read(own.over(built_in)),
+        None => Spoken::new(Words::BuiltIn(built_in)),
+    }));
+    all.extend(own.into_iter().map(Spoken::read));
     all
 }
 
@@ -267,7 +306,7 @@ fn environment() -> Environment<'static> {
 #[cfg(test)]
 mod tests {
     use super::{BUILT_IN, Templates};
-    use crate::pages::{style, testing};
+    use crate::pages::{Shell, style, testing};
 
     #[test]
     fn the_built_in_templates_parse() {
@@ -326,11 +365,38 @@ mod tests {
             ("en", Some("de"), "en ltr Queue"),
         ] {
             let language = templates.language(chosen, accepted);
-            let spoken = &templates.languages[language.0].built_in;
-            let got =
-                spoken.render_str("{{ lang }} {{ direction }} {{ t(\"Queue\") }}", ()).unwrap();
+            let told = templates.told(&templates.languages[language.0]);
+            let got = told
+                .built_in
+                .render_str("{{ lang }} {{ direction }} {{ t(\"Queue\") }}", ())
+                .unwrap();
             assert_eq!(got, want, "{chosen:?} {accepted:?}");
         }
+    }
+
+    #[test]
+    fn a_language_is_read_when_somebody_is_told_something_in_it() {
+        let own = [("nl.toml".to_owned(), "[texts]\n\"Queue\" = \"Rij\"".to_owned())];
+        let (templates, faults) = Templates::new(own);
+        assert!(faults.is_empty());
+        let shown = |language| {
+            let shell = Shell { language, ..testing::shell() };
+            crate::pages::undone::page(&templates, &shell, "http://a/", true).body
+        };
+        let are_ready = || {
+            let languages = templates.languages.iter();
+            let ready = languages.filter(|spoken| spoken.templates.get().is_some());
+            ready.map(|spoken| spoken.tag.as_str()).collect::<Vec<_>>()
+        };
+        assert!(are_ready().is_empty());
+        shown(templates.language("", None));
+        let dutch = templates.language("", Some("nl"));
+        assert_eq!(are_ready(), ["en"]);
+        let page = shown(dutch);
+        assert_eq!(are_ready(), ["en", "nl"]);
+        // A word of the user's, and one that they left as it comes with the program.
+        assert!(page.contains("<html lang=\"nl\"") && page.contains(">Rij<"), "{page}");
+        assert!(page.contains(">Zoeken<"), "{page}");
     }
 
     #[test]

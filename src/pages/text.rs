@@ -10,6 +10,7 @@
 //! Templates say `t("…", name=…)` and `n(count, "{n} entry", "{n} entries")`, our own code [`say`] and [`count`]; a
 //! test finds these calls and holds the catalogues against them.
 
+mod built_in;
 mod catalogue;
 mod filling;
 #[cfg(test)]
@@ -24,7 +25,7 @@ use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use serde::{Serialize, Serializer};
 
-pub(super) use catalogue::BUILT_IN;
+pub(super) use built_in::{BUILT_IN, BuiltIn};
 pub use catalogue::{Catalogue, CatalogueFault};
 use filling::{Filled, Piece, fill, pieces};
 

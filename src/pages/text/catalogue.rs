@@ -6,18 +6,8 @@ use std::fmt;
 use intl_pluralrules::{PluralCategory, PluralRuleType, PluralRules};
 use serde::Deserialize;
 
+use super::BuiltIn;
 use super::filling::{Piece, pieces};
-
-/// The languages that come with the program, by tag, besides English.
-pub(in crate::pages) const BUILT_IN: &[(&str, &str)] = &[
-    ("de", include_str!("../texts/de.toml")),
-    ("es", include_str!("../texts/es.toml")),
-    ("fr", include_str!("../texts/fr.toml")),
-    ("it", include_str!("../texts/it.toml")),
-    ("nl", include_str!("../texts/nl.toml")),
-    ("pl", include_str!("../texts/pl.toml")),
-    ("ru", include_str!("../texts/ru.toml")),
-];
 
 /// The words of one language for the English texts of pages.
 #[derive(Debug)]
@@ -27,6 +17,8 @@ pub struct Catalogue {
     direction: Direction,
     plurals: Option<Plurals>,
     texts: BTreeMap<String, Phrase>,
+    /// What has the words that this one has not.
+    beneath: Option<&'static BuiltIn>,
 }
 
 struct Plurals(PluralRules);
@@ -143,6 +135,7 @@ impl Catalogue {
             direction: Direction::Ltr,
             plurals: None,
             texts: BTreeMap::new(),
+            beneath: None,
         }
     }
 
@@ -176,6 +169,7 @@ impl Catalogue {
             // A language that CLDR does not know counts as English does.
             plurals: PluralRules::create(plain, PluralRuleType::CARDINAL).ok().map(Plurals),
             texts,
+            beneath: None,
         };
         Ok((catalogue, faults))
     }
@@ -184,6 +178,11 @@ impl Catalogue {
     pub(in crate::pages) fn overlay(&mut self, other: Self) {
         (self.name, self.direction) = (other.name, other.direction);
         self.texts.extend(other.texts);
+    }
+
+    /// Puts these words over those of `built_in`, of the same language, which are not read for it yet.
+    pub(in crate::pages) fn over(self, built_in: &'static BuiltIn) -> Self {
+        Self { beneath: Some(built_in), ..self }
     }
 
     /// The tag of the language, such as `de`.
@@ -206,7 +205,7 @@ impl Catalogue {
 
     /// The words for an English text.
     pub(super) fn plain<'a>(&'a self, english: &'a str) -> &'a str {
-        match self.texts.get(english) {
+        match self.phrase(english) {
             Some(Phrase::One(text)) => text,
             Some(Phrase::Many(forms)) => forms.get("other").map_or(english, String::as_str),
             None => english,
@@ -215,7 +214,7 @@ impl Catalogue {
 
     /// The words for an English text that depends on a number.
     pub(super) fn counted<'a>(&'a self, number: u64, one: &'a str, other: &'a str) -> &'a str {
-        match self.texts.get(other) {
+        match self.phrase(other) {
             Some(Phrase::One(text)) => text,
             Some(Phrase::Many(forms)) => {
                 let form = forms.get(self.form(number)).or_else(|| forms.get("other"));
@@ -224,6 +223,11 @@ impl Catalogue {
             None if number == 1 => one,
             None => other,
         }
+    }
+
+    fn phrase(&self, english: &str) -> Option<&Phrase> {
+        let beneath = || self.beneath.and_then(|beneath| beneath.catalogue().phrase(english));
+        self.texts.get(english).or_else(beneath)
     }
 
     fn form(&self, number: u64) -> &'static str {

@@ -142,8 +142,9 @@ fn catalogues_are_whole() {
     let all = all();
     assert!(all.len() > 5, "{all:?}");
     let (mut wrong, mut lacking) = (Vec::new(), Vec::new());
-    for (tag, text) in BUILT_IN {
-        let (catalogue, faults) = Catalogue::parse(tag, text).unwrap();
+    for language in &BUILT_IN {
+        let tag = language.tag();
+        let (catalogue, faults) = Catalogue::parse(tag, language.text()).unwrap();
         wrong.extend(faults.iter().map(|fault| format!("{tag}: {fault}")));
         let unknown = catalogue.known().filter(|text| !all.contains(*text));
         wrong.extend(unknown.map(|text| format!("{tag}: no page says {text:?}")));
