@@ -53,7 +53,7 @@ fn left(seconds: u64) -> Given {
 
 /// What a download that broke off waits for, if it did; `time` writes a moment.
 #[must_use]
-pub fn waiting(download: &Download, time: impl Fn(Timestamp) -> String) -> Option<Text> {
+pub fn waiting<T: Into<Given>>(download: &Download, time: impl Fn(Timestamp) -> T) -> Option<Text> {
     let waiting = download.waiting.as_ref()?;
     let text =
         say("broke off at {since}: {error}; attempt {attempt} to take it up again at {next}");
@@ -67,8 +67,11 @@ pub fn waiting(download: &Download, time: impl Fn(Timestamp) -> String) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
+
     use super::*;
     use crate::api::DownloadWaiting;
+    use crate::pages::shown::ShownTime;
     use crate::pages::testing::time;
 
     #[test]
@@ -107,5 +110,7 @@ mod tests {
             waiting(&broken, |_| "noon".to_owned()).unwrap().to_string(),
             "broke off at noon: reset⟨U+001B⟩[2J; attempt 3 to take it up again at noon"
         );
+        let told = waiting(&broken, |time| ShownTime::new(time, &TimeZone::UTC)).unwrap();
+        assert!(told.to_string().ends_with("again at 2026-11-20 12:00"), "{told}");
     }
 }

@@ -24,7 +24,7 @@ const SHOWN_NAME: usize = 50;
 const SHOWN_PAGE: usize = 80;
 
 /// Bytes of all links on a page together, as they are written into it; further URLs are only shown.
-const MOST_LINKS: usize = 12_000;
+const MOST_LINKS: usize = 9_000;
 
 /// What a page of the queue is asked for with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -251,7 +251,7 @@ fn row<'a>(number: usize, item: &'a QueueItem, zone: &TimeZone) -> Row<'a> {
         },
         queued: ShownTime::new(item.queued, zone),
         attempts: item.attempts,
-        held: item.held.map(|held| held::sentence(held, |time| ShownTime::new(time, zone).text)),
+        held: item.held.map(|held| held::sentence(held, |time| ShownTime::new(time, zone))),
         error: item.error.as_deref().map(shown::text),
         owner: item.owner.as_deref().map(shown::text),
     }

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use jiff::{Timestamp, tz::TimeZone};
+use minijinja::HtmlEscape;
 use serde::Serialize;
 
 /// Characters of a URL that are shown; the middle of a longer one is left out.
@@ -96,6 +97,13 @@ impl ShownTime {
     pub fn new(time: Timestamp, zone: &TimeZone) -> Self {
         let text = time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string();
         Self { iso: time.to_string(), text }
+    }
+
+    /// As the macro `when` has it.
+    #[must_use]
+    pub(super) fn to_html(&self) -> String {
+        let (iso, text) = (HtmlEscape(&self.iso), HtmlEscape(&self.text));
+        format!("<time datetime=\"{iso}\">{text}</time>")
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) use built_in::{BUILT_IN, BuiltIn};
 pub use catalogue::{Catalogue, CatalogueFault};
 use filling::{Filled, Piece, fill, pieces};
 
+use super::shown::ShownTime;
+
 /// A text that is told in the language of the page it comes into.
 ///
 /// `Display` is its English.
@@ -47,6 +49,8 @@ pub enum Given {
     Plain(String),
     /// Told in the language of the page.
     Text(Text),
+    /// A moment, which programs can read too.
+    Time(ShownTime),
 }
 
 impl From<String> for Given {
@@ -58,6 +62,12 @@ impl From<String> for Given {
 impl From<&str> for Given {
     fn from(plain: &str) -> Self {
         Self::Plain(plain.to_owned())
+    }
+}
+
+impl From<ShownTime> for Given {
+    fn from(time: ShownTime) -> Self {
+        Self::Time(time)
     }
 }
 
@@ -87,7 +97,7 @@ pub fn row(facts: impl IntoIterator<Item = Given>) -> Text {
     };
     match facts.into_iter().reduce(both) {
         Some(Given::Text(text)) => text,
-        Some(Given::Plain(plain)) => say("{fact}").with("fact", plain),
+        Some(fact) => say("{fact}").with("fact", fact),
         None => say(""),
     }
 }
@@ -117,6 +127,7 @@ impl Text {
                     match (self.values.iter().find(|(known, _)| *known == name), self.count) {
                         (Some((_, Given::Plain(plain))), _) => f.write_str(plain)?,
                         (Some((_, Given::Text(text))), _) => fmt::Display::fmt(text, f)?,
+                        (Some((_, Given::Time(time))), _) => f.write_str(&time.text)?,
                         (None, Some((number, _))) if name == "n" => write!(f, "{number}")?,
                         (None, _) => write!(f, "{{{name}}}")?,
                     }
@@ -131,6 +142,7 @@ impl Text {
         let value = |name: &str| match self.values.iter().find(|(known, _)| *known == name) {
             Some((_, Given::Plain(plain))) => Some(Filled::Plain(plain.clone())),
             Some((_, Given::Text(text))) => Some(Filled::Markup(text.to_html(catalogue))),
+            Some((_, Given::Time(time))) => Some(Filled::Markup(time.to_html())),
             None => self.count.filter(|_| name == "n").map(|(n, _)| Filled::Plain(n.to_string())),
         };
         // A name without a value stays as it is written: only a text of our own can lack one.

@@ -249,7 +249,7 @@ fn download(shell: &Shell, download: &Download) -> DownloadView {
         .total
         .and_then(|total| download.bytes.saturating_mul(100).checked_div(total))
         .map(|percent| percent.min(100));
-    let time = |time| ShownTime::new(time, &shell.zone).text;
+    let time = |time| ShownTime::new(time, &shell.zone);
     DownloadView {
         url: ShownUrl::new(&download.url),
         text: progress::line(download),

@@ -4,17 +4,19 @@ use jiff::Timestamp;
 
 use crate::api::{BudgetOf, Held};
 use crate::pages::shown;
-use crate::pages::text::{Text, say};
+use crate::pages::text::{Given, Text, say};
 
 /// What holds a request back, as a sentence; `time` writes a moment.
-pub(super) fn sentence(held: Held, time: impl Fn(Timestamp) -> String) -> Text {
+pub(super) fn sentence<T: Into<Given>>(held: Held, time: impl Fn(Timestamp) -> T) -> Text {
     match held {
         Held::Mode => say("It waits until the proxy is online."),
         Held::Window { until } => {
             let text = say("It waits for its time of the day, which begins at {time}.");
             text.with("time", time(until))
         }
-        Held::Budget { of, metered, until } => budget(of, metered, until.map(time)),
+        Held::Budget { of, metered, until } => {
+            budget(of, metered, until.map(|until| time(until).into()))
+        }
         Held::Origin { until } => {
             say("It waits until {time}: its host asks to be left alone.").with("time", time(until))
         }
@@ -35,7 +37,7 @@ pub(super) fn sentence(held: Held, time: impl Fn(Timestamp) -> String) -> Text {
     }
 }
 
-fn budget(of: BudgetOf, metered: bool, until: Option<String>) -> Text {
+fn budget(of: BudgetOf, metered: bool, until: Option<Given>) -> Text {
     let why = match (of, metered) {
         (BudgetOf::Fetch, false) => say("the budget of this fetch is spent"),
         (BudgetOf::Fetch, true) => say("the budget of this fetch over a metered link is spent"),

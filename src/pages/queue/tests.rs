@@ -85,7 +85,7 @@ fn shows_why_and_when_and_what_can_be_done() {
         r#"<b class="waiting">waiting</b>, <b>first</b>, part of a page, recorded"#,
         "5 attempts",
         "1 attempt</span>",
-        "It is tried again at 2026-11-20 12:00.",
+        r#"It is tried again at <time datetime="2026-11-20T12:00:00Z">2026-11-20 12:00</time>."#,
         "<bdi>connection refused</bdi>",
         r#"name="chosen" value="f1""#,
         r#"name="token" value="f00""#,

@@ -225,5 +225,5 @@ fn many_and_hostile_downloads_stay_bounded_text() {
     }
     let body = body(&home);
     assert!(body.contains("and 980 more"));
-    assert!(body.contains("attempt 1 to take it up again at 2026-11-20 12:00"));
+    assert!(body.contains("attempt 1 to take it up again at <time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00</time>"));
 }
