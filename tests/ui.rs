@@ -5,6 +5,7 @@
 //! Screenshots stay in the directory `ui` of cargo's directory for tests. With `UI_TIMES=1` in the environment they
 //! tell how long each thing took, and `UI_PATIENCE` is how long one wait may take, in milliseconds.
 
+mod mirrored;
 mod rich;
 mod stage;
 
@@ -76,12 +77,12 @@ fn modules() -> Option<PathBuf> {
     found
 }
 
-/// One person, in each of two languages, each with a daemon of its own.
+/// One person in English and one in `other`, each with a daemon of its own.
 #[track_caller]
-fn a_person(scripts: bool, width: u32) {
+fn a_person(scripts: bool, width: u32, other: &str) {
     let Some(tools) = Tools::here() else { return };
     let _alone = heavy();
-    for lang in ["en", "de"] {
+    for lang in ["en", other] {
         let name = format!("{lang}-{width}-{}", if scripts { "scripts" } else { "plain" });
         let person =
             json!({"browser": "chromium", "scripts": scripts, "width": width, "lang": lang});
@@ -91,22 +92,22 @@ fn a_person(scripts: bool, width: u32) {
 
 #[test]
 fn a_person_at_a_desk() {
-    a_person(true, 1_280);
+    a_person(true, 1_280, "de");
 }
 
 #[test]
 fn a_person_at_a_desk_without_scripts() {
-    a_person(false, 1_280);
+    a_person(false, 1_280, "fr");
 }
 
 #[test]
 fn a_person_with_a_phone() {
-    a_person(true, 360);
+    a_person(true, 360, "fr");
 }
 
 #[test]
 fn a_person_with_a_phone_without_scripts() {
-    a_person(false, 360);
+    a_person(false, 360, "de");
 }
 
 #[test]
@@ -126,6 +127,16 @@ fn every_page_is_well_made() {
     let stage = Stage::set();
     rich::furnish(&stage);
     tools.run("pages.mjs", "pages", &stage, &json!({}));
+}
+
+#[test]
+fn pages_are_read_from_right_to_left() {
+    let Some(tools) = Tools::here() else { return };
+    let _alone = heavy();
+    let mut stage = Stage::set();
+    mirrored::speak(&mut stage.daemon);
+    rich::furnish(&stage);
+    tools.run("mirrored.mjs", "mirrored", &stage, &json!({"lang": mirrored::TAG}));
 }
 
 #[test]

@@ -153,7 +153,7 @@ impl Text {
             None => catalogue.plain(self.english),
             Some((number, one)) => catalogue.counted(number, one, self.english),
         };
-        fill(words, value).unwrap_or_default()
+        fill(words, catalogue.direction(), value).unwrap_or_default()
     }
 }
 
@@ -197,7 +197,7 @@ pub(super) fn speak(environment: &mut Environment<'_>, catalogue: &Arc<Catalogue
     let known = Arc::clone(catalogue);
     environment.add_function("n", move |count: u64, one: &str, other: &str, values: Kwargs| {
         let words = known.counted(count, one, other);
-        let html = fill(words, |name| match name {
+        let html = fill(words, known.direction(), |name| match name {
             "n" if !values.has("n") => Ok(Filled::Plain(count.to_string())),
             name => value(&known, &values, name),
         })?;
@@ -220,7 +220,9 @@ fn tell(catalogue: &Catalogue, text: &Value, values: &Kwargs) -> Result<Value, E
     let english = text.as_str().ok_or_else(|| {
         Error::new(ErrorKind::InvalidOperation, format!("t() takes a text, not {text}"))
     })?;
-    let html = fill(catalogue.plain(english), |name| value(catalogue, values, name))?;
+    let html = fill(catalogue.plain(english), catalogue.direction(), |name| {
+        value(catalogue, values, name)
+    })?;
     Ok(Value::from_safe_string(html))
 }
 

@@ -2,6 +2,8 @@
 
 use minijinja::HtmlEscape;
 
+use super::catalogue::Direction;
+
 /// A value of a text.
 pub(super) enum Filled {
     /// To be escaped.
@@ -28,20 +30,28 @@ pub(super) enum Piece<'a> {
     Code(&'a str),
 }
 
-/// Makes HTML of a text; `value` has the value of each name.
+/// Makes HTML of a text in a language of this direction; `value` has the value of each name.
+///
+/// From right to left each value stands by itself (U+2068), or of `3 kB. 2 kB` the first number would be after all.
 ///
 /// # Errors
 ///
 /// Those of `value`.
 pub(super) fn fill<E>(
     text: &str,
+    direction: Direction,
     value: impl Fn(&str) -> Result<Filled, E> + Copy,
 ) -> Result<String, E> {
     let mut html = String::with_capacity(text.len() + 32);
     for piece in pieces(text) {
         match piece {
             Piece::Words(words) => push_words(&mut html, words),
-            Piece::Value(name) => push(&mut html, value(name)?),
+            Piece::Value(name) => match (value(name)?, direction) {
+                (Filled::Plain(plain), Direction::Rtl) if !is_number(&plain) => {
+                    push(&mut html, Filled::Plain(format!("\u{2068}{plain}\u{2069}")));
+                }
+                (value, _) => push(&mut html, value),
+            },
             Piece::Code(word) => {
                 html.push_str("<code>");
                 push_words(&mut html, word);
@@ -51,7 +61,7 @@ pub(super) fn fill<E>(
                 html.push_str("<a href=\"");
                 push(&mut html, value(to)?);
                 html.push_str("\">");
-                html.push_str(&fill(label, value)?);
+                html.push_str(&fill(label, direction, value)?);
                 html.push_str("</a>");
             }
         }
@@ -115,6 +125,10 @@ fn special(text: &str) -> Option<(Piece<'_>, &str)> {
     (is_name(to) && !label.contains('[')).then_some((Piece::Link { label, to }, after))
 }
 
+fn is_number(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
@@ -124,13 +138,19 @@ mod tests {
     use super::*;
 
     fn filled(text: &str) -> String {
+        filled_in(Direction::Ltr, text)
+    }
+
+    fn filled_in(direction: Direction, text: &str) -> String {
         let value = |name: &str| match name {
             "bad" => Ok(Filled::Plain("<\"&'{n}`x`[a](b)".to_owned())),
             "time" => Ok(Filled::Markup("<time>now</time>".to_owned())),
+            "size" => Ok(Filled::Plain("3 kB".to_owned())),
+            "n" => Ok(Filled::Plain("12".to_owned())),
             "to" => Ok(Filled::Plain("http://a/?b&c".to_owned())),
             name => Err(format!("no {name}")),
         };
-        fill(text, value).unwrap_or_else(|error| format!("! {error}"))
+        fill(text, direction, value).unwrap_or_else(|error| format!("! {error}"))
     }
 
     #[test]
@@ -155,6 +175,18 @@ mod tests {
             ("ünï{time}çødé", "ünï<time>now</time>çødé"),
         ] {
             assert_eq!(filled(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_stand_by_themselves_from_right_to_left() {
+        let text = "{n}: [{size}](to), {time}";
+        let link = "<a href=\"http:&#x2f;&#x2f;a&#x2f;?b&amp;c\">";
+        for (direction, size) in
+            [(Direction::Ltr, "3 kB"), (Direction::Rtl, "\u{2068}3 kB\u{2069}")]
+        {
+            let want = format!("12: {link}{size}</a>, <time>now</time>");
+            assert_eq!(filled_in(direction, text), want);
         }
     }
 

@@ -107,7 +107,10 @@ export async function holds(page, seen, where, lang) {
   const told = await page.evaluate(() => {
     const wide = document.documentElement.scrollWidth - innerWidth
     const beyond = [...document.querySelectorAll('body *')]
-      .filter(one => wide > 0 && one.getBoundingClientRect().right > innerWidth + 1)
+      .filter(one => {
+        const { left, right } = one.getBoundingClientRect()
+        return wide > 0 && (right > innerWidth + 1 || left < -1)
+      })
     return {
       wide,
       widest: beyond.slice(-2).map(one => one.outerHTML.slice(0, 160)).join(' | '),
