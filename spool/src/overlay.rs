@@ -2,8 +2,9 @@
 //!
 //! `9f86d081….update.warc` beside `9f86d081….warc` is one WARC `revisit` record, whose block is the
 //! head as it is now. It names the entry it was made for, and counts for no other: so it may be
-//! there a moment too long when the entry is replaced. It is looked for only with entries that are not
-//! read at once; others are written anew with what was learnt.
+//! there a moment too long when the entry is replaced, and does not go along then when what took its place
+//! gets another name. It is looked for only with entries that are not read at once; others are written anew
+//! with what was learnt.
 
 use std::path::{Path, PathBuf};
 

@@ -176,11 +176,12 @@ impl Store {
         Ok(removed)
     }
 
-    /// Gives the entry at `path` its name as an older version; it has the other name still. `commit` is
-    /// held, over a sync.
+    /// Gives the entry at `path` its name as an older version; it has the other name still. `old` is what was
+    /// read there with what was learnt of it: nothing else that lies beside it goes along. `commit` is held, over
+    /// a sync.
     pub(crate) fn link_version(&self, old: &Entry, path: &Path) -> Result<()> {
         let to = self.root.join(version_path(old.place(), old.stored()));
-        if self.is_file(&overlay_path(path))? {
+        if old.overlay.is_some() && self.is_file(&overlay_path(path))? {
             self.link_into_place(&overlay_path(path), &overlay_path(&to))?;
         }
         self.link_into_place(path, &to)?;

@@ -178,7 +178,7 @@ impl Store {
     pub(crate) fn move_single(&self, place: &Place, directory: &Path) -> Result<()> {
         let (single, name) = (self.root.join(place.single_path()), Place::SINGLE);
         let expected = Expected { place, name };
-        let here = match read::read(&*self.disk, &self.root, &single, Some(expected))? {
+        let here = match read::read_updated(&*self.disk, &self.root, &single, expected)? {
             Content::Whole(entry) => entry,
             Content::Missing => return Ok(()),
             Content::Bad(reason) => {
@@ -189,13 +189,14 @@ impl Store {
             Content::Moved => return Err(Error::disk("read", &single, changed())),
         };
         let to = file_of(directory, name);
-        let there = match read::read(&*self.disk, &self.root, &to, Some(expected))? {
+        let there = match read::read_updated(&*self.disk, &self.root, &to, expected)? {
             Content::Whole(there) => Some(there.order()),
             _ => None,
         };
         // Either may be there already, if a crash came between.
         if there <= Some(here.order()) {
-            if self.is_file(&overlay_path(&single))? {
+            // What was learnt of an entry before it, or lies in its own file by now, stays behind and goes.
+            if here.overlay.is_some() && self.is_file(&overlay_path(&single))? {
                 self.link_into_place(&overlay_path(&single), &overlay_path(&to))?;
             }
             if there < Some(here.order()) {

@@ -1,0 +1,188 @@
+//! What was learnt of a large entry lies beside it, and beside nothing else: where something has taken the entry's
+//! place a moment ago it lies there still, and must not go along to a name where nobody looks for it.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use support::sim::SimDisk;
+use support::{bytes, place, store, store_at};
+use wwwoffle_spool::{
+    Durability, Entry, How, Options, Reader, Sharing, Spool, Timestamp, Update, Versions,
+};
+
+const URL: &str = "http://a/one";
+const OTHER: &str = "http://b/other";
+
+const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
+
+fn root() -> &'static Path {
+    Path::new("/home/spool")
+}
+
+fn large() -> Vec<u8> {
+    bytes(140_000)
+}
+
+fn since() -> Timestamp {
+    Timestamp::from_second(1_700_000_001).unwrap()
+}
+
+/// A spool with two large entries of one body, on the medium, and something learnt of the first.
+fn base(disk: &SimDisk, durability: Durability) -> Spool {
+    let options = Options { versions: Versions::by(|_| 3), ..support::options(durability) };
+    let (spool, _) = Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap();
+    for url in [URL, OTHER] {
+        store(&spool, url, &large()).unwrap();
+    }
+    spool.flush().unwrap();
+    let entry = spool.entry(&place(URL)).unwrap().found().unwrap();
+    spool.update(&entry, &Update::Invalid { since: since() }).unwrap().unwrap();
+    assert_eq!(overlays(disk), [overlay()]);
+    spool
+}
+
+fn path() -> PathBuf {
+    root().join(place(URL).relative_path())
+}
+
+fn overlay() -> PathBuf {
+    path().with_extension("update.warc")
+}
+
+fn overlays(disk: &SimDisk) -> Vec<PathBuf> {
+    let is_one = |path: &PathBuf| path.to_string_lossy().ends_with(".update.warc");
+    disk.files(root()).into_iter().filter(is_one).collect()
+}
+
+/// Whether what lies there has no body of its own, or a short one: what is done meanwhile is done in time.
+fn is_replaced(disk: &SimDisk) {
+    let file = disk.content(&path()).unwrap();
+    assert!(file.len() < 10_000, "{} bytes", file.len());
+    assert_eq!(overlays(disk), [overlay()]);
+}
+
+fn share(spool: &Spool) -> Sharing {
+    let sharing = spool.share(Some(0), &|| true);
+    assert!(sharing.failure.is_none(), "{sharing:?}");
+    sharing
+}
+
+fn has(entry: &Entry, body: &[u8], invalid: Option<Timestamp>) {
+    assert!(support::body(entry).unwrap() == body, "{entry:?}");
+    assert_eq!(entry.invalid_since(), invalid, "{entry:?}");
+}
+
+/// Older versions, the newest first: a body, and since when each is invalid.
+fn has_versions(spool: &Spool, all: &[(&[u8], Option<Timestamp>)]) {
+    let versions = spool.versions(&place(URL)).unwrap();
+    assert_eq!(versions.len(), all.len());
+    for (version, (body, invalid)) in versions.iter().zip(all) {
+        has(&spool.version(&place(URL), version.stored).unwrap().found().unwrap(), body, *invalid);
+    }
+}
+
+fn is_sound(disk: &SimDisk) {
+    let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
+    let sums = reader.check(&How::new(true), &mut |finding| panic!("{finding}"));
+    assert!(sums.unwrap().is_sound());
+}
+
+#[test]
+fn it_goes_when_the_entry_that_has_come_to_share_its_body_becomes_a_version_just_then() {
+    for durability in DURABILITIES {
+        let disk = SimDisk::new();
+        let spool = base(&disk, durability);
+        let (beside, its) = (spool.clone(), disk.clone());
+        // Three times the walks looked what it is; then it was read with its entry, and once more before that was
+        // replaced.
+        disk.set_between_opens(&overlay(), 5, move || {
+            is_replaced(&its);
+            store(&beside, URL, b"new").unwrap();
+            beside.flush().unwrap();
+        });
+        assert_eq!(share(&spool).made.count, 2);
+        has(&spool.entry(&place(URL)).unwrap().found().unwrap(), b"new", None);
+        has_versions(&spool, &[(&large(), Some(since()))]);
+        assert!(overlays(&disk).is_empty(), "{durability:?}: {:?}", overlays(&disk));
+        is_sound(&disk);
+    }
+}
+
+#[test]
+fn it_goes_with_its_own_version_alone_when_two_answers_come_at_once() {
+    for durability in DURABILITIES {
+        let disk = SimDisk::new();
+        let spool = base(&disk, durability);
+        let (beside, its) = (spool.clone(), disk.clone());
+        // It was read with its entry, and was given its name beside the version that became of that.
+        disk.set_between_opens(&overlay(), 2, move || {
+            let file = its.content(&path()).unwrap();
+            assert!(file.len() < 10_000 && overlays(&its).len() == 2, "{} bytes", file.len());
+            // In a batch the second gets its name at once, as the third takes its turn.
+            for body in [b"second", b"third "] {
+                store(&beside, URL, body).unwrap();
+            }
+        });
+        store(&spool, URL, b"first").unwrap();
+        spool.flush().unwrap();
+        spool.flush().unwrap();
+        has(&spool.entry(&place(URL)).unwrap().found().unwrap(), b"third ", None);
+        has_versions(&spool, &[(b"second", None), (b"first", None), (&large(), Some(since()))]);
+        let versions = spool.versions(&place(URL)).unwrap();
+        let stored = versions[2].stored;
+        has(&spool.version(&place(URL), stored).unwrap().found().unwrap(), &large(), Some(since()));
+        assert_eq!(overlays(&disk).len(), 1, "{durability:?}: {:?}", overlays(&disk));
+        is_sound(&disk);
+    }
+}
+
+#[test]
+fn it_stays_behind_when_what_took_the_place_of_its_entry_goes_among_variants() {
+    // Under these an entry gets its name as soon as it is stored.
+    for durability in [Durability::Each, Durability::None] {
+        let disk = SimDisk::new();
+        let spool = base(&disk, durability);
+        let beside = spool.clone();
+        disk.set_between_opens(&overlay(), 2, move || {
+            let german = place(URL).with_variant("accept-language: de");
+            store_at(&beside, &german, b"german").unwrap();
+        });
+        store(&spool, URL, b"new").unwrap();
+        let found = spool.entries(&place(URL)).unwrap().found;
+        assert_eq!(found.len(), 2);
+        for entry in &found {
+            let is_german = !entry.place().variant_text().is_empty();
+            has(entry, if is_german { b"german" } else { b"new" }, None);
+        }
+        has_versions(&spool, &[(&large(), Some(since()))]);
+        // The one that went with the version.
+        assert_eq!(overlays(&disk).len(), 1, "{durability:?}: {:?}", overlays(&disk));
+        is_sound(&disk);
+    }
+}
+
+#[test]
+fn it_goes_among_variants_with_its_entry() {
+    for durability in DURABILITIES {
+        let disk = SimDisk::new();
+        let spool = base(&disk, durability);
+        let german = place(URL).with_variant("accept-language: de");
+        store_at(&spool, &german, b"german").unwrap();
+        spool.flush().unwrap();
+        let found = spool.entries(&place(URL)).unwrap().found;
+        assert_eq!(found.len(), 2);
+        for entry in &found {
+            let is_german = !entry.place().variant_text().is_empty();
+            let (body, invalid) =
+                if is_german { (b"german".to_vec(), None) } else { (large(), Some(since())) };
+            has(entry, &body, invalid);
+        }
+        assert!(disk.content(&overlay()).is_none());
+        assert_eq!(overlays(&disk).len(), 1, "{durability:?}");
+        is_sound(&disk);
+    }
+}
