@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 mod cases;
+mod files;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -11,7 +12,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cases::{CASES, Case, at, put, spoil};
+use cases::{CASES, Case};
+use files::{at, put, spoil};
 use proptest::prelude::*;
 use support::full::{self, LARGE, PART, SMALL, copy_of, seen};
 use support::place;
@@ -139,7 +141,7 @@ fn an_entry_whose_news_are_lost_counts_as_changed() {
 #[test]
 fn a_body_stays_while_what_may_need_it_cannot_be_read() {
     let root = full::spool();
-    let holder = cases::holder(root.path());
+    let holder = files::holder(root.path());
     fs::remove_file(at(root.path(), full::ONE)).unwrap();
     let host = root.path().join("https/t.example");
     let elsewhere = root.path().join("elsewhere");
