@@ -7,8 +7,10 @@ use tempfile::TempDir;
 use wwwoffle_spool::Timestamp;
 
 use crate::harness::client::Response;
+use crate::harness::form::form;
 use crate::harness::site::{self, Check};
-use crate::harness::{Daemon, Origin, cannot_run, eventually, heavy, then};
+use crate::harness::{Daemon, Origin, cannot_run, eventually, files, heavy, then};
+use crate::index_pages::list;
 
 /// A small file system of its own; gone when dropped.
 struct SmallDisk {
@@ -35,6 +37,15 @@ impl SmallDisk {
 
     fn spool(&self) -> PathBuf {
         self.at.path().join("spool")
+    }
+
+    /// Leaves no room for one more name, as long as what is returned lives.
+    fn fill(&self) -> TempDir {
+        let filling = TempDir::new_in(self.at.path()).unwrap();
+        let full = (0..)
+            .find_map(|name: u32| std::fs::write(filling.path().join(name.to_string()), "").err());
+        assert_eq!(full.unwrap().kind(), std::io::ErrorKind::StorageFull);
+        filling
     }
 }
 
@@ -181,4 +192,42 @@ fn what_the_disk_has_no_room_for_is_fetched_when_it_has() {
     eventually("it is fetched", || daemon.queue().is_empty());
     let kept = daemon.run(&["cat", &origin.url("/big/20000000")]);
     assert_eq!(kept.status, 0);
+}
+
+#[test]
+fn what_is_deleted_on_a_full_disk_is_gone_for_good() {
+    let _alone = heavy();
+    let Some(disk) = SmallDisk::mount("8m,nr_inodes=1000") else { return };
+    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
+    daemon.up();
+    assert_kept(&daemon, &origin, "online");
+    daemon.settle();
+    let html = list(&daemon, "/index/all?sort=name", "9.html");
+    let chosen = |urls: &[String]| {
+        let form = form(&html, "/control/delete-multiple/url").without("url");
+        urls.iter().fold(form, |form, url| form.and("url", url))
+    };
+    let page = |number: usize| origin.url(&format!("/page/{number}.html"));
+    daemon.ok(&["offline"]);
+    // As long as there is room it can be had back.
+    let done = daemon.submit(&chosen(&[page(1)]));
+    assert_eq!(done.status, 303);
+    assert!(done.field("Location").contains("removed="), "{:?}", done.field("Location"));
+    let undo = form(&daemon.page(done.field("Location")).text(), "/control/undo");
+    assert_eq!(daemon.submit(&undo).status, 303);
+    assert_eq!(daemon.get(&page(1)).status, 200);
+    // No name more can be given there, so nothing can be laid aside.
+    let filling = disk.fill();
+    let done = daemon.submit(&chosen(&[page(1), page(2)]));
+    assert_eq!(done.status, 303, "{}", done.text());
+    for number in [1, 2] {
+        assert_ne!(daemon.get(&page(number)).status, 200, "{number} is gone");
+    }
+    assert_eq!(daemon.get(&page(3)).status, 200);
+    drop(filling);
+    let told = daemon.page(done.field("Location")).text();
+    assert!(!told.contains("/control/undo"), "nothing is offered that cannot be had: {told}");
+    let resting = disk.spool().join("removed");
+    assert!(!resting.exists() || files(&resting).is_empty(), "{:?}", files(&resting));
+    assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
 }
