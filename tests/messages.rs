@@ -1,7 +1,9 @@
 //! Message pages: what happened, what one can do, and nothing of it where a part of a page is asked for.
 
+use wwwoffle_spool::Timestamp;
+
 use crate::harness::form::{form, forms};
-use crate::harness::{Answer, Daemon, Origin, daemon::AS_PERSON, eventually};
+use crate::harness::{Answer, Daemon, Origin, daemon::AS_PERSON, eventually, then};
 use crate::owners;
 
 /// Kinds of parts, as a browser names them, with the type of nothing.
@@ -200,6 +202,80 @@ fn what_is_kept_that_is_like_a_missing_page_is_offered() {
     for bad in ["/missing/", "/missing/?", "/missing/?http://[", "/missing/?/queue/"] {
         assert_eq!(daemon.page(bad).status, 400, "{bad}");
     }
+}
+
+#[test]
+fn a_site_is_told_of_its_own_pages_by_its_own_scheme_alone() {
+    // What is asked for, what of the same site is like it, and what of others is.
+    const ROWS: [(&str, &str, [&str; 2]); 2] = [
+        (
+            "http://tea.test/green",
+            "http://tea.test/green/",
+            ["https://tea.test/green", "http://www.tea.test/green"],
+        ),
+        (
+            "https://tea.test/black",
+            "https://tea.test/black/",
+            ["http://tea.test/black", "https://www.tea.test/black"],
+        ),
+    ];
+    // Else the one with another scheme would be the answer itself.
+    let mut daemon = Daemon::prepare(Some("[offline-options]\nnear-answers = false\n"));
+    let kept = Timestamp::from_second(1_700_000_000).unwrap();
+    for (_, own, others) in ROWS {
+        for url in others.into_iter().chain([own]) {
+            then::keep(daemon.spool(), kept, url, "text/html", b"kept");
+        }
+    }
+    daemon.up();
+    daemon.ok(&["offline"]);
+    for (asked, own, others) in ROWS {
+        let page = daemon.browse(asked);
+        assert_eq!(page.status, 504, "{asked}");
+        // The page is shown under the name of its site, whose scripts may read it; the other one is ours.
+        let (page, all) = (page.shown(), daemon.page(&format!("/missing/?{asked}")).shown());
+        let link = |url: &str| format!("href=\"{url}\"");
+        assert!(page.contains(&link(own)) && all.contains(&link(own)), "{asked}: {page}\n{all}");
+        for other in others {
+            assert!(!page.contains(&link(other)), "{asked}: {other} in {page}");
+            assert!(all.contains(&link(other)), "{asked}: no {other} in {all}");
+        }
+    }
+}
+
+#[test]
+fn sites_leave_places_to_people() {
+    // A quarter of those there are.
+    const MOST: usize = 50;
+    let daemon = Daemon::start();
+    let origins: Vec<Origin> = (0..3).map(|_| Origin::start()).collect();
+    daemon.ok(&["offline"]);
+    let under_way = || {
+        let list = daemon.api("GET", "/api/runs", "");
+        let list: serde_json::Value = serde_json::from_slice(&list.body).unwrap();
+        list["runs"].as_array().unwrap().len()
+    };
+    let begin = |numbers: std::ops::Range<usize>| {
+        let urls: Vec<_> =
+            numbers.map(|number| format!("\"http://person{number}.test/\"")).collect();
+        let asked = daemon.api("POST", "/api/runs", &format!("{{\"urls\":[{}]}}", urls.join(",")));
+        assert_eq!(asked.status, 200, "{}", asked.text());
+    };
+    let begin_there = |origin: &Origin| {
+        let page = daemon.browse(&origin.url("/")).text();
+        let done = daemon.submit_as(&form(&page, "/refresh-request/"), &from_there(origin));
+        assert_eq!((done.status, done.field("Location")), (303, "/fetches/"), "{}", done.text());
+    };
+    begin(0..MOST - 1);
+    assert_eq!(under_way(), MOST - 1);
+    begin_there(&origins[0]);
+    assert_eq!(under_way(), MOST, "the last place that a site gets");
+    for origin in &origins[1..] {
+        begin_there(origin);
+        assert_eq!(under_way(), MOST, "a site gets no more");
+    }
+    begin(MOST..MOST + 2);
+    assert_eq!(under_way(), MOST + 2, "a person does");
 }
 
 #[test]
