@@ -97,6 +97,7 @@ mod queue_order;
 mod ranges;
 mod recurse;
 mod recurse_bad;
+mod referred;
 mod resume;
 mod rules;
 mod shared;
