@@ -329,7 +329,8 @@ fn write_and_kill(place: &Daemon, option: &str, seed: u64) {
         let mut command = place.command(&["config", "set", option, &text]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         if chance.below(3) == 0 {
-            // Somewhere in the few milliseconds that an edit takes.
+            // Somewhere in the few milliseconds that an edit takes: nothing is waited for, and whenever it comes
+            // nothing may be lost.
             std::thread::sleep(Duration::from_micros(chance.below(20_000)));
             child.kill().unwrap();
         }

@@ -352,8 +352,12 @@ fn a_bad_line_and_two_kills_end_with_everything_fetched_once() {
     assert!(wholes.values().all(|count| *count <= 1), "{wholes:?}");
 }
 
-/// Sends what is asked for of `body` slowly, until somebody cuts the line.
-fn slow(exchange: &mut Exchange<'_>, body: &[u8]) -> std::io::Result<(After, bool)> {
+/// Sends what is asked for of `body` slowly, until somebody cuts the line; counts what it has sent.
+fn slow(
+    exchange: &mut Exchange<'_>,
+    body: &[u8],
+    sent: &AtomicUsize,
+) -> std::io::Result<(After, bool)> {
     const PIECE: usize = 32 << 10;
     let range = exchange.seen.fields.get("Range").map(str::to_owned);
     let from = range.as_deref().and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-'));
@@ -369,37 +373,43 @@ fn slow(exchange: &mut Exchange<'_>, body: &[u8]) -> std::io::Result<(After, boo
     let told = rest.len();
     exchange.send(format!("HTTP/1.1 {status}ETag: \"1\"\r\nContent-Length: {told}\r\n\r\n"))?;
     for piece in rest.chunks(PIECE) {
+        // The line is slow: all that is on its way at once is in the middle when it breaks.
         std::thread::sleep(Duration::from_millis(100));
         exchange.send(piece)?;
+        sent.fetch_add(piece.len(), Ordering::SeqCst);
     }
     Ok((After::Keep, from == 0))
 }
 
 #[test]
-fn a_line_that_drops_every_two_seconds_and_two_kills_end_with_everything_fetched_once() {
+fn a_line_that_drops_again_and_again_and_two_kills_end_with_everything_fetched_once() {
     const PAGES: usize = 12;
     const LENGTH: usize = 1_000_000;
+    // Bytes after which the line breaks: a second of six at once, a third of what each has to bring.
+    const UNBROKEN: usize = 2_000_000;
     let config = "[fetch-options]\nper-host = 6\nretry-delay = \"1ms\"\nresume-delay = \"1ms\"\n\
                   attempts = 50\nresume-attempts = 50\n";
     let (mut daemon, mut origin) = (Daemon::configured(config), Origin::start());
     let bodies: Vec<Vec<u8>> = (0..PAGES)
         .map(|page| (0..LENGTH).map(|at| ((at / 7 + page) % 251) as u8).collect())
         .collect();
-    let wholes = Arc::new(Mutex::new(HashMap::new()));
+    let (wholes, sent) = (Arc::new(Mutex::new(HashMap::new())), Arc::new(AtomicUsize::new(0)));
     daemon.ok(&["offline"]);
     for (number, body) in bodies.iter().cloned().enumerate() {
-        let (path, wholes) = (format!("/{number}"), Arc::clone(&wholes));
+        let (path, wholes, sent) = (format!("/{number}"), Arc::clone(&wholes), Arc::clone(&sent));
         daemon.browse(&origin.url(&path));
         origin.on(&path, move |exchange| {
-            let (after, was_whole) = slow(exchange, &body)?;
+            let (after, was_whole) = slow(exchange, &body, &sent)?;
             *wholes.lock().unwrap().entry(number).or_insert(0) += usize::from(was_whole);
             Ok(after)
         });
     }
     daemon.ok(&["online"]);
-    // Each takes three seconds on an unbroken line, and the line breaks every two.
     for round in 0.. {
-        std::thread::sleep(Duration::from_secs(2));
+        let before = sent.load(Ordering::SeqCst);
+        eventually("more has come, or all", || {
+            sent.load(Ordering::SeqCst) >= before + UNBROKEN || daemon.queue().is_empty()
+        });
         if daemon.queue().is_empty() {
             assert!(round > 2, "it was no bad line");
             break;

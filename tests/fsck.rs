@@ -1,8 +1,9 @@
 //! `wwwoffle fsck` on a real spool, with a daemon and without one.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
@@ -158,6 +159,29 @@ fn spoil_index(daemon: &Daemon, sql: &str) {
     rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 
+/// Waits until a walk of now would not look again at what was changed last; returns when that is, in microseconds
+/// since 1970. When a directory was changed cannot be made earlier, so time has to pass.
+fn walked_long_after(root: &Path) -> u128 {
+    // What a walk looks at again, and what is lost in rounding.
+    const SLACK: Duration = Duration::from_millis(2_001);
+    let mut now = SystemTime::now();
+    eventually("what was changed last is old enough", || {
+        now = SystemTime::now();
+        now.duration_since(changed(root)).is_ok_and(|since| since > SLACK)
+    });
+    now.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros()
+}
+
+/// When a name was changed last, in a directory or in one that lies in it.
+fn changed(directory: &Path) -> SystemTime {
+    let about = directory.metadata().unwrap();
+    let nanos = u32::try_from(about.ctime_nsec()).unwrap();
+    let own = Duration::new(u64::try_from(about.ctime()).unwrap(), nanos);
+    let entries = directory.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let below = entries.filter(|path| path.is_dir()).map(|path| changed(&path));
+    below.fold(SystemTime::UNIX_EPOCH + own, SystemTime::max)
+}
+
 #[test]
 fn the_index_is_held_against_the_files_and_mended() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
@@ -183,12 +207,14 @@ fn the_index_is_held_against_the_files_and_mended() {
     assert_eq!((behind.status, index(&behind)["behind"].clone()), (0, 1.into()), "{behind:?}");
 
     // As if all had been walked since, and nothing of it would be found by itself.
-    std::thread::sleep(std::time::Duration::from_millis(3_100));
+    let walked = walked_long_after(daemon.spool());
     spoil_index(
         &daemon,
-        "UPDATE meta SET value = unixepoch() * 1000000 WHERE name = 'walked'; \
-         UPDATE entries SET stored = stored + 1 WHERE path = '/page/1.html'; \
-         DELETE FROM entries WHERE path = '/page/2.html'",
+        &format!(
+            "UPDATE meta SET value = {walked} WHERE name = 'walked'; \
+             UPDATE entries SET stored = stored + 1 WHERE path = '/page/1.html'; \
+             DELETE FROM entries WHERE path = '/page/2.html'"
+        ),
     );
     let wrong = daemon.run(&["fsck"]);
     assert_eq!(wrong.status, 12, "{wrong:?}");

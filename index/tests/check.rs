@@ -5,16 +5,20 @@
 
 mod support;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::Connection;
 use support::{index, open, place, store, store_at};
 use wwwoffle_index::{Checked, FILE, Reindex, check};
 use wwwoffle_spool::{Reader, Spool};
 
-/// What was changed so long before a walk is not looked for again: two seconds, and the one that is begun.
-const SLACK: Duration = Duration::from_millis(3_100);
+/// What was changed so long before a walk is not looked for again: two seconds, and what is lost in rounding.
+const SLACK: Duration = Duration::from_millis(2_001);
+
+/// The longest that a test waits.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 fn checked(root: &Path) -> Option<Checked> {
     check(&Reader::open(root).unwrap()).unwrap()
@@ -42,6 +46,32 @@ fn spoil(root: &Path, sql: &str) {
     Connection::open(root.join(FILE)).unwrap().execute_batch(sql).unwrap();
 }
 
+/// Waits until a walk of now would not look again at what was changed last; returns when that is, in microseconds
+/// since 1970. When a directory was changed cannot be made earlier, so time has to pass.
+fn walked_long_after(root: &Path) -> i64 {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let now = SystemTime::now();
+        let since = now.duration_since(changed(root)).unwrap_or_default();
+        if since > SLACK {
+            let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+            return now.as_micros().try_into().unwrap();
+        }
+        assert!(Instant::now() < deadline, "it is {since:?} old, and grows no older");
+        std::thread::sleep(SLACK.saturating_sub(since));
+    }
+}
+
+/// When a name was changed last, in a directory or in one that lies in it.
+fn changed(directory: &Path) -> SystemTime {
+    let about = directory.metadata().unwrap();
+    let nanos = u32::try_from(about.ctime_nsec()).unwrap();
+    let own = Duration::new(u64::try_from(about.ctime()).unwrap(), nanos);
+    let entries = directory.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let below = entries.filter(|path| path.is_dir()).map(|path| changed(&path));
+    below.fold(SystemTime::UNIX_EPOCH + own, SystemTime::max)
+}
+
 #[test]
 fn what_is_wrong_is_found_and_mended() {
     // A name that means something in a URL.
@@ -62,12 +92,14 @@ fn what_is_wrong_is_found_and_mended() {
     let gone = place("http://h2.example/5");
     std::fs::remove_file(root.join(gone.relative_path())).unwrap();
     // As if it had walked since, so that no walk would find anything.
-    std::thread::sleep(SLACK);
+    let walked = walked_long_after(&root);
     spoil(
         &root,
-        "UPDATE meta SET value = unixepoch() * 1000000 WHERE name = 'walked'; \
-         DELETE FROM entries WHERE path = '/3'; \
-         UPDATE entries SET stored = stored - 1 WHERE path = '/4'",
+        &format!(
+            "UPDATE meta SET value = {walked} WHERE name = 'walked'; \
+             DELETE FROM entries WHERE path = '/3'; \
+             UPDATE entries SET stored = stored - 1 WHERE path = '/4'"
+        ),
     );
     let wrong = checked(&root).unwrap();
     assert_eq!((counts(&wrong), wrong.is_sound()), ([8, 1, 1, 1, 0], false));
