@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{info, warn};
 use wwwoffle_config::Config;
 use wwwoffle_index::Index;
+use wwwoffle_spool::OwnPages;
 use wwwoffle_url::LocalHost;
 
 use crate::access::Access;
@@ -126,8 +127,8 @@ pub struct Parts {
     pub mode: Choice,
     /// The addresses it listens on, the first being the one named in links.
     pub listening: Vec<SocketAddr>,
-    /// The user's own templates and texts, by name.
-    pub templates: Vec<(String, String)>,
+    /// The user's own templates and texts.
+    pub templates: OwnPages,
 }
 
 /// Who a page is made for.
@@ -137,6 +138,19 @@ pub struct Reader {
     pub mode: Mode,
     /// What they say of languages: `Accept-Language`.
     accepted: Option<HeaderValue>,
+}
+
+/// The pages with the user's own over them, and what cannot be used of those.
+fn own_templates(own: OwnPages) -> (Templates, Vec<String>) {
+    let (templates, faults) = Templates::new(own.pages);
+    for fault in &own.not_read {
+        warn!(%fault, "the page of the program serves instead");
+    }
+    for fault in &faults {
+        warn!(error = error_chain(fault), "the page of the program serves instead");
+    }
+    let not_read = own.not_read.iter().map(ToString::to_string);
+    (templates, not_read.chain(faults.iter().map(ToString::to_string)).collect())
 }
 
 impl Reader {
@@ -175,11 +189,7 @@ impl Daemon {
         let dialer = dialer.guarding(listening.clone()).counting(Arc::clone(&statistics));
         let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
         let limits = Limits::of(options);
-        let (templates, faults) = Templates::new(templates);
-        let template_faults = faults.iter().map(ToString::to_string).collect();
-        for fault in &faults {
-            warn!(error = error_chain(fault), "the page of the program serves instead");
-        }
+        let (templates, template_faults) = own_templates(templates);
         let pages = Arc::new(Pages { local: local.clone() });
         let index = Index::open(store.spool(), Some(pages))?;
         let mut name = [0; 4];

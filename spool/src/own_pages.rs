@@ -23,7 +23,7 @@ const ENDINGS: [&str; 3] = [".html", ".css", ".toml"];
 #[derive(Debug)]
 pub struct NotRead {
     name: String,
-    why: &'static str,
+    why: String,
 }
 
 /// What lies in `html/`.
@@ -48,7 +48,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// When the directory cannot be read. A file that cannot be read is told in its place.
     pub fn own_pages(&self) -> Result<OwnPages> {
         let root = self.root().join(DIRECTORY);
         let names = match self.0.store.disk.read_dir(&root) {
@@ -62,10 +62,10 @@ impl Spool {
             let Some(name) = name.to_str().filter(|name| is_one(name)) else { continue };
             let path = root.join(name);
             let read = if pages.len() == MOST_FILES {
-                Err("there are too many")
+                Err("there are too many".to_owned())
             } else {
-                read(&*self.0.store.disk, &path)
-                    .map_err(|error| Error::disk("read", &path, error))?
+                // One that cannot be read takes none of the others away.
+                read(&*self.0.store.disk, &path).unwrap_or_else(|error| Err(error.to_string()))
             };
             match read {
                 Ok(text) => pages.push((name.to_owned(), text)),
@@ -82,14 +82,12 @@ fn is_one(name: &str) -> bool {
     !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-fn read(
-    disk: &dyn Disk,
-    path: &Path,
-) -> std::io::Result<std::result::Result<String, &'static str>> {
+fn read(disk: &dyn Disk, path: &Path) -> std::io::Result<std::result::Result<String, String>> {
+    let not = |why: &str| Ok(Err(why.to_owned()));
     let (file, length) = match disk.open(path)? {
-        Opened::File(_, length) if length > LONGEST => return Ok(Err("it is longer than 1 MiB")),
+        Opened::File(_, length) if length > LONGEST => return not("it is longer than 1 MiB"),
         Opened::File(file, length) => (file, length),
-        Opened::NotAFile => return Ok(Err("it is no plain file")),
+        Opened::NotAFile => return not("it is no plain file"),
     };
     let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
     let mut have = 0;
@@ -100,7 +98,7 @@ fn read(
         }
     }
     bytes.truncate(have);
-    Ok(String::from_utf8(bytes).map_err(|_| "it is not UTF-8"))
+    Ok(String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned()))
 }
 
 #[cfg(test)]

@@ -243,7 +243,7 @@ mod tests {
             authority: Authority::make("m", clock::now()).unwrap(),
             mode: Mode::Offline.into(),
             listening: vec!["127.0.0.1:8080".parse().unwrap()],
-            templates: Vec::new(),
+            templates: wwwoffle_spool::OwnPages::default(),
         })
         .unwrap();
         let reader = Reader::of(Mode::Offline, &HeaderMap::new());

@@ -260,7 +260,7 @@ mod tests {
         let (live, store) = (Live::without_file(Config::default()), Store::new(spool));
         let listening = vec!["127.0.0.1:8080".parse().unwrap()];
         let authority = Authority::make("m", clock::now()).unwrap();
-        let (mode, templates) = (Mode::Online, Vec::new());
+        let (mode, templates) = (Mode::Online, wwwoffle_spool::OwnPages::default());
         Daemon::build(Parts { live, store, authority, mode: mode.into(), listening, templates })
             .unwrap()
     }

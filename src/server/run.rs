@@ -152,19 +152,11 @@ fn say_recovered(recovery: &Recovery) {
 }
 
 /// The templates and texts of the user's own. Without them the pages are as they come with the program.
-fn own_templates(store: &Store) -> Vec<(String, String)> {
-    match store.spool().own_pages() {
-        Ok(OwnPages { pages, not_read }) => {
-            for fault in not_read {
-                warn!(%fault, "a page of yours is not used");
-            }
-            pages
-        }
-        Err(error) => {
-            warn!(error = error_chain(&error), "the pages of your own cannot be read");
-            Vec::new()
-        }
-    }
+fn own_templates(store: &Store) -> OwnPages {
+    store.spool().own_pages().unwrap_or_else(|error| {
+        warn!(error = error_chain(&error), "the pages of your own cannot be read");
+        OwnPages::default()
+    })
 }
 
 async fn serve(

@@ -36,7 +36,7 @@ fn daemon_of(config: &str, root: &tempfile::TempDir, mode: Mode) -> Arc<Daemon> 
         authority,
         mode: mode.into(),
         listening,
-        templates: Vec::new(),
+        templates: wwwoffle_spool::OwnPages::default(),
     })
     .unwrap()
 }
