@@ -65,6 +65,8 @@ pub struct Daemon {
     pub index_readers: Semaphore,
     /// Held by each export from a list.
     pub exports: Arc<Semaphore>,
+    /// The sources of pages that are shown at once, each in memory as a whole.
+    pub sources: Arc<Semaphore>,
     /// The times online, which some of these lists go by.
     pub online: Mutex<Online>,
     /// Online, offline or autodial.
@@ -222,6 +224,7 @@ impl Daemon {
             index,
             index_readers: Semaphore::new(lists::READERS),
             exports: Arc::new(Semaphore::new(own::export::AT_ONCE)),
+            sources: Arc::new(Semaphore::new(own::source::AT_ONCE)),
             online: Mutex::default(),
             mode,
             link,

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use crate::harness::client::Client;
 use crate::harness::form::encode;
-use crate::harness::{Answer, Authority, Daemon, Identity, Origin, TlsOrigin};
+use crate::harness::{Answer, Authority, Daemon, Identity, Origin, TlsOrigin, eventually};
 use crate::owners;
 
 /// The page about a URL, as text.
@@ -238,4 +239,27 @@ fn why_it_was_served_and_what_would_be_done_is_told_to_who_asked() {
     for path in ["/info/url", "/info/content"] {
         assert_eq!(about("ada", &format!("{path}?{}", encode(&page))).status, 200);
     }
+}
+
+/// Each is in memory as a whole until its client has it.
+#[test]
+fn so_many_sources_are_shown_at_once() {
+    let (origin, daemon) = (Origin::start(), Daemon::configured(""));
+    let long = "a line of a long text\n".repeat(350_000);
+    origin.say("/long", Answer::new(200, "text/plain", long.clone()));
+    daemon.get(&origin.url("/long"));
+    daemon.settle();
+    let path = format!("/info/source?{}", encode(&origin.url("/long")));
+    let slow = |_| {
+        let mut client = daemon.client();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", daemon.addr()));
+        assert_eq!(client.final_head().unwrap().1.status, 200);
+        client
+    };
+    let mut clients: Vec<Client> = (0..4).map(slow).collect();
+    assert_eq!(daemon.page(&path).status, 503);
+    // Whoever leaves makes room, and whoever stays gets it whole.
+    clients.pop();
+    eventually("there is room again", || daemon.page(&path).status == 200);
+    assert_eq!(daemon.page(&path).whole().text(), long);
 }

@@ -37,7 +37,7 @@ mod queue;
 mod refresh;
 mod removed;
 mod search;
-mod source;
+pub(crate) mod source;
 mod statistics;
 mod status;
 pub mod tickets;

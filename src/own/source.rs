@@ -3,10 +3,14 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use http_body_util::BodyExt;
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::task::spawn_blocking;
 use wwwoffle_exchange::{ExportOptions, to_warc_one};
 use wwwoffle_spool::Spool;
 use wwwoffle_url::CanonicalUrl;
@@ -30,6 +34,9 @@ use crate::versions::text;
 /// The longest source that is shown as text, in bytes; more is handed over as a file.
 const MAX_SOURCE: usize = 8 << 20;
 
+/// So many sources are shown at once: each is in memory until its client has read it.
+pub(crate) const AT_ONCE: usize = 4;
+
 /// Nothing in what is shown does anything.
 const GLASS_CASE: &str = "sandbox; default-src 'none'";
 
@@ -43,16 +50,31 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let content_type = info::content_type(&kept.entry);
     let (body, is_readable) = decoded(caller, &kept);
     let bound = u64::try_from(MAX_SOURCE).unwrap_or(u64::MAX);
-    if is_readable && kept.entry.body_len() <= bound {
-        if let Some(bytes) = whole(body).await {
-            return match text::source(content_type.as_deref(), &url, &bytes) {
-                Some(text) => shown(caller, body::whole(text), "text/plain; charset=utf-8", None),
-                None => saved(caller, body::whole(bytes)),
-            };
-        }
-        return saved(caller, decoded(caller, &kept).0);
+    if !is_readable || kept.entry.body_len() > bound {
+        return saved(caller, body);
     }
-    saved(caller, body)
+    let Ok(turn) = Arc::clone(&caller.daemon.sources).try_acquire_owned() else {
+        return reply::plain(503, "other sources are being read; try again in a moment");
+    };
+    let Some(bytes) = whole(body).await else { return saved(caller, decoded(caller, &kept).0) };
+    let read = spawn_blocking(move || {
+        let text = text::source(content_type.as_deref(), &url, &bytes);
+        text.map_or_else(|| Err(Bytes::from(bytes)), |text| Ok(Bytes::from(text)))
+    });
+    match read.await {
+        Ok(Ok(text)) => shown(caller, sliced(text, turn), "text/plain; charset=utf-8", None),
+        Ok(Err(bytes)) => saved(caller, sliced(bytes, turn)),
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
+/// What is in memory whole, which its turn lasts for.
+fn sliced(whole: Bytes, turn: OwnedSemaphorePermit) -> Body {
+    let frames = stream::unfold((whole, turn), |(mut rest, turn)| async move {
+        let piece = rest.split_to(rest.len().min(PIECE));
+        (!piece.is_empty()).then(|| (Ok(Frame::data(piece)), (rest, turn)))
+    });
+    StreamBody::new(frames).boxed_unsync()
 }
 
 /// A body, if it is no longer than what is shown, and can be read.
