@@ -31,6 +31,8 @@ impl Ledger {
     /// Goes on with what was written before.
     pub fn go_on(&mut self, kept: Statistics) {
         let before = std::mem::replace(&mut self.kept, kept);
+        let latest = before.days.last_key_value().or(self.kept.days.last_key_value());
+        let latest = latest.map(|(day, _)| *day);
         for (day, counts) in before.days {
             self.kept.days.entry(day).or_default().add_all(&counts);
         }
@@ -38,7 +40,9 @@ impl Ledger {
             self.book_host(&host, &counts.counts);
         }
         self.kept.rest.add_all(&before.rest);
-        self.forget();
+        if let Some(today) = latest {
+            self.forget(today);
+        }
     }
 
     /// Books what was counted of a host; `None` is what is counted of none by itself.
@@ -53,7 +57,7 @@ impl Ledger {
             Some(host) => self.book_host(host, counts),
             None => self.kept.rest.add_all(counts),
         }
-        self.forget();
+        self.forget(today);
     }
 
     fn book_host(&mut self, host: &str, counts: &Counts) {
@@ -78,9 +82,15 @@ impl Ledger {
         weight(&gone)
     }
 
-    fn forget(&mut self) {
+    /// Forgets the days that are farthest from today: those long past, and before them what a clock that was wrong
+    /// has put far ahead. Today stays, wherever a clock is set.
+    fn forget(&mut self, today: Date) {
         while self.kept.days.len() > MAX_DAYS {
-            self.kept.days.pop_first();
+            let distance = |day: &Date| day.duration_since(today).abs();
+            let Some(farthest) = self.kept.days.keys().copied().max_by_key(distance) else {
+                return;
+            };
+            self.kept.days.remove(&farthest);
         }
     }
 
@@ -195,6 +205,18 @@ mod tests {
         assert_eq!(ledger.days().len(), MAX_DAYS);
         assert!(!ledger.days().contains_key(&first));
         assert!(ledger.hosts().is_empty());
+        // A clock that is wrong costs a day, and no more.
+        let (ahead, last) = (day("2094-01-01"), *ledger.days().keys().last().unwrap());
+        ledger.book(ahead, None, &hits(1));
+        assert!(ledger.days().contains_key(&ahead));
+        ledger.book(last, None, &hits(1));
+        ledger.book(last.tomorrow().unwrap(), None, &hits(1));
+        assert!(!ledger.days().contains_key(&ahead));
+        ledger.book(first, None, &hits(1));
+        assert!(
+            ledger.days().contains_key(&first),
+            "today stays, though it is long past by the others"
+        );
         ledger.book(first, Some(&"x".repeat(256)), &hits(1));
         ledger.book(first, Some("nothing.example"), &Counts::default());
         assert!(ledger.hosts().is_empty());
