@@ -13,8 +13,8 @@ use super::filling::{Piece, pieces};
 #[derive(Debug)]
 pub struct Catalogue {
     tag: String,
-    name: String,
-    direction: Direction,
+    name: Option<String>,
+    direction: Option<Direction>,
     plurals: Option<Plurals>,
     texts: BTreeMap<String, Phrase>,
     /// What has the words that this one has not.
@@ -131,8 +131,8 @@ impl Catalogue {
     pub fn english() -> Self {
         Self {
             tag: "en".to_owned(),
-            name: "English".to_owned(),
-            direction: Direction::Ltr,
+            name: Some("English".to_owned()),
+            direction: Some(Direction::Ltr),
             plurals: None,
             texts: BTreeMap::new(),
             beneath: None,
@@ -147,7 +147,10 @@ impl Catalogue {
     /// When nothing of it can be used.
     pub fn parse(tag: &str, text: &str) -> Result<(Self, Vec<CatalogueFault>), CatalogueFault> {
         let bad_tag = || CatalogueFault::Tag(tag.to_owned());
-        let language: unic_langid::LanguageIdentifier = tag.parse().map_err(|_| bad_tag())?;
+        // The parser takes `_` as well, which no browser asks with.
+        let is_written_so = !tag.contains('_');
+        let language: unic_langid::LanguageIdentifier =
+            tag.parse().ok().filter(|_| is_written_so).ok_or_else(bad_tag)?;
         let mut plain = language.clone();
         plain.clear_variants();
         (plain.region, plain.script) = (None, None);
@@ -164,8 +167,8 @@ impl Catalogue {
         });
         let catalogue = Self {
             tag: tag.to_owned(),
-            name: file.language.name.unwrap_or_else(|| tag.to_owned()),
-            direction: file.language.direction.unwrap_or_default(),
+            name: file.language.name,
+            direction: file.language.direction,
             // A language that CLDR does not know counts as English does.
             plurals: PluralRules::create(plain, PluralRuleType::CARDINAL).ok().map(Plurals),
             texts,
@@ -176,7 +179,8 @@ impl Catalogue {
 
     /// Puts the words of `other`, of the same language, over these.
     pub(in crate::pages) fn overlay(&mut self, other: Self) {
-        (self.name, self.direction) = (other.name, other.direction);
+        self.name = other.name.or(self.name.take());
+        self.direction = other.direction.or(self.direction);
         self.texts.extend(other.texts);
     }
 
@@ -194,13 +198,16 @@ impl Catalogue {
     /// How the language calls itself.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        let beneath =
+            || self.beneath.map_or(self.tag.as_str(), |beneath| beneath.catalogue().name());
+        self.name.as_deref().unwrap_or_else(beneath)
     }
 
     /// In which direction it is written.
     #[must_use]
     pub fn direction(&self) -> Direction {
-        self.direction
+        let beneath = || self.beneath.map(|beneath| beneath.catalogue().direction());
+        self.direction.or_else(beneath).unwrap_or_default()
     }
 
     /// The words for an English text.
@@ -337,6 +344,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_users_own_says_of_its_language_goes_before_what_comes_with_the_program() {
+        let over = |language: &str| {
+            let text = format!("{language}[texts]\n\"Queue\" = \"Reihe\"");
+            let own = Catalogue::parse("de", &text).unwrap().0;
+            let all = own.over(&crate::pages::text::BUILT_IN[0]);
+            (all.name().to_owned(), all.direction(), all.plain("Queue").to_owned())
+        };
+        assert_eq!(over(""), ("Deutsch".into(), Direction::Ltr, "Reihe".into()));
+        let own = "[language]\nname = \"Platt\"\ndirection = \"rtl\"\n";
+        assert_eq!(over(own), ("Platt".into(), Direction::Rtl, "Reihe".into()));
+    }
+
+    #[test]
     fn what_cannot_be_used_is_told_and_left_out() {
         for (texts, want) in [
             (
@@ -363,6 +383,7 @@ mod tests {
         }
         let told = |tag, text| Catalogue::parse(tag, text).unwrap_err().to_string();
         assert_eq!(told("../x", ""), "\"../x\" is no tag of a language, such as de or pt-br");
+        assert_eq!(told("pt_br", ""), "\"pt_br\" is no tag of a language, such as de or pt-br");
         assert_eq!(told("de", "[texts]\na = 1"), "it cannot be read");
         assert_eq!(told("de", "[words]"), "it cannot be read");
     }
