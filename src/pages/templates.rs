@@ -1,6 +1,7 @@
 //! The templates, built in and the user's own.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use minijinja::{
     AutoEscape, Environment, UndefinedBehavior, Value, syntax::SyntaxConfig, value::Serde,
@@ -69,7 +70,13 @@ pub struct Templates {
     own: Option<Environment<'static>>,
     /// English first.
     languages: Vec<Spoken>,
+    /// Those of the user's own that have failed: it is told once of each.
+    failed: Mutex<BTreeSet<&'static str>>,
 }
+
+/// What the user's own templates may take for a page, in steps of their engine. Our longest list takes a hundredth
+/// of it.
+const MOST_STEPS: u64 = 5_000_000;
 
 /// A language, and the templates in it once a page was told in it.
 #[derive(Debug)]
@@ -140,12 +147,17 @@ impl Templates {
                 }
                 continue;
             }
-            let environment = own.get_or_insert_with(environment);
+            let environment = own.get_or_insert_with(|| {
+                let mut own = environment();
+                own.set_fuel(Some(MOST_STEPS));
+                own
+            });
             if let Err(source) = environment.add_template_owned(name.clone(), text) {
                 faults.push(fault_of(&name, source));
             }
         }
-        (Self { built_in: environment(), own, languages: languages(catalogues) }, faults)
+        let (built_in, languages) = (environment(), languages(catalogues));
+        (Self { built_in, own, languages, failed: Mutex::default() }, faults)
     }
 
     /// The language to tell a person in: `chosen` if it is one, else the one that they take most gladly
@@ -195,15 +207,20 @@ impl Templates {
         if let Some(own) = &templates.own {
             match fill(own, name, &context) {
                 Ok(body) => return body,
-                Err(error) => {
+                Err(error) if self.fails_anew(name) => {
                     tracing::warn!(template = name, %error, "the built-in template serves instead");
                 }
+                Err(_) => {}
             }
         }
         fill(&templates.built_in, name, &context).unwrap_or_else(|error| {
             tracing::error!(template = name, %error, "a page cannot be made");
             UNSHOWN.to_owned()
         })
+    }
+
+    fn fails_anew(&self, name: &'static str) -> bool {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).insert(name)
     }
 
     /// The templates in a language, whose words are read the first time.
@@ -334,6 +351,13 @@ mod tests {
         let undefined = ("undone.html".to_owned(), "{{ page.nothing }}".to_owned());
         let (templates, faults) = Templates::new([undefined]);
         assert!(faults.is_empty());
+        assert_eq!(testing::undone(&templates), built_in);
+        // It is told once, and not with each page.
+        assert!(!templates.fails_anew("undone.html") && templates.fails_anew("queue.html"));
+
+        let loops =
+            "{% for a in range(10000) %}{% for b in range(10000) %}x{% endfor %}{% endfor %}";
+        let (templates, _) = Templates::new([("undone.html".to_owned(), loops.to_owned())]);
         assert_eq!(testing::undone(&templates), built_in);
     }
 
