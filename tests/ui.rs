@@ -21,7 +21,7 @@ use crate::harness::{cannot_run, daemon, heavy, secure};
 use stage::Stage;
 
 /// How long one script may take, on a machine that does much else.
-const LIMIT: Duration = Duration::from_secs(4 * 60);
+const LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// The npm packages that the scripts use.
 const PACKAGES: [&str; 3] = ["playwright-core", "axe-core", "html-validate"];
