@@ -1,7 +1,9 @@
 //! What is deleted in a list is gone at once, and an undo has it back.
 
+use wwwoffle_spool::Timestamp;
+
 use crate::harness::form::{Form, form, forms, unescape};
-use crate::harness::{Answer, Daemon, Origin, eventually};
+use crate::harness::{Answer, Daemon, Origin, eventually, then};
 use crate::index_pages::list;
 use crate::owners;
 
@@ -68,6 +70,28 @@ fn what_was_deleted_is_had_back_and_the_place_in_the_list_stays() {
     assert!(!daemon.page(&told).text().contains("were deleted"));
     assert!(!daemon.page("/index/").text().contains("were deleted"));
     assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
+}
+
+#[test]
+fn what_is_had_back_is_as_young_as_it_was() {
+    let now = Timestamp::now();
+    let (read, mut daemon) =
+        ("http://a.test/read", Daemon::prepare(Some("[purge]\nage = \"1d\"\n")));
+    for name in ["read", "unread"] {
+        let (url, body) = (format!("http://a.test/{name}"), format!("<title>Of {name}</title>"));
+        let then = now - jiff::SignedDuration::from_hours(72);
+        then::keep(daemon.spool(), then, &url, "text/html", body.as_bytes());
+    }
+    daemon.up();
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(read).status, 200);
+    let text = list(&daemon, "/index/all", "Of read");
+    let told = daemon.submit(&chosen(&text, &[read.to_owned()])).field("Location").to_owned();
+    let text = list(&daemon, &told, "1 entry was deleted");
+    assert_eq!(daemon.submit(&form(&text, "/control/undo")).status, 303);
+    daemon.ok(&["purge"]);
+    assert_eq!(daemon.get(read).status, 200, "it was read today");
+    assert_ne!(daemon.get("http://a.test/unread").status, 200);
 }
 
 #[test]

@@ -61,7 +61,8 @@ pub(crate) enum Task {
     /// Places changed, or there were too many of them.
     Changes(Vec<Place>),
     Walk,
-    Uses(HashMap<Key, Timestamp>),
+    /// Keys were used; what has changed until then is to be there before.
+    Uses(Vec<Place>, HashMap<Key, Timestamp>),
     /// Somebody waits for all uses to be written down beside the index.
     WriteUses,
     /// A session began, with this on the queue.
@@ -106,6 +107,13 @@ struct State {
     faults: Vec<Error>,
 }
 
+impl State {
+    fn take_places(&mut self) -> Vec<Place> {
+        self.since = None;
+        self.places.drain().map(|(_, place)| place).collect()
+    }
+}
+
 /// Where those who change the spool, and those who ask, meet the thread of the index.
 #[derive(Debug)]
 pub(crate) struct Desk {
@@ -148,7 +156,8 @@ impl Desk {
     pub(crate) fn used(&self, key: Key, now: Timestamp) {
         let mut state = self.lock();
         if state.uses.len() < MAX_USES || state.uses.contains_key(&key) {
-            state.uses.insert(key, now);
+            let last = state.uses.entry(key).or_insert(now);
+            *last = now.max(*last);
             let is_first = state.used_since.is_none();
             state.used_since.get_or_insert_with(Instant::now);
             drop(state);
@@ -188,14 +197,15 @@ impl Desk {
                 since.is_some_and(|since| ends || since.elapsed() >= wait)
             };
             if due(state.since, GATHER) && !state.places.is_empty() {
-                state.since = None;
-                return Task::Changes(state.places.drain().map(|(_, place)| place).collect());
+                return Task::Changes(state.take_places());
             }
             let has_order = state.uses_taken < state.uses_ordered;
             let is_asked = (state.is_stopping || has_order) && !state.uses.is_empty();
             if due(state.used_since, GATHER_USES) || is_asked {
                 state.used_since = None;
-                return Task::Uses(std::mem::take(&mut state.uses));
+                // Of what comes back the use is told as soon as it is there.
+                let places = state.take_places();
+                return Task::Uses(places, std::mem::take(&mut state.uses));
             }
             if let Some((session, asked)) = state.asked.take() {
                 return Task::Asked(session, asked);

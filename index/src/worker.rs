@@ -211,7 +211,7 @@ impl Worker {
         if connection.is_none() || matches!(task, Task::Order(Reindex::All)) {
             // Everything there is comes in with it.
             self.rebuild(connection)?;
-            if !matches!(task, Task::Changes(_) | Task::Uses(_) | Task::WriteUses) {
+            if !matches!(task, Task::Changes(_) | Task::Uses(..) | Task::WriteUses) {
                 return Ok(true);
             }
         }
@@ -221,7 +221,8 @@ impl Worker {
         }
         match task {
             Task::Changes(places) => self.bring(open, &places).map(|()| true),
-            Task::Uses(uses) => {
+            Task::Uses(places, uses) => {
+                self.bring(open, &places)?;
                 write(open, || {
                     uses.iter().try_for_each(|(key, time)| apply::used(open, key, *time))?;
                     schema::set_meta(open, USES_CHANGED, SystemDisk.now().as_microsecond())

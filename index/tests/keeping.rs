@@ -264,6 +264,27 @@ fn uses_are_written_down_when_somebody_asks_for_it() {
 }
 
 #[test]
+fn what_comes_back_is_as_young_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, index) = two(directory.path());
+    let place = place("http://a.example/1");
+    let removal = spool.removal("ada");
+    assert!(spool.remove_for_now(&place, &removal).unwrap());
+    settle(&spool, &index);
+    assert_eq!(names(&index), ["http://b.example/2"]);
+    let used = removal.at() + Duration::from_secs(100);
+    // The use is told before the index knows of the entry, and somebody wants it at once.
+    spool.bring_back(&removal, &mut |place| index.used(place, used)).unwrap().unwrap();
+    index.used(&place, removal.at());
+    assert!(index.write_uses(Duration::from_secs(60)));
+    let told = spool.uses().unwrap().of(&place.key()).unwrap();
+    assert_eq!(told.as_second(), used.as_second());
+    index.settle(true).unwrap();
+    let items = list(&index, &Filter::default(), Sort::Name);
+    assert_eq!(items[0].used.as_microsecond(), used.as_microsecond());
+}
+
+#[test]
 fn a_stop_while_it_is_made_ends_it() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open_as(directory.path(), Durability::None);

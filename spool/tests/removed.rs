@@ -100,8 +100,8 @@ fn what_was_removed_is_gone_at_once_and_comes_back_as_it_was() {
     drop(spool);
     let spool = open(root.path());
     assert_eq!(spool.resting("ada").unwrap(), resting);
-    assert_eq!(spool.bring_back(&removal).unwrap(), Some(back(5, 0)));
-    assert_eq!(spool.bring_back(&removal).unwrap(), None);
+    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), Some(back(5, 0)));
+    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), None);
     assert_eq!(body(&spool, &place(TWO)).unwrap(), b"waits");
     spool.remove(&place(TWO)).unwrap();
     assert_eq!(tree(root.path()), before);
@@ -124,7 +124,7 @@ fn what_has_come_meanwhile_stays() {
     }
     store(&spool, ONE, b"newer").unwrap();
     store(&spool, "http://c.example/same", b"first").unwrap();
-    assert_eq!(spool.bring_back(&removal).unwrap(), Some(back(1, 1)));
+    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), Some(back(1, 1)));
     spool.flush().unwrap();
     assert_eq!(body(&spool, &place(ONE)).unwrap(), b"newer");
     assert_eq!(body(&spool, &place(TWO)).unwrap(), b"first");
@@ -154,13 +154,13 @@ fn a_body_that_others_share_stays_as_long_as_something_that_rests_needs_it() {
     let sharing = spool.share(Some(0), &|| true);
     assert_eq!((sharing.removed.count, sharing.bodies.count), (0, 1), "{sharing:?}");
     sound(root.path());
-    assert_eq!(spool.bring_back(&removal).unwrap(), Some(back(2, 0)));
+    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), Some(back(2, 0)));
     for url in [ONE, TWO] {
         assert_eq!(body(&spool, &place(url)).unwrap(), text);
         assert!(spool.remove_for_now(&place(url), &removal).unwrap());
     }
     assert!(spool.forget_removed(0).unwrap() > 0);
-    assert_eq!(spool.bring_back(&removal).unwrap(), None);
+    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), None);
     assert_eq!(spool.share(Some(0), &|| true).removed.count, 1);
     sound(root.path());
 }
@@ -206,12 +206,12 @@ fn it_goes_when_its_time_is_over_or_there_is_too_much_of_it() {
     assert_eq!(spool.forget_removed(total).unwrap(), 0);
     // The first goes first.
     assert_eq!(spool.forget_removed(total - 1).unwrap(), bytes[1]);
-    assert_eq!(spool.bring_back(&removals[0]).unwrap(), None);
+    assert_eq!(spool.bring_back(&removals[0], &mut |_| {}).unwrap(), None);
     let later = disk.now() + wwwoffle_spool::REMOVED_FOR;
     // Each look at its clock takes a second.
     while disk.now() <= later {}
     assert!(spool.resting("ada").unwrap().is_empty());
-    assert_eq!(spool.bring_back(&removals[1]).unwrap(), None);
+    assert_eq!(spool.bring_back(&removals[1], &mut |_| {}).unwrap(), None);
     assert_eq!(spool.forget_removed(u64::MAX).unwrap(), bytes[0]);
     assert!(disk.files(&root.join("removed")).is_empty());
 }
@@ -247,7 +247,7 @@ fn a_check_says_what_does_not_belong_there() {
     assert_eq!(found.iter().filter(|it| it.contains("not of the spool")).count(), 2, "{found:#?}");
     assert_eq!(found.iter().filter(|it| it.contains("damaged/")).count(), 2, "{found:#?}");
     let spool = open(root.path());
-    assert_eq!(spool.bring_back(&removal).unwrap(), None);
+    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), None);
 }
 
 /// What is done with one of three URLs.
@@ -296,7 +296,7 @@ proptest! {
                     resting[at] = now[at].take().or(resting[at]);
                 }
                 Step::Back => {
-                    spool.bring_back(&removal).unwrap();
+                    spool.bring_back(&removal, &mut |_| {}).unwrap();
                     for (now, resting) in now.iter_mut().zip(&mut resting) {
                         let back = resting.take();
                         *now = now.or(back);

@@ -75,7 +75,7 @@ fn run(disk: &SimDisk, durability: Durability) {
         }
         drop(spool.share(None, &|| true));
         if turn == 0 {
-            let _failed = spool.bring_back(&removal);
+            let _failed = spool.bring_back(&removal, &mut |_| {});
         }
     }
 }
@@ -94,7 +94,7 @@ fn check(disk: &SimDisk, durability: Durability, what: &str) {
     let all: Vec<Removal> =
         spool.resting("ada").unwrap().iter().map(|resting| resting.removal).collect();
     for removal in all {
-        let back = spool.bring_back(&removal).unwrap().unwrap_or_default();
+        let back = spool.bring_back(&removal, &mut |_| {}).unwrap().unwrap_or_default();
         assert_eq!((back.overtaken, back.left), (0, 0), "{what}: {back:?}");
     }
     for url in ALL {

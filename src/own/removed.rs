@@ -1,7 +1,7 @@
 //! What was deleted on a page: it rests for a while, and its person can have it back.
 
 use hyper::{HeaderMap, Response};
-use wwwoffle_spool::{Error, Place, Removal, Resting};
+use wwwoffle_spool::{Error, Place, Removal, Resting, Spool};
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
@@ -54,7 +54,11 @@ pub(super) async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>,
     let named = named.filter(|removal| removal.is_by(&caller.owner.to_string()));
     let mut told = "0.0".to_owned();
     if let Some(removal) = named {
-        let brought = move |spool: &wwwoffle_spool::Spool| spool.bring_back(&removal);
+        let index = caller.daemon.index.clone();
+        // It is as old as it was when somebody last saw it in a list; else the next purge could have it.
+        let brought = move |spool: &Spool| {
+            spool.bring_back(&removal, &mut |place| index.used(place, removal.at()))
+        };
         let brought = caller.daemon.store.run(brought).await?.unwrap_or_default();
         told = format!("{}.{}", brought.entries, brought.overtaken + brought.left);
     }

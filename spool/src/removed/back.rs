@@ -38,12 +38,17 @@ enum To {
 
 impl Spool {
     /// Brings back what was removed together. Where another answer has come meanwhile, that stays the entry, and
-    /// what comes back is an older version of it. `None`: there is no such thing, or no longer.
+    /// what comes back is an older version of it. `came` is told the place of each. `None`: there is no such thing,
+    /// or no longer.
     ///
     /// # Errors
     ///
     /// When the disk fails or is full. What has come back then stays, the rest can be had by another call.
-    pub fn bring_back(&self, removal: &Removal) -> Result<Option<BroughtBack>> {
+    pub fn bring_back(
+        &self,
+        removal: &Removal,
+        came: &mut dyn FnMut(&Place),
+    ) -> Result<Option<BroughtBack>> {
         let store = &self.0.store;
         if removal.is_over(store.disk.now()) {
             return Ok(None);
@@ -58,7 +63,9 @@ impl Spool {
         for wanted in [Named::Entry, Named::Version] {
             for path in below.files.iter().filter(|path| named(path) == Some(wanted)) {
                 is_any = true;
-                store.bring_one(&base, path, &mut done)?;
+                if let Some(place) = store.bring_one(&base, path, &mut done)? {
+                    came(&place);
+                }
             }
         }
         for overlay in below.files.iter().filter(|path| named(path) == Some(Named::Overlay)) {
@@ -73,16 +80,16 @@ impl Spool {
 }
 
 impl Store {
-    /// Brings back an entry or a version with what was learnt of it.
-    fn bring_one(&self, base: &Path, path: &Path, done: &mut BroughtBack) -> Result<()> {
+    /// Brings back an entry or a version with what was learnt of it, and tells its place. `None`: it stays aside.
+    fn bring_one(&self, base: &Path, path: &Path, done: &mut BroughtBack) -> Result<Option<Place>> {
         let overlay = overlay_path(path);
         let entry = match read::read(&*self.disk, &self.root, path, None)? {
             Content::Whole(entry) => entry,
-            Content::Missing | Content::Moved => return Ok(()),
+            Content::Missing | Content::Moved => return Ok(None),
             Content::Bad(reason) => {
                 done.left += 1;
                 self.pending.fail(Error::damaged(self.move_aside(path, reason)));
-                return Ok(());
+                return Ok(None);
             }
         };
         let place = entry.place();
@@ -107,7 +114,7 @@ impl Store {
         match to {
             To::Nowhere => {
                 done.left += 1;
-                return Ok(());
+                return Ok(None);
             }
             To::There => {}
             To::Path(to) => {
@@ -122,7 +129,8 @@ impl Store {
             }
         }
         self.remove_file(path)?;
-        self.remove_file(&overlay).map(|_| ())
+        self.remove_file(&overlay)?;
+        Ok(Some(place.clone()))
     }
 
     /// Where something goes that lies at `path`; everything else is out of its way there. `commit` is held.
