@@ -35,7 +35,7 @@ fn body(spool: &Spool, place: &Place) -> Option<Vec<u8>> {
 }
 
 fn back(entries: u64, overtaken: u64) -> BroughtBack {
-    BroughtBack { entries, overtaken, left: 0 }
+    BroughtBack { entries, overtaken, ..BroughtBack::default() }
 }
 
 /// The files of entries, by their path below the root, with what they hold.
@@ -124,7 +124,8 @@ fn what_has_come_meanwhile_stays() {
     }
     store(&spool, ONE, b"newer").unwrap();
     store(&spool, "http://c.example/same", b"first").unwrap();
-    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), Some(back(1, 1)));
+    let want = BroughtBack { there: 1, ..back(1, 1) };
+    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), Some(want));
     spool.flush().unwrap();
     assert_eq!(body(&spool, &place(ONE)).unwrap(), b"newer");
     assert_eq!(body(&spool, &place(TWO)).unwrap(), b"first");
@@ -135,6 +136,67 @@ fn what_has_come_meanwhile_stays() {
     assert!(spool.versions(&place("http://c.example/same")).unwrap().is_empty());
     assert!(spool.resting("").unwrap().is_empty());
     sound(root.path());
+}
+
+/// Stores what has no body.
+fn store_empty(spool: &Spool, url: &str, status: u16) {
+    let mut writer = spool.begin(&place(url), support::entry(&support::head(status))).unwrap();
+    writer.write(b"").unwrap();
+    writer.finish(None).unwrap();
+}
+
+fn status(spool: &Spool, url: &str) -> u16 {
+    spool.entry(&place(url)).unwrap().found().unwrap().status()
+}
+
+#[test]
+fn what_has_the_same_body_is_not_the_same() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path());
+    store_empty(&spool, ONE, 301);
+    let removal = spool.removal("");
+    assert!(spool.remove_for_now(&place(ONE), &removal).unwrap());
+    store_empty(&spool, ONE, 404);
+    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), Some(back(0, 1)));
+    assert_eq!(status(&spool, ONE), 404);
+    let versions = spool.versions(&place(ONE)).unwrap();
+    assert_eq!(versions.iter().map(|version| version.status).collect::<Vec<_>>(), [301]);
+    sound(root.path());
+}
+
+#[test]
+fn what_was_stored_last_is_the_entry_in_whatever_order_it_comes_back() {
+    for is_first_first in [true, false] {
+        for len in [10, 300_000] {
+            let root = tempfile::tempdir().unwrap();
+            let spool = open(root.path());
+            let text = |number: u8| vec![number; len];
+            let [first, second] = [1, 2].map(|number| {
+                store(&spool, ONE, &text(number)).unwrap();
+                spool.flush().unwrap();
+                let entry = spool.entry(&place(ONE)).unwrap().found().unwrap();
+                let since = Timestamp::from_second(1_700_000_000 + i64::from(number)).unwrap();
+                spool.update(&entry, &Update::Invalid { since }).unwrap().unwrap();
+                let removal = spool.removal("");
+                assert!(spool.remove_for_now(&place(ONE), &removal).unwrap());
+                removal
+            });
+            let order = if is_first_first { [first, second] } else { [second, first] };
+            let all = order.map(|one| spool.bring_back(&one, &mut |_| {}).unwrap().unwrap());
+            let last = if is_first_first { back(1, 0) } else { back(0, 1) };
+            assert_eq!(all, [back(1, 0), last]);
+            let entry = spool.entry(&place(ONE)).unwrap().found().unwrap();
+            assert_eq!(support::body(&entry).unwrap(), text(2));
+            assert_eq!(entry.invalid_since().unwrap().as_second(), 1_700_000_002);
+            let versions = spool.versions(&place(ONE)).unwrap();
+            assert_eq!(versions.len(), 1);
+            let version = spool.version(&place(ONE), versions[0].stored).unwrap().found().unwrap();
+            assert_eq!(support::body(&version).unwrap(), text(1));
+            assert_eq!(version.invalid_since().unwrap().as_second(), 1_700_000_001);
+            assert!(spool.resting("").unwrap().is_empty());
+            sound(root.path());
+        }
+    }
 }
 
 #[test]
@@ -255,7 +317,10 @@ fn a_check_says_what_does_not_belong_there() {
 enum Step {
     Store(usize),
     Remove(usize),
-    Back,
+    /// What is removed next has another name.
+    Next,
+    /// What was removed then comes back.
+    Back(usize),
     Forget,
     Share,
     Flush,
@@ -265,7 +330,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         (0..3_usize).prop_map(Step::Store),
         (0..3_usize).prop_map(Step::Remove),
-        Just(Step::Back),
+        Just(Step::Next),
+        (0..4_usize).prop_map(Step::Back),
         Just(Step::Forget),
         Just(Step::Share),
         Just(Step::Flush),
@@ -282,8 +348,7 @@ proptest! {
         let spool = open(root.path());
         let urls = [ONE, TWO, "http://c.example/3"];
         let mut now: [Option<u8>; 3] = [None; 3];
-        let mut resting: [Option<u8>; 3] = [None; 3];
-        let mut removal = spool.removal("ada");
+        let mut removals = vec![(spool.removal("ada"), [None; 3])];
         for (number, step) in (0_u8..).zip(steps) {
             match step {
                 Step::Store(at) => {
@@ -291,21 +356,27 @@ proptest! {
                     now[at] = Some(number);
                 }
                 Step::Remove(at) => {
-                    spool.remove_for_now(&place(urls[at]), &removal).unwrap();
+                    let (removal, resting) = removals.last_mut().unwrap();
+                    spool.remove_for_now(&place(urls[at]), removal).unwrap();
                     // The first that was removed stays where it rests, the next has its name.
                     resting[at] = now[at].take().or(resting[at]);
                 }
-                Step::Back => {
+                Step::Next => removals.push((spool.removal("ada"), [None; 3])),
+                Step::Back(at) => {
+                    let at = at % removals.len();
+                    let (removal, resting) = removals.remove(at);
                     spool.bring_back(&removal, &mut |_| {}).unwrap();
-                    for (now, resting) in now.iter_mut().zip(&mut resting) {
-                        let back = resting.take();
-                        *now = now.or(back);
+                    for (now, resting) in now.iter_mut().zip(resting) {
+                        // What was stored last, whatever came back before.
+                        *now = (*now).max(resting);
                     }
-                    removal = spool.removal("ada");
+                    removals.push((spool.removal("ada"), [None; 3]));
                 }
                 Step::Forget => {
                     spool.forget_removed(0).unwrap();
-                    resting = [None; 3];
+                    for (_, resting) in &mut removals {
+                        *resting = [None; 3];
+                    }
                 }
                 Step::Share => drop(spool.share(Some(0), &|| true)),
                 Step::Flush => spool.flush().unwrap(),

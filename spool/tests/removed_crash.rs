@@ -167,3 +167,114 @@ fn an_error_at_any_step_loses_nothing() {
         }
     }
 }
+
+/// Two answers of each of two URLs, each removed by itself, on the medium; something was learnt of one or both.
+fn twice() -> SimDisk {
+    let disk = SimDisk::new();
+    let spool = open(&disk, Durability::Each);
+    for number in [1, 2] {
+        for (url, learns) in TWICE {
+            store(&spool, url, &vec![number; 140_000]).unwrap();
+            if learns.contains(&number) {
+                let entry = spool.entry(&place(url)).unwrap().found().unwrap();
+                spool.update(&entry, &Update::Invalid { since: since() }).unwrap().unwrap();
+            }
+        }
+        let removal = spool.removal("ada");
+        for (url, _) in TWICE {
+            assert!(spool.remove_for_now(&place(url), &removal).unwrap());
+        }
+    }
+    drop(spool);
+    disk.restarted()
+}
+
+/// With the answers of which something was learnt.
+const TWICE: [(&str, &[u8]); 4] = [
+    ("http://a/both", &[1, 2]),
+    ("http://a/old", &[1]),
+    ("http://a/new", &[2]),
+    ("http://a/0", &[]),
+];
+
+/// Brings back what rests, in the order in which it was removed.
+fn back_in_order(spool: &Spool) {
+    let mut all: Vec<Removal> =
+        spool.resting("ada").unwrap_or_default().iter().map(|resting| resting.removal).collect();
+    all.sort_unstable();
+    for removal in all {
+        let _failed = spool.bring_back(&removal, &mut |_| {});
+    }
+}
+
+fn check_twice(disk: &SimDisk, durability: Durability, what: &str) {
+    let spool = open(disk, durability);
+    back_in_order(&spool);
+    for (url, learns) in TWICE {
+        let entry = spool.entry(&place(url)).unwrap().found();
+        let entry = entry.unwrap_or_else(|| panic!("{what}: {url} is gone"));
+        let versions = spool.versions(&place(url)).unwrap();
+        assert_eq!(versions.len(), 1, "{what}: the versions of {url}");
+        let version = spool.version(&place(url), versions[0].stored).unwrap().found().unwrap();
+        for (number, entry) in [(1, version), (2, entry)] {
+            assert_eq!(support::body(&entry), Some(vec![number; 140_000]), "{what}: {url}");
+            let is_learnt = learns.contains(&number);
+            assert_eq!(entry.invalid_since().is_some(), is_learnt, "{what}: {url}, {number}");
+        }
+    }
+    assert!(spool.failures().is_empty(), "{what}");
+    assert_eq!(disk.files(&root().join("removed")).len(), 0, "{what}: something rests");
+    drop(spool);
+    let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
+    let sums = reader.check(&How::new(true), &mut |finding| {
+        assert_eq!(finding.verdict, Verdict::Leftover, "{what}: {finding}");
+    });
+    assert!(sums.unwrap().is_sound(), "{what}");
+}
+
+#[test]
+fn the_later_takes_the_place_of_the_earlier_at_any_step_or_not_at_all() {
+    let base = twice();
+    for (durability, cuts) in DURABILITIES {
+        for call in 0.. {
+            let disk = base.restarted();
+            disk.set_fault(Fault::Stop(call));
+            let opened = Spool::open_with(Arc::new(disk.clone()), root(), &options(durability));
+            if let Ok((spool, _)) = opened {
+                back_in_order(&spool);
+            }
+            let calls = disk.calls();
+            check_twice(&disk.restarted(), durability, &format!("{durability:?}, stop at {call}"));
+            for seed in 0..cuts {
+                let what = format!("{durability:?}, power cut at {call}, seed {seed}");
+                check_twice(&disk.after_power_cut(call * cuts + seed), durability, &what);
+            }
+            if calls <= call {
+                assert!(call > 100, "{call}");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_does_not_keep_the_later_from_its_place() {
+    let base = twice();
+    for kind in [ErrorKind::Other, ErrorKind::StorageFull] {
+        for call in 0.. {
+            let disk = base.restarted();
+            disk.set_fault(Fault::Fail(call, kind));
+            let opened =
+                Spool::open_with(Arc::new(disk.clone()), root(), &options(Durability::Batch));
+            if let Ok((spool, _)) = opened {
+                back_in_order(&spool);
+            }
+            let calls = disk.calls();
+            disk.set_fault(Fault::Never);
+            check_twice(&disk.restarted(), Durability::Batch, &format!("{kind:?} at {call}"));
+            if calls <= call {
+                break;
+            }
+        }
+    }
+}

@@ -1,16 +1,18 @@
 //! Having back what was removed.
 //!
-//! What has come to its place meanwhile stays there; what comes back is then an older version of it.
+//! What has come to its place meanwhile stays there; what comes back is then an older version of it. Where that came
+//! back too, and was stored earlier, it is the older version: the answer that came last is the entry, in whatever order
+//! what was removed comes back.
 
 use std::path::{Path, PathBuf};
 
 use super::{Named, Removal, named};
 use crate::entry::Entry;
 use crate::error::{Error, Result};
-use crate::overlay::{entry_path, overlay_path};
+use crate::overlay::{self, entry_path, overlay_path};
 use crate::place::Place;
 use crate::read::{self, Content};
-use crate::shelf::{self, MAX_VARIANTS, Which};
+use crate::shelf::{self, MAX_VARIANTS};
 use crate::store::{Store, lock, parent};
 use crate::versions::version_path;
 use crate::{Durability, Spool};
@@ -22,6 +24,8 @@ pub struct BroughtBack {
     pub entries: u64,
     /// Entries that are older versions now, of what has come meanwhile.
     pub overtaken: u64,
+    /// Entries that are there already, with the same head and the same body.
+    pub there: u64,
     /// Files that stay aside: they cannot be read, or there is no room for them among those of their URL that vary.
     pub left: u64,
 }
@@ -98,16 +102,7 @@ impl Store {
             let _commit = lock(&self.commit);
             let to = self.place_for(base, path, &entry)?;
             if let To::Path(to) = &to {
-                if self.is_file(&overlay)? {
-                    self.link_into_place(&overlay, &overlay_path(to))?;
-                    if self.durability != Durability::None {
-                        // The entry must never be there without it.
-                        self.sync_names(&[parent(to)])?;
-                    }
-                }
-                // Where a file has one name only it goes last, and is whole.
-                self.link_into_place(path, to)?;
-                self.leaves_tmp();
+                self.put_back(path, &entry, to)?;
             }
             to
         };
@@ -116,7 +111,7 @@ impl Store {
                 done.left += 1;
                 return Ok(None);
             }
-            To::There => {}
+            To::There => done.there += u64::from(named(path) == Some(Named::Entry)),
             To::Path(to) => {
                 if self.durability != Durability::None {
                     self.sync_names(&[parent(&to)])?;
@@ -133,6 +128,26 @@ impl Store {
         Ok(Some(place.clone()))
     }
 
+    /// Gives what rests at `path` its name, after what was learnt of it. `commit` is held, over syncs.
+    fn put_back(&self, path: &Path, entry: &Entry, to: &Path) -> Result<()> {
+        let (aside, beside) = (overlay_path(path), overlay_path(to));
+        if self.is_file(&aside)? {
+            self.link_into_place(&aside, &beside)?;
+            if self.durability != Durability::None {
+                // The entry must never be there without it.
+                self.sync_names(&[parent(to)])?;
+            }
+        }
+        // Where a file has one name only it goes last, and is whole.
+        self.link_into_place(path, to)?;
+        self.leaves_tmp();
+        if matches!(overlay::read(&*self.disk, &beside, entry)?, overlay::Found::Nothing) {
+            // Of what lay there before, if there is anything.
+            self.drop_overlay(to)?;
+        }
+        Ok(())
+    }
+
     /// Where something goes that lies at `path`; everything else is out of its way there. `commit` is held.
     fn place_for(&self, base: &Path, path: &Path, entry: &Entry) -> Result<To> {
         let (place, below) = (entry.place(), path.strip_prefix(base).unwrap_or(path));
@@ -142,16 +157,46 @@ impl Store {
             // Nobody would find it where it says that it was.
             return Ok(To::Nowhere);
         }
-        let now = if is_entry { self.look(place, Which::Exact)?.found } else { Vec::new() };
-        if is_entry && now.is_empty() {
-            return self.free_name(place);
-        }
-        if now.iter().any(|now| now.id() == entry.id() || now.digest() == entry.digest()) {
-            return Ok(To::There);
+        if is_entry {
+            // What waits for its batch has to be on the medium before anything goes for it.
+            self.settle_waiting(place)?;
+            let Some((at, there)) = self.settled(place)? else { return self.free_name(place) };
+            if is_same(&there, entry) {
+                if self.durability != Durability::None {
+                    self.sync_names(&[parent(&at)])?;
+                }
+                return Ok(To::There);
+            }
+            if let Some(to) = self.overtake(path, entry, &there)? {
+                return Ok(To::Path(to));
+            }
         }
         let version = self.root.join(version);
         // A name tells all of it: what has it is this one.
         Ok(if self.is_file(&version)? { To::There } else { To::Path(version) })
+    }
+
+    /// Makes the entry of a place an older version, if what lies at `path` was stored later; where that goes then.
+    /// `commit` is held, over syncs.
+    fn overtake(&self, path: &Path, newer: &Entry, there: &Entry) -> Result<Option<PathBuf>> {
+        if there.order() >= newer.order() {
+            return Ok(None);
+        }
+        let to = self.name_for(newer.place())?;
+        let older = match self.settled(newer.place())? {
+            Some((at, older)) if at == to && older.id() == there.id() => older,
+            _ => return Ok(None),
+        };
+        self.link_version(&older, &to)?;
+        if self.is_file(&overlay_path(path))? {
+            // What was learnt of both cannot lie there at once, and neither may be there without it: so for a moment
+            // there is neither, and what comes back can still be had.
+            self.remove_file(&to)?;
+            if self.durability != Durability::None {
+                self.sync_names(&[parent(&to)])?;
+            }
+        }
+        Ok(Some(to))
     }
 
     /// The name for the entry of a place that has none, unless another would have to go for it.
@@ -163,4 +208,10 @@ impl Store {
         }
         self.name_for(place).map(To::Path)
     }
+}
+
+/// Whether one of them is enough. The body alone does not tell: most redirects have none, and most errors one for all.
+fn is_same(there: &Entry, entry: &Entry) -> bool {
+    let is_alike = there.digest() == entry.digest() && there.head() == entry.head();
+    there.id() == entry.id() || is_alike
 }

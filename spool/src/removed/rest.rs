@@ -30,10 +30,7 @@ impl Store {
     /// there were any.
     fn rest(&self, place: &Place, removal: &Removal) -> Result<bool> {
         // What waits for its batch has no name yet that it could come back to.
-        for finished in self.pending.variants(place.key()) {
-            self.settle_now(&finished)?;
-            self.pending.forget(&finished.place);
-        }
+        self.settle_waiting(place)?;
         let (files, overlays) = self.files_of(place)?;
         let base = self.root.join(removal.directory());
         // An entry must not be there without what was learnt of it.
@@ -61,6 +58,15 @@ impl Store {
         self.leaves_tmp();
         self.sync_tmp()?;
         Ok(!files.is_empty())
+    }
+
+    /// Gives everything of a key that waits for its batch its name, on the medium. `commit` is held, over syncs.
+    pub(super) fn settle_waiting(&self, place: &Place) -> Result<()> {
+        for finished in self.pending.variants(place.key()) {
+            self.settle_now(&finished)?;
+            self.pending.forget(&finished.place);
+        }
+        Ok(())
     }
 
     fn sync_resting(&self, base: &Path, files: &[PathBuf]) -> Result<()> {
