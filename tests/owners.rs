@@ -64,11 +64,17 @@ pub(crate) fn page(daemon: &Daemon, user: &str, path: &str) -> Response {
 /// A form of such a page, sent by `user`.
 #[track_caller]
 pub(crate) fn submit(daemon: &Daemon, user: &str, form: &Form) -> Response {
+    submit_with(daemon, user, "", form)
+}
+
+/// The same with these fields besides.
+#[track_caller]
+pub(crate) fn submit_with(daemon: &Daemon, user: &str, fields: &str, form: &Form) -> Response {
     let login = login("Proxy-Authorization", user);
     let (body, host) = (form.body(), daemon.addr());
     let mut client = daemon.client();
     client.send(format!(
-        "POST {} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{login}\
+        "POST {} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{login}{fields}\
          Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
         form.action,
         body.len()

@@ -5,7 +5,7 @@ use wwwoffle_spool::Timestamp;
 use crate::harness::form::{Form, form, forms, unescape};
 use crate::harness::{Answer, Daemon, Origin, eventually, then};
 use crate::index_pages::list;
-use crate::owners;
+use crate::{access, owners};
 
 /// The same without something.
 #[track_caller]
@@ -113,6 +113,54 @@ fn what_has_come_meanwhile_is_not_overwritten() {
     assert!(daemon.get(&url).text().contains("Second"));
     let versions = unescape(&daemon.page(&format!("/history/?{url}")).text());
     assert!(versions.matches("/history/version/").count() >= 2, "{versions}");
+}
+
+#[test]
+fn with_the_control_password_a_button_acts_for_whom_its_page_is() {
+    let origin = Origin::start();
+    let daemon = Daemon::configured(&format!("{}{}", access::control(), owners::users()));
+    daemon.ok(&["online"]);
+    let (url, cookie) = (origin.url("/mine2"), "Cookie: id=1\r\n");
+    for (title, fields) in [("For all", ""), ("For ada", cookie)] {
+        origin.say("/mine2", Answer::html(format!("<title>{title}</title>")));
+        assert!(owners::get(&daemon, "ada", &url, fields).text().contains(title));
+    }
+    let shown = |user: &str, path: &str| owners::page(&daemon, user, path).text();
+    eventually("ada's list has both", || {
+        let text = shown("ada", "/index/all");
+        text.contains("For all") && text.contains("For ada")
+    });
+    daemon.ok(&["offline"]);
+    let password = access::login("Authorization", "whoever", access::CONTROL);
+    let delete = chosen(&shown("ada", "/index/all"), std::slice::from_ref(&url));
+    assert_eq!(owners::submit_with(&daemon, "ada", "", &delete).status, 401);
+    let done = owners::submit_with(&daemon, "ada", &password, &delete);
+    assert_eq!(done.status, 303, "{}", done.text());
+    // What was hers is gone, and she is told of it.
+    for (user, fields) in [("ada", cookie), ("ada", ""), ("bob", "")] {
+        assert_ne!(owners::get(&daemon, user, &url, fields).status, 200, "{user} {fields}");
+    }
+    let told = shown("ada", done.field("Location"));
+    assert!(told.contains("2 entries were deleted"), "{told}");
+    // The password alone does not make it somebody else's, whatever token they have or make up.
+    let undo = form(&told, "/control/undo");
+    let token_of = |user: &str| {
+        let all = forms(&shown(user, "/control/"));
+        all.iter().find_map(|form| form.value("token").map(str::to_owned)).unwrap()
+    };
+    let (ada, bob) = (undo.value("token").unwrap().to_owned(), token_of("bob"));
+    let forged = format!("{}{}", &bob[..64], &ada[64..]);
+    assert_eq!(
+        owners::submit_with(&daemon, "bob", &password, &undo.clone().with("token", &forged)).status,
+        403
+    );
+    let of_bob = owners::submit_with(&daemon, "bob", &password, &undo.clone().with("token", &bob));
+    assert_eq!(of_bob.status, 303);
+    assert!(shown("bob", of_bob.field("Location")).contains("0 entries are here again"));
+    assert_ne!(owners::get(&daemon, "bob", &url, "").status, 200);
+    assert_eq!(owners::submit_with(&daemon, "ada", &password, &undo).status, 303);
+    assert!(owners::get(&daemon, "ada", &url, cookie).text().contains("For ada"));
+    assert!(owners::get(&daemon, "bob", &url, "").text().contains("For all"));
 }
 
 #[test]

@@ -258,6 +258,20 @@ impl Caller {
         self.check(true, Scope::General, Token::Absent)
     }
 
+    /// The token in the forms of pages that are for them.
+    pub(super) fn token(&self) -> String {
+        self.daemon.tokens.of_page(&self.owner.to_string())
+    }
+
+    /// The same, as whom the page was for that a form with this token came from. The control password is everyone's who
+    /// knows it: it lets them do it, and tells not who it is that does.
+    pub(super) fn for_page(&self, token: Option<&str>) -> Self {
+        let has_told = self.operates && !self.is_on_socket();
+        let told = token.filter(|_| has_told).and_then(|token| self.daemon.tokens.owner(token));
+        let owner = told.and_then(|owner| owner.parse().ok());
+        Self { owner: owner.unwrap_or_else(|| self.owner.clone()), ..self.clone() }
+    }
+
     /// What a token is worth for `purpose`.
     pub(super) fn worth(&self, purpose: Purpose<'_>, presented: Option<&str>) -> Token {
         match presented {

@@ -15,7 +15,7 @@ pub(super) fn show(caller: &Caller) -> Response<Body> {
     let daemon = &caller.daemon;
     let counts = status::own_counts(caller);
     let told = page::Told { chosen: daemon.mode.chosen(), counts };
-    let token = daemon.tokens.general();
+    let token = caller.token();
     caller.page(page::page(&daemon.templates, &caller.shell, &told, &token))
 }
 
@@ -28,6 +28,6 @@ pub(super) fn has_button(path: &str) -> bool {
 pub(super) fn confirm(caller: &Caller, path: &str) -> Response<Body> {
     let Some(action) = Action::at(path) else { return caller.see_other(purge::PAGE) };
     let daemon = &caller.daemon;
-    let token = daemon.tokens.general();
+    let token = caller.token();
     caller.page(page::confirm(&daemon.templates, &caller.shell, action, &token))
 }

@@ -233,6 +233,7 @@ pub(super) async fn submit(
         Ok(form) => form,
         Err(error) => return refused(caller, StatusCode::BAD_REQUEST, &error.to_string()),
     };
+    let caller = &caller.for_page(form.value("token"));
     match carry_out(caller, act, &form).await {
         Ok(response) => response,
         Err(Undone::Refused(refusal)) => caller.refused(refusal),

@@ -98,7 +98,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
                 Some(found) => lines(daemon, &history, found).await,
                 None => Vec::new(),
             };
-            let token = daemon.tokens.general();
+            let token = caller.token();
             caller.page(pages::page(&daemon.templates, &caller.shell, &history, &lines, &token))
         }
         Err(error) => not_told(caller, arguments, &error),

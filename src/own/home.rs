@@ -48,7 +48,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         help: (is_ready && total.entries == 0) || asked.value("help").is_some(),
         now: timestamp(clock::now()),
     };
-    let token = daemon.tokens.general();
+    let token = caller.token();
     caller.page(welcome::page(&daemon.templates, &caller.shell, &home, &token))
 }
 

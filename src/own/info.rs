@@ -97,7 +97,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     }
     match of(daemon, &caller.owner, &url).await {
         Ok(told) => {
-            let token = daemon.tokens.general();
+            let token = caller.token();
             let done = own_lists::told(caller, done).await;
             let more = More { told: done, ..more(caller, &url, &told).await };
             caller.page(info::page(&daemon.templates, &caller.shell, &told, &more, &token))

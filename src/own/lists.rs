@@ -47,7 +47,7 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     if name.is_empty() {
         let sessions = sessions::sessions(daemon).await;
         let resting = removed::resting(caller).await;
-        let (told, token) = ((sessions.began(), &*resting), daemon.tokens.general());
+        let (told, token) = ((sessions.began(), &*resting), caller.token());
         return caller.page(pages::root(&daemon.templates, shell, told, &token));
     }
     if name == "url" || name == "url/" {
@@ -95,7 +95,7 @@ fn answer(
     outcome: (Outcome, Option<Told>, Option<u64>),
 ) -> Response<Body> {
     let shown = &Shown { owner: caller.owner.to_string(), ..shown.clone() };
-    let (daemon, token) = (&caller.daemon, caller.daemon.tokens.general());
+    let (daemon, token) = (&caller.daemon, caller.token());
     caller.page(pages::page(&daemon.templates, &caller.shell, shown, outcome, &token))
 }
 

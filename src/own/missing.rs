@@ -45,7 +45,7 @@ async fn told(caller: &Caller, url: &CanonicalUrl) -> Result<Response<Body>, Err
         is_kept: kept.is_some(),
         has_versions: like::has_versions(daemon, &places).await?,
         likes: &likes,
-        token: &daemon.tokens.general(),
+        token: &caller.token(),
     };
     Ok(caller.page(missing::page(&daemon.templates, &caller.shell, &page)))
 }

@@ -70,7 +70,7 @@ pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
 
 /// The list.
 pub(super) fn show(caller: &Caller) -> Response<Body> {
-    let token = caller.daemon.tokens.general();
+    let token = caller.token();
     caller.page(pages::page(&caller.daemon.templates, &caller.shell, &list(caller), &token))
 }
 
@@ -94,7 +94,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
         Err(error) if error.is_damaged() => None,
         Err(error) => return caller.spool_failed(&error),
     };
-    let token = caller.daemon.tokens.general();
+    let token = caller.token();
     let form = pages::Options {
         url,
         schedule: known.as_ref().map(|known| known.schedule),

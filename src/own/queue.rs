@@ -93,7 +93,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
         item
     });
     let shown = Shown { items: items.collect(), asked, total, counts };
-    let token = daemon.tokens.general();
+    let token = caller.token();
     caller.page(page::page(&daemon.templates, &caller.shell, &shown, &token))
 }
 

@@ -105,7 +105,7 @@ pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Respons
 
 /// The list of what was begun. While anything comes a browser asks for it again by itself.
 pub(super) fn list(caller: &Caller) -> Response<Body> {
-    let (token, runs) = (caller.daemon.tokens.general(), all(caller).runs);
+    let (token, runs) = (caller.token(), all(caller).runs);
     let downloads = status::downloads(caller);
     let templates = &caller.daemon.templates;
     let page = pages::list(templates, &caller.shell, &runs, &downloads, &token);
@@ -185,7 +185,7 @@ async fn again(caller: &Caller, url: &str) -> Result<String, NotDone> {
 }
 
 fn show(caller: &Caller, asked: &Asked, plan: Option<&RunPlan>) -> Response<Body> {
-    let token = caller.daemon.tokens.general();
+    let token = caller.token();
     caller.page(pages::options(&caller.daemon.templates, &caller.shell, asked, &token, plan))
 }
 

@@ -11,6 +11,9 @@ use sha2::Sha256;
 /// Bytes of the secret: one block of SHA-256, which HMAC takes as it is (RFC 2104 §3).
 const SECRET_BYTES: usize = 64;
 
+/// The digits of a token, before those of the owner of a page.
+const TOKEN_LEN: usize = 64;
+
 /// The maker and checker of tokens.
 #[derive(Clone)]
 pub struct Tokens {
@@ -29,6 +32,8 @@ pub enum Purpose<'a> {
     /// Everything a person may do on the local pages. Only ever written into a page under one of
     /// the local names, where a page of another origin cannot read it.
     General,
+    /// The same, in a page that was written for this owner.
+    Page(&'a str),
     /// Taking the request with this key off the queue. Written into the will-get page, which
     /// appears under the name of a foreign origin and may be read by its scripts.
     Undo(&'a str),
@@ -59,6 +64,22 @@ impl Tokens {
         self.token(Purpose::General)
     }
 
+    /// The same of a page for one owner, whom [`Tokens::owner`] tells: it does for everyone what
+    /// [`Purpose::General`] does, and nobody can make one for another owner.
+    #[must_use]
+    pub fn of_page(&self, owner: &str) -> String {
+        self.token(Purpose::Page(owner)) + &hex::encode(owner)
+    }
+
+    /// For whom the page was written that has this token; `None` where that is not told.
+    #[must_use]
+    pub fn owner(&self, presented: &str) -> Option<String> {
+        let (token, owner) = presented.split_at_checked(TOKEN_LEN)?;
+        let owner = hex::decode(owner).ok().and_then(|owner| String::from_utf8(owner).ok())?;
+        let is_it = !owner.is_empty() && self.is_for(Purpose::Page(&owner), token);
+        is_it.then_some(owner)
+    }
+
     /// The token that takes one request, and no other, off the queue.
     #[must_use]
     pub fn undo(&self, key: &str) -> String {
@@ -86,6 +107,11 @@ impl Tokens {
     /// Whether `presented` is the token for `purpose`. Takes the same time whatever is wrong.
     #[must_use]
     pub fn check(&self, purpose: Purpose<'_>, presented: &str) -> bool {
+        let is_of_page = || purpose == Purpose::General && self.owner(presented).is_some();
+        self.is_for(purpose, presented) || is_of_page()
+    }
+
+    fn is_for(&self, purpose: Purpose<'_>, presented: &str) -> bool {
         hex::decode(presented).is_ok_and(|token| self.keyed(purpose).verify_slice(&token).is_ok())
     }
 
@@ -98,6 +124,7 @@ impl Tokens {
         // The label ends with a byte that no label holds: no two purposes hash the same bytes.
         let (label, subject) = match purpose {
             Purpose::General => ("general", ""),
+            Purpose::Page(owner) => ("page", owner),
             Purpose::Undo(key) => ("undo", key),
             Purpose::Confirm(ticket) => ("confirm", ticket),
             Purpose::Fetch(url) => ("fetch", url),
@@ -119,6 +146,8 @@ mod tests {
         let tokens = Tokens::new().unwrap();
         let purposes = [
             Purpose::General,
+            Purpose::Page("a"),
+            Purpose::Page("b"),
             Purpose::Undo("a"),
             Purpose::Undo("b"),
             Purpose::Undo(""),
@@ -138,6 +167,38 @@ mod tests {
         assert_eq!(tokens.confirm("a"), tokens.token(Purpose::Confirm("a")));
         assert_eq!(tokens.fetch("a"), tokens.token(Purpose::Fetch("a")));
         assert_eq!(tokens.priority("a"), tokens.token(Purpose::Priority("a")));
+    }
+
+    #[test]
+    fn the_token_of_a_page_tells_for_whom_it_is_and_cannot_be_made_for_another() {
+        let tokens = Tokens::new().unwrap();
+        for owner in ["local", "user:ada", "user:ä b", "client:::1"] {
+            let token = tokens.of_page(owner);
+            assert_eq!(tokens.owner(&token).as_deref(), Some(owner));
+            assert!(
+                tokens.check(Purpose::General, &token)
+                    && !tokens.check(Purpose::Undo(owner), &token)
+            );
+        }
+        let (ada, bob) = (tokens.of_page("user:ada"), tokens.of_page("user:bob"));
+        assert!(ada != bob);
+        let (keyed, name) = ada.split_at(64);
+        for forged in [
+            format!("{keyed}{}", hex::encode("user:bob")),
+            format!("{}{}", tokens.general(), hex::encode("user:bob")),
+            format!("{}{name}", tokens.undo("user:ada")),
+            format!("{keyed}{name}00"),
+            format!("{keyed}{}", &name[1..]),
+            format!("{keyed}ff"),
+            keyed.to_owned(),
+            name.to_owned(),
+            "ä".repeat(40),
+        ] {
+            assert_eq!(tokens.owner(&forged), None, "{forged}");
+            assert!(!tokens.check(Purpose::General, &forged), "{forged}");
+        }
+        assert_eq!(tokens.owner(&tokens.general()), None);
+        assert_eq!(Tokens::new().unwrap().owner(&ada), None);
     }
 
     #[test]
