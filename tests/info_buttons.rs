@@ -95,13 +95,13 @@ fn what_is_deleted_there_is_had_back_with_its_versions_byte_for_byte() {
     daemon.restart();
     let undo = form(&daemon.page(&told).text(), "/control/undo");
     assert_eq!(daemon.submit(&undo.clone().without("token")).status, 403);
-    let told = leads_to(&daemon, &undo, "/info/?back-again=1.0&url=http://a.example/");
+    let told = leads_to(&daemon, &undo, "/info/?back-again=1.0.0.0&url=http://a.example/");
     let page = daemon.page(&told).text();
     says(&page, "1 entry is here again.");
     says(&page, "3 versions of it are kept");
     assert_eq!(kept(&daemon), all);
     assert_eq!(versions(&daemon, url), all_versions);
-    leads_to(&daemon, &undo, "/info/?back-again=0.0&url=");
+    leads_to(&daemon, &undo, "/info/?back-again=0.0.0.0&url=");
     assert_eq!(kept(&daemon), all);
     assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
 }

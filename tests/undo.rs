@@ -66,7 +66,10 @@ fn what_was_deleted_is_had_back_and_the_place_in_the_list_stays() {
     let text = list(&daemon, &back, "Page 55");
     assert!(text.contains("3 entries are here again."), "{text}");
     // Once is enough, and a second time does nothing.
-    assert_eq!(daemon.submit(&undo).status, 303);
+    let again = daemon.submit(&undo);
+    assert_eq!(again.status, 303);
+    let again = daemon.page(again.field("Location")).text();
+    assert!(again.contains("it is here again already") && !again.contains("are here"), "{again}");
     assert!(!daemon.page(&told).text().contains("were deleted"));
     assert!(!daemon.page("/index/").text().contains("were deleted"));
     assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
@@ -156,11 +159,30 @@ fn with_the_control_password_a_button_acts_for_whom_its_page_is() {
     );
     let of_bob = owners::submit_with(&daemon, "bob", &password, &undo.clone().with("token", &bob));
     assert_eq!(of_bob.status, 303);
-    assert!(shown("bob", of_bob.field("Location")).contains("0 entries are here again"));
+    assert!(shown("bob", of_bob.field("Location")).contains("Nothing came back"));
     assert_ne!(owners::get(&daemon, "bob", &url, "").status, 200);
     assert_eq!(owners::submit_with(&daemon, "ada", &password, &undo).status, 303);
     assert!(owners::get(&daemon, "ada", &url, cookie).text().contains("For ada"));
     assert!(owners::get(&daemon, "bob", &url, "").text().contains("For all"));
+}
+
+#[test]
+fn nothing_is_deleted_if_one_of_the_chosen_is_no_url() {
+    let origin = Origin::start();
+    let daemon = Daemon::start();
+    let urls = ["/one", "/two"].map(|path| origin.url(path));
+    for path in ["/one", "/two"] {
+        origin.say(path, Answer::html("<title>Page</title>"));
+        daemon.get(&origin.url(path));
+    }
+    let text = list(&daemon, "/index/all", "Page");
+    let [one, two] = urls.clone();
+    let bad = daemon.submit(&chosen(&text, &[one, "http://[".to_owned(), two]));
+    assert_eq!(bad.status, 400);
+    daemon.ok(&["offline"]);
+    for url in urls {
+        assert_eq!(daemon.get(&url).status, 200, "{url}");
+    }
 }
 
 #[test]

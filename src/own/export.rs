@@ -127,7 +127,7 @@ pub(super) async fn send(
                 let _turn = turn;
                 Ok(in_file(spool, chosen, &options, spare))
             };
-            let (file, length) = daemon.store.run(write).await?.map_err(NotDone::Export)?;
+            let (file, length) = daemon.store.run(write).await??;
             response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
             *response.body_mut() = sent(daemon.store.clone(), file, length);
         }
@@ -208,21 +208,24 @@ fn in_file(
     chosen: Chosen,
     options: &ExportOptions,
     spare: u64,
-) -> Result<(Arc<dyn DiskFile>, u64), String> {
+) -> Result<(Arc<dyn DiskFile>, u64), NotDone> {
     let free = space(spool.root()).map_or(u64::MAX, |space| space.free);
     if chosen.bytes > LARGEST_FILE || chosen.bytes.saturating_add(spare) > free {
-        return Err("there is too little room for it: WARC needs none".to_owned());
+        return Err(NotDone::NoRoom);
     }
     let number = options.now.as_nanosecond();
     let path = spool.root().join("tmp").join(format!("export-{number}.wacz"));
-    let reader = Reader::open(spool.root()).map_err(|error| error_chain(&error))?;
+    let reader = Reader::open(spool.root())?;
     let mut places = chosen.places.into_iter().map(Ok);
-    to_wacz(&reader, &mut places, &path, options, &title).map_err(|error| error_chain(&error))?;
+    let written = to_wacz(&reader, &mut places, &path, options, &title);
+    written.map_err(|error| NotDone::Export(error_chain(&error)))?;
     let opened = SystemDisk.open(&path);
     let removed = SystemDisk.remove_file(&path);
     match opened.and_then(|opened| removed.map(|()| opened)) {
         Ok(Opened::File(file, length)) => Ok((file, length)),
-        Ok(Opened::NotAFile) => Err("it is not the file that was written".to_owned()),
-        Err(error) => Err(error.to_string()),
+        Ok(Opened::NotAFile) => {
+            Err(NotDone::Export("it is not the file that was written".to_owned()))
+        }
+        Err(error) => Err(NotDone::Export(error.to_string())),
     }
 }

@@ -1,7 +1,7 @@
 //! Forms of our own pages, and the buttons of message pages.
 
 use hyper::body::Incoming;
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use tracing::warn;
 use wwwoffle_config::ChangeError;
@@ -82,6 +82,8 @@ pub(super) enum Act {
 enum Undone {
     Refused(Refusal),
     Bad(String),
+    Busy(String),
+    NoRoom(String),
     Gone,
     Spool(Error),
     Config(ChangeError),
@@ -137,6 +139,8 @@ impl From<lists::NotDone> for Undone {
             lists::NotDone::Spool(error) | lists::NotDone::Want(WantError::Spool(error)) => {
                 Self::Spool(error)
             }
+            error @ lists::NotDone::Busy => Self::Busy(error_chain(&error)),
+            error @ lists::NotDone::NoRoom => Self::NoRoom(error_chain(&error)),
             error => Self::Bad(error_chain(&error)),
         }
     }
@@ -238,6 +242,12 @@ pub(super) async fn submit(
         Ok(response) => response,
         Err(Undone::Refused(refusal)) => caller.refused(refusal),
         Err(Undone::Bad(detail)) => refused(caller, StatusCode::BAD_REQUEST, &detail),
+        Err(Undone::Busy(detail)) => {
+            let mut response = refused(caller, StatusCode::SERVICE_UNAVAILABLE, &detail);
+            response.headers_mut().insert(RETRY_AFTER, BUSY_FOR);
+            response
+        }
+        Err(Undone::NoRoom(detail)) => refused(caller, StatusCode::INSUFFICIENT_STORAGE, &detail),
         Err(Undone::Gone) => refused(caller, StatusCode::GONE, NO_TICKET),
         Err(Undone::Spool(error)) => caller.spool_failed(&error),
         Err(Undone::Config(error)) => {
@@ -247,6 +257,9 @@ pub(super) async fn submit(
         }
     }
 }
+
+/// In seconds: what takes longer than a page is an archive, which goes as fast as it is taken.
+const BUSY_FOR: HeaderValue = HeaderValue::from_static("30");
 
 /// What is said when there is nothing, or no longer anything, to confirm.
 const NO_TICKET: &str =

@@ -85,8 +85,7 @@ pub(super) async fn told(caller: &Caller, arguments: Option<&str>) -> Option<Tol
         let resting = removed::resting(caller).await;
         return resting.into_iter().find(|it| it.removal == removal).map(Told::Removed);
     }
-    let (entries, others) = value(pages::BACK)?.split_once('.')?;
-    Some(Told::Back(entries.parse().ok()?, others.parse().ok()?))
+    Some(Told::Back(pages::Back::parse(value(pages::BACK)?)?))
 }
 
 fn answer(
@@ -171,6 +170,9 @@ pub(super) enum NotDone {
     /// Others are at it.
     #[error("two exports are under way already: try again when one is at its end")]
     Busy,
+    /// There is no room for it.
+    #[error("there is too little room for the archive: WARC needs none")]
+    NoRoom,
     /// It cannot be written.
     #[error("the archive cannot be written: {0}")]
     Export(String),
@@ -194,35 +196,64 @@ pub(super) async fn submit(
     if let Chosen::Export(format) = chosen {
         return export::send(caller, format, form).await;
     }
-    let (daemon, mut count) = (&caller.daemon, 0_usize);
-    let (removal, mut is_any) = (removed::begin(caller), false);
-    for (_, text) in form.fields().filter(|(name, _)| *name == "url") {
-        let url = CanonicalUrl::parse(text, &daemon.local)?;
-        count += 1;
-        match chosen {
-            Chosen::Delete => {
-                is_any |= removed::delete(caller, url, removal).await?;
-            }
-            Chosen::Refresh => {
-                fetch::want(daemon, &caller.requester(), url.as_str(), true).await?;
-            }
-            Chosen::Monitor => monitor::daily(caller, url.as_str()).await?,
-            Chosen::Export(_) => {}
-            Chosen::Pin => {
-                let url = url.without_credentials().as_str().to_owned();
-                purge::set_pinned(daemon, url, true).await?;
-            }
-        }
-    }
-    if count == 0 {
+    let texts = form.fields().filter(|(name, _)| *name == "url").map(|(_, text)| text);
+    // All of them before anything is done with one.
+    let urls = texts.map(|text| CanonicalUrl::parse(text, &caller.daemon.local));
+    let urls = urls.collect::<Result<Vec<_>, _>>()?;
+    if urls.is_empty() {
         return Err(NotDone::Nothing);
     }
     let back = back(form.value("back"));
+    if chosen == Chosen::Delete {
+        return delete(caller, urls, back).await;
+    }
+    for url in urls {
+        act(caller, chosen, url).await?;
+    }
+    Ok(caller.see_other(back))
+}
+
+/// Deletes what was chosen, and leads to where it can be had back.
+async fn delete(
+    caller: &Caller,
+    urls: Vec<CanonicalUrl>,
+    back: &str,
+) -> Result<Response<Body>, NotDone> {
+    let (removal, mut is_any) = (removed::begin(caller), false);
+    for url in urls {
+        match removed::delete(caller, url, removal).await {
+            Ok(was_there) => is_any |= was_there,
+            // The list shows what is there still, and what is not can be had back.
+            Err(error) if is_any => {
+                let error = error_chain(&error);
+                tracing::error!(error, "not all could be deleted that was chosen");
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
     Ok(if is_any {
         caller.see_other(&pages::with(back, pages::REMOVED, &removal.to_string()))
     } else {
         caller.see_other(back)
     })
+}
+
+/// Does something else with one entry.
+async fn act(caller: &Caller, chosen: Chosen, url: CanonicalUrl) -> Result<(), NotDone> {
+    let daemon = &caller.daemon;
+    match chosen {
+        Chosen::Refresh => {
+            fetch::want(daemon, &caller.requester(), url.as_str(), true).await?;
+        }
+        Chosen::Monitor => monitor::daily(caller, url.as_str()).await?,
+        Chosen::Pin => {
+            let url = url.without_credentials().as_str().to_owned();
+            purge::set_pinned(daemon, url, true).await?;
+        }
+        Chosen::Delete | Chosen::Export(_) => {}
+    }
+    Ok(())
 }
 
 /// Where a form says that it came from, if that is a list of ours or the page about a URL.

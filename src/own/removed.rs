@@ -1,14 +1,14 @@
 //! What was deleted on a page: it rests for a while, and its person can have it back.
 
 use hyper::{HeaderMap, Response};
-use wwwoffle_spool::{Error, Place, Removal, Resting, Spool};
+use wwwoffle_spool::{BroughtBack, Error, Place, Removal, Resting, Spool};
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
 use super::lists::back;
 use crate::error_chain::error_chain;
 use crate::pages::form::Form;
-use crate::pages::lists::{BACK, with};
+use crate::pages::lists::{BACK, Back, with};
 use crate::proxy::body::Body;
 use crate::proxy::owner::Places;
 use crate::store::Store;
@@ -52,7 +52,7 @@ pub(super) async fn resting(caller: &Caller) -> Vec<Resting> {
 pub(super) async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>, Error> {
     let named = form.value("removal").and_then(|text| text.parse::<Removal>().ok());
     let named = named.filter(|removal| removal.is_by(&caller.owner.to_string()));
-    let mut told = "0.0".to_owned();
+    let mut told = Back::default();
     if let Some(removal) = named {
         let index = caller.daemon.index.clone();
         // It is as old as it was when somebody last saw it in a list; else the next purge could have it.
@@ -60,7 +60,8 @@ pub(super) async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>,
             spool.bring_back(&removal, &mut |place| index.used(place, removal.at()))
         };
         let brought = caller.daemon.store.run(brought).await?.unwrap_or_default();
-        told = format!("{}.{}", brought.entries, brought.overtaken + brought.left);
+        let BroughtBack { entries, overtaken, there, left } = brought;
+        told = Back { entries, overtaken, there, left };
     }
-    Ok(caller.see_other(&with(back(form.value("back")), BACK, &told)))
+    Ok(caller.see_other(&with(back(form.value("back")), BACK, &told.to_string())))
 }

@@ -7,9 +7,11 @@ use wwwoffle_spool::{Place, Resting};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 mod address;
+mod back;
 mod words;
 
 pub use self::address::{BACK, REMOVED, Shown, Trail, told_before, with};
+pub use self::back::Back;
 pub use self::words::SCHEMES;
 
 use self::address::encode_path;
@@ -30,6 +32,9 @@ pub const ROWS: usize = 50;
 /// Bytes of the longest URL that can be chosen in a list; longer ones are handled one by one.
 const LONGEST_CHOSEN: usize = 1_000;
 
+/// So many deletions can be undone at the root of the lists, those that were last; the others where they were made.
+const SHOWN_REMOVALS: usize = 10;
+
 /// Characters of a title that are shown.
 const SHOWN_TITLE: usize = 120;
 
@@ -38,8 +43,8 @@ const SHOWN_TITLE: usize = 120;
 pub enum Told {
     /// Entries were deleted, and can be had back.
     Removed(Resting),
-    /// So many came back, and so many are older versions now or did not come.
-    Back(u64, u64),
+    /// They came back.
+    Back(Back),
 }
 
 /// What came of it.
@@ -93,8 +98,9 @@ impl ToldView {
             Some(Told::Removed(resting)) => {
                 ToldView { undo: Some(UndoView::new(&resting, shell)), back_again: None }
             }
-            Some(Told::Back(entries, others)) => {
-                ToldView { undo: None, back_again: Some(BackView { entries, others }) }
+            Some(Told::Back(told)) => {
+                let back = BackView { nothing: told.is_nothing(), told };
+                ToldView { undo: None, back_again: Some(back) }
             }
             None => ToldView::default(),
         }
@@ -122,8 +128,9 @@ impl UndoView {
 /// What came back.
 #[derive(Serialize)]
 struct BackView {
-    entries: u64,
-    others: u64,
+    nothing: bool,
+    #[serde(flatten)]
+    told: Back,
 }
 
 #[derive(Serialize)]
@@ -376,7 +383,8 @@ pub fn root(
         asked: if back == 0 { "lastout".to_owned() } else { format!("prevout{back}") },
     };
     let online = sessions.iter().enumerate().map(session).collect();
-    let removed = resting.iter().map(|resting| UndoView::new(resting, shell)).collect();
+    let removed =
+        resting.iter().take(SHOWN_REMOVALS).map(|resting| UndoView::new(resting, shell)).collect();
     let view = Root { token, removed, online, schemes: SCHEMES };
     templates.page("lists-root.html", 200, shell, &view)
 }

@@ -1,6 +1,6 @@
 use wwwoffle_spool::Priority;
 
-use super::{Act, Button, Choice, Chosen, Format, queue};
+use super::{Act, Button, Choice, Chosen, Format, Undone, lists, queue};
 
 #[test]
 fn each_form_has_one_address() {
@@ -46,4 +46,13 @@ fn each_form_has_one_address() {
     for (path, want) in table {
         assert_eq!(Act::at(path), want, "{path}");
     }
+}
+
+#[test]
+fn what_is_wrong_with_the_machine_is_not_the_forms_fault() {
+    use lists::NotDone::{Busy, Export, NoRoom, Nothing};
+    assert!(matches!(Undone::from(Busy), Undone::Busy(_)));
+    assert!(matches!(Undone::from(NoRoom), Undone::NoRoom(_)));
+    assert!(matches!(Undone::from(Nothing), Undone::Bad(_)));
+    assert!(matches!(Undone::from(Export(String::new())), Undone::Bad(_)));
 }

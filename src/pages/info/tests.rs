@@ -116,7 +116,11 @@ fn more(text: &str) -> More {
         }),
         would: Some(Would::Do(Decision::Fetch)),
         queued: true,
-        told: Some(Told::Back(2, 1)),
+        told: Some(Told::Back(crate::pages::lists::Back {
+            entries: 2,
+            overtaken: 1,
+            ..Default::default()
+        })),
     }
 }
 

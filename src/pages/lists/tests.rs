@@ -98,9 +98,26 @@ fn what_was_deleted_can_be_had_back() {
     ] {
         assert!(body.contains(want), "{want} in {body}");
     }
-    let body = told(Told::Back(2, 0));
-    assert!(body.contains("2 entries are here again.") && !body.contains("behind"), "{body}");
-    assert!(told(Told::Back(1, 1)).contains("1 entry stays behind what has come meanwhile"));
+    let back = |entries, overtaken, there, left| {
+        told(Told::Back(Back { entries, overtaken, there, left }))
+    };
+    let others = ["was here already", "behind", "did not come back", "Nothing came back"];
+    let body = back(2, 0, 0, 0);
+    assert!(body.contains("2 entries are here again."), "{body}");
+    assert!(others.iter().all(|other| !body.contains(other)), "{body}");
+    assert!(back(1, 1, 0, 0).contains("1 entry stays behind what has come meanwhile"));
+    for (number, body) in
+        [back(0, 0, 1, 0), back(0, 1, 0, 0), back(0, 0, 0, 1), back(0, 0, 0, 0)].iter().enumerate()
+    {
+        let told = others.map(|other| body.contains(other));
+        let want = [0, 1, 2, 3].map(|other| other == number);
+        assert!(told == want && !body.contains("are here again"), "{body}");
+    }
+    // As many as help, and those that were last.
+    let many: Vec<_> = (0..12).map(|entries| Resting { entries, ..resting }).collect();
+    let last = root(&templates(), &shell(), (&[], &many), "f00").body;
+    assert_eq!(last.matches(">Undo</button>").count(), 10);
+    assert!(last.contains(">9 entries") && !last.contains(">10 entries"), "{last}");
     let root = root(&templates(), &shell(), (&[], &[resting]), "f00");
     assert_harmless(&root);
     assert!(root.body.contains("3 entries were deleted") && root.body.contains("f00"));
