@@ -72,6 +72,7 @@ mod limits;
 mod link;
 mod lists;
 mod lists_chosen;
+mod lists_done;
 mod local_files;
 mod messages;
 mod modified;

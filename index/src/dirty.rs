@@ -226,6 +226,8 @@ impl Desk {
             }
             state.is_applying = false;
             if can_read {
+                // Who waits for what has changed need not wait for what is read.
+                self.changed.notify_all();
                 return Task::Read;
             }
             state.is_busy = false;

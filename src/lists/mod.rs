@@ -23,6 +23,9 @@ pub const READERS: usize = 4;
 /// How often it is looked whether the index has failed.
 const LOOK_FOR_FAULTS: std::time::Duration = std::time::Duration::from_secs(5);
 
+/// How long an answer waits for the index to have what was just done.
+const LEVEL_WITHIN: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// How long it may take to write what is noted when the daemon stops.
 const STOP_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
 
@@ -63,6 +66,18 @@ pub async fn remake(daemon: &Daemon, what: Reindex) -> Result<(), Error> {
         Ok(done) => done,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
+}
+
+/// Waits, but not for long, until what was changed until now is in lists. Where it is not by then, or the index is being
+/// made, a list shows what there is.
+pub async fn level(daemon: &Daemon) {
+    let progress = daemon.index.progress();
+    if !progress.is_ready || progress.walked.is_some() {
+        return;
+    }
+    let index = daemon.index.clone();
+    let wait = move || index.is_level_within(LEVEL_WITHIN);
+    let _level_or_not = tokio::task::spawn_blocking(wait).await;
 }
 
 /// Has the index write what it knows, and waits for that, but not for long: what is not written is found

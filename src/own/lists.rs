@@ -203,6 +203,8 @@ pub(super) async fn submit(
     if urls.is_empty() {
         return Err(NotDone::Nothing);
     }
+    // What follows shows the list as it is then.
+    lists::level(daemon).await;
     let back = back(form.value("back"));
     if chosen == Chosen::Delete {
         return delete(caller, urls, back).await;

@@ -7,6 +7,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::caller::Caller;
 use super::lists::back;
 use crate::error_chain::error_chain;
+use crate::lists;
 use crate::pages::form::Form;
 use crate::pages::lists::{BACK, Back, with};
 use crate::proxy::body::Body;
@@ -62,6 +63,7 @@ pub(super) async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>,
         let brought = caller.daemon.store.run(brought).await?.unwrap_or_default();
         let BroughtBack { entries, overtaken, there, left } = brought;
         told = Back { entries, overtaken, there, left };
+        lists::level(&caller.daemon).await;
     }
     Ok(caller.see_other(&with(back(form.value("back")), BACK, &told.to_string())))
 }
