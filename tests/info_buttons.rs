@@ -158,8 +158,9 @@ fn what_it_shows_is_fetched_anew_and_pinned_there() {
     let refresh = form(&page, REFRESH);
     assert_eq!(daemon.submit(&refresh.clone().without("token")).status, 403);
     assert!(daemon.queued().is_empty());
-    let told = leads_to(&daemon, &refresh, "/info/?http://");
+    let told = leads_to(&daemon, &refresh, "/info/?done=queued.1&url=http://");
     for _ in 0..2 {
+        says(&daemon.page(&told).text(), "1 page was put on");
         says(&daemon.page(&told).text(), "On the queue");
         assert_eq!(daemon.queued(), [url.as_str()]);
     }

@@ -8,6 +8,7 @@ use super::EntryItem;
 
 /// An entry as the index knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
 pub struct IndexItem {
     /// The canonical URL, without credentials.
     pub url: String,
@@ -59,6 +60,9 @@ pub struct IndexItem {
     /// It is looked at on a schedule.
     #[serde(default)]
     pub monitored: bool,
+    /// It stays whatever its age.
+    #[serde(default)]
+    pub pinned: bool,
 }
 
 /// A host and what is kept of it.
@@ -211,6 +215,7 @@ impl From<Item> for IndexItem {
             queued: false,
             missing: None,
             monitored: false,
+            pinned: false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Lists and searches carried out: blocking, for the daemon and for the command line without one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use wwwoffle_config::{Config, UrlParts};
@@ -126,23 +126,30 @@ impl Source<'_> {
         let after = wanted.after.as_ref();
         let page = self.index.list(filter, wanted.sort, after, wanted.limit, &keep)?;
         let parts = self.index.parts(self.viewer, &page.items)?;
+        let pins = self.pins();
         let shown = |(item, parts)| {
             let missing = match parts {
                 Some(Parts::All) => Some(0),
                 Some(Parts::Missing(count)) => Some(count),
                 None => None,
             };
-            IndexItem { missing, ..self.shown(item) }
+            IndexItem { missing, ..self.shown(item, &pins) }
         };
         let items = page.items.into_iter().zip(parts).map(shown).collect();
         Ok(IndexPage { listed: Listed::Entries(items), next: told(page.next) })
     }
 
+    /// What is pinned. That it cannot be told is no reason not to show a list.
+    fn pins(&self) -> BTreeSet<String> {
+        self.spool.pins().unwrap_or_default()
+    }
+
     /// An entry with what else is going on with its URL.
-    fn shown(&self, item: Item) -> IndexItem {
+    fn shown(&self, item: Item, pins: &BTreeSet<String>) -> IndexItem {
         let url = CanonicalUrl::parse(item.place.url(), &LocalHost::default());
         let key = url.map_or(item.place.key(), |url| Place::of(&url).key());
         let mut shown = IndexItem::from(item);
+        shown.pinned = pins.contains(&shown.url);
         let queued = self.spool.queue().summary(&key);
         shown.queued = queued.is_some_and(|request| self.may_see(&request.place));
         let monitored = self.spool.monitors().summary(&key);
@@ -223,9 +230,10 @@ impl Source<'_> {
         let keep = |item: &Item| wanted.all || self.shows(Kind::Any, item.place.url());
         let after = wanted.after.as_ref();
         let hits = self.index.search(&query, &self.filter(wanted), after, limit, &keep)?;
+        let pins = self.pins();
         let queue = if after.is_none() { self.queued(&query, wanted) } else { Vec::new() };
         Ok(SearchPage {
-            hits: hits.items.into_iter().map(|item| self.hit(item, &query)).collect(),
+            hits: hits.items.into_iter().map(|item| self.hit(item, &query, &pins)).collect(),
             queue,
             next: told(hits.next),
             partial: hits.is_partial,
@@ -234,7 +242,7 @@ impl Source<'_> {
     }
 
     /// A hit with a piece of the page, which is read again: what is shown is what is kept.
-    fn hit(&self, item: Item, query: &Query) -> SearchHit {
+    fn hit(&self, item: Item, query: &Query, pins: &BTreeSet<String>) -> SearchHit {
         let entries = self.spool.entries(&item.place).map(|entries| entries.found);
         let entry = entries
             .ok()
@@ -242,7 +250,7 @@ impl Source<'_> {
         let text = entry.and_then(|entry| text_of(&entry)).unwrap_or_default();
         let title_marks = marks(item.title.as_deref().unwrap_or_default(), query);
         SearchHit {
-            item: self.shown(item),
+            item: self.shown(item, pins),
             snippet: snippet(&text, query).into(),
             title_marks: title_marks.into_iter().map(|mark| (mark.start, mark.end)).collect(),
         }

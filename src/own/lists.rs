@@ -17,7 +17,7 @@ use crate::lists::sessions;
 use crate::lists::{self, found, viewer};
 use crate::pages::form::Form;
 use crate::pages::info::ABOUT;
-use crate::pages::lists::{self as pages, Outcome, ROOT, ROWS, SCHEMES, Shown, Told, Trail};
+use crate::pages::lists::{self as pages, Done, Outcome, ROOT, ROWS, SCHEMES, Shown, Told, Trail};
 use crate::proxy::body::Body;
 
 /// What is done with what was chosen.
@@ -84,6 +84,9 @@ pub(super) async fn told(caller: &Caller, arguments: Option<&str>) -> Option<Tol
     if let Some(removal) = value(pages::REMOVED).and_then(|text| text.parse().ok()) {
         let resting = removed::resting(caller).await;
         return resting.into_iter().find(|it| it.removal == removal).map(Told::Removed);
+    }
+    if let Some((done, count)) = value(pages::DONE).and_then(|text| text.split_once('.')) {
+        return Some(Told::Done(Done::named(done)?, count.parse().ok()?));
     }
     Some(Told::Back(pages::Back::parse(value(pages::BACK)?)?))
 }
@@ -203,16 +206,24 @@ pub(super) async fn submit(
     if urls.is_empty() {
         return Err(NotDone::Nothing);
     }
-    // What follows shows the list as it is then.
-    lists::level(daemon).await;
     let back = back(form.value("back"));
     if chosen == Chosen::Delete {
         return delete(caller, urls, back).await;
     }
+    let count = urls.len();
     for url in urls {
         act(caller, chosen, url).await?;
     }
-    Ok(caller.see_other(back))
+    let done = match chosen {
+        Chosen::Delete | Chosen::Export(_) => return Ok(caller.see_other(back)),
+        Chosen::Refresh => Done::Queued,
+        Chosen::Monitor => Done::Monitored,
+        Chosen::Pin => Done::Pinned,
+    };
+    // What follows shows the list as it is then.
+    lists::level(&caller.daemon).await;
+    let value = format!("{}.{count}", done.name());
+    Ok(caller.see_other(&pages::with(back, pages::DONE, &value)))
 }
 
 /// Deletes what was chosen, and leads to where it can be had back.
@@ -234,6 +245,7 @@ async fn delete(
             Err(error) => return Err(error.into()),
         }
     }
+    lists::level(&caller.daemon).await;
     Ok(if is_any {
         caller.see_other(&pages::with(back, pages::REMOVED, &removal.to_string()))
     } else {

@@ -138,6 +138,8 @@ impl Local {
             "/control/edit" | "/control/edit/" => Self::Moved("/configuration/"),
             "/queue/" => Self::Queue,
             "/queue" | "/index/outgoing" | "/index/outgoing/" => Self::QueueElsewhere,
+            // It says why, and has the buttons.
+            "/index/failed" | "/index/failed/" => Self::Moved("/queue/?state=failed"),
             "/monitor/" => Self::Monitor,
             "/monitor" | "/index/monitor" | "/index/monitor/" => Self::MonitorElsewhere,
             purge::PAGE => Self::Purge,

@@ -10,7 +10,7 @@ mod address;
 mod back;
 mod words;
 
-pub use self::address::{BACK, REMOVED, Shown, Trail, told_before, with};
+pub use self::address::{BACK, DONE, REMOVED, Shown, Trail, told_before, with};
 pub use self::back::Back;
 pub use self::words::SCHEMES;
 
@@ -45,6 +45,39 @@ pub enum Told {
     Removed(Resting),
     /// They came back.
     Back(Back),
+    /// That was done with so many.
+    Done(Done, u64),
+}
+
+/// What a button did, other than to delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// They stay whatever their age.
+    Pinned,
+    /// They are looked at once a day.
+    Monitored,
+    /// They are to be fetched anew.
+    Queued,
+}
+
+impl Done {
+    const ALL: [Done; 3] = [Done::Pinned, Done::Monitored, Done::Queued];
+
+    /// A word for it, in addresses.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Done::Pinned => "pinned",
+            Done::Monitored => "monitored",
+            Done::Queued => "queued",
+        }
+    }
+
+    /// What has this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Done> {
+        Done::ALL.into_iter().find(|done| done.name() == name)
+    }
 }
 
 /// What came of it.
@@ -90,17 +123,22 @@ struct View<'a> {
 pub(super) struct ToldView {
     undo: Option<UndoView>,
     back_again: Option<BackView>,
+    done: Option<DoneView>,
 }
 
 impl ToldView {
     pub(super) fn new(told: Option<Told>, shell: &Shell) -> ToldView {
         match told {
             Some(Told::Removed(resting)) => {
-                ToldView { undo: Some(UndoView::new(&resting, shell)), back_again: None }
+                ToldView { undo: Some(UndoView::new(&resting, shell)), ..ToldView::default() }
             }
             Some(Told::Back(told)) => {
-                let back = BackView { nothing: told.is_nothing(), told };
-                ToldView { undo: None, back_again: Some(back) }
+                let back_again = Some(BackView { nothing: told.is_nothing(), told });
+                ToldView { back_again, ..ToldView::default() }
+            }
+            Some(Told::Done(done, count)) => {
+                let done = Some(DoneView { what: done.name(), count });
+                ToldView { done, ..ToldView::default() }
             }
             None => ToldView::default(),
         }
@@ -133,6 +171,13 @@ struct BackView {
     told: Back,
 }
 
+/// What was done with so many.
+#[derive(Serialize)]
+struct DoneView {
+    what: &'static str,
+    count: u64,
+}
+
 #[derive(Serialize)]
 struct Link {
     label: Text,
@@ -159,6 +204,8 @@ struct EntryRow {
     /// `None`: it says no type.
     kind: Option<String>,
     status: Option<u16>,
+    /// It says that it failed, and does not lead elsewhere.
+    failed: bool,
     /// Of a page: how many of its parts are not kept, where that is known.
     missing: Option<u64>,
     notes: Vec<Text>,
@@ -295,6 +342,9 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) ->
     if item.monitored {
         notes.push(say("monitored"));
     }
+    if item.pinned {
+        notes.push(say("pinned"));
+    }
     if item.versions > 0 {
         let versions = u64::from(item.versions);
         notes.push(count(versions, "{n} older version", "{n} older versions"));
@@ -310,6 +360,7 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) ->
         size: shown::bytes(item.bytes),
         kind: Some(shown::text(&item.content_type)).filter(|kind| !kind.is_empty()),
         status: (item.status != 200).then_some(item.status),
+        failed: item.status >= 400,
         missing: item.missing.map(u64::from),
         notes,
         info: info::path_of(&item.url),

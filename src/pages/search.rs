@@ -125,11 +125,9 @@ pub fn page(templates: &Templates, shell: &Shell, typed: &Typed, outcome: Outcom
 fn hit(found: &SearchHit, zone: &TimeZone) -> Hit {
     let item = &found.item;
     let title = item.title.as_deref().unwrap_or_default();
-    let title = if title.is_empty() {
-        vec![Piece { text: shown::text(&item.url), marked: false }]
-    } else {
-        pieces(title, &found.title_marks)
-    };
+    // Without one its URL is enough.
+    let title = if title.trim().is_empty() { "" } else { title };
+    let title = pieces(title, &found.title_marks);
     Hit {
         url: ShownUrl::new(&item.url),
         title,
@@ -214,6 +212,7 @@ mod tests {
                 missing: None,
                 queued: false,
                 monitored: false,
+                pinned: false,
             },
             snippet: ShownSnippet {
                 text: text.to_owned(),

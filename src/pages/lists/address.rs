@@ -149,13 +149,16 @@ pub fn told_before(arguments: &str) -> (Option<&str>, &str) {
 }
 
 /// The arguments that tell of something that was just done.
-const TELLING: [&str; 2] = [REMOVED, BACK];
+const TELLING: [&str; 3] = [REMOVED, BACK, DONE];
 
 /// What was deleted: the name of the removal.
 pub const REMOVED: &str = "removed";
 
 /// What came back: how many entries, and how many are older versions now or did not come.
 pub const BACK: &str = "back-again";
+
+/// What was done, other than to delete: the name of it, and with how many.
+pub const DONE: &str = "done";
 
 /// A path of ours has host names in it, which are not ours.
 pub(super) fn encode_path(path: &str) -> String {

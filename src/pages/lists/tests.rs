@@ -25,6 +25,7 @@ fn item(text: &str) -> IndexItem {
         missing: Some(2),
         queued: true,
         monitored: true,
+        pinned: true,
     }
 }
 
@@ -142,7 +143,10 @@ fn each_list_has_a_name() {
         ("http", "Hosts by http", 1),
         ("https/a.example", "Kept of https://a.example", 2),
         ("site/a.example", "Kept of a.example", 2),
+        ("prevtime1", "Kept 1 time online before", 1),
         ("prevtime3", "Kept 3 times online before", 1),
+        ("prevout21", "Asked for 21 times offline before", 1),
+        ("prevtimex", "Lists", 1),
         ("lastout", "Asked for the last time offline", 1),
         ("all", "All that is kept", 1),
         ("nothing", "Lists", 1),

@@ -4,7 +4,7 @@ use wwwoffle_index::{Class, Sort};
 
 use super::{Choice, Link, ROOT};
 use crate::pages::shown;
-use crate::pages::text::{Text, say};
+use crate::pages::text::{Text, count, say};
 
 /// The schemes that have a list of hosts.
 pub const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
@@ -16,7 +16,6 @@ pub(super) fn heading(path: &str) -> Text {
         ("all", "") => say("All that is kept"),
         ("sites", "") => say("Sites"),
         ("hosts", "") => say("Hosts"),
-        ("failed", "") => say("Requests that failed"),
         ("lasttime", "") => say("Kept the last time online"),
         ("lastout", "") => say("Asked for the last time offline"),
         ("site", site) => say("Kept of {site}").with("site", shown::text(site)),
@@ -24,15 +23,20 @@ pub(super) fn heading(path: &str) -> Text {
         (scheme, host) if SCHEMES.contains(&scheme) => {
             say("Kept of {site}").with("site", shown::text(&format!("{scheme}://{host}")))
         }
-        (word, _) => match (word.strip_prefix("prevtime"), word.strip_prefix("prevout")) {
-            (Some(back), _) => {
-                say("Kept {count} times online before").with("count", shown::text(back))
+        (word, _) => {
+            let back = |begin: &str| word.strip_prefix(begin)?.parse::<u64>().ok();
+            match (back("prevtime"), back("prevout")) {
+                (Some(back), _) => {
+                    count(back, "Kept {n} time online before", "Kept {n} times online before")
+                }
+                (_, Some(back)) => count(
+                    back,
+                    "Asked for {n} time offline before",
+                    "Asked for {n} times offline before",
+                ),
+                _ => say("Lists"),
             }
-            (_, Some(back)) => {
-                say("Asked for {count} times offline before").with("count", shown::text(back))
-            }
-            _ => say("Lists"),
-        },
+        }
     }
 }
 
