@@ -4,6 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use sha2::{Digest, Sha256};
 use wwwoffle_spool::{Key, Place, Summary, Taken, Timestamp};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::class::{Class, essence};
 use crate::describe::{Description, MAX_REFERENCES, Reference};
@@ -97,8 +98,8 @@ macro_rules! seen {
 const INSERT: &str = concat!(
     "INSERT INTO entries (",
     seen!(),
-    ", key, variant, vary, plain, host, path, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
-     ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)"
+    ", key, variant, vary, plain, host, path, owner, own) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
+     ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)"
 );
 
 const CHANGE: &str = concat!(
@@ -182,7 +183,7 @@ pub(crate) fn insert_uncounted(connection: &Connection, host: i64, found: &Found
     let used = used.unwrap_or(summary.stored).max(summary.stored);
     let seen = seen(numbers, host, found, (used, Read::of(class, summary)));
     let is_plain = i64::from(place.follows_from_url());
-    let besides: [Value; 7] = [
+    let besides: [Value; 8] = [
         place.key().as_bytes().to_vec().into(),
         variant_name(place).into(),
         place.variant_text().to_owned().into(),
@@ -190,10 +191,19 @@ pub(crate) fn insert_uncounted(connection: &Connection, host: i64, found: &Found
         host.into(),
         path.to_owned().into(),
         owner.into(),
+        own(place).into(),
     ];
     let values = params_from_iter(seen.into_iter().chain(besides));
     connection.prepare_cached(INSERT)?.execute(values)?;
     Ok(owner)
+}
+
+/// Of what is kept for one person the beginning of the key of its URL, by which pages refer to it: it does not follow
+/// from its own key.
+fn own(place: &Place) -> Option<i64> {
+    place.owner()?;
+    let url = CanonicalUrl::parse(place.url(), &LocalHost::default()).ok()?;
+    Some(first_of(url.without_credentials().key().as_bytes()))
 }
 
 fn change(connection: &Connection, host: i64, known: &Known, found: &Found) -> Result<()> {

@@ -1,8 +1,9 @@
 //! Whether pages are there with all of their parts, as far as the index tells without a look at any file.
 //!
 //! What a page needs is known by the beginnings of the keys of its URLs, and the parts of styles, scripts and frames
-//! are followed. What browsers may do without is not missed. Nothing is told where something has not been read, where it would take too long, or where a part that is
-//! not everyone's may be the viewer's own: its key does not follow from its URL alone.
+//! are followed. What browsers may do without is not missed. A part is there if it is kept for everyone, or for the
+//! person alone who looks: what others have is as if it were not. Nothing is told where something has not been read, where it would take too
+//! long, or where it depends on more than the URL what somebody has, as with a login.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -42,12 +43,19 @@ pub(crate) fn of(
     items: &[Item],
 ) -> Result<Vec<Option<Parts>>> {
     let mut looks = Looks { left: MAX_LOOKS, until: Instant::now() + PATIENCE };
-    let may_be_own = may_be_own(connection, viewer)?;
+    let viewing = match viewer {
+        Viewer::Person(name) => person(connection, name)?,
+        Viewer::Operator => Who::Anyone,
+    };
     let mut told = Vec::with_capacity(items.len());
     for item in items {
         let is_meant = item.class == Class::Page && (200..300).contains(&item.status);
-        let of_one = if is_meant { look(connection, item.id, &mut looks)? } else { None };
-        told.push(of_one.filter(|parts| *parts == Parts::All || !may_be_own));
+        // What is one person's is looked at as they do, whoever asks.
+        let who = match item.place.owner() {
+            Some(name) if *viewer == Viewer::Operator => person(connection, name)?,
+            _ => viewing,
+        };
+        told.push(if is_meant { look(connection, item.id, who, &mut looks)? } else { None });
     }
     Ok(told)
 }
@@ -71,20 +79,25 @@ impl Looks {
     }
 }
 
-/// Whether the viewer may have parts of their own.
-fn may_be_own(connection: &Connection, viewer: &Viewer) -> Result<bool> {
-    let mut find = match viewer {
-        Viewer::Operator => connection.prepare_cached("SELECT 1 FROM owners LIMIT 1")?,
-        Viewer::Person(name) => {
-            let mut find = connection.prepare_cached("SELECT 1 FROM owners WHERE name = ?1")?;
-            return Ok(find.exists([name])?);
-        }
-    };
-    Ok(find.exists([])?)
+/// Who has parts for themselves alone that are there.
+#[derive(Clone, Copy)]
+enum Who {
+    /// Nobody who looks.
+    Nobody,
+    /// The owner with this number.
+    Person(i64),
+    /// It is not known who of all.
+    Anyone,
 }
 
-/// Looks for the parts of an entry, and for theirs.
-fn look(connection: &Connection, id: i64, looks: &mut Looks) -> Result<Option<Parts>> {
+fn person(connection: &Connection, name: &str) -> Result<Who> {
+    let mut find = connection.prepare_cached("SELECT id FROM owners WHERE name = ?1")?;
+    let number = find.query_row([name], |row| row.get(0)).optional()?;
+    Ok(number.map_or(Who::Nobody, Who::Person))
+}
+
+/// Looks for the parts of an entry, and for theirs, as `who` has them.
+fn look(connection: &Connection, id: i64, who: Who, looks: &mut Looks) -> Result<Option<Parts>> {
     let Some(mut ahead) = needs(connection, id)? else { return Ok(None) };
     let (mut seen, mut missing) = (HashSet::new(), 0_u32);
     while let Some(target) = ahead.pop() {
@@ -94,7 +107,14 @@ fn look(connection: &Connection, id: i64, looks: &mut Looks) -> Result<Option<Pa
         if seen.len() > MAX_OF_ONE || !looks.one_more() {
             return Ok(None);
         }
-        match at(connection, target)? {
+        // Offline what is their own comes first.
+        let own = own(connection, target, who)?;
+        let id = match own {
+            Own::At(id) => Some(id),
+            Own::Perhaps | Own::None => at(connection, target)?,
+        };
+        match id {
+            None if own == Own::Perhaps => return Ok(None),
             None => missing += 1,
             Some(id) => match needs(connection, id)? {
                 Some(more) => ahead.extend(more),
@@ -103,6 +123,37 @@ fn look(connection: &Connection, id: i64, looks: &mut Looks) -> Result<Option<Pa
         }
     }
     Ok(Some(if missing == 0 { Parts::All } else { Parts::Missing(missing) }))
+}
+
+/// What somebody has of a URL for themselves alone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Own {
+    None,
+    /// This entry.
+    At(i64),
+    /// Something that is not found by the URL alone.
+    Perhaps,
+}
+
+fn own(connection: &Connection, target: i64, who: Who) -> Result<Own> {
+    let number = match who {
+        Who::Nobody => return Ok(Own::None),
+        Who::Anyone => {
+            let mut find = connection
+                .prepare_cached("SELECT 1 FROM entries INDEXED BY entries_own WHERE own = ?1")?;
+            return Ok(if find.exists([target])? { Own::Perhaps } else { Own::None });
+        }
+        Who::Person(number) => number,
+    };
+    let mut find = connection.prepare_cached(
+        "SELECT id, plain FROM entries INDEXED BY entries_own WHERE own = ?1 AND owner = ?2 \
+         ORDER BY plain DESC LIMIT 1",
+    )?;
+    let found = find.query_row((target, number), |row| {
+        let (id, is_plain) = (row.get(0)?, row.get::<_, bool>(1)?);
+        Ok(if is_plain { Own::At(id) } else { Own::Perhaps })
+    });
+    Ok(found.optional()?.unwrap_or(Own::None))
 }
 
 /// The entry of everyone whose key begins so, if there is one.

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 const APPLICATION: i64 = 0x5777_4f66;
 
 /// Of the tables and of what is in them.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// Pages that a connection holds in memory, in KiB: the writer, one that builds, and each reader.
 const WRITER_CACHE: i64 = 8 << 10;
@@ -54,6 +54,7 @@ CREATE TABLE entries (
     path TEXT NOT NULL,
     name TEXT GENERATED ALWAYS AS (substr(path, 1, 120)) VIRTUAL,
     owner INTEGER NOT NULL,
+    own INTEGER,
     title TEXT,
     language TEXT,
     type INTEGER NOT NULL,
@@ -111,6 +112,7 @@ CREATE INDEX entries_by_size ON entries (body, facts);
 CREATE INDEX entries_by_type ON entries (type, facts);
 CREATE INDEX entries_by_status ON entries (status, facts);
 CREATE INDEX entries_by_sum ON entries (sum);
+CREATE INDEX entries_own ON entries (own, owner) WHERE own IS NOT NULL;
 CREATE INDEX entries_unread ON entries (text) WHERE text = 0;
 CREATE INDEX entries_varied ON entries (host, key) WHERE variant <> x'';
 CREATE INDEX hosts_by_labels ON hosts (labels, scheme);

@@ -5,7 +5,9 @@
 mod support;
 
 use support::{index, open, place, store, store_at};
-use wwwoffle_index::{Filter, Index, Parts, Sort, Viewer};
+use wwwoffle_index::{Filter, Index, Parts, Reindex, Sort, Viewer};
+use wwwoffle_spool::Place;
+use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 fn person(name: &str) -> Viewer {
     Viewer::Person(name.to_owned())
@@ -53,11 +55,64 @@ fn a_page_is_whole_when_its_parts_and_theirs_are_there() {
     assert_eq!(of(&index, &ada, page), Some(Parts::All));
     spool.remove(&place("http://a.example/font")).unwrap();
     assert_eq!(of(&index, &ada, page), Some(Parts::Missing(1)));
-    // What is ada's own may be that part.
-    let own = place("http://a.example/own").owned_by("ada");
-    store_at(&spool, &own, 200, "image/png", "png", 1_700_000_000);
-    assert_eq!(of(&index, &ada, page), None);
+}
+
+#[test]
+fn a_part_is_there_for_whom_it_is_kept() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path());
+    let index = index(&spool);
+    let (ada, bob) = (person("ada"), person("bob"));
+    let page = "http://a.example/page";
+    store(&spool, page, "part http://a.example/style\npart http://a.example/image");
+    let own = |url: &str, owner: &str, kind: &str, body: &str| {
+        store_at(&spool, &place(url).owned_by(owner), 200, kind, body, 1_700_000_000);
+    };
+    // Anything of one's own is no reason not to tell.
+    own("http://a.example/other", "ada", "image/png", "png");
+    for viewer in [&ada, &bob, &Viewer::Operator] {
+        assert_eq!(of(&index, viewer, page), Some(Parts::Missing(2)), "{viewer:?}");
+    }
+    // What ada has is there for her, with what it needs, and for nobody else.
+    own("http://a.example/image", "ada", "image/png", "png");
+    own("http://a.example/style", "ada", "text/css", "part http://a.example/font");
+    for (viewer, want) in [(&ada, 1), (&bob, 2)] {
+        assert_eq!(of(&index, viewer, page), Some(Parts::Missing(want)), "{viewer:?}");
+    }
+    // Who sees what all have is told nothing that holds for some alone.
     assert_eq!(of(&index, &Viewer::Operator, page), None);
+    own("http://a.example/font", "bob", "font/woff2", "font");
+    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(1)));
+    own("http://a.example/font", "ada", "font/woff2", "font");
+    assert_eq!(of(&index, &ada, page), Some(Parts::All));
+    assert_eq!(of(&index, &bob, page), Some(Parts::Missing(2)));
+    // A page of hers alone is told of as she has it, whoever asks.
+    let hers = "http://a.example/hers";
+    own(hers, "ada", "text/html", "part http://a.example/style\npart http://a.example/no");
+    for viewer in [&ada, &Viewer::Operator] {
+        assert_eq!(of(&index, viewer, hers), Some(Parts::Missing(1)), "{viewer:?}");
+    }
+    // Gone is gone, in an index that is made anew too.
+    spool.remove(&place("http://a.example/image").owned_by("ada")).unwrap();
+    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(1)));
+    index.reindex(Reindex::All).unwrap();
+    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(1)));
+    assert_eq!(of(&index, &bob, page), Some(Parts::Missing(2)));
+}
+
+#[test]
+fn what_is_kept_for_a_login_may_be_that_part() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path());
+    let index = index(&spool);
+    let page = "http://a.example/page";
+    store(&spool, page, "part http://a.example/image");
+    let url = "http://ada:secret@a.example/image";
+    let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+    let place = Place::of(&url).owned_by("ada");
+    assert!(!place.follows_from_url());
+    store_at(&spool, &place, 200, "image/png", "png", 1_700_000_000);
+    assert_eq!(of(&index, &person("ada"), page), None);
     assert_eq!(of(&index, &person("bob"), page), Some(Parts::Missing(1)));
 }
 
