@@ -22,6 +22,7 @@ use crate::fetch::Fetcher;
 use crate::hooks::{Hook, Hooks};
 use crate::link::Link;
 use crate::lists;
+use crate::lists::deletions::Deletions;
 use crate::lists::describe::Pages;
 use crate::lists::sessions::{self, Online};
 use crate::live::Live;
@@ -67,6 +68,8 @@ pub struct Daemon {
     pub exports: Arc<Semaphore>,
     /// The sources of pages that are shown at once, each in memory as a whole.
     pub sources: Arc<Semaphore>,
+    /// The deletion of all of a list, if one is under way.
+    pub deletions: Deletions,
     /// The times online, which some of these lists go by.
     pub online: Mutex<Online>,
     /// Online, offline or autodial.
@@ -223,6 +226,7 @@ impl Daemon {
             store,
             index,
             index_readers: Semaphore::new(lists::READERS),
+            deletions: Deletions::default(),
             exports: Arc::new(Semaphore::new(own::export::AT_ONCE)),
             sources: Arc::new(Semaphore::new(own::source::AT_ONCE)),
             online: Mutex::default(),

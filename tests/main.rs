@@ -73,6 +73,7 @@ mod link;
 mod lists;
 mod lists_chosen;
 mod lists_done;
+mod lists_whole;
 mod local_files;
 mod messages;
 mod modified;

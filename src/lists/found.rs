@@ -41,7 +41,7 @@ pub struct Source<'a> {
 
 /// A kind of list, as far as the configuration keeps URLs out of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Any,
     Host,
     Latest,
@@ -72,19 +72,10 @@ impl Source<'_> {
         let limit = wanted.limit.min(MAX_PAGE);
         let (after, viewer) = (wanted.after.as_ref(), self.viewer);
         Ok(match &wanted.subject {
-            Subject::Entries => {
-                let kind = if wanted.filter.host.is_some() { Kind::Host } else { Kind::Any };
-                self.entries(wanted, &self.filter(wanted), kind)?
-            }
-            Subject::Session(back) => {
-                let Some((began, ended)) = self.sessions.back(*back) else {
-                    return Ok(IndexPage { listed: Listed::Entries(Vec::new()), next: None });
-                };
-                let mut filter = self.filter(wanted);
-                filter.since = Some(filter.since.map_or(began, |since| since.max(began)));
-                filter.until = filter.until.into_iter().chain(ended).min();
-                self.entries(wanted, &filter, Kind::Latest)?
-            }
+            Subject::Entries | Subject::Session(_) => match self.filtered(wanted) {
+                Some((filter, kind)) => self.entries(wanted, &filter, kind)?,
+                None => IndexPage { listed: Listed::Entries(Vec::new()), next: None },
+            },
             Subject::Asked(back) => {
                 let asked = match self.sessions.back(*back) {
                     Some((began, _)) => self.index.asked(viewer, began)?,
@@ -117,12 +108,31 @@ impl Source<'_> {
         })
     }
 
+    /// Which entries are in a list of entries, and of what kind it is; `None`: there is no such time online.
+    pub(super) fn filtered(&self, wanted: &Wanted) -> Option<(Filter, Kind)> {
+        let mut filter = self.filter(wanted);
+        let Subject::Session(back) = &wanted.subject else {
+            let kind = if wanted.filter.host.is_some() { Kind::Host } else { Kind::Any };
+            return Some((filter, kind));
+        };
+        let (began, ended) = self.sessions.back(*back)?;
+        filter.since = Some(filter.since.map_or(began, |since| since.max(began)));
+        filter.until = filter.until.into_iter().chain(ended).min();
+        Some((filter, Kind::Latest))
+    }
+
+    /// Which of them the configuration lets be in it.
+    pub(super) fn keeps(&self, wanted: &Wanted, kind: Kind) -> impl Fn(&Item) -> bool {
+        let all = wanted.all;
+        move |item| all || self.shows(kind, item.place.url())
+    }
+
     fn filter(&self, wanted: &Wanted) -> Filter {
         Filter { viewer: self.viewer.clone(), ..wanted.filter.clone() }
     }
 
     fn entries(&self, wanted: &Wanted, filter: &Filter, kind: Kind) -> Result<IndexPage, Error> {
-        let keep = |item: &Item| wanted.all || self.shows(kind, item.place.url());
+        let keep = self.keeps(wanted, kind);
         let after = wanted.after.as_ref();
         let page = self.index.list(filter, wanted.sort, after, wanted.limit, &keep)?;
         let parts = self.index.parts(self.viewer, &page.items)?;
@@ -140,7 +150,7 @@ impl Source<'_> {
     }
 
     /// What is pinned. That it cannot be told is no reason not to show a list.
-    fn pins(&self) -> BTreeSet<String> {
+    pub(super) fn pins(&self) -> BTreeSet<String> {
         self.spool.pins().unwrap_or_default()
     }
 

@@ -3,10 +3,12 @@
 //! The index itself is in `wwwoffle-index`, whose every call blocks; here it is asked off the runtime's
 //! threads ([`ask`]), and told what it cannot know.
 
+pub mod deletions;
 pub mod describe;
 pub mod found;
 pub mod query;
 pub mod sessions;
+pub mod whole;
 
 use std::sync::Arc;
 

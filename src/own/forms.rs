@@ -26,6 +26,7 @@ use crate::fetch::{self, WantError};
 use crate::mode::Choice;
 use crate::pages::form::{Form, LONGEST_FORM};
 use crate::pages::guard::{Refusal, Scope, Token};
+use crate::pages::lists::whole;
 use crate::pages::message::Message;
 use crate::pages::token::Purpose;
 use crate::pages::undone;
@@ -69,6 +70,8 @@ pub(super) enum Act {
     Pin(bool),
     /// Does something with the entries of the fields `url`.
     Chosen(Chosen),
+    /// Deletes all of the list of the field `list`.
+    DeleteList,
     /// Brings back what was deleted together, of the field `removal`.
     Undo,
     /// Does something with the version of the fields `url` and `at`.
@@ -202,6 +205,7 @@ impl Act {
             "/control/monitor-multiple" => Self::Chosen(Chosen::Monitor),
             "/control/export-multiple/warc" => Self::Chosen(Chosen::Export(Format::Warc)),
             "/control/export-multiple/wacz" => Self::Chosen(Chosen::Export(Format::Wacz)),
+            whole::PATH => Self::DeleteList,
             "/control/undo" => Self::Undo,
             "/control/history/restore" => Self::Version(Button::Restore),
             "/control/history/delete" => Self::Version(Button::Remove),
@@ -327,6 +331,10 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
                 from_our_page(caller, form)?;
             }
             Ok(queue::submit(caller, chosen, form).await?)
+        }
+        Act::DeleteList => {
+            from_our_page(caller, form)?;
+            Ok(lists::whole::delete(caller, form).await?)
         }
         Act::Undo => {
             from_our_page(caller, form)?;

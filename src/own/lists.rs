@@ -1,6 +1,8 @@
 //! The pages below `/index/`, at the addresses of 2.9 and some more, and what is done with the entries
 //! that were chosen there.
 
+pub(super) mod whole;
+
 use hyper::Response;
 use wwwoffle_index::{Filter, Sort};
 use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
@@ -14,6 +16,7 @@ use crate::error_chain::error_chain;
 use crate::fetch;
 use crate::lists::query::{Subject, Wanted};
 use crate::lists::sessions;
+use crate::lists::whole::is_part;
 use crate::lists::{self, found, viewer};
 use crate::pages::form::Form;
 use crate::pages::info::ABOUT;
@@ -96,7 +99,9 @@ fn answer(
     shown: &Shown,
     outcome: (Outcome, Option<Told>, Option<u64>),
 ) -> Response<Body> {
-    let shown = &Shown { owner: caller.owner.to_string(), ..shown.clone() };
+    let owner = caller.owner.to_string();
+    let is_going_on = caller.daemon.deletions.is_by(&owner);
+    let shown = &Shown { is_going_on, owner, ..shown.clone() };
     let (daemon, token) = (&caller.daemon, caller.token());
     caller.page(pages::page(&daemon.templates, &caller.shell, shown, outcome, &token))
 }
@@ -148,6 +153,11 @@ fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Box<Sho
     shown.sort = Some(wanted.sort);
     shown.kind = wanted.filter.class;
     shown.text = wanted.filter.text.clone().unwrap_or_default();
+    let other = |name: &&'static str| Some((*name, form.value(name)?.trim().to_owned()));
+    shown.others =
+        pages::OTHERS.iter().filter_map(other).filter(|(_, it)| !it.is_empty()).collect();
+    (shown.is_part, shown.is_all_chosen) =
+        (is_part(&wanted), form.value(pages::CHOSEN) == Some("1"));
     (shown.pages_only, shown.all) = (wanted.filter.pages_only, wanted.all);
     shown.after = wanted.after.as_ref().map(ToString::to_string);
     shown.trail = Trail::parse(form.value("before").unwrap_or_default());
@@ -176,6 +186,12 @@ pub(super) enum NotDone {
     /// There is no room for it.
     #[error("there is too little room for the archive: WARC needs none")]
     NoRoom,
+    /// Another deletes all of a list.
+    #[error("a list is being deleted already: try again when that is at its end")]
+    Deleting,
+    /// The index cannot tell what is in the list.
+    #[error("the list cannot be had now: {0}")]
+    Index(String),
     /// It cannot be written.
     #[error("the archive cannot be written: {0}")]
     Export(String),

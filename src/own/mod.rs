@@ -116,6 +116,9 @@ pub async fn over_tcp(
         }
         (Some(_), _) => not_with(&caller, method, "GET, HEAD"),
         (None, Some(act)) if method == Method::POST => forms::submit(&caller, act, request).await,
+        (None, Some(Act::DeleteList)) if is_read(method) => {
+            lists::whole::ask(&caller, url.arguments()).await
+        }
         (None, Some(_)) if is_read(method) && control::has_button(url.path()) => {
             control::confirm(&caller, url.path())
         }

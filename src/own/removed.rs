@@ -27,7 +27,8 @@ pub(super) async fn delete(
     Ok(aside(store, &places.public, removal).await? || own)
 }
 
-async fn aside(store: &Store, place: &Place, removal: Removal) -> Result<bool, Error> {
+/// Deletes what is kept at a place so; what is kept under its key with it.
+pub(super) async fn aside(store: &Store, place: &Place, removal: Removal) -> Result<bool, Error> {
     match store.remove_for_now(place, removal).await {
         Err(error) if error.is_full() => store.remove(place).await,
         done => done,
@@ -55,6 +56,8 @@ pub(super) async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>,
     let named = named.filter(|removal| removal.is_by(&caller.owner.to_string()));
     let mut told = Back::default();
     if let Some(removal) = named {
+        // Nothing goes while it comes back.
+        caller.daemon.deletions.stop(removal).await;
         let index = caller.daemon.index.clone();
         // It is as old as it was when somebody last saw it in a list; else the next purge could have it.
         let brought = move |spool: &Spool| {

@@ -8,14 +8,15 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 mod address;
 mod back;
+pub mod whole;
 mod words;
 
-pub use self::address::{BACK, DONE, REMOVED, Shown, Trail, told_before, with};
+pub use self::address::{BACK, CHOSEN, DONE, OTHERS, REMOVED, Shown, Trail, told_before, with};
 pub use self::back::Back;
 pub use self::words::SCHEMES;
 
 use self::address::encode_path;
-use self::words::{crumbs, heading, kinds, sorts};
+use self::words::{crumbs, cut, heading, kinds, sorts};
 use super::{
     Page, Shell, Templates, info,
     shown::{self, ShownTime, ShownUrl},
@@ -35,9 +36,6 @@ const LONGEST_CHOSEN: usize = 1_000;
 /// So many deletions can be undone at the root of the lists, those that were last; the others where they were made.
 const SHOWN_REMOVALS: usize = 10;
 
-/// Characters of a title that are shown.
-const SHOWN_TITLE: usize = 120;
-
 /// What was just done to a list, and is told above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
@@ -49,7 +47,7 @@ pub enum Told {
     Done(Done, u64),
 }
 
-/// What a button did, other than to delete.
+/// What a button did that cannot be undone with one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
     /// They stay whatever their age.
@@ -58,10 +56,12 @@ pub enum Done {
     Monitored,
     /// They are to be fetched anew.
     Queued,
+    /// They were deleted, and cannot be had back.
+    Deleted,
 }
 
 impl Done {
-    const ALL: [Done; 3] = [Done::Pinned, Done::Monitored, Done::Queued];
+    const ALL: [Done; 4] = [Done::Pinned, Done::Monitored, Done::Queued, Done::Deleted];
 
     /// A word for it, in addresses.
     #[must_use]
@@ -70,6 +70,7 @@ impl Done {
             Done::Pinned => "pinned",
             Done::Monitored => "monitored",
             Done::Queued => "queued",
+            Done::Deleted => "deleted",
         }
     }
 
@@ -90,6 +91,7 @@ pub enum Outcome {
 }
 
 #[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
 struct View<'a> {
     heading: Text,
     token: &'a str,
@@ -107,6 +109,16 @@ struct View<'a> {
     can_choose: bool,
     hosts: Vec<HostRow>,
     requests: Vec<RequestRow>,
+    /// The arguments that the form has to keep.
+    others: Vec<Other>,
+    /// All that can be chosen is.
+    is_all_chosen: bool,
+    /// The address where that is the other way round.
+    choose: String,
+    /// Where all of the list can be deleted.
+    whole: Option<String>,
+    /// What is deleted with all of a list goes on: where to look again.
+    again: Option<String>,
     next: Option<String>,
     previous: Option<String>,
     /// The beginning, where that is not the page before.
@@ -176,6 +188,13 @@ struct BackView {
 struct DoneView {
     what: &'static str,
     count: u64,
+}
+
+/// An argument that a form keeps.
+#[derive(Serialize)]
+struct Other {
+    name: &'static str,
+    value: String,
 }
 
 #[derive(Serialize)]
@@ -250,6 +269,11 @@ pub fn page(
         can_choose: false,
         hosts: Vec::new(),
         requests: Vec::new(),
+        others: Vec::new(),
+        is_all_chosen: shown.is_all_chosen,
+        choose: choose(shown),
+        whole: None,
+        again: shown.is_going_on.then(|| again(shown, told.as_ref())),
         next: None,
         previous: shown.previous().map(|previous| previous.address()),
         first: None,
@@ -274,6 +298,27 @@ pub fn page(
     templates.page("lists.html", status, shell, &view)
 }
 
+/// This page, with what it tells.
+fn again(shown: &Shown, told: Option<&Told>) -> String {
+    match told {
+        Some(Told::Removed(resting)) => {
+            with(&shown.address(), REMOVED, &resting.removal.to_string())
+        }
+        _ => shown.address(),
+    }
+}
+
+/// This page, with all chosen that can be, or else nothing.
+fn choose(shown: &Shown) -> String {
+    let address = shown.address();
+    let with = |between: char| format!("{address}{between}{CHOSEN}=1");
+    match (shown.is_all_chosen, address.contains('?')) {
+        (true, _) => address,
+        (false, true) => with('&'),
+        (false, false) => with('?'),
+    }
+}
+
 fn fill(view: &mut View<'_>, shell: &Shell, shown: &Shown, listed: Listed) {
     match listed {
         Listed::Entries(items) => {
@@ -282,6 +327,10 @@ fn fill(view: &mut View<'_>, shell: &Shell, shown: &Shown, listed: Listed) {
             view.entries = entries(&items, shown, shell);
             view.can_choose = view.entries.iter().any(|row| row.value.is_some());
             view.empty = items.is_empty();
+            view.whole = (shown.is_part && !items.is_empty()).then(|| whole::address(shown));
+            let others = shown.others.iter();
+            let others = others.map(|(name, value)| Other { name, value: shown::text(value) });
+            view.others = others.collect();
         }
         Listed::Hosts(hosts) => {
             view.empty = hosts.is_empty();
@@ -328,13 +377,7 @@ fn day_of(time: Timestamp, shell: &Shell) -> String {
 
 fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) -> EntryRow {
     let url = ShownUrl::new(&item.url);
-    let title = item.title.as_deref().map(|title| {
-        let title = shown::text(title);
-        match title.char_indices().nth(SHOWN_TITLE) {
-            Some((end, _)) => format!("{} …", title.get(..end).unwrap_or_default()),
-            None => title,
-        }
-    });
+    let title = item.title.as_deref().map(cut);
     let mut notes = Vec::new();
     if item.queued {
         notes.push(say("queued"));

@@ -42,6 +42,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("monitor-options.html", include_str!("templates/monitor-options.html")),
     ("fetches.html", include_str!("templates/fetches.html")),
     ("refresh-options.html", include_str!("templates/refresh-options.html")),
+    ("lists-delete.html", include_str!("templates/lists-delete.html")),
     ("lists-undo.html", include_str!("templates/lists-undo.html")),
     ("lists.html", include_str!("templates/lists.html")),
     ("lists-root.html", include_str!("templates/lists-root.html")),

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::StatusCode;
 use hyper::body::Frame;
 use tokio::sync::oneshot;
-use wwwoffle_index::{Error, Reindex, Sessions};
+use wwwoffle_index::{Error, Reindex, Sessions, Viewer};
 
 use super::super::caller::Caller;
 use super::{Fault, push_line};
@@ -55,11 +55,21 @@ pub(in crate::own) async fn carry_out<T: Send + 'static>(
     wanted: Wanted,
     act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
+    let viewer = lists::viewer((!caller.operates).then_some(&caller.owner));
+    carry_out_for(caller, viewer, wanted, act).await
+}
+
+/// The same for what somebody may be shown.
+pub(in crate::own) async fn carry_out_for<T: Send + 'static>(
+    caller: &Caller,
+    viewer: Viewer,
+    wanted: Wanted,
+    act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     let daemon = &caller.daemon;
     // What is in no list is so for everybody but who commands the spool.
     let wanted = Wanted { all: wanted.all && caller.operates, ..wanted };
     let sessions: Sessions = sessions::sessions(daemon).await;
-    let viewer = lists::viewer((!caller.operates).then_some(&caller.owner));
     let (spool, config) = (daemon.store.spool().clone(), daemon.config());
     let now = timestamp(crate::clock::now());
     lists::ask(daemon, move |index| {

@@ -10,6 +10,7 @@ use crate::pages::info::ABOUT;
 
 /// What a list is of, and how it was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
 pub struct Shown {
     /// The path of the page below [`ROOT`]: `https/www.example.org`.
     pub path: String,
@@ -23,6 +24,14 @@ pub struct Shown {
     pub pages_only: bool,
     /// Also what the configuration keeps out of lists.
     pub all: bool,
+    /// What else was asked for that leaves entries out, as it was written.
+    pub others: Vec<(&'static str, String)>,
+    /// It is a part of what is kept that all may be deleted of at once.
+    pub is_part: bool,
+    /// All that can be chosen on the page is.
+    pub is_all_chosen: bool,
+    /// What was deleted by who looks at it goes on.
+    pub is_going_on: bool,
     /// Who looks at it, as entries tell for whom they are kept.
     pub owner: String,
     /// Where this page of it begins; `None` at the beginning.
@@ -39,6 +48,7 @@ impl Shown {
     #[must_use]
     pub fn address(&self) -> String {
         let trail = self.trail.to_string();
+        let others = self.others.iter().map(|(name, value)| (*name, value.as_str()));
         let pairs = [
             ("sort", self.sort.map(Sort::name).unwrap_or_default()),
             ("type", self.kind.map(Class::name).unwrap_or_default()),
@@ -49,12 +59,18 @@ impl Shown {
             ("before", &trail),
         ];
         let coded = |text: &str| url_encode_form_args(text.as_bytes());
-        let pairs = pairs.into_iter().filter(|(_, value)| !value.is_empty());
+        let pairs = pairs.into_iter().chain(others).filter(|(_, value)| !value.is_empty());
         let pairs: Vec<_> = pairs.map(|(name, value)| format!("{name}={}", coded(value))).collect();
         let begin = format!("{ROOT}{}", encode_path(&self.path));
         if pairs.is_empty() { begin } else { format!("{begin}?{}", pairs.join("&")) }
     }
 }
+
+/// The arguments that leave entries out and have no box of their own.
+pub const OTHERS: [&str; 7] = ["scheme", "host", "site", "status", "since", "until", "owner"];
+
+/// That all that can be chosen on a page is.
+pub const CHOSEN: &str = "chosen";
 
 /// Where the pages before one begin, without the beginning of the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -189,9 +205,11 @@ mod tests {
             pages_only: true,
             all: true,
             after: Some("x+".into()),
+            others: vec![("status", "4xx".into()), ("until", "2026-11-20".into())],
             ..Shown::default()
         };
-        let want = "/index/https/www.example.org:8443?sort=size&type=image&text=a%26b+c&pages=1&all=1&after=x%2B";
+        let want = "/index/https/www.example.org:8443?sort=size&type=image&text=a%26b+c&pages=1&all=1&after=x%2B\
+                    &status=4xx&until=2026-11-20";
         assert_eq!(shown.address(), want);
         assert_eq!(Shown::default().address(), "/index/");
     }

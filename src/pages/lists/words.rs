@@ -6,8 +6,20 @@ use super::{Choice, Link, ROOT};
 use crate::pages::shown;
 use crate::pages::text::{Text, count, say};
 
+/// Characters of a title that are shown.
+const SHOWN_TITLE: usize = 120;
+
 /// The schemes that have a list of hosts.
 pub const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
+
+/// A title of bounded length, as it is shown.
+pub(super) fn cut(title: &str) -> String {
+    let title = shown::text(title);
+    match title.char_indices().nth(SHOWN_TITLE) {
+        Some((end, _)) => format!("{} …", title.get(..end).unwrap_or_default()),
+        None => title,
+    }
+}
 
 /// What a list is called.
 pub(super) fn heading(path: &str) -> Text {

@@ -1,0 +1,110 @@
+//! The deletion of all of a list that is under way. There is one at a time: it keeps the disk busy.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use wwwoffle_spool::Removal;
+
+/// How long it is waited for one that was told to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether it has.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What is being deleted.
+#[derive(Debug, Default)]
+pub struct Deletions(Arc<Mutex<Option<Running>>>);
+
+#[derive(Debug)]
+struct Running {
+    removal: Removal,
+    is_stopped: bool,
+}
+
+/// Held while something is deleted; another may begin when it is dropped.
+#[derive(Debug)]
+pub struct Turn(Arc<Mutex<Option<Running>>>);
+
+fn lock(running: &Mutex<Option<Running>>) -> MutexGuard<'_, Option<Running>> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Deletions {
+    /// Begins one, unless another is under way.
+    #[must_use]
+    pub fn begin(&self, removal: Removal) -> Option<Turn> {
+        let mut running = lock(&self.0);
+        if running.is_some() {
+            return None;
+        }
+        *running = Some(Running { removal, is_stopped: false });
+        Some(Turn(Arc::clone(&self.0)))
+    }
+
+    /// Whether one is under way that this person began.
+    #[must_use]
+    pub fn is_by(&self, who: &str) -> bool {
+        lock(&self.0).as_ref().is_some_and(|running| running.removal.is_by(who))
+    }
+
+    /// Whether this one is.
+    #[must_use]
+    pub fn is_this(&self, removal: Removal) -> bool {
+        lock(&self.0).as_ref().is_some_and(|running| running.removal == removal)
+    }
+
+    /// Has it end if it is this one, and waits for that, but not for long. Dropping it leaves it told to.
+    pub async fn stop(&self, removal: Removal) {
+        let is_under_way = || {
+            let mut running = lock(&self.0);
+            let running = running.as_mut().filter(|running| running.removal == removal);
+            running.map(|running| running.is_stopped = true).is_some()
+        };
+        let ended = async {
+            while is_under_way() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        let _in_time = tokio::time::timeout(ENDS_WITHIN, ended).await;
+    }
+}
+
+impl Turn {
+    /// Whether it is to end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        lock(&self.0).as_ref().is_none_or(|running| running.is_stopped)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *lock(&self.0) = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_goes_on_at_a_time_and_ends_when_it_is_told() {
+        let removal = |at: &str| -> Removal { format!("{at}-{}", "0".repeat(32)).parse().unwrap() };
+        let (first, other) = (removal("1700000000000000"), removal("1700000000000001"));
+        let deletions = Deletions::default();
+        let turn = deletions.begin(first).unwrap();
+        assert!(deletions.begin(other).is_none());
+        assert!(!deletions.is_by("ada"));
+        // Another's is not ended.
+        deletions.stop(other).await;
+        assert!(!turn.is_stopped());
+        let ends = async {
+            while !turn.is_stopped() {
+                tokio::task::yield_now().await;
+            }
+            drop(turn);
+        };
+        tokio::join!(deletions.stop(first), ends);
+        assert!(deletions.begin(other).is_some());
+    }
+}

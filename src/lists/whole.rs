@@ -1,0 +1,85 @@
+//! All of a list, as far as a person may delete it: gathered step by step, never more than so much.
+
+use std::collections::HashSet;
+
+use wwwoffle_index::{Cursor, Error, Filter, MAX_PAGE, Sort};
+use wwwoffle_spool::{Key, Place};
+
+use super::found::Source;
+use super::query::{Subject, Wanted};
+
+/// So many entries are deleted with a list at once.
+pub const MOST: usize = 10_000;
+
+/// So many of them are named before.
+pub const NAMED: usize = 10;
+
+/// What was gathered of a list until now.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// The places of what is kept for everyone or for the person who asks, once each key.
+    pub places: Vec<Place>,
+    /// The lengths of the files of the newest of each, together, in bytes.
+    pub bytes: u64,
+    /// How many of them are pinned.
+    pub pinned: u64,
+    /// The titles, or else the URLs, of the first ones.
+    pub named: Vec<String>,
+    /// There is more than that.
+    pub is_cut: bool,
+    seen: HashSet<Key>,
+    next: Option<Cursor>,
+}
+
+impl Gathered {
+    /// Gathers some more; true when there is no more. `owner` is who asks.
+    ///
+    /// # Errors
+    ///
+    /// Those of the index.
+    pub fn step(
+        &mut self,
+        source: &Source<'_>,
+        wanted: &Wanted,
+        owner: &str,
+    ) -> Result<bool, Error> {
+        let Some((filter, kind)) = source.filtered(wanted) else { return Ok(true) };
+        let keep = source.keeps(wanted, kind);
+        let page = source.index.list(&filter, Sort::Name, self.next.as_ref(), MAX_PAGE, &keep)?;
+        let pins = source.pins();
+        for item in page.items {
+            if item.place.owner().is_some_and(|of| of != owner)
+                || !self.seen.insert(item.place.key())
+            {
+                continue;
+            }
+            if self.places.len() == MOST {
+                self.is_cut = true;
+                return Ok(true);
+            }
+            self.bytes = self.bytes.saturating_add(item.file_len);
+            self.pinned += u64::from(pins.contains(item.place.url()));
+            if self.named.len() < NAMED {
+                let title = item.title.filter(|title| !title.trim().is_empty());
+                self.named.push(title.unwrap_or_else(|| item.place.url().to_owned()));
+            }
+            self.places.push(item.place);
+        }
+        self.next = page.next;
+        Ok(self.next.is_none())
+    }
+}
+
+/// Whether it is a list of entries that something keeps others out of: of no less all is deleted at once.
+#[must_use]
+pub fn is_part(wanted: &Wanted) -> bool {
+    let Filter { scheme, host, site, class, status, text, since, until, owner, .. } =
+        &wanted.filter;
+    let names = [scheme, host, site, text, owner].into_iter().any(Option::is_some);
+    let others = class.is_some() || status.is_some() || since.is_some() || until.is_some();
+    match wanted.subject {
+        Subject::Entries => names || others,
+        Subject::Session(_) => true,
+        _ => false,
+    }
+}
