@@ -250,7 +250,8 @@ impl Daemon {
         let config = self.config();
         let language = self.templates.language(config.pages.language.as_str(), reader.accepted());
         let (origin, mode) = (self.origin.clone(), reader.mode);
-        Shell { origin, mode, zone: TimeZone::system(), language }
+        let (reader, path) = (String::new(), String::new());
+        Shell { origin, mode, zone: TimeZone::system(), language, reader, path }
     }
 
     /// Changes the mode and remembers it for the next start. Returns what was chosen before.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::pages::text::Text;
+
 /// What a page needs to be shown whole, and how much of that is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
@@ -11,7 +13,7 @@ pub struct Parts {
     pub counts: PartCounts,
     /// Why there may be parts that are not known of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut: Option<String>,
+    pub cut: Option<Text>,
     /// Those that are missing first, then those left out, then those kept; not all, if they are very
     /// many.
     pub list: Vec<PartItem>,
@@ -67,7 +69,7 @@ pub struct PartItem {
     pub state: PartState,
     /// Why it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    pub reason: Option<Text>,
 }
 
 /// Whether a part is kept, the worst first.

@@ -136,7 +136,7 @@ fn print_parts(parts: &Parts, out: &mut dyn Write) -> Result<(), Failure> {
     let whole = if parts.complete { "complete" } else { "not complete" };
     writeln!(out, "parts       {whole}: {}", told.join(", "))?;
     if let Some(cut) = &parts.cut {
-        writeln!(out, "            there may be more: {}", shown::line(cut))?;
+        writeln!(out, "            there may be more: {}", shown::line(&cut.to_string()))?;
     }
     for part in parts.list.iter().filter(|part| part.state != PartState::Kept) {
         print_part(part, out)?;
@@ -146,7 +146,7 @@ fn print_parts(parts: &Parts, out: &mut dyn Write) -> Result<(), Failure> {
 
 fn print_part(part: &PartItem, out: &mut dyn Write) -> Result<(), Failure> {
     let from = part.from.as_deref().map(|from| format!(", from {}", shown::line(from)));
-    let why = part.reason.as_deref().map(|why| format!(": {}", shown::line(why)));
+    let why = part.reason.as_ref().map(|why| format!(": {}", shown::line(&why.to_string())));
     let (state, url, class) = (part.state.as_str(), shown::line(&part.url), &part.class);
     let (from, why) = (from.unwrap_or_default(), why.unwrap_or_default());
     Ok(writeln!(out, "{state:<11} {url} ({class}{from}){why}")?)

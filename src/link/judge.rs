@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::kernel::Standing;
+use super::kernel::{Gap, Standing};
+use crate::pages::shown;
+use crate::pages::text::{Text, count, say};
 use crate::upstream::Origin;
 
 /// How many hosts that fail are remembered.
@@ -32,9 +34,6 @@ const FIRST_WAIT: Duration = Duration::from_secs(5);
 /// How long it has to be online for the waits offline to begin anew. A link that comes and goes is
 /// probed ever more seldom.
 const STEADY: Duration = Duration::from_secs(60);
-
-/// The longest text of a reason, in bytes.
-const MAX_REASON: usize = 300;
 
 /// What the configuration says of judging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +56,11 @@ pub struct Terms {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// The link works.
-    Good(String),
+    Good(Text),
     /// Somebody else answers in place of the one that was asked.
     Portal(Portal),
     /// It does not work, and why.
-    Failed(String),
+    Failed(Text),
 }
 
 /// A captive portal.
@@ -78,38 +77,56 @@ pub struct Portal {
 pub enum Reason {
     /// Nothing is known yet.
     Unknown,
-    /// There is a way out.
+    /// There is a way out, by this interface; empty where it has none.
     Way(String),
     /// The kernel says nothing, and nothing speaks against the link.
     Assumed,
     /// There is no way out.
-    NoWay(String),
+    NoWay(Gap),
     /// A probe was good.
-    Good(String),
+    Good(Text),
     /// A captive portal answers.
     Portal(Portal),
     /// Probes failed.
-    Failed(String),
+    Failed(Text),
     /// So many hosts failed, and then the probe.
-    Hosts(usize, String),
+    Hosts(usize, Text),
+}
+
+impl Reason {
+    /// It in words, for pages; the log and the API have its English.
+    #[must_use]
+    pub fn text(&self) -> Text {
+        match self {
+            Self::Unknown => say("the link is being looked at"),
+            Self::Way(by) => way(by),
+            Self::Assumed => say("nothing speaks against the link"),
+            Self::NoWay(gap) => gap.text(),
+            Self::Good(what) => what.clone(),
+            Self::Portal(portal) => say("a captive portal answers: log in at {url}")
+                .with("url", shown::text(&portal.url)),
+            Self::Failed(why) => say("the probe failed: {why}").with("why", why.clone()),
+            Self::Hosts(many, why) => count(
+                u64::try_from(*many).unwrap_or(u64::MAX),
+                "{n} host failed, and then the probe: {why}",
+                "{n} hosts in a row failed, and then the probe: {why}",
+            )
+            .with("why", why.clone()),
+        }
+    }
+}
+
+/// That there is a way out, by this interface if that is not empty.
+pub(super) fn way(interface: &str) -> Text {
+    if interface.is_empty() {
+        return say("there is a way out");
+    }
+    say("there is a way out, by {interface}").with("interface", shown::text(interface))
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown => f.write_str("the link is being looked at"),
-            Self::Way(by) => write!(f, "there is a way out, by {by}"),
-            Self::Assumed => f.write_str("nothing speaks against the link"),
-            Self::NoWay(why) => f.write_str(why),
-            Self::Good(what) => f.write_str(what),
-            Self::Portal(portal) => {
-                write!(f, "a captive portal answers: log in at {}", portal.url)
-            }
-            Self::Failed(why) => write!(f, "the probe failed: {why}"),
-            Self::Hosts(count, why) => {
-                write!(f, "{count} hosts in a row failed, and then the probe: {why}")
-            }
-        }
+        fmt::Display::fmt(&self.text(), f)
     }
 }
 
@@ -309,15 +326,13 @@ impl Judge {
                 self.failed.clear();
                 self.due = self.terms.has_url.then(|| now + self.terms.interval);
                 if self.online != Some(true) {
-                    self.become_online(Reason::Good(bounded(what)), now);
+                    self.become_online(Reason::Good(what), now);
                 }
                 return;
             }
             Finding::Portal(portal) => Reason::Portal(portal),
-            Finding::Failed(why) if self.is_in_doubt() => {
-                Reason::Hosts(self.failed.len(), bounded(why))
-            }
-            Finding::Failed(why) => Reason::Failed(bounded(why)),
+            Finding::Failed(why) if self.is_in_doubt() => Reason::Hosts(self.failed.len(), why),
+            Finding::Failed(why) => Reason::Failed(why),
         };
         self.bad_probes = self.bad_probes.saturating_add(1);
         if self.online == Some(true) && self.bad_probes < BAD_PROBES && !self.is_in_doubt() {
@@ -359,12 +374,6 @@ impl Judge {
 
 fn first_wait(terms: &Terms) -> Duration {
     FIRST_WAIT.min(terms.interval)
-}
-
-fn bounded(mut text: String) -> String {
-    let end = (0..=MAX_REASON.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    text.truncate(end.unwrap_or_default());
-    text
 }
 
 #[cfg(test)]

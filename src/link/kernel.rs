@@ -4,6 +4,10 @@
 use std::io;
 use std::time::Duration;
 
+use super::judge::way;
+use crate::pages::shown;
+use crate::pages::text::{Text, say};
+
 /// How the machine is connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -11,11 +15,43 @@ pub enum Standing {
     Unknown,
     /// There is a way out.
     Up {
-        /// The interface it leads out by.
+        /// The interface it leads out by; empty where it has none.
         interface: String,
     },
     /// There is none, and why not.
-    Down(String),
+    Down(Gap),
+}
+
+impl Standing {
+    /// It in words.
+    #[must_use]
+    pub fn text(&self) -> Text {
+        match self {
+            Self::Unknown => say("the system does not say whether there is a way out"),
+            Self::Up { interface } => way(interface),
+            Self::Down(gap) => gap.text(),
+        }
+    }
+}
+
+/// Why there is no way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// There is no default route.
+    NoRoute,
+    /// The interface that it would lead out by is not connected.
+    NoCarrier(String),
+}
+
+impl Gap {
+    /// It in words.
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::NoRoute => say("there is no default route"),
+            Self::NoCarrier(interface) => say("the interface {interface} has no carrier")
+                .with("interface", shown::text(interface)),
+        }
+    }
 }
 
 /// How long it is waited after a change, for those that come with it.

@@ -98,6 +98,12 @@ impl Link {
         self.told.load_full()
     }
 
+    /// What the kernel says of the ways out, in every mode.
+    #[must_use]
+    pub fn standing(&self) -> Arc<Standing> {
+        self.standing.load_full()
+    }
+
     /// What a byte costs on the way out as the kernel knows it now.
     #[must_use]
     pub fn class(&self, config: &Config) -> Class {

@@ -18,6 +18,8 @@ use wwwoffle_url::CanonicalUrl;
 use super::judge::{Finding, Portal};
 use crate::daemon::Daemon;
 use crate::fetch;
+use crate::pages::shown;
+use crate::pages::text::{Text, count, say};
 use crate::proxy::{rules, target};
 
 use crate::upstream::{Failure, Origin, Reach};
@@ -35,14 +37,17 @@ pub(super) async fn run(daemon: Arc<Daemon>, hosts: Vec<Origin>) -> Finding {
             None => reach(&daemon, &config, hosts).await,
         }
     };
-    let late = || format!("nobody answered within {} s", patience.as_secs_f32());
+    let late = || {
+        let seconds = patience.as_secs_f32().to_string();
+        say("nobody answered within {seconds} s").with("seconds", seconds)
+    };
     timeout(patience, probing).await.unwrap_or_else(|_| Finding::Failed(late()))
 }
 
 async fn ask(daemon: &Arc<Daemon>, config: &Config, url: &str) -> Finding {
     let mut resource = match target::of_url(url, &daemon.local) {
         Ok(resource) => resource,
-        Err(error) => return Finding::Failed(error.to_string()),
+        Err(error) => return Finding::Failed(told(&error.to_string())),
     };
     resource.origin.via = rules::parent(config, &resource.url, &daemon.pseudonym);
     // It is the configuration that names it.
@@ -57,7 +62,7 @@ async fn ask(daemon: &Arc<Daemon>, config: &Config, url: &str) -> Finding {
         .body(());
     let head = match head {
         Ok(head) => head,
-        Err(error) => return Finding::Failed(error.to_string()),
+        Err(error) => return Finding::Failed(told(&error.to_string())),
     };
     match daemon.upstream.probe(&resource.origin, head).await {
         Ok(answer) => {
@@ -69,12 +74,17 @@ async fn ask(daemon: &Arc<Daemon>, config: &Config, url: &str) -> Finding {
             let login = location.and_then(|location| fetch::shown(daemon, &location));
             compare(&resource.url, &expected, &answer, login)
         }
-        Err(failure @ Failure::Certificate { .. }) => Finding::Failed(format!(
-            "{}; a captive portal may answer, which a probe-url of http would tell",
-            failure.chain()
-        )),
-        Err(failure) => Finding::Failed(failure.chain()),
+        Err(failure @ Failure::Certificate { .. }) => Finding::Failed(
+            say("{fault}; a captive portal may answer, which a probe-url of http would tell")
+                .with("fault", shown::text(&failure.chain())),
+        ),
+        Err(failure) => Finding::Failed(told(&failure.chain())),
     }
+}
+
+/// An error, as it is told in all languages; bounded, for an origin may have its part in it.
+fn told(error: &str) -> Text {
+    say("{fact}").with("fact", shown::text(error))
 }
 
 /// How a good probe is answered.
@@ -95,11 +105,12 @@ fn compare(
     let has_phrase =
         phrase.is_empty() || answer.body().windows(phrase.len()).any(|piece| piece == phrase);
     if expected.status.takes(status.as_u16()) && has_phrase {
-        return Finding::Good(format!("{url} answers"));
+        return Finding::Good(say("{url} answers").with("url", shown::text(url.as_str())));
     }
     // RFC 6585 §6 has a status for it; most say 200 or redirect.
     if !(status.is_success() || status.is_redirection() || status.as_u16() == 511) {
-        return Finding::Failed(format!("{url} answers with status {status}"));
+        let why = say("{url} answers with status {status}").with("url", shown::text(url.as_str()));
+        return Finding::Failed(why.with("status", status.to_string()));
     }
     let mut hosts = vec![url.host().to_owned()];
     let at = login
@@ -123,15 +134,18 @@ async fn reach(daemon: &Daemon, config: &Config, mut hosts: Vec<Origin>) -> Find
         match dialled {
             Ok(_connection) => {
                 debug!(%host, "a probed host takes connections");
-                return Finding::Good("a host that was asked for takes connections".to_owned());
+                return Finding::Good(say("a host that was asked for takes connections"));
             }
             Err(failure) => debug!(%host, failure = failure.chain(), "a probed host does not"),
         }
     }
     Finding::Failed(match hosts.len() {
-        0 => "no host is known that could be tried".to_owned(),
-        1 => "the one host that could be tried cannot be reached".to_owned(),
-        count => format!("none of {count} hosts that were asked for can be reached"),
+        0 => say("no host is known that could be tried"),
+        many => count(
+            u64::try_from(many).unwrap_or(u64::MAX),
+            "the one host that was asked for cannot be reached",
+            "none of {n} hosts that were asked for can be reached",
+        ),
     })
 }
 
@@ -154,6 +168,12 @@ fn wanted(daemon: &Daemon, config: &Config, hosts: &mut Vec<Origin>) {
 mod tests {
     use super::*;
     use wwwoffle_url::LocalHost;
+
+    #[test]
+    fn reasons_are_bounded() {
+        assert!(told(&"ü".repeat(1_000)).to_string().len() < 1_000);
+        assert_eq!(told("a\u{202e}b {n}").to_string(), shown::text("a\u{202e}b {n}"));
+    }
 
     #[test]
     fn an_answer_is_good_or_a_portals_or_a_failure() {

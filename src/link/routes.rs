@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::kernel::Standing;
+use super::kernel::{Gap, Standing};
 
 /// The length of the head of a message, in bytes.
 const HEAD: usize = 16;
@@ -153,7 +153,7 @@ impl Table {
         let mut without_carrier = None;
         for way in ways {
             let Some(index) = way.interface else {
-                return Standing::Up { interface: "a route without an interface".to_owned() };
+                return Standing::Up { interface: String::new() };
             };
             match self.interfaces.get(&index) {
                 Some(interface) if interface.is_loopback => {}
@@ -167,8 +167,8 @@ impl Table {
             }
         }
         Standing::Down(match without_carrier {
-            Some(name) => format!("the interface {name} has no carrier"),
-            None => "there is no default route".to_owned(),
+            Some(name) => Gap::NoCarrier(name),
+            None => Gap::NoRoute,
         })
     }
 }
@@ -261,17 +261,13 @@ mod tests {
         let several: Vec<u8> = [8_u16.to_ne_bytes(), [0; 2]].concat();
         let several = [several, 2_u32.to_ne_bytes().to_vec()].concat();
         for (what, routes, want) in [
-            ("none", vec![], "Down(\"there is no default route\")"),
+            ("none", vec![], "Down(NoRoute)"),
             ("one", vec![route(0, 1, &by(2, 0))], "Up { interface: \"eth0\" }"),
             ("half of all", vec![route(1, 1, &by(2, 0))], "Up { interface: \"eth0\" }"),
-            ("a network", vec![route(24, 1, &by(2, 0))], "Down(\"there is no default route\")"),
-            ("refused", vec![route(0, 7, &by(2, 0))], "Down(\"there is no default route\")"),
-            ("loopback", vec![route(0, 1, &by(1, 0))], "Down(\"there is no default route\")"),
-            (
-                "unplugged",
-                vec![route(0, 1, &by(3, 0))],
-                "Down(\"the interface eth1 has no carrier\")",
-            ),
+            ("a network", vec![route(24, 1, &by(2, 0))], "Down(NoRoute)"),
+            ("refused", vec![route(0, 7, &by(2, 0))], "Down(NoRoute)"),
+            ("loopback", vec![route(0, 1, &by(1, 0))], "Down(NoRoute)"),
+            ("unplugged", vec![route(0, 1, &by(3, 0))], "Down(NoCarrier(\"eth1\"))"),
             (
                 "the better one",
                 vec![route(0, 1, &by(2, 200)), route(0, 1, &by(4, 100))],
@@ -287,12 +283,8 @@ mod tests {
                 vec![route(0, 1, &[(RTA_MULTIPATH, several)])],
                 "Up { interface: \"eth0\" }",
             ),
-            ("gone", vec![route(0, 1, &by(9, 0))], "Down(\"there is no default route\")"),
-            (
-                "unnamed",
-                vec![route(0, 1, &[])],
-                "Up { interface: \"a route without an interface\" }",
-            ),
+            ("gone", vec![route(0, 1, &by(9, 0))], "Down(NoRoute)"),
+            ("unnamed", vec![route(0, 1, &[])], "Up { interface: \"\" }"),
         ] {
             let mut table = Table::default();
             let links = [

@@ -3,10 +3,11 @@
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use wwwoffle_index::{Cursor, Filter, Query, Sort};
+use wwwoffle_index::{Class, Cursor, Filter, Query, Sort};
 
 use crate::api::What;
 use crate::pages::shown;
+use crate::pages::text::{Text, say};
 
 /// Entries on a page where nobody says how many.
 const USUAL: usize = 100;
@@ -57,7 +58,7 @@ impl Wanted {
     /// # Errors
     ///
     /// What is wrong with one of them, in words.
-    pub fn parse<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Self, String> {
+    pub fn parse<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Self, Text> {
         let value = |name: &str| value(name).map(str::trim).filter(|value| !value.is_empty());
         let text = |name: &str| value(name).map(str::to_owned);
         let mut filter = Filter {
@@ -69,22 +70,21 @@ impl Wanted {
             pages_only: is_set(value("pages")),
             ..Filter::default()
         };
-        filter.class = value("type").map(parse).transpose()?;
+        filter.class = value("type").map(class).transpose()?;
         filter.status = value("status").map(status).transpose()?;
         filter.since = value("since").map(|text| time(text, "since")).transpose()?;
         filter.until = value("until").map(|text| time(text, "until")).transpose()?;
         let subject = subject(value("what").unwrap_or_default(), &mut filter)?;
-        let sort = value("sort").map_or_else(|| Ok(usual(&subject)), parse)?;
+        let sort = value("sort").map_or_else(|| Ok(usual(&subject)), sort)?;
         let limit = value("limit").map_or(Ok(USUAL), |text| {
             let limit = text.parse().ok().filter(|limit| *limit > 0);
-            limit
-                .ok_or_else(|| format!("expected a number of entries, not {:?}", shown::text(text)))
+            limit.ok_or_else(|| not(say("expected a number of entries, not {found}"), text))
         })?;
         Ok(Self {
             subject,
             filter,
             sort,
-            after: value("after").map(parse).transpose()?,
+            after: value("after").map(cursor).transpose()?,
             limit,
             all: is_set(value("all")),
             words: text("q").unwrap_or_default(),
@@ -109,13 +109,30 @@ fn is_set(value: Option<&str>) -> bool {
     value.is_some_and(|value| !matches!(value, "0" | "no" | "false"))
 }
 
-fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: T::Err| error.to_string())
+/// What was expected, in place of what was found.
+fn not(expected: Text, found: &str) -> Text {
+    expected.with("found", format!("{:?}", shown::text(found)))
+}
+
+fn cursor(text: &str) -> Result<Cursor, Text> {
+    text.parse().map_err(|_| say("this place of the list is not known"))
+}
+
+fn class(text: &str) -> Result<Class, Text> {
+    let names: Vec<_> = Class::ALL.into_iter().map(Class::name).collect();
+    let expected = || say("expected one of {known}, not {found}").with("known", names.join(", "));
+    text.parse().map_err(|_| not(expected(), text))
+}
+
+fn sort(text: &str) -> Result<Sort, Text> {
+    let names: Vec<_> = Sort::ALL.into_iter().map(Sort::name).collect();
+    let expected = || say("expected one of {known}, not {found}").with("known", names.join(", "));
+    text.parse().map_err(|_| not(expected(), text))
 }
 
 /// Reads `404`, `4xx` or `400-499`.
-fn status(text: &str) -> Result<std::ops::RangeInclusive<u16>, String> {
-    let bad = || format!("expected a status as 404, 4xx or 400-499, not {:?}", shown::text(text));
+fn status(text: &str) -> Result<std::ops::RangeInclusive<u16>, Text> {
+    let bad = || not(say("expected a status as 404, 4xx or 400-499, not {found}"), text);
     let number = |text: &str| text.parse::<u16>().map_err(|_| bad());
     if let Some(hundreds) = text.strip_suffix("xx") {
         let hundreds = number(hundreds)?;
@@ -129,15 +146,13 @@ fn status(text: &str) -> Result<std::ops::RangeInclusive<u16>, String> {
 }
 
 /// Reads a time, or the beginning of a day where this program runs; of `until` the day is meant whole.
-fn time(text: &str, name: &str) -> Result<Timestamp, String> {
+fn time(text: &str, name: &str) -> Result<Timestamp, Text> {
     if let Ok(time) = text.parse() {
         return Ok(time);
     }
     let bad = || {
-        format!(
-            "expected {name} as 2026-11-20 or 2026-11-20T13:00:00Z, not {:?}",
-            shown::text(text)
-        )
+        let expected = say("expected {name} as 2026-11-20 or 2026-11-20T13:00:00Z, not {found}");
+        not(expected.with("name", name), text)
     };
     let date: Date = text.parse().map_err(|_| bad())?;
     let date = if name == "until" { date.tomorrow().map_err(|_| bad())? } else { date };
@@ -145,15 +160,22 @@ fn time(text: &str, name: &str) -> Result<Timestamp, String> {
     Ok(begins.timestamp())
 }
 
+/// What can be listed.
+const KNOWN: &str = "outgoing, http, https, ftp, finger, SCHEME/HOST, sites, hosts, failed, monitored, \
+                     session/N or asked/N";
+
 /// Reads what is to be listed: as `ls` has it, or as the pages of 2.9 were called.
-fn subject(text: &str, filter: &mut Filter) -> Result<Subject, String> {
+fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
     let (word, rest) =
         text.trim_end_matches('/').split_once('/').unwrap_or((text.trim_end_matches('/'), ""));
     let back = || match rest {
         "" => Ok(0),
-        rest => rest
-            .parse()
-            .map_err(|_| format!("expected {word}/N with a number, not {:?}", shown::text(text))),
+        rest => rest.parse().map_err(|_| {
+            not(
+                say("expected {list} with a number, not {found}").with("list", format!("{word}/N")),
+                text,
+            )
+        }),
     };
     let of_2_9 =
         |begin: &str| word.strip_prefix(begin)?.parse::<usize>().ok().filter(|_| rest.is_empty());
@@ -181,10 +203,9 @@ fn subject(text: &str, filter: &mut Filter) -> Result<Subject, String> {
                     filter.host = host.map(str::to_owned).or(filter.host.take());
                     Subject::Entries
                 }
-                Err(error) => {
-                    return Err(format!(
-                        "{error}; or sites, hosts, failed, monitored, session/N, asked/N"
-                    ));
+                Err(_) => {
+                    let expected = say("expected {known}, not {found}");
+                    return Err(not(expected.with("known", KNOWN), text));
                 }
             }
         }
@@ -193,11 +214,9 @@ fn subject(text: &str, filter: &mut Filter) -> Result<Subject, String> {
 
 #[cfg(test)]
 mod tests {
-    use wwwoffle_index::Class;
-
     use super::*;
 
-    fn parse(arguments: &str) -> Result<Wanted, String> {
+    fn parse(arguments: &str) -> Result<Wanted, Text> {
         let pairs: Vec<_> = arguments.split('&').filter_map(|pair| pair.split_once('=')).collect();
         Wanted::parse(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| *value))
     }

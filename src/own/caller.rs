@@ -126,6 +126,9 @@ impl Caller {
         if let Ok(used) = used {
             shell.origin = used;
         }
+        url.path().clone_into(&mut shell.path);
+        let owner = Owner::of(visit.peer.ip(), None);
+        shell.reader = owner.to_string();
         let audience = || Audience::of(request.method(), request.headers());
         Self {
             shell,
@@ -133,7 +136,7 @@ impl Caller {
             referer: only(request.headers(), &REFERER),
             commands: false,
             reach: Reach::Guarded,
-            owner: Owner::of(visit.peer.ip(), None),
+            owner,
             asked_from: upstream::Reach::of(visit.peer.ip()).into(),
             operates: false,
             over: Over::Tcp,

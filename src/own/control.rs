@@ -14,7 +14,8 @@ pub(super) const PATH: &str = page::PATH;
 pub(super) fn show(caller: &Caller) -> Response<Body> {
     let daemon = &caller.daemon;
     let counts = status::own_counts(caller);
-    let told = page::Told { chosen: daemon.mode.chosen(), counts };
+    let told =
+        page::Told { chosen: daemon.mode.chosen(), link: status::link_shown(daemon), counts };
     let token = caller.token();
     caller.page(page::page(&daemon.templates, &caller.shell, &told, &token))
 }

@@ -115,6 +115,7 @@ pub(super) async fn admit<B>(
         caller.operates = true;
     } else if let Some(user) = config.allowed_users.users.named(&login.user) {
         caller.owner = Owner::of(visit.peer.ip(), Some(&user.name));
+        caller.shell.reader = caller.owner.to_string();
     }
     Ok(())
 }

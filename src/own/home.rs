@@ -38,6 +38,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let asked = Form::parse(Some("application/x-www-form-urlencoded"), asked).unwrap_or_default();
     let home = Home {
         status: Status { queue: status::own_counts(caller), ..status::status(caller) },
+        link: status::link_shown(daemon),
         last: daemon.fetcher.last(),
         recent,
         is_ready,

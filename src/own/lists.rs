@@ -21,6 +21,7 @@ use crate::lists::{self, found, viewer};
 use crate::pages::form::Form;
 use crate::pages::info::ABOUT;
 use crate::pages::lists::{self as pages, Done, Outcome, ROOT, ROWS, SCHEMES, Shown, Told, Trail};
+use crate::pages::text::Text;
 use crate::proxy::body::Body;
 
 /// What is done with what was chosen.
@@ -64,7 +65,7 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     let counted = Filter { viewer: who, ..wanted.filter.clone() };
     let outcome = match carry_out(caller, wanted, found::list).await {
         Ok(found) => Outcome::Found(found),
-        Err(error) => Outcome::Refused(error_chain(&error)),
+        Err(error) => Outcome::Refused(pages::untold(&error_chain(&error))),
     };
     let told = told(caller, arguments).await;
     let count = match &outcome {
@@ -121,14 +122,14 @@ fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
 
 /// What a list is asked for with: its name is the rest of the path, and between its arguments stand `&` or,
 /// as in 2.9, `;`. The flags of 2.9 that added a column to the list count for nothing: all are there.
-fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Box<Shown>, String)> {
+fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Box<Shown>, Text)> {
     let path = url_decode_form_args(name.trim_end_matches('/').replace('+', "%2B").as_bytes());
     let path = String::from_utf8_lossy(&path).into_owned();
     let mut shown = Shown { path, ..Shown::default() };
     let arguments = arguments.unwrap_or_default().replace(';', "&");
     let form = match Form::parse(Some("application/x-www-form-urlencoded"), arguments.as_bytes()) {
         Ok(form) => form,
-        Err(error) => return Err((Box::new(shown), error.to_string())),
+        Err(error) => return Err((Box::new(shown), pages::untold(&error.to_string()))),
     };
     let (what, site) = what(&shown.path);
     let flag = |name: &str| form.fields().any(|(field, value)| field == name && value.is_empty());

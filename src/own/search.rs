@@ -10,6 +10,7 @@ use crate::error_chain::error_chain;
 use crate::lists::found;
 use crate::lists::query::Wanted;
 use crate::pages::info;
+use crate::pages::lists::untold;
 use crate::pages::search::{self, Outcome, Typed};
 use crate::proxy::body::Body;
 
@@ -55,7 +56,7 @@ async fn look(caller: &Caller, typed: &Typed, wanted: Wanted) -> Outcome {
             let next = found.next.as_deref().map(|next| arguments(typed, next));
             Outcome::Found(found, next)
         }
-        Err(error) => Outcome::Refused(error_chain(&error)),
+        Err(error) => Outcome::Refused(untold(&error_chain(&error))),
     }
 }
 

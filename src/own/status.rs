@@ -15,6 +15,7 @@ use crate::clock;
 use crate::daemon::Daemon;
 use crate::fetch::held::Holder;
 use crate::link::Class;
+use crate::pages::link::Link;
 use crate::proxy::download::Shown;
 use crate::store::timestamp;
 
@@ -52,6 +53,19 @@ fn link(daemon: &Daemon) -> Option<LinkStatus> {
         probed: told.probed.map(timestamp),
         probes: daemon.upstream.dialer().probes(),
     })
+}
+
+/// What pages tell of it in every mode: how it was judged, or else what the system says.
+pub(super) fn link_shown(daemon: &Daemon) -> Link {
+    let told = daemon.link.told();
+    if daemon.mode.chosen() != Choice::Auto {
+        return Link { reason: daemon.link.standing().text(), decides: None, portal: None };
+    }
+    Link {
+        reason: told.reason.text(),
+        decides: Some(timestamp(told.since)),
+        portal: told.portal().map(|portal| portal.url.clone()),
+    }
 }
 
 /// Who does not take our certificates.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::link::{Link, LinkView};
 use super::text::{Text, say};
 use super::{Page, Shell, Templates};
 use crate::api::{Choice, Mode, QueueCounts};
@@ -96,10 +97,12 @@ pub(super) const fn choice_word(choice: Choice) -> Text {
 }
 
 /// How things are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Told {
     /// What was chosen.
     pub chosen: Choice,
+    /// The link.
+    pub link: Link,
     /// The queue in numbers.
     pub counts: QueueCounts,
 }
@@ -108,6 +111,7 @@ pub struct Told {
 struct View<'a> {
     token: &'a str,
     modes: Vec<Button>,
+    link: LinkView,
     counts: QueueCounts,
     fetch: Option<Button>,
     hold: Option<Button>,
@@ -137,6 +141,7 @@ pub fn page(templates: &Templates, shell: &Shell, told: &Told, token: &str) -> P
     let view = View {
         token,
         modes: modes.into(),
+        link: LinkView::new(&told.link, shell),
         counts,
         fetch: is_some(counts.waiting > 0, Action::Fetch),
         hold: is_some(counts.waiting > 0 || counts.active > 0, Action::Hold),
@@ -161,7 +166,7 @@ pub fn confirm(templates: &Templates, shell: &Shell, action: Action, token: &str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::testing::{assert_harmless, shell, templates};
+    use crate::pages::testing::{assert_harmless, link, shell, templates};
 
     #[test]
     fn each_address_of_a_button_has_its_question() {
@@ -195,7 +200,7 @@ mod tests {
             (Mode::Online, QueueCounts::default(), false, false),
             (Mode::Online, QueueCounts { active: 1, ..QueueCounts::default() }, false, true),
         ] {
-            let told = Told { chosen: mode.into(), counts };
+            let told = Told { chosen: mode.into(), link: link(), counts };
             let page = page(&templates(), &Shell { mode, ..shell() }, &told, "f00");
             assert_harmless(&page);
             let body = page.body.replace("&#x2f;", "/");

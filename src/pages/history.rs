@@ -36,7 +36,7 @@ pub struct Lines {
 struct View<'a> {
     url: ShownUrl,
     token: &'a str,
-    owner: Option<String>,
+    owner: Option<Text>,
     versions: Vec<VersionView>,
     more: usize,
     /// The list for programs, without our origin.
@@ -85,7 +85,7 @@ pub fn page(
     };
     let view = View {
         token,
-        owner: history.owner.as_deref().map(shown::text),
+        owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
         versions: all.take(SHOWN_VERSIONS).map(view).collect(),
         more: history.versions.len().saturating_sub(SHOWN_VERSIONS),
         timemap: timemap_path(&href),

@@ -127,7 +127,7 @@ struct PartsView {
     missing: u64,
     /// Whether some of those could be asked for now.
     can_be_had: bool,
-    cut: Option<String>,
+    cut: Option<Text>,
     groups: Vec<GroupView>,
 }
 
@@ -143,15 +143,14 @@ struct GroupView {
 #[derive(Serialize)]
 struct PartView {
     url: ShownUrl,
-    class: String,
+    class: Text,
     from: Option<ShownUrl>,
-    reason: Option<String>,
+    reason: Option<Text>,
 }
 
 #[derive(Serialize)]
 struct KeptView {
-    /// `None`: for everyone.
-    owner: Option<String>,
+    owner: Text,
     status: u16,
     received: ShownTime,
     stored: ShownTime,
@@ -278,7 +277,7 @@ impl PartsView {
             kept: counts.kept,
             missing: counts.missing(),
             can_be_had: counts.absent.saturating_add(counts.failed) > 0,
-            cut: parts.cut.as_deref().map(shown::text),
+            cut: parts.cut.clone(),
             groups: groups.map(group).collect(),
         }
     }
@@ -288,9 +287,9 @@ impl PartView {
     fn new(part: &PartItem) -> Self {
         Self {
             url: ShownUrl::new(&part.url),
-            class: shown::text(&part.class),
+            class: words::class(&part.class),
             from: part.from.as_deref().map(ShownUrl::new),
-            reason: part.reason.as_deref().map(shown::text),
+            reason: part.reason.clone(),
         }
     }
 }
@@ -304,7 +303,7 @@ impl KeptView {
             chain: ChainView::new(&connection.chain, &shell.zone),
         };
         Self {
-            owner: kept.owner.as_deref().map(shown::text),
+            owner: kept.owner.as_deref().map_or(say("for everyone"), |owner| shell.for_whom(owner)),
             status: kept.status,
             received: ShownTime::new(kept.received, &shell.zone),
             stored: ShownTime::new(kept.stored, &shell.zone),

@@ -85,7 +85,7 @@ impl Done {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// There is no such list, or the index cannot tell now: in words.
-    Refused(String),
+    Refused(Text),
     /// Some of the list.
     Found(IndexPage),
 }
@@ -104,7 +104,7 @@ struct View<'a> {
     kinds: Vec<Choice>,
     text: String,
     pages_only: bool,
-    refused: Option<String>,
+    refused: Option<Text>,
     entries: Vec<EntryRow>,
     can_choose: bool,
     hosts: Vec<HostRow>,
@@ -245,6 +245,12 @@ struct RequestRow {
     queued: ShownTime,
 }
 
+/// That something cannot be listed, for this reason that the log has in English.
+#[must_use]
+pub fn untold(why: &str) -> Text {
+    say("It cannot be told now: {why}").with("why", shown::text(why))
+}
+
 /// Makes the page of a list; `token` is the general token.
 #[must_use]
 pub fn page(
@@ -288,7 +294,7 @@ pub fn page(
     let mut status = 200;
     match outcome {
         Outcome::Refused(why) => {
-            (view.refused, status) = (Some(shown::text(&why)), 404);
+            (view.refused, status) = (Some(why), 404);
         }
         Outcome::Found(found) => {
             view.next = found.next.as_deref().map(|next| shown.following(next).address());
@@ -393,7 +399,7 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) ->
         notes.push(count(versions, "{n} older version", "{n} older versions"));
     }
     if let Some(owner) = &item.owner {
-        notes.push(say("for {owner}").with("owner", shown::text(owner)));
+        notes.push(shell.for_whom(owner));
     }
     EntryRow {
         day,

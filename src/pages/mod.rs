@@ -22,6 +22,7 @@ pub mod gateway;
 pub mod guard;
 pub mod history;
 pub mod info;
+pub mod link;
 pub mod lists;
 pub mod message;
 pub mod missing;
@@ -46,6 +47,7 @@ pub mod will_get;
 
 use jiff::tz::TimeZone;
 
+use self::text::{Text, say};
 pub use self::{
     origin::{LocalOrigin, NotAnAddress},
     templates::{Language, TemplateFault, Templates},
@@ -78,9 +80,22 @@ pub struct Shell {
     pub zone: TimeZone,
     /// The language in which the page is told.
     pub language: Language,
+    /// Whose the page is, as [`crate::proxy::owner::Owner`] is written; empty where that makes no difference.
+    pub reader: String,
+    /// Its path, for what is marked in the navigation; empty where it is none of ours.
+    pub path: String,
 }
 
 impl Shell {
+    /// For whom alone something is kept or waits, as it is told to whoever reads.
+    fn for_whom(&self, owner: &str) -> Text {
+        match owner {
+            owner if owner == self.reader => say("for you"),
+            "local" => say("for whoever sits at this machine"),
+            owner => say("for {owner}").with("owner", shown::text(owner)),
+        }
+    }
+
     /// The policy of a page: it loads and runs nothing, and forms go to us. `styles` is empty, or a
     /// space and an origin from which it may have styles.
     #[must_use]

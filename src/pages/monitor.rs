@@ -138,7 +138,7 @@ struct PageView<'a> {
     versions: u16,
     last: Option<ShownTime>,
     next: Option<ShownTime>,
-    owner: Option<String>,
+    owner: Option<Text>,
     options: String,
     changes: String,
 }
@@ -161,7 +161,7 @@ pub fn page<'a>(
             versions: *versions,
             last: last.map(time),
             next: next.map(time),
-            owner: owner.as_deref().map(shown::text),
+            owner: owner.as_deref().map(|owner| shell.for_whom(owner)),
             options: options_path(url),
             changes: diff_path(url),
         }

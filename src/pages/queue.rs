@@ -2,7 +2,6 @@
 
 mod held;
 
-use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::text::{Text, say};
@@ -126,7 +125,7 @@ struct Row<'a> {
     /// What holds it back, in words.
     held: Option<Text>,
     error: Option<String>,
-    owner: Option<String>,
+    owner: Option<Text>,
 }
 
 /// Makes the page; `token` is the general token.
@@ -141,7 +140,7 @@ pub fn page(templates: &Templates, shell: &Shell, shown: &Shown, token: &str) ->
         counts: *counts,
         can_fetch: shell.mode != Mode::Offline && counts.waiting > 0,
         filters: filters(asked.state, *counts),
-        groups: groups(items, before, &shell.zone),
+        groups: groups(items, before, shell),
         first: before + 1,
         last: before + items.len(),
         total: *total,
@@ -193,7 +192,7 @@ fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<Filter> {
 }
 
 /// Those in one state stand together: so they came.
-fn groups<'a>(items: &'a [QueueItem], before: usize, zone: &TimeZone) -> Vec<Group<'a>> {
+fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<Group<'a>> {
     let rows: Vec<(usize, &QueueItem)> = (before + 1..).zip(items).collect();
     let mut room = MOST_LINKS;
     rows.chunk_by(|one, other| one.1.state == other.1.state)
@@ -206,7 +205,7 @@ fn groups<'a>(items: &'a [QueueItem], before: usize, zone: &TimeZone) -> Vec<Gro
                 ItemState::Failed => say("Failed"),
             };
             let rows = together.iter().map(|(number, item)| {
-                let mut row = row(*number, item, zone);
+                let mut row = row(*number, item, shell);
                 let cost = row.url.href.as_deref().map_or(0, shown::written);
                 match room.checked_sub(cost) {
                     Some(left) => room = left,
@@ -220,7 +219,8 @@ fn groups<'a>(items: &'a [QueueItem], before: usize, zone: &TimeZone) -> Vec<Gro
         .collect()
 }
 
-fn row<'a>(number: usize, item: &'a QueueItem, zone: &TimeZone) -> Row<'a> {
+fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> Row<'a> {
+    let zone = &shell.zone;
     let what = match item.kind {
         ItemKind::Page => say("page"),
         ItemKind::Part => say("part of a page"),
@@ -253,7 +253,7 @@ fn row<'a>(number: usize, item: &'a QueueItem, zone: &TimeZone) -> Row<'a> {
         attempts: item.attempts,
         held: item.held.map(|held| held::sentence(held, |time| ShownTime::new(time, zone))),
         error: item.error.as_deref().map(shown::text),
-        owner: item.owner.as_deref().map(shown::text),
+        owner: item.owner.as_deref().map(|owner| shell.for_whom(owner)),
     }
 }
 

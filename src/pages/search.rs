@@ -37,7 +37,7 @@ pub enum Outcome {
     /// Nothing was looked for.
     Nothing,
     /// The index cannot tell now, or what was asked makes no sense: in words.
-    Refused(String),
+    Refused(Text),
     /// This was found; and where the next ones are, as the arguments of this page.
     Found(SearchPage, Option<String>),
 }
@@ -48,7 +48,7 @@ struct View {
     host: String,
     kinds: Vec<Kind>,
     asked: bool,
-    refused: Option<String>,
+    refused: Option<Text>,
     hits: Vec<Hit>,
     queue: Vec<Queued>,
     /// The arguments for what follows.
@@ -111,7 +111,7 @@ pub fn page(templates: &Templates, shell: &Shell, typed: &Typed, outcome: Outcom
     };
     match outcome {
         Outcome::Nothing => {}
-        Outcome::Refused(why) => view.refused = Some(shown::text(&why)),
+        Outcome::Refused(why) => view.refused = Some(why),
         Outcome::Found(found, next) => {
             let zone = &shell.zone;
             view.hits = found.hits.iter().map(|found| hit(found, zone)).collect();
@@ -243,7 +243,10 @@ mod tests {
         assert_harmless(&page_of(&Typed::default(), none));
         for text in hostile() {
             let typed = Typed { words: text.clone(), host: text.clone(), kind: Some(Class::Page) };
-            assert_harmless(&page_of(&typed, Outcome::Refused(text.clone())));
+            assert_harmless(&page_of(
+                &typed,
+                Outcome::Refused(say("{fact}").with("fact", shown::text(&text))),
+            ));
             let hits = SearchPage {
                 hits: vec![found(&text)],
                 queue: Vec::new(),

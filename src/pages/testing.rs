@@ -2,6 +2,8 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 
+use super::link::Link;
+use super::text::say;
 use super::{HTML, Language, LocalOrigin, Page, Shell, Templates, shown};
 use crate::api::Mode;
 
@@ -42,7 +44,14 @@ pub(crate) fn shell() -> Shell {
         mode: Mode::Offline,
         zone: TimeZone::UTC,
         language: Language::default(),
+        reader: "local".to_owned(),
+        path: String::new(),
     }
+}
+
+/// A link that does not decide.
+pub(crate) fn link() -> Link {
+    Link { reason: say("there is a way out"), decides: None, portal: None }
 }
 
 pub(crate) fn templates() -> Templates {

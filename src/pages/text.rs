@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub(super) use built_in::{BUILT_IN, BuiltIn};
 pub use catalogue::{Catalogue, CatalogueFault};
@@ -185,6 +185,13 @@ impl Serialize for Text {
     /// In a template it stays what it is; anywhere else it is its English.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Value::from_object(self.clone()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    /// What another program has told in English; it stays as it is.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|told| say("{fact}").with("fact", told))
     }
 }
 

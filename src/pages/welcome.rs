@@ -11,6 +11,7 @@ use serde::Serialize;
 pub use self::space::Space;
 use self::space::SpaceView;
 use super::control::choice_word;
+use super::link::{Link, LinkView};
 use super::text::{Text, say};
 use super::{
     Page, Shell, Templates, info, progress, queue,
@@ -36,6 +37,8 @@ const SHOWN_NAME: usize = 50;
 pub struct Home {
     /// What the daemon does.
     pub status: Status,
+    /// The link.
+    pub link: Link,
     /// What came of the queue the last time that something did.
     pub last: Option<LastFetch>,
     /// The pages that were kept last, the newest first.
@@ -86,7 +89,7 @@ struct View<'a> {
     headline: Text,
     explanation: Text,
     modes: [Choice; 4],
-    link: Option<LinkView>,
+    link: LinkView,
     token: &'a str,
     queue: QueueCounts,
     failed: String,
@@ -116,14 +119,6 @@ struct Choice {
     word: &'static str,
     label: Text,
     chosen: bool,
-}
-
-/// Why it is online or offline, if the link decides.
-#[derive(Serialize)]
-struct LinkView {
-    reason: String,
-    since: ShownTime,
-    portal: Option<ShownUrl>,
 }
 
 #[derive(Serialize)]
@@ -181,7 +176,7 @@ pub fn page(templates: &Templates, shell: &Shell, home: &Home, token: &str) -> P
         headline,
         explanation,
         modes: Chosen::ALL.map(choice),
-        link: link(home, shell),
+        link: LinkView::new(&home.link, shell),
         token,
         queue: *counts,
         failed: queue::failed(),
@@ -234,14 +229,6 @@ const fn mode(mode: Mode) -> (Text, Text) {
             say("What is kept comes from the spool at once, the rest from the web."),
         ),
     }
-}
-
-fn link(home: &Home, shell: &Shell) -> Option<LinkView> {
-    home.status.link.as_ref().map(|link| LinkView {
-        reason: shown::text(&link.reason),
-        since: ShownTime::new(link.since, &shell.zone),
-        portal: link.portal.as_deref().map(ShownUrl::new),
-    })
 }
 
 fn download(shell: &Shell, download: &Download) -> DownloadView {

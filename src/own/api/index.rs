@@ -19,6 +19,8 @@ use crate::lists::found::{self, Source};
 use crate::lists::query::Wanted;
 use crate::lists::{self, sessions};
 use crate::pages::form::Form;
+use crate::pages::lists::untold;
+use crate::pages::text::Text;
 use crate::proxy::body::Body;
 use crate::store::timestamp;
 use crate::upstream::BoxError;
@@ -27,22 +29,22 @@ use crate::upstream::BoxError;
 const TELL: Duration = Duration::from_millis(500);
 
 /// What is asked for, by the arguments of a URL.
-pub(in crate::own) fn wanted(arguments: Option<&str>) -> Result<Wanted, String> {
+pub(in crate::own) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
     let arguments = arguments.unwrap_or_default().as_bytes();
     let form = Form::parse(Some("application/x-www-form-urlencoded"), arguments)
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| untold(&error.to_string()))?;
     Wanted::parse(|name| form.value(name))
 }
 
 /// Some of a list.
 pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<IndexPage, Fault> {
-    let wanted = wanted(arguments).map_err(Fault::bad)?;
+    let wanted = wanted(arguments).map_err(|why| Fault::bad(why.to_string()))?;
     Ok(carry_out(caller, wanted, found::list).await?)
 }
 
 /// What is found by its words.
 pub(super) async fn search(caller: &Caller, arguments: Option<&str>) -> Result<SearchPage, Fault> {
-    let wanted = wanted(arguments).map_err(Fault::bad)?;
+    let wanted = wanted(arguments).map_err(|why| Fault::bad(why.to_string()))?;
     if wanted.query().is_empty() {
         return Err(Fault::bad("expected the argument q with what to look for".to_owned()));
     }

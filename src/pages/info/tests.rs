@@ -12,6 +12,10 @@ use crate::pages::{
 use crate::proxy::decide::Decision;
 use crate::proxy::status::{CacheStatus, Why};
 
+fn told(text: &str) -> Text {
+    say("{fact}").with("fact", shown::text(text))
+}
+
 fn info(text: &str, connection: bool) -> Info {
     let fields = |count| {
         let value = Some(text.to_owned());
@@ -48,7 +52,7 @@ fn info(text: &str, connection: bool) -> Info {
 
 /// So many parts of each state, in the order of the states.
 fn parts(many: [usize; 5], text: &str) -> Parts {
-    let mut parts = Parts { cut: Some(text.to_owned()), ..Parts::default() };
+    let mut parts = Parts { cut: Some(told(text)), ..Parts::default() };
     let states = [
         PartState::Absent,
         PartState::Failed,
@@ -64,7 +68,7 @@ fn parts(many: [usize; 5], text: &str) -> Parts {
                 class: "image".to_owned(),
                 from: Some(text.to_owned()),
                 state,
-                reason: Some(text.to_owned()),
+                reason: Some(told(text)),
             });
         }
     }

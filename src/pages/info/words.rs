@@ -1,5 +1,7 @@
 //! What was done with a request and what would be, in words.
 
+use crate::links::Class;
+use crate::pages::shown;
 use crate::pages::text::{Text, say};
 use crate::proxy::decide::{Decision, Refusal};
 use crate::proxy::rehearsal::Would;
@@ -136,5 +138,30 @@ fn decided(decision: Decision) -> Text {
             say("Nothing would be done: the configuration says that it is not put on the queue.")
         }
         Decision::Refuse(_) => say("Nothing would be done."),
+    }
+}
+
+/// As what a page needs a part, by the name that the API has for it.
+pub(super) fn class(name: &str) -> Text {
+    let Some(class) = Class::parse(name) else {
+        return say("{fact}").with("fact", shown::text(name));
+    };
+    match class {
+        Class::Stylesheet => say("style sheet"),
+        Class::Image => say("image"),
+        Class::Icon => say("icon"),
+        Class::Font => say("font"),
+        Class::Script => say("script"),
+        Class::Frame => say("frame"),
+        Class::IFrame => say("inline frame"),
+        Class::Media => say("sound or video"),
+        Class::Object => say("object"),
+        Class::Manifest => say("manifest"),
+        Class::Data => say("data"),
+        Class::Preview => say("preview image"),
+        Class::Feed => say("feed"),
+        Class::Sitemap => say("list of pages"),
+        Class::Refresh => say("page that it leads to"),
+        Class::Page => say("page"),
     }
 }

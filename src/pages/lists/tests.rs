@@ -50,7 +50,7 @@ fn nothing_in_a_list_becomes_markup() {
         let site = IndexSite { site, hosts: 1, entries: 1, bytes: 1 };
         let asked = IndexAsked { url: text.clone(), queued: time() };
         for outcome in [
-            Outcome::Refused(text.clone()),
+            Outcome::Refused(untold(&text)),
             found(Listed::Entries(vec![item(&text)]), Some("x")),
             found(Listed::Entries(Vec::new()), None),
             found(Listed::Asked(vec![asked]), None),

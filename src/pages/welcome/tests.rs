@@ -1,10 +1,12 @@
 use super::{Home, Recent, Refused, Space, page};
 use crate::{
-    api::{Choice, Download, DownloadWaiting, LinkStatus, Mode, QueueCounts, Rejection, Status},
+    api::{Choice, Download, DownloadWaiting, Mode, QueueCounts, Rejection, Status},
     fetch::LastFetch,
     pages::{
         Page,
-        testing::{assert_harmless, hostile, shell, templates, time},
+        link::Link,
+        testing::{assert_harmless, hostile, link, shell, templates, time},
+        text::say,
     },
 };
 
@@ -27,6 +29,7 @@ fn home(mode: Mode) -> Home {
     };
     Home {
         status,
+        link: link(),
         last: None,
         recent: vec![],
         is_ready: true,
@@ -80,20 +83,25 @@ fn the_link_is_told_of_and_where_to_log_in() {
     let mut home = home(Mode::Offline);
     home.status.chosen = Choice::Auto;
     for portal in hostile() {
-        let link = LinkStatus {
-            reason: "it is so: <script>".to_owned(),
-            since: time(),
+        home.link = Link {
+            reason: say("{fact}").with("fact", "it is so: <script>"),
+            decides: Some(time()),
             portal: Some(portal),
-            probed: None,
-            probes: 3,
         };
-        home.status.link = Some(link);
         let body = body(&home);
-        assert!(body.contains("it is so"), "{body}");
+        assert!(body.contains("Chosen by the link"), "{body}");
+        assert!(body.contains("it is so: &lt;script&gt;"), "{body}");
         assert!(body.contains("Log in at"), "{body}");
         assert!(body.contains("/control/auto\" aria-pressed=\"true\">auto<"), "{body}");
         assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
     }
+}
+
+#[test]
+fn a_link_that_does_not_decide_is_told_of_too() {
+    let body = body(&home(Mode::Online));
+    assert!(body.contains("looked at all the same: <bdi>there is a way out</bdi>"), "{body}");
+    assert!(!body.contains("Chosen by the link") && !body.contains("Log in at"), "{body}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::super::read::Reading;
 use crate::caching::coding::{Delivery, Terms};
 use crate::decoding::{Decoder, Made};
 use crate::links::{Found, Want};
+use crate::pages::text::{Text, say};
 
 /// Bytes of a body that are read, and decoded, at once.
 const PIECE: usize = 64 * 1024;
@@ -21,13 +22,13 @@ pub(super) enum Read {
     /// It is of a kind that refers to nothing.
     Nothing,
     /// It was not read to its end, for this reason.
-    Cut(&'static str),
+    Cut(Text),
 }
 
 /// Why reading ends early.
 enum Stop {
     Disk(Error),
-    Cut(&'static str),
+    Cut(Text),
 }
 
 /// How much may still be read.
@@ -67,10 +68,10 @@ pub(super) fn read(
     })
 }
 
-const NO_URL: &str = "its URL is none that browsers know";
-const DAMAGED: &str = "its body cannot be decoded";
-const TOO_LONG: &str = "there is more than is read for this";
-const LATE: &str = "reading it took too long";
+const NO_URL: Text = say("its URL is none that browsers know");
+const DAMAGED: Text = say("its body cannot be decoded");
+const TOO_LONG: Text = say("there is more than is read for this");
+const LATE: Text = say("reading it took too long");
 
 /// Undoes the codings of a body, and reads what comes out.
 struct Sink<'a, 'b> {

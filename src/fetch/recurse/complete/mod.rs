@@ -25,6 +25,7 @@ use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 use self::walk::Walk;
 use crate::api::Parts;
 use crate::daemon::Daemon;
+use crate::pages::text::say;
 use crate::proxy::owner::Owner;
 
 /// Parts of one page that are looked at, those left out among them.
@@ -190,7 +191,7 @@ pub(crate) async fn look_at(
 ) -> Result<Option<Parts>, Error> {
     let turns = Arc::clone(&daemon.fetcher.complete.0);
     let Ok(Ok(turn)) = timeout(MAX_WAIT, turns.acquire_owned()).await else {
-        let cut = Some("too many other pages are looked at now".to_owned());
+        let cut = Some(say("too many other pages are looked at now"));
         return Ok(Some(Parts { cut, ..Parts::default() }));
     };
     let (config, local) = (daemon.config(), daemon.local.clone());

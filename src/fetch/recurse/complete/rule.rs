@@ -7,7 +7,8 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::super::aim::PartClass;
 use super::super::choose::Wanted;
 use super::super::sub::referrer;
-use crate::links;
+use crate::links::{self, Cut};
+use crate::pages::text::{Text, say};
 use crate::proxy::rules::{Asker, Ruling, Standing, ruled};
 
 /// What becomes of a part.
@@ -18,7 +19,7 @@ pub(super) enum Rule {
     /// It has become another URL: `[alias]`.
     Moved(String),
     /// It is not fetched, for this reason.
-    LeftOut(&'static str),
+    LeftOut(Text),
 }
 
 /// What is said of `url`, to which the document at `document` refers.
@@ -31,42 +32,82 @@ pub(super) fn rule(
     let fields: HeaderMap = referrer(document, url).into_iter().collect();
     match ruled(config, url, &Asker::of(&fields, local)) {
         _ if !*config.dont_get.get_recursive.of(&UrlParts::of(url)) => {
-            Rule::LeftOut("it is left to browsers ([dont-get] get-recursive)")
+            Rule::LeftOut(say("it is left to browsers ([dont-get] get-recursive)"))
         }
         Ruling::Usual(Standing::Usual) => Rule::Fetched,
-        Ruling::Usual(Standing::NeverKept) => Rule::LeftOut("it is never kept ([dont-cache])"),
+        Ruling::Usual(Standing::NeverKept) => Rule::LeftOut(say("it is never kept ([dont-cache])")),
         Ruling::Usual(Standing::Nearby) => {
-            Rule::LeftOut("it is asked for in every mode ([local-net])")
+            Rule::LeftOut(say("it is asked for in every mode ([local-net])"))
         }
         Ruling::Moved { to, .. } => Rule::Moved(to),
-        Ruling::Blocked { .. } => Rule::LeftOut("it is never got ([dont-get])"),
+        Ruling::Blocked { .. } => Rule::LeftOut(say("it is never got ([dont-get])")),
     }
 }
 
 /// Why a part of this class is left out.
-pub(super) fn of_class(wanted: &Wanted, class: Option<PartClass>) -> &'static str {
+pub(super) fn of_class(wanted: &Wanted, class: Option<PartClass>) -> Text {
     match class {
         Some(class) if !wanted.has(class) => match class {
-            PartClass::Stylesheets => "style sheets are not fetched ([fetch-options] stylesheets)",
-            PartClass::Images => "images are not fetched ([fetch-options] images)",
-            PartClass::Icons => "icons are not fetched ([fetch-options] icon-images)",
-            PartClass::Fonts => "fonts are not fetched ([fetch-options] fonts)",
-            PartClass::Scripts => "scripts are not fetched ([fetch-options] scripts)",
-            PartClass::Frames => "frames are not fetched ([fetch-options] frames)",
-            PartClass::Iframes => "inline frames are not fetched ([fetch-options] iframes)",
-            PartClass::Media => "sound and film are not fetched ([fetch-options] media)",
-            PartClass::Objects => "objects are not fetched ([fetch-options] objects)",
+            PartClass::Stylesheets => {
+                say("style sheets are not fetched ([fetch-options] stylesheets)")
+            }
+            PartClass::Images => say("images are not fetched ([fetch-options] images)"),
+            PartClass::Icons => say("icons are not fetched ([fetch-options] icon-images)"),
+            PartClass::Fonts => say("fonts are not fetched ([fetch-options] fonts)"),
+            PartClass::Scripts => say("scripts are not fetched ([fetch-options] scripts)"),
+            PartClass::Frames => say("frames are not fetched ([fetch-options] frames)"),
+            PartClass::Iframes => say("inline frames are not fetched ([fetch-options] iframes)"),
+            PartClass::Media => say("sound and film are not fetched ([fetch-options] media)"),
+            PartClass::Objects => say("objects are not fetched ([fetch-options] objects)"),
         },
-        _ => "it is on another host ([fetch-options] only-same-host-images)",
+        _ => say("it is on another host ([fetch-options] only-same-host-images)"),
     }
 }
 
 /// Why a part is left out by its own kind.
-pub(super) fn of_kind(why: links::LeftOut) -> String {
-    let option = match why {
-        links::LeftOut::OnePixel => " ([fetch-options] webbug-images)",
-        links::LeftOut::NotTaken => " ([fetch-options] all-candidates)",
-        _ => "",
-    };
-    format!("{}{option}", why.reason())
+pub(super) fn of_kind(why: links::LeftOut) -> Text {
+    match why {
+        links::LeftOut::OnePixel => say("of one pixel only ([fetch-options] webbug-images)"),
+        links::LeftOut::NotTaken => {
+            say("a browser takes another candidate ([fetch-options] all-candidates)")
+        }
+        links::LeftOut::Unsupported => say("of a type that browsers do not show"),
+        links::LeftOut::Service => say("not for readers"),
+        links::LeftOut::Implied => say("no page refers to it"),
+        links::LeftOut::Protocol => say("its protocol is not fetched"),
+        links::LeftOut::Inert => say("in a template for scripts"),
+    }
+}
+
+/// Why a document was not read to its end.
+pub(super) fn of_cut(why: Cut) -> Text {
+    match why {
+        Cut::Links => say("it has too many links"),
+        Cut::Memory => say("one piece of it is too long"),
+        Cut::Nesting => say("it is nested too deep"),
+        Cut::Malformed => say("it is malformed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_told_the_reasons_that_the_log_is() {
+        for why in [
+            links::LeftOut::OnePixel,
+            links::LeftOut::NotTaken,
+            links::LeftOut::Unsupported,
+            links::LeftOut::Service,
+            links::LeftOut::Implied,
+            links::LeftOut::Protocol,
+            links::LeftOut::Inert,
+        ] {
+            assert!(of_kind(why).to_string().starts_with(why.reason()), "{why:?}");
+        }
+        for why in [Cut::Links, Cut::Memory, Cut::Nesting, Cut::Malformed] {
+            assert_eq!(of_cut(why).to_string(), why.reason());
+        }
+    }
 }

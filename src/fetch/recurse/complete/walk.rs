@@ -11,12 +11,14 @@ use wwwoffle_url::{CanonicalUrl, Key};
 use super::super::choose::{Chosen, MAX_NESTING, Wanted, What, choose, part};
 use super::super::follow::browser;
 use super::document::{Read, Room, read};
-use super::rule::{Rule, of_class, of_kind, rule};
+use super::rule::{Rule, of_class, of_cut, of_kind, rule};
 use super::{Bounds, Page, Source};
 use crate::api::{PartItem, PartState};
 use crate::fetch::redirect::MAX_HOPS;
 use crate::fetch::{location, why_it_rests};
 use crate::links::{Class, Cut, Found, LeftOut, Want};
+use crate::pages::shown;
+use crate::pages::text::{Text, say};
 use crate::proxy::head::read_answer;
 use crate::proxy::owner::Places;
 
@@ -26,7 +28,7 @@ pub(super) struct Way {
     /// The parts, each once, in the order in which they were met.
     pub(super) list: Vec<PartItem>,
     /// Why there may be more.
-    pub(super) cut: Option<String>,
+    pub(super) cut: Option<Text>,
 }
 
 /// One who goes it.
@@ -144,7 +146,7 @@ impl<'a, S: Source> Walk<'a, S> {
             Read::Found(found) => self.found(document, &found).map(|()| true),
             Read::Nothing => Ok(false),
             Read::Cut(why) => {
-                self.cut(format!("{} was not read to its end: {why}", document.url.as_str()));
+                self.cut(not_read(document, why));
                 Ok(true)
             }
         }
@@ -153,8 +155,7 @@ impl<'a, S: Source> Walk<'a, S> {
     fn found(&mut self, document: &Document, found: &Found) -> Result<(), Error> {
         // What is malformed a browser reads no further, either.
         if let Some(cut) = found.cut.filter(|cut| *cut != Cut::Malformed) {
-            let (url, why) = (document.url.as_str(), cut.reason());
-            self.cut(format!("{url} was not read to its end: {why}"));
+            self.cut(not_read(document, of_cut(cut)));
         }
         let wanted = Wanted::of(self.page.config, &document.page, &[]);
         for chosen in choose(found, &document.url, &wanted, self.page.local) {
@@ -181,8 +182,8 @@ impl<'a, S: Source> Walk<'a, S> {
             What::ByKind(LeftOut::Implied) if document.class.is_some() => Ok(()),
             What::Onward => self.moved(document, &chosen.link.url, class),
             What::Part if nesting > MAX_NESTING => {
-                let why = format!("more than {MAX_NESTING} parts lie between it and the page");
-                self.leave_out(document, chosen, why)
+                let why = say("more than {most} parts lie between it and the page");
+                self.leave_out(document, chosen, why.with("most", MAX_NESTING.to_string()))
             }
             What::Part => {
                 let url = chosen.url.clone();
@@ -191,9 +192,7 @@ impl<'a, S: Source> Walk<'a, S> {
                 let next = Document { place, url, class: Some(class), nesting, hops: 0, page };
                 self.take(document, next, class)
             }
-            What::LeftOut(_) => {
-                self.leave_out(document, chosen, of_class(wanted, part(class)).to_owned())
-            }
+            What::LeftOut(_) => self.leave_out(document, chosen, of_class(wanted, part(class))),
             What::ByKind(why) => self.leave_out(document, chosen, of_kind(why)),
         }
     }
@@ -224,7 +223,7 @@ impl<'a, S: Source> Walk<'a, S> {
         next.url = url;
         let Some(index) = self.place_in_list(from, &next.url, class) else { return Ok(()) };
         if let Some(why) = why {
-            self.tell(index, PartState::LeftOut, Some(why.to_owned()));
+            self.tell(index, PartState::LeftOut, Some(why));
             return Ok(());
         }
         let places = self.places(&next.url);
@@ -239,11 +238,7 @@ impl<'a, S: Source> Walk<'a, S> {
     }
 
     /// What a URL has become by aliases, and why that is left out, if it is.
-    fn ruled(
-        &self,
-        from: &Document,
-        mut url: CanonicalUrl,
-    ) -> (CanonicalUrl, Option<&'static str>) {
+    fn ruled(&self, from: &Document, mut url: CanonicalUrl) -> (CanonicalUrl, Option<Text>) {
         let Page { config, local, .. } = self.page;
         for _ in 0..MAX_HOPS {
             match rule(config, local, &from.url, &url) {
@@ -255,16 +250,11 @@ impl<'a, S: Source> Walk<'a, S> {
                 },
             }
         }
-        (url, Some("its aliases lead nowhere ([alias])"))
+        (url, Some(say("its aliases lead nowhere ([alias])")))
     }
 
     /// Tells of a part that is not fetched with the page; one that is kept all the same is kept.
-    fn leave_out(
-        &mut self,
-        from: &Document,
-        chosen: &Chosen<'_>,
-        why: String,
-    ) -> Result<(), Error> {
+    fn leave_out(&mut self, from: &Document, chosen: &Chosen<'_>, why: Text) -> Result<(), Error> {
         if self.known.contains_key(&chosen.url.key()) {
             return Ok(());
         }
@@ -281,17 +271,18 @@ impl<'a, S: Source> Walk<'a, S> {
         Ok(())
     }
 
-    fn judge(&self, places: &Places, answer: Option<&Answer>) -> (PartState, Option<String>) {
+    fn judge(&self, places: &Places, answer: Option<&Answer>) -> (PartState, Option<Text>) {
         let is_error = |status: StatusCode| status.is_client_error() || status.is_server_error();
         if answer.is_some_and(|answer| !is_error(answer.status)) {
             return (PartState::Kept, None);
         }
         match self.source.queued(&places.queued.key()) {
             Some(RequestState::Waiting) => (PartState::Queued, None),
-            Some(state) => (PartState::Failed, why_it_rests(&state).map(|(why, _)| why)),
+            Some(state) => (PartState::Failed, why_it_rests(&state).map(|(why, _)| told(&why))),
             None => match answer {
                 Some(answer) => {
-                    (PartState::Failed, Some(format!("the origin answered {}", answer.status)))
+                    let why = say("the origin answered {status}");
+                    (PartState::Failed, Some(why.with("status", answer.status.to_string())))
                 }
                 None => (PartState::Absent, None),
             },
@@ -338,7 +329,7 @@ impl<'a, S: Source> Walk<'a, S> {
         if index >= self.bounds.parts {
             self.is_full = true;
             let most = self.bounds.parts;
-            self.cut(format!("it has more than {most} parts"));
+            self.cut(say("it has more than {most} parts").with("most", most.to_string()));
             return None;
         }
         self.known.insert(url.key(), index);
@@ -352,7 +343,7 @@ impl<'a, S: Source> Walk<'a, S> {
         Some(index)
     }
 
-    fn tell(&mut self, index: usize, state: PartState, reason: Option<String>) {
+    fn tell(&mut self, index: usize, state: PartState, reason: Option<Text>) {
         if let Some(part) = self.way.list.get_mut(index) {
             (part.state, part.reason) = (state, reason);
         }
@@ -361,7 +352,8 @@ impl<'a, S: Source> Walk<'a, S> {
     fn read_later(&mut self, document: Document) {
         if self.documents + self.todo.len() >= self.bounds.documents {
             let most = self.bounds.documents;
-            return self.cut(format!("more than {most} documents would have to be read"));
+            let why = say("more than {most} documents would have to be read");
+            return self.cut(why.with("most", most.to_string()));
         }
         self.todo.push_back(document);
     }
@@ -369,13 +361,24 @@ impl<'a, S: Source> Walk<'a, S> {
     fn may_go_on(&mut self) -> bool {
         let is_in_time = Instant::now() < self.bounds.until;
         if !is_in_time {
-            self.cut("looking at it took too long".to_owned());
+            self.cut(say("looking at it took too long"));
         }
         is_in_time && !self.is_full
     }
 
     /// Notes why there may be parts that are not known of; the first reason counts.
-    fn cut(&mut self, why: String) {
+    fn cut(&mut self, why: Text) {
         self.way.cut.get_or_insert(why);
     }
+}
+
+/// That a document was not read to its end.
+fn not_read(document: &Document, why: Text) -> Text {
+    let text = say("{url} was not read to its end: {why}");
+    text.with("url", shown::text(document.url.as_str())).with("why", why)
+}
+
+/// What the queue has noted of a failure, as it is told in all languages.
+fn told(why: &str) -> Text {
+    say("{fact}").with("fact", shown::text(why))
 }
