@@ -47,6 +47,14 @@ fn a_first_visit_tells_how_to_begin_and_a_later_one_what_was_kept() {
     let address = daemon.page("/search/?q=http%3A%2F%2Fa.example%2Fx");
     let leads_to = (address.status, address.field("Location"));
     assert_eq!(leads_to, (303, "/info/?http://a.example/x"));
+    let bare = |words: &str| daemon.page(&format!("/search/?q={words}")).whole();
+    let there = origin.url("/page");
+    let kept = bare(there.trim_start_matches("http://"));
+    assert_eq!((kept.status, kept.field("Location")), (303, &*format!("/info/?{there}")));
+    let words = bare("nothing.example%2Fx");
+    assert!(words.status == 200 && words.text().contains("Nothing that is kept has it"));
+    let only_not = bare("-milk").shown();
+    assert!(only_not.contains("A word to look for is needed"), "{only_not}");
     // It loads nothing: all there is is in it.
     let policy = daemon.page("/").field("Content-Security-Policy").to_owned();
     assert!(policy.contains("default-src 'none'") && policy.contains("img-src data:"), "{policy}");
