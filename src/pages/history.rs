@@ -86,12 +86,23 @@ pub fn page(
     let view = View {
         token,
         owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
-        versions: all.take(SHOWN_VERSIONS).map(view).collect(),
+        versions: told_apart(all.take(SHOWN_VERSIONS).map(view).collect(), history, shell),
         more: history.versions.len().saturating_sub(SHOWN_VERSIONS),
         timemap: timemap_path(&href),
         url,
     };
     templates.page("history.html", 200, shell, &view)
+}
+
+/// The same with seconds where several would be told alike.
+fn told_apart(mut views: Vec<VersionView>, history: &History, shell: &Shell) -> Vec<VersionView> {
+    let times: Vec<_> = views.iter().map(|view| view.received.text.clone()).collect();
+    for (view, version) in views.iter_mut().zip(&history.versions) {
+        if times.iter().filter(|time| **time == view.received.text).count() > 1 {
+            view.received = ShownTime::to_the_second(version.received, &shell.zone);
+        }
+    }
+    views
 }
 
 impl VersionView {
@@ -203,6 +214,24 @@ mod tests {
         }
         // What is kept now is neither restored nor removed here.
         assert_eq!(body.matches("/control/history/restore").count(), 2, "{body}");
+    }
+
+    #[test]
+    fn versions_of_one_minute_are_told_to_the_second() {
+        let at = |number, received: &str| Version {
+            received: received.parse().unwrap(),
+            ..version(number, "text/html")
+        };
+        let versions = vec![
+            at(0, "2026-11-20T12:00:41Z"),
+            at(1, "2026-11-20T12:00:07Z"),
+            at(2, "2026-11-20T11:59:58Z"),
+        ];
+        let url = "http://a.example/".to_owned();
+        let body = body(&History { url, owner: None, versions }, &[]);
+        for want in [">2026-11-20 12:00:41<", ">2026-11-20 12:00:07, ", ">2026-11-20 11:59<"] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
     }
 
     #[test]

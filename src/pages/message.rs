@@ -217,7 +217,7 @@ impl Message<'_> {
             Self::Ruled { ruled, .. } => ruled.words(),
             Self::BadRequest { .. } => ours::bad_request(),
             Self::Forbidden(refusal) => ours::forbidden(*refusal),
-            Self::NotFound { .. } => ours::not_found(),
+            Self::NotFound { path } => ours::not_found(path),
             Self::MethodNotAllowed { .. } => ours::method_not_allowed(),
             Self::MustAsk { .. } => ours::must_ask(),
             Self::NotKept { .. } => ours::not_kept(),

@@ -132,3 +132,47 @@ pub fn style(templates: &Templates) -> Page {
 
 #[cfg(test)]
 pub(crate) mod testing;
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{assert_harmless, hostile, shell, templates};
+    use super::*;
+    use crate::pages::message::{self, Message};
+
+    fn at(path: &str) -> Page {
+        let shell = Shell { path: path.to_owned(), ..shell() };
+        message::page(&templates(), &shell, &Message::NotFound { path: "/x" })
+    }
+
+    #[test]
+    fn the_navigation_marks_where_one_is() {
+        for (path, want) in [
+            ("/", Some("href=\"http://localhost:8080/\" aria-current=\"page\"")),
+            ("/queue/", Some("/queue/\" aria-current=\"page\"")),
+            ("/control/", Some("/control/\" aria-current=\"page\"")),
+            ("/index/all", Some("/index/\" aria-current=\"true\"")),
+            ("/configuration/html/x", Some("/configuration/\" aria-current=\"true\"")),
+            ("/info/", None),
+            ("", None),
+        ] {
+            let body = at(path).body.replace("&#x2f;", "/");
+            assert_eq!(body.matches("aria-current").count(), usize::from(want.is_some()), "{path}");
+            assert!(body.contains(want.unwrap_or("/control/\"")), "{path}: {body}");
+        }
+        for path in hostile() {
+            assert_harmless(&at(&path));
+        }
+    }
+
+    #[test]
+    fn one_is_told_of_ones_own_as_such() {
+        let shell = Shell { reader: "user:ada".to_owned(), ..shell() };
+        for (owner, want) in [
+            ("user:ada", "for you"),
+            ("local", "for whoever sits at this machine"),
+            ("user:bob", "for user:bob"),
+        ] {
+            assert_eq!(shell.for_whom(owner).to_string(), want);
+        }
+    }
+}

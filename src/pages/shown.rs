@@ -99,6 +99,13 @@ impl ShownTime {
         Self { iso: time.to_string(), text }
     }
 
+    /// The same to the second, where others of the same minute stand beside it.
+    #[must_use]
+    pub fn to_the_second(time: Timestamp, zone: &TimeZone) -> Self {
+        let text = time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+        Self { iso: time.to_string(), text }
+    }
+
     /// As the macro `when` has it.
     #[must_use]
     pub(super) fn to_html(&self) -> String {

@@ -124,6 +124,8 @@ struct Context<'a, P> {
     origin: &'a str,
     mode: &'static str,
     version: &'static str,
+    /// Where among our own pages this is; empty elsewhere.
+    path: &'a str,
     page: &'a P,
 }
 
@@ -192,6 +194,7 @@ impl Templates {
             origin: shell.origin.as_str(),
             mode: shell.mode.as_str(),
             version: env!("CARGO_PKG_VERSION"),
+            path: &shell.path,
             page,
         };
         Page { status, content_type: HTML, body: self.render(shell.language, name, context) }

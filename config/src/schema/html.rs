@@ -10,7 +10,7 @@ section! {
     "modify-html" => ModifyHtml {
         /// Whether pages are changed on their way to the browser; what is kept is not.
         "enable-modify-html" => enable_modify_html: Ruled<bool> = "false", Live;
-        /// Whether a page ends with a bar that says when it was kept, and has links to refresh, monitor and delete it.
+        /// Whether a page ends with a bar that says when it was kept, and has links to the forms that refresh and monitor it, to its versions and to what is known of it.
         "add-cache-info" => add_cache_info: Ruled<bool> = "false", Live;
         /// What is put before the text of a link to a page that is kept.
         "anchor-cached-begin" => anchor_cached_begin: Ruled<Markup> = r#""""#, Live;

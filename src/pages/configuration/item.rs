@@ -313,8 +313,50 @@ fn meaning(meaning: &str) -> Vec<MeaningLine> {
         Some((before, _)) if text.ends_with(':') => format!("{before}."),
         _ => text,
     };
+    let text = without_links(&text);
     let parts = text.split('`').enumerate();
     parts
         .map(|(number, text)| MeaningLine { text: text.to_owned(), is_code: number % 2 == 1 })
         .collect()
+}
+
+/// The same with the words of its links alone, `[words](address)`: they lead to places in the documents.
+fn without_links(text: &str) -> String {
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some((before, link)) = rest.split_once('[') {
+        plain.push_str(before);
+        let told = link.split_once("](").and_then(|(words, address)| {
+            let (_, after) = address.split_once(')')?;
+            (!words.contains(['[', '`'])).then_some((words, after))
+        });
+        if let Some((words, after)) = told {
+            plain.push_str(words);
+            rest = after;
+        } else {
+            plain.push('[');
+            rest = link;
+        }
+    }
+    plain + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_of_the_documents_are_plain_words() {
+        for (text, want) in [
+            (
+                "An array of [URL-SPECIFICATIONs](#type-url), of which",
+                "An array of URL-SPECIFICATIONs, of which",
+            ),
+            ("[a](#a) and [b](#b)", "a and b"),
+            ("`[0-9]` [c](#c)", "`[0-9]` c"),
+            ("`x[1]` and [d", "`x[1]` and [d"),
+            ("none", "none"),
+        ] {
+            assert_eq!(without_links(text), want);
+        }
+    }
 }

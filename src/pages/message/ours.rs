@@ -60,13 +60,16 @@ pub(super) fn forbidden(refusal: Refusal) -> Words {
     words(403, say("Refused for safety"), happened, vec![advice])
 }
 
-pub(super) fn not_found() -> Words {
-    words(
-        404,
-        say("There is no such page"),
-        say("The address belongs to this proxy, and it has no page there."),
-        vec![],
-    )
+pub(super) fn not_found(path: &str) -> Words {
+    let why = if path.starts_with("/local/") {
+        say(
+            "Files of your own are shown at such addresses, from the directory `local` of the spool, and there is \
+             no such file. `index.html` stands for its directory.",
+        )
+    } else {
+        say("The address belongs to this proxy, and it has no page there.")
+    };
+    words(404, say("There is no such page"), why, vec![])
 }
 
 pub(super) fn method_not_allowed() -> Words {

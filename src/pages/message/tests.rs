@@ -209,3 +209,11 @@ fn hostile_values_are_text() {
         }
     }
 }
+
+#[test]
+fn a_file_of_ones_own_that_is_not_there_is_told_where_it_would_lie() {
+    for (path, want) in [("/local/", true), ("/local/a.html", true), ("/locals", false)] {
+        let body = page(&templates(), &shell(), &Message::NotFound { path }).body;
+        assert_eq!(body.contains("<code>local</code> of the spool"), want, "{path}: {body}");
+    }
+}
