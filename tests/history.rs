@@ -285,9 +285,10 @@ fn where_there_is_no_older_version_that_is_said() {
         (format!("/history/diff/?{none}"), 404, "nothing of it is kept"),
         (format!("/history/version/?{none}"), 404, "nothing of it is kept"),
         (format!("/history/timemap/?{none}"), 404, "nothing of it is kept"),
-        ("/history/".to_owned(), 400, "expected a URL"),
+        ("/history/".to_owned(), 200, "What was kept of an address over time"),
+        ("/history/diff/".to_owned(), 400, "expected a URL"),
         ("/history/version/?url=http://a/&at=x".to_owned(), 400, "expected a time"),
-        ("/history/?http://a:99999/".to_owned(), 400, "no URL"),
+        ("/history/?http://a:99999/".to_owned(), 400, "This takes the address of a page"),
     ] {
         let page = daemon.page(&path);
         assert_eq!(page.status, status, "{path}");

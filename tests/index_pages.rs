@@ -91,7 +91,9 @@ fn what_is_chosen_is_deleted_pinned_or_fetched_anew() {
         }
         daemon.submit(&sent)
     };
-    assert_eq!(send("/control/delete-multiple/url", &[]).status, 400, "nothing was chosen");
+    let none = send("/control/delete-multiple/url", &[]);
+    assert!(none.status == 422 && none.shown().contains("Nothing was chosen"), "{}", none.shown());
+    assert!(none.shown().contains(&format!("{path}\"")), "a way back: {}", none.shown());
     let done = send("/control/pin-multiple", &["/000.html"]);
     assert_eq!(done.status, 303);
     assert!(done.field("Location").starts_with("/index/http/"), "{done:?}");

@@ -96,7 +96,7 @@ fn a_page_that_came_in_clear_or_is_not_kept_is_told_as_such() {
     assert!(told.out.contains("nothing of it is kept"), "{told:?}");
     assert!(origin.count("/missing") == 0 && daemon.queue().is_empty());
     for (path, status) in [
-        ("/info/", 400),
+        ("/info/", 200),
         ("/info/?http://a:99999/", 400),
         ("/api/info", 400),
         ("/api/info?url=", 400),
@@ -181,7 +181,10 @@ fn the_source_is_text_and_what_is_no_text_is_a_file() {
     let image = file(&daemon, "/info/source", &origin.url("/i"));
     assert_eq!(image.field("Content-Disposition"), "attachment");
     assert_eq!(image.field("Content-Type"), "application/octet-stream");
-    assert_eq!(file(&daemon, "/info/source", &origin.url("/absent")).status, 404);
+    let absent = file(&daemon, "/info/source", &origin.url("/absent"));
+    assert_eq!(absent.status, 404);
+    assert!(absent.shown().contains("Nothing of this address is kept"), "{}", absent.shown());
+    assert!(absent.shown().contains("Status 404"), "{}", absent.shown());
     assert_eq!(file(&daemon, "/info/source", "no url").status, 400);
 }
 

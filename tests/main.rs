@@ -76,6 +76,7 @@ mod lists_done;
 mod lists_whole;
 mod local_files;
 mod messages;
+mod mistakes;
 mod modified;
 mod monitor;
 mod never;

@@ -16,6 +16,7 @@ use super::info::REQUEST;
 use crate::daemon::{Daemon, Reader};
 use crate::error_chain::error_chain;
 use crate::mode::Mode;
+use crate::pages::address::{self, About};
 use crate::pages::guard::{Asked, Over, Refusal, Scope, Token, Verdict, guard};
 use crate::pages::message::{self, Denied, Message};
 use crate::pages::shown;
@@ -306,6 +307,23 @@ impl Caller {
             return audience.nothing(told.status());
         }
         self.page(message::page(&self.daemon.templates, &self.shell, told))
+    }
+
+    /// The form in place of the page about an address, where it is not said which; `typed` is what was said that
+    /// is none.
+    pub(super) fn ask_for_address(&self, about: About, typed: &str) -> Response<Body> {
+        let typed = Some(typed).filter(|typed| !typed.is_empty());
+        self.page(address::page(&self.daemon.templates, &self.shell, about, typed))
+    }
+
+    /// The message page for an address of ours that says what its page cannot use.
+    pub(super) fn bad_address(&self, detail: &str) -> Response<Body> {
+        self.message(&Message::BadAddress { detail })
+    }
+
+    /// The message page for a form of ours that cannot be done.
+    pub(super) fn bad_form(&self, status: StatusCode, detail: &str) -> Response<Body> {
+        self.message(&Message::BadForm { status: status.as_u16(), detail })
     }
 
     /// The message page for whoever may not, which asks for what is missing.

@@ -13,7 +13,6 @@ use super::caller::Caller;
 use crate::live::Change;
 use crate::pages::certificates::{self, Site, Standing};
 use crate::pages::form::Form;
-use crate::pages::message::Message;
 use crate::proxy::body::Body;
 use crate::upstream::{Origin, Scheme};
 
@@ -23,11 +22,11 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let arguments = arguments.unwrap_or_default().as_bytes();
     let form = match Form::parse(Some("application/x-www-form-urlencoded"), arguments) {
         Ok(form) => form,
-        Err(error) => return caller.message(&Message::BadRequest { detail: &error.to_string() }),
+        Err(error) => return caller.bad_address(&error.to_string()),
     };
     let Some(origin) = form.value("site").and_then(origin) else {
         let detail = "expected the host of a certificate, such as site=old.example:8443";
-        return caller.message(&Message::BadRequest { detail });
+        return caller.bad_address(detail);
     };
     let site = origin.to_string();
     let url = form.value("url").and_then(|url| at(&origin, url, caller));

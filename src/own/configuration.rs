@@ -23,7 +23,6 @@ use crate::pages::configuration::part::{self, Part, RuleSetting, Setting};
 use crate::pages::configuration::specification::{self, Builder};
 use crate::pages::configuration::url::{self, UrlPage};
 use crate::pages::configuration::{Item, PREFIX};
-use crate::pages::message::Message;
 use crate::proxy::body::Body;
 
 /// Lines of the file that are shown of one option, at most.
@@ -377,9 +376,7 @@ fn failed(caller: &Caller, error: &ChangeError) -> Response<Body> {
     };
     let detail = error_chain(error);
     tracing::warn!(error = detail, "the configuration cannot be shown or changed");
-    let mut response = caller.message(&Message::BadRequest { detail: &detail });
-    *response.status_mut() = status;
-    response
+    caller.bad_form(status, &detail)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::export::Format;
 use super::history::{self, Button};
 use super::info::NoInfo;
 use super::lists::{self, Chosen};
-use super::monitor::{self, NotSet};
+use super::monitor;
 use super::purge::{self, Pin};
 use super::queue;
 use super::refresh::{self, NotDone};
@@ -87,6 +87,8 @@ enum Undone {
     Bad(String),
     Busy(String),
     NoRoom(String),
+    /// Nothing was chosen in the list that the form is in.
+    Nothing,
     Gone,
     Spool(Error),
     Config(ChangeError),
@@ -118,10 +120,10 @@ impl From<NotDone> for Undone {
     }
 }
 
-impl From<NotSet> for Undone {
-    fn from(not_set: NotSet) -> Self {
-        match not_set {
-            NotSet::Want(fetch::WantError::Spool(error)) => Self::Spool(error),
+impl From<WantError> for Undone {
+    fn from(not_wanted: WantError) -> Self {
+        match not_wanted {
+            WantError::Spool(error) => Self::Spool(error),
             error => Self::Bad(error_chain(&error)),
         }
     }
@@ -139,6 +141,7 @@ impl From<Pin> for Undone {
 impl From<lists::NotDone> for Undone {
     fn from(not_done: lists::NotDone) -> Self {
         match not_done {
+            lists::NotDone::Nothing => Self::Nothing,
             lists::NotDone::Spool(error) | lists::NotDone::Want(WantError::Spool(error)) => {
                 Self::Spool(error)
             }
@@ -152,6 +155,7 @@ impl From<lists::NotDone> for Undone {
 impl From<queue::NotDone> for Undone {
     fn from(not_done: queue::NotDone) -> Self {
         match not_done {
+            queue::NotDone::Nothing => Self::Nothing,
             queue::NotDone::Spool(error) => Self::Spool(error),
             error => Self::Bad(error_chain(&error)),
         }
@@ -235,29 +239,36 @@ pub(super) async fn submit(
     let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let whole = match caller.read(incoming, LONGEST_FORM).await {
         Ok(whole) => whole,
-        Err(error) => return refused(caller, error.status(), &error.to_string()),
+        Err(error) => return caller.bad_form(error.status(), &error.to_string()),
     };
     let form = match Form::parse(content_type, &whole) {
         Ok(form) => form,
-        Err(error) => return refused(caller, StatusCode::BAD_REQUEST, &error.to_string()),
+        Err(error) => return caller.bad_form(StatusCode::BAD_REQUEST, &error.to_string()),
     };
     let caller = &caller.for_page(form.value("token"));
     match carry_out(caller, act, &form).await {
         Ok(response) => response,
         Err(Undone::Refused(refusal)) => caller.refused(refusal),
-        Err(Undone::Bad(detail)) => refused(caller, StatusCode::BAD_REQUEST, &detail),
+        Err(Undone::Bad(detail)) => caller.bad_form(StatusCode::BAD_REQUEST, &detail),
+        Err(Undone::Nothing) => {
+            let back = match act {
+                Act::OfQueue(_) => queue::back(&form),
+                _ => lists::back(form.value("back")).to_owned(),
+            };
+            caller.message(&Message::NothingChosen { back: &back })
+        }
         Err(Undone::Busy(detail)) => {
-            let mut response = refused(caller, StatusCode::SERVICE_UNAVAILABLE, &detail);
+            let mut response = caller.bad_form(StatusCode::SERVICE_UNAVAILABLE, &detail);
             response.headers_mut().insert(RETRY_AFTER, BUSY_FOR);
             response
         }
-        Err(Undone::NoRoom(detail)) => refused(caller, StatusCode::INSUFFICIENT_STORAGE, &detail),
-        Err(Undone::Gone) => refused(caller, StatusCode::GONE, NO_TICKET),
+        Err(Undone::NoRoom(detail)) => caller.bad_form(StatusCode::INSUFFICIENT_STORAGE, &detail),
+        Err(Undone::Gone) => caller.bad_form(StatusCode::GONE, NO_TICKET),
         Err(Undone::Spool(error)) => caller.spool_failed(&error),
         Err(Undone::Config(error)) => {
             let detail = error_chain(&error);
             warn!(error = detail, "a certificate cannot be allowed");
-            refused(caller, StatusCode::CONFLICT, &detail)
+            caller.bad_form(StatusCode::CONFLICT, &detail)
         }
     }
 }
@@ -470,12 +481,6 @@ pub(super) async fn empty_queue(caller: &Caller) -> Result<u64, Error> {
 
 fn key(text: &str) -> Result<Key, Undone> {
     text.parse().map_err(|_| Undone::Bad("expected a key of 64 hex digits".to_owned()))
-}
-
-fn refused(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> {
-    let mut response = caller.message(&Message::BadRequest { detail });
-    *response.status_mut() = status;
-    response
 }
 
 #[cfg(test)]

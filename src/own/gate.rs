@@ -33,7 +33,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     );
     let form = match form {
         Ok(form) => form,
-        Err(error) => return caller.message(&Message::BadRequest { detail: &error.to_string() }),
+        Err(error) => return caller.bad_address(&error.to_string()),
     };
     let Some(typed) = form.value("url").map(str::trim).filter(|typed| !typed.is_empty()) else {
         return caller.page(gateway::page(&daemon.templates, shell, None));

@@ -18,6 +18,7 @@ use crate::api::History;
 use crate::caching::coding::Terms;
 use crate::daemon::Daemon;
 use crate::fetch::location;
+use crate::pages::address::About;
 use crate::pages::form::Form;
 use crate::pages::history::{self as pages, Lines};
 use crate::proxy::body::{self, Body};
@@ -100,6 +101,11 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             };
             let token = caller.token();
             caller.page(pages::page(&daemon.templates, &caller.shell, &history, &lines, &token))
+        }
+        Err(NotTold::NoUrl) => caller.ask_for_address(About::History, ""),
+        Err(NotTold::Url(_)) => {
+            let typed = Asked::read(arguments).map(|asked| asked.url).unwrap_or_default();
+            caller.ask_for_address(About::History, &typed)
         }
         Err(error) => not_told(caller, arguments, &error),
     }

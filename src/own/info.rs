@@ -11,10 +11,10 @@ use super::history;
 use super::lists as own_lists;
 use crate::api::{Field, Info};
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
 use crate::fetch::recurse::complete;
 use crate::lists;
 use crate::mode::Mode;
+use crate::pages::address::About;
 use crate::pages::info::{self, Exchange, More};
 use crate::pages::lists::told_before;
 use crate::pages::message::Message;
@@ -75,25 +75,13 @@ pub(super) fn url_in(arguments: Option<&str>) -> String {
     String::from_utf8_lossy(&url).trim().to_owned()
 }
 
-/// Says that there is no such URL, or that the spool failed.
-pub(super) fn bad_url(caller: &Caller, error: &NoInfo) -> Response<Body> {
-    match error {
-        NoInfo::Spool(error) => caller.spool_failed(error),
-        NoInfo::Url(_) => {
-            let detail = error_chain(error);
-            caller.message(&Message::BadRequest { detail: &detail })
-        }
-    }
-}
-
 /// Shows the page about a URL.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let daemon = &caller.daemon;
     let (done, arguments) = told_before(arguments.unwrap_or_default());
     let url = url_in(Some(arguments));
     if url.is_empty() {
-        let detail = "expected a URL, as in /info/?https://www.example.org/";
-        return caller.message(&Message::BadRequest { detail });
+        return caller.ask_for_address(About::Info, "");
     }
     match of(daemon, &caller.owner, &url).await {
         Ok(told) => {
@@ -102,7 +90,8 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             let more = More { told: done, ..more(caller, &url, &told).await };
             caller.page(info::page(&daemon.templates, &caller.shell, &told, &more, &token))
         }
-        Err(error) => bad_url(caller, &error),
+        Err(NoInfo::Url(_)) => caller.ask_for_address(About::Info, &url),
+        Err(NoInfo::Spool(error)) => caller.spool_failed(&error),
     }
 }
 
@@ -146,9 +135,8 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
     };
     let typed = url_in(arguments);
     let typed = if typed.is_empty() { EXAMPLE } else { &typed };
-    let url = match CanonicalUrl::parse(typed, &daemon.local) {
-        Ok(url) => url,
-        Err(error) => return bad_url(caller, &NoInfo::Url(error)),
+    let Ok(url) = CanonicalUrl::parse(typed, &daemon.local) else {
+        return caller.ask_for_address(About::Request, typed);
     };
     let mut fields = sent.fields.clone();
     for name in [AUTHORIZATION, HOST] {
@@ -158,8 +146,7 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
     let who = (caller.owner.clone(), caller.reaches());
     let wire = Rehearsal::new(daemon, who, caller.mode(), &url, fields);
     let Some(wire) = wire.map(|rehearsal| rehearsal.wire(daemon)) else {
-        let detail = "expected a URL of a site, as in /info/request?https://www.example.org/";
-        return caller.message(&Message::BadRequest { detail });
+        return caller.ask_for_address(About::Request, typed);
     };
     let mut came = crate::info::open_fields(&sent.fields);
     if sent.has_proxy_login {

@@ -5,9 +5,8 @@ use wwwoffle_spool::Error;
 use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 
 use super::caller::Caller;
-use crate::error_chain::error_chain;
 use crate::mode::Mode;
-use crate::pages::message::Message;
+use crate::pages::address::About;
 use crate::pages::missing::{self, Missing};
 use crate::proxy::body::Body;
 use crate::proxy::like;
@@ -19,15 +18,12 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let url = arguments.unwrap_or_default();
     let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
     let url = String::from_utf8_lossy(&url);
-    let url = match CanonicalUrl::parse(url.trim(), &caller.daemon.local) {
-        Ok(url) if !url.is_local() => url.without_credentials(),
-        Ok(_) => {
-            let detail = "expected a URL of the web, as in /missing/?https://www.example.org/";
-            return caller.message(&Message::BadRequest { detail });
-        }
-        Err(error) => {
-            return caller.message(&Message::BadRequest { detail: &error_chain(&error) });
-        }
+    let url = url.trim();
+    let parsed = Some(url).filter(|url| !url.is_empty());
+    let parsed = parsed.and_then(|url| CanonicalUrl::parse(url, &caller.daemon.local).ok());
+    let Some(url) = parsed.filter(|url| !url.is_local()).map(|url| url.without_credentials())
+    else {
+        return caller.ask_for_address(About::Missing, url);
     };
     match told(caller, &url).await {
         Ok(response) => response,

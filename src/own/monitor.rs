@@ -6,42 +6,21 @@ use wwwoffle_spool::{BadSchedule, MonitorSummary, Schedule};
 use wwwoffle_url::{CanonicalUrl, Key, ParseError, url_decode_form_args};
 
 use super::caller::Caller;
+use super::refresh::{no_url, not_wanted};
 use crate::api::MonitorItem;
 use crate::clock;
-use crate::error_chain::error_chain;
 use crate::fetch::WantError;
 use crate::fetch::recurse::aim::MAX_DEPTH;
-use crate::fetch::recurse::scope::{NotAScope, Scope};
+use crate::fetch::recurse::scope::Scope;
 use crate::monitor::{self, Wish};
+use crate::pages::fault::Fault;
 use crate::pages::form::Form;
-use crate::pages::message::Message;
 use crate::pages::monitor as pages;
+use crate::pages::text::say;
 use crate::proxy::body::Body;
 use crate::proxy::owner::Places;
+use crate::proxy::target;
 use crate::store::timestamp;
-
-/// Why a page is not monitored.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NotSet {
-    /// The form names no page.
-    #[error("expected a URL in the field url")]
-    NoUrl,
-    /// What it says of the time makes no schedule.
-    #[error("the schedule cannot be used")]
-    Schedule(#[from] BadSchedule),
-    /// It has a number that is none.
-    #[error("expected a number from 0 to {max} in the field versions", max = monitor::MAX_VERSIONS)]
-    Versions,
-    /// It has a depth that is none.
-    #[error("expected a number from 0 to {MAX_DEPTH} in the field depth")]
-    Depth,
-    /// It says of no place where links may lead.
-    #[error(transparent)]
-    Scope(#[from] NotAScope),
-    /// The page cannot be fetched, or the spool failed.
-    #[error(transparent)]
-    Want(#[from] WantError),
-}
 
 /// What is monitored, as far as the caller may see it.
 pub(super) fn list(caller: &Caller) -> Vec<MonitorItem> {
@@ -84,9 +63,8 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
     let known = match key_of(caller, url) {
         _ if url.is_empty() => Ok(None),
         Ok(key) => caller.daemon.store.run(move |spool| spool.monitors().get(&key)).await,
-        Err(error) => {
-            return caller.message(&Message::BadRequest { detail: &error_chain(&error) });
-        }
+        // The form says so when it is sent.
+        Err(_) => Ok(None),
     };
     let known = match known {
         Ok(known) => known,
@@ -106,25 +84,62 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
     caller.page(pages::options(&caller.daemon.templates, &caller.shell, &form))
 }
 
-/// Monitors the page that a form names.
-pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, NotSet> {
-    let url = form.value("url").map(str::trim).filter(|url| !url.is_empty());
-    let url = url.ok_or(NotSet::NoUrl)?.to_owned();
-    let versions = match form.value("versions").map(str::trim) {
-        None | Some("") => 0,
-        Some(text) => text.parse().map_err(|_| NotSet::Versions)?,
+/// Monitors the page that a form names; a form that cannot be done is shown again.
+pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, WantError> {
+    let wish = match wish(form) {
+        Ok(wish) => wish,
+        Err(mut faults) => {
+            let url = form.value("url").unwrap_or_default().trim();
+            if target::of_url(url, &caller.daemon.local).is_err() {
+                faults.push(Fault::new("url", no_url()));
+            }
+            return Ok(again(caller, form, &faults));
+        }
     };
-    if versions > monitor::MAX_VERSIONS {
-        return Err(NotSet::Versions);
+    match monitor::set(&caller.daemon, &caller.requester(), wish).await {
+        Ok(_) => Ok(caller.see_other("/monitor/")),
+        Err(error) => match not_wanted(&error) {
+            Some(text) => Ok(again(caller, form, &[Fault::new("url", text)])),
+            None => Err(error),
+        },
     }
-    let depth = match form.value("depth").map(str::trim) {
-        None | Some("") => 0,
-        Some(text) => text.parse().map_err(|_| NotSet::Depth)?,
+}
+
+fn again(caller: &Caller, form: &Form, faults: &[Fault]) -> Response<Body> {
+    let (daemon, token) = (&caller.daemon, caller.daemon.tokens.general());
+    let given = (monitor::MAX_VERSIONS, token.as_str());
+    caller.page(pages::options_again(&daemon.templates, &caller.shell, form, faults, given))
+}
+
+/// What the form says, or what is wrong with its fields but for the URL.
+fn wish(form: &Form) -> Result<Wish, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let mut number = |field: &'static str, most: u16| {
+        let text = form.value(field).map(str::trim).filter(|text| !text.is_empty());
+        let number = text.map_or(Some(0), |text| text.parse().ok()).filter(|it| *it <= most);
+        if number.is_none() {
+            let text = say("This takes a number from 0 to {most}.").with("most", most.to_string());
+            faults.push(Fault::new(field, text));
+        }
+        number.unwrap_or_default()
     };
-    let scope = form.value("method").map_or_else(|| Ok(Scope::default()), Scope::parse)?;
-    let wish = Wish::new(url, schedule(form)?, versions).following(depth, scope);
-    monitor::set(&caller.daemon, &caller.requester(), wish).await?;
-    Ok(caller.see_other("/monitor/"))
+    let (versions, depth) = (number("versions", monitor::MAX_VERSIONS), number("depth", MAX_DEPTH));
+    let scope = form.value("method").map_or(Ok(Scope::default()), Scope::parse);
+    if scope.is_err() {
+        faults.push(Fault::new("method", say("Choose one of these.")));
+    }
+    let url = form.value("url").map(str::trim).filter(|url| !url.is_empty());
+    match (schedule(form), url) {
+        (Ok(schedule), Some(url)) if faults.is_empty() => {
+            Ok(Wish::new(url.to_owned(), schedule, versions)
+                .following(depth, scope.unwrap_or_default()))
+        }
+        (Ok(_), _) => Err(faults),
+        (Err(wrong), _) => {
+            faults.extend(wrong);
+            Err(faults)
+        }
+    }
 }
 
 /// Has a page looked at once a day, unless it is monitored already.
@@ -141,22 +156,37 @@ pub(super) async fn daily(caller: &Caller, url: &str) -> Result<(), WantError> {
 
 /// When: a line of cron in the field `cron`, else as 2.9 has it. No month and no day of the week means
 /// all of them.
-fn schedule(form: &Form) -> Result<Schedule, BadSchedule> {
+fn schedule(form: &Form) -> Result<Schedule, Vec<Fault>> {
     let text = |name: &str| form.value(name).map(str::trim).filter(|text| !text.is_empty());
     if let Some(line) = text("cron") {
-        return line.parse();
+        let fault = || {
+            let text = say("This takes five fields with blanks between them, such as {example}.");
+            vec![Fault::new("cron", text.with("example", "30 6 * * 1-5"))]
+        };
+        return line.parse().map_err(|_: BadSchedule| fault());
     }
     let checked = |name: &str, numbers: std::ops::RangeInclusive<u8>| {
         let is_checked = |number: &u8| form.value(&format!("{name}{number}")).is_some();
         let numbers: Vec<_> = numbers.filter(is_checked).map(|n| n.to_string()).collect();
         if numbers.is_empty() { "*".to_owned() } else { numbers.join(",") }
     };
-    Schedule::of_sets(
-        &checked("mofy", 1..=12),
-        text("dofm").unwrap_or("*"),
-        &checked("dofw", 0..=6),
-        text("hofd").unwrap_or("0"),
-    )
+    let (days, hours) = (text("dofm").unwrap_or("*"), text("hofd").unwrap_or("0"));
+    let set = Schedule::of_sets(&checked("mofy", 1..=12), days, &checked("dofw", 0..=6), hours);
+    set.map_err(|_| {
+        let mut faults = Vec::new();
+        if Schedule::of_sets("*", days, "*", "*").is_err() {
+            let text = say("This takes days from 1 to 31, such as {example}.");
+            faults.push(Fault::new("dofm", text.with("example", "1,3,5-10")));
+        }
+        if Schedule::of_sets("*", "*", "*", hours).is_err() {
+            let text = say("This takes hours from 0 to 23, such as {example}.");
+            faults.push(Fault::new("hofd", text.with("example", "6,18-20")));
+        }
+        if faults.is_empty() {
+            faults.push(Fault::new("dofm", say("None of these days is in any of the months.")));
+        }
+        faults
+    })
 }
 
 /// Monitors the page no longer that a form names by its key or its URL.
@@ -204,9 +234,17 @@ mod tests {
             let form = Form::parse(Some("application/x-www-form-urlencoded"), fields.as_bytes());
             assert_eq!(schedule(&form.unwrap()).unwrap().to_string(), want, "{fields}");
         }
-        for fields in ["hofd=24", "dofm=0", "dofm=x", "mofy2=Y&dofm=30", "cron=x"] {
+        for (fields, wrong) in [
+            ("hofd=24", &["hofd"][..]),
+            ("dofm=0", &["dofm"]),
+            ("dofm=x&hofd=-", &["dofm", "hofd"]),
+            ("mofy2=Y&dofm=30", &["dofm"]),
+            ("cron=x&hofd=24", &["cron"]),
+        ] {
             let form = Form::parse(Some("application/x-www-form-urlencoded"), fields.as_bytes());
-            assert!(schedule(&form.unwrap()).is_err(), "{fields}");
+            let faults = schedule(&form.unwrap()).unwrap_err();
+            let fields_of: Vec<_> = faults.iter().map(Fault::field).collect();
+            assert_eq!(fields_of, wrong, "{fields}");
         }
     }
 }

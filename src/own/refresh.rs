@@ -13,15 +13,16 @@ use crate::api::plan::RunPlan;
 use crate::api::runs::RunItem;
 use crate::error_chain::error_chain;
 use crate::fetch::plan::{NotPlanned, plan_runs};
-use crate::fetch::recurse::aim::{Aim, Asked, BadAim, Limits, PartClass};
+use crate::fetch::recurse::aim::{Aim, Asked, BadAim, Limits, MAX_DEPTH, PartClass};
 use crate::fetch::recurse::choose::Wanted;
 use crate::fetch::recurse::runs::MAX_RUNS;
 use crate::fetch::recurse::scope::Scope;
 use crate::fetch::recurse::{NotBegun, begin};
 use crate::fetch::{self, WantError};
+use crate::pages::fault::Fault;
 use crate::pages::form::Form;
-use crate::pages::message::Message;
 use crate::pages::refresh as pages;
+use crate::pages::text::{Text, say};
 use crate::proxy::body::Body;
 use crate::proxy::target::{self, BadTarget};
 
@@ -84,23 +85,24 @@ pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Respons
     }
     match again(caller, &url).await {
         Ok(to) => caller.see_other(&to),
-        Err(error) => failed(caller, &error),
+        Err(error) => {
+            let asked = Asked { aim: as_configured(caller, &url), url };
+            show_again(caller, &asked, None, error).unwrap_or_else(|error| failed(caller, &error))
+        }
     }
 }
 
 /// `/refresh-recurse/?url=…;depth=…`: as 2.9 writes down what its form says.
 pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let asked = match read(arguments.unwrap_or_default()) {
-        Ok(asked) => asked,
-        Err(error) => return failed(caller, &error),
+    let pairs = pairs(arguments.unwrap_or_default());
+    let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let done = match Asked::read(pairs.iter().copied()) {
+        Ok(asked) if caller.is_sent_by_another_site() => return show(caller, &asked, None),
+        Ok(asked) => start(caller, &asked).await,
+        Err(error) => Err(error.into()),
     };
-    if caller.is_sent_by_another_site() {
-        return show(caller, &asked, None);
-    }
-    match start(caller, &asked).await {
-        Ok(response) => response,
-        Err(error) => failed(caller, &error),
-    }
+    let done = done.or_else(|error| typed_again(caller, &pairs, error));
+    done.unwrap_or_else(|error| failed(caller, &error))
 }
 
 /// The list of what was begun. While anything comes a browser asks for it again by itself.
@@ -116,9 +118,13 @@ pub(super) fn list(caller: &Caller) -> Response<Body> {
     response
 }
 
-/// Begins what the form says.
+/// Begins what the form says; a form that cannot be done is shown again.
 pub(super) async fn submit(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
-    start(caller, &asked(form)?).await
+    let done = match asked(form) {
+        Ok(asked) => start(caller, &asked).await,
+        Err(error) => Err(error.into()),
+    };
+    done.or_else(|error| typed_again(caller, &told(form), error))
 }
 
 /// Begins what the form of a message page says: that may be sent by the scripts of the site, too, so it
@@ -153,16 +159,23 @@ pub(super) async fn submit_for_site(
 
 /// Tells what that would bring.
 pub(super) async fn plan(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
-    let asked = asked(form)?;
-    target::of_url(&asked.url, &caller.daemon.local)?;
-    let plans =
-        plan_runs(&caller.daemon, &caller.requester(), std::slice::from_ref(&asked)).await?;
-    Ok(show(caller, &asked, plans.first()))
+    let planned = async {
+        let asked = asked(form)?;
+        target::of_url(&asked.url, &caller.daemon.local)?;
+        let plans =
+            plan_runs(&caller.daemon, &caller.requester(), std::slice::from_ref(&asked)).await?;
+        Ok(show(caller, &asked, plans.first()))
+    };
+    planned.await.or_else(|error| typed_again(caller, &told(form), error))
 }
 
 /// What the form says. The token is for us, and says nothing of what is fetched.
+fn told(form: &Form) -> Vec<(&str, &str)> {
+    form.fields().filter(|(name, _)| *name != "token").collect()
+}
+
 fn asked(form: &Form) -> Result<Asked, BadAim> {
-    Asked::read(form.fields().filter(|(name, _)| *name != "token"))
+    Asked::read(told(form))
 }
 
 /// Ends the fetch of the field `id`.
@@ -189,8 +202,88 @@ fn show(caller: &Caller, asked: &Asked, plan: Option<&RunPlan>) -> Response<Body
     caller.page(pages::options(&caller.daemon.templates, &caller.shell, asked, &token, plan))
 }
 
+/// Shows the form again with what these fields say, as far as that can be read, and what is wrong beside it.
+///
+/// # Errors
+///
+/// The same, when it is no field that is wrong.
+fn typed_again(
+    caller: &Caller,
+    pairs: &[(&str, &str)],
+    error: NotDone,
+) -> Result<Response<Body>, NotDone> {
+    let value =
+        |field: &str| pairs.iter().rev().find(|(name, _)| *name == field).map(|(_, value)| *value);
+    // Each for itself: one that is wrong is left out.
+    let any = ("url", "-");
+    let good = pairs
+        .iter()
+        .filter(|(name, _)| *name != "url")
+        .filter(|pair| Asked::read([any, **pair]).is_ok());
+    let Ok(asked) = Asked::read(std::iter::once(&any).chain(good).copied()) else {
+        return Err(error);
+    };
+    let url = value("url").unwrap_or_default().trim().to_owned();
+    show_again(caller, &Asked { url, ..asked }, value("depth"), error)
+}
+
+fn show_again(
+    caller: &Caller,
+    asked: &Asked,
+    depth: Option<&str>,
+    error: NotDone,
+) -> Result<Response<Body>, NotDone> {
+    let Some(fault) = fault(&error) else { return Err(error) };
+    let mut faults = vec![fault];
+    // Reading ends at the first one; a person wants to know of both.
+    if let NotDone::Aim(BadAim::Depth(_)) = error
+        && target::of_url(&asked.url, &caller.daemon.local).is_err()
+    {
+        faults.push(Fault::new("url", no_url()));
+    }
+    let (daemon, token) = (&caller.daemon, caller.daemon.tokens.general());
+    let depth = depth.map_or_else(|| asked.aim.depth.to_string(), str::to_owned);
+    let (templates, shell) = (&daemon.templates, &caller.shell);
+    Ok(caller.page(pages::options_again(templates, shell, asked, &depth, &faults, &token)))
+}
+
+/// Which field of the form is to be put right, where it is one.
+fn fault(error: &NotDone) -> Option<Fault> {
+    Some(match error {
+        NotDone::Aim(BadAim::Depth(_)) => {
+            let text = say("This takes a number from 0 to {most}.");
+            Fault::new("depth", text.with("most", MAX_DEPTH.to_string()))
+        }
+        NotDone::Aim(BadAim::Scope(_)) => Fault::new("method", say("Choose one of these.")),
+        NotDone::Aim(BadAim::NoUrl) | NotDone::Url(_) => Fault::new("url", no_url()),
+        NotDone::Want(error) | NotDone::NotBegun(NotBegun::Page(error)) => {
+            Fault::new("url", not_wanted(error)?)
+        }
+        _ => return None,
+    })
+}
+
+/// Said of what is no address of a page.
+pub(super) fn no_url() -> Text {
+    say("This takes the address of a page, such as {example}.")
+        .with("example", "https://www.example.org/")
+}
+
+/// Why a page cannot be asked for; `None` where it is not its address that is wrong.
+pub(super) fn not_wanted(error: &WantError) -> Option<Text> {
+    Some(match error {
+        WantError::Url(_) => no_url(),
+        WantError::Blocked(_) => say("The configuration says that this address is never got."),
+        WantError::NeverKept(_) => {
+            say("The configuration says that nothing of this address is kept.")
+        }
+        WantError::Circle(_) => say("The aliases of this address lead in a circle."),
+        WantError::Spool(_) => return None,
+    })
+}
+
 fn failed(caller: &Caller, error: &NotDone) -> Response<Body> {
-    caller.message(&Message::BadRequest { detail: &error_chain(error) })
+    caller.bad_address(&error_chain(error))
 }
 
 /// The URL that is the whole of the arguments, or the value of `url` in them.
@@ -208,16 +301,15 @@ fn as_configured(caller: &Caller, url: &str) -> Aim {
     Aim { parts: parts.collect(), ..Aim::default() }
 }
 
-/// Reads the arguments of a command URL.
-fn read(arguments: &str) -> Result<Asked, NotDone> {
+/// The names and values in the arguments of a command URL.
+fn pairs(arguments: &str) -> Vec<(String, String)> {
     let decoded = |text: &[u8]| String::from_utf8_lossy(&url_decode_form_args(text)).into_owned();
-    let pairs: Vec<_> = split_form_args(arguments.as_bytes())
+    split_form_args(arguments.as_bytes())
         .filter(|argument| !argument.is_empty())
         .map(|argument| {
             let mut sides = argument.splitn(2, |&byte| byte == b'=');
             let name = decoded(sides.next().unwrap_or_default());
             (name, decoded(sides.next().unwrap_or_default()))
         })
-        .collect();
-    Ok(Asked::read(pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())))?)
+        .collect()
 }

@@ -17,11 +17,12 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
 use super::export::{AHEAD, PIECE, Sending, received};
-use super::info::{NoInfo, bad_url, url_in};
+use super::info::url_in;
 use crate::caching::coding::Terms;
 use crate::clock;
 use crate::info;
 use crate::mode::Mode;
+use crate::pages::address::About;
 use crate::pages::message::Message;
 use crate::proxy::body::{self, Body};
 use crate::proxy::lookup::look_up;
@@ -42,7 +43,7 @@ const GLASS_CASE: &str = "sandbox; default-src 'none'";
 
 /// Shows the source: as text, whatever it is; what is no text, or too long, is a file to be saved.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let kept = match find(caller, arguments).await {
+    let kept = match find(caller, About::Source, arguments).await {
         Ok(kept) => kept,
         Err(response) => return response,
     };
@@ -122,7 +123,7 @@ fn shown(
 /// Hands the records over: what is compressed or shared is whole in them, and cookies and credentials are left out, as on
 /// the page.
 pub(super) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let kept = match find(caller, arguments).await {
+    let kept = match find(caller, About::Records, arguments).await {
         Ok(kept) => kept,
         Err(response) => return response,
     };
@@ -156,17 +157,20 @@ pub(super) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<B
 }
 
 /// What is kept for who asks, else for everyone.
-async fn find(caller: &Caller, arguments: Option<&str>) -> Result<Arc<Kept>, Response<Body>> {
+async fn find(
+    caller: &Caller,
+    about: About,
+    arguments: Option<&str>,
+) -> Result<Arc<Kept>, Response<Body>> {
     let daemon = &caller.daemon;
-    let url = url_in(arguments);
-    let mut url = CanonicalUrl::parse(url.trim(), &daemon.local)
-        .map_err(|error| bad_url(caller, &NoInfo::Url(error)))?;
+    let typed = url_in(arguments);
+    let mut url = Some(typed.as_str())
+        .filter(|url| !url.is_empty())
+        .and_then(|url| CanonicalUrl::parse(url, &daemon.local).ok())
+        .ok_or_else(|| caller.ask_for_address(about, &typed))?;
     let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
     let found = look_up(&daemon.store, &places).await;
     let kept = found.map_err(|error| caller.spool_failed(&error))?.choose(Mode::Offline);
-    kept.map(Arc::new).ok_or_else(|| {
-        let mut response = caller.message(&Message::NotKept { url: places.public.url() });
-        *response.status_mut() = StatusCode::NOT_FOUND;
-        response
-    })
+    kept.map(Arc::new)
+        .ok_or_else(|| caller.message(&Message::NothingKept { url: places.public.url() }))
 }

@@ -13,7 +13,6 @@ use crate::clock;
 use crate::error_chain::error_chain;
 use crate::monitor;
 use crate::pages::form::{BadForm, Form};
-use crate::pages::message::Message;
 use crate::pages::{history, monitor as pages};
 use crate::proxy::body::{self, Body};
 use crate::proxy::owner::{Owner, Places};
@@ -137,7 +136,7 @@ pub(super) fn not_told(
             let (templates, shell) = (&caller.daemon.templates, &caller.shell);
             caller.page(history::not_told(templates, shell, &url, why))
         }
-        error => caller.message(&Message::BadRequest { detail: &error_chain(error) }),
+        error => caller.bad_address(&error_chain(error)),
     }
 }
 

@@ -30,6 +30,23 @@ pub enum Message<'a> {
         /// What is wrong with it.
         detail: &'a str,
     },
+    /// An address of ours has something after the name of its page that it cannot use.
+    BadAddress {
+        /// What is wrong with it.
+        detail: &'a str,
+    },
+    /// A form of ours has something that cannot be done.
+    BadForm {
+        /// The status to say it with.
+        status: u16,
+        /// What is wrong with it.
+        detail: &'a str,
+    },
+    /// Nothing was chosen of what a button is for.
+    NothingChosen {
+        /// The list that the button is in, without our origin.
+        back: &'a str,
+    },
     /// A request to our own pages was refused.
     Forbidden(Refusal),
     /// Whoever asks may not, or has not said who they are.
@@ -74,6 +91,11 @@ pub enum Message<'a> {
     /// Only what is kept was asked for (`only-if-cached`), and that is not.
     NotKept {
         /// What was asked for.
+        url: &'a str,
+    },
+    /// Something of what is kept was asked for on a page of ours, and nothing is.
+    NothingKept {
+        /// Of what.
         url: &'a str,
     },
     /// What was asked for can neither be answered nor queued while offline.
@@ -216,11 +238,15 @@ impl Message<'_> {
             Self::Denied(denied) => denied.words(),
             Self::Ruled { ruled, .. } => ruled.words(),
             Self::BadRequest { .. } => ours::bad_request(),
+            Self::BadAddress { .. } => ours::bad_address(),
+            Self::BadForm { status, .. } => ours::bad_form(*status),
+            Self::NothingChosen { .. } => ours::nothing_chosen(),
             Self::Forbidden(refusal) => ours::forbidden(*refusal),
             Self::NotFound { path } => ours::not_found(path),
             Self::MethodNotAllowed { .. } => ours::method_not_allowed(),
             Self::MustAsk { .. } => ours::must_ask(),
             Self::NotKept { .. } => ours::not_kept(),
+            Self::NothingKept { .. } => ours::nothing_kept(),
             Self::OfflineRefused { .. } => ours::offline_refused(),
             Self::PortBlocked { .. } => ours::port_blocked(),
             Self::HostRefused { .. } => ours::host_refused(),
@@ -238,6 +264,8 @@ impl Message<'_> {
     fn detail(&self) -> Option<String> {
         match self {
             Self::BadRequest { detail }
+            | Self::BadAddress { detail }
+            | Self::BadForm { detail, .. }
             | Self::SpoolFailed { detail }
             | Self::MustAsk { detail, .. }
             | Self::OriginFailed {
@@ -265,6 +293,7 @@ impl Message<'_> {
             Self::OriginFailed { url, .. }
             | Self::MustAsk { url, .. }
             | Self::NotKept { url }
+            | Self::NothingKept { url }
             | Self::OfflineRefused { url, .. }
             | Self::Ruled { url, .. }
             | Self::TooLargeToQueue { url }

@@ -10,6 +10,7 @@
 //! was asked for, whose scripts may read them: they hold nothing but tokens for one purpose, and
 //! every link and form in them names the whole local address.
 
+pub mod address;
 pub mod authority;
 pub mod bar;
 pub mod certificates;
@@ -17,6 +18,7 @@ pub mod code;
 pub mod configuration;
 pub mod confirm;
 pub mod control;
+pub mod fault;
 pub mod form;
 pub mod gateway;
 pub mod guard;

@@ -7,7 +7,10 @@ use wwwoffle_url::url_encode_form_args;
 
 use super::configuration::diff::Line;
 use super::{
-    Page, Shell, Templates, history,
+    Page, Shell, Templates,
+    fault::{self, Fault},
+    form::Form,
+    history,
     refresh::LinksView,
     shown::{self, ShownTime, ShownUrl},
     text::{Text, say},
@@ -204,9 +207,10 @@ struct OptionsView<'a> {
     hours: String,
     /// A line of cron, where the fields of 2.9 do not say it all.
     cron: String,
-    versions: u16,
+    versions: String,
     max_versions: u16,
     links: LinksView,
+    faults: &'a [Fault],
 }
 
 /// A box that is checked or not.
@@ -248,172 +252,53 @@ pub fn options(templates: &Templates, shell: &Shell, options: &Options<'_>) -> P
         hours: by_sets.map_or_else(|| "0".to_owned(), |_| hours),
         cron: schedule.filter(|_| is_all).map_or_else(String::new, |it| it.to_string()),
         links: match &options.aim {
-            Some(aim) => LinksView::new(aim.depth, &aim.scope),
-            None => LinksView::new(0, &Scope::default()),
+            Some(aim) => LinksView::new(aim.depth.to_string(), &aim.scope),
+            None => LinksView::new(0.to_string(), &Scope::default()),
         },
-        versions: options.versions.unwrap_or_default(),
+        versions: options.versions.unwrap_or_default().to_string(),
         max_versions: options.max_versions,
+        faults: &[],
     };
     templates.page("monitor-options.html", 200, shell, &view)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pages::testing::{as_key, assert_harmless, hostile, shell, templates, time};
-
-    fn item(url: &str) -> MonitorItem {
-        MonitorItem {
-            key: "ab".to_owned(),
-            url: url.to_owned(),
-            schedule: "0 6 * * 1-5".to_owned(),
-            versions: 3,
-            last: Some(time()),
-            next: Some(time()),
-            owner: None,
-        }
-    }
-
-    #[test]
-    fn it_lists_when_and_what_can_be_done() {
-        let page = page(&templates(), &shell(), &[item("http://a.example/p?x=1&y")], "f00");
-        assert_harmless(&page);
-        let body = page.body.replace("&#x2f;", "/");
-        for want in [
-            "<code>0 6 * * 1-5</code>",
-            "last <time",
-            "next <time",
-            "3 older versions",
-            r#"name="token" value="f00""#,
-            r#"name="key" value="ab""#,
-            r#"formaction="http://localhost:8080/control/delete/mon""#,
-            "http://localhost:8080/monitor-options/?http://a.example/p%3Fx%3D1%26y",
-        ] {
-            assert!(body.contains(want), "{want} in {body}");
-        }
-        let many = vec![item("http://a.example/"); SHOWN_PAGES + 2];
-        let page = super::page(&templates(), &shell(), &many, "f00");
-        assert_harmless(&page);
-        assert!(page.body.contains("and 2 more"), "{}", page.body);
-        let none = super::page(&templates(), &shell(), &[], "f00");
-        assert_harmless(&none);
-        assert!(none.body.contains("Nothing is monitored"));
-    }
-
-    #[test]
-    fn the_form_begins_with_what_is_said_already() {
-        let form = |schedule: Option<&str>| {
-            let schedule = schedule.map(|text| text.parse().unwrap());
-            let given = Options {
-                url: "http://a.example/",
-                schedule,
-                versions: Some(7),
-                max_versions: 100,
-                aim: None,
-                token: "f00",
-            };
-            let page = options(&templates(), &shell(), &given);
-            assert_harmless(&page);
-            page.body
-        };
-        let checked = |body: &str| body.matches("checked=\"checked\"").count();
-        for (schedule, boxes, cron, days, hours) in [
-            (None, 19, "", "*", "0"),
-            (Some("0 6,18 1-7 1,2 *"), 9, "", "1-7", "6,18"),
-            (Some("0 6 1-7 * 1 and"), 13, "", "1-7", "6"),
-            (Some("30 6 * * 1-5"), 19, "30 6 * * 1-5", "*", "0"),
-            (Some("0 6 1 * 1"), 19, "0 6 1 * 1", "*", "0"),
-        ] {
-            let body = form(schedule);
-            assert_eq!(checked(&body), boxes, "{schedule:?}");
-            for (name, value) in
-                [("cron", cron), ("dofm", days), ("hofd", hours), ("versions", "7")]
-            {
-                let want = format!("name=\"{name}\" value=\"{value}\"");
-                assert!(body.contains(&want), "{want} in {body}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_form_says_how_far_links_are_followed() {
-        for (aim, depth, method) in [
-            (None, 0, "host"),
-            (Some(Aim { depth: 3, scope: Scope::Site, ..Aim::default() }), 3, "site"),
-            (
-                Some(Aim {
-                    depth: 1,
-                    scope: Scope::parse("http://*/a").unwrap(),
-                    ..Aim::default()
-                }),
-                1,
-                "http://*/a",
-            ),
-        ] {
-            let url = "http://a.example/";
-            let given =
-                Options { url, schedule: None, versions: None, max_versions: 9, aim, token: "t" };
-            let page = options(&templates(), &shell(), &given);
-            assert_harmless(&page);
-            let body = page.body.replace("&#x2f;", "/");
-            for want in [
-                format!("name=\"depth\" value=\"{depth}\""),
-                format!("<option value=\"{method}\" selected=\"selected\">"),
-            ] {
-                assert!(body.contains(&want), "{want} in {body}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_change_is_shown_line_by_line() {
-        let text = |line: &str| crate::versions::text::Text {
-            lines: vec![line.to_owned()],
-            ..Default::default()
-        };
-        for hostile in hostile().iter().map(String::as_str).chain(["old"]) {
-            let diff = Diff::of(&text(hostile), &text("new words"));
-            let told = VersionDiff {
-                url: hostile.to_owned(),
-                versions: vec![time(), jiff::Timestamp::UNIX_EPOCH],
-                from: jiff::Timestamp::UNIX_EPOCH,
-                to: time(),
-                title: Some(hostile.to_owned()),
-                added: diff.added,
-                removed: diff.removed,
-                diff: diff.plain(),
-                is_cut: true,
-            };
-            let page = super::diff(&templates(), &shell(), &told, &diff);
-            assert_harmless(&page);
-            assert!(page.body.contains("<bdi>new words</bdi>"), "{}", page.body);
-        }
-    }
-
-    #[test]
-    fn hostile_values_are_text() {
-        for text in &hostile() {
-            let item = MonitorItem {
-                key: as_key(text).to_owned(),
-                schedule: text.clone(),
-                owner: Some(text.clone()),
-                ..item(text)
-            };
-            assert_harmless(&page(&templates(), &shell(), &[item], "t"));
-            let url = as_key(text);
-            let given = Options {
-                url,
-                schedule: None,
-                versions: None,
-                max_versions: 9,
-                aim: Some(Aim {
-                    depth: 7,
-                    scope: Scope::Prefix(as_key(text).to_owned()),
-                    ..Aim::default()
-                }),
-                token: "t",
-            };
-            assert_harmless(&options(&templates(), &shell(), &given));
-        }
-    }
+/// Makes the form again, with what was typed into it and what is wrong with that; `most` is how many versions may
+/// be kept, and `token` the general token.
+#[must_use]
+pub fn options_again(
+    templates: &Templates,
+    shell: &Shell,
+    form: &Form,
+    faults: &[Fault],
+    (most, token): (u16, &str),
+) -> Page {
+    let value = |name: &str| form.value(name).unwrap_or_default();
+    let boxes = |name: &str, labels: &[Text], first: u8| {
+        let numbers = labels.iter().cloned().zip(first..);
+        let boxes = numbers.map(|(label, number)| {
+            let name = format!("{name}{number}");
+            Choice { checked: form.value(&name).is_some(), name, label }
+        });
+        boxes.collect()
+    };
+    let scope = form.value("method").and_then(|scope| Scope::parse(scope).ok());
+    let view = OptionsView {
+        token,
+        url: ShownUrl::new(value("url")),
+        value: value("url"),
+        is_known: false,
+        months: boxes("mofy", &MONTHS, 1),
+        weekdays: boxes("dofw", &WEEKDAYS, 0),
+        days: shown::text(value("dofm")),
+        hours: shown::text(value("hofd")),
+        cron: shown::text(value("cron")),
+        links: LinksView::new(shown::text(value("depth")), &scope.unwrap_or_default()),
+        versions: shown::text(value("versions")),
+        max_versions: most,
+        faults,
+    };
+    templates.page("monitor-options.html", fault::status(faults), shell, &view)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,9 @@ use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
 use super::{
-    Page, Shell, Templates, plan, progress,
+    Page, Shell, Templates,
+    fault::{self, Fault},
+    plan, progress,
     shown::{self, ShownTime, ShownUrl},
     text::{Text, say},
 };
@@ -38,12 +40,14 @@ struct OptionsView<'a> {
     force: bool,
     parts: Vec<PartView>,
     plan: Option<PlanView>,
+    faults: &'a [Fault],
 }
 
 /// How far links are followed, as a form has it.
 #[derive(Serialize)]
 pub(super) struct LinksView {
-    depth: u16,
+    /// As it was typed, where it is shown again.
+    depth: String,
     max_depth: u16,
     scopes: Vec<ScopeView>,
 }
@@ -63,7 +67,7 @@ struct ScopeView {
 }
 
 impl LinksView {
-    pub(super) fn new(depth: u16, chosen: &Scope) -> Self {
+    pub(super) fn new(depth: String, chosen: &Scope) -> Self {
         let known = [
             (Scope::Directory, say("to the directory of the page")),
             (Scope::Host, say("to its host")),
@@ -101,6 +105,29 @@ pub fn options(
     token: &str,
     plan: Option<&RunPlan>,
 ) -> Page {
+    form(templates, shell, (asked, asked.aim.depth.to_string()), &[], (token, plan))
+}
+
+/// The same form again, with what was typed as `depth` and what is wrong.
+#[must_use]
+pub fn options_again(
+    templates: &Templates,
+    shell: &Shell,
+    asked: &Asked,
+    depth: &str,
+    faults: &[Fault],
+    token: &str,
+) -> Page {
+    form(templates, shell, (asked, shown::text(depth)), faults, (token, None))
+}
+
+fn form(
+    templates: &Templates,
+    shell: &Shell,
+    (asked, depth): (&Asked, String),
+    faults: &[Fault],
+    (token, plan): (&str, Option<&RunPlan>),
+) -> Page {
     let aim = &asked.aim;
     let part = |class: PartClass| PartView {
         name: class.as_str(),
@@ -111,7 +138,7 @@ pub fn options(
         token,
         url: ShownUrl::new(&asked.url),
         value: &asked.url,
-        links: LinksView::new(aim.depth, &aim.scope),
+        links: LinksView::new(depth, &aim.scope),
         force: aim.force,
         parts: PartClass::ALL.into_iter().map(part).collect(),
         plan: plan.map(|plan| PlanView {
@@ -119,8 +146,9 @@ pub fn options(
             lines: plan::of_run(plan),
             failures: failures(&plan.failed),
         }),
+        faults,
     };
-    templates.page("refresh-options.html", 200, shell, &view)
+    templates.page("refresh-options.html", fault::status(faults), shell, &view)
 }
 
 fn label(class: PartClass) -> Text {
@@ -244,7 +272,7 @@ mod tests {
     use super::*;
     use crate::fetch::recurse::aim::Aim;
     use crate::fetch::recurse::run::{LeftOut, Report};
-    use crate::pages::testing::{shell, templates};
+    use crate::pages::testing::{as_key, assert_harmless, hostile, shell, templates};
 
     #[test]
     fn the_form_says_what_is_asked_for() {
@@ -264,6 +292,22 @@ mod tests {
             "value=\"token-1\"",
         ] {
             assert!(text.contains(want), "{want} in {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_beside_its_field() {
+        let faults = ["url", "depth", "method"].map(|field| Fault::new(field, say("none")));
+        for text in &hostile() {
+            let asked = Asked { url: as_key(text).to_owned(), aim: Aim::default() };
+            let page = options_again(&templates(), &shell(), &asked, text, &faults, "token-1");
+            assert_eq!(page.status, 422);
+            assert_harmless(&page);
+            for field in ["url", "depth", "method"] {
+                let told = format!("aria-invalid=\"true\" aria-describedby=\"{field}-fault\"");
+                assert!(page.body.contains(&told), "{told} in {}", page.body);
+                assert!(page.body.contains(&format!("id=\"{field}-fault\">none")), "{field}");
+            }
         }
     }
 

@@ -58,6 +58,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("gateway.html", include_str!("templates/gateway.html")),
     ("gateway-send.html", include_str!("templates/gateway-send.html")),
     ("gateway-onward.html", include_str!("templates/gateway-onward.html")),
+    ("address.html", include_str!("templates/address.html")),
     ("undone.html", include_str!("templates/undone.html")),
     ("message.html", include_str!("templates/message.html")),
 ];

@@ -90,6 +90,8 @@ const ATTRIBUTES: &[&str] = &[
     "aria-labelledby",
     "aria-describedby",
     "aria-pressed",
+    "aria-invalid",
+    "aria-describedby",
     "preserveAspectRatio",
     "height",
     "width",

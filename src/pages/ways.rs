@@ -56,6 +56,11 @@ impl Way {
         Self::to("/", say("The start page of the proxy"))
     }
 
+    /// The list that something was to be done in; `path` is a path of ours.
+    pub(super) fn back(path: &str) -> Self {
+        Self::to(path, say("Back to the list"))
+    }
+
     pub(super) fn queue() -> Self {
         Self::to("/queue/", say("See the whole queue"))
     }

@@ -17,7 +17,6 @@ use crate::pages::configuration::item::{Act, Refused};
 use crate::pages::configuration::specification::{OTHER, Parts};
 use crate::pages::configuration::{Item, path_of};
 use crate::pages::form::{Form, LONGEST_FORM};
-use crate::pages::message::Message;
 use crate::pages::shown;
 use crate::proxy::body::Body;
 
@@ -61,9 +60,7 @@ pub(super) async fn submit(
 }
 
 fn bad(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> {
-    let mut response = caller.message(&Message::BadRequest { detail });
-    *response.status_mut() = status;
-    response
+    caller.bad_form(status, detail)
 }
 
 /// The text that a form is meant for.

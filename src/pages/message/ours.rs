@@ -20,6 +20,39 @@ pub(super) fn bad_request() -> Words {
     )
 }
 
+pub(super) fn bad_address() -> Words {
+    words(
+        400,
+        say("This address of the proxy is not understood"),
+        say(
+            "The page is there, but what the address says after its name cannot be used. Nothing was \
+             changed.",
+        ),
+        vec![say("Look for a mistake in the address.")],
+    )
+}
+
+pub(super) fn bad_form(status: u16) -> Words {
+    words(
+        status,
+        say("This cannot be done"),
+        say("The form says something that cannot be done as it is. Nothing was changed."),
+        vec![say("Go back in the browser, and look at what the form says.")],
+    )
+}
+
+pub(super) fn nothing_chosen() -> Words {
+    words(
+        422,
+        say("Nothing was chosen"),
+        say(
+            "The button does something with what has a tick, and nothing has one that is there still. \
+             Nothing was changed.",
+        ),
+        vec![say("Tick what you mean in the list, then press the button again.")],
+    )
+}
+
 pub(super) fn forbidden(refusal: Refusal) -> Words {
     let names = say("If the proxy is reached under another name, add that name to its names.");
     let anew = say("Open the page of the proxy anew, and press the button again.");
@@ -105,6 +138,15 @@ pub(super) fn not_kept() -> Words {
              This is not kept, or has to be asked about first.",
         ),
         vec![say("Load the page without this condition.")],
+    )
+}
+
+pub(super) fn nothing_kept() -> Words {
+    words(
+        404,
+        say("Nothing of this address is kept"),
+        say("There is nothing to show: the spool has no answer of this address for you."),
+        vec![],
     )
 }
 

@@ -20,6 +20,9 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
     let certificate = |fault| failed(OriginFailure::Certificate { fault, detail: text, shown });
     vec![
         (400, Message::BadRequest { detail: text }),
+        (400, Message::BadAddress { detail: text }),
+        (409, Message::BadForm { status: 409, detail: text }),
+        (422, Message::NothingChosen { back: "/queue/" }),
         (403, Message::Forbidden(Refusal::WrongToken)),
         (403, Message::Denied(Denied::Machine)),
         (407, Message::Denied(Denied::ProxyLogin)),
@@ -67,6 +70,7 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
             },
         ),
         (504, Message::NotKept { url: text }),
+        (404, Message::NothingKept { url: text }),
         (504, Message::OfflineRefused { method: text, url: text }),
         (403, Message::PortBlocked { host_port: text }),
         (403, Message::HostRefused { host_port: text }),
@@ -132,9 +136,11 @@ fn each_leads_to_what_does_the_thing() {
         (Message::TunnelOffline { host_port: "a:1" }, vec!["/ca\"", "/configuration/https/tunnel"]),
         (Message::Loop { url }, vec!["/configuration/local-host/names"]),
         (Message::QueueFull, vec!["/queue/"]),
+        (Message::NothingChosen { back: "/index/all" }, vec!["/index/all\""]),
         (Message::SpoolFull, vec!["/purge/"]),
         (Message::NotFound { path: "/x" }, vec!["/index/"]),
         (Message::NotKept { url }, vec!["/missing/?", "/refresh-options/?"]),
+        (Message::NothingKept { url }, vec!["/missing/?", "/refresh-options/?"]),
     ] {
         let body = page(&templates(), &shell(), &message).body.replace("&#x2f;", "/");
         let body = body.split("<main>").nth(1).unwrap();

@@ -26,7 +26,7 @@ impl Message<'_> {
                 vec![Way::mode(mode), shown]
             }
             Self::Ruled { ruled, .. } => by_rule(*ruled, url, mode),
-            Self::NotKept { .. } => {
+            Self::NotKept { .. } | Self::NothingKept { .. } => {
                 [Way::like(url), Way::choices(url)].into_iter().flatten().collect()
             }
             Self::OfflineRefused { .. } | Self::TooLargeToQueue { .. } => vec![Way::mode(mode)],
@@ -42,7 +42,10 @@ impl Message<'_> {
             Self::QueueFull => vec![Way::queue(), Way::mode(mode)],
             Self::SpoolFull => vec![Way::purge(), Way::queue()],
             Self::NotFound { .. } => vec![Way::start(), Way::lists()],
+            Self::NothingChosen { back } => vec![Way::back(back)],
             Self::BadRequest { .. }
+            | Self::BadAddress { .. }
+            | Self::BadForm { .. }
             | Self::MethodNotAllowed { .. }
             | Self::SpoolFailed { .. }
             | Self::Internal => vec![Way::start()],

@@ -1,0 +1,133 @@
+//! What a person gets wrong on our own pages: the form comes again, with what was typed and why not.
+
+use crate::harness::form::{Form, encode, form};
+use crate::harness::{Daemon, Origin, Response};
+
+/// The form of a page, with these fields typed.
+fn typed(daemon: &Daemon, path: &str, action: &str, fields: &[(&str, &str)]) -> Form {
+    let page = daemon.page(path);
+    assert_eq!(page.status, 200, "{}", page.text());
+    let form = form(&page.text(), action);
+    fields.iter().fold(form, |form, (name, value)| form.with(name, value))
+}
+
+/// That a form came again, with these fields marked and no others, and with what they say.
+#[track_caller]
+fn is_marked(page: &Response, action: &str, fields: &[(&str, &str)]) {
+    assert_eq!(page.status, 422, "{}", page.shown());
+    let text = page.text();
+    let again = form(&text, action);
+    for (name, value) in fields {
+        assert_eq!(again.value(name), Some(*value), "{name}: {text}");
+        assert!(text.contains(&format!("aria-describedby=\"{name}-fault\"")), "{name}: {text}");
+        assert!(text.contains(&format!("id=\"{name}-fault\"")), "{name}: {text}");
+    }
+    assert_eq!(text.matches("aria-invalid=\"true\"").count(), fields.len(), "{text}");
+    assert!(text.contains("Nothing was done yet"), "{text}");
+}
+
+#[test]
+fn the_form_that_fetches_comes_again() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let (url, action) = (origin.url("/p"), "/refresh-request/");
+    let form_at = format!("/refresh-options/?{}", encode(&url));
+    for path in [action, "/refresh-plan/"] {
+        let send = |from: &str, fields: &[(&str, &str)]| {
+            let mut form = typed(&daemon, from, action, fields);
+            form.action = path.to_owned();
+            daemon.submit(&form)
+        };
+        let page = send(&form_at, &[("depth", "abc"), ("method", "site"), ("images", "Y")]);
+        is_marked(&page, action, &[("depth", "abc")]);
+        let text = page.text();
+        assert_eq!(form(&text, action).value("url"), Some(&*url), "{text}");
+        assert!(text.contains("value=\"site\" selected"), "{text}");
+        assert!(text.contains("id=\"images\" checked"), "{text}");
+        is_marked(&send("/refresh-options/", &[]), action, &[("url", "")]);
+        let both = [("url", "no address"), ("depth", "-1")];
+        is_marked(&send("/refresh-options/", &both), action, &both);
+        let nowhere = send(&form_at, &[("method", "nowhere")]);
+        assert_eq!(nowhere.status, 422, "{}", nowhere.shown());
+        assert!(nowhere.text().contains("id=\"method-fault\""), "{}", nowhere.text());
+        // What no form of ours says.
+        let odd = send(&form_at, &[("colour", "red")]);
+        assert!(
+            odd.status == 400 && odd.shown().contains("This cannot be done"),
+            "{}",
+            odd.shown()
+        );
+    }
+    // As a link of 2.9, and as the one in the bar.
+    let page = daemon.page(&format!("/refresh-recurse/?url={};depth=x;scope=site", encode(&url)));
+    is_marked(&page, action, &[("depth", "x")]);
+    assert_eq!(form(&page.text(), action).value("url"), Some(&*url), "{}", page.text());
+    is_marked(&daemon.page("/refresh/?no+address"), action, &[("url", "no address")]);
+    assert!(daemon.queue().is_empty() && daemon.status()["mode"] == "offline");
+    // Put right, it works.
+    let page = daemon.submit(&typed(&daemon, &form_at, action, &[("depth", "abc")]));
+    let right = form(&page.text(), action).with("depth", "0");
+    assert_eq!(daemon.submit(&right).status, 303);
+    assert_eq!(daemon.queued(), [url]);
+}
+
+#[test]
+fn the_form_that_monitors_comes_again() {
+    let daemon = Daemon::start();
+    daemon.ok(&["offline"]);
+    let (from, action) = ("/monitor-options/", "/monitor-request/");
+    let send = |fields: &[(&str, &str)]| daemon.submit(&typed(&daemon, from, action, fields));
+    is_marked(&send(&[]), action, &[("url", "")]);
+    let wrong = [("url", "no address"), ("hofd", "99"), ("versions", "many"), ("depth", "1001")];
+    let page = send(&wrong);
+    is_marked(&page, action, &wrong);
+    // With the address right it is still there to be changed.
+    let url = ("url", "http://a.example/");
+    let page = daemon.submit(&form(&page.text(), action).with(url.0, url.1).with("hofd", "6"));
+    is_marked(&page, action, &wrong[2..]);
+    assert_eq!(form(&page.text(), action).value("url"), Some(url.1));
+    is_marked(&send(&[url, ("cron", "every day")]), action, &[("cron", "every day")]);
+    is_marked(&send(&[url, ("dofm", "0")]), action, &[("dofm", "0")]);
+    assert_eq!(daemon.api("GET", "/api/monitor", "").text(), "{\"monitor\":[]}");
+    assert_eq!(send(&[url]).status, 303);
+}
+
+#[test]
+fn a_button_with_nothing_chosen_says_so_and_leads_back() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    daemon.browse(&origin.url("/p"));
+    let text = daemon.page("/queue/").text();
+    for action in ["/control/delete-multiple/req", "/control/queue/first"] {
+        let page = daemon.submit(&form(&text, action).without("chosen"));
+        assert_eq!(page.status, 422, "{}", page.shown());
+        for want in ["Nothing was chosen", "/queue/\"", "Back to the list", "Status 422"] {
+            assert!(page.shown().contains(want), "{want}: {}", page.shown());
+        }
+    }
+    assert_eq!(daemon.queued(), [origin.url("/p")]);
+}
+
+#[test]
+fn a_page_about_an_address_asks_for_one() {
+    let daemon = Daemon::start();
+    for path in ["/info/", "/info/source", "/info/warc", "/history/", "/missing/"] {
+        let page = daemon.page(path);
+        assert_eq!(page.status, 200, "{path}: {}", page.shown());
+        let asked = form(&page.text(), path);
+        assert_eq!((asked.method.as_str(), asked.value("url")), ("GET", Some("")), "{path}");
+        let wrong = daemon.page(&format!("{path}?url=http%3A%2F%2F%5B"));
+        assert_eq!(wrong.status, 400, "{path}: {}", wrong.shown());
+        assert_eq!(form(&wrong.text(), path).value("url"), Some("http://["), "{path}");
+        assert!(wrong.text().contains("aria-describedby=\"url-fault\""), "{path}");
+        let right =
+            daemon.page(&format!("{path}?{}", asked.with("url", "http://a.example/").body()));
+        assert!([200, 404].contains(&right.status), "{path}: {}", right.shown());
+    }
+    // What is wrong with an address of ours is said of that.
+    for path in ["/certificate", "/history/version/?url=http://a/&at=x"] {
+        let page = daemon.page(path);
+        let words = "This address of the proxy is not understood";
+        assert!(page.status == 400 && page.shown().contains(words), "{path}: {}", page.shown());
+    }
+}
