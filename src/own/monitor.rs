@@ -106,7 +106,7 @@ pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, 
 }
 
 fn again(caller: &Caller, form: &Form, faults: &[Fault]) -> Response<Body> {
-    let (daemon, token) = (&caller.daemon, caller.daemon.tokens.general());
+    let (daemon, token) = (&caller.daemon, caller.token());
     let given = (monitor::MAX_VERSIONS, token.as_str());
     caller.page(pages::options_again(&daemon.templates, &caller.shell, form, faults, given))
 }

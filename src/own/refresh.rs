@@ -241,7 +241,7 @@ fn show_again(
     {
         faults.push(Fault::new("url", no_url()));
     }
-    let (daemon, token) = (&caller.daemon, caller.daemon.tokens.general());
+    let (daemon, token) = (&caller.daemon, caller.token());
     let depth = depth.map_or_else(|| asked.aim.depth.to_string(), str::to_owned);
     let (templates, shell) = (&daemon.templates, &caller.shell);
     Ok(caller.page(pages::options_again(templates, shell, asked, &depth, &faults, &token)))

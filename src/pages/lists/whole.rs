@@ -106,7 +106,7 @@ fn label(kind: Class) -> Option<Text> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::testing::{assert_harmless, hostile, shell, templates};
+    use crate::pages::testing::{as_key, assert_harmless, hostile, shell, templates};
 
     fn made(list: &Shown, gathered: &Gathered, is_all: bool) -> String {
         let until = "2026-11-20T12:00:00Z".to_owned();
@@ -148,14 +148,16 @@ mod tests {
         gathered.bytes = u64::MAX;
         let body = made(&list, &gathered, false);
         assert!(body.contains("for good") && body.contains("at most 10000"), "{body}");
-        assert!(!body.contains("can be had back"), "{body}");
+        assert!(!body.contains("For an hour"), "{body}");
     }
 
     #[test]
     fn hostile_values_are_text() {
         for text in hostile() {
-            let others = vec![("status", text.clone())];
-            let list = Shown { text: text.clone(), others, ..Shown::default() };
+            // What was typed is in the address already.
+            let typed = as_key(&text).to_owned();
+            let others = vec![("status", typed.clone())];
+            let list = Shown { text: typed, others, ..Shown::default() };
             let mut gathered = Gathered::default();
             gathered.named.push(text);
             made(&list, &gathered, true);
