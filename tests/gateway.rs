@@ -233,12 +233,16 @@ fn what_is_no_address_is_refused_and_never_a_page_of_ours() {
         ("/http/a\\b/".to_owned(), 400),
         ("/http/[x/".to_owned(), 400),
         ("/ftp/h.test/".to_owned(), 501),
+        ("/finger/h.test/ada".to_owned(), 501),
         (format!("/http/{own}/control/online"), 508),
         (format!("/http/{own}/http/{own}/"), 508),
         ("/http".to_owned(), 303),
     ] {
         let seen = read(&daemon, &path);
         assert_eq!(seen.status, want, "{path}: {}", seen.text());
+        let (words, status) = ("Not supported any more", format!("Status {want}"));
+        assert_eq!(seen.text().contains(words), want == 501, "{path}: {}", seen.text());
+        assert!(want == 303 || seen.text().contains(&status), "{path}: {}", seen.text());
     }
     let deleted = {
         let mut client = daemon.client();

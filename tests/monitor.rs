@@ -111,7 +111,10 @@ fn the_form_of_2_9_sets_changes_and_stops() {
     assert_eq!((done.status, monitored(&daemon).len()), (303, 1));
     let list = daemon.page("/monitor/");
     let shown = list.shown();
-    assert!(shown.contains("30 6 * * 1-5") && shown.contains("5 older versions"), "{shown}");
+    for want in ["Mon to Fri at 6:30", "30 6 * * 1-5", "keeps 5 older versions"] {
+        assert!(shown.contains(want), "{want}: {shown}");
+    }
+    assert!(!shown.contains("/monitor/diff/"), "nothing has changed: {shown}");
     let stop =
         forms(&list.text()).into_iter().find(|it| it.action.ends_with("/control/delete/mon"));
     let stop = stop.expect("a button to stop");
@@ -242,6 +245,7 @@ fn what_has_changed_is_told_to_readers_programs_and_feeds() {
     let others = daemon.run(&["monitor", "diff", "--json", &other]).json();
     assert_eq!(others["versions"].as_array().unwrap().len(), 2, "by keep-versions alone");
 
+    assert!(daemon.page("/monitor/").shown().contains("/monitor/diff/"), "the list leads to it");
     let page = daemon.page(&format!("/monitor/diff/?{}", crate::harness::form::encode(&url)));
     let shown = page.shown();
     assert!(

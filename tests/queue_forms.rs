@@ -60,10 +60,19 @@ fn a_person_gets_a_page_with_a_way_back() {
         let refused = daemon.submit_as(&undo.clone().with("token", "guessed"), &from_there);
         assert_eq!((refused.status, daemon.queue().len()), (403, 1), "not with another");
         let done = daemon.submit_as(&undo, &from_there);
-        assert!([200, 303].contains(&done.status), "{} {}", done.status, done.text());
-        assert_eq!(daemon.queue().len(), 0);
+        assert_eq!((done.status, daemon.queue().len()), (303, 0), "{}", done.text());
+        let told = done.field("Location").to_owned();
+        let shown = daemon.page(&told).shown();
+        assert!(shown.contains("Taken off the queue") && shown.contains(&url), "{shown}");
         let again = daemon.submit_as(&undo, &from_there);
-        assert!(again.status < 500, "a second press does no harm: {}", again.status);
+        assert_eq!((again.status, again.field("Location")), (303, "/undone/"), "a second press");
+        assert!(daemon.page("/undone/").shown().contains("Not on the queue"));
+        // To load it again does no harm, and says nothing that is not so any more.
+        daemon.browse(&url);
+        let reloaded = daemon.page(&told);
+        assert_eq!((reloaded.status, reloaded.field("Location")), (303, "/queue/"));
+        assert_eq!(daemon.queued(), [url]);
+        daemon.submit_as(&undo, &from_there);
     }
 }
 
@@ -277,4 +286,25 @@ fn a_form_that_a_crash_met_on_its_way_is_left_to_its_owner() {
     daemon.api("POST", "/api/queue/retry", "{\"all\":true}");
     eventually("the owner has sent it again", || daemon.queue().is_empty());
     assert_eq!(origin.count("/order"), 2);
+}
+
+#[test]
+fn to_fetch_a_kept_page_anew_while_offline_says_that_it_waits() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let (kept, missing) = (origin.url("/page/1.html"), origin.url("/page/2.html"));
+    daemon.get(&kept);
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for _ in 0..2 {
+        let page = daemon.page(&format!("/refresh/?{kept}"));
+        assert_eq!(page.status, 202, "{}", page.shown());
+        for want in ["It will be fetched anew", kept.as_str(), "/queue/"] {
+            assert!(page.shown().contains(want), "{want}: {}", page.shown());
+        }
+        assert_eq!(daemon.queued(), std::slice::from_ref(&kept));
+    }
+    // What is not kept has a page that says so already.
+    let led = daemon.page(&format!("/refresh/?{missing}"));
+    assert_eq!((led.status, led.field("Location")), (303, missing.as_str()));
+    assert!(daemon.browse(&missing).shown().contains("Already recorded"));
 }

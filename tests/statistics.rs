@@ -171,6 +171,12 @@ fn hosts_and_numbers_are_for_whoever_owns_the_machine() {
         let refused = page(&daemon, path, "");
         assert_eq!(refused.status, 401, "{path}");
         assert!(refused.field("WWW-Authenticate").starts_with("Basic realm=\"control\""));
+        assert!(refused.text().contains("This page needs the control password"), "{path}");
+        // Without anything having been pressed, nothing is said of buttons.
+        assert!(!refused.text().contains("Press the button"), "{}", refused.text());
+        let wrong = page(&daemon, path, &crate::access::login("Authorization", "me", "guess"));
+        assert!(wrong.status == 401, "{path}: {wrong:?}");
+        assert!(wrong.text().contains("The control password is wrong"), "{}", wrong.text());
         assert_eq!(page(&daemon, path, &password).status, 200, "{path}");
     }
     let told = page(&daemon, "/statistics/hosts", &password).text();

@@ -20,7 +20,7 @@ use wwwoffle_config::{Config, Reach};
 use super::Visit;
 use super::caller::Caller;
 use super::forms::Act;
-use super::{metrics, statistics};
+use super::{is_read, metrics, statistics};
 use crate::access::Candidate;
 use crate::access::basic::Login;
 use crate::pages::authority;
@@ -94,21 +94,22 @@ pub(super) async fn admit<B>(
     let control = config.startup.password.hash();
     let need = need(&config, request.method(), path, to_us.is_some());
     caller.commands = control.is_none();
-    let again = match need {
+    let (missing, wrong) = match need {
         Need::Nothing => return Ok(()),
-        Need::User if is_proxied => Denied::ProxyLogin,
-        Need::User => Denied::Login,
-        Need::Control => Denied::Control,
+        Need::User if is_proxied => (Denied::ProxyLogin, Denied::ProxyLogin),
+        Need::User => (Denied::Login, Denied::Login),
+        Need::Control if is_read(request.method()) => (Denied::ControlPage, Denied::WrongControl),
+        Need::Control => (Denied::Control, Denied::WrongControl),
     };
     let of_proxy = visit.login.as_ref().filter(|_| need == Need::User);
-    let login = of_proxy.or(to_us.as_ref()).ok_or(again)?;
+    let login = of_proxy.or(to_us.as_ref()).ok_or(missing)?;
     let user = if need == Need::User { candidate(&config, login) } else { None };
     // The first match counts, and the control password is good for more.
     let control = control.cloned().map(Candidate::Hash);
     let is_control = |place: usize| control.is_some() && place == 0;
     let candidates: Vec<Candidate> = control.clone().into_iter().chain(user).collect();
     let checked = caller.daemon.access.logins.check(visit.peer.ip(), &login.password, &candidates);
-    let place = checked.await.map_err(|refused| denied(refused, again))?;
+    let place = checked.await.map_err(|refused| denied(refused, wrong))?;
     if is_control(place) {
         caller.commands = true;
         caller.reach = Reach::Whole;

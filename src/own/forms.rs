@@ -399,8 +399,7 @@ async fn delete(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> 
         let known = daemon.store.spool().queue().summary(chosen);
         let removed = daemon.store.dequeue(*chosen).await?;
         let url = known.as_ref().map_or("", |known| known.place.url());
-        let page = undone::page(&daemon.templates, &caller.shell, url, removed);
-        return Ok(caller.page(page));
+        return Ok(caller.see_other(&undone::path_of(url, removed)));
     }
     from_our_page(caller, form)?;
     dequeue(caller, chosen?).await?;

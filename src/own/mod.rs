@@ -41,6 +41,7 @@ pub(crate) mod source;
 mod statistics;
 mod status;
 pub mod tickets;
+mod undone;
 mod versions;
 
 use std::net::SocketAddr;
@@ -123,6 +124,9 @@ pub async fn over_tcp(
             control::confirm(&caller, url.path())
         }
         (None, Some(_)) => not_with(&caller, method, "POST"),
+        (None, None) if is_of_the_past(url.path()) => {
+            caller.message(&Message::NoLonger { path: url.path() })
+        }
         (None, None) => caller.message(&Message::NotFound { path: url.path() }),
     }
 }
@@ -134,6 +138,11 @@ pub async fn over_socket(daemon: Arc<Daemon>, request: Request<Incoming>) -> Res
     let caller = Caller::over_socket(daemon);
     let uri = request.uri().clone();
     api::answer(&caller, uri.path(), uri.query(), request).await
+}
+
+/// Whether a path is one that 2.9 fetched something for, by protocols that this program does not speak.
+fn is_of_the_past(path: &str) -> bool {
+    ["/ftp/", "/finger/"].iter().any(|protocol| path.starts_with(protocol))
 }
 
 /// HEAD is answered like GET; the server leaves the body out.

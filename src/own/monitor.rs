@@ -18,6 +18,7 @@ use crate::pages::form::Form;
 use crate::pages::monitor as pages;
 use crate::pages::text::say;
 use crate::proxy::body::Body;
+use crate::proxy::like;
 use crate::proxy::owner::Places;
 use crate::proxy::target;
 use crate::store::timestamp;
@@ -48,9 +49,22 @@ pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
 }
 
 /// The list.
-pub(super) fn show(caller: &Caller) -> Response<Body> {
-    let token = caller.token();
-    caller.page(pages::page(&caller.daemon.templates, &caller.shell, &list(caller), &token))
+pub(super) async fn show(caller: &Caller) -> Response<Body> {
+    let daemon = &caller.daemon;
+    let (token, items) = (caller.token(), list(caller));
+    let mut changed = Vec::new();
+    for item in items.iter().take(pages::SHOWN_PAGES) {
+        changed.push(has_changed(caller, &item.url).await);
+    }
+    caller.page(pages::page(&daemon.templates, &caller.shell, &items, &changed, &token))
+}
+
+/// Whether there is anything to compare what is kept with. That it cannot be told is no reason not to show the list.
+async fn has_changed(caller: &Caller, url: &str) -> bool {
+    let daemon = &caller.daemon;
+    let Ok(mut url) = CanonicalUrl::parse(url, &daemon.local) else { return false };
+    let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+    like::has_versions(daemon, &places).await.unwrap_or_default()
 }
 
 /// The form for the URL that is the whole of the arguments, or the value of `url` in them; filled in

@@ -22,9 +22,11 @@ use super::search;
 use super::source;
 use super::statistics;
 use super::status;
+use super::undone;
 use super::versions;
 use crate::clock;
 use crate::pages::authority::{self, Trust};
+use crate::pages::undone as undone_page;
 use crate::pages::{
     LocalOrigin, gateway, pac, search as search_page, statistics as statistics_page, style, ways,
 };
@@ -45,6 +47,8 @@ pub(super) enum Local {
     Moved(&'static str),
     /// The outgoing queue.
     Queue,
+    /// What was taken off it from a will-get page.
+    Undone,
     /// An address of the queue in earlier versions, or one misspelled.
     QueueElsewhere,
     /// What is looked at on a schedule.
@@ -140,6 +144,7 @@ impl Local {
             "/queue" | "/index/outgoing" | "/index/outgoing/" => Self::QueueElsewhere,
             // It says why, and has the buttons.
             "/index/failed" | "/index/failed/" => Self::Moved("/queue/?state=failed"),
+            undone_page::PATH => Self::Undone,
             "/monitor/" => Self::Monitor,
             "/monitor" | "/index/monitor" | "/index/monitor/" => Self::MonitorElsewhere,
             purge::PAGE => Self::Purge,
@@ -198,7 +203,8 @@ pub(super) async fn answer(
         Local::Moved(path) => caller.see_other(path),
         Local::Queue => queue::show(caller, arguments),
         Local::QueueElsewhere => caller.see_other("/queue/"),
-        Local::Monitor => monitor::show(caller),
+        Local::Undone => undone::show(caller, arguments),
+        Local::Monitor => monitor::show(caller).await,
         Local::MonitorElsewhere => caller.see_other("/monitor/"),
         Local::Purge => purge::show(caller).await,
         Local::PurgeElsewhere => caller.see_other(purge::PAGE),

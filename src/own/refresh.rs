@@ -2,7 +2,7 @@
 //! what was begun.
 
 use hyper::Response;
-use hyper::header::{HeaderValue, REFRESH};
+use hyper::header::{HeaderMap, HeaderValue, REFRESH};
 use wwwoffle_spool::{RequestKind, RunId};
 use wwwoffle_url::{split_form_args, url_decode_form_args};
 
@@ -19,11 +19,15 @@ use crate::fetch::recurse::runs::MAX_RUNS;
 use crate::fetch::recurse::scope::Scope;
 use crate::fetch::recurse::{NotBegun, begin};
 use crate::fetch::{self, WantError};
+use crate::mode::Mode;
 use crate::pages::fault::Fault;
 use crate::pages::form::Form;
+use crate::pages::message::Message;
 use crate::pages::refresh as pages;
 use crate::pages::text::{Text, say};
 use crate::proxy::body::Body;
+use crate::proxy::lookup::look_up;
+use crate::proxy::owner::Places;
 use crate::proxy::target::{self, BadTarget};
 
 /// The list.
@@ -84,7 +88,7 @@ pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Respons
         return options(caller, arguments);
     }
     match again(caller, &url).await {
-        Ok(to) => caller.see_other(&to),
+        Ok(response) => response,
         Err(error) => {
             let asked = Asked { aim: as_configured(caller, &url), url };
             show_again(caller, &asked, None, error).unwrap_or_else(|error| failed(caller, &error))
@@ -191,10 +195,19 @@ async fn start(caller: &Caller, asked: &Asked) -> Result<Response<Body>, NotDone
     Ok(caller.see_other(LIST))
 }
 
-async fn again(caller: &Caller, url: &str) -> Result<String, NotDone> {
-    let resource = target::of_url(url, &caller.daemon.local)?;
-    fetch::want(&caller.daemon, &caller.requester(), url, true).await?;
-    Ok(resource.url.as_str().to_owned())
+async fn again(caller: &Caller, url: &str) -> Result<Response<Body>, NotDone> {
+    let daemon = &caller.daemon;
+    let mut to = target::of_url(url, &daemon.local)?.url;
+    fetch::want(daemon, &caller.requester(), url, true).await?;
+    let response = caller.see_other(to.as_str());
+    if caller.mode() == Mode::Offline {
+        let places = Places::of(&mut to, &HeaderMap::new(), &caller.owner);
+        // What is kept would be shown there as if nothing had been asked for; what is not has a page that tells.
+        if look_up(&daemon.store, &places).await?.choose(Mode::Offline).is_some() {
+            return Ok(caller.message(&Message::RefreshQueued { url: places.public.url() }));
+        }
+    }
+    Ok(response)
 }
 
 fn show(caller: &Caller, asked: &Asked, plan: Option<&RunPlan>) -> Response<Body> {

@@ -65,6 +65,11 @@ pub enum Message<'a> {
         /// The path asked for.
         path: &'a str,
     },
+    /// The address is one of WWWOFFLE 2.9 for what is not fetched any more.
+    NoLonger {
+        /// The path asked for.
+        path: &'a str,
+    },
     /// The address is ours, and takes other methods.
     MethodNotAllowed {
         /// The method that was used.
@@ -87,6 +92,11 @@ pub enum Message<'a> {
         detail: &'a str,
         /// What is kept.
         kept: Kept<'a>,
+    },
+    /// What is kept was asked for anew while offline, and waits for that.
+    RefreshQueued {
+        /// What.
+        url: &'a str,
     },
     /// Only what is kept was asked for (`only-if-cached`), and that is not.
     NotKept {
@@ -243,6 +253,8 @@ impl Message<'_> {
             Self::NothingChosen { .. } => ours::nothing_chosen(),
             Self::Forbidden(refusal) => ours::forbidden(*refusal),
             Self::NotFound { path } => ours::not_found(path),
+            Self::NoLonger { .. } => ours::no_longer(),
+            Self::RefreshQueued { .. } => ours::refresh_queued(),
             Self::MethodNotAllowed { .. } => ours::method_not_allowed(),
             Self::MustAsk { .. } => ours::must_ask(),
             Self::NotKept { .. } => ours::not_kept(),
@@ -276,7 +288,7 @@ impl Message<'_> {
                     | OriginFailure::Tls { detail, .. },
                 ..
             } => Some(shown::text(detail)),
-            Self::NotFound { path } => Some(shown::text(path)),
+            Self::NotFound { path } | Self::NoLonger { path } => Some(shown::text(path)),
             Self::MethodNotAllowed { method } | Self::OfflineRefused { method, .. } => {
                 Some(shown::text(method))
             }
@@ -294,6 +306,7 @@ impl Message<'_> {
             | Self::MustAsk { url, .. }
             | Self::NotKept { url }
             | Self::NothingKept { url }
+            | Self::RefreshQueued { url }
             | Self::OfflineRefused { url, .. }
             | Self::Ruled { url, .. }
             | Self::TooLargeToQueue { url }

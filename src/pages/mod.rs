@@ -36,6 +36,7 @@ pub mod progress;
 pub mod purge;
 pub mod queue;
 pub mod refresh;
+mod schedule;
 pub mod search;
 pub mod shown;
 pub mod statistics;

@@ -12,6 +12,7 @@ use super::{
     form::Form,
     history,
     refresh::LinksView,
+    schedule::{WEEKDAYS, in_words},
     shown::{self, ShownTime, ShownUrl},
     text::{Text, say},
 };
@@ -21,7 +22,7 @@ use crate::fetch::recurse::scope::Scope;
 use crate::versions::diff::{Diff, Sort};
 
 /// Pages that are listed; the others are counted.
-const SHOWN_PAGES: usize = 60;
+pub const SHOWN_PAGES: usize = 60;
 
 /// Lines of a difference that are shown.
 const SHOWN_LINES: usize = 80;
@@ -44,10 +45,6 @@ const MONTHS: [Text; 12] = [
     say("Nov"),
     say("Dec"),
 ];
-
-/// The names of the days of the week, from Sunday on.
-const WEEKDAYS: [Text; 7] =
-    [say("Sun"), say("Mon"), say("Tue"), say("Wed"), say("Thu"), say("Fri"), say("Sat")];
 
 /// The address of the form for `url`, without our origin.
 #[must_use]
@@ -138,40 +135,47 @@ struct PageView<'a> {
     key: &'a str,
     url: ShownUrl,
     schedule: String,
+    /// The same in words, where it is simple.
+    words: Option<Text>,
     versions: u16,
     last: Option<ShownTime>,
     next: Option<ShownTime>,
     owner: Option<Text>,
     options: String,
-    changes: String,
+    /// Where what has changed is shown, if anything has.
+    changes: Option<String>,
 }
 
-/// Makes the list; `token` is the general token.
+/// Makes the list; `changed` says of which of `items` there is an older version, and `token` is the general
+/// token.
 #[must_use]
 pub fn page<'a>(
     templates: &Templates,
     shell: &Shell,
     items: &'a [MonitorItem],
+    changed: &[bool],
     token: &'a str,
 ) -> Page {
     let time = |time| ShownTime::new(time, &shell.zone);
-    let view = |item: &'a MonitorItem| {
+    let view = |(item, changed): (&'a MonitorItem, bool)| {
         let MonitorItem { key, url, schedule, versions, last, next, owner } = item;
         PageView {
             key,
             url: ShownUrl::new(url),
             schedule: shown::text(schedule),
+            words: in_words(schedule),
             versions: *versions,
             last: last.map(time),
             next: next.map(time),
             owner: owner.as_deref().map(|owner| shell.for_whom(owner)),
             options: options_path(url),
-            changes: diff_path(url),
+            changes: changed.then(|| diff_path(url)),
         }
     };
+    let changed = changed.iter().copied().chain(std::iter::repeat(false));
     let view = View {
         token,
-        pages: items.iter().take(SHOWN_PAGES).map(view).collect(),
+        pages: items.iter().zip(changed).take(SHOWN_PAGES).map(view).collect(),
         more: items.len().saturating_sub(SHOWN_PAGES),
     };
     templates.page("monitor.html", 200, shell, &view)

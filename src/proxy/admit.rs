@@ -119,7 +119,9 @@ pub(crate) fn with_challenge(mut response: Response<Body>, denied: Denied) -> Re
     let (name, value): (HeaderName, HeaderValue) = match denied {
         Denied::ProxyLogin => (PROXY_AUTHENTICATE, FOR_USERS),
         Denied::Login => (WWW_AUTHENTICATE, FOR_USERS),
-        Denied::Control => (WWW_AUTHENTICATE, FOR_CONTROL),
+        Denied::Control | Denied::ControlPage | Denied::WrongControl => {
+            (WWW_AUTHENTICATE, FOR_CONTROL)
+        }
         Denied::TooOften { seconds } => (RETRY_AFTER, seconds.into()),
         Denied::Busy => (RETRY_AFTER, HeaderValue::from_static("5")),
         Denied::Machine => return response,

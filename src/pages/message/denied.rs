@@ -14,6 +14,10 @@ pub enum Denied {
     Login,
     /// Commanding needs the control password.
     Control,
+    /// So does a page that is for whoever owns the machine.
+    ControlPage,
+    /// What was given is not the control password.
+    WrongControl,
     /// Too many wrong passwords came from there.
     TooOften {
         /// How long there is to wait.
@@ -74,6 +78,29 @@ impl Denied {
                         "Press the button again, and give the control password; the user name is of no \
                      matter.",
                     ),
+                    say("On the machine itself the command line needs none."),
+                ],
+            },
+            Self::ControlPage => Words {
+                status: 401,
+                title: say("This page needs the control password"),
+                happened: say(
+                    "The page is for whoever owns the machine, who knows the control password of the \
+                           proxy.",
+                ),
+                advice: vec![say(
+                    "Load the page again, and give the control password; the user name is of no matter.",
+                )],
+            },
+            Self::WrongControl => Words {
+                status: 401,
+                title: say("The control password is wrong"),
+                happened: say(
+                    "The password that was given is not the control password of the proxy. Nothing was \
+                           changed.",
+                ),
+                advice: vec![
+                    say("Go back and try again; the user name is of no matter."),
                     say("On the machine itself the command line needs none."),
                 ],
             },

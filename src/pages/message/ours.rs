@@ -105,6 +105,30 @@ pub(super) fn not_found(path: &str) -> Words {
     words(404, say("There is no such page"), why, vec![])
 }
 
+pub(super) fn no_longer() -> Words {
+    words(
+        501,
+        say("Not supported any more"),
+        say(
+            "WWWOFFLE 2.9 fetched by FTP and Finger, too. This version fetches by HTTP and HTTPS alone, \
+             as browsers do by now.",
+        ),
+        vec![],
+    )
+}
+
+pub(super) fn refresh_queued() -> Words {
+    words(
+        202,
+        say("It will be fetched anew"),
+        say(
+            "The proxy is offline. The page is on the queue now, and is fetched anew when the proxy goes \
+             online. What is kept of it stays until then.",
+        ),
+        vec![],
+    )
+}
+
 pub(super) fn method_not_allowed() -> Words {
     words(
         405,

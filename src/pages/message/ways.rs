@@ -41,7 +41,11 @@ impl Message<'_> {
             Self::Forbidden(_) => vec![Way::start(), Way::option("local-host", "names", None)],
             Self::QueueFull => vec![Way::queue(), Way::mode(mode)],
             Self::SpoolFull => vec![Way::purge(), Way::queue()],
-            Self::NotFound { .. } => vec![Way::start(), Way::lists()],
+            Self::RefreshQueued { .. } => {
+                let rest = [Some(Way::queue()), Some(Way::mode(mode))];
+                [Way::about(url)].into_iter().chain(rest).flatten().collect()
+            }
+            Self::NotFound { .. } | Self::NoLonger { .. } => vec![Way::start(), Way::lists()],
             Self::NothingChosen { back } => vec![Way::back(back)],
             Self::BadRequest { .. }
             | Self::BadAddress { .. }

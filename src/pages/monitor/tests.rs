@@ -15,14 +15,19 @@ fn item(url: &str) -> MonitorItem {
 
 #[test]
 fn it_lists_when_and_what_can_be_done() {
-    let page = page(&templates(), &shell(), &[item("http://a.example/p?x=1&y")], "f00");
+    let items = [item("http://a.example/p?x=1&y")];
+    let unchanged = page(&templates(), &shell(), &items, &[false], "f00");
+    assert_harmless(&unchanged);
+    assert!(!unchanged.body.contains("Changes"), "{}", unchanged.body);
+    let page = page(&templates(), &shell(), &items, &[true], "f00");
     assert_harmless(&page);
     let body = page.body.replace("&#x2f;", "/");
     for want in [
-        "<code>0 6 * * 1-5</code>",
+        "Mon to Fri at 6:00 (<code>0 6 * * 1-5</code>)",
+        ">Changes</a>",
         "last <time",
         "next <time",
-        "3 older versions",
+        "keeps 3 older versions",
         r#"name="token" value="f00""#,
         r#"name="key" value="ab""#,
         r#"formaction="http://localhost:8080/control/delete/mon""#,
@@ -31,10 +36,10 @@ fn it_lists_when_and_what_can_be_done() {
         assert!(body.contains(want), "{want} in {body}");
     }
     let many = vec![item("http://a.example/"); SHOWN_PAGES + 2];
-    let page = super::page(&templates(), &shell(), &many, "f00");
+    let page = super::page(&templates(), &shell(), &many, &[], "f00");
     assert_harmless(&page);
     assert!(page.body.contains("and 2 more"), "{}", page.body);
-    let none = super::page(&templates(), &shell(), &[], "f00");
+    let none = super::page(&templates(), &shell(), &[], &[], "f00");
     assert_harmless(&none);
     assert!(none.body.contains("Nothing is monitored"));
 }
@@ -170,7 +175,7 @@ fn hostile_values_are_text() {
             owner: Some(text.clone()),
             ..item(text)
         };
-        assert_harmless(&page(&templates(), &shell(), &[item], "t"));
+        assert_harmless(&page(&templates(), &shell(), &[item], &[true], "t"));
         let url = as_key(text);
         let given = Options {
             url,

@@ -26,7 +26,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::http::uri::PathAndQuery;
-use hyper::{Method, Response, StatusCode, Uri, Version};
+use hyper::{Method, Response, Uri, Version};
 use wwwoffle_config::Config;
 use wwwoffle_url::{BrowserUrl, CanonicalUrl};
 
@@ -208,13 +208,10 @@ impl Guest {
         }
         let mut resource = match target::of_url(&wanted.url, &daemon.local) {
             Ok(resource) => resource,
-            Err(error) => {
-                let mut response = self.bad(&error_chain(&error));
-                if matches!(error, BadTarget::Protocol(_)) {
-                    *response.status_mut() = StatusCode::NOT_IMPLEMENTED;
-                }
-                return response;
+            Err(BadTarget::Protocol(_)) => {
+                return self.told(&Message::NoLonger { path: &wanted.url });
             }
+            Err(error) => return self.bad(&error_chain(&error)),
         };
         let Ok(url) = BrowserUrl::parse(&wanted.url, None) else {
             return self.bad("a browser cannot read this address");
@@ -287,7 +284,7 @@ impl Guest {
     }
 
     fn bad(&self, detail: &str) -> Response<Body> {
-        self.told(&Message::BadRequest { detail })
+        self.told(&Message::BadAddress { detail })
     }
 }
 
