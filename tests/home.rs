@@ -183,7 +183,7 @@ fn control_has_all_buttons_and_a_link_only_asks() {
     assert_eq!(daemon.status()["mode"], "offline");
     assert_eq!(daemon.submit(&online).status, 303);
     assert_eq!(daemon.status()["mode"], "online");
-    for path in ["/control/delete/req-all", "/control/retry", "/control/pin"] {
+    for path in ["/control/retry", "/control/pin"] {
         assert_eq!(daemon.page(path).status, 405, "{path}");
     }
 }

@@ -97,6 +97,7 @@ mod purge_parts;
 mod queue;
 mod queue_forms;
 mod queue_order;
+mod queue_pages;
 mod ranges;
 mod recurse;
 mod recurse_bad;

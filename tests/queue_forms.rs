@@ -93,7 +93,8 @@ fn the_queue_page_lists_and_deletes() {
     let done = daemon.submit(&one.expect("a button to delete one"));
     assert_eq!(done.status, 303, "{}", done.text());
     assert_eq!(daemon.queue().len(), 2);
-    let done = daemon.submit(&form(&page, "/control/delete/req-all"));
+    let all = form(&daemon.page("/control/delete/req-all").text(), "/control/delete/req-all");
+    let done = daemon.submit(&all);
     assert_eq!((done.status, daemon.queue().len()), (303, 0), "{}", done.text());
     let moved = daemon.page("/index/outgoing");
     assert_eq!(moved.status, 303);

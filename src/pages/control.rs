@@ -1,5 +1,7 @@
 //! The local page `/control/`: what can be switched, begun and stopped, and the pages that ask first.
 
+pub mod question;
+
 use serde::Serialize;
 
 use super::link::{Link, LinkView};

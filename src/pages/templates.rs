@@ -53,6 +53,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("missing.html", include_str!("templates/missing.html")),
     ("control.html", include_str!("templates/control.html")),
     ("control-confirm.html", include_str!("templates/control-confirm.html")),
+    ("question.html", include_str!("templates/question.html")),
     ("will-get.html", include_str!("templates/will-get.html")),
     ("confirm-post.html", include_str!("templates/confirm-post.html")),
     ("gateway.html", include_str!("templates/gateway.html")),

@@ -91,7 +91,7 @@ fn shows_why_and_when_and_what_can_be_done() {
         r#"name="token" value="f00""#,
         r#"value="f1" formaction="http://localhost:8080/control/retry" aria-label="Retry http://a.example/">Retry</button>"#,
         r#"value="f1" formaction="http://localhost:8080/control/delete/req" aria-label="Delete http://a.example/">Delete</button>"#,
-        r#"formaction="http://localhost:8080/control/delete/req-all""#,
+        r#"<a href="http://localhost:8080/control/delete/req-all">Delete all</a>"#,
         r#"formaction="http://localhost:8080/control/fetch""#,
         r#"formaction="http://localhost:8080/control/queue/first""#,
         r#"formaction="http://localhost:8080/control/queue/usual""#,

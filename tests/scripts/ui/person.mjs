@@ -193,6 +193,8 @@ const steps = {
     await follow(`main .row a`)
     await look('list-host')
     await open('/queue/')
+    await follow('main a[href$="/control/delete/req-all"]')
+    await look('queue-delete-all')
     await press('/control/delete/req-all')
     await queue([])
   },
