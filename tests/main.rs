@@ -39,6 +39,7 @@ mod disk;
 mod exchange;
 mod export_index;
 mod fetching;
+mod former;
 mod forms;
 mod fsck;
 mod fuzz;

@@ -356,7 +356,8 @@ fn lists_and_pages_show_ones_own_and_the_command_line_everything() {
         assert_eq!(entries.contains("/p\""), own, "{user}: {entries}");
         assert_eq!(read(user, &info).contains("\"owner\":\"user:ada\""), own, "{user}");
         let page = read(user, &format!("/info/?{}", origin.url("/p")));
-        assert_eq!(page.contains("user:ada"), own, "{user}: {page}");
+        assert_eq!(page.contains(">for you<"), own, "{user}: {page}");
+        assert!(!page.contains("user:ada"), "{user}: {page}");
         for path in ["/api/queue", "/queue/", "/api/entries?what=outgoing"] {
             assert_eq!(read(user, path).contains("later"), queued, "{user} {path}");
         }

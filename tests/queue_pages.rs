@@ -1,7 +1,10 @@
 //! What the pages of the queue ask and tell before something of it goes or changes.
 
-use crate::harness::form::{form, forms, unescape};
+use serde_json::Value;
+
+use crate::harness::form::{Form, form, forms, unescape};
 use crate::harness::{Answer, Daemon, Origin, eventually};
+use crate::owners;
 
 /// Sends a form offline, and confirms it.
 fn send_later(daemon: &Daemon, origin: &Origin) {
@@ -53,4 +56,127 @@ fn what_goes_is_told_before_all_of_it_does() {
     let done = daemon.submit(&button);
     assert_eq!((done.status, done.field("Location")), (303, "/queue/"));
     assert_eq!(daemon.queue().len(), 0);
+}
+
+/// The fetches under way.
+fn runs(daemon: &Daemon) -> Vec<Value> {
+    let runs: Value = serde_json::from_str(&daemon.page("/api/runs").text()).unwrap();
+    let runs = runs["runs"].as_array().unwrap().clone();
+    runs.into_iter().filter(|run| run["ended"].is_null()).collect()
+}
+
+/// The address of the form about the one request there is, as its row has it.
+fn link(daemon: &Daemon) -> String {
+    let page = unescape(&daemon.page("/queue/").whole().text());
+    let at = page.find("/queue/edit?key=").expect(&page);
+    page[at..].split('"').next().unwrap().to_owned()
+}
+
+/// The form at this address as it is sent when nothing is typed: boxes that are ticked, and what is chosen.
+fn edit(daemon: &Daemon, link: &str) -> Form {
+    let page = daemon.page(link).whole().text();
+    let mut filled = form(&page, "/control/queue/edit");
+    filled
+        .fields
+        .retain(|(name, value)| value != "Y" || page.contains(&format!("id=\"{name}\" checked")));
+    for name in ["priority", "depth", "method"] {
+        let Some((_, select)) = page.split_once(&format!("<select name=\"{name}\"")) else {
+            continue;
+        };
+        let options = select.split_once("</select>").unwrap().0;
+        let chosen = options.split("value=\"").find(|option| option.contains("selected")).unwrap();
+        filled = filled.with(name, chosen.split('"').next().unwrap());
+    }
+    filled
+}
+
+#[test]
+fn how_a_request_is_fetched_is_changed_while_it_waits() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let url = origin.url("/page/1.html");
+    let fields = "Accept: text/html\r\nSec-Fetch-Dest: document\r\nX-Mine: as it was\r\n";
+    daemon.client().get_with(&url, fields).whole();
+    let link = link(&daemon);
+
+    assert!(daemon.page(&link).shown().contains("/info/?http://"), "and leads to what is known");
+    let asked = edit(&daemon, &link);
+    assert_eq!((asked.value("depth"), asked.value("priority")), (Some("0"), Some("usual")));
+    assert_eq!(asked.value("images"), Some("Y"), "as the configuration has it");
+    let changed = asked.clone().with("depth", "1").with("priority", "first").without("images");
+    assert_eq!(daemon.submit(&changed.clone().without("token")).status, 403);
+    let done = daemon.submit(&asked);
+    assert_eq!((done.status, done.field("Location")), (303, "/queue/"));
+    assert_eq!(runs(&daemon), Vec::<Value>::new(), "nothing was changed");
+
+    assert_eq!(daemon.submit(&changed).status, 303);
+    let queue = daemon.queue();
+    assert_eq!((queue.len(), &queue[0]["priority"]), (1, &Value::from("first")), "{queue:?}");
+    let begun = runs(&daemon);
+    assert_eq!((begun.len(), &begun[0]["aim"]["depth"]), (1, &Value::from(1)), "{begun:?}");
+
+    // What was said before is what is changed, and what is said now takes its place.
+    let again = edit(&daemon, &link);
+    assert_eq!((again.value("depth"), again.value("images")), (Some("1"), None));
+    assert_eq!(again.value("priority"), Some("first"));
+    assert_eq!(daemon.submit(&again.clone().with("depth", "2")).status, 303);
+    let begun = runs(&daemon);
+    assert_eq!((begun.len(), &begun[0]["aim"]["depth"]), (1, &Value::from(2)), "{begun:?}");
+    assert_eq!(daemon.queue().len(), 1);
+
+    // As at first: nothing along links any more.
+    let plain = again.with("depth", "0").with("images", "Y");
+    assert_eq!(daemon.submit(&plain).status, 303);
+    assert_eq!((runs(&daemon).len(), daemon.queue().len()), (0, 1));
+    daemon.ok(&["online"]);
+    eventually("it has come", || daemon.queue().is_empty());
+    let sent = origin.asked("/page/1.html");
+    assert_eq!(sent.len(), 1);
+    assert!(sent[0].head.contains("as it was"), "the request is the one that waited: {sent:?}");
+    for answer in [daemon.page(&link), daemon.submit(&plain)] {
+        assert_eq!(answer.status, 200);
+        assert!(answer.text().contains("Not on the queue"), "{}", answer.text());
+    }
+}
+
+#[test]
+fn of_forms_and_parts_only_the_order_is_changed() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    send_later(&daemon, &origin);
+    let fields = format!("Sec-Fetch-Dest: image\r\nReferer: {}\r\n", origin.url("/page/1.html"));
+    daemon.client().get_with(&origin.url("/image/1.png"), &fields).whole();
+    for item in daemon.queue() {
+        let key = item["key"].as_str().unwrap();
+        let form = edit(&daemon, &format!("/queue/edit?key={key}"));
+        assert!(form.value("depth").is_none() && form.value("images").is_none(), "{form:?}");
+        // Whatever else is sent counts for nothing.
+        let form = form.with("priority", "last").with("depth", "3").with("images", "Y");
+        assert_eq!(daemon.submit(&form).status, 303);
+    }
+    let queue = daemon.queue();
+    assert!(queue.len() == 2 && queue.iter().all(|item| item["priority"] == "last"), "{queue:?}");
+    assert_eq!(runs(&daemon), Vec::<Value>::new());
+}
+
+#[test]
+fn nobody_edits_what_waits_for_somebody_else() {
+    let (daemon, origin) = (owners::daemon(), Origin::start());
+    daemon.ok(&["offline"]);
+    owners::get(&daemon, "ada", &origin.url("/page/1.html"), "");
+    let key = daemon.queue()[0]["key"].as_str().unwrap().to_owned();
+    let read = |user: &str, path: &str| {
+        let (mut client, fields) = (daemon.client(), owners::login("Authorization", user));
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", daemon.addr()));
+        client.receive("GET").whole()
+    };
+    let path = format!("/queue/edit?key={key}");
+    assert!(read("ada", &path).text().contains("name=\"priority\""));
+    let other = read("bob", &path).text();
+    assert!(other.contains("Not on the queue") && !other.contains("page/1"), "{other}");
+    let asks = "/control/delete/req";
+    assert_eq!(read("ada", &format!("{asks}?key={key}")).status, 200);
+    for path in [format!("{asks}?key={key}"), format!("{asks}-all")] {
+        assert_eq!(read("bob", &path).field("Location"), "/queue/", "{path}");
+    }
 }

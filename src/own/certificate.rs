@@ -103,7 +103,7 @@ pub(super) async fn allow(caller: &Caller, form: &Form) -> Result<String, NotAll
 }
 
 /// The origin of host and port, in the form in which requests name it.
-fn origin(site: &str) -> Option<Origin> {
+pub(super) fn origin(site: &str) -> Option<Origin> {
     // Read as the configuration reads it, so that what is allowed is what was seen.
     let read = AllowedCertificate::parse(site, &"0".repeat(64)).ok()?;
     Some(Origin {

@@ -68,7 +68,9 @@ fn sets_up(path: &str) -> bool {
     let public = [
         "/proxy.pac",
         "/wpad.dat",
+        "/wwwoffle.pac",
         "/ca.pem",
+        "/certificates/root-cert.pem",
         "/ca.crt",
         // A browser sends no password with what a page loads from another origin.
         authority::TEST,
@@ -141,7 +143,11 @@ mod tests {
         for (line, has_login, wants) in [
             ("GET /proxy.pac", false, [Nothing; 4]),
             ("GET /wpad.dat", false, [Nothing; 4]),
+            ("GET /wwwoffle.pac", false, [Nothing; 4]),
             ("GET /ca.pem", true, [Nothing; 4]),
+            ("GET /certificates/root-cert.pem", true, [Nothing; 4]),
+            ("POST /control/delete/url", false, changing),
+            ("POST /control/queue/edit", false, changing),
             ("GET /ca/trusted.css", false, [Nothing; 4]),
             ("GET /ca", false, button),
             ("POST /proxy.pac", false, changing),

@@ -6,7 +6,7 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 use tracing::warn;
 use wwwoffle_config::ChangeError;
 use wwwoffle_spool::{Error, Spool};
-use wwwoffle_url::{CanonicalUrl, Key};
+use wwwoffle_url::{CanonicalUrl, Key, ParseError};
 
 use super::caller::Caller;
 use super::certificate::{self, NotAllowed};
@@ -50,6 +50,8 @@ pub(super) enum Act {
     Delete,
     /// Takes all requests off the queue.
     DeleteAll,
+    /// Changes how the request of the field `key` is fetched.
+    Edit,
     /// Does something with the requests of the fields `chosen`.
     OfQueue(queue::Chosen),
     /// Puts the request of the field `ticket` on the queue; without one, begins the fetch that the form says.
@@ -191,6 +193,7 @@ impl Act {
             "/control/retry" => Self::Retry,
             "/control/delete/req" => Self::Delete,
             "/control/delete/req-all" => Self::DeleteAll,
+            "/control/queue/edit" => Self::Edit,
             "/control/delete-multiple/req" => Self::OfQueue(queue::Chosen::Delete),
             "/control/retry-multiple" => Self::OfQueue(queue::Chosen::Retry),
             "/refresh-request/" => Self::Confirm,
@@ -203,7 +206,7 @@ impl Act {
             "/control/purge" => Self::Purge,
             "/control/pin" => Self::Pin(true),
             "/control/unpin" => Self::Pin(false),
-            "/control/delete-multiple/url" => Self::Chosen(Chosen::Delete),
+            "/control/delete-multiple/url" | "/control/delete/url" => Self::Chosen(Chosen::Delete),
             "/control/refresh-multiple" => Self::Chosen(Chosen::Refresh),
             "/control/pin-multiple" => Self::Chosen(Chosen::Pin),
             "/control/monitor-multiple" => Self::Chosen(Chosen::Monitor),
@@ -337,6 +340,10 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
             from_our_page(caller, form)?;
             Ok(lists::submit(caller, chosen, form).await?)
         }
+        Act::Edit => {
+            from_our_page(caller, form)?;
+            Ok(queue::edit::save(caller, form).await?)
+        }
         Act::OfQueue(chosen) => {
             if !says_when(caller, chosen, form)? {
                 from_our_page(caller, form)?;
@@ -387,9 +394,7 @@ async fn delete(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> 
     let presented = form.value("token");
     let chosen = match (form.value("key"), form.value("url")) {
         (Some(text), _) => key(text),
-        (None, Some(url)) => CanonicalUrl::parse(url, &daemon.local)
-            .map(|mut url| Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
-            .map_err(|error| Undone::Bad(error_chain(&error))),
+        (None, Some(url)) => key_of(caller, url).map_err(|error| Undone::Bad(error_chain(&error))),
         (None, None) => Err(Undone::Bad("expected a key or a URL".to_owned())),
     };
     if let Ok(chosen) = &chosen
@@ -404,6 +409,12 @@ async fn delete(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> 
     from_our_page(caller, form)?;
     dequeue(caller, chosen?).await?;
     Ok(caller.see_other(&queue::back(form)))
+}
+
+/// The key under which a page is queued for the caller.
+pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
+    let mut url = CanonicalUrl::parse(url, &caller.daemon.local)?;
+    Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
 }
 
 /// Puts a form that was sent offline on the queue, now that the person has said so.

@@ -20,6 +20,7 @@ mod control;
 mod entry;
 pub(crate) mod export;
 mod exposition;
+mod former;
 mod forms;
 mod gate;
 mod history;
@@ -111,6 +112,13 @@ pub async fn over_tcp(
             not_with(&caller, method, "GET, HEAD")
         };
     }
+    if let Some(now) = former::now_at(url.path(), url.arguments()) {
+        return if is_read(method) {
+            caller.see_other(&now)
+        } else {
+            not_with(&caller, method, "GET, HEAD")
+        };
+    }
     match (Local::at(url.path()), Act::at(url.path())) {
         (Some(page), _) if is_read(method) => {
             pages::answer(&caller, page, url.path(), url.arguments()).await
@@ -121,7 +129,7 @@ pub async fn over_tcp(
             lists::whole::ask(&caller, url.arguments()).await
         }
         (None, Some(_)) if is_read(method) && control::has_button(url.path()) => {
-            control::confirm(&caller, url.path())
+            control::confirm(&caller, url.path(), url.arguments()).await
         }
         (None, Some(_)) => not_with(&caller, method, "POST"),
         (None, None) if is_of_the_past(url.path()) => {

@@ -3,7 +3,7 @@
 use hyper::{HeaderMap, Response};
 use jiff::tz::TimeZone;
 use wwwoffle_spool::{BadSchedule, MonitorSummary, Schedule};
-use wwwoffle_url::{CanonicalUrl, Key, ParseError, url_decode_form_args};
+use wwwoffle_url::{CanonicalUrl, Key, ParseError, url_decode_form_args, url_encode_form_args};
 
 use super::caller::Caller;
 use super::refresh::{no_url, not_wanted};
@@ -96,6 +96,12 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
         token: &token,
     };
     caller.page(pages::options(&caller.daemon.templates, &caller.shell, &form))
+}
+
+/// The form of 2.9 as a link: it is shown for the page that the link names.
+pub(super) async fn by_link(caller: &Caller, form: &Form) -> Response<Body> {
+    let url = form.value("url").unwrap_or_default();
+    options(caller, Some(&url_encode_form_args(url.as_bytes()))).await
 }
 
 /// Monitors the page that a form names; a form that cannot be done is shown again.

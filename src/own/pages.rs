@@ -28,7 +28,8 @@ use crate::clock;
 use crate::pages::authority::{self, Trust};
 use crate::pages::undone as undone_page;
 use crate::pages::{
-    LocalOrigin, gateway, pac, search as search_page, statistics as statistics_page, style, ways,
+    LocalOrigin, gateway, pac, queue as queue_page, search as search_page,
+    statistics as statistics_page, style, ways,
 };
 use crate::proxy::body::{self, Body};
 use crate::tls::ca::RENEW_BEFORE;
@@ -49,6 +50,8 @@ pub(super) enum Local {
     Queue,
     /// What was taken off it from a will-get page.
     Undone,
+    /// How one of its requests is fetched.
+    QueueEdit,
     /// An address of the queue in earlier versions, or one misspelled.
     QueueElsewhere,
     /// What is looked at on a schedule.
@@ -141,6 +144,7 @@ impl Local {
             "/control/status" => Self::Moved("/"),
             "/control/edit" | "/control/edit/" => Self::Moved("/configuration/"),
             "/queue/" => Self::Queue,
+            queue_page::edit::EDIT => Self::QueueEdit,
             "/queue" | "/index/outgoing" | "/index/outgoing/" => Self::QueueElsewhere,
             // It says why, and has the buttons.
             "/index/failed" | "/index/failed/" => Self::Moved("/queue/?state=failed"),
@@ -161,7 +165,7 @@ impl Local {
             "/refresh" | "/refresh/" => Self::Refresh,
             "/refresh-recurse" | "/refresh-recurse/" => Self::RefreshRecurse,
             "/ca" | "/ca/" => Self::Authority,
-            "/ca.pem" => Self::AuthorityPem,
+            "/ca.pem" | "/certificates/root-cert.pem" => Self::AuthorityPem,
             "/ca.crt" => Self::AuthorityDer,
             authority::TEST => Self::AuthorityTest,
             "/certificate" => Self::Certificate,
@@ -180,7 +184,7 @@ impl Local {
             gateway::PATH => Self::Gateway,
             "/gateway" | "/http" | "/https" => Self::GatewayElsewhere,
             "/style.css" => Self::Style,
-            "/proxy.pac" | "/wpad.dat" => Self::ProxySettings,
+            "/proxy.pac" | "/wpad.dat" | "/wwwoffle.pac" => Self::ProxySettings,
             "/robots.txt" => Self::Robots,
             "/favicon.ico" => Self::Icon,
             path if lists::is_list(path) => Self::Lists,
@@ -202,6 +206,7 @@ pub(super) async fn answer(
         Local::Control => control::show(caller),
         Local::Moved(path) => caller.see_other(path),
         Local::Queue => queue::show(caller, arguments),
+        Local::QueueEdit => queue::edit::show(caller, arguments),
         Local::QueueElsewhere => caller.see_other("/queue/"),
         Local::Undone => undone::show(caller, arguments),
         Local::Monitor => monitor::show(caller).await,

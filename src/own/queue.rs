@@ -1,6 +1,8 @@
 //! The page of the outgoing queue, in the order in which it is worked off, and what is done with several of
 //! its requests at once.
 
+pub(super) mod edit;
+
 use std::collections::{HashMap, HashSet};
 
 use hyper::{HeaderMap, Response};

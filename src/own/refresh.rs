@@ -80,6 +80,17 @@ pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body
     show(caller, &Asked { aim: as_configured(caller, &url), url }, None)
 }
 
+/// The form of 2.9 as a link: it is shown with what the link says, as far as that can be read.
+pub(super) fn by_link(caller: &Caller, form: &Form, arguments: &str) -> Response<Body> {
+    let pairs = pairs(arguments);
+    let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let asked = Asked::read(pairs).unwrap_or_else(|_| {
+        let url = form.value("url").unwrap_or_default().trim().to_owned();
+        Asked { aim: as_configured(caller, &url), url }
+    });
+    show(caller, &asked, None)
+}
+
 /// `/refresh/?URL`: the page anew, now or once online; then whoever asked is led there. What another
 /// site made the browser ask for becomes the form, which a person sends or not.
 pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
@@ -307,7 +318,7 @@ fn named(arguments: Option<&str>) -> String {
 }
 
 /// What the form begins with: the parts that the configuration has fetched.
-fn as_configured(caller: &Caller, url: &str) -> Aim {
+pub(super) fn as_configured(caller: &Caller, url: &str) -> Aim {
     let Ok(resource) = target::of_url(url, &caller.daemon.local) else { return Aim::default() };
     let wanted = Wanted::of(&caller.daemon.config(), &resource.url, &[]);
     let parts = PartClass::ALL.into_iter().map(|class| (class, wanted.has(class)));

@@ -159,7 +159,11 @@ mod tests {
             ("", None),
         ] {
             let body = at(path).body.replace("&#x2f;", "/");
-            assert_eq!(body.matches("aria-current").count(), usize::from(want.is_some()), "{path}");
+            assert_eq!(
+                body.matches(" aria-current=").count(),
+                usize::from(want.is_some()),
+                "{path}"
+            );
             assert!(body.contains(want.unwrap_or("/control/\"")), "{path}: {body}");
         }
         for path in hostile() {

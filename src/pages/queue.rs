@@ -1,5 +1,6 @@
 //! The local page `/queue/`: the outgoing queue in the order in which it is worked off.
 
+pub mod edit;
 mod held;
 
 use serde::Serialize;
@@ -19,11 +20,11 @@ pub const PATH: &str = "/queue/";
 pub const ROWS: usize = 50;
 
 /// Characters of a URL in the name of a button, and where it is the page of a part.
-const SHOWN_NAME: usize = 50;
-const SHOWN_PAGE: usize = 80;
+const SHOWN_NAME: usize = 28;
+const SHOWN_PAGE: usize = 40;
 
 /// Bytes of all links on a page together, as they are written into it; further URLs are only shown.
-const MOST_LINKS: usize = 9_000;
+const MOST_LINKS: usize = 7_000;
 
 /// What a page of the queue is asked for with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +80,8 @@ pub struct Shown {
 struct View<'a> {
     token: &'a str,
     back: String,
+    /// What the address of a request's own page says of this one.
+    rest: String,
     counts: QueueCounts,
     can_fetch: bool,
     filters: Vec<Filter>,
@@ -136,6 +139,7 @@ pub fn page(templates: &Templates, shell: &Shell, shown: &Shown, token: &str) ->
     let beside = |page: usize| Asked { page, ..*asked }.address();
     let view = View {
         token,
+        rest: edit::rest(&asked.address()),
         back: asked.address(),
         counts: *counts,
         can_fetch: shell.mode != Mode::Offline && counts.waiting > 0,

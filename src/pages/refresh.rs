@@ -90,10 +90,16 @@ impl LinksView {
 }
 
 #[derive(Serialize)]
-struct PartView {
+pub(super) struct PartView {
     name: &'static str,
     label: Text,
     checked: bool,
+}
+
+impl PartView {
+    pub(super) fn new(class: PartClass, checked: bool) -> Self {
+        Self { name: class.as_str(), label: label(class), checked }
+    }
 }
 
 /// Makes the form, filled in with what `asked` says and what that would bring; `token` is the general token.
@@ -129,11 +135,8 @@ fn form(
     (token, plan): (&str, Option<&RunPlan>),
 ) -> Page {
     let aim = &asked.aim;
-    let part = |class: PartClass| PartView {
-        name: class.as_str(),
-        label: label(class),
-        checked: aim.parts.get(&class).copied().unwrap_or_default(),
-    };
+    let part =
+        |class: PartClass| PartView::new(class, aim.parts.get(&class).copied().unwrap_or_default());
     let view = OptionsView {
         token,
         url: ShownUrl::new(&asked.url),

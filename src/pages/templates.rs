@@ -49,6 +49,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("search.html", include_str!("templates/search.html")),
     ("statistics.html", include_str!("templates/statistics.html")),
     ("queue.html", include_str!("templates/queue.html")),
+    ("queue-edit.html", include_str!("templates/queue-edit.html")),
     ("message-macros.html", include_str!("templates/message-macros.html")),
     ("missing.html", include_str!("templates/missing.html")),
     ("control.html", include_str!("templates/control.html")),

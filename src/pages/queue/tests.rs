@@ -7,7 +7,7 @@ use crate::{
     },
 };
 
-fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem {
+pub(super) fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem {
     QueueItem {
         key: "ab".into(),
         url: url.into(),
@@ -93,6 +93,7 @@ fn shows_why_and_when_and_what_can_be_done() {
         r#"value="f1" formaction="http://localhost:8080/control/delete/req" aria-label="Delete http://a.example/">Delete</button>"#,
         r#"<a href="http://localhost:8080/control/delete/req-all">Delete all</a>"#,
         r#"formaction="http://localhost:8080/control/fetch""#,
+        r#"href="http://localhost:8080/queue/edit?key=f1" aria-label="Edit http://a.example/">Edit</a>"#,
         r#"formaction="http://localhost:8080/control/queue/first""#,
         r#"formaction="http://localhost:8080/control/queue/usual""#,
         r#"formaction="http://localhost:8080/control/queue/last""#,
