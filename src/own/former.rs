@@ -2,14 +2,12 @@
 
 use wwwoffle_config::schema::SECTIONS;
 use wwwoffle_config::{FORMER, Former, Now};
-use wwwoffle_url::{
-    CanonicalUrl, LocalHost, split_form_args, url_decode_form_args, url_encode_form_args,
-};
+use wwwoffle_url::{split_form_args, url_decode_form_args, url_encode_form_args};
 
 use super::certificate;
 use crate::pages::certificates;
 use crate::pages::configuration::PREFIX;
-use crate::pages::lists::{ROOT, Shown};
+use crate::pages::lists::ROOT;
 use crate::pages::search::PATH as SEARCH;
 
 /// The search engines of 2.9, below `/search/`.
@@ -35,7 +33,6 @@ pub(super) fn now_at(path: &str, arguments: Option<&str>) -> Option<String> {
             AUTHORITY.to_owned()
         }
         "/certificates/server" | "/certificates/fake" | "/certificates/real" => site(arguments),
-        "/control/delete/url-all" => host(arguments),
         path if path.starts_with(PREFIX) => option(path, arguments)?,
         path => searched(path.strip_prefix(SEARCH)?, arguments)?,
     })
@@ -46,18 +43,6 @@ fn site(arguments: Option<&str>) -> String {
     let site = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
     let origin = certificate::origin(&String::from_utf8_lossy(&site));
     origin.map_or_else(|| AUTHORITY.to_owned(), |at| certificates::path_of(&at.to_string(), ""))
-}
-
-/// The list of what is kept of the host of the field `url`, where all of it can be chosen.
-fn host(arguments: Option<&str>) -> String {
-    let url = field(arguments, &["url"]).unwrap_or_default();
-    match CanonicalUrl::parse(&url, &LocalHost::default()) {
-        Ok(url) if !url.is_local() => {
-            let path = format!("{}/{}", url.protocol(), url.host_port());
-            Shown { path, ..Shown::default() }.address()
-        }
-        _ => ROOT.to_owned(),
-    }
 }
 
 /// The page of what a section or an option has become, with the URL that the address carries along.
@@ -171,7 +156,6 @@ mod tests {
         for (path, arguments, want) in [
             ("/certificates/server", "//evil.example/", "/ca"),
             ("/certificates/real", "a.example:8443", "/certificate?site=a.example:8443&url="),
-            ("/control/delete/url-all", "url=//evil.example/", "/index/"),
             ("/search/index//evil.example/", "", "/index//evil.example/"),
             ("/search/htdig/htsearch", "words=a%0D%0Ab", "/search/?q=a%0D%0Ab"),
             ("/search/htdig/htsearch", "q=;words=tea", "/search/?q=tea"),

@@ -110,8 +110,11 @@ fn answer(
 /// The list of what is kept of the host of a URL: `/index/url?<URL>`.
 fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
     let text = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
-    let text = String::from_utf8_lossy(&text);
-    match CanonicalUrl::parse(&text, &caller.daemon.local) {
+    of_host(caller, &String::from_utf8_lossy(&text))
+}
+
+fn of_host(caller: &Caller, url: &str) -> String {
+    match CanonicalUrl::parse(url, &caller.daemon.local) {
         Ok(url) if !url.is_local() => {
             let path = format!("{}/{}", url.protocol(), url.host_port());
             Shown { path, ..Shown::default() }.address()

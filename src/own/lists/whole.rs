@@ -11,7 +11,7 @@ use wwwoffle_spool::{Place, Removal, Timestamp};
 use super::super::api::index::carry_out_for;
 use super::super::caller::Caller;
 use super::super::removed;
-use super::{NotDone, back, of_url, read};
+use super::{NotDone, back, of_host, of_url, read};
 use crate::clock;
 use crate::error_chain::error_chain;
 use crate::lists::deletions::Turn;
@@ -39,8 +39,12 @@ pub(in crate::own) async fn ask(caller: &Caller, arguments: Option<&str>) -> Res
         Some("application/x-www-form-urlencoded"),
         arguments.unwrap_or_default().as_bytes(),
     );
-    let named = form.ok().and_then(|form| form.value(LIST).map(str::to_owned));
-    let list = named.unwrap_or_else(|| of_url(caller, arguments));
+    let form = form.unwrap_or_default();
+    let list = match (form.value(LIST), form.value("url")) {
+        (Some(list), _) => list.to_owned(),
+        (None, Some(url)) => of_host(caller, url),
+        (None, None) => of_url(caller, arguments),
+    };
     let list = back(Some(&list));
     // To count may take a while: it is not done because another site has a picture there.
     let Some((shown, mut wanted)) = part(list).filter(|_| !caller.is_sent_by_another_site()) else {
