@@ -147,7 +147,9 @@ impl From<lists::NotDone> for Undone {
             lists::NotDone::Spool(error) | lists::NotDone::Want(WantError::Spool(error)) => {
                 Self::Spool(error)
             }
-            error @ lists::NotDone::Busy => Self::Busy(error_chain(&error)),
+            error @ (lists::NotDone::Busy | lists::NotDone::Deleting) => {
+                Self::Busy(error_chain(&error))
+            }
             error @ lists::NotDone::NoRoom => Self::NoRoom(error_chain(&error)),
             error => Self::Bad(error_chain(&error)),
         }
