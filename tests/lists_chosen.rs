@@ -59,8 +59,8 @@ fn what_is_chosen_is_exported() {
         std::fs::read_dir(daemon.spool().join("tmp")).unwrap().next().is_none()
     });
     // What is not kept, or nothing at all, is no archive; without the token neither.
-    assert_eq!(export("warc", &[]).status, 400);
-    assert_eq!(export("wacz", &[&origin.url("/never")]).status, 400);
+    assert_eq!(export("warc", &[]).status, 422);
+    assert_eq!(export("wacz", &[&origin.url("/never")]).status, 422);
     let bare = chosen(&text, "/control/export-multiple/warc", &[&one]).without("token");
     assert_eq!(daemon.submit(&bare).status, 403);
     // Who leaves early keeps nothing busy.
@@ -98,7 +98,7 @@ fn what_is_one_persons_is_exported_to_them_alone() {
     };
     assert!(unpacked(&export("ada").body).contains("Dear Ada"));
     let other = export("bob");
-    assert_eq!(other.status, 400);
+    assert_eq!(other.status, 422);
     assert!(!other.text().contains("Dear Ada"));
 }
 

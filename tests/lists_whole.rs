@@ -70,7 +70,7 @@ fn all_of_a_host_is_deleted_and_had_back() {
     assert!(page.contains("<bdi>T-1</bdi>") && page.contains("For an hour"), "{page}");
     // To ask changes nothing, and nobody else's page asks.
     assert_eq!(daemon.submit(&sent.clone().without("token")).status, 403);
-    assert_eq!(daemon.submit(&sent.clone().without("stored-before")).status, 400);
+    assert_eq!(daemon.submit(&sent.clone().without("stored-before")).status, 422);
     list(&daemon, &of_host(&origin), "T-1");
     // What comes after the question stays.
     keep(&daemon, &origin, &["/late"]);
@@ -107,7 +107,7 @@ fn what_a_list_leaves_out_stays() {
         let sent = form(&text, "/control/pin-multiple").without("url").without("back");
         let sent = sent.and("list", all).and("stored-before", "2099-01-01T00:00:00Z");
         let sent = Form { action: ASKS.to_owned(), ..sent };
-        assert_eq!(daemon.submit(&sent).status, 400, "{all}");
+        assert_eq!(daemon.submit(&sent).status, 422, "{all}");
     }
     // What has no box of its own is not lost on the way.
     let text = list(&daemon, "/index/all?status=4xx&text=tea", "T-tea-gone");

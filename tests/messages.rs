@@ -93,7 +93,7 @@ fn a_part_gets_nothing_of_what_is_said_before_anything_is_asked() {
         client.get_with(&origin.url("/p"), &format!("{AS_PERSON}Via: 1.1 {via}\r\n")).whole();
     assert!(page.status == 508 && page.text().contains("in a circle"), "{}", page.text());
     // A page of ours that is not there, and a form of ours by a link.
-    for (path, status) in [("/no/such/page", 404), ("/control/delete/req", 405)] {
+    for (path, status) in [("/no/such/page", 404), ("/control/retry", 405)] {
         let own = client.get_with(&daemon.own(path), part).whole();
         let got = (own.status, own.field("Content-Type"), own.body.len());
         assert_eq!(got, (status, "image/gif", 0), "{path}");

@@ -151,7 +151,7 @@ fn nothing_is_done_without_a_token_a_choice_or_a_post() {
     for (form, status) in [
         (first.clone().without("token"), 403),
         (first.clone().with("token", "guessed"), 403),
-        (first.clone().without("chosen"), 400),
+        (first.clone().without("chosen"), 422),
         (first.clone().with("chosen", "no-key"), 400),
         (first.clone().without("chosen").with("url", "http://"), 400),
         // Not on the queue: nothing is said of it.
