@@ -94,7 +94,7 @@ impl Source {
             Self::Http1(incoming, _) => incoming.is_end_stream(),
             Self::Http2(frames, _) => frames.is_end_stream(),
             #[cfg(test)]
-            Self::Scripted(_) => false,
+            Self::Scripted(frames) => frames.is_closed() && frames.is_empty(),
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use hyper::body::Body;
 use hyper::header::CONTENT_LENGTH;
 use hyper::{HeaderMap, Method, StatusCode};
-use jiff::Timestamp;
 use tracing::{debug, warn};
 use wwwoffle_spool::{NewEntry, Place, Tail, Writer};
 
@@ -14,7 +14,6 @@ use super::run::{Asks, Ground};
 use super::transfer::Transfer;
 use super::{AnswerHead, Download, End, Headed, Job, Outcome, Watch};
 use crate::caching::freshness::Exchange;
-use crate::caching::vary::fits;
 use crate::clock;
 use crate::connection;
 use crate::error_chain::error_chain;
@@ -24,7 +23,7 @@ use crate::proxy::freshen::{self, Asked};
 use crate::proxy::keep::{NotKept, is_good, may_keep};
 use crate::proxy::owner::{Asked as WhoAsks, Places, Whose};
 use crate::proxy::{head, unsafe_methods};
-use crate::store::{Kept, Store, timestamp};
+use crate::store::{Store, timestamp};
 use crate::upstream::{Answer, Failure, Outbound, Secured};
 
 /// How often one download begins anew because the page has changed. An origin that changes it each
@@ -123,7 +122,7 @@ async fn fetch<A: Asks>(
 async fn ask<A: Asks>(
     ground: &Ground<'_, A>,
     job: &mut Job,
-    download: &Download,
+    download: &Arc<Download>,
     part: Option<&Part>,
 ) -> Result<(Answer, Asked), Outcome> {
     loop {
@@ -135,7 +134,7 @@ async fn ask<A: Asks>(
         let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
         let (sent, interim) = (clock::now(), job.interim.clone());
         let answer = ground.asks.ask(&job.origin, request, outbound, interim).await;
-        let mut answer = answer.map_err(|failure| unanswered(download, failure))?;
+        let mut answer = answer.map_err(|failure| unanswered(ground, download, failure))?;
         let asked = Asked { sent, received: clock::now() };
         tidy(&mut answer, asked);
         if answer.status() != StatusCode::NOT_MODIFIED || job.about.question.is_empty() {
@@ -144,6 +143,7 @@ async fn ask<A: Asks>(
         let confirmed = freshen::confirmed(ground.store, &job.about, answer.headers(), asked);
         if let Some(confirmed) = confirmed.await {
             let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
+            ground.downloads.leave(download);
             download.set_head(Headed::Unchanged(confirmed));
             // Who waits for the whole waits still.
             let not_kept = || Outcome::NotKept(status, NotKept::Partial);
@@ -182,7 +182,7 @@ async fn go_on<A: Asks>(
     if part.place != job.places.own {
         head.whose = whose(job, &head.fields);
     }
-    if let Some(ended) = not_allowed(job, download, length) {
+    if let Some(ended) = not_allowed(ground, job, download, length) {
         return ended;
     }
     let new = new_entry(job, job.places.of_answer(head.whose), &answer, &head, asked);
@@ -195,13 +195,14 @@ async fn go_on<A: Asks>(
             let asked = ground.asks.ask(&job.origin, head, Outbound::Empty, None).await;
             return Ended::Done(match asked {
                 Ok(answer) => unkeepable(ground, download, answer, error),
-                Err(failure) => unanswered(download, failure),
+                Err(failure) => unanswered(ground, download, failure),
             });
         }
     };
     download.feed.set_disk(Arc::new(tail));
     download.progress.begins(part.bytes, length);
     let transfer = Transfer::new(ground, job, download, Some(mark), length, writer);
+    let transfer = transfer.superseding(head.whose, asked.received);
     download.set_head(Headed::Keeping(Arc::new(head)));
     transfer.go_on(part, answer.into_body(), end).await
 }
@@ -231,7 +232,7 @@ async fn keep<A: Asks>(
     let mark = job.may_resume().then(|| Mark::of(status, answer.headers())).flatten();
     let whose = whose(job, answer.headers());
     let head = head_of(&answer, whose);
-    if let Some(ended) = not_allowed(job, download, head.length) {
+    if let Some(ended) = not_allowed(ground, job, download, head.length) {
         return ended;
     }
     let new = new_entry(job, job.places.of_answer(whose), &answer, &head, asked);
@@ -251,11 +252,21 @@ async fn keep<A: Asks>(
     };
     let get = job.answers.as_ref().filter(answers);
     let transfer = transfer.answering(get.map(|get| (place, get.of_answer(whose).clone())));
-    download.set_head(Headed::Keeping(Arc::new(head)));
-    let ended = transfer.receive(Ok(answer.into_body()), status).await;
-    if matches!(ended, Ended::Done(Outcome::Kept(_))) && whose == Whose::Everyone {
-        supersede(store, job, timestamp(asked.received)).await;
+    let transfer = transfer.superseding(whose, asked.received);
+    let body = answer.into_body();
+    let headed = Headed::Keeping(Arc::new(head));
+    // Without a body the head is all of the answer: like the last of a body it is held back until it
+    // is kept, so that who has had it finds it there.
+    if !body.is_end_stream() {
+        download.set_head(headed);
+        return transfer.receive(Ok(body), status).await;
     }
+    let ended = transfer.receive(Ok(body), status).await;
+    download.set_head(match &ended {
+        Ended::Done(Outcome::Failed(failure)) => Headed::Failed(Arc::clone(failure)),
+        Ended::Changed(_) => Headed::Failed(Arc::new(Failure::Changed)),
+        Ended::Done(_) => headed,
+    });
     ended
 }
 
@@ -273,11 +284,17 @@ fn is_small_enough<A>(ground: &Ground<'_, A>, job: &Job, answer: &Answer) -> Res
 
 /// The end of a download that is too long to come while nobody reads it. What an earlier attempt has
 /// left stays.
-fn not_allowed(job: &Job, download: &Download, total: Option<u64>) -> Option<Ended> {
+fn not_allowed<A>(
+    ground: &Ground<'_, A>,
+    job: &Job,
+    download: &Arc<Download>,
+    total: Option<u64>,
+) -> Option<Ended> {
     if download.feed.readers() > 0 {
         return None;
     }
-    job.allowance.begins(total).err().map(|failure| Ended::Done(unanswered(download, failure)))
+    let failure = job.allowance.begins(total).err()?;
+    Some(Ended::Done(unanswered(ground, download, failure)))
 }
 
 /// What the request tells of who asks.
@@ -309,18 +326,10 @@ async fn protected(store: &Store, job: &Job, status: StatusCode) -> Option<Statu
     }
 }
 
-/// Removes the owner's own older answers to the same request, as far as `Vary` tells: this person has got
-/// everyone's since, and offline would see the older one for ever.
-async fn supersede(store: &Store, job: &Job, when: Timestamp) {
-    let request = job.head.headers().clone();
-    let is_older = move |kept: &Kept| kept.entry.when() < when && fits(&kept.stored(), &request);
-    if let Err(error) = store.remove_if(&job.places.own, is_older).await {
-        warn!(error = error_chain(&error), "an older answer of one person cannot be removed");
-    }
-}
-
-fn unanswered(download: &Download, failure: Failure) -> Outcome {
+/// Tells those who wait of a failure; whoever asks after that asks anew.
+fn unanswered<A>(ground: &Ground<'_, A>, download: &Arc<Download>, failure: Failure) -> Outcome {
     let failure = Arc::new(failure);
+    ground.downloads.leave(download);
     download.set_head(Headed::Failed(Arc::clone(&failure)));
     Outcome::Failed(failure)
 }

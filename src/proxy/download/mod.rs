@@ -32,6 +32,8 @@ mod progress;
 mod resume;
 mod run;
 mod transfer;
+#[cfg(test)]
+mod world;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

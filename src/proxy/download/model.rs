@@ -5,36 +5,27 @@
 mod predicted;
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Frame;
 use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_RANGE, RANGE};
-use hyper::{HeaderMap, Request, Response};
+use hyper::{Request, Response};
 use proptest::prelude::*;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
-use wwwoffle_config::{Config, UrlParts};
-use wwwoffle_spool::{Body as KeptBody, Durability, Options, Spool};
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_spool::Body as KeptBody;
 
-use predicted::{ATTEMPTS, Manner, Model, length};
+use predicted::{Manner, Model, length};
 
-use super::begin::carry_out;
-use super::faulty::Faulty;
-use super::run::{Asks, Ground, Patience};
-use super::{Allowance, Download, Downloads, FeedReader, Job, Joined, Leaving};
-use crate::mode::{Mode, ModeSwitch};
-use crate::proxy::choose::About;
-use crate::proxy::keep::Keeping;
-use crate::proxy::owner::{Owner, Places};
-use crate::server::tasks::Tasks;
-use crate::store::Store;
-use crate::upstream::{Answer, AnswerBody, Failure, Interim, Origin, Outbound, Scheme};
+use super::run::Asks;
+use super::world::World;
+use super::{FeedReader, Leaving};
+use crate::mode::Mode;
+use crate::upstream::{Answer, AnswerBody, Failure, Interim, Origin, Outbound};
 
-const PAUSE: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(30);
 
 /// One step of a schedule.
@@ -140,83 +131,10 @@ impl Asks for Script {
     }
 }
 
-/// What the downloads stand on.
-struct World {
-    script: Script,
-    store: Store,
-    downloads: Downloads,
-    mode: ModeSwitch,
-    tasks: Tasks,
-    disk: Arc<Faulty>,
-    places: Arc<Places>,
-    leaving: Leaving,
-    _root: tempfile::TempDir,
-}
-
-impl World {
-    fn new(leaving: Leaving) -> Arc<Self> {
-        let root = tempfile::tempdir().unwrap();
-        let disk = Arc::new(Faulty::default());
-        let options = Options { durability: Durability::None, ..Options::default() };
-        let (spool, _) = Spool::open_with(disk.clone(), &root.path().join("s"), &options).unwrap();
-        let mut url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
-        let places = Arc::new(Places::of(&mut url, &HeaderMap::new(), &Owner::Local));
-        let scene = Scene { version: 1, manner: Manner::Well, open: None };
-        Arc::new(Self {
-            script: Script(Mutex::new(scene)),
-            store: Store::new(spool),
-            downloads: Downloads::default(),
-            mode: ModeSwitch::new(Mode::Online),
-            tasks: Tasks::new(),
-            disk,
-            places,
-            leaving,
-            _root: root,
-        })
-    }
-
-    /// A client asks; its way into the body.
-    fn join(self: &Arc<Self>) -> FeedReader {
-        let (places, fields, now) = (&self.places, HeaderMap::new(), SystemTime::UNIX_EPOCH);
-        let download = match self.downloads.join(places, &fields, Vec::new(), now) {
-            Joined::Running(download) => return download.feed().read().unwrap(),
-            Joined::New(download) => download,
-        };
-        let reader = download.feed().read().unwrap();
-        let world = Arc::clone(self);
-        self.tasks.spawn(Box::pin(world.carry_out(download)));
-        reader
-    }
-
-    async fn carry_out(self: Arc<Self>, download: Arc<Download>) {
-        let patience = Patience { attempts: ATTEMPTS, pause: PAUSE, most: u64::MAX };
-        let Self { script: asks, store, downloads, mode, tasks, .. } = &*self;
-        let local = &LocalHost::default();
-        let ground = Ground { asks, store, local, downloads, mode, tasks, patience };
-        let url = CanonicalUrl::parse(self.places.public.url(), local).unwrap();
-        let config = Config::default();
-        let job = Job {
-            places: Arc::clone(&self.places),
-            origin: Origin::here(Scheme::Http, "h.example", 80),
-            head: Request::new(()),
-            body: None,
-            kept: None,
-            keeping: Keeping::of(&config, &UrlParts::of(&url), &HeaderMap::new()),
-            answers: None,
-            about: About::default(),
-            allowance: Allowance::default(),
-            leaving: self.leaving,
-            interim: None,
-        };
-        let (watch, outcome) = Box::pin(carry_out(&ground, job, download)).await;
-        downloads.leave(&watch.download);
-        drop(watch.download.take());
-        watch.download.end(outcome);
-    }
-
+impl World<Script> {
     /// Sends as much of the open answer, leaving `spare` bytes at least.
     async fn send(&self, most: u64, spare: u64) {
-        let Some((sender, version, at)) = self.script.0.lock().unwrap().open.clone() else {
+        let Some((sender, version, at)) = self.asks.0.lock().unwrap().open.clone() else {
             return;
         };
         let end = length(version).saturating_sub(spare).min(at + most).max(at);
@@ -224,7 +142,7 @@ impl World {
             let bytes = Bytes::from(content(version, at, end));
             let _gone = sender.send(Ok(Frame::data(bytes))).await;
         }
-        if let Some(open) = &mut self.script.0.lock().unwrap().open {
+        if let Some(open) = &mut self.asks.0.lock().unwrap().open {
             open.2 = end;
         }
     }
@@ -259,7 +177,8 @@ struct Read {
 
 /// Carries a schedule out on both, and compares them after each step.
 async fn play(leaving: Leaving, steps: &[Step]) {
-    let world = World::new(leaving);
+    let scene = Scene { version: 1, manner: Manner::Well, open: None };
+    let world = World::new(Script(Mutex::new(scene)), leaving);
     let mut model = Model {
         leaving,
         version: 1,
@@ -302,14 +221,14 @@ async fn play(leaving: Leaving, steps: &[Step]) {
             Step::SendRest => {
                 if model.run.as_ref().is_some_and(|run| run.is_open) {
                     world.send(u64::MAX / 2, 0).await;
-                    world.script.0.lock().unwrap().open = None;
+                    world.asks.0.lock().unwrap().open = None;
                     let whole = length(model.run.as_ref().unwrap().version);
                     model.comes(whole);
                     model.end(true, false);
                 }
             }
             Step::BreakOff => {
-                let open = world.script.0.lock().unwrap().open.take();
+                let open = world.asks.0.lock().unwrap().open.take();
                 if let Some((sender, ..)) = open {
                     let _gone = sender.send(Err(Failure::CutShort("reset".into()))).await;
                     model.break_off();
@@ -320,11 +239,11 @@ async fn play(leaving: Leaving, steps: &[Step]) {
                 model.wait();
             }
             Step::ChangePage => {
-                world.script.0.lock().unwrap().version += 1;
+                world.asks.0.lock().unwrap().version += 1;
                 model.version += 1;
             }
             Step::OriginIs(manner) => {
-                world.script.0.lock().unwrap().manner = manner;
+                world.asks.0.lock().unwrap().manner = manner;
                 model.manner = manner;
             }
             Step::DiskFails(fails) => {
@@ -344,7 +263,7 @@ async fn play(leaving: Leaving, steps: &[Step]) {
 }
 
 async fn compare(
-    world: &World,
+    world: &World<Script>,
     model: &Model,
     readers: &mut BTreeMap<usize, (FeedReader, Read)>,
     step: Step,

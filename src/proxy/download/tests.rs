@@ -1,8 +1,18 @@
 //! Joining downloads, and what becomes of them.
 
-use super::*;
-use crate::proxy::owner::Owner;
+use std::sync::Mutex;
+
+use hyper::Response;
+use hyper::body::Frame;
+use hyper::header::{CONTENT_LENGTH, ETAG};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use super::run::Asks;
+use super::world::World;
+use super::*;
+use crate::proxy::choose;
+use crate::proxy::owner::Owner;
+use crate::upstream::{AnswerBody, Interim, Origin, Outbound};
 
 fn fields(rows: &[(&'static str, &'static str)]) -> HeaderMap {
     let field = |(name, value): &(&'static str, &'static str)| {
@@ -108,4 +118,78 @@ async fn who_joins_the_next_after_a_break_waits_to_see_whether_it_holds() {
     });
     let (found, mut reader) = found.unwrap();
     assert!(Arc::ptr_eq(&found, &third) && reader.next().await.is_none(), "it is whole");
+}
+
+/// An origin that gives these answers, one after the other.
+struct Answers(Mutex<Vec<Result<Answer, Failure>>>);
+
+impl Asks for Answers {
+    async fn ask(
+        &self,
+        _: &Origin,
+        _: Request<()>,
+        _: Outbound,
+        _: Option<mpsc::Sender<Interim>>,
+    ) -> Result<Answer, Failure> {
+        self.0.lock().unwrap().remove(0)
+    }
+}
+
+/// An answer with this body, all of which has come.
+async fn answer(status: u16, body: &'static str) -> Result<Answer, Failure> {
+    let (sender, frames) = mpsc::channel(1);
+    if !body.is_empty() {
+        sender.send(Ok(Frame::data(Bytes::from_static(body.as_bytes())))).await.unwrap();
+    }
+    drop(sender);
+    let mut answer = Response::new(AnswerBody::scripted(frames, Duration::from_secs(60)));
+    *answer.status_mut() = StatusCode::from_u16(status).unwrap();
+    answer.headers_mut().insert(CONTENT_LENGTH, body.len().into());
+    answer.headers_mut().insert(ETAG, HeaderValue::from_static("\"v1\""));
+    Ok(answer)
+}
+
+fn world(answers: Vec<Result<Answer, Failure>>) -> Arc<World<Answers>> {
+    let leaving =
+        Leaving { finishes: true, keeps: true, below: 0, above_percent: 60, keeps_broken: true };
+    World::new(Answers(Mutex::new(answers)), leaving)
+}
+
+/// It is kept before a client has all of it, and the client does not join it a second time: what is not
+/// fresh is asked for anew (RFC 9111 §4).
+#[tokio::test]
+async fn who_has_all_of_an_answer_finds_it_kept_and_asks_anew() {
+    for (status, body) in [(302, ""), (204, ""), (200, ""), (200, "hello")] {
+        let world = world(vec![answer(status, body).await]);
+        let Joined::New(download) = world.ask() else { panic!("it is new") };
+        let mut reader = world.begin(&download);
+        assert!(matches!(download.head().await, Headed::Keeping(_)), "{status} {body:?}");
+        if !body.is_empty() {
+            let all = reader.next().await.unwrap().unwrap().into_data().unwrap();
+            assert_eq!(all, body);
+        }
+        assert!(matches!(world.ask(), Joined::New(_)), "{status} {body:?}: it is not joined");
+        let kept = world.store.kept(&world.places.public).await.unwrap();
+        assert_eq!(kept.map(|kept| kept.status.as_u16()), Some(status), "{body:?}");
+    }
+}
+
+/// What an outcome is, that [`World::carry_out`] looks at before anybody else.
+#[tokio::test]
+async fn nobody_joins_what_has_failed_or_is_confirmed() {
+    let answers =
+        vec![answer(200, "hello").await, answer(304, "").await, Err(Failure::HeadTimeout)];
+    let world = world(answers);
+    let new = || match world.ask() {
+        Joined::New(download) => download,
+        Joined::Running(_) => panic!("it is joined"),
+    };
+    let first = world.carry_out(new(), About::default()).await;
+    assert!(matches!(first, Outcome::Kept(StatusCode::OK)));
+    let found = choose::find(&world.store, &world.places, false, HeaderMap::new).await.unwrap();
+    let confirmed = world.carry_out(new(), found.about(|_| true, false)).await;
+    assert!(matches!(confirmed, Outcome::Kept(StatusCode::OK)), "{confirmed:?}");
+    let failed = world.carry_out(new(), About::default()).await;
+    assert!(matches!(failed, Outcome::Failed(_)));
+    assert_eq!(world.asks.0.lock().unwrap().len(), 0, "each was asked for");
 }

@@ -2,12 +2,13 @@
 
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::{HeaderMap, StatusCode};
+use jiff::Timestamp;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, warn};
 use wwwoffle_spool::{Place, Writer};
@@ -17,10 +18,13 @@ use super::part::Part;
 use super::resume::{self, Mark, Rest};
 use super::run::{Asks, Ground};
 use super::{Download, End, Feed, Job, Outcome, Then};
+use crate::caching::vary::fits;
 use crate::clock;
 use crate::error_chain::error_chain;
 use crate::proxy::keep::NotKept;
+use crate::proxy::owner::Whose;
 use crate::proxy::{conditional, head};
+use crate::store::{Kept, timestamp};
 use crate::upstream::{Answer, AnswerBody, Failure, Outbound};
 
 /// How much is gathered before it is written, in bytes. What has come is never held back for more.
@@ -47,6 +51,9 @@ pub(super) struct Transfer<'a, A> {
     last: Vec<Bytes>,
     /// Where the answer to a POST lies, and where GET looks for its own, if they are one.
     answers: Option<(Place, Place)>,
+    /// When it was received, if it is everyone's: then it takes the place of what the owner has of their
+    /// own.
+    supersedes: Option<Timestamp>,
     /// Why the disk has failed.
     lost: Option<wwwoffle_spool::Error>,
     /// It is larger than what is kept: it goes on for those who read it.
@@ -87,6 +94,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
             writer: Some(writer),
             last: Vec::new(),
             answers: None,
+            supersedes: None,
             lost: None,
             is_too_large: false,
             goes_on: false,
@@ -99,6 +107,12 @@ impl<'a, A: Asks> Transfer<'a, A> {
     /// Has the answer at the first place kept at the second too.
     pub(super) fn answering(self, places: Option<(Place, Place)>) -> Self {
         Self { answers: places, ..self }
+    }
+
+    /// Has an answer that is everyone's take the place of the owner's own older ones once it is kept.
+    pub(super) fn superseding(self, whose: Whose, received: SystemTime) -> Self {
+        let supersedes = (whose == Whose::Everyone).then(|| timestamp(received));
+        Self { supersedes, ..self }
     }
 
     /// Moves the body to the spool and to its readers until it ends, or nobody wants it any more.
@@ -359,13 +373,8 @@ impl<'a, A: Asks> Transfer<'a, A> {
         if let (Ok(()), Some((post, get))) = (&finished, &self.answers) {
             self.answer_get(post, get).await;
         }
-        // The readers have all of it, whatever became of our copy.
-        if !self.last.is_empty() {
-            self.feed().written(std::mem::take(&mut self.last));
-        }
-        self.feed().finish(End::Whole(trailers.map(Arc::new)));
         let url = self.download.url();
-        match (finished, self.lost.take()) {
+        let outcome = match (finished, self.lost.take()) {
             (Ok(()), None) if self.is_too_large => Outcome::NotKept(status, NotKept::TooLarge),
             (Ok(()), None) => Outcome::Kept(status),
             (Ok(()), Some(error)) => Outcome::Unkeepable(Arc::new(error)),
@@ -373,7 +382,19 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 warn!(url, error = error_chain(&error), "the page cannot be kept");
                 Outcome::Unkeepable(Arc::new(error))
             }
+        };
+        if let (Outcome::Kept(_), Some(when)) = (&outcome, self.supersedes) {
+            self.supersede(when).await;
         }
+        // Who has had all of it finds it kept, and is not given this one once more: what is not fresh
+        // is asked for.
+        self.ground.downloads.leave(self.download);
+        // The readers have all of it, whatever became of our copy.
+        if !self.last.is_empty() {
+            self.feed().written(std::mem::take(&mut self.last));
+        }
+        self.feed().finish(End::Whole(trailers.map(Arc::new)));
+        outcome
     }
 
     /// Keeps the answer to a POST as that to GET too (RFC 9110 §9.3.3). What fails is told, and no more.
@@ -381,6 +402,17 @@ impl<'a, A: Asks> Transfer<'a, A> {
         if let Err(error) = self.ground.store.copy(post, get).await {
             let url = get.url();
             warn!(url, error = error_chain(&error), "the answer to a form is no page");
+        }
+    }
+
+    /// Removes the owner's own older answers to the same request, as far as `Vary` tells: this person has
+    /// got everyone's since, and offline would see the older one for ever.
+    async fn supersede(&self, when: Timestamp) {
+        let request = self.job.head.headers().clone();
+        let is_older =
+            move |kept: &Kept| kept.entry.when() < when && fits(&kept.stored(), &request);
+        if let Err(error) = self.ground.store.remove_if(&self.job.places.own, is_older).await {
+            warn!(error = error_chain(&error), "an older answer of one person cannot be removed");
         }
     }
 

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::Leaving;
-
-/// Attempts in a row that bring nothing.
-pub(super) const ATTEMPTS: usize = 3;
+use super::super::world::ATTEMPTS;
 
 /// As `MAX_REPLACED` of the downloads has it.
 const MAX_REPLACED: usize = 3;

@@ -1,0 +1,116 @@
+//! What a download stands on, made for a test: a script for an origin, a spool, a disk that can fail.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use hyper::{HeaderMap, Request};
+use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_spool::{Durability, Options, Spool};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use super::begin::carry_out;
+use super::faulty::Faulty;
+use super::run::{Asks, Ground, Patience};
+use super::{Allowance, Download, Downloads, FeedReader, Job, Joined, Leaving, Outcome};
+use crate::mode::{Mode, ModeSwitch};
+use crate::proxy::choose::About;
+use crate::proxy::keep::Keeping;
+use crate::proxy::owner::{Owner, Places};
+use crate::server::tasks::Tasks;
+use crate::store::Store;
+use crate::upstream::{Origin, Scheme};
+
+/// Attempts in a row that bring nothing.
+pub(super) const ATTEMPTS: usize = 3;
+
+/// The pause before the first of them.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// All that downloads of one page need, with `asks` as its origin.
+pub(super) struct World<A> {
+    pub(super) asks: A,
+    pub(super) store: Store,
+    pub(super) downloads: Downloads,
+    pub(super) mode: ModeSwitch,
+    pub(super) disk: Arc<Faulty>,
+    pub(super) places: Arc<Places>,
+    tasks: Tasks,
+    leaving: Leaving,
+    _root: tempfile::TempDir,
+}
+
+impl<A: Asks + Send + 'static> World<A> {
+    pub(super) fn new(asks: A, leaving: Leaving) -> Arc<Self> {
+        let root = tempfile::tempdir().unwrap();
+        let disk = Arc::new(Faulty::default());
+        let options = Options { durability: Durability::None, ..Options::default() };
+        let (spool, _) = Spool::open_with(disk.clone(), &root.path().join("s"), &options).unwrap();
+        let mut url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let places = Arc::new(Places::of(&mut url, &HeaderMap::new(), &Owner::Local));
+        Arc::new(Self {
+            asks,
+            store: Store::new(spool),
+            downloads: Downloads::default(),
+            mode: ModeSwitch::new(Mode::Online),
+            disk,
+            places,
+            tasks: Tasks::new(),
+            leaving,
+            _root: root,
+        })
+    }
+
+    /// What somebody who asks for the page finds.
+    pub(super) fn ask(&self) -> Joined {
+        let (fields, now) = (HeaderMap::new(), SystemTime::UNIX_EPOCH);
+        self.downloads.join(&self.places, &fields, Vec::new(), now)
+    }
+
+    /// A client asks; its way into the body.
+    pub(super) fn join(self: &Arc<Self>) -> FeedReader {
+        match self.ask() {
+            Joined::Running(download) => download.feed().read().unwrap(),
+            Joined::New(download) => self.begin(&download),
+        }
+    }
+
+    /// Has a download that is new carried out, in a task of its own; a client's way into its body.
+    pub(super) fn begin(self: &Arc<Self>, download: &Arc<Download>) -> FeedReader {
+        let reader = download.feed().read().unwrap();
+        let (world, download) = (Arc::clone(self), Arc::clone(download));
+        self.tasks.spawn(Box::pin(async move {
+            let _ended = world.carry_out(download, About::default()).await;
+        }));
+        reader
+    }
+
+    /// Carries a download out that asks about what is kept, and tells how it ended.
+    pub(super) async fn carry_out(&self, download: Arc<Download>, about: About) -> Outcome {
+        let patience = Patience { attempts: ATTEMPTS, pause: PAUSE, most: u64::MAX };
+        let Self { asks, store, downloads, mode, tasks, .. } = self;
+        let local = &LocalHost::default();
+        let ground = Ground { asks, store, local, downloads, mode, tasks, patience };
+        let url = CanonicalUrl::parse(self.places.public.url(), local).unwrap();
+        let config = Config::default();
+        let job = Job {
+            places: Arc::clone(&self.places),
+            origin: Origin::here(Scheme::Http, "h.example", 80),
+            head: Request::new(()),
+            body: None,
+            kept: None,
+            keeping: Keeping::of(&config, &UrlParts::of(&url), &HeaderMap::new()),
+            answers: None,
+            about,
+            allowance: Allowance::default(),
+            leaving: self.leaving,
+            interim: None,
+        };
+        let (watch, outcome) = Box::pin(carry_out(&ground, job, download)).await;
+        // Those who asked have their answer now, and one that asks again must not be given the same.
+        let is_joined = |found: &Arc<Download>| Arc::ptr_eq(found, &watch.download);
+        assert!(!downloads.list().iter().any(is_joined), "it can be joined still: {outcome:?}");
+        drop(watch.download.take());
+        watch.download.end(outcome.clone());
+        outcome
+    }
+}
