@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tracing::debug;
 
+use super::line::View;
 use super::message::Message;
 use super::tls_error::{TlsFault, alert_in};
 use super::{Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, RequestBody, Secured, answer};
@@ -27,6 +28,15 @@ const ALERT_WITHIN: Duration = Duration::from_secs(1);
 pub(super) struct Link {
     pub(super) sender: SendRequest<RequestBody>,
     pub(super) secured: Option<Arc<Secured>>,
+    view: View,
+}
+
+impl Link {
+    /// Whether another request may go on it: the connection stands, and nothing waits there that would
+    /// be taken for the answer.
+    pub(super) fn is_usable(&self) -> bool {
+        self.sender.is_ready() && self.view.is_quiet()
+    }
 }
 
 /// Why an exchange gave no answer.
@@ -50,6 +60,7 @@ impl Greeted {
     pub(super) async fn begin<S>(
         stream: S,
         secured: Option<Arc<Secured>>,
+        view: View,
         tasks: &Tasks,
     ) -> Result<Self, Failure>
     where
@@ -71,7 +82,7 @@ impl Greeted {
                 let _unheard = alert_in(&error).map(|alert| tell.send(alert));
             }
         });
-        Ok(Self { link: Link { sender, secured }, alert })
+        Ok(Self { link: Link { sender, secured, view }, alert })
     }
 
     /// The first exchange on it.

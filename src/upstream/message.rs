@@ -11,7 +11,7 @@ use hyper::{HeaderMap, Method, Request, StatusCode, Uri, ext};
 use tokio::sync::mpsc;
 
 use super::activity::{Activity, Watched};
-use super::{Failure, Interim, Origin, Outbound, RequestBody};
+use super::{Failure, Interim, NewConnection, Origin, Outbound, RequestBody};
 
 /// The fields that HTTP/2 has no use for and forbids (RFC 9113 §8.2.2), apart from `TE`; `Host` is
 /// the pseudo-field `:authority` there (§8.3.1).
@@ -94,6 +94,11 @@ impl Message {
     /// Whether the answer may change the protocol, which HTTP/2 knows nothing of.
     pub(super) fn may_switch(&self) -> bool {
         self.head.headers().contains_key(UPGRADE)
+    }
+
+    /// Whether no connection of HTTP/1.1 will do that was used before.
+    pub(super) fn wants_new_connection(&self) -> bool {
+        self.head.extensions().get::<NewConnection>().is_some()
     }
 
     /// Whether it does no harm to send it twice (RFC 9110 §9.2.1).

@@ -20,6 +20,7 @@ mod dialer;
 mod error;
 mod h1;
 mod inward;
+mod line;
 mod message;
 mod multiplexed;
 mod overheard;
@@ -84,6 +85,11 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A request body on its way to an origin.
 pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Among the extensions of a request: it goes on no connection of HTTP/1.1 that was used before, where
+/// an origin in disorder may have left something that would be taken for the answer.
+#[derive(Clone, Copy, Debug)]
+pub struct NewConnection;
 
 /// An interim answer (1xx) on its way to the client.
 pub type Interim = (StatusCode, HeaderMap);

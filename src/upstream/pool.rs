@@ -80,7 +80,7 @@ impl Pool {
         let mut origins = self.lock();
         let pool = origins.get_mut(origin)?;
         while let Some(idle) = pool.idle.pop() {
-            if idle.link.sender.is_ready() && idle.since.elapsed() < self.idle_timeout.get() {
+            if idle.link.is_usable() && idle.since.elapsed() < self.idle_timeout.get() {
                 return Some(idle.link);
             }
         }
@@ -139,5 +139,113 @@ impl Pool {
     fn lock(&self) -> MutexGuard<'_, HashMap<Origin, OriginPool>> {
         // No code that holds the lock can leave the map half changed.
         self.origins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::sync::mpsc::sync_channel;
+    use std::thread;
+
+    use bytes::Bytes;
+    use hyper::Request;
+
+    use super::super::{Dialer, Limits, NewConnection, Outbound, Scheme, Tls, Upstream};
+    use super::*;
+    use crate::mode::{Mode, ModeSwitch};
+    use crate::server::tasks::Tasks;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn upstream() -> Arc<Upstream> {
+        let limits = Limits {
+            head_timeout: PATIENCE,
+            socket_timeout: PATIENCE,
+            idle_timeout: PATIENCE,
+            per_origin: 1,
+        };
+        let dialer = Dialer::new(ModeSwitch::new(Mode::Online), PATIENCE, PATIENCE);
+        Upstream::new(dialer, Tls::new(&[], PATIENCE).unwrap(), Tasks::new(), limits)
+    }
+
+    fn head() -> Request<()> {
+        Request::get("/").header("host", "127.0.0.1").body(()).unwrap()
+    }
+
+    async fn get(upstream: &Arc<Upstream>, origin: &Origin, head: Request<()>) -> Bytes {
+        let answer = upstream.send(origin, head, Outbound::Empty, None).await.unwrap();
+        http_body_util::BodyExt::collect(answer.into_body()).await.unwrap().to_bytes()
+    }
+
+    /// One thread runs everything, and it is held while the origin goes on: what has come meanwhile is
+    /// known to the system alone.
+    #[tokio::test]
+    async fn a_connection_on_which_something_has_come_is_not_used_again() {
+        for surplus in [&b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nPOISONED"[..], b""] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let (go_on, told) = sync_channel(0);
+            let (has_sent, sent) = sync_channel(0);
+            let origin = thread::spawn(move || {
+                let mut kept = Vec::new();
+                for number in 0..2 {
+                    let (mut stream, _) = listener.accept().unwrap();
+                    let mut head = [0; 4096];
+                    assert!(stream.read(&mut head).unwrap() > 0);
+                    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{number}");
+                    stream.write_all(answer.as_bytes()).unwrap();
+                    if number == 0 {
+                        told.recv().unwrap();
+                        stream.write_all(surplus).unwrap();
+                        if surplus.is_empty() {
+                            stream.shutdown(std::net::Shutdown::Write).unwrap();
+                        }
+                        has_sent.send(()).unwrap();
+                    }
+                    kept.push(stream);
+                }
+            });
+            let upstream = upstream();
+            let there = Origin::here(Scheme::Http, "127.0.0.1", port);
+            assert_eq!(get(&upstream, &there, head()).await, "0");
+            // Its turn comes when the connection has been given back.
+            drop(upstream.pool.permit(&there, PATIENCE).await.unwrap());
+            assert_eq!(upstream.pool.lock()[&there].idle.len(), 1, "it is kept");
+            go_on.send(()).unwrap();
+            sent.recv().unwrap();
+            assert_eq!(get(&upstream, &there, head()).await, "1", "{surplus:?}");
+            origin.join().unwrap();
+        }
+    }
+
+    /// One that is kept alive is used again, but for a request that wants a new one.
+    #[tokio::test]
+    async fn a_request_may_want_a_connection_that_none_was_sent_on() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        thread::spawn(move || {
+            for (number, stream) in listener.incoming().enumerate() {
+                let mut stream = stream.unwrap();
+                thread::spawn(move || {
+                    while stream.read(&mut [0; 4096]).unwrap() > 0 {
+                        let answer =
+                            format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{number}");
+                        stream.write_all(answer.as_bytes()).unwrap();
+                    }
+                });
+            }
+        });
+        let (upstream, there) = (upstream(), Origin::here(Scheme::Http, "127.0.0.1", port));
+        for (wants_new, connection) in [(false, "0"), (false, "0"), (true, "1"), (false, "1")] {
+            let mut head = head();
+            if wants_new {
+                head.extensions_mut().insert(NewConnection);
+            }
+            assert_eq!(get(&upstream, &there, head).await, connection);
+            // Its turn comes when the connection has been given back.
+            drop(upstream.pool.permit(&there, PATIENCE).await.unwrap());
+        }
     }
 }

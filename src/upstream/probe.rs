@@ -6,6 +6,7 @@ use http_body_util::BodyExt;
 use hyper::{Request, Response};
 
 use super::h1::Greeted;
+use super::line::Line;
 use super::message::Message;
 use super::tls::Offer;
 use super::{Failure, Origin, Outbound, Scheme, Secured, Upstream};
@@ -29,15 +30,16 @@ impl Upstream {
         if let Some(parent) = origin.via.as_ref().filter(|_| origin.scheme == Scheme::Http) {
             parent.address(origin, &mut head)?;
         }
-        let stream = self.dialer().probe(origin).await?;
+        let stream = Line::new(self.dialer().probe(origin).await?);
+        let view = stream.view();
         let exchange = async {
             let greeted = if origin.scheme == Scheme::Http {
-                Greeted::begin(stream, None, &self.tasks).await?
+                Greeted::begin(stream, None, view, &self.tasks).await?
             } else {
                 let allowed = self.tls.allowed(origin);
                 let stream = self.tls.wrap(stream, origin, Offer::Http1, &allowed).await?;
                 let secured = Secured::of(stream.get_ref().1).map(std::sync::Arc::new);
-                Greeted::begin(stream, secured, &self.tasks).await?
+                Greeted::begin(stream, secured, view, &self.tasks).await?
             };
             let mut message = Message::new(head, Outbound::Empty, None);
             let patience = self.limits.get().head_timeout;

@@ -7,6 +7,7 @@ use hyper::{Response, StatusCode};
 
 use super::answer::{Answer, AnswerBody, Lease};
 use super::h1::{self, Greeted, Link};
+use super::line::Line;
 use super::message::Message;
 use super::multiplexed::{self, Shared};
 use super::pool::Permit;
@@ -119,8 +120,11 @@ impl Upstream {
         let permit = self.pool.permit(origin, patience).await?;
         // The wait may have been long, and a connection of before is a socket outward too.
         self.dialer.allow(origin)?;
-        // Whoever has the turn finds out what the origin speaks.
-        if turn.is_none()
+        if message.wants_new_connection() {
+            // It takes the place of one that is idle: the origin has no more of them than it may have.
+            drop(self.pool.take(origin));
+        } else if turn.is_none()
+            // Whoever has the turn finds out what the origin speaks.
             && !tries.is_repeated
             && let Some(mut link) = self.pool.take(origin)
         {
@@ -178,10 +182,12 @@ impl Upstream {
             return Ok(Connected::Http2(self.registry.share(origin, shared, is_wanted)));
         }
         let stream = self.dialer.connect(origin, addresses).await?;
-        if origin.scheme == Scheme::Http {
-            return Greeted::begin(stream, None, &self.tasks).await.map(Connected::Http1);
-        }
         let peer = stream.peer_addr();
+        let stream = Line::new(stream);
+        let view = stream.view();
+        if origin.scheme == Scheme::Http {
+            return Greeted::begin(stream, None, view, &self.tasks).await.map(Connected::Http1);
+        }
         let allowed = self.tls.allowed(origin);
         let wrap = self.tls.wrap(stream, origin, offer, &allowed);
         let stream = self.dialer.while_allowed(origin, wrap).await?;
@@ -189,7 +195,7 @@ impl Upstream {
         let secured = Secured::of(session).map(|secured| Arc::new(secured.where_allowed(&allowed)));
         let speaks_http2 = session.alpn_protocol() == Some(HTTP_2);
         let (true, Ok(peer), Some(secured)) = (speaks_http2, peer, secured.clone()) else {
-            return Greeted::begin(stream, secured, &self.tasks).await.map(Connected::Http1);
+            return Greeted::begin(stream, secured, view, &self.tasks).await.map(Connected::Http1);
         };
         let shared = Shared::begin(stream, origin.clone(), peer, secured, &self.tasks).await?;
         Ok(Connected::Http2(self.registry.share(origin, shared, is_wanted)))

@@ -14,7 +14,6 @@ use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -23,6 +22,7 @@ use tracing::{debug, info, warn};
 use wwwoffle_config::Config;
 
 use super::adjustable::Adjustable;
+use super::line::Line;
 use super::refused::RefusedCertificates;
 use super::tls_error::{Handshake, TlsFault};
 use super::verify::{Pins, Verifier};
@@ -131,11 +131,11 @@ impl Tls {
     /// [`Failure::Certificate`], [`Failure::Tls`] or [`Failure::HandshakeTimeout`].
     pub(super) async fn wrap(
         &self,
-        stream: TcpStream,
+        stream: Line,
         origin: &Origin,
         offer: Offer,
         allowed: &Pins,
-    ) -> Result<TlsStream<TcpStream>, Failure> {
+    ) -> Result<TlsStream<Line>, Failure> {
         let authority = || origin.to_string();
         let Some(name) = server_name(&origin.host) else {
             return Err(Failure::Tls { authority: authority(), fault: TlsFault::NoName });

@@ -24,7 +24,7 @@ use crate::proxy::keep::{NotKept, is_good, may_keep};
 use crate::proxy::owner::{Asked as WhoAsks, Places, Whose};
 use crate::proxy::{head, unsafe_methods};
 use crate::store::{Store, timestamp};
-use crate::upstream::{Answer, Failure, Outbound, Secured};
+use crate::upstream::{Answer, Failure, NewConnection, Outbound, Secured};
 
 /// How often one download begins anew because the page has changed. An origin that changes it each
 /// time that it breaks off would else be asked without end.
@@ -130,6 +130,7 @@ async fn ask<A: Asks>(
         job.about.question.ask(request.headers_mut());
         if let Some(part) = part {
             part.mark.ask(request.headers_mut(), part.bytes);
+            request.extensions_mut().insert(NewConnection);
         }
         let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
         let (sent, interim) = (clock::now(), job.interim.clone());

@@ -24,7 +24,7 @@ use super::run::Asks;
 use super::world::World;
 use super::{FeedReader, Leaving};
 use crate::mode::Mode;
-use crate::upstream::{Answer, AnswerBody, Failure, Interim, Origin, Outbound};
+use crate::upstream::{Answer, AnswerBody, Failure, Interim, NewConnection, Origin, Outbound};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -109,6 +109,8 @@ impl Asks for Script {
         let from = text(RANGE).map(|range| {
             range.strip_prefix("bytes=").unwrap().strip_suffix('-').unwrap().parse::<u64>().unwrap()
         });
+        let is_new = head.extensions().get::<NewConnection>().is_some();
+        assert!(is_new || from.is_none(), "a rest comes on a connection of its own");
         let holds = text(IF_RANGE) == Some(tag(version));
         let start = match (scene.manner, from) {
             (Manner::Down, _) => return Err(Failure::HeadTimeout),

@@ -25,7 +25,7 @@ use crate::proxy::keep::NotKept;
 use crate::proxy::owner::Whose;
 use crate::proxy::{conditional, head};
 use crate::store::{Kept, timestamp};
-use crate::upstream::{Answer, AnswerBody, Failure, Outbound};
+use crate::upstream::{Answer, AnswerBody, Failure, NewConnection, Outbound};
 
 /// How much is gathered before it is written, in bytes. What has come is never held back for more.
 const STRETCH: usize = 128 * 1024;
@@ -308,6 +308,8 @@ impl<'a, A: Asks> Transfer<'a, A> {
             // What was kept before is of no concern here: it is asked for the rest of what came.
             conditional::strip(request.headers_mut());
             mark.ask(request.headers_mut(), from);
+            // This origin breaks off: nothing that it may have left elsewhere joins what is here.
+            request.extensions_mut().insert(NewConnection);
             let ask = self.ground.asks.ask(&self.job.origin, request, Outbound::Empty, None);
             let answer = match self.unless_ended(ask).await {
                 Ok(Ok(answer)) => answer,

@@ -1,0 +1,96 @@
+//! A connection over TCP that can be looked at while its task has it.
+//!
+//! HTTP/1.1 does not say which request an answer is for: bytes that an origin has sent to nobody would
+//! be taken for the answer to the next request on the connection. Its task sees them when the runtime
+//! comes round to it, which on a busy machine may be after that request was written. The system knows
+//! at once.
+
+use std::io::{self, ErrorKind};
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll};
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+/// The connection, for its task.
+#[derive(Debug)]
+pub(super) struct Line {
+    inward: Arc<Mutex<OwnedReadHalf>>,
+    outward: OwnedWriteHalf,
+}
+
+/// A view of the connection, for whoever else wants to know whether it may be used. It does not keep
+/// it open.
+#[derive(Clone, Debug)]
+pub(super) struct View(Weak<Mutex<OwnedReadHalf>>);
+
+impl Line {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        let (inward, outward) = stream.into_split();
+        Self { inward: Arc::new(Mutex::new(inward)), outward }
+    }
+
+    pub(super) fn view(&self) -> View {
+        View(Arc::downgrade(&self.inward))
+    }
+}
+
+impl View {
+    /// Whether the connection stands and nothing has come on it that its task has not read: neither
+    /// bytes nor its end.
+    pub(super) fn is_quiet(&self) -> bool {
+        let Some(inward) = self.0.upgrade() else { return false };
+        let mut byte = [MaybeUninit::uninit()];
+        let seen = SockRef::from(lock(&inward).as_ref()).peek(&mut byte);
+        seen.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    }
+}
+
+fn lock(inward: &Mutex<OwnedReadHalf>) -> MutexGuard<'_, OwnedReadHalf> {
+    // A socket is not left half changed by a panic.
+    inward.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl AsyncRead for Line {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut *lock(&self.inward)).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Line {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.outward).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.outward).poll_write_vectored(cx, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.outward.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.outward).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.outward).poll_shutdown(cx)
+    }
+}
