@@ -37,6 +37,7 @@ fn a_kept_page_is_told_with_its_certificates_also_offline() {
     let mut client = daemon.client();
     client.get_with(&url, "Cookie: a=hunter2\r\nX-Mine: yes\r\n");
     daemon.settle();
+    eventually("the index can be asked", || about(&daemon, &url).contains("What refers to it"));
     let words: &[&str] = &[
         "What is kept",
         "text/html",

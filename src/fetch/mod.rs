@@ -43,7 +43,7 @@ pub use last::LastFetch;
 pub(crate) use redirect::{location, shown};
 pub use want::{WantError, Wanted, want};
 pub(crate) use want::{put, request};
-pub use work::work;
+pub use work::begin;
 
 use crate::api::{Event, Held, Whole};
 use crate::clock;

@@ -58,13 +58,19 @@ struct Worker {
     remembered: Instant,
 }
 
-/// Works the queue off until the daemon stops. One task of each daemon.
-pub async fn work(daemon: Arc<Daemon>) {
-    recurse::keep::load(&daemon).await;
-    daemon.tasks.spawn(recurse::keep::keep(Arc::clone(&daemon)));
+/// Reads what is remembered of fetching, which is there for whoever asks from here on, and has the queue
+/// worked off until the daemon stops.
+pub async fn begin(daemon: &Arc<Daemon>) {
+    recurse::keep::load(daemon).await;
+    let worker = Worker::new(Arc::clone(daemon)).await;
+    daemon.tasks.spawn(recurse::keep::keep(Arc::clone(daemon)));
+    daemon.tasks.spawn(work(worker));
+}
+
+async fn work(mut worker: Worker) {
+    let daemon = Arc::clone(&worker.daemon);
     let mut mode = daemon.mode.watch();
     let (mut is_fetching, mut could_dial) = (false, false);
-    let mut worker = Worker::new(Arc::clone(&daemon)).await;
     loop {
         let may_dial = mode.borrow_and_update().may_dial();
         if may_dial && !could_dial {

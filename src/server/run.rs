@@ -185,6 +185,9 @@ async fn serve(
     }
     daemon.tasks.spawn(link::work(Arc::clone(&daemon)));
     daemon.link.has_begun().await;
+    // The first page that anybody sees tells of before as well.
+    fetch::begin(&daemon).await;
+    statistics::keep::begin(&daemon).await;
     start_tasks(&daemon, listeners, socket, &places, start.rest.unwrap_or(purge::REST));
     // Whoever reads the line may send a signal at once.
     let signals = Signals::receive().map_err(|error| {
@@ -253,7 +256,6 @@ fn start_tasks(
         daemon.tasks.spawn(accepting);
     }
     daemon.tasks.spawn(control::accept(Arc::clone(daemon), socket));
-    daemon.tasks.spawn(fetch::work(Arc::clone(daemon)));
     daemon.tasks.spawn(monitor::work(Arc::clone(daemon)));
     daemon.tasks.spawn(purge::work(Arc::clone(daemon), rest));
     daemon.tasks.spawn(names::keep(Arc::clone(daemon)));
@@ -261,7 +263,6 @@ fn start_tasks(
     daemon.tasks.spawn(tending::tend(Arc::clone(daemon), rest));
     daemon.tasks.spawn(lists::work(Arc::clone(daemon)));
     daemon.tasks.spawn(live::watch(Arc::clone(daemon)));
-    daemon.tasks.spawn(statistics::keep::work(Arc::clone(daemon)));
 }
 
 /// Says in the log which pages the disk refused after they had been served: under the durability

@@ -19,8 +19,8 @@ const WRITE_ONCE_IN: u32 = 5;
 /// How long it may take to write when the daemon stops.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
-/// Reads what was counted before, then books and writes until the daemon stops.
-pub async fn work(daemon: Arc<Daemon>) {
+/// Reads what was counted before, and has what is counted booked and written until the daemon stops.
+pub async fn begin(daemon: &Arc<Daemon>) {
     match daemon.store.run(wwwoffle_spool::Spool::statistics).await {
         Ok((kept, damage)) => {
             if let Some(damage) = damage {
@@ -37,6 +37,10 @@ pub async fn work(daemon: Arc<Daemon>) {
         }
     }
     daemon.statistics.begin_writing();
+    daemon.tasks.spawn(work(Arc::clone(daemon)));
+}
+
+async fn work(daemon: Arc<Daemon>) {
     let (mut tick, mut left) = (interval(BOOK_EVERY), WRITE_ONCE_IN);
     tick.tick().await;
     loop {

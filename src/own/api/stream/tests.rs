@@ -196,7 +196,7 @@ async fn working_off_ends_when_nothing_waits_though_more_came_meanwhile() {
 async fn what_the_budget_holds_back_is_told_and_not_waited_for() {
     let root = tempfile::tempdir().unwrap();
     let daemon = daemon_of("[fetch-options]\nbudget-fetch = \"0 B\"\n", &root, Mode::Online);
-    daemon.tasks.spawn(crate::fetch::work(Arc::clone(&daemon)));
+    crate::fetch::begin(&daemon).await;
     let events = all(get_one(&daemon, URL)).await;
     let held = Held::Budget { of: BudgetOf::Fetch, metered: false, until: None };
     let queued = Event::Queued { url: URL.to_owned() };
