@@ -1,4 +1,7 @@
+use wwwoffle_url::url_encode_form_args;
+
 use super::*;
+use crate::pages::form::LONGEST_FORM;
 use crate::pages::testing::{as_key, assert_harmless, hostile, shell, templates, time};
 
 fn item(text: &str) -> IndexItem {
@@ -153,6 +156,13 @@ fn each_list_has_a_name() {
     ] {
         assert_eq!((&*heading(path).to_string(), crumbs(path).len()), (want, above), "{path}");
     }
+}
+
+#[test]
+fn a_form_has_room_for_all_that_can_be_chosen() {
+    let url = url_encode_form_args("=".repeat(LONGEST_CHOSEN).as_bytes());
+    let others = 32 * 1024;
+    assert!(ROWS * ("url=&".len() + url.len()) + others <= LONGEST_FORM);
 }
 
 #[test]
