@@ -180,3 +180,62 @@ fn what_can_be_chosen_is_what_its_url_names() {
         assert_eq!(is_choosable(&item, "user:ada"), want, "{owner:?} {}", item.key);
     }
 }
+
+#[test]
+fn a_page_has_as_many_rows_as_there_is_room_for() {
+    // Somewhere in a list by name, where each address tells of the pages before.
+    let cursor = |number: u32| {
+        let (host, path) = (hex::encode("w".repeat(60)), hex::encode("p".repeat(120)));
+        format!("n.0.0.{number:x}.{host}.68747470.{path}")
+    };
+    let begin = Shown { path: "all".into(), sort: Some(Sort::Name), ..Shown::default() };
+    let shown = (0..9).fold(begin, |shown, number| shown.following(&cursor(number)));
+    let shown = Shown { is_part: true, is_all_chosen: true, is_going_on: true, ..shown };
+    let usual = "http://www.example.org/a/usual/path/of/a/page.html?with=argument".to_owned();
+    let long = |part: &str, length: usize| {
+        format!("http://www.example.org/?{}", part.repeat(length / part.len()))
+    };
+    let titles = ["A title as pages have them, of some length", &"東京都<&'\"".repeat(60)];
+    for (url, title, at_least) in [
+        (usual.clone(), titles[0], ROWS),
+        (usual, titles[1], 20),
+        (long("a/b=", 150), titles[0], 35),
+        (long("a/b=c&", 960), titles[0], 10),
+        (long("&", 960), titles[0], 4),
+        (long("%3f", 960), titles[1], 8),
+        (long("a/b=c&", 8_100), titles[0], 1),
+        (long("&", 8_100), titles[1], 1),
+        (long("x", 100_000), titles[1], 20),
+    ] {
+        let canonical = CanonicalUrl::parse(&url, &LocalHost::default()).unwrap();
+        let mut one = item(canonical.as_str());
+        one.owner = None;
+        one.key = Place::of(&canonical).key().to_string();
+        one.title = Some(title.to_owned());
+        one.content_type = "application/xhtml+xml".to_owned();
+        let items = vec![one; ROWS];
+        let rows = room::fewer(&Listed::Entries(items.clone())).unwrap_or(ROWS);
+        assert!(rows >= at_least, "{rows} rows of {url:.80}");
+        let page =
+            page_of(&shown, found(Listed::Entries(items[..rows].to_vec()), Some(&cursor(99))));
+        assert_harmless(&page);
+        // No room is left that another row would fit in twice.
+        let (bytes, one) = (page.body.len(), page.body.len() / (rows + 1));
+        assert!(rows == ROWS || bytes + 2 * one > 60_000, "{bytes} in {rows} rows of {url:.80}");
+        let asked = EntryItem {
+            url: url.clone(),
+            key: String::new(),
+            status: None,
+            content_type: None,
+            bytes: 0,
+            stored: time(),
+            owner: None,
+            held: None,
+        };
+        let asked = vec![asked; ROWS];
+        let rows = room::fewer(&Listed::Requests(asked.clone())).unwrap_or(ROWS);
+        assert!(rows >= at_least, "{rows} requests for {url:.80}");
+        assert_harmless(&page_of(&shown, found(Listed::Requests(asked[..rows].to_vec()), None)));
+    }
+    assert_eq!(room::fewer(&Listed::Entries(Vec::new())), None);
+}
