@@ -70,6 +70,28 @@ fn nothing_in_a_list_becomes_markup() {
 }
 
 #[test]
+fn the_longest_page_takes_few_steps_of_the_templates_engine() {
+    let canonical = CanonicalUrl::parse("http://a.example/", &LocalHost::default()).unwrap();
+    let key = Place::of(&canonical).key().to_string();
+    // With all that can be told in a row, and each on a day of its own.
+    let row = |number: i64| IndexItem {
+        key: key.clone(),
+        owner: None,
+        stored: time() - jiff::SignedDuration::from_hours(24 * number),
+        ..item("http://a.example/")
+    };
+    let items: Vec<_> = (0..).map(row).take(ROWS).collect();
+    let shown = Shown { sort: Some(Sort::Stored), is_all_chosen: true, ..Shown::default() };
+    for (steps, want) in [(20_000, false), (5_000, true)] {
+        let (templates, shown) = (Templates::within(steps), shown.clone());
+        let outcome = found(Listed::Entries(items.clone()), Some("x"));
+        let page = page(&templates, &shell(), &shown, (outcome, None, Some(3)), "t");
+        assert_harmless(&page);
+        assert_eq!(templates.have_failed(), want, "{steps} steps");
+    }
+}
+
+#[test]
 fn a_usual_page_is_small() {
     let mut usual = item("http://www.example.org/a/usual/path/of/a/page.html?with=argument");
     usual.title = Some("A title as pages have them, of some length".to_owned());
