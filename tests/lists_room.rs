@@ -102,3 +102,39 @@ fn what_is_chosen_on_a_page_of_long_urls_is_what_was_meant() {
     assert_eq!(done.status, 303, "{}", done.shown());
     eventually("all are pinned", || daemon.ok(&["pin"]).lines().count() >= 50);
 }
+
+#[test]
+fn what_was_asked_for_is_told_page_by_page() {
+    let origin = Origin::start();
+    let daemon = Daemon::start();
+    daemon.ok(&["offline"]);
+    let path = |number: usize| match number {
+        0..10 => format!("/{number:03}{}", "/long".repeat(1_560)),
+        _ => format!("/{number:03}"),
+    };
+    let mut want: Vec<_> = (0..120).map(|number| origin.url(&path(number))).collect();
+    for (number, url) in want.iter().enumerate() {
+        origin.say(&path(number), Answer::html("<title>Page</title>"));
+        daemon.browse(url);
+    }
+    daemon.ok(&["online"]);
+    list(&daemon, "/index/lastout", "class=\"url\"");
+    let (mut at, mut seen, mut pages) = ("/index/lastout".to_owned(), Vec::new(), 0);
+    loop {
+        let text = daemon.page(&at).text();
+        assert!(text.len() < 100_000, "{} bytes", text.len());
+        let on_it = urls(&text);
+        assert!((1..=50).contains(&on_it.len()), "{}", on_it.len());
+        seen.extend(on_it);
+        pages += 1;
+        let Some(next) = linked(&text, "next") else { break };
+        at = next;
+    }
+    assert!(pages > 3, "{pages}");
+    seen.sort();
+    want.sort();
+    assert_eq!(seen, want);
+    // The command line goes from page to page by itself, as far as it is to.
+    assert_eq!(daemon.ok(&["ls", "asked/0"]).lines().count(), 120);
+    assert_eq!(daemon.ok(&["ls", "asked/0", "--limit", "7"]).lines().count(), 7);
+}

@@ -19,8 +19,9 @@ pub fn fewer(listed: &Listed) -> Option<usize> {
     let costs: Vec<_> = match listed {
         Listed::Entries(items) => items.iter().map(entry).collect(),
         Listed::Requests(requests) => requests.iter().map(|one| request(&one.url)).collect(),
-        // Of names alone there are never too many, and what was asked for is all on one page.
-        Listed::Hosts(_) | Listed::Sites(_) | Listed::Asked(_) => return None,
+        Listed::Asked(asked) => asked.iter().map(|one| request(&one.url)).collect(),
+        // Of names alone there are never too many.
+        Listed::Hosts(_) | Listed::Sites(_) => return None,
     };
     let mut room = ROOM;
     let fits = costs.iter().take_while(|cost| {
