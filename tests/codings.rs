@@ -401,13 +401,13 @@ fn what_nobody_reads_is_not_decoded() {
     origin.say("/log", answer("gzip", many(&line.repeat(10_000), 1_000)));
     assert_eq!(got(&daemon, &url, ALL).status, 200);
     daemon.settle();
-    let before = daemon.open_files();
+    let before = daemon.open_sockets();
     let mut leaving = daemon.client();
     daemon.ok(&["offline"]);
     leaving.ask(&url, NONE);
     leaving.final_head().unwrap();
     drop(leaving);
-    eventually("the connection of who left is closed", || daemon.open_files() <= before);
+    eventually("the connection of who left is closed", || daemon.open_sockets() <= before);
 }
 
 #[test]

@@ -137,7 +137,8 @@ fn what_came_of_the_last_fetch_and_what_failed_is_told() {
     let home = daemon.page("/").shown();
     assert!(home.contains("1 request has failed.") && home.contains("/queue/?state=failed\""));
     daemon.restart();
-    assert!(daemon.page("/").shown().contains(told), "after a restart too");
+    // It listens before it has read what it remembers.
+    eventually("it is told after a restart too", || daemon.page("/").shown().contains(told));
 }
 
 #[test]

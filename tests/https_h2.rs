@@ -237,9 +237,9 @@ fn going_offline_closes_the_connection_and_nothing_goes_out() {
     let (daemon, origin) = start();
     assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
     daemon.settle();
-    let files = daemon.open_files();
+    let sockets = daemon.open_sockets();
     daemon.ok(&["offline"]);
-    eventually("the connection is closed", || daemon.open_files() < files);
+    eventually("the connection is closed", || daemon.open_sockets() < sockets);
     let asked = origin.origin.seen().len();
     assert_eq!(daemon.get(&origin.url("/page/3.html")).status, 504);
     assert_eq!((origin.origin.seen().len(), origin.handshakes()), (asked, 1));

@@ -74,6 +74,7 @@ mod link;
 mod lists;
 mod lists_chosen;
 mod lists_done;
+mod lists_room;
 mod lists_whole;
 mod local_files;
 mod messages;

@@ -36,7 +36,7 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 use tracing::error;
-use wwwoffle_spool::{Change, Error, Place, Queue, RequestState};
+use wwwoffle_spool::{Change, Error, OutgoingSummary, Place, Queue, RequestState};
 use wwwoffle_url::Key;
 
 pub use last::LastFetch;
@@ -243,29 +243,37 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes failed and delayed requests due now: one, or all, of those that `is_theirs` says may be
-/// touched. One that is too long to be fetched unasked may come then, if it is the one. Returns how
-/// many.
+/// Makes failed and delayed requests due now: those of `only`, or all, of those that `is_theirs` says
+/// may be touched. One that is too long to be fetched unasked may come then, if it is one of `only`.
+/// Returns how many.
 ///
 /// # Errors
 ///
 /// When the disk fails; those before it are due.
 pub async fn retry(
     daemon: &Arc<Daemon>,
-    key: Option<Key>,
+    only: Option<&[Key]>,
     is_theirs: impl Fn(&Place) -> bool,
 ) -> Result<u64, Error> {
-    let only: Option<HashSet<Key>> = key.map(|key| [key].into());
-    let mut chosen = Vec::new();
-    daemon.store.spool().queue().visit(|summary| {
-        let key = summary.place.key();
+    let queue = daemon.store.spool().queue();
+    let rests = |summary: &OutgoingSummary| {
         let rests = summary.not_before.is_some() || summary.state != RequestState::Waiting;
         let asks = matches!(summary.state, RequestState::Asking { .. });
-        let rests = rests && is_theirs(&summary.place) && (only.is_some() || !asks);
-        if rests && only.as_ref().is_none_or(|only| only.contains(&key)) {
-            chosen.push(key);
+        rests && is_theirs(&summary.place) && (only.is_some() || !asks)
+    };
+    let mut chosen = Vec::new();
+    match only {
+        Some(only) => {
+            let mut before = HashSet::new();
+            let once = only.iter().filter(|key| before.insert(**key));
+            chosen.extend(once.filter(|key| queue.summary(key).is_some_and(|known| rests(&known))));
         }
-    });
+        None => queue.visit(|summary| {
+            if rests(summary) {
+                chosen.push(summary.place.key());
+            }
+        }),
+    }
     let mut count = 0;
     for key in chosen.into_iter().filter(|key| !daemon.fetcher.is_active(key)) {
         if let Some(outgoing) = daemon.store.queued(key).await? {

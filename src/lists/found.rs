@@ -76,17 +76,7 @@ impl Source<'_> {
                 Some((filter, kind)) => self.entries(wanted, &filter, kind)?,
                 None => IndexPage { listed: Listed::Entries(Vec::new()), next: None },
             },
-            Subject::Asked(back) => {
-                let asked = match self.sessions.back(*back) {
-                    Some((began, _)) => self.index.asked(viewer, began)?,
-                    None => Vec::new(),
-                };
-                let shown = asked
-                    .into_iter()
-                    .filter(|asked| wanted.all || self.shows(Kind::Latest, &asked.url));
-                let listed = Listed::Asked(shown.map(Into::into).collect());
-                IndexPage { listed, next: None }
-            }
+            Subject::Asked(back) => self.asked(*back, wanted, limit)?,
             Subject::Hosts(scheme) => {
                 let scheme = scheme.as_deref();
                 let sort =
@@ -106,6 +96,23 @@ impl Source<'_> {
             })?,
             Subject::Monitored => self.monitored(wanted, limit)?,
         })
+    }
+
+    /// Some of what was on the queue when a session began, in the order that it had then.
+    fn asked(&self, back: usize, wanted: &Wanted, limit: usize) -> Result<IndexPage, Error> {
+        let Some((began, _)) = self.sessions.back(back) else {
+            return Ok(IndexPage { listed: Listed::Asked(Vec::new()), next: None });
+        };
+        let after = wanted.after.as_ref().map(|after| after.as_place(began)).transpose()?;
+        let asked = self.index.asked(self.viewer, began)?;
+        // Their places are the same whatever is kept out of the list.
+        let mut shown = (0_u64..)
+            .zip(asked)
+            .skip_while(|(place, _)| after.is_some_and(|after| *place < after))
+            .filter(|(_, asked)| wanted.all || self.shows(Kind::Latest, &asked.url));
+        let some = shown.by_ref().take(limit).map(|(_, asked)| asked.into()).collect();
+        let next = shown.next().map(|(place, _)| Cursor::of_place(began, place));
+        Ok(IndexPage { listed: Listed::Asked(some), next: told(next) })
     }
 
     /// Which entries are in a list of entries, and of what kind it is; `None`: there is no such time online.

@@ -347,7 +347,8 @@ async fn retry(caller: &Caller, target: QueueTarget) -> Result<Retried, Fault> {
         QueueTarget::All => None,
     };
     let is_theirs = |place: &Place| caller.may_see_queued(place);
-    Ok(Retried { retried: fetch::retry(&caller.daemon, chosen, is_theirs).await? })
+    let only = chosen.as_ref().map(std::slice::from_ref);
+    Ok(Retried { retried: fetch::retry(&caller.daemon, only, is_theirs).await? })
 }
 
 async fn delete(caller: &Caller, target: QueueTarget) -> Result<Deleted, Fault> {

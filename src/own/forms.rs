@@ -323,7 +323,8 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         Act::Retry => {
             from_our_page(caller, form)?;
             let chosen = form.value("key").map(key).transpose()?;
-            fetch::retry(daemon, chosen, |place| caller.may_see_queued(place)).await?;
+            let only = chosen.as_ref().map(std::slice::from_ref);
+            fetch::retry(daemon, only, |place| caller.may_see_queued(place)).await?;
             Ok(caller.see_other(&queue::back(form)))
         }
         Act::AllowCertificate => {

@@ -11,7 +11,7 @@ use super::api::index::carry_out;
 use super::caller::Caller;
 use super::icons::Icons;
 use super::status;
-use crate::api::{IndexItem, IndexPage, Listed, Status};
+use crate::api::{IndexItem, IndexPage, Listed};
 use crate::clock;
 use crate::lists::found;
 use crate::lists::query::Wanted;
@@ -37,7 +37,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let asked = arguments.unwrap_or_default().as_bytes();
     let asked = Form::parse(Some("application/x-www-form-urlencoded"), asked).unwrap_or_default();
     let home = Home {
-        status: Status { queue: status::own_counts(caller), ..status::status(caller) },
+        status: status::own_status(caller),
         link: status::link_shown(daemon),
         last: daemon.fetcher.last(),
         recent,

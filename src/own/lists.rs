@@ -4,7 +4,7 @@
 pub(super) mod whole;
 
 use hyper::Response;
-use wwwoffle_index::{Filter, Sort};
+use wwwoffle_index::{Error, Filter, Sort};
 use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 
 use super::api::index::carry_out;
@@ -14,13 +14,16 @@ use super::{monitor, purge, removed};
 use crate::api::{IndexPage, Listed};
 use crate::error_chain::error_chain;
 use crate::fetch;
+use crate::lists::found::{self, Source};
 use crate::lists::query::{Subject, Wanted};
 use crate::lists::sessions;
 use crate::lists::whole::is_part;
-use crate::lists::{self, found, viewer};
+use crate::lists::{self, viewer};
 use crate::pages::form::Form;
 use crate::pages::info::ABOUT;
-use crate::pages::lists::{self as pages, Done, Outcome, ROOT, ROWS, SCHEMES, Shown, Told, Trail};
+use crate::pages::lists::{
+    self as pages, Done, Outcome, ROOT, ROWS, SCHEMES, Shown, Told, Trail, room,
+};
 use crate::pages::text::Text;
 use crate::proxy::body::Body;
 
@@ -63,7 +66,7 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     };
     let who = viewer((!caller.operates).then_some(&caller.owner));
     let counted = Filter { viewer: who, ..wanted.filter.clone() };
-    let outcome = match carry_out(caller, wanted, found::list).await {
+    let outcome = match carry_out(caller, wanted, some).await {
         Ok(found) => Outcome::Found(found),
         Err(error) => Outcome::Refused(pages::untold(&error_chain(&error))),
     };
@@ -77,6 +80,15 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
         _ => None,
     };
     answer(caller, &shown, (outcome, told, count))
+}
+
+/// As much of a list as there is room for on one page: what follows is on the next.
+fn some(source: &Source<'_>, wanted: &Wanted) -> Result<IndexPage, Error> {
+    let found = found::list(source, wanted)?;
+    match room::fewer(&found.listed) {
+        Some(limit) => found::list(source, &Wanted { limit, ..wanted.clone() }),
+        None => Ok(found),
+    }
 }
 
 /// What was just done to the list, as its arguments tell.

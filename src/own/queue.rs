@@ -156,10 +156,7 @@ pub(super) async fn submit(
             prioritize(caller, keys, priority).await?;
         }
         Chosen::Retry => {
-            for key in keys {
-                fetch::retry(&caller.daemon, Some(key), |place| caller.may_see_queued(place))
-                    .await?;
-            }
+            fetch::retry(&caller.daemon, Some(&keys), |place| caller.may_see_queued(place)).await?;
         }
         Chosen::Delete => {
             for key in keys {

@@ -24,6 +24,15 @@ const MAX_REJECTIONS: usize = 100;
 
 /// The daemon as a whole.
 pub(super) fn status(caller: &Caller) -> Status {
+    with_queue(caller, counts(&caller.daemon))
+}
+
+/// The same with what the caller may see of the queue.
+pub(super) fn own_status(caller: &Caller) -> Status {
+    with_queue(caller, own_counts(caller))
+}
+
+fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
     let (daemon, mode) = (&caller.daemon, caller.mode());
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -35,7 +44,7 @@ pub(super) fn status(caller: &Caller) -> Status {
         spool: daemon.store.spool().root().display().to_string(),
         listen: daemon.listening.iter().map(ToString::to_string).collect(),
         since: timestamp(daemon.since),
-        queue: counts(daemon),
+        queue,
         downloads: downloads(caller),
         connections: u64::try_from(daemon.connections()).unwrap_or(u64::MAX),
         outward_refused: daemon.upstream.dialer().refused(),

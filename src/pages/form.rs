@@ -2,8 +2,9 @@
 
 use wwwoffle_url::url_decode_form_args;
 
-/// Bytes of the longest form that is read; ours have short fields and one URL, or those chosen in a list.
-pub const LONGEST_FORM: usize = 64 * 1024;
+/// Bytes of the longest form that is read; ours have short fields and one URL, or those chosen in a list, each byte
+/// of which may come as three.
+pub const LONGEST_FORM: usize = 192 * 1024;
 
 /// Fields of the longest form that is read.
 const MOST_FIELDS: usize = 64;

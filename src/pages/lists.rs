@@ -8,6 +8,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 mod address;
 mod back;
+pub mod room;
 pub mod whole;
 mod words;
 
@@ -27,7 +28,7 @@ use crate::api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSi
 /// Where they are.
 pub const ROOT: &str = "/index/";
 
-/// Entries on a page: with the longest titles and URLs it stays one that a small machine shows at once.
+/// Entries on a page that a small machine shows at once; fewer where they have long titles and URLs ([`room`]).
 pub const ROWS: usize = 50;
 
 /// Bytes of the longest URL that can be chosen in a list; longer ones are handled one by one.

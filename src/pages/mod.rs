@@ -18,6 +18,7 @@ pub mod code;
 pub mod configuration;
 pub mod confirm;
 pub mod control;
+mod escape;
 pub mod fault;
 pub mod form;
 pub mod gateway;

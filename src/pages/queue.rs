@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::text::{Text, say};
 use super::{
     Page, Shell, Templates,
+    escape::written,
     form::Form,
     shown::{self, ShownTime, ShownUrl},
 };
@@ -210,7 +211,7 @@ fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<Group
             };
             let rows = together.iter().map(|(number, item)| {
                 let mut row = row(*number, item, shell);
-                let cost = row.url.href.as_deref().map_or(0, shown::written);
+                let cost = row.url.href.as_deref().map_or(0, written);
                 match room.checked_sub(cost) {
                     Some(left) => room = left,
                     None => row.url.href = None,

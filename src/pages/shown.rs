@@ -6,8 +6,9 @@
 use std::fmt::Write as _;
 
 use jiff::{Timestamp, tz::TimeZone};
-use minijinja::HtmlEscape;
 use serde::Serialize;
+
+use super::escape::Escaped;
 
 /// Characters of a URL that are shown; the middle of a longer one is left out.
 const SHOWN_URL: usize = 160;
@@ -41,13 +42,6 @@ impl ShownUrl {
 #[must_use]
 pub fn brief(url: &str, characters: usize) -> String {
     shortened(&without_credentials(url), characters)
-}
-
-/// The bytes of a text as a template writes it, at most.
-#[must_use]
-pub fn written(text: &str) -> usize {
-    let is_escaped = |byte: &u8| matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'' | b'/');
-    text.len() + 5 * text.bytes().filter(|byte| is_escaped(byte)).count()
 }
 
 /// Makes foreign text fit to be shown in a sentence. A URL in it loses its credentials.
@@ -109,7 +103,7 @@ impl ShownTime {
     /// As the macro `when` has it.
     #[must_use]
     pub(super) fn to_html(&self) -> String {
-        let (iso, text) = (HtmlEscape(&self.iso), HtmlEscape(&self.text));
+        let (iso, text) = (Escaped(&self.iso), Escaped(&self.text));
         format!("<time datetime=\"{iso}\">{text}</time>")
     }
 }

@@ -29,6 +29,8 @@ pub(super) use built_in::{BUILT_IN, BuiltIn};
 pub use catalogue::{Catalogue, CatalogueFault};
 use filling::{Filled, Piece, fill, pieces};
 
+use super::escape;
+
 use super::shown::ShownTime;
 
 /// A text that is told in the language of the page it comes into.
@@ -214,7 +216,7 @@ pub(super) fn speak(environment: &mut Environment<'_>, catalogue: &Arc<Catalogue
     environment.set_formatter(move |out, state: &mut State<'_, '_>, value| {
         match value.downcast_object_ref::<Text>() {
             Some(text) => Ok(out.write_str(&text.to_html(&known))?),
-            None => minijinja::escape_formatter(out, state, value),
+            None => escape::write(out, state, value),
         }
     });
 }

@@ -14,7 +14,9 @@ use super::control::choice_word;
 use super::link::{Link, LinkView};
 use super::text::{Text, say};
 use super::{
-    Page, Shell, Templates, info, progress, queue,
+    Page, Shell, Templates,
+    escape::written,
+    info, progress, queue,
     shown::{self, ShownTime, ShownUrl},
 };
 use crate::api::{Choice as Chosen, Download, Mode, QueueCounts, Status};
@@ -266,8 +268,8 @@ fn recent(recent: &Recent, now: Timestamp, shell: &Shell) -> RecentView {
         at: ShownTime::new(recent.stored, &shell.zone),
         age: age::of(recent.stored, now, &shell.zone),
         name: shown::brief(&recent.url, SHOWN_NAME),
-        info: Some(info::path_of(&recent.url)).filter(|path| shown::written(path) <= LONGEST_LINK),
-        href: url.href.filter(|href| shown::written(href) <= LONGEST_LINK),
+        info: Some(info::path_of(&recent.url)).filter(|path| written(path) <= LONGEST_LINK),
+        href: url.href.filter(|href| written(href) <= LONGEST_LINK),
     }
 }
 

@@ -397,6 +397,13 @@ impl Daemon {
     pub(crate) fn open_files(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
     }
+
+    /// How many of them are sockets: files come and go with the index, which is opened behind the start.
+    pub(crate) fn open_sockets(&self) -> usize {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().flatten();
+        let to = open.filter_map(|file| std::fs::read_link(file.path()).ok());
+        to.filter(|to| to.to_string_lossy().starts_with("socket:")).count()
+    }
 }
 
 impl Drop for Daemon {

@@ -91,6 +91,27 @@ impl Cursor {
         Ok((Timestamp::from_microsecond(at.value).map_err(|_| Error::bad_cursor())?, key))
     }
 
+    /// Behind so many of a list that is what it was at a time.
+    #[must_use]
+    pub fn of_place(time: Timestamp, place: u64) -> Cursor {
+        let (value, id) = (time.as_microsecond(), place.cast_signed());
+        Cursor { sort: 'p', at: Position { value, id, ..Position::default() } }
+    }
+
+    /// The place that [`Cursor::of_place`] was given with this time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_invalid`] for a cursor of another list.
+    pub fn as_place(&self, time: Timestamp) -> Result<u64> {
+        let at = self.of_letter('p')?;
+        if at.value == time.as_microsecond() {
+            Ok(at.id.cast_unsigned())
+        } else {
+            Err(Error::bad_cursor())
+        }
+    }
+
     /// The place, if it is one of this order.
     pub(crate) fn of(&self, sort: Sort) -> Result<&Position> {
         self.of_letter(sort.letter())
@@ -186,6 +207,16 @@ mod tests {
             let at = Position { group, scheme: "http".into(), text, value, facts, id };
             let cursor = Cursor { sort, at };
             prop_assert_eq!(cursor.to_string().parse::<Cursor>().unwrap(), cursor);
+        }
+
+        #[test]
+        fn a_place_is_one_of_its_own_list(place: u64, second in 0_i64..4_000_000_000) {
+            let time = |second| Timestamp::from_second(second).unwrap();
+            let told = Cursor::of_place(time(second), place).to_string();
+            let cursor = told.parse::<Cursor>().unwrap();
+            prop_assert_eq!(cursor.as_place(time(second)).unwrap(), place);
+            prop_assert!(cursor.as_place(time(second + 1)).unwrap_err().is_invalid());
+            prop_assert!(cursor.as_moment().is_err());
         }
 
         #[test]

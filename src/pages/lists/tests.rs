@@ -1,4 +1,7 @@
+use wwwoffle_url::url_encode_form_args;
+
 use super::*;
+use crate::pages::form::LONGEST_FORM;
 use crate::pages::testing::{as_key, assert_harmless, hostile, shell, templates, time};
 
 fn item(text: &str) -> IndexItem {
@@ -64,6 +67,28 @@ fn nothing_in_a_list_becomes_markup() {
         }
     }
     assert_harmless(&root(&templates(), &shell(), (&[time(), time()], &[]), "t"));
+}
+
+#[test]
+fn the_longest_page_takes_few_steps_of_the_templates_engine() {
+    let canonical = CanonicalUrl::parse("http://a.example/", &LocalHost::default()).unwrap();
+    let key = Place::of(&canonical).key().to_string();
+    // With all that can be told in a row, and each on a day of its own.
+    let row = |number: i64| IndexItem {
+        key: key.clone(),
+        owner: None,
+        stored: time() - jiff::SignedDuration::from_hours(24 * number),
+        ..item("http://a.example/")
+    };
+    let items: Vec<_> = (0..).map(row).take(ROWS).collect();
+    let shown = Shown { sort: Some(Sort::Stored), is_all_chosen: true, ..Shown::default() };
+    for (steps, want) in [(20_000, false), (5_000, true)] {
+        let (templates, shown) = (Templates::within(steps), shown.clone());
+        let outcome = found(Listed::Entries(items.clone()), Some("x"));
+        let page = page(&templates, &shell(), &shown, (outcome, None, Some(3)), "t");
+        assert_harmless(&page);
+        assert_eq!(templates.have_failed(), want, "{steps} steps");
+    }
 }
 
 #[test]
@@ -156,6 +181,13 @@ fn each_list_has_a_name() {
 }
 
 #[test]
+fn a_form_has_room_for_all_that_can_be_chosen() {
+    let url = url_encode_form_args("=".repeat(LONGEST_CHOSEN).as_bytes());
+    let others = 32 * 1024;
+    assert!(ROWS * ("url=&".len() + url.len()) + others <= LONGEST_FORM);
+}
+
+#[test]
 fn what_can_be_chosen_is_what_its_url_names() {
     let url = CanonicalUrl::parse("http://a.example/x", &LocalHost::default()).unwrap();
     let key = |owner: &str| Place::of(&url).owned_by(owner).key().to_string();
@@ -169,4 +201,63 @@ fn what_can_be_chosen_is_what_its_url_names() {
         let item = IndexItem { owner: owner.map(str::to_owned), key, ..item("http://a.example/x") };
         assert_eq!(is_choosable(&item, "user:ada"), want, "{owner:?} {}", item.key);
     }
+}
+
+#[test]
+fn a_page_has_as_many_rows_as_there_is_room_for() {
+    // Somewhere in a list by name, where each address tells of the pages before.
+    let cursor = |number: u32| {
+        let (host, path) = (hex::encode("w".repeat(60)), hex::encode("p".repeat(120)));
+        format!("n.0.0.{number:x}.{host}.68747470.{path}")
+    };
+    let begin = Shown { path: "all".into(), sort: Some(Sort::Name), ..Shown::default() };
+    let shown = (0..9).fold(begin, |shown, number| shown.following(&cursor(number)));
+    let shown = Shown { is_part: true, is_all_chosen: true, is_going_on: true, ..shown };
+    let usual = "http://www.example.org/a/usual/path/of/a/page.html?with=argument".to_owned();
+    let long = |part: &str, length: usize| {
+        format!("http://www.example.org/?{}", part.repeat(length / part.len()))
+    };
+    let titles = ["A title as pages have them, of some length", &"東京都<&'\"".repeat(60)];
+    for (url, title, at_least) in [
+        (usual.clone(), titles[0], ROWS),
+        (usual, titles[1], 20),
+        (long("a/b=", 150), titles[0], 35),
+        (long("a/b=c&", 960), titles[0], 10),
+        (long("&", 960), titles[0], 4),
+        (long("%3f", 960), titles[1], 8),
+        (long("a/b=c&", 8_100), titles[0], 1),
+        (long("&", 8_100), titles[1], 1),
+        (long("x", 100_000), titles[1], 20),
+    ] {
+        let canonical = CanonicalUrl::parse(&url, &LocalHost::default()).unwrap();
+        let mut one = item(canonical.as_str());
+        one.owner = None;
+        one.key = Place::of(&canonical).key().to_string();
+        one.title = Some(title.to_owned());
+        one.content_type = "application/xhtml+xml".to_owned();
+        let items = vec![one; ROWS];
+        let rows = room::fewer(&Listed::Entries(items.clone())).unwrap_or(ROWS);
+        assert!(rows >= at_least, "{rows} rows of {url:.80}");
+        let page =
+            page_of(&shown, found(Listed::Entries(items[..rows].to_vec()), Some(&cursor(99))));
+        assert_harmless(&page);
+        // No room is left that another row would fit in twice.
+        let (bytes, one) = (page.body.len(), page.body.len() / (rows + 1));
+        assert!(rows == ROWS || bytes + 2 * one > 60_000, "{bytes} in {rows} rows of {url:.80}");
+        let asked = EntryItem {
+            url: url.clone(),
+            key: String::new(),
+            status: None,
+            content_type: None,
+            bytes: 0,
+            stored: time(),
+            owner: None,
+            held: None,
+        };
+        let asked = vec![asked; ROWS];
+        let rows = room::fewer(&Listed::Requests(asked.clone())).unwrap_or(ROWS);
+        assert!(rows >= at_least, "{rows} requests for {url:.80}");
+        assert_harmless(&page_of(&shown, found(Listed::Requests(asked[..rows].to_vec()), None)));
+    }
+    assert_eq!(room::fewer(&Listed::Entries(Vec::new())), None);
 }
