@@ -434,9 +434,11 @@ impl Spool {
     /// # Errors
     ///
     /// Why an entry, finished since the last call, could not be kept: the first, if there are more.
+    /// [`Error::is_full`] where that waits still.
     pub fn flush(&self) -> Result<()> {
         self.0.store.write_batch();
-        self.failures().into_iter().next().map_or(Ok(()), Err)
+        let failure = self.failures().into_iter().next();
+        failure.or_else(|| self.0.store.pending.shortage()).map_or(Ok(()), Err)
     }
 
     /// Why entries that were finished could not be kept, since this was last asked, and what was found

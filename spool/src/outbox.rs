@@ -72,6 +72,12 @@ impl Outbox {
         }
     }
 
+    /// Of what is due, the requests that have come; those that were to go stay, as for [`Outbox::keep`].
+    pub(crate) fn only_come(&self, taken: Taken) -> Taken {
+        self.keep(&taken);
+        Taken { come: taken.come, gone: Vec::new() }
+    }
+
     /// What is due now. To be asked before what of the entries waits.
     pub(crate) fn take(&self) -> Taken {
         let due = lock(&self.due);

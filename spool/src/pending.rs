@@ -1,6 +1,7 @@
 //! Entries that are finished, and visible, but not yet under their name: the batch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -18,6 +19,9 @@ pub const BATCH_INTERVAL: Duration = Duration::from_millis(250);
 /// So many finished entries make a batch at once, and whoever finished the last one writes it. Each
 /// holds its file open.
 pub(crate) const MAX_PENDING: usize = 256;
+
+/// So many finished entries wait for room on a full disk, each with its file open.
+const MAX_HELD: usize = MAX_PENDING / 2;
 
 /// Failures kept until they are asked for.
 const MAX_FAILURES: usize = 64;
@@ -39,6 +43,8 @@ type Slot = (Key, Key);
 #[derive(Debug, Default)]
 struct Gathering {
     waiting: BTreeMap<Slot, Finished>,
+    /// Where those lie that are on the medium, and could not get their name because the disk is full.
+    short_of_room: HashSet<PathBuf>,
     /// Something else waits for the next batch.
     poked: bool,
     stopping: bool,
@@ -100,6 +106,48 @@ impl Pending {
         newest.is_some_and(|newest| newest.path == finished.path)
     }
 
+    /// Leaves an entry, which is on the medium, for the next batch: the disk has no room for its name.
+    /// The first such error is told, and not those of each batch after it. False when too many wait.
+    pub(crate) fn hold(&self, finished: &Finished) -> bool {
+        let (is_first, is_held) = {
+            let short_of_room = &mut lock(&self.gathering).short_of_room;
+            let is_first = short_of_room.is_empty();
+            let has_place =
+                short_of_room.len() < MAX_HELD || short_of_room.contains(&finished.path);
+            if has_place {
+                short_of_room.insert(finished.path.clone());
+            }
+            (is_first, has_place)
+        };
+        if is_first {
+            self.fail(no_room(&finished.path));
+        }
+        is_held
+    }
+
+    /// Whether an entry is on the medium already, and waits for room there.
+    pub(crate) fn is_held(&self, finished: &Finished) -> bool {
+        lock(&self.gathering).short_of_room.contains(&finished.path)
+    }
+
+    /// Forgets of those that waited for room which wait no more. Whether any is left.
+    pub(crate) fn ends_batch(&self) -> bool {
+        let mut gathering = lock(&self.gathering);
+        let Gathering { waiting, short_of_room, .. } = &mut *gathering;
+        if !short_of_room.is_empty() {
+            let here: HashSet<_> = waiting.values().map(|finished| &finished.path).collect();
+            short_of_room.retain(|path| here.contains(path));
+        }
+        !short_of_room.is_empty()
+    }
+
+    /// Why something waits still after a batch: there is no room for its name.
+    pub(crate) fn shortage(&self) -> Option<Error> {
+        let gathering = lock(&self.gathering);
+        let path = gathering.short_of_room.iter().next()?;
+        Some(no_room(path))
+    }
+
     /// All that wait, the one finished first first.
     pub(crate) fn snapshot(&self) -> Vec<Finished> {
         let mut all: Vec<_> = lock(&self.gathering).waiting.values().cloned().collect();
@@ -135,6 +183,10 @@ impl Pending {
         gathering.poked = false;
         !gathering.stopping
     }
+}
+
+fn no_room(path: &Path) -> Error {
+    Error::disk("give a name to", path, ErrorKind::StorageFull.into())
 }
 
 fn slot(place: &Place) -> Slot {

@@ -78,6 +78,7 @@ impl Spool {
                     .failures()
                     .into_iter()
                     .next()
+                    .or_else(|| store.pending.shortage())
                     .unwrap_or_else(Error::writer_broken));
             }
             self.copy_versions(entry.place(), &to)?;

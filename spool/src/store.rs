@@ -333,8 +333,9 @@ impl Store {
         let _ = partial::tree::remove(self, &finished.place, Some(finished.stored));
     }
 
-    /// Puts everything finished under its name, and on the medium. What cannot be is given up; why,
-    /// is among the failures.
+    /// Puts everything finished under its name, and on the medium. What finds no room for its name stays
+    /// where it is, on the medium as well, and is tried again with the next batch; what cannot be kept
+    /// otherwise is given up. Why is among the failures, once.
     pub(crate) fn write_batch(&self) {
         let _one = lock(&self.pending.batch);
         // First: what has answered these requests is then among what waits, or is on the medium.
@@ -343,7 +344,10 @@ impl Store {
         let mut synced = Vec::new();
         let waiting = self.pending.snapshot();
         let threads = self.disk.waits_at_once();
-        let done = at_once::for_each(&waiting, threads, |finished| finished.file.sync());
+        let sync = |finished: &Finished| {
+            if self.pending.is_held(finished) { Ok(()) } else { finished.file.sync() }
+        };
+        let done = at_once::for_each(&waiting, threads, sync);
         for (finished, done) in waiting.into_iter().zip(done) {
             match done {
                 Ok(()) => synced.push(finished),
@@ -365,6 +369,8 @@ impl Store {
                     self.pending.forget(&finished.place);
                     changed.push((finished, path));
                 }
+                // It is read where it lies, and an opening would find it there.
+                Err(error) if error.is_full() && self.pending.hold(&finished) => {}
                 Err(error) => {
                     self.forget_and_remove(&finished);
                     failures.push(error);
@@ -382,6 +388,12 @@ impl Store {
                     self.drop_parts(finished);
                 }
             }
+        }
+        let is_short = self.pending.ends_batch();
+        let outbox = if is_short { self.outbox.only_come(outbox) } else { outbox };
+        if is_short {
+            // It may be for long: the names below `tmp/` are to outlast a power cut.
+            failures.extend(self.sync_dir(&self.root.join(TMP)).err());
         }
         if failures.is_empty() {
             failures.extend(self.write_outbox(&outbox).err());

@@ -275,7 +275,12 @@ async fn tell_failures(daemon: Arc<Daemon>) {
             _ = tick.tick() => {}
         }
         for failure in daemon.store.spool().failures() {
-            error!(error = error_chain(&failure), "a page could not be kept");
+            let error = error_chain(&failure);
+            if failure.is_full() {
+                error!(error, "pages have no place on the disk yet");
+            } else {
+                error!(error, "a page could not be kept");
+            }
         }
     }
 }

@@ -21,6 +21,8 @@ pub enum Fault {
     Never,
     /// That one call fails; the next ones work.
     Fail(u64, ErrorKind),
+    /// No file and no directory is made any more: the disk is full.
+    Full,
     /// That call and all that follow fail, as if the process were gone.
     Stop(u64),
 }
@@ -229,10 +231,13 @@ impl Machine {
     }
 
     fn make(&mut self, path: &Path, node: Node) -> io::Result<usize> {
-        let number = self.nodes.len();
+        let (number, is_full) = (self.nodes.len(), self.fault == Fault::Full);
         let (names, name) = self.parent(path)?;
         if names.contains_key(name) {
             return Err(ErrorKind::AlreadyExists.into());
+        }
+        if is_full {
+            return Err(ErrorKind::StorageFull.into());
         }
         names.insert(name.to_owned(), number);
         self.nodes.push(node);

@@ -1,0 +1,105 @@
+//! Answers that are finished when the disk has no room for their names: they were served, so they stay.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use support::sim::{Fault, SimDisk};
+use support::{body, entry, head, options, outgoing, place, store};
+use wwwoffle_spool::{Durability, RequestKind, Spool};
+
+const URLS: [&str; 3] = ["http://a.example/", "http://b.example/", "http://b.example/other"];
+
+fn open(disk: &SimDisk) -> Spool {
+    let disk = Arc::new(disk.clone());
+    Spool::open_with(disk, Path::new("/spool"), &options(Durability::Batch)).unwrap().0
+}
+
+/// Three answers that were finished when the disk was full already, and have no names.
+fn full() -> (SimDisk, Spool) {
+    let disk = SimDisk::new();
+    let spool = open(&disk);
+    let writers = URLS.map(|url| {
+        let mut writer = spool.begin(&place(url), entry(&head(200))).unwrap();
+        writer.write(url.as_bytes()).unwrap();
+        writer
+    });
+    disk.set_fault(Fault::Full);
+    for writer in writers {
+        writer.finish(None).unwrap();
+    }
+    let first = spool.flush().unwrap_err();
+    assert!(first.is_full(), "{first}");
+    assert_all_there(&spool);
+    assert!(disk.files(Path::new("/spool/http")).is_empty());
+    (disk, spool)
+}
+
+#[track_caller]
+fn assert_all_there(spool: &Spool) {
+    for url in URLS {
+        let found = spool.entry(&place(url)).unwrap().found();
+        assert_eq!(found.and_then(|found| body(&found)).as_deref(), Some(url.as_bytes()), "{url}");
+    }
+}
+
+#[test]
+fn they_get_their_names_when_there_is_room() {
+    let (disk, spool) = full();
+    // It is told once, and asked for it is said each time.
+    assert!(spool.flush().unwrap_err().is_full());
+    assert!(spool.failures().is_empty());
+    let error = store(&spool, "http://c.example/", b"later").unwrap_err();
+    assert!(error.is_full(), "nothing new is taken: {error}");
+    disk.set_fault(Fault::Never);
+    spool.flush().unwrap();
+    assert_all_there(&spool);
+    assert_eq!(disk.files(Path::new("/spool/http")).len(), URLS.len());
+    assert_eq!(disk.files(Path::new("/spool/tmp")).len(), 0);
+}
+
+#[test]
+fn a_stop_and_a_power_cut_lose_none() {
+    let (disk, spool) = full();
+    for seed in 0..64 {
+        assert_all_there(&open(&disk.after_power_cut(seed)));
+    }
+    drop(spool);
+    assert_all_there(&open(&disk.restarted()));
+}
+
+#[test]
+fn one_that_is_deleted_or_replaced_meanwhile_stays_away() {
+    let (disk, spool) = full();
+    assert!(spool.remove(&place(URLS[0])).unwrap());
+    disk.set_fault(Fault::Never);
+    store(&spool, URLS[1], b"newer").unwrap();
+    spool.flush().unwrap();
+    assert!(spool.entry(&place(URLS[0])).unwrap().found().is_none());
+    let newer = spool.entry(&place(URLS[1])).unwrap().found().unwrap();
+    assert_eq!(body(&newer).as_deref(), Some(&b"newer"[..]));
+    assert_eq!(disk.files(Path::new("/spool/tmp")).len(), 0);
+}
+
+/// As long as the answer has no name, the file of its request stays: a crash asks once more.
+#[test]
+fn the_request_of_one_stays_and_new_ones_come() {
+    let disk = SimDisk::new();
+    let spool = open(&disk);
+    let request = outgoing(URLS[0], RequestKind::Page);
+    spool.queue().add(&request).unwrap();
+    spool.flush().unwrap();
+    let requests = || disk.files(Path::new("/spool/outgoing")).len();
+    assert_eq!(requests(), 1);
+    let mut writer = spool.begin(&place(URLS[0]), entry(&head(200))).unwrap();
+    writer.write(b"answer").unwrap();
+    spool.queue().add(&outgoing(URLS[1], RequestKind::Page)).unwrap();
+    disk.set_fault(Fault::Full);
+    writer.finish(None).unwrap();
+    spool.queue().finish(&request).unwrap();
+    assert!(spool.flush().unwrap_err().is_full());
+    assert_eq!(requests(), 2, "the old one stays, and the new one has come");
+}
