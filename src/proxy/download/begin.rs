@@ -255,10 +255,13 @@ async fn keep<A: Asks>(
     let transfer = transfer.answering(get.map(|get| (place, get.of_answer(whose).clone())));
     let transfer = transfer.superseding(whose, asked.received);
     let body = answer.into_body();
+    let head_length = head.length;
     let headed = Headed::Keeping(Arc::new(head));
     // Without a body the head is all of the answer: like the last of a body it is held back until it
     // is kept, so that who has had it finds it there.
-    if !body.is_end_stream() {
+    let is_empty =
+        body.is_end_stream() || head_length == Some(0) || status == StatusCode::NO_CONTENT;
+    if !is_empty {
         download.set_head(headed);
         return transfer.receive(Ok(body), status).await;
     }

@@ -24,6 +24,7 @@ mod begin;
 #[cfg(test)]
 mod faulty;
 mod feed;
+mod gather;
 mod leaving;
 #[cfg(test)]
 mod model;

@@ -193,3 +193,32 @@ async fn nobody_joins_what_has_failed_or_is_confirmed() {
     assert!(matches!(failed, Outcome::Failed(_)));
     assert_eq!(world.asks.0.lock().unwrap().len(), 0, "each was asked for");
 }
+
+/// Over HTTP/2 the end may come a moment after all of a body whose length was told.
+#[tokio::test]
+async fn the_end_may_come_a_moment_after_the_last_byte() {
+    for (status, body) in [(200, "hello"), (200, ""), (204, "")] {
+        let (sender, frames) = mpsc::channel(1);
+        let mut answer = answer(status, body).await.unwrap();
+        *answer.body_mut() = AnswerBody::scripted(frames, Duration::from_secs(60));
+        let world = world(vec![Ok(answer)]);
+        let Joined::New(download) = world.ask() else { panic!("it is new") };
+        let mut reader = world.begin(&download);
+        let send = async move {
+            if !body.is_empty() {
+                sender.send(Ok(Frame::data(Bytes::from_static(body.as_bytes())))).await.unwrap();
+            }
+            tokio::task::yield_now().await;
+        };
+        let read = async {
+            assert!(matches!(download.head().await, Headed::Keeping(_)), "{status} {body:?}");
+            if !body.is_empty() {
+                assert_eq!(reader.next().await.unwrap().unwrap().into_data().unwrap(), body);
+            }
+            assert!(matches!(world.ask(), Joined::New(_)), "{status} {body:?}: it is not joined");
+        };
+        tokio::join!(read, send);
+        let kept = world.store.kept(&world.places.public).await.unwrap();
+        assert_eq!(kept.map(|kept| kept.status.as_u16()), Some(status), "{body:?}");
+    }
+}

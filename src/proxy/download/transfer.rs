@@ -5,15 +5,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, warn};
 use wwwoffle_spool::{Place, Writer};
 
 use super::begin::Ended;
+use super::gather::{Gathered, gather, size_of};
 use super::part::Part;
 use super::resume::{self, Mark, Rest};
 use super::run::{Asks, Ground};
@@ -27,8 +27,9 @@ use crate::proxy::{conditional, head};
 use crate::store::{Kept, timestamp};
 use crate::upstream::{Answer, AnswerBody, Failure, NewConnection, Outbound};
 
-/// How much is gathered before it is written, in bytes. What has come is never held back for more.
-const STRETCH: usize = 128 * 1024;
+/// How long the end of a body may take that has come as far as it said: what is held back for it is the last
+/// of the body.
+const END_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long a download that somebody reads goes on when the daemon stops: less than the daemon waits,
 /// so that there is time to keep what has come.
@@ -174,7 +175,16 @@ impl<'a, A: Asks> Transfer<'a, A> {
     async fn pump(&mut self, body: &mut AnswerBody) -> Result<Option<HeaderMap>, Failure> {
         loop {
             // Dropping it loses nothing: it waits only while it has gathered nothing.
-            let gathered = self.unless_ended(gather(body)).await?;
+            let mut gathered = self.unless_ended(gather(body)).await?;
+            if gathered.end.is_none() && self.is_complete_with(&gathered.stretch) {
+                // The end is a moment away, in an empty frame (RFC 9113 §6.1) for example: with it the last
+                // of the body is known to be that.
+                let rest = self.unless_ended(timeout(END_WITHIN, gather(body))).await?;
+                if let Ok(Gathered { stretch, end }) = rest {
+                    gathered.stretch.extend(stretch);
+                    gathered.end = end;
+                }
+            }
             let length = self.feed().length().saturating_add(size_of(&gathered.stretch));
             // A rest may end before the body does, though nothing broke (RFC 9110 §15.3.7.2).
             let whole = self.mark.as_ref().and_then(Mark::length);
@@ -195,6 +205,12 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 }
             }
         }
+    }
+
+    /// Whether this is all that is missing of a body whose length is known.
+    fn is_complete_with(&self, stretch: &[Bytes]) -> bool {
+        let length = self.feed().length().saturating_add(size_of(stretch));
+        self.end.is_some_and(|end| end == length)
     }
 
     /// Hands on what has come: to the disk, or when that has failed to the readers alone. The last of
@@ -443,47 +459,6 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 Outcome::Unkeepable(Arc::new(error))
             }
             _ => Outcome::Failed(failure),
-        }
-    }
-}
-
-fn size_of(stretch: &[Bytes]) -> u64 {
-    stretch.iter().map(|chunk| wide(chunk.len())).sum()
-}
-
-fn wide(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
-}
-
-/// What has come: some bytes, and perhaps the end.
-struct Gathered {
-    stretch: Vec<Bytes>,
-    end: Option<Result<Option<HeaderMap>, Failure>>,
-}
-
-/// Waits for bytes, then takes what else is there already, up to [`STRETCH`].
-async fn gather(body: &mut AnswerBody) -> Gathered {
-    let mut gathered = Gathered { stretch: Vec::new(), end: None };
-    let mut size = 0;
-    let mut next = body.frame().await;
-    loop {
-        match next {
-            None => gathered.end = Some(Ok(None)),
-            Some(Err(failure)) => gathered.end = Some(Err(failure)),
-            Some(Ok(frame)) => match frame.into_data() {
-                Ok(data) => {
-                    size += data.len();
-                    gathered.stretch.push(data);
-                }
-                Err(frame) => gathered.end = Some(Ok(frame.into_trailers().ok())),
-            },
-        }
-        if gathered.end.is_some() || size >= STRETCH {
-            return gathered;
-        }
-        match body.frame().now_or_never() {
-            Some(more) => next = more,
-            None => return gathered,
         }
     }
 }

@@ -1,0 +1,53 @@
+//! What has come of a body, taken as it comes: never held back for more.
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
+use hyper::HeaderMap;
+
+use crate::upstream::{AnswerBody, Failure};
+
+/// How much is gathered before it is written, in bytes. What has come is never held back for more.
+const STRETCH: usize = 128 * 1024;
+
+/// What has come: some bytes, and perhaps the end.
+pub(super) struct Gathered {
+    pub(super) stretch: Vec<Bytes>,
+    pub(super) end: Option<Result<Option<HeaderMap>, Failure>>,
+}
+
+/// Waits for bytes, then takes what else is there already, up to [`STRETCH`].
+pub(super) async fn gather(body: &mut AnswerBody) -> Gathered {
+    let mut gathered = Gathered { stretch: Vec::new(), end: None };
+    let mut size = 0;
+    let mut next = body.frame().await;
+    loop {
+        match next {
+            None => gathered.end = Some(Ok(None)),
+            Some(Err(failure)) => gathered.end = Some(Err(failure)),
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) => {
+                    size += data.len();
+                    gathered.stretch.push(data);
+                }
+                Err(frame) => gathered.end = Some(Ok(frame.into_trailers().ok())),
+            },
+        }
+        if gathered.end.is_some() || size >= STRETCH {
+            return gathered;
+        }
+        match body.frame().now_or_never() {
+            Some(more) => next = more,
+            None => return gathered,
+        }
+    }
+}
+
+/// How many bytes these are.
+pub(super) fn size_of(stretch: &[Bytes]) -> u64 {
+    stretch.iter().map(|chunk| wide(chunk.len())).sum()
+}
+
+fn wide(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
