@@ -19,7 +19,7 @@ use super::purge::{self, Pin};
 use super::queue;
 use super::refresh::{self, NotDone};
 use super::removed;
-use crate::clock;
+use super::tickets;
 use crate::error_chain::error_chain;
 use crate::fetch::recurse::NotBegun;
 use crate::fetch::{self, WantError};
@@ -426,8 +426,7 @@ async fn confirm(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone>
     let name = form.value("ticket").unwrap_or_default();
     let token = caller.worth(Purpose::Confirm(name), form.value("token"));
     caller.check(false, Scope::OnePurpose, token)?;
-    let ticket = daemon.tickets.redeem(name, clock::now()).ok_or(Undone::Gone)?;
-    daemon.store.enqueue(ticket.outgoing).await?;
+    tickets::queue(daemon, name).await?.ok_or(Undone::Gone)?;
     daemon.fetcher.nudge();
     Ok(caller.see_other("/queue/"))
 }
