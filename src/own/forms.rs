@@ -333,7 +333,7 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         }
         Act::Purge => {
             from_our_page(caller, form)?;
-            Ok(purge::submit(caller))
+            purge::submit(caller).map_err(|busy| Undone::Busy(error_chain(&busy)))
         }
         Act::Pin(pinned) => {
             from_our_page(caller, form)?;
