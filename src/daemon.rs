@@ -265,7 +265,7 @@ impl Daemon {
             info!(mode = %choice, was = %chosen, "the mode has changed");
         }
         self.has_changed(was);
-        self.store.save_mode(choice).await?;
+        self.store.save_mode(&self.mode).await?;
         Ok(chosen)
     }
 

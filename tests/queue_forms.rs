@@ -235,6 +235,35 @@ fn queue_form(daemon: &Daemon, origin: &Origin, path: &str) {
 }
 
 #[test]
+fn a_form_that_cannot_be_queued_can_be_confirmed_again() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let mut client = daemon.client();
+    client.send(format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: text/html\r\nContent-Length: 5\r\n\r\none=1",
+        origin.url("/order"),
+        origin.addr
+    ));
+    let confirm = form(&client.receive("POST").whole().text(), "/refresh-request");
+    // Nothing can be written into the queue while it is no directory.
+    let (queue, aside) = (daemon.spool().join("outgoing"), daemon.spool().join("aside"));
+    std::fs::rename(&queue, &aside).unwrap();
+    std::fs::write(&queue, "").unwrap();
+    for _ in 0..2 {
+        let failed = daemon.submit(&confirm);
+        assert!(failed.status >= 500, "{} {}", failed.status, failed.text());
+        assert_eq!(daemon.queue().len(), 0);
+    }
+    std::fs::remove_file(&queue).unwrap();
+    std::fs::rename(&aside, &queue).unwrap();
+    let done = daemon.submit(&confirm);
+    assert!(done.status < 400, "{} {}", done.status, done.text());
+    assert_eq!(daemon.queue().len(), 1);
+    assert_eq!(daemon.submit(&confirm).status, 410, "it is queued once");
+    assert_eq!(daemon.queue().len(), 1);
+}
+
+#[test]
 fn a_queued_form_is_never_sent_twice() {
     let (daemon, origin) =
         (Daemon::configured("[fetch-options]\nretry-delay = \"100ms\"\n"), Origin::start());

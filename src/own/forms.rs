@@ -19,7 +19,7 @@ use super::purge::{self, Pin};
 use super::queue;
 use super::refresh::{self, NotDone};
 use super::removed;
-use crate::clock;
+use super::tickets;
 use crate::error_chain::error_chain;
 use crate::fetch::recurse::NotBegun;
 use crate::fetch::{self, WantError};
@@ -333,7 +333,7 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         }
         Act::Purge => {
             from_our_page(caller, form)?;
-            Ok(purge::submit(caller))
+            purge::submit(caller).map_err(|busy| Undone::Busy(error_chain(&busy)))
         }
         Act::Pin(pinned) => {
             from_our_page(caller, form)?;
@@ -426,8 +426,7 @@ async fn confirm(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone>
     let name = form.value("ticket").unwrap_or_default();
     let token = caller.worth(Purpose::Confirm(name), form.value("token"));
     caller.check(false, Scope::OnePurpose, token)?;
-    let ticket = daemon.tickets.redeem(name, clock::now()).ok_or(Undone::Gone)?;
-    daemon.store.enqueue(ticket.outgoing).await?;
+    tickets::queue(daemon, name).await?.ok_or(Undone::Gone)?;
     daemon.fetcher.nudge();
     Ok(caller.see_other("/queue/"))
 }

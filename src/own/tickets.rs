@@ -3,11 +3,13 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use wwwoffle_spool::Outgoing;
+use wwwoffle_spool::{Added, Error, Outgoing, Spool};
 
+use crate::clock;
+use crate::daemon::Daemon;
 use crate::proxy::owner::Owner;
 
 /// How many forms may wait for their confirmation. A further one takes the place of the oldest of whoever has
@@ -64,14 +66,8 @@ impl<T> Tickets<T> {
         let mut name = [0; 16];
         getrandom::fill(&mut name)?;
         let name = hex::encode(name);
-        let mut waiting = self.lock();
-        forget_old(&mut waiting, now);
-        if waiting.len() >= MAX_TICKETS
-            && let Some(least) = least(&waiting)
-        {
-            waiting.remove(&least);
-        }
-        waiting.insert(name.clone(), Waiting { since: now, owner, form });
+        forget_old(&mut self.lock(), now);
+        self.keep(name.clone(), Waiting { since: now, owner, form });
         Ok(name)
     }
 
@@ -82,10 +78,52 @@ impl<T> Tickets<T> {
         waiting.remove(name).map(|waiting| waiting.form)
     }
 
+    /// Uses the form of a ticket, which works no more then. Where that fails it works again, but not meanwhile: so
+    /// none is used twice. None if there is no such ticket.
+    pub fn redeem_by<R, E>(
+        &self,
+        name: &str,
+        now: SystemTime,
+        using: impl FnOnce(&T) -> Result<R, E>,
+    ) -> Option<Result<R, E>> {
+        let taken = {
+            let mut waiting = self.lock();
+            forget_old(&mut waiting, now);
+            waiting.remove(name)?
+        };
+        let done = using(&taken.form);
+        if done.is_err() {
+            self.keep(name.to_owned(), taken);
+        }
+        Some(done)
+    }
+
+    fn keep(&self, name: String, form: Waiting<T>) {
+        let mut waiting = self.lock();
+        if waiting.len() >= MAX_TICKETS
+            && let Some(least) = least(&waiting)
+        {
+            waiting.remove(&least);
+        }
+        waiting.insert(name, form);
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting<T>>> {
         // Each change of the map is one call.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Puts the form of a ticket on the queue. None if there is no such ticket; where the queue or the disk fails it can
+/// be confirmed again.
+pub(super) async fn queue(daemon: &Arc<Daemon>, name: &str) -> Result<Option<Added>, Error> {
+    let (own, name) = (Arc::clone(daemon), name.to_owned());
+    // In one call, which goes on to its end even if whoever asked for it has left.
+    let call = move |spool: &Spool| {
+        let add = |ticket: &Ticket| spool.queue().add(&ticket.outgoing);
+        own.tickets.redeem_by(&name, clock::now(), add).transpose()
+    };
+    daemon.store.run(call).await
 }
 
 /// The form that makes room.
@@ -125,6 +163,25 @@ mod tests {
     }
 
     #[test]
+    fn a_ticket_works_again_only_where_using_it_failed() {
+        let (tickets, now) = (Tickets::new(), SystemTime::UNIX_EPOCH);
+        let name = tickets.issue(ticket(), Owner::Local, now).unwrap();
+        let redeem = |at, done: Result<(), ()>| {
+            tickets.redeem_by(&name, at, |_| {
+                assert!(tickets.redeem(&name, at).is_none(), "it is used already");
+                done
+            })
+        };
+        assert_eq!(redeem(now, Err(())), Some(Err(())));
+        assert_eq!(redeem(now + LIFETIME / 2, Err(())), Some(Err(())));
+        assert_eq!(redeem(now + LIFETIME / 2, Ok(())), Some(Ok(())));
+        assert_eq!(redeem(now + LIFETIME / 2, Ok(())), None);
+        let name = tickets.issue(ticket(), Owner::Local, now).unwrap();
+        assert!(tickets.redeem_by(&name, now, |_| Err::<(), _>(())).is_some());
+        assert!(tickets.redeem(&name, now + LIFETIME).is_none(), "it is no younger than before");
+    }
+
+    #[test]
     fn the_oldest_makes_room() {
         let tickets = Tickets::new();
         let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
@@ -134,6 +191,7 @@ mod tests {
         assert!(tickets.redeem(&names[1], at(33)).is_some());
         assert!(tickets.redeem(&names[32], at(33)).is_some());
     }
+
     #[test]
     fn who_has_many_pushes_out_nobody_else() {
         let tickets = Tickets::new();

@@ -12,7 +12,7 @@ mod indexed;
 pub mod policy;
 mod share;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ pub enum NotPurged {
 /// The purges of a daemon.
 #[derive(Debug, Default)]
 pub struct Purging {
-    turn: Arc<tokio::sync::Mutex<()>>,
+    running: Arc<AtomicBool>,
     looked: Arc<AtomicU64>,
     last: Arc<Mutex<Last>>,
 }
@@ -95,12 +95,36 @@ struct Last {
     failure: Option<String>,
 }
 
+/// The turn to purge, which nobody else has as long as this lives.
+#[derive(Debug)]
+pub struct Turn(Arc<AtomicBool>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
 impl Purging {
+    /// Takes the turn.
+    ///
+    /// # Errors
+    ///
+    /// [`NotPurged::Busy`] where somebody has it.
+    pub fn turn(&self) -> Result<Turn, NotPurged> {
+        if self.running.swap(true, Ordering::AcqRel) {
+            return Err(NotPurged::Busy);
+        }
+        self.looked.store(0, Ordering::Relaxed);
+        Ok(Turn(Arc::clone(&self.running)))
+    }
+
     /// What is under way and what was.
     #[must_use]
     pub fn told(&self) -> Told {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = self.turn.try_lock().is_err();
+        // Asking never takes the turn: that would turn others away.
+        let running = self.running.load(Ordering::Acquire);
         Told {
             running,
             looked: if running { self.looked.load(Ordering::Relaxed) } else { 0 },
@@ -286,10 +310,17 @@ fn name_of_stay(because: Because) -> &'static str {
 ///
 /// [`NotPurged`] says why not.
 pub async fn run(daemon: &Daemon, what: What) -> Result<PurgeReport, NotPurged> {
+    run_in(daemon, daemon.purging.turn()?, what).await
+}
+
+/// The same for who has the `turn`.
+///
+/// # Errors
+///
+/// [`NotPurged`] says why not; never that another is under way.
+pub async fn run_in(daemon: &Daemon, turn: Turn, what: What) -> Result<PurgeReport, NotPurged> {
     let purging = &daemon.purging;
-    let turn = Arc::clone(&purging.turn).try_lock_owned().map_err(|_| NotPurged::Busy)?;
     let (looked, last) = (Arc::clone(&purging.looked), Arc::clone(&purging.last));
-    looked.store(0, Ordering::Relaxed);
     let parts = (daemon.config(), daemon.local.clone());
     let (tasks, index) = (daemon.tasks.clone(), daemon.index.clone());
     let work = move |spool: &Spool| {
@@ -311,8 +342,9 @@ pub async fn run(daemon: &Daemon, what: What) -> Result<PurgeReport, NotPurged> 
             Err(_) => {}
         }
         last.failure = done.as_ref().err().map(|error| error_chain(error));
-        drop(last);
+        // Whoever sees what came of it can have the next turn.
         drop(turn);
+        drop(last);
         Ok(done)
     };
     let done = daemon.store.run(work).await?;
@@ -336,4 +368,34 @@ pub async fn run(daemon: &Daemon, what: What) -> Result<PurgeReport, NotPurged> 
 pub fn pinned_url(text: &str, local: &LocalHost) -> Result<String, wwwoffle_url::ParseError> {
     let url = wwwoffle_url::CanonicalUrl::parse(text, local)?;
     Ok(url.without_credentials().as_str().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn asking_what_is_under_way_takes_nobodys_turn() {
+        let purging = Purging::default();
+        let ask = || (0..500_000).for_each(|_| assert_eq!(purging.told().looked, 0));
+        thread::scope(|scope| {
+            let asking = scope.spawn(ask);
+            while !asking.is_finished() {
+                assert!(purging.turn().is_ok());
+            }
+        });
+    }
+
+    #[test]
+    fn one_turn_is_had_at_a_time() {
+        let purging = Purging::default();
+        assert!(!purging.told().running);
+        let turn = purging.turn().unwrap();
+        assert!(purging.told().running);
+        assert!(matches!(purging.turn(), Err(NotPurged::Busy)));
+        drop(turn);
+        assert!(!purging.told().running && purging.turn().is_ok());
+    }
 }

@@ -179,7 +179,7 @@ async fn serve(
     let daemon =
         Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
     if start.mode.is_some()
-        && let Err(error) = daemon.store.save_mode(mode).await
+        && let Err(error) = daemon.store.save_mode(&daemon.mode).await
     {
         warn!(error = error_chain(&error), "the next start will not know the mode");
     }

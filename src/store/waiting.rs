@@ -7,7 +7,7 @@ use wwwoffle_spool::{Added, Error, Finished, Outgoing, RunId, State};
 use wwwoffle_url::Key;
 
 use super::{Store, Unqueued, blocking};
-use crate::mode::Choice;
+use crate::mode::ModeSwitch;
 
 impl Store {
     /// Records a request to be fetched, unless it is recorded already.
@@ -137,13 +137,15 @@ impl Store {
         blocking(move || spool.queue().forget_run(id)).await
     }
 
-    /// Remembers the mode for the next start.
+    /// Remembers for the next start what is chosen.
     ///
     /// # Errors
     ///
     /// When the disk fails or is full; then the next start has the mode of before.
-    pub async fn save_mode(&self, mode: Choice) -> Result<(), Error> {
-        self.change_state(move |state| state.set_mode(mode.as_str())).await
+    pub async fn save_mode(&self, mode: &ModeSwitch) -> Result<(), Error> {
+        let mode = mode.clone();
+        // Whoever writes last has to write the last choice, whatever was chosen when it was asked for.
+        self.change_state(move |state| state.set_mode(mode.chosen().as_str())).await
     }
 
     /// What is remembered under a key of the state.
@@ -180,5 +182,34 @@ impl Store {
             spool.set_state(&state)
         })
         .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use wwwoffle_spool::{Options, Spool};
+
+    use super::*;
+    use crate::mode::Mode;
+
+    #[tokio::test]
+    async fn the_mode_that_is_saved_last_is_the_one_in_force() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::new(Spool::open(root.path(), &Options::default()).unwrap().0);
+        let mode = ModeSwitch::new(Mode::Online);
+        mode.set(Mode::Offline);
+        let mut saving = pin!(store.save_mode(&mode));
+        {
+            // Another chooses after this one, and is done with saving before it.
+            let _first = store.changing_state.lock().unwrap();
+            assert!(saving.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            mode.set(Mode::Autodial);
+        }
+        saving.await.unwrap();
+        let (state, _) = store.spool().state().unwrap();
+        assert_eq!(state.mode(), Some("autodial"));
     }
 }
