@@ -1,7 +1,10 @@
 //! Forms and what is kept: each is for its origin, and is never answered by an older one.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use crate::caching::{counted, host, is_hit, page, status};
-use crate::harness::{Answer, Daemon, Origin, Response};
+use crate::harness::{Answer, Daemon, Gate, Origin, Response, eventually};
 
 /// Sends a small form with these fields.
 fn post(daemon: &Daemon, url: &str, fields: &str) -> Response {
@@ -63,4 +66,40 @@ fn an_error_for_a_form_is_not_hidden_by_the_answer_to_an_older_one() {
     daemon.settle();
     let answer = post(&daemon, &url, "");
     assert_eq!((answer.status, answer.text().as_str()), (503, "no"), "{}", status(&answer));
+}
+
+/// RFC 9111 §4.4: what was asked for before the form was sent, and came after that, is not what there is.
+#[test]
+fn what_is_under_way_while_a_form_is_answered_is_given_to_nobody_after_that() {
+    for is_asked_between in [true, false] {
+        let (daemon, origin) = (Daemon::start(), Origin::start());
+        let gate = Gate::new();
+        let (held, gets) = (Arc::clone(&gate), AtomicUsize::new(0));
+        origin.on("/poll", move |exchange| {
+            exchange.body()?;
+            if exchange.seen.method == "POST" {
+                return exchange.answer(&Answer::html("done"));
+            }
+            let number = gets.fetch_add(1, Ordering::SeqCst) + 1;
+            if number == 1 {
+                held.wait();
+            }
+            exchange.answer(&page(number, &[("Cache-Control", "max-age=600".to_owned())]))
+        });
+        let url = origin.url("/poll");
+        let mut first = daemon.client();
+        first.ask(&url, "");
+        eventually("the origin is asked", || origin.count("/poll") == 1);
+        assert_eq!(post(&daemon, &url, "").text(), "done");
+        if is_asked_between {
+            assert_eq!(daemon.get(&url).whole().text(), "answer 2", "the first is not joined");
+        }
+        gate.open();
+        assert_eq!(first.receive("GET").whole().text(), "answer 1");
+        assert_eq!(daemon.get(&url).whole().text(), "answer 2", "{is_asked_between}");
+        daemon.settle();
+        let got = daemon.get(&url).whole();
+        assert_eq!(got.text(), "answer 2", "{is_asked_between}");
+        assert!(is_hit(&got, 600), "{got:?}");
+    }
 }

@@ -19,7 +19,7 @@ use super::freshen::{self, Asked};
 use super::rules::Standing;
 use super::status::{CacheStatus, Forward, NotStored};
 use super::tunnel::splice;
-use super::unsafe_methods::{self, Sent};
+use super::unsafe_methods::{self, Of, Sent};
 use super::websocket::{Granted, Handshake};
 use super::{Client, MAX_INTERIMS, Rest};
 use super::{recode, reply};
@@ -93,8 +93,9 @@ async fn see(daemon: &Daemon, ask: &Ask, found: &Found, answer: &Answer, asked: 
         freshen::headed(&daemon.store, found, personal, (status, fields), asked).await;
     }
     let sent = Sent { method: &ask.method, url: &ask.bare, fields: &ask.fields, owner: &ask.owner };
-    let (store, local) = (&daemon.store, &daemon.local);
-    unsafe_methods::answered(store, local, sent, (status, fields), asked.received).await;
+    let (store, local, downloads) = (&daemon.store, &daemon.local, &daemon.downloads);
+    let of = Of { store, local, downloads, by: None };
+    unsafe_methods::answered(of, sent, (status, fields), asked.received).await;
 }
 
 /// An answer, less its fields of one hop, on its way to the client.

@@ -9,6 +9,7 @@ use hyper::{HeaderMap, Method, StatusCode};
 use tracing::{debug, warn};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
+use super::download::{Download, Downloads};
 use super::freshen::invalidate;
 use super::owner::{Owner, Places};
 use crate::caching::invalidate::{invalidated, is_unsafe};
@@ -29,10 +30,22 @@ pub struct Sent<'a> {
     pub owner: &'a Owner,
 }
 
+/// Whom that concerns.
+#[derive(Clone, Copy, Debug)]
+pub struct Of<'a> {
+    /// What is kept.
+    pub store: &'a Store,
+    /// The proxy's own names.
+    pub local: &'a LocalHost,
+    /// What is under way: it will be kept.
+    pub downloads: &'a Downloads,
+    /// But not the download that has brought the answer.
+    pub by: Option<&'a Arc<Download>>,
+}
+
 /// Sees what the answer to a request as it was sent to `origin` changes: see [`answered`].
 pub async fn answered_by(
-    store: &Store,
-    local: &LocalHost,
+    of: Of<'_>,
     (origin, request, places): (&Origin, &Parts, &Places),
     (status, answer): (StatusCode, &HeaderMap),
     when: SystemTime,
@@ -45,21 +58,21 @@ pub async fn answered_by(
         Scheme::Https => "https",
     };
     let text = format!("{scheme}://{origin}{}", request.uri);
-    let Ok(url) = CanonicalUrl::parse(&text, local) else { return };
+    let Ok(url) = CanonicalUrl::parse(&text, of.local) else { return };
     let Some(owner) = places.owner() else { return };
     let sent = Sent { method: &request.method, url: &url, fields: &request.headers, owner: &owner };
-    answered(store, local, sent, (status, answer), when).await;
+    answered(of, sent, (status, answer), when).await;
 }
 
 /// Marks what a request makes invalid that was answered so, before the client knows.
 pub async fn answered(
-    store: &Store,
-    local: &LocalHost,
+    of: Of<'_>,
     sent: Sent<'_>,
     (status, answer): (StatusCode, &HeaderMap),
     when: SystemTime,
 ) {
-    for mut url in invalidated(sent.method, sent.url, status, answer, local) {
+    let store = of.store;
+    for mut url in invalidated(sent.method, sent.url, status, answer, of.local) {
         debug!(url = url.as_str(), method = %sent.method, "what is kept is no longer valid");
         let none = HeaderMap::new();
         // Who sent it may have asked for the same without credentials before.
@@ -69,6 +82,8 @@ pub async fn answered(
         if !places.contains(&own) {
             places.push(own);
         }
+        // First what comes: what is kept of it meanwhile is found here.
+        of.downloads.outdate(&places, when, of.by);
         for place in &places {
             match store.entries(place).await {
                 Ok(all) => {

@@ -20,9 +20,10 @@ use crate::error_chain::error_chain;
 use crate::proxy::choose::{self, About};
 use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::freshen::{self, Asked};
+use crate::proxy::head;
 use crate::proxy::keep::{NotKept, is_good, may_keep};
 use crate::proxy::owner::{Asked as WhoAsks, Places, Whose};
-use crate::proxy::{head, unsafe_methods};
+use crate::proxy::unsafe_methods::{self, Of};
 use crate::store::{Store, timestamp};
 use crate::upstream::{Answer, Failure, NewConnection, Outbound, Secured};
 
@@ -219,9 +220,10 @@ async fn keep<A: Asks>(
     let status = answer.status();
     let request = job.head.clone().into_parts().0;
     let said = (status, answer.headers());
-    let (store, local) = (ground.store, ground.local);
     let sent = (&job.origin, &request, job.places.as_ref());
-    unsafe_methods::answered_by(store, local, sent, said, asked.received).await;
+    let (store, local, downloads) = (ground.store, ground.local, ground.downloads);
+    let of = Of { store, local, downloads, by: Some(download) };
+    unsafe_methods::answered_by(of, sent, said, asked.received).await;
     let exchange = Exchange { asked: asked.sent, received: asked.received };
     let kept = protected(store, job, status).await;
     let may_keep = may_keep(status, answer.headers(), kept, &job.keeping, exchange);

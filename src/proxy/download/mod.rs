@@ -28,6 +28,7 @@ mod gather;
 mod leaving;
 #[cfg(test)]
 mod model;
+mod outdated;
 mod part;
 mod progress;
 mod resume;
@@ -38,7 +39,7 @@ mod world;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -190,6 +191,8 @@ pub struct Download {
     progress: Progress,
     passing: Mutex<Option<Answer>>,
     ended: watch::Sender<Option<Last>>,
+    /// Since when its answer is no longer valid; set while the downloads are locked.
+    outdated: OnceLock<SystemTime>,
 }
 
 /// What became of a download.
@@ -357,7 +360,8 @@ impl Downloads {
     ) -> Joined {
         let key = JoinKey::of(places, request, about);
         let mut running = self.lock();
-        if let Some(download) = running.get(&key) {
+        let found = running.get(&key).filter(|found| found.outdated.get().is_none());
+        if let Some(download) = found {
             return Joined::Running(Arc::clone(download));
         }
         let download = Arc::new(Download::new(key.clone(), places, request, now));
@@ -385,8 +389,8 @@ impl Downloads {
 
     /// Another download in the place of `former`, which nobody can join any more.
     fn succeed(&self, former: &Arc<Download>) -> Arc<Download> {
-        let next = Arc::new(Download::after(former));
         let mut running = self.lock();
+        let next = Arc::new(Download::after(former));
         if running.get(&former.key).is_none_or(|found| Arc::ptr_eq(found, former)) {
             running.insert(former.key.clone(), Arc::clone(&next));
         }
@@ -439,7 +443,9 @@ impl Download {
     /// One for the same request, of which nothing has come.
     fn after(former: &Self) -> Self {
         let (own, request) = (former.own.clone(), former.request.clone());
-        Self::of(former.key.clone(), own, request, former.started, true)
+        let next = Self::of(former.key.clone(), own, request, former.started, true);
+        // Its answer may be here already.
+        Self { outdated: former.outdated.clone(), ..next }
     }
 
     fn of(
@@ -461,6 +467,7 @@ impl Download {
             progress: Progress::default(),
             passing: Mutex::new(None),
             ended: watch::Sender::new(None),
+            outdated: OnceLock::new(),
         }
     }
 

@@ -88,6 +88,25 @@ fn begun(downloads: &Downloads) -> Arc<Download> {
     }
 }
 
+/// RFC 9111 §4.4: what was asked for before a form was sent is not what there is after it.
+#[test]
+fn nobody_joins_what_was_asked_for_before_a_form_was_answered() {
+    let downloads = Downloads::default();
+    let (first, when) = (begun(&downloads), SystemTime::UNIX_EPOCH);
+    let mut other = CanonicalUrl::parse("http://h.example/o", &LocalHost::default()).unwrap();
+    let other = Places::of(&mut other, &HeaderMap::new(), &Owner::Local);
+    downloads.outdate(&[other.public, other.own], when, None);
+    let places = [places(&Owner::Local).public];
+    downloads.outdate(&places, when, Some(&first));
+    assert!(Arc::ptr_eq(&begun(&downloads), &first), "it is of another page, or the form's own");
+    downloads.outdate(&places, when, None);
+    let second = begun(&downloads);
+    assert!(!Arc::ptr_eq(&second, &first) && second.outdated.get().is_none());
+    // What takes the place of the first may have been asked for before, too.
+    let next = downloads.succeed(&first);
+    assert!(next.outdated.get().is_some() && Arc::ptr_eq(&begun(&downloads), &second));
+}
+
 /// Whoever asks again because a body broke off must not be given the next one that does.
 #[tokio::test(start_paused = true)]
 async fn who_joins_the_next_after_a_break_waits_to_see_whether_it_holds() {

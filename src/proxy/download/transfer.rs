@@ -17,7 +17,7 @@ use super::gather::{Gathered, gather, size_of};
 use super::part::Part;
 use super::resume::{self, Mark, Rest};
 use super::run::{Asks, Ground};
-use super::{Download, End, Feed, Job, Outcome, Then};
+use super::{Download, End, Feed, Job, Outcome, Then, outdated};
 use crate::caching::vary::fits;
 use crate::clock;
 use crate::error_chain::error_chain;
@@ -52,9 +52,10 @@ pub(super) struct Transfer<'a, A> {
     last: Vec<Bytes>,
     /// Where the answer to a POST lies, and where GET looks for its own, if they are one.
     answers: Option<(Place, Place)>,
-    /// When it was received, if it is everyone's: then it takes the place of what the owner has of their
-    /// own.
-    supersedes: Option<Timestamp>,
+    /// When it was received.
+    received: Timestamp,
+    /// It is everyone's: it takes the place of what the owner has of their own.
+    supersedes: bool,
     /// Why the disk has failed.
     lost: Option<wwwoffle_spool::Error>,
     /// It is larger than what is kept: it goes on for those who read it.
@@ -95,7 +96,8 @@ impl<'a, A: Asks> Transfer<'a, A> {
             writer: Some(writer),
             last: Vec::new(),
             answers: None,
-            supersedes: None,
+            received: Timestamp::MAX,
+            supersedes: false,
             lost: None,
             is_too_large: false,
             goes_on: false,
@@ -110,10 +112,10 @@ impl<'a, A: Asks> Transfer<'a, A> {
         Self { answers: places, ..self }
     }
 
-    /// Has an answer that is everyone's take the place of the owner's own older ones once it is kept.
+    /// When it was received. One that is everyone's takes the place of the owner's own older ones once
+    /// it is kept.
     pub(super) fn superseding(self, whose: Whose, received: SystemTime) -> Self {
-        let supersedes = (whose == Whose::Everyone).then(|| timestamp(received));
-        Self { supersedes, ..self }
+        Self { supersedes: whose == Whose::Everyone, received: timestamp(received), ..self }
     }
 
     /// Moves the body to the spool and to its readers until it ends, or nobody wants it any more.
@@ -385,7 +387,10 @@ impl<'a, A: Asks> Transfer<'a, A> {
     async fn finish(mut self, trailers: Option<HeaderMap>, status: StatusCode) -> Outcome {
         let lines = trailers.as_ref().map(head::lines);
         let finished = match self.writer.take() {
-            Some(writer) => self.ground.store.finish(writer, lines).await,
+            Some(writer) => {
+                let about = (&*self.job.places, self.received);
+                outdated::keep(self.ground.store, self.download, about, writer, lines).await
+            }
             None => Ok(()),
         };
         if let (Ok(()), Some((post, get))) = (&finished, &self.answers) {
@@ -401,8 +406,8 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 Outcome::Unkeepable(Arc::new(error))
             }
         };
-        if let (Outcome::Kept(_), Some(when)) = (&outcome, self.supersedes) {
-            self.supersede(when).await;
+        if matches!(outcome, Outcome::Kept(_)) && self.supersedes {
+            self.supersede().await;
         }
         // Who has had all of it finds it kept, and is not given this one once more: what is not fresh
         // is asked for.
@@ -425,8 +430,8 @@ impl<'a, A: Asks> Transfer<'a, A> {
 
     /// Removes the owner's own older answers to the same request, as far as `Vary` tells: this person has
     /// got everyone's since, and offline would see the older one for ever.
-    async fn supersede(&self, when: Timestamp) {
-        let request = self.job.head.headers().clone();
+    async fn supersede(&self) {
+        let (when, request) = (self.received, self.job.head.headers().clone());
         let is_older =
             move |kept: &Kept| kept.entry.when() < when && fits(&kept.stored(), &request);
         if let Err(error) = self.ground.store.remove_if(&self.job.places.own, is_older).await {

@@ -1,0 +1,84 @@
+//! Downloads that were asked for before their origin was told to change something (RFC 9111 §4.4): what
+//! they bring is as invalid as what was kept by then, and nobody is given it who asks after that.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use tracing::{debug, warn};
+use wwwoffle_spool::{Error, Place, Writer};
+use wwwoffle_url::Key;
+
+use super::{Download, Downloads};
+use crate::error_chain::error_chain;
+use crate::proxy::freshen::invalidate;
+use crate::proxy::owner::Places;
+use crate::store::{Kept, Store, timestamp};
+
+impl Downloads {
+    /// Has what runs now for any of `places` joined no more, and marked when it is kept; but not the
+    /// download of the very answer that says so.
+    pub(in crate::proxy) fn outdate(
+        &self,
+        places: &[Place],
+        since: SystemTime,
+        but: Option<&Arc<Download>>,
+    ) {
+        let keys: Vec<Key> = places.iter().map(Place::key).collect();
+        for download in self.lock().values() {
+            let is_meant = keys.contains(&download.key.place) || keys.contains(&download.own.key());
+            if is_meant && !but.is_some_and(|but| Arc::ptr_eq(but, download)) {
+                debug!(url = download.url(), "what comes is no longer valid");
+                // The first time is the one that counts.
+                download.outdated.get_or_init(|| since);
+            }
+        }
+    }
+}
+
+/// Keeps an answer that was received then. One that is no longer valid is marked so, and takes the place
+/// of no newer one.
+///
+/// # Errors
+///
+/// When it cannot be kept.
+pub(super) async fn keep(
+    store: &Store,
+    download: &Download,
+    (places, received): (&Places, Timestamp),
+    writer: Writer,
+    trailers: Option<Vec<u8>>,
+) -> Result<(), Error> {
+    let (outdated, place) = (&download.outdated, writer.place());
+    if let Some(since) = outdated.get()
+        && is_overtaken(store, place, timestamp(*since)).await
+    {
+        return Ok(());
+    }
+    store.finish(writer, trailers).await?;
+    // Looked at only now: who says that it is outdated says it first, and then marks what is kept.
+    let Some(since) = outdated.get() else { return Ok(()) };
+    for place in [&places.public, &places.own] {
+        for kept in entries(store, place).await {
+            // The spool has microseconds.
+            let is_this = kept.entry.when().as_microsecond() == received.as_microsecond();
+            if is_this || kept.entry.asked() <= timestamp(*since) {
+                invalidate(store, Arc::new(kept), *since).await;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether an answer is kept there that was asked for after that.
+async fn is_overtaken(store: &Store, place: &Place, since: Timestamp) -> bool {
+    let is_newer = |kept: &Kept| kept.entry.place() == place && kept.entry.asked() > since;
+    entries(store, place).await.iter().any(is_newer)
+}
+
+async fn entries(store: &Store, place: &Place) -> Vec<Kept> {
+    store.entries(place).await.unwrap_or_else(|error| {
+        warn!(error = error_chain(&error), "what is kept cannot be looked at");
+        Vec::new()
+    })
+}
