@@ -1,12 +1,13 @@
 //! What gets into the queue and what does not, and the forms a person decides it with.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
 use crate::harness::faults::Fault;
 use crate::harness::form::{form, forms};
-use crate::harness::{Answer, Daemon, Gate, Origin, eventually};
+use crate::harness::{After, Answer, Daemon, Gate, Origin, eventually};
 
 /// A browser asking for a part of a page.
 fn part(kind: &str, page: &str) -> String {
@@ -153,6 +154,45 @@ fn reloading_a_kept_page_serves_it_and_queues_a_refresh() {
     daemon.ok(&["offline"]);
     assert_eq!(daemon.get(&url).text(), "new news");
     assert_eq!(origin.count("/news"), 2);
+}
+
+/// Its client goes offline while the page comes, and wants it anew after that.
+#[test]
+fn what_is_asked_for_while_a_page_comes_is_not_answered_by_that() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let gate = Gate::new();
+    let (shut, asked) = (Arc::clone(&gate), AtomicUsize::new(0));
+    origin.on("/news", move |exchange| {
+        let number = asked.fetch_add(1, Ordering::SeqCst) + 1;
+        let answer = Answer::html(format!("news {number}")).field("Cache-Control", "max-age=0");
+        let bytes = answer.bytes("GET");
+        let (head, body) = bytes.split_at(bytes.len() - "news 1".len());
+        exchange.send(head)?;
+        if number == 2 {
+            shut.wait();
+        }
+        exchange.send(body)?;
+        Ok(After::Keep)
+    });
+    let url = origin.url("/news");
+    daemon.get(&url).whole();
+    daemon.settle();
+    let mut online = daemon.client();
+    online.ask(&url, "");
+    eventually("its head is here", || daemon.status()["downloads"][0]["total"] == 6);
+    daemon.ok(&["offline"]);
+    let reloaded = daemon.client().get_with(&url, "Cache-Control: no-cache\r\n").whole();
+    assert_eq!(reloaded.text(), "news 1");
+    assert_eq!(daemon.queued(), [&*url]);
+    gate.open();
+    assert_eq!(online.receive("GET").whole().text(), "news 2");
+    daemon.settle();
+    assert_eq!(daemon.queued(), [&*url]);
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&url).text(), "news 3");
+    assert_eq!(origin.count("/news"), 3);
 }
 
 #[test]

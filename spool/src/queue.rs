@@ -2,6 +2,7 @@
 //!
 //! What is in the directory is the queue; what is in memory is what a list needs of it, read once.
 
+mod meant;
 mod order;
 
 use std::borrow::Cow;

@@ -5,6 +5,7 @@
 mod support;
 
 use std::fs;
+use std::time::Duration;
 
 use support::{open, outgoing, place};
 use wwwoffle_spool::{
@@ -94,6 +95,24 @@ fn the_oldest_comes_first() {
     assert_eq!(order(spool.queue().list()), [1, 3, 5, 9]);
     drop(spool);
     assert_eq!(order(open(root.path(), Durability::Batch).queue().list()), [1, 3, 5, 9]);
+}
+
+#[test]
+fn only_what_is_meant_is_taken_off() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Batch);
+    let (queue, request) = (spool.queue(), outgoing("http://a/1", RequestKind::Page));
+    let key = request.place.key();
+    assert!(!queue.remove_if(&key, |_| true).unwrap(), "there is none");
+    queue.add(&request).unwrap();
+    // As it was asked for anew meanwhile.
+    let later = request.queued + Duration::from_secs(1);
+    let renewed = Outgoing { queued: later, renew: true, ..request.clone() };
+    assert_eq!(queue.add(&renewed).unwrap(), Added::Stronger);
+    assert!(!queue.remove_if(&key, |known| known.queued <= request.queued).unwrap());
+    assert_eq!(queue.list(), [renewed.summary()]);
+    assert!(queue.remove_if(&key, |known| known.queued <= later).unwrap());
+    assert!(queue.is_empty() && queue.get(&key).unwrap().is_none());
 }
 
 #[test]

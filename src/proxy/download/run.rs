@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Request;
+use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 use wwwoffle_config::{Config, SizeLimit};
-use wwwoffle_spool::RequestKind;
+use wwwoffle_spool::{OutgoingSummary, RequestKind};
 use wwwoffle_url::{Key, LocalHost};
 
 use super::begin::carry_out;
@@ -16,7 +17,7 @@ use crate::daemon::Daemon;
 use crate::error_chain::error_chain;
 use crate::mode::ModeSwitch;
 use crate::server::tasks::Tasks;
-use crate::store::Store;
+use crate::store::{Store, timestamp};
 use crate::upstream::{Answer, Failure, Interim, Origin, Outbound, Upstream};
 
 /// Whom downloads ask: the way out, or in tests a script.
@@ -96,20 +97,24 @@ pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
     daemon.downloads.leave(download);
     debug!(url = download.url(), ?outcome, "download ended");
     if matches!(outcome, Outcome::Kept(_)) {
-        settle(&daemon, key).await;
+        settle(&daemon, key, timestamp(download.started())).await;
     }
     download.end(outcome);
 }
 
-/// Takes a request off the queue whose answer has come by another way: somebody browsed there.
-async fn settle(daemon: &Daemon, key: Key) {
-    // A form that waits was sent and confirmed for itself: sending it once more is another one.
+/// Takes a request off the queue whose answer has come by another way: somebody browsed there. What was
+/// asked for after that download had `started` waits still: its answer may be another one.
+async fn settle(daemon: &Daemon, key: Key, started: Timestamp) {
+    // A form that waits was sent and confirmed for itself: sending it once more is another one. What a
+    // run goes on from is for the queue to look at.
+    let is_answered = move |queued: &OutgoingSummary| {
+        queued.kind != RequestKind::Post && queued.wishes.is_empty() && queued.queued <= started
+    };
     let queued = daemon.store.spool().queue().summary(&key);
-    // What a run goes on from is for the queue to look at.
-    let is_answered =
-        queued.is_some_and(|queued| queued.kind != RequestKind::Post && queued.wishes.is_empty());
-    if is_answered && !daemon.fetcher.is_active(&key) {
-        if let Err(error) = daemon.store.dequeue(key).await {
+    if queued.is_some_and(|queued| is_answered(&queued)) && !daemon.fetcher.is_active(&key) {
+        // Somebody may ask for it just now.
+        let removed = daemon.store.run(move |spool| spool.queue().remove_if(&key, is_answered));
+        if let Err(error) = removed.await {
             warn!(error = error_chain(&error), "a request that is answered stays on the queue");
         }
         daemon.fetcher.nudge();
