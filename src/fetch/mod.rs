@@ -1,6 +1,6 @@
 //! The outgoing queue, worked off whenever the mode allows.
 //!
-//! One task ([`work`]) chooses what is due (`schedule`, which learns each change of the queue) and may
+//! One task (`work`) chooses what is due (`schedule`, which learns each change of the queue) and may
 //! come (`windows`, `budget`; what keeps the others is told by `held`), and starts a task for each request it chose (`one`). That makes an
 //! attempt (`attempt`), judges it (`verdict`), and records what came of it; what a kept answer leads to
 //! (`follow`) is on the queue before the request is off it; a page may be opened in a browser
