@@ -25,7 +25,7 @@ use crate::proxy::keep::{NotKept, is_good, may_keep};
 use crate::proxy::owner::{Asked as WhoAsks, Places, Whose};
 use crate::proxy::unsafe_methods::{self, Of};
 use crate::store::{Store, timestamp};
-use crate::upstream::{Answer, Failure, NewConnection, Outbound, Secured};
+use crate::upstream::{Answer, Failure, Outbound, Secured};
 
 /// How often one download begins anew because the page has changed. An origin that changes it each
 /// time that it breaks off would else be asked without end.
@@ -130,8 +130,7 @@ async fn ask<A: Asks>(
         let mut request = job.head.clone();
         job.about.question.ask(request.headers_mut());
         if let Some(part) = part {
-            part.mark.ask(request.headers_mut(), part.bytes);
-            request.extensions_mut().insert(NewConnection);
+            part.mark.ask(&mut request, part.bytes);
         }
         let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
         let (sent, interim) = (clock::now(), job.interim.clone());
@@ -203,8 +202,15 @@ async fn go_on<A: Asks>(
     };
     download.feed.set_disk(Arc::new(tail));
     download.progress.begins(part.bytes, length);
-    let transfer = Transfer::new(ground, job, download, Some(mark), length, writer);
-    let transfer = transfer.superseding(head.whose, asked.received);
+    let transfer = Transfer::new(
+        ground,
+        job,
+        download,
+        Some(mark),
+        length,
+        writer,
+        (head.whose, asked.received),
+    );
     download.set_head(Headed::Keeping(Arc::new(head)));
     transfer.go_on(part, answer.into_body(), end).await
 }
@@ -249,13 +255,13 @@ async fn keep<A: Asks>(
     };
     download.feed.set_disk(Arc::new(tail));
     download.progress.begins(0, head.length);
-    let transfer = Transfer::new(ground, job, download, mark, head.length, writer);
+    let transfer =
+        Transfer::new(ground, job, download, mark, head.length, writer, (whose, asked.received));
     let answers = |get: &&Arc<Places>| {
         job.keeping.answers_get(get.public.url(), status, &head.fields, exchange)
     };
     let get = job.answers.as_ref().filter(answers);
     let transfer = transfer.answering(get.map(|get| (place, get.of_answer(whose).clone())));
-    let transfer = transfer.superseding(whose, asked.received);
     let body = answer.into_body();
     let head_length = head.length;
     let headed = Headed::Keeping(Arc::new(head));

@@ -11,14 +11,14 @@ use hyper::header::{
     ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName,
     HeaderValue, IF_RANGE, LAST_MODIFIED, RANGE,
 };
-use hyper::{HeaderMap, StatusCode};
+use hyper::{HeaderMap, Request, StatusCode};
 
 use wwwoffle_spool::MAX_VALIDATOR;
 
 use crate::caching::range::ContentRange;
 use crate::caching::range::if_range::{self, single};
 use crate::proxy::fields::has_member;
-use crate::upstream::Failure;
+use crate::upstream::{Failure, NewConnection};
 
 /// The longest pause between two attempts.
 pub(super) const MAX_PAUSE: Duration = Duration::from_secs(60);
@@ -91,15 +91,18 @@ impl Mark {
         self.length
     }
 
-    /// Makes the request one for what follows `from` bytes.
-    pub(super) fn ask(&self, request: &mut HeaderMap, from: u64) {
-        request.remove(RANGE);
-        request.remove(IF_RANGE);
+    /// Makes the request one for what follows `from` bytes. It wants a connection of its own: this origin
+    /// breaks off, and nothing that it may have left on another joins what is here.
+    pub(super) fn ask(&self, request: &mut Request<()>, from: u64) {
+        request.extensions_mut().insert(NewConnection);
+        let fields = request.headers_mut();
+        fields.remove(RANGE);
+        fields.remove(IF_RANGE);
         if from > 0
             && let Ok(range) = HeaderValue::from_str(&format!("bytes={from}-"))
         {
-            request.insert(RANGE, range);
-            request.insert(IF_RANGE, self.validator.clone());
+            fields.insert(RANGE, range);
+            fields.insert(IF_RANGE, self.validator.clone());
         }
     }
 
@@ -264,11 +267,17 @@ mod tests {
     #[test]
     fn the_rest_is_asked_for_from_the_first_byte_that_is_missing() {
         let mark = Mark::of(StatusCode::OK, &fields("ETag: \"a\"")).unwrap();
-        let mut request = fields("Accept: */*\nRange: bytes=5-6\nIf-Range: \"old\"");
+        let mut request = Request::new(());
+        *request.headers_mut() = fields("Accept: */*\nRange: bytes=5-6\nIf-Range: \"old\"");
         mark.ask(&mut request, 7);
-        assert_eq!(request, fields("Accept: */*\nRange: bytes=7-\nIf-Range: \"a\""));
+        assert!(request.extensions().get::<NewConnection>().is_some());
+        assert_eq!(*request.headers(), fields("Accept: */*\nRange: bytes=7-\nIf-Range: \"a\""));
         mark.ask(&mut request, 0);
-        assert_eq!(request, fields("Accept: */*"), "all of it is asked for without a condition");
+        assert_eq!(
+            *request.headers(),
+            fields("Accept: */*"),
+            "all of it is asked for without a condition"
+        );
     }
 
     /// Rows of what came first, what follows, from where, and what that is.

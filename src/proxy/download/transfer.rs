@@ -25,7 +25,7 @@ use crate::proxy::keep::NotKept;
 use crate::proxy::owner::Whose;
 use crate::proxy::{conditional, head};
 use crate::store::{Kept, timestamp};
-use crate::upstream::{Answer, AnswerBody, Failure, NewConnection, Outbound};
+use crate::upstream::{Answer, AnswerBody, Failure, Outbound};
 
 /// How long the end of a body may take that has come as far as it said: what is held back for it is the last
 /// of the body.
@@ -78,6 +78,8 @@ enum TakenUp {
 }
 
 impl<'a, A: Asks> Transfer<'a, A> {
+    /// What came `received`; one that is everyone's takes the place of the owner's own older ones once it
+    /// is kept.
     pub(super) fn new(
         ground: &'a Ground<'a, A>,
         job: &'a Job,
@@ -85,6 +87,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         mark: Option<Mark>,
         total: Option<u64>,
         writer: Writer,
+        (whose, received): (Whose, SystemTime),
     ) -> Self {
         Self {
             ground,
@@ -96,8 +99,8 @@ impl<'a, A: Asks> Transfer<'a, A> {
             writer: Some(writer),
             last: Vec::new(),
             answers: None,
-            received: Timestamp::MAX,
-            supersedes: false,
+            received: timestamp(received),
+            supersedes: whose == Whose::Everyone,
             lost: None,
             is_too_large: false,
             goes_on: false,
@@ -110,12 +113,6 @@ impl<'a, A: Asks> Transfer<'a, A> {
     /// Has the answer at the first place kept at the second too.
     pub(super) fn answering(self, places: Option<(Place, Place)>) -> Self {
         Self { answers: places, ..self }
-    }
-
-    /// When it was received. One that is everyone's takes the place of the owner's own older ones once
-    /// it is kept.
-    pub(super) fn superseding(self, whose: Whose, received: SystemTime) -> Self {
-        Self { supersedes: whose == Whose::Everyone, received: timestamp(received), ..self }
     }
 
     /// Moves the body to the spool and to its readers until it ends, or nobody wants it any more.
@@ -325,9 +322,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
             let mut request = self.job.head.clone();
             // What was kept before is of no concern here: it is asked for the rest of what came.
             conditional::strip(request.headers_mut());
-            mark.ask(request.headers_mut(), from);
-            // This origin breaks off: nothing that it may have left elsewhere joins what is here.
-            request.extensions_mut().insert(NewConnection);
+            mark.ask(&mut request, from);
             let ask = self.ground.asks.ask(&self.job.origin, request, Outbound::Empty, None);
             let answer = match self.unless_ended(ask).await {
                 Ok(Ok(answer)) => answer,
