@@ -234,7 +234,7 @@ fn a_post_is_queued_only_when_the_user_says_so() {
     client.send(&post);
     let page = client.receive("POST").whole();
     assert_eq!(page.status, 504, "a form is never answered as if it had been sent again");
-    let text = page.text().replace("&#x2f;", "/");
+    let text = page.text();
     let kept = text.split("href=\"").find(|rest| rest.contains("?!POST:")).unwrap();
     let kept = kept.split('"').next().unwrap();
     assert_eq!(daemon.get(kept).text(), format!("ordered {body}"), "{kept}");

@@ -80,7 +80,7 @@ mod tests {
             "/info/?http://a.example/%3Fb%3D%3Cc%3E\"",
             "shadowrootmode=\"closed\"",
         ] {
-            assert!(told.html.replace("&#x2f;", "/").contains(part), "{part} in {}", told.html);
+            assert!(told.html.contains(part), "{part} in {}", told.html);
         }
         let (_, style) = told.html.split_once("<style>").unwrap();
         assert_eq!(told.style, style_source(style.split_once("</style>").unwrap().0));

@@ -80,7 +80,7 @@ mod tests {
         let page = page(&templates(), &shell(), &confirm);
         assert_eq!(page.status, 504);
         assert_harmless(&page);
-        let body = page.body.replace("&#x2f;", "/");
+        let body = page.body;
         for want in [
             "POST",
             ">https://a.example/order<",

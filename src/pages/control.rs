@@ -187,7 +187,7 @@ mod tests {
         for action in Action::ALL {
             let page = confirm(&templates(), &shell(), action, "f00");
             assert_harmless(&page);
-            let body = page.body.replace("&#x2f;", "/");
+            let body = page.body;
             let to = format!("action=\"http://localhost:8080/control/{}\"", action.name());
             assert!(body.contains(&to) && body.contains("value=\"f00\""), "{body}");
         }
@@ -205,7 +205,7 @@ mod tests {
             let told = Told { chosen: mode.into(), link: link(), counts };
             let page = page(&templates(), &Shell { mode, ..shell() }, &told, "f00");
             assert_harmless(&page);
-            let body = page.body.replace("&#x2f;", "/");
+            let body = page.body;
             assert_eq!(body.contains("/control/fetch\""), fetch, "{mode} {counts:?}");
             assert_eq!(body.contains("/control/hold\""), hold, "{mode} {counts:?}");
             assert!(body.contains("/control/reload\"") && body.contains("/purge/\""), "{body}");

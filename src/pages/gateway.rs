@@ -86,7 +86,7 @@ mod tests {
         let form = page(&templates(), &shell(), None);
         assert_harmless(&form);
         assert_eq!(form.status, 200);
-        let body = form.body.replace("&#x2f;", "/");
+        let body = form.body;
         assert!(
             body.contains(r#"<form method="get" action="http://localhost:8080/gateway/""#),
             "{body}"
@@ -103,7 +103,7 @@ mod tests {
         };
         let question = send(&templates(), &shell(), &question);
         assert_harmless(&question);
-        let body = question.body.replace("&#x2f;", "/");
+        let body = question.body;
         for want in [
             "http://a.example/order",
             "1.2 kB",

@@ -176,7 +176,6 @@ fn check_attributes(tag: &str, mut rest: &str) {
         let (name, after) = rest.trim_start().split_once("=\"").expect(tag);
         assert!(ATTRIBUTES.contains(&name), "{name} in <{tag}>");
         let (value, after) = after.split_once('"').expect(tag);
-        let value = value.replace("&#x2f;", "/");
         if matches!(name, "href" | "action" | "formaction") {
             let web =
                 ["http://", "https://", "ftp://"].iter().any(|scheme| value.starts_with(scheme));

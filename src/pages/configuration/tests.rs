@@ -51,7 +51,7 @@ fn every_option_has_a_page_with_its_control() {
             let none = Setting::default();
             let page = told(&plain(Item { section, option }, &none));
             assert_harmless(&page);
-            let body = page.body.replace("&#x2f;", "/");
+            let body = page.body;
             assert!(body.contains(&format!("<h1>{}.{}</h1>", section.name, option.key)), "{body}");
             assert!(body.contains(r#"name="token" value="t0""#) && body.contains(r#"value="5a""#));
             let has_rules = body.contains(r#"value="add-rule""#);
@@ -182,7 +182,7 @@ fn the_index_tells_what_is_set_and_hostile_names_are_text() {
             },
         );
         assert_harmless(&page);
-        let body = page.body.replace("&#x2f;", "/");
+        let body = page.body;
         assert!(body.contains("1 of ") && body.contains("1 rule"), "{body}");
         assert!(body.contains("has no option"), "{body}");
         assert!(body.contains(r#"name="version" value="7""#));
@@ -274,7 +274,7 @@ fn a_url_is_told_with_its_places() {
     let page = UrlPage { url: url.as_str(), told: Some(&told), fault: None };
     let page = url::page(&templates(), &shell(), &page);
     assert_harmless(&page);
-    let body = page.body.replace("&#x2f;", "/");
+    let body = page.body;
     for want in
         ["dont-get.urls", "w.conf:3", "make a rule", "By default", "/configuration/editurl?http"]
     {

@@ -180,7 +180,7 @@ mod tests {
         ] {
             let page = page(&templates(), &shell(), &Doomed::Queue { counts, forms }, "f00");
             assert_harmless(&page);
-            let body = page.body.replace("&#x2f;", "/");
+            let body = page.body;
             let to = "method=\"post\" action=\"http://localhost:8080/control/delete/req-all\"";
             for want in want.iter().chain(&[to, "value=\"f00\"", "/queue/\">Back"]) {
                 assert!(body.contains(want), "{want} in {body}");
@@ -202,7 +202,7 @@ mod tests {
             ] {
                 let page = page(&templates(), &shell(), &doomed, "f00");
                 assert_harmless(&page);
-                let body = page.body.replace("&#x2f;", "/");
+                let body = page.body;
                 let to = format!("action=\"http://localhost:8080/control/{to}\"");
                 assert!(body.contains(&to) && body.contains("value=\"f00\""), "{to} in {body}");
             }

@@ -109,7 +109,7 @@ fn what_was_deleted_can_be_had_back() {
         let shown = Shown { path: "all".into(), sort: Some(Sort::Size), ..Shown::default() };
         let page = page(&templates(), &shell(), &shown, (outcome, Some(told), None), "f00");
         assert_harmless(&page);
-        page.body.replace("&#x2f;", "/")
+        page.body
     };
     let removal = "1700000000000000-00112233445566778899aabbccddeeff";
     let resting = Resting { removal: removal.parse().unwrap(), entries: 3, bytes: 10 };

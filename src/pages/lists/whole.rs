@@ -114,7 +114,7 @@ mod tests {
         let page = page(&templates(), &shell(), list, &found, "f00");
         assert_eq!(page.status, 200);
         assert_harmless(&page);
-        page.body.replace("&#x2f;", "/")
+        page.body
     }
 
     #[test]

@@ -21,7 +21,7 @@ fn it_lists_when_and_what_can_be_done() {
     assert!(!unchanged.body.contains("Changes"), "{}", unchanged.body);
     let page = page(&templates(), &shell(), &items, &[true], "f00");
     assert_harmless(&page);
-    let body = page.body.replace("&#x2f;", "/");
+    let body = page.body;
     for want in [
         "Mon to Fri at 6:00 (<code>0 6 * * 1-5</code>)",
         ">Changes</a>",
@@ -93,7 +93,7 @@ fn the_form_says_how_far_links_are_followed() {
             Options { url, schedule: None, versions: None, max_versions: 9, aim, token: "t" };
         let page = options(&templates(), &shell(), &given);
         assert_harmless(&page);
-        let body = page.body.replace("&#x2f;", "/");
+        let body = page.body;
         for want in [
             format!("name=\"depth\" value=\"{depth}\""),
             format!("<option value=\"{method}\" selected=\"selected\">"),

@@ -134,7 +134,7 @@ mod tests {
     fn body(item: &QueueItem, aim: Option<&Aim>) -> String {
         let page = page(&templates(), &shell(), (item, aim), "/queue/?page=2", "f00");
         assert_harmless(&page);
-        page.body.replace("&#x2f;", "/")
+        page.body
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn page_of(home: &Home) -> Page {
 }
 
 fn body(home: &Home) -> String {
-    page_of(home).body.replace("&#x2f;", "/")
+    page_of(home).body
 }
 
 #[test]
