@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::harness::site::{self, Check};
-use crate::harness::{Answer, Client, Daemon, Origin, eventually, faults, heavy};
+use crate::harness::site::{self, Check, Pattern};
+use crate::harness::wire::Framing;
+use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, faults, heavy};
 
 /// Clients that connect and say nothing.
 const IDLE: usize = 2_000;
@@ -22,6 +23,12 @@ const ADDED: u64 = 8 * 1024;
 
 /// The most memory the daemon may ever have had with a few clients, in KiB.
 const MEMORY: u64 = 16 * 1024;
+
+/// Clients that read nothing of a big body.
+const DEAF: u64 = 32;
+
+/// The most memory each of them may cost, in KiB.
+const EACH: u64 = 512;
 
 /// How long a page may take while the daemon is beset.
 const PROMPT: Duration = Duration::from_secs(5);
@@ -146,22 +153,31 @@ fn a_gibibyte_passes_in_little_memory() {
 
 #[test]
 fn a_slow_reader_does_not_make_the_daemon_hold_the_body() {
-    let (daemon, origin) = (Daemon::start(), Origin::start());
-    let mut clients: Vec<Client> = (0..4).map(|_| daemon.client()).collect();
-    let url = origin.url("/big/60000000");
+    const LENGTH: u64 = 60_000_000;
+    let (daemon, origin, all_are_here) = (Daemon::start(), Origin::start(), Gate::new());
+    let begins = Arc::clone(&all_are_here);
+    origin.on("/shared", move |exchange| {
+        exchange.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n"))?;
+        begins.wait();
+        Pattern::new().pieces(LENGTH, |piece| exchange.send(piece))?;
+        Ok(After::Keep)
+    });
+    let mut clients: Vec<Client> = (0..DEAF).map(|_| daemon.client()).collect();
     for client in &mut clients {
-        client.ask(&url, "");
+        client.ask(&origin.url("/shared"), "");
         assert_eq!(client.final_head().unwrap().1.status, 200);
     }
     // Nobody reads on; the download itself comes to its end all the same.
+    all_are_here.open();
     daemon.settle();
-    assert_eq!(origin.count("/big/60000000"), 1, "all of them share it");
-    assert!(daemon.memory_kib() < MEMORY, "{} KiB", daemon.memory_kib());
+    assert_eq!(origin.count("/shared"), 1, "all of them share it");
+    let memory = daemon.memory_kib();
+    eprintln!("{DEAF} clients that read nothing: {memory} KiB");
+    assert!(memory < MEMORY + DEAF * EACH, "{memory} KiB");
     for client in &mut clients {
         let mut check = Check::new();
-        let framing = crate::harness::wire::Framing::Length(60_000_000);
-        client.reader.body(framing, |piece| check.take(piece)).unwrap();
-        assert_eq!((check.seen, check.wrong), (60_000_000, None));
+        client.reader.body(Framing::Length(LENGTH), |piece| check.take(piece)).unwrap();
+        assert_eq!((check.seen, check.wrong), (LENGTH, None));
     }
 }
 

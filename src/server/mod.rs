@@ -14,5 +14,6 @@ mod run;
 mod streams;
 pub mod tasks;
 mod tending;
+mod waiting;
 
 pub use run::{Refusal, Start, run};

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
 use crate::proxy::body::Body;
+use crate::server::waiting::Waiting;
 use crate::statistics::Given;
 use crate::upstream::BoxError;
 
@@ -38,10 +39,11 @@ impl Exchange {
     }
 }
 
-/// A body whose end is counted.
+/// A body whose end is counted, and which gives no more than its client takes.
 #[derive(Debug)]
 pub struct Counted {
     body: Body,
+    waiting: Waiting,
     exchange: Arc<Exchange>,
     given: Option<Given>,
 }
@@ -50,7 +52,7 @@ impl Counted {
     /// Counts the answer that `body` belongs to, and its bytes where `given` says so.
     #[must_use]
     pub fn new(body: Body, exchange: Arc<Exchange>, given: Option<Given>) -> Self {
-        Self { body, exchange, given }
+        Self { body, waiting: Waiting::default(), exchange, given }
     }
 }
 
@@ -68,11 +70,17 @@ impl hyper::body::Body for Counted {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        ready!(self.waiting.poll_room(cx));
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         if let (Some(given), Some(Ok(frame))) = (&self.given, &frame) {
             given.gave(frame.data_ref().map_or(0, Bytes::len));
         }
-        Poll::Ready(frame)
+        // Nothing waits for the last of it.
+        let is_last = self.body.is_end_stream();
+        Poll::Ready(frame.map(|frame| match frame {
+            Ok(frame) if !is_last => Ok(frame.map_data(|data| self.waiting.count(data))),
+            as_it_is => as_it_is,
+        }))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,11 +1,18 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bytes::{Buf, Bytes};
+use futures_util::{FutureExt, StreamExt, stream};
+use http_body_util::{BodyExt, StreamBody};
 use hyper::HeaderMap;
 use hyper::StatusCode;
+use hyper::body::Frame;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, ETAG, HeaderValue};
 
 use super::ready::{head, may_be_repeated};
-use super::same_age_until;
+use super::{Counted, same_age_until};
+use crate::upstream::BoxError;
 
 #[test]
 fn only_requests_that_say_nothing_of_who_asks_are_repeated() {
@@ -64,4 +71,27 @@ fn an_age_lasts_until_it_is_a_second_more() {
         let until = same_age_until(Duration::from_millis(age), now);
         assert_eq!(until.duration_since(now).unwrap(), Duration::from_millis(lasts), "{age}");
     }
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_given_no_more_than_it_takes() {
+    let piece = Bytes::from(vec![b'x'; 100 * 1024]);
+    let frames = stream::iter(vec![piece; 40]).map(|piece| Ok(Frame::data(piece)));
+    let body = StreamBody::new(frames).boxed_unsync();
+    let mut body = Counted::new(body, Arc::default(), None);
+    let data = |frame: Option<Result<Frame<Bytes>, BoxError>>| frame.unwrap().unwrap().into_data();
+    let mut unsent = VecDeque::new();
+    for _ in 0..2 {
+        unsent.push_back(data(body.frame().now_or_never().unwrap()).unwrap());
+    }
+    for _ in 2..40 {
+        // A part of a piece makes no room.
+        unsent[0].advance(1_000);
+        assert!(body.frame().now_or_never().is_none());
+        let sent = unsent.pop_front();
+        let (frame, ()) = tokio::join!(body.frame(), async { drop(sent) });
+        unsent.push_back(data(frame).unwrap());
+    }
+    drop(unsent);
+    assert!(body.frame().await.is_none());
 }
