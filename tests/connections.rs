@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::harness::faults::in_two;
 use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, site};
@@ -299,9 +298,8 @@ fn a_stop_does_not_wait_for_a_connection_that_nobody_uses() {
     eventually("it stops", || daemon.log().contains("stopping"));
     gate.open();
     drop(client);
-    let began = std::time::Instant::now();
     assert!(daemon.ended().success());
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(!daemon.log().contains("not everything ended in time"), "{}", daemon.log());
 }
 
 #[test]

@@ -252,9 +252,8 @@ fn going_offline_closes_the_connection_and_nothing_goes_out() {
 fn a_stop_does_not_wait_for_a_connection_that_nobody_uses() {
     let (mut daemon, origin) = start();
     assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
-    let began = std::time::Instant::now();
     assert!(daemon.down().success());
-    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(!daemon.log().contains("not everything ended in time"), "{}", daemon.log());
 }
 
 #[test]
