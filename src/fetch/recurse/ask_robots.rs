@@ -1,7 +1,7 @@
 //! What sites ask of programs: their `robots.txt`, fetched and remembered.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use tracing::debug;
@@ -38,11 +38,48 @@ const PRODUCT: &str = "wwwoffle";
 
 /// What origins ask of programs, by the URL of their `robots.txt`.
 #[derive(Debug, Default)]
-pub(in crate::fetch) struct Known(Mutex<HashMap<String, (Arc<Robots>, SystemTime)>>);
+pub(in crate::fetch) struct Known {
+    told: Mutex<HashMap<String, (Arc<Robots>, SystemTime)>>,
+    /// Held by who asks an origin.
+    turns: Mutex<HashMap<String, Weak<Turn>>>,
+}
+
+type Turn = tokio::sync::Mutex<()>;
 
 impl Known {
+    /// What is known of `url`, or what `ask` brings: of all who want it at once one asks.
+    async fn find_or<F>(&self, url: String, ask: F) -> Arc<Robots>
+    where
+        F: Future<Output = Robots>,
+    {
+        if let Some(known) = self.find(&url, clock::now()) {
+            return known;
+        }
+        let turn = self.turn(&url);
+        let _turn = turn.lock().await;
+        let now = clock::now();
+        if let Some(known) = self.find(&url, now) {
+            return known;
+        }
+        let robots = Arc::new(ask.await);
+        debug!(url, ?robots, "what the site asks of programs");
+        self.remember(url, &robots, now);
+        robots
+    }
+
+    fn turn(&self, url: &str) -> Arc<Turn> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        if let Some(turn) = turns.get(url).and_then(Weak::upgrade) {
+            return turn;
+        }
+        let turn = Arc::default();
+        turns.insert(url.to_owned(), Arc::downgrade(&turn));
+        turn
+    }
+
     fn find(&self, url: &str, now: SystemTime) -> Option<Arc<Robots>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let (robots, until) = known.get(url)?;
         if *until > now {
             return Some(Arc::clone(robots));
@@ -52,7 +89,7 @@ impl Known {
     }
 
     fn remember(&self, url: String, robots: &Arc<Robots>, now: SystemTime) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_ORIGINS {
             known.clear();
         }
@@ -65,7 +102,9 @@ impl Known {
 pub(in crate::fetch) async fn is_refused(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> bool {
     let runs = daemon.fetcher.runs();
     let Some(url) = heeded(daemon, runs, outgoing) else { return false };
-    let robots = robots_of(daemon, outgoing, &url).await;
+    let place = place(&url);
+    let ask = fetch(daemon, outgoing, &place);
+    let robots = daemon.fetcher.robots().find_or(place.clone(), ask).await;
     if let Some(delay) = robots.crawl_delay() {
         daemon.fetcher.keep_distance(url.host_port(), delay);
     }
@@ -110,17 +149,6 @@ pub(in crate::fetch) async fn as_kept(
 
 fn place(url: &CanonicalUrl) -> String {
     format!("{}://{}/robots.txt", url.protocol(), url.host_port())
-}
-
-async fn robots_of(daemon: &Arc<Daemon>, outgoing: &Outgoing, url: &CanonicalUrl) -> Arc<Robots> {
-    let (place, now) = (place(url), clock::now());
-    if let Some(known) = daemon.fetcher.robots().find(&place, now) {
-        return known;
-    }
-    let robots = Arc::new(fetch(daemon, outgoing, &place).await);
-    debug!(place, ?robots, "what the site asks of programs");
-    daemon.fetcher.robots().remember(place, &robots, now);
-    robots
 }
 
 /// The request for a `robots.txt`, on behalf of who asked for `outgoing`.
@@ -172,4 +200,28 @@ async fn kept(daemon: &Daemon, outgoing: &Outgoing) -> Option<Robots> {
     }
     let body = super::read::beginning(&daemon.store, &kept, MAX_ROBOTS).await.ok()?;
     Some(Robots::of_answer(Some(kept.status.as_u16()), &body, PRODUCT))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn of_all_who_want_it_at_once_one_asks() {
+        let (known, asked) = (Known::default(), AtomicUsize::new(0));
+        let find = |host: &str| {
+            known.find_or(format!("http://{host}/robots.txt"), async {
+                asked.fetch_add(1, Ordering::SeqCst);
+                tokio::task::yield_now().await;
+                Robots::Nothing
+            })
+        };
+        tokio::join!(find("a"), find("b"), find("a"), find("a"));
+        assert_eq!(asked.load(Ordering::SeqCst), 2);
+        tokio::join!(find("a"), find("c"));
+        assert_eq!(asked.load(Ordering::SeqCst), 3);
+        assert_eq!(known.turns.lock().unwrap().len(), 1, "nobody waits for the others");
+    }
 }
