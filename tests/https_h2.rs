@@ -253,7 +253,8 @@ fn a_stop_does_not_wait_for_a_connection_that_nobody_uses() {
     let (mut daemon, origin) = start();
     assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
     assert!(daemon.down().success());
-    assert!(!daemon.log().contains("not everything ended in time"), "{}", daemon.log());
+    let log = daemon.whole_log();
+    assert!(!log.contains("not everything ended in time"), "{log}");
 }
 
 #[test]

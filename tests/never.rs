@@ -126,7 +126,7 @@ fn no_secret_is_in_the_log_at_any_level() {
     daemon.down();
 
     assert!(!keys.exists(), "the secrets of TLS are written for nobody");
-    let log = daemon.log();
+    let log = daemon.whole_log();
     assert!(log.contains(&site.addr.to_string()) && log.contains("DEBUG"));
     for secret in SECRETS {
         let line = log.lines().find(|line| line.contains(secret));

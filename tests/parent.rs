@@ -1,7 +1,7 @@
 //! A proxy between this one and the origins.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener};
+use std::net::{Shutdown, TcpListener, TcpStream};
 
 use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually};
 
@@ -88,7 +88,8 @@ fn a_parent_that_wants_another_login_or_is_not_there_is_told_of() {
     for head in &heads {
         assert!(head.contains("Proxy-Authorization: Basic YWRhOmh1bnRlcjI="), "{head}");
     }
-    // Nothing listens there any more.
+    // A process that another test starts holds every socket for a moment.
+    eventually("nothing listens there any more", || TcpStream::connect(addr).is_err());
     let page = daemon.browse("http://origin.example/page");
     assert_eq!(page.status, 502);
     assert!(page.shown().contains("there is no connection to it"), "{}", page.shown());

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -53,6 +54,8 @@ pub(crate) struct Daemon {
     /// The line it said when it was ready.
     pub(crate) ready: String,
     log: Arc<Mutex<String>>,
+    /// Reads it until it ends.
+    listener: Option<JoinHandle<()>>,
     variables: Vec<(&'static str, String)>,
     umask: Option<&'static str>,
 }
@@ -84,7 +87,18 @@ impl Daemon {
         });
         let (spool, log) = (home.path().join("spool"), Arc::default());
         let (ready, variables) = (String::new(), Vec::new());
-        Self { home, spool, config, child: None, addr: None, ready, log, variables, umask: None }
+        Self {
+            home,
+            spool,
+            config,
+            child: None,
+            addr: None,
+            ready,
+            log,
+            listener: None,
+            variables,
+            umask: None,
+        }
     }
 
     /// Runs with this in its environment from the next start on.
@@ -157,12 +171,12 @@ impl Daemon {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let log = Arc::clone(&self.log);
-        std::thread::spawn(move || {
+        self.listener = Some(std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(got @ 1..) = err.read(&mut bytes) {
                 log.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..got]));
             }
-        });
+        }));
         let (said, hear) = mpsc::sync_channel(16);
         std::thread::spawn(move || {
             BufReader::new(out)
@@ -253,6 +267,15 @@ impl Daemon {
     /// What it wrote on its standard error.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
+    }
+
+    /// All that it wrote there, once it has ended.
+    #[track_caller]
+    pub(crate) fn whole_log(&mut self) -> String {
+        assert!(self.child.is_none(), "it still runs");
+        let listener = self.listener.take().expect("it has run");
+        super::eventually("its last words are read", || listener.is_finished());
+        self.log()
     }
 
     /// Waits until it has written this on its standard error, which another thread reads.
