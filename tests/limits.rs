@@ -146,7 +146,7 @@ fn a_gibibyte_passes_in_little_memory() {
 
 #[test]
 fn a_slow_reader_does_not_make_the_daemon_hold_the_body() {
-    const LENGTH: u64 = 60_000_000;
+    const LENGTH: u64 = 24_000_000;
     let (daemon, origin, all_are_here) = (Daemon::start(), Origin::start(), Gate::new());
     let begins = Arc::clone(&all_are_here);
     origin.on("/shared", move |exchange| {
