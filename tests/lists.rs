@@ -234,6 +234,44 @@ fn what_the_configuration_keeps_out_of_lists_is_out_of_them() {
 }
 
 #[test]
+fn what_is_in_no_list_is_not_counted_there_nor_on_the_pages_of_the_queue_and_of_what_is_monitored()
+{
+    let origin = origin();
+    let daemon = Daemon::configured(
+        "[[index-options.for]]\nurl = \"*://*/*tea.html\"\nlist-any = false\n\
+         [[index-options.for]]\nurl = \"*://*/*cake.html\"\nlist-outgoing = false\n\
+         [[index-options.for]]\nurl = \"*://*/*tokyo.html\"\nlist-monitor = false\n",
+    );
+    daemon.ok(&["online"]);
+    for path in ["tea.html", "cake.html", "tokyo.html"] {
+        daemon.get(&origin.url(&format!("/{path}")));
+    }
+    eventually("three pages are in the index", || index(&daemon, "all=1").len() == 3);
+    let of_host = daemon.page(&format!("/index/http/{}", origin.addr)).text();
+    assert!(of_host.contains("2 entries") && !of_host.contains("3 entries"), "{of_host}");
+    daemon.ok(&["offline"]);
+    let later = ["/later-tea.html", "/later-cake.html", "/later-tokyo.html"];
+    for path in later {
+        assert_eq!(daemon.browse(&origin.url(path)).status, 504, "{path}");
+    }
+    let told = |page: &str| {
+        let text = daemon.page(page).text();
+        let told: Vec<_> = later.iter().map(|path| text.contains(path)).collect();
+        (text, told)
+    };
+    let (queue, on_it) = told("/queue/");
+    assert_eq!(on_it, [false, false, true], "{queue}");
+    assert!(queue.contains("1 request waits"), "{queue}");
+    assert_eq!(daemon.queue().len(), 3, "they are fetched all the same");
+    for path in later {
+        daemon.ok(&["monitor", "add", &origin.url(path)]);
+    }
+    let (monitor, on_it) = told("/monitor/");
+    assert_eq!(on_it, [false, true, false], "{monitor}");
+    assert_eq!(daemon.ok(&["monitor", "list"]).matches("/later-").count(), 3);
+}
+
+#[test]
 fn a_session_ends_where_the_next_begins() {
     let origin = origin();
     let daemon = Daemon::configured("");

@@ -71,6 +71,32 @@ fn each_page_of_a_list_of_long_urls_is_short_and_none_is_left_out() {
 }
 
 #[test]
+fn each_page_of_a_search_is_short_and_no_hit_is_left_out() {
+    let origin = Origin::start();
+    let paths: Vec<_> =
+        (0..12).map(|number| format!("/{number:02}{}", "/a-b".repeat(1_950))).collect();
+    let daemon = kept(&origin, &paths);
+    eventually("all can be found", || {
+        let found = daemon.api("GET", "/api/search?q=page&limit=50", "").whole();
+        found.text().matches("\"snippet\"").count() == paths.len()
+    });
+    let (mut at, mut seen) = ("/search/?q=page".to_owned(), Vec::new());
+    loop {
+        let text = daemon.page(&at).text();
+        assert!(text.len() < 100_000, "{} bytes", text.len());
+        let on_it = urls(&text);
+        assert!((1..10).contains(&on_it.len()), "{}", on_it.len());
+        seen.extend(on_it);
+        let more = text.split("href=\"").find(|rest| rest.contains("\">More</a>"));
+        let Some(more) = more else { break };
+        let address = unescape(more.split('"').next().unwrap());
+        at = format!("/{}", address.splitn(4, '/').nth(3).unwrap());
+    }
+    seen.sort();
+    assert_eq!(seen, paths.iter().map(|path| origin.url(path)).collect::<Vec<_>>());
+}
+
+#[test]
 fn what_is_chosen_on_a_page_of_long_urls_is_what_was_meant() {
     let origin = Origin::start();
     // As long as what can be chosen, and three times that in a form.

@@ -86,7 +86,7 @@ fn what_scripts_load_is_kept_and_nothing_of_the_browser_is_left() {
     let authority = Authority::new();
     let secure = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
     let plain = Origin::start();
-    let daemon = opening(&chromium(&program), "browser-time = \"90s\"", Some(&authority));
+    let daemon = opening(&chromium(&program), "browser-time = \"10m\"", Some(&authority));
     for (origin, url) in [(&plain, plain.url("")), (&secure.origin, secure.url(""))] {
         furnish(origin);
         let told = daemon.ok(&["get", &format!("{url}/page")]);

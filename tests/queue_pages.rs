@@ -119,10 +119,14 @@ fn how_a_request_is_fetched_is_changed_while_it_waits() {
     let again = edit(&daemon, &link);
     assert_eq!((again.value("depth"), again.value("images")), (Some("1"), None));
     assert_eq!(again.value("priority"), Some("first"));
-    assert_eq!(daemon.submit(&again.clone().with("depth", "2")).status, 303);
+    let more = again.clone().with("depth", "2").with("images", "Y").with("icons", "N");
+    assert_eq!(daemon.submit(&more).status, 303);
     let begun = runs(&daemon);
     assert_eq!((begun.len(), &begun[0]["aim"]["depth"]), (1, &Value::from(2)), "{begun:?}");
     assert_eq!(daemon.queue().len(), 1);
+    let ticked = edit(&daemon, &link).fields;
+    let is_ticked = |name: &str| ticked.contains(&(name.to_owned(), "Y".to_owned()));
+    assert!(is_ticked("images") && !is_ticked("icons"), "images without icons: {ticked:?}");
 
     // As at first: nothing along links any more.
     let plain = again.with("depth", "0").with("images", "Y");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_config::{Config, Ruled, UrlParts};
 use wwwoffle_index::{
     Cursor, Error, Filter, HostSort, Index, Item, MAX_PAGE, Parts, Query, Sessions, Sort, Viewer,
     marks, snippet,
@@ -41,12 +41,48 @@ pub struct Source<'a> {
 
 /// A kind of list, as far as the configuration keeps URLs out of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
+    /// One of entries, whatever they have in common.
     Any,
+    /// What is kept of a host.
     Host,
+    /// The last times online.
     Latest,
+    /// The queue.
     Outgoing,
+    /// What is looked at on a schedule.
     Monitored,
+}
+
+impl Kind {
+    /// What the configuration says of lists of this kind: to be in one, a URL has to be let by each.
+    fn rules(self, config: &Config) -> impl Iterator<Item = &Ruled<bool>> {
+        let options = &config.index_options;
+        let of_kind = match self {
+            Kind::Any => None,
+            Kind::Host => Some(&options.list_host),
+            Kind::Latest => Some(&options.list_latest),
+            Kind::Outgoing => Some(&options.list_outgoing),
+            Kind::Monitored => Some(&options.list_monitor),
+        };
+        of_kind.into_iter().chain([&options.list_any])
+    }
+
+    /// Whether the configuration lets all there is be in such lists.
+    fn has_all(self, config: &Config) -> bool {
+        self.rules(config)
+            .all(|ruled| *ruled.plain() && ruled.rules().all(|(is_listed, _)| *is_listed))
+    }
+
+    /// Whether the configuration lets a URL be in such a list.
+    pub(crate) fn has(self, config: &Config, url: &str) -> bool {
+        if self.has_all(config) {
+            return true;
+        }
+        let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return true };
+        let url = UrlParts::of(&url);
+        self.rules(config).all(|ruled| *ruled.of(&url))
+    }
 }
 
 /// Some of a list.
@@ -65,6 +101,21 @@ pub fn list(source: &Source<'_>, wanted: &Wanted) -> Result<IndexPage, Error> {
 /// Those of the index.
 pub fn search(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error> {
     source.search(wanted)
+}
+
+/// How many entries the whole list has of which `page` is some, where that is known.
+#[must_use]
+pub fn count(source: &Source<'_>, wanted: &Wanted, page: &IndexPage) -> Option<u64> {
+    let Listed::Entries(items) = &page.listed else { return None };
+    let (filter, kind) = source.filtered(wanted)?;
+    // That it cannot be told is no reason not to show the list.
+    let all = source.index.count(&filter).ok().flatten()?;
+    if wanted.all || kind.has_all(source.config) {
+        return Some(all);
+    }
+    // Of what the configuration keeps out of lists it is not known how much there is.
+    let is_whole = wanted.after.is_none() && page.next.is_none();
+    is_whole.then(|| u64::try_from(items.len()).unwrap_or(u64::MAX))
 }
 
 impl Source<'_> {
@@ -182,17 +233,7 @@ impl Source<'_> {
 
     /// Whether the configuration lets a URL be in such a list.
     fn shows(&self, kind: Kind, url: &str) -> bool {
-        let options = &self.config.index_options;
-        let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return true };
-        let url = UrlParts::of(&url);
-        let of_kind = match kind {
-            Kind::Any => true,
-            Kind::Host => *options.list_host.of(&url),
-            Kind::Latest => *options.list_latest.of(&url),
-            Kind::Outgoing => *options.list_outgoing.of(&url),
-            Kind::Monitored => *options.list_monitor.of(&url),
-        };
-        of_kind && *options.list_any.of(&url)
+        kind.has(self.config, url)
     }
 
     /// Some of the queue, the oldest first.

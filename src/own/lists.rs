@@ -4,21 +4,21 @@
 pub(super) mod whole;
 
 use hyper::Response;
-use wwwoffle_index::{Error, Filter, Sort};
+use wwwoffle_index::{Error, Sort};
 use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 
 use super::api::index::carry_out;
 use super::caller::Caller;
 use super::export::{self, Format};
 use super::{monitor, purge, removed};
-use crate::api::{IndexPage, Listed};
+use crate::api::IndexPage;
 use crate::error_chain::error_chain;
 use crate::fetch;
+use crate::lists;
 use crate::lists::found::{self, Source};
 use crate::lists::query::{Subject, Wanted};
 use crate::lists::sessions;
 use crate::lists::whole::is_part;
-use crate::lists::{self, viewer};
 use crate::pages::form::Form;
 use crate::pages::info::ABOUT;
 use crate::pages::lists::{
@@ -64,31 +64,22 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
         Ok(read) => read,
         Err((shown, why)) => return answer(caller, &shown, (Outcome::Refused(why), None, None)),
     };
-    let who = viewer((!caller.operates).then_some(&caller.owner));
-    let counted = Filter { viewer: who, ..wanted.filter.clone() };
-    let outcome = match carry_out(caller, wanted, some).await {
-        Ok(found) => Outcome::Found(found),
-        Err(error) => Outcome::Refused(pages::untold(&error_chain(&error))),
+    let (outcome, count) = match carry_out(caller, wanted, some).await {
+        Ok((found, count)) => (Outcome::Found(found), count),
+        Err(error) => (Outcome::Refused(pages::untold(&error_chain(&error))), None),
     };
     let told = told(caller, arguments).await;
-    let count = match &outcome {
-        Outcome::Found(IndexPage { listed: Listed::Entries(_), .. }) => {
-            let count = lists::ask(daemon, move |index| index.count(&counted));
-            // That it cannot be told is no reason not to show the list.
-            count.await.ok().flatten()
-        }
-        _ => None,
-    };
     answer(caller, &shown, (outcome, told, count))
 }
 
-/// As much of a list as there is room for on one page: what follows is on the next.
-fn some(source: &Source<'_>, wanted: &Wanted) -> Result<IndexPage, Error> {
-    let found = found::list(source, wanted)?;
-    match room::fewer(&found.listed) {
-        Some(limit) => found::list(source, &Wanted { limit, ..wanted.clone() }),
-        None => Ok(found),
+/// As much of a list as there is room for on one page, and how much all of it is: what follows is on the next.
+fn some(source: &Source<'_>, wanted: &Wanted) -> Result<(IndexPage, Option<u64>), Error> {
+    let mut found = found::list(source, wanted)?;
+    if let Some(limit) = room::fewer(&found.listed) {
+        found = found::list(source, &Wanted { limit, ..wanted.clone() })?;
     }
+    let count = found::count(source, wanted, &found);
+    Ok((found, count))
 }
 
 /// What was just done to the list, as its arguments tell.

@@ -12,6 +12,7 @@ use crate::clock;
 use crate::fetch::WantError;
 use crate::fetch::recurse::aim::MAX_DEPTH;
 use crate::fetch::recurse::scope::Scope;
+use crate::lists::found::Kind;
 use crate::monitor::{self, Wish};
 use crate::pages::fault::Fault;
 use crate::pages::form::Form;
@@ -48,10 +49,12 @@ pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
     Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
 }
 
-/// The list.
+/// The list, as far as the configuration lets pages be in it.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let daemon = &caller.daemon;
-    let (token, items) = (caller.token(), list(caller));
+    let (token, config) = (caller.token(), daemon.config());
+    let mut items = list(caller);
+    items.retain(|item| Kind::Monitored.has(&config, &item.url));
     let mut changed = Vec::new();
     for item in items.iter().take(pages::SHOWN_PAGES) {
         changed.push(has_changed(caller, &item.url).await);

@@ -16,6 +16,7 @@ use crate::api::{ItemState, QueueCounts};
 use crate::clock;
 use crate::fetch;
 use crate::fetch::held::Holder;
+use crate::lists::found::Kind;
 use crate::pages::form::Form;
 use crate::pages::queue::{self as page, Asked, PATH, ROWS, Shown};
 use crate::proxy::body::Body;
@@ -67,13 +68,16 @@ impl Stand {
     }
 }
 
-/// Shows what the arguments ask for of the queue, as far as the caller may see it.
+/// Shows what the arguments ask for of the queue, as far as the caller may see it and the configuration lets it be in
+/// the list.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (daemon, now) = (&caller.daemon, timestamp(clock::now()));
+    let config = daemon.config();
     let mut asked = Asked::parse(arguments);
     let (mut counts, mut stands) = (QueueCounts::default(), Vec::new());
     daemon.store.spool().queue().visit(|request| {
-        if caller.may_see_queued(&request.place) {
+        let place = &request.place;
+        if caller.may_see_queued(place) && Kind::Outgoing.has(&config, place.url()) {
             let state = status::state(daemon, request);
             counts.add(state);
             if asked.state.is_none_or(|only| only == state) {

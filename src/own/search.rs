@@ -3,13 +3,14 @@
 use std::net::Ipv4Addr;
 
 use hyper::{HeaderMap, Response};
-use wwwoffle_index::Class;
+use wwwoffle_index::{Class, Error};
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
 use super::api::index::{carry_out, wanted};
 use super::caller::Caller;
+use crate::api::SearchPage;
 use crate::error_chain::error_chain;
-use crate::lists::found;
+use crate::lists::found::{self, Source};
 use crate::lists::query::Wanted;
 use crate::mode::Mode;
 use crate::pages::info;
@@ -103,12 +104,21 @@ fn is_bare_address(words: &str) -> bool {
 
 async fn look(caller: &Caller, typed: &Typed, wanted: Wanted) -> Outcome {
     let wanted = Wanted { limit: HITS, ..wanted };
-    match carry_out(caller, wanted, found::search).await {
+    match carry_out(caller, wanted, some).await {
         Ok(found) => {
             let next = found.next.as_deref().map(|next| arguments(typed, next));
             Outcome::Found(found, next)
         }
         Err(error) => Outcome::Refused(untold(&error_chain(&error))),
+    }
+}
+
+/// As much of what is found as there is room for on one page: what follows is on the next.
+fn some(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error> {
+    let found = found::search(source, wanted)?;
+    match search::fewer(&found.hits) {
+        Some(limit) => found::search(source, &Wanted { limit, ..wanted.clone() }),
+        None => Ok(found),
     }
 }
 

@@ -5,6 +5,8 @@ use wwwoffle_url::url_encode_form_args;
 
 use super::{
     Page, Shell, Templates,
+    escape::written,
+    lists::room::{brief, fitting, linked},
     shown::{self, ShownTime, ShownUrl},
     text::{Text, say},
 };
@@ -13,8 +15,14 @@ use crate::versions::NotCompared;
 use crate::versions::history::changes;
 use crate::versions::memento::{timemap_path, version_path};
 
-/// Versions that are listed; the others are counted.
+/// Versions that are listed, fewer where the URL is long; the others are counted.
 const SHOWN_VERSIONS: usize = 30;
+
+/// Bytes of all that has the URL in it, as it is written; with what stands around that stays below 100 kB.
+const ROOM: usize = 80_000;
+
+/// Bytes of a row of its own, whatever is in it.
+const ROW: usize = 1_500;
 
 /// The address of the page about `url`, without our origin.
 #[must_use]
@@ -77,18 +85,25 @@ pub fn page(
 ) -> Page {
     let url = ShownUrl::new(&history.url);
     let href = url.href.clone().unwrap_or_default();
+    let url = brief(url);
     let before = history.versions.iter().skip(1).map(Some).chain([None]);
     let lines = lines.iter().copied().chain(std::iter::repeat(None));
     let all = history.versions.iter().zip(before).zip(lines);
     let view = |((version, before), lines): ((&Version, Option<&Version>), Option<Lines>)| {
         VersionView::new(&href, version, before, lines, shell)
     };
+    let timemap = timemap_path(&href);
+    let mut versions: Vec<_> = all.take(SHOWN_VERSIONS).map(view).collect();
+    // The link to it, and the form that compares.
+    let around = 2 * linked(&url) + written(&timemap);
+    let costs = versions.iter().map(|version| version.cost(linked(&url) + token.len()));
+    versions.truncate(fitting(ROOM.saturating_sub(around), costs));
     let view = View {
         token,
         owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
-        versions: told_apart(all.take(SHOWN_VERSIONS).map(view).collect(), history, shell),
-        more: history.versions.len().saturating_sub(SHOWN_VERSIONS),
-        timemap: timemap_path(&href),
+        more: history.versions.len().saturating_sub(versions.len()),
+        versions: told_apart(versions, history, shell),
+        timemap,
         url,
     };
     templates.page("history.html", 200, shell, &view)
@@ -129,6 +144,12 @@ impl VersionView {
             path: version_path(href, (version.stored, version.received)),
             diff,
         }
+    }
+
+    /// Bytes of its row as it is written, with a form of so many.
+    fn cost(&self, form: usize) -> usize {
+        let kind = self.content_type.as_deref().map_or(0, written);
+        ROW + kind + written(&self.path) + self.diff.as_deref().map_or(0, written) + form
     }
 }
 
@@ -245,6 +266,33 @@ mod tests {
         let many = (0..101).map(|number| version(number, "text/html")).collect();
         let many = body(&History { url, owner: None, versions: many }, &[]);
         assert!(many.contains("and 71 more"), "{many}");
+    }
+
+    #[test]
+    fn there_are_as_many_versions_as_there_is_room_for() {
+        let token = "f".repeat(64);
+        for (part, length, at_least) in [
+            ("a/b", 60, 30),
+            ("a/b=c&", 900, 10),
+            ("a/b", 8_100, 2),
+            ("&", 8_100, 1),
+            ("=", 8_100, 1),
+            ("%3f", 8_100, 1),
+        ] {
+            let url = format!("http://www.example.org/?{}", part.repeat(length / part.len()));
+            let versions = (0..30).map(|number| version(number, "application/xhtml+xml")).collect();
+            let history = History { url: url.clone(), owner: None, versions };
+            let lines = [Some(Lines { added: 3_000, removed: 1_000 }); 30];
+            let page = page(&templates(), &shell(), &history, &lines, &token);
+            assert_harmless(&page);
+            let body = page.body;
+            let shown = body.matches("class=\"card\"").count();
+            assert!(shown >= at_least, "{shown} versions of {url:.60}");
+            let rest = format!("and {} more", 30 - shown);
+            assert_eq!(body.contains(&rest), shown < 30, "{shown} versions of {url:.60}");
+            assert!(!body.contains("There is no older version"), "{url:.60}");
+            assert_eq!(body.contains("<select"), shown > 1, "{shown} versions of {url:.60}");
+        }
     }
 
     #[test]

@@ -8,9 +8,11 @@ use wwwoffle_url::url_encode_form_args;
 use super::configuration::diff::Line;
 use super::{
     Page, Shell, Templates,
+    escape::written,
     fault::{self, Fault},
     form::Form,
     history,
+    lists::room,
     refresh::LinksView,
     schedule::{WEEKDAYS, in_words},
     shown::{self, ShownTime, ShownUrl},
@@ -21,8 +23,15 @@ use crate::fetch::recurse::aim::Aim;
 use crate::fetch::recurse::scope::Scope;
 use crate::versions::diff::{Diff, Sort};
 
-/// Pages that are listed; the others are counted.
+/// Pages that are listed, fewer where they have long URLs; the others are counted.
 pub const SHOWN_PAGES: usize = 60;
+
+/// Bytes of all rows of the list together, as they are written into it; with what stands around them that stays below
+/// 100 kB.
+const ROOM: usize = 80_000;
+
+/// Bytes of a row of its own, whatever is in it.
+const ROW: usize = 1_050;
 
 /// Lines of a difference that are shown.
 const SHOWN_LINES: usize = 80;
@@ -161,7 +170,7 @@ pub fn page<'a>(
         let MonitorItem { key, url, schedule, versions, last, next, owner } = item;
         PageView {
             key,
-            url: ShownUrl::new(url),
+            url: room::brief(ShownUrl::new(url)),
             schedule: shown::text(schedule),
             words: in_words(schedule),
             versions: *versions,
@@ -173,12 +182,20 @@ pub fn page<'a>(
         }
     };
     let changed = changed.iter().copied().chain(std::iter::repeat(false));
-    let view = View {
-        token,
-        pages: items.iter().zip(changed).take(SHOWN_PAGES).map(view).collect(),
-        more: items.len().saturating_sub(SHOWN_PAGES),
-    };
+    let mut pages: Vec<_> = items.iter().zip(changed).take(SHOWN_PAGES).map(view).collect();
+    pages.truncate(room::fitting(ROOM, pages.iter().map(|page| cost(page, token))));
+    let more = items.len().saturating_sub(pages.len());
+    let view = View { token, pages, more };
     templates.page("monitor.html", 200, shell, &view)
+}
+
+/// Bytes of a row of the list, as it is written.
+fn cost(page: &PageView<'_>, token: &str) -> usize {
+    let owner = page.owner.as_ref().map_or(0, |owner| written(&owner.to_string()));
+    let addresses = written(&page.options) + page.changes.as_deref().map_or(0, written);
+    // Its text stands there once, and four times for who hears the page.
+    let url = room::linked(&page.url) + 5 * written(&page.url.text);
+    ROW + token.len() + page.key.len() + written(&page.schedule) + owner + addresses + url
 }
 
 /// What the form begins with.

@@ -292,6 +292,8 @@ mod tests {
         for want in [
             "name=\"depth\" value=\"3\"",
             "name=\"images\" value=\"Y\" id=\"images\" checked",
+            "name=\"icons\" value=\"N\"",
+            "name=\"fonts\" value=\"N\"",
             "value=\"token-1\"",
         ] {
             assert!(text.contains(want), "{want} in {text}");

@@ -6,6 +6,8 @@ use wwwoffle_index::Class;
 
 use super::{
     Page, Shell, Templates,
+    escape::written,
+    lists::room::{fitting, linked},
     shown::{self, ShownTime, ShownUrl},
     text::{Text, say},
 };
@@ -19,6 +21,21 @@ pub const DESCRIPTION: &str = "/search/opensearch.xml";
 
 /// The type of the description (`OpenSearch` 1.1, draft 6).
 const OPEN_SEARCH: &str = "application/opensearchdescription+xml";
+
+/// Bytes of all hits on a page together, as they are written into it, and of what is found on the queue; with what
+/// stands around them that stays below 100 kB.
+const ROOM: usize = 50_000;
+const ROOM_FOR_QUEUE: usize = 30_000;
+
+/// Bytes of all links of that, besides their texts; further URLs are only shown.
+const MOST_LINKS: usize = 7_000;
+
+/// Bytes of a hit and of a request of their own, whatever is in them.
+const HIT: usize = 500;
+const REQUEST: usize = 250;
+
+/// Bytes that are written around what is marked.
+const MARK: usize = 13;
 
 /// What was asked for, as the form has it again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,6 +106,20 @@ struct Queued {
     queued: ShownTime,
 }
 
+/// How many hits there is room for, where that is fewer than these. The first one always has it.
+#[must_use]
+pub fn fewer(hits: &[SearchHit]) -> Option<usize> {
+    let fits = fitting(ROOM, hits.iter().map(cost));
+    (fits < hits.len()).then_some(fits)
+}
+
+fn cost(found: &SearchHit) -> usize {
+    let url = ShownUrl::new(&found.item.url);
+    let title = found.item.title.as_deref().map_or(0, written);
+    let marks = MARK * (found.title_marks.len() + found.snippet.marks.len());
+    HIT + linked(&url) + written(&url.text) + title + written(&found.snippet.text) + marks
+}
+
 /// Makes the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, typed: &Typed, outcome: Outcome) -> Page {
@@ -115,7 +146,7 @@ pub fn page(templates: &Templates, shell: &Shell, typed: &Typed, outcome: Outcom
         Outcome::Found(found, next) => {
             let zone = &shell.zone;
             view.hits = found.hits.iter().map(|found| hit(found, zone)).collect();
-            view.queue = found.queue.iter().map(|request| queued(request, zone)).collect();
+            view.queue = queue(&found.queue, zone);
             (view.partial, view.incomplete, view.next) = (found.partial, found.incomplete, next);
         }
     }
@@ -138,6 +169,23 @@ fn hit(found: &SearchHit, zone: &TimeZone) -> Hit {
         size: shown::bytes(item.bytes),
         status: (item.status != 200).then_some(item.status),
     }
+}
+
+/// What is found on the queue, as far as there is room.
+fn queue(requests: &[EntryItem], zone: &TimeZone) -> Vec<Queued> {
+    let mut room = MOST_LINKS;
+    let row = |request| {
+        let mut row = queued(request, zone);
+        match room.checked_sub(linked(&row.url)) {
+            Some(left) => room = left,
+            None => row.url.href = None,
+        }
+        row
+    };
+    let mut rows: Vec<_> = requests.iter().map(row).collect();
+    let costs = rows.iter().map(|row| REQUEST + written(&row.url.text));
+    rows.truncate(fitting(ROOM_FOR_QUEUE, costs));
+    rows
 }
 
 fn queued(request: &EntryItem, zone: &TimeZone) -> Queued {
@@ -256,6 +304,42 @@ mod tests {
             };
             assert_harmless(&page_of(&typed, Outcome::Found(hits, Some("q=a&after=b".into()))));
         }
+    }
+
+    #[test]
+    fn there_are_as_many_hits_as_there_is_room_for() {
+        for (part, length, at_least) in
+            [("a/b", 60, 10), ("a/b=c&", 900, 10), ("&", 8_100, 1), ("%3f", 8_100, 4)]
+        {
+            let url = format!("http://www.example.org/?{}", part.repeat(length / part.len()));
+            let request = EntryItem {
+                url: url.clone(),
+                key: String::new(),
+                status: None,
+                content_type: None,
+                bytes: 0,
+                stored: time(),
+                owner: None,
+                held: None,
+            };
+            let mut hit = found("A title <of> a page");
+            hit.item.url.clone_from(&url);
+            let hits = vec![hit; 10];
+            let fits = fewer(&hits).unwrap_or(10);
+            assert!(fits >= at_least, "{fits} of {url:.60}");
+            let found = SearchPage {
+                hits: hits[..fits].to_vec(),
+                queue: vec![request; 50],
+                next: None,
+                partial: true,
+                incomplete: true,
+            };
+            let page =
+                page_of(&Typed::default(), Outcome::Found(found, Some("q=a&after=b".into())));
+            assert_harmless(&page);
+            assert!(page.body.contains("On the queue"), "{url:.60}");
+        }
+        assert_eq!(fewer(&[]), None);
     }
 
     #[test]

@@ -106,6 +106,41 @@ fn a_page_is_quiet_when_nothing_of_it_is_under_way() {
 }
 
 #[test]
+fn the_script_of_a_worker_ends_with_the_worker_or_where_it_is_told() {
+    let now = Instant::now();
+    let script = json!({"requestId": "W", "type": "Script"});
+    let worker = json!({
+        "sessionId": "F", "waitingForDebugger": true, "targetInfo": {"targetId": "W", "type": "worker"}
+    });
+    let gone = json!({"sessionId": "F"});
+    for (method, session, told) in [
+        ("Network.loadingFinished", "F", &script),
+        ("Network.loadingFailed", "F", &script),
+        ("Network.loadingFinished", "S", &script),
+        ("Target.detachedFromTarget", "S", &gone),
+    ] {
+        let (mut visit, _) = opened(now);
+        visit.take(&event("Page.loadEventFired", "S", &json!({})), now);
+        visit.take(&event("Network.requestWillBeSent", "S", &script), now);
+        visit.take(&event("Target.attachedToTarget", "S", &worker), now);
+        let other = json!({"requestId": "1"});
+        visit.take(&event("Network.requestWillBeSent", "S", &other), now);
+        visit.take(&event(method, session, told), now);
+        assert_eq!(visit.quiet_at(), None, "another is under way: {method} {session}");
+        visit.take(&event("Network.loadingFinished", "S", &other), now);
+        let asked = visit.look(visit.quiet_at().unwrap());
+        // Both are asked whether they are at work, and what is gone is not.
+        let count = if method.starts_with("Target") { 1 } else { 2 };
+        assert_eq!(methods(&asked), vec!["Runtime.evaluate"; count], "{method} {session}");
+        let answers = asked.send.iter().map(|ping| json!({"id": ping["id"]}));
+        let over: Vec<_> = answers.map(|answer| visit.take(&answer, now).over).collect();
+        let want: Vec<_> =
+            (1..=count).map(|at| (at == count).then_some(Ok(Ended::Quiet))).collect();
+        assert_eq!(over, want, "{method} {session}");
+    }
+}
+
+#[test]
 fn a_restless_page_and_one_that_cannot_be_opened_end() {
     let now = Instant::now();
     let (mut visit, _) = opened(now);

@@ -9,7 +9,7 @@
 //! for before could be loaded before a cookie is set, and then it is not what the person asked for; or before anybody
 //! listens, and then it is never heard to be loaded.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -73,7 +73,6 @@ struct Awaited {
     target: u64,
     session: u64,
     navigation: u64,
-    ping: Option<u64>,
 }
 
 /// A page that is opened.
@@ -85,7 +84,8 @@ pub(super) struct Visit {
     prepares: HashSet<u64>,
     /// The session of the page itself.
     page: Option<String>,
-    sessions: HashSet<String>,
+    /// The frames and workers that are listened to, by their sessions, with the browser's names for them.
+    sessions: HashMap<String, String>,
     /// The requests under way, by their sessions and their numbers there.
     under_way: HashSet<(String, String)>,
     requests: usize,
@@ -93,6 +93,8 @@ pub(super) struct Visit {
     last: Instant,
     sent: u64,
     awaited: Awaited,
+    /// What the page, its frames and its workers have not answered yet, which are asked whether they are at work.
+    pings: HashSet<u64>,
 }
 
 impl Visit {
@@ -103,13 +105,14 @@ impl Visit {
             cookies,
             prepares: HashSet::new(),
             page: None,
-            sessions: HashSet::new(),
+            sessions: HashMap::new(),
             under_way: HashSet::new(),
             requests: 0,
             is_loaded: false,
             last: now,
             sent: 0,
             awaited: Awaited::default(),
+            pings: HashSet::new(),
         };
         let mut next = Next::default();
         // What a page wants to be saved is not.
@@ -122,7 +125,7 @@ impl Visit {
 
     /// When it is to be looked at again though no message has come.
     pub(super) fn quiet_at(&self) -> Option<Instant> {
-        let is_idle = self.is_loaded && self.under_way.is_empty() && self.awaited.ping.is_none();
+        let is_idle = self.is_loaded && self.under_way.is_empty() && self.pings.is_empty();
         is_idle.then(|| self.last + QUIET)
     }
 
@@ -130,10 +133,13 @@ impl Visit {
     pub(super) fn look(&mut self, now: Instant) -> Next {
         let mut next = Next::default();
         if self.quiet_at().is_some_and(|quiet| quiet <= now) {
-            let page = self.page.clone();
+            let all = self.page.iter().chain(self.sessions.keys());
+            let all: Vec<_> = all.cloned().collect();
             let zero = json!({"expression": "0"});
-            let ping = self.say(&mut next, page.as_deref(), "Runtime.evaluate", &zero);
-            self.awaited.ping = Some(ping);
+            for session in all {
+                let ping = self.say(&mut next, Some(&session), "Runtime.evaluate", &zero);
+                self.pings.insert(ping);
+            }
         }
         next
     }
@@ -181,7 +187,7 @@ impl Visit {
             } else if message.get("error").is_some() {
                 next.over = refused();
             }
-        } else if self.awaited.ping == Some(id) {
+        } else if self.pings.remove(&id) && self.pings.is_empty() {
             // Whatever its scripts did meanwhile, they are done, and ask for nothing.
             next.over = Some(Ok(Ended::Quiet));
         }
@@ -209,7 +215,9 @@ impl Visit {
                 }
             }
             "Network.loadingFinished" | "Network.loadingFailed" => {
-                request().map(|request| self.under_way.remove(&request));
+                if let Some(request) = request() {
+                    self.ended(&request);
+                }
             }
             "Network.dataReceived" => {
                 next.bytes = told.get("encodedDataLength").and_then(Value::as_u64).unwrap_or(0);
@@ -224,8 +232,10 @@ impl Visit {
             "Target.attachedToTarget" => self.attached(told, next),
             "Target.detachedFromTarget" => {
                 let gone = text(told, "sessionId").unwrap_or_default();
-                self.sessions.remove(gone);
-                self.under_way.retain(|(session, _)| session != gone);
+                let target = self.sessions.remove(gone);
+                self.under_way.retain(|(session, request)| {
+                    session != gone && target.as_ref() != Some(request)
+                });
             }
             "Inspector.targetCrashed" if is_page => {
                 next.over =
@@ -236,7 +246,7 @@ impl Visit {
             _ => return,
         }
         self.last = now;
-        self.awaited.ping = None;
+        self.pings.clear();
     }
 
     /// The page is there, and empty still.
@@ -258,14 +268,26 @@ impl Visit {
         self.awaited.navigation = self.say(next, page.as_deref(), "Page.navigate", &to);
     }
 
+    /// A request has come to its end. The script of a worker is asked for in the session of who starts it and ends
+    /// in its own, and both know it by the name of the worker.
+    fn ended(&mut self, request: &(String, String)) {
+        self.under_way.remove(request);
+        let (session, number) = request;
+        if self.sessions.get(session) == Some(number) {
+            self.under_way.retain(|(_, other)| other != number);
+        }
+    }
+
     /// A frame of its own process, or a worker: it waits until it may begin.
     fn attached(&mut self, told: &Value, next: &mut Next) {
         let Some(session) = text(told, "sessionId") else { return };
+        let target = told.get("targetInfo").and_then(|info| text(info, "targetId"));
         // The page itself is told of, too, and does not wait.
         let is_new = self.sessions.len() < MAX_SESSIONS
             && told.get("waitingForDebugger").and_then(Value::as_bool) == Some(true)
-            && self.sessions.insert(session.to_owned());
+            && !self.sessions.contains_key(session);
         if is_new {
+            self.sessions.insert(session.to_owned(), target.unwrap_or_default().to_owned());
             self.listen(session, next);
             self.say(next, Some(session), "Runtime.runIfWaitingForDebugger", &json!({}));
         }

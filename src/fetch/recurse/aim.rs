@@ -75,6 +75,10 @@ impl PartClass {
     }
 }
 
+/// Classes that 2.9 has no name for, each with one that it has: they go with that where nothing is said of them.
+const WITH: [(PartClass, PartClass); 2] =
+    [(PartClass::Icons, PartClass::Images), (PartClass::Fonts, PartClass::Stylesheets)];
+
 impl fmt::Display for PartClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -157,14 +161,14 @@ impl Asked {
     /// `/refresh-options/`, or the arguments of `/refresh-recurse/?`.
     ///
     /// As in WWWOFFLE 2.9 a part that is not named is not wanted, for a form sends only the boxes that
-    /// are ticked; `parts=configured` leaves all of them to the configuration.
+    /// are ticked; but icons that are not named go with images, and fonts with style sheets, for 2.9 names neither.
+    /// `parts=configured` leaves all of them to the configuration.
     ///
     /// # Errors
     ///
     /// [`BadAim`] says which value is wrong.
     pub fn read<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, BadAim> {
-        let parts = PartClass::ALL.into_iter().map(|class| (class, false)).collect();
-        let mut aim = Aim { parts, scope: Scope::Any, ..Aim::default() };
+        let mut aim = Aim { scope: Scope::Any, ..Aim::default() };
         let (mut url, mut method, mut as_configured) = (None, None, false);
         for (name, value) in pairs {
             match name {
@@ -190,12 +194,12 @@ impl Asked {
                 },
             }
         }
-        // What 2.9 has no name for goes with what it has one for.
-        for (class, with) in
-            [(PartClass::Icons, PartClass::Images), (PartClass::Fonts, PartClass::Stylesheets)]
-        {
+        for (class, with) in WITH {
             let is_wanted = aim.parts.get(&with).copied().unwrap_or_default();
-            *aim.parts.entry(class).or_default() |= is_wanted;
+            aim.parts.entry(class).or_insert(is_wanted);
+        }
+        for class in PartClass::ALL {
+            aim.parts.entry(class).or_default();
         }
         if as_configured {
             aim.parts.clear();
@@ -243,6 +247,12 @@ impl Asked {
         for class in self.aim.parts.iter().filter(|(_, wanted)| **wanted).map(|(class, _)| class) {
             add(class.as_str(), "Y");
         }
+        for (class, with) in WITH {
+            let is_wanted = |class| self.aim.parts.get(&class).copied();
+            if (is_wanted(class), is_wanted(with)) == (Some(false), Some(true)) {
+                add(class.as_str(), "N");
+            }
+        }
         text
     }
 }
@@ -285,6 +295,17 @@ mod tests {
         let wanted = asked.aim.parts.iter().filter(|(_, wanted)| **wanted);
         let wanted: Vec<_> = wanted.map(|(class, _)| class.as_str()).collect();
         assert_eq!(wanted, ["stylesheets", "images", "icons", "fonts"]);
+        let asked = read(&[
+            ("url", "http://h.example/"),
+            ("stylesheets", "Y"),
+            ("images", "Y"),
+            ("icons", "N"),
+            ("fonts", "N"),
+            ("fonts", "Y"),
+        ]);
+        // Our form says of these also that they are not wanted, before the box that may be ticked.
+        let parts = asked.unwrap().aim.parts;
+        assert_eq!((parts[&PartClass::Icons], parts[&PartClass::Fonts]), (false, true));
         let none = read(&[("url", "http://h.example/"), ("depth", "3"), ("method", "none")]);
         assert_eq!(none.unwrap().aim.depth, 0);
     }
@@ -297,6 +318,8 @@ mod tests {
             &[("url", "http://h.example/ü"), ("scripts", "Y"), ("iframes", "Y"), ("robots", "N")],
             &[("url", "http://h.example/"), ("scope", "site"), ("pages", "7"), ("bytes", "9")],
             &[("url", "http://h.example/"), ("minutes", "90"), ("force", "Y")],
+            &[("url", "http://h.example/"), ("images", "Y"), ("icons", "N")],
+            &[("url", "http://h.example/"), ("stylesheets", "Y"), ("fonts", "N"), ("icons", "Y")],
             &[("url", "http://h.example/"), ("parts", "configured")],
         ] {
             let asked = read(pairs).unwrap();

@@ -119,17 +119,11 @@ fn bring(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
     Some(Bring { aim, usual, runs: begins.into_iter().map(|(run, _)| run).collect() })
 }
 
-/// The same with every part said, as the form says it: icons come with images, and fonts with styles.
+/// The same with every part said, as the form says it.
 fn whole(mut aim: Aim, usual: &Aim) -> Aim {
     for class in PartClass::ALL {
         let is_usual = usual.parts.get(&class).copied().unwrap_or_default();
         aim.parts.entry(class).or_insert(is_usual);
-    }
-    for (class, with) in
-        [(PartClass::Icons, PartClass::Images), (PartClass::Fonts, PartClass::Stylesheets)]
-    {
-        let is_wanted = aim.parts.get(&with).copied().unwrap_or_default();
-        *aim.parts.entry(class).or_default() |= is_wanted;
     }
     aim
 }

@@ -1,4 +1,4 @@
-//! How many rows of a list there is room for on its page.
+//! How many rows of a list there is room for on its page, here and on other pages that have rows of URLs.
 
 use super::{LONGEST_CHOSEN, cut};
 use crate::api::{IndexItem, Listed};
@@ -13,6 +13,9 @@ const ROOM: usize = 64_000;
 const ENTRY: usize = 650;
 const REQUEST: usize = 250;
 
+/// Bytes of the longest URL that is made a link on a page that has it several times, as it is written there.
+const LONGEST_LINK: usize = 16_384;
+
 /// How many rows fit, where that is fewer than these. The first one always does.
 #[must_use]
 pub fn fewer(listed: &Listed) -> Option<usize> {
@@ -23,14 +26,18 @@ pub fn fewer(listed: &Listed) -> Option<usize> {
         // Of names alone there are never too many.
         Listed::Hosts(_) | Listed::Sites(_) => return None,
     };
-    let mut room = ROOM;
-    let fits = costs.iter().take_while(|cost| {
-        let left = room.checked_sub(**cost);
+    let fits = fitting(ROOM, costs.iter().copied());
+    (fits < costs.len()).then_some(fits)
+}
+
+/// How many rows there is room for that take so many bytes each. The first one always has it.
+pub(in crate::pages) fn fitting(mut room: usize, costs: impl IntoIterator<Item = usize>) -> usize {
+    let fits = costs.into_iter().take_while(|cost| {
+        let left = room.checked_sub(*cost);
         room = left.unwrap_or_default();
         left.is_some()
     });
-    let fits = fits.count();
-    (fits < costs.len()).then_some(fits.max(1))
+    fits.count().max(1)
 }
 
 fn entry(item: &IndexItem) -> usize {
@@ -50,6 +57,13 @@ fn request(url: &str) -> usize {
     REQUEST + written(&url.text) + linked(&url)
 }
 
-fn linked(url: &ShownUrl) -> usize {
+/// The URL without a link that would be too long on a page that has it several times.
+pub(in crate::pages) fn brief(mut url: ShownUrl) -> ShownUrl {
+    url.href.take_if(|href| written(href) > LONGEST_LINK);
+    url
+}
+
+/// What a link to it takes besides its text.
+pub(in crate::pages) fn linked(url: &ShownUrl) -> usize {
     url.href.as_deref().map_or(0, written)
 }

@@ -45,6 +45,23 @@ fn it_lists_when_and_what_can_be_done() {
 }
 
 #[test]
+fn the_list_has_as_many_rows_as_there_is_room_for() {
+    let token = "f".repeat(64);
+    for (part, length, at_least) in
+        [("a/b", 40, 45), ("a/b=c&", 900, 10), ("&", 8_100, 1), ("=", 8_100, 1), ("%3f", 8_100, 1)]
+    {
+        let url = format!("http://www.example.org/?{}", part.repeat(length / part.len()));
+        let many = vec![MonitorItem { key: "a".repeat(64), ..item(&url) }; SHOWN_PAGES];
+        let page = page(&templates(), &shell(), &many, &[true; SHOWN_PAGES], &token);
+        assert_harmless(&page);
+        let rows = page.body.matches("<section").count();
+        assert!(rows >= at_least, "{rows} rows of {url:.60}");
+        let rest = format!("and {} more", SHOWN_PAGES - rows);
+        assert_eq!(page.body.contains(&rest), rows < SHOWN_PAGES, "{rows} rows of {url:.60}");
+    }
+}
+
+#[test]
 fn the_form_begins_with_what_is_said_already() {
     let form = |schedule: Option<&str>| {
         let schedule = schedule.map(|text| text.parse().unwrap());

@@ -102,12 +102,21 @@ await crawl(async page => {
 })
 console.log(`${count} pages of ${kinds.size} kinds were reached`)
 
-/// How a page is reached: by its address, or by what a person does.
+/// How a page is reached: by its address, or by what a person does. Each gives the answer that it came with.
 const to = url => page => page.goto(url)
-const press = (button, url) => async (page, seen) => {
+const press = (button, url, typed = {}) => async (page, seen) => {
   await page.goto(url)
+  for (const [field, value] of Object.entries(typed)) await page.locator(`main [name="${field}"]`).first().fill(value)
   forget(seen)
-  await Promise.all([page.waitForNavigation(), page.locator(button).first().click()])
+  const [answer] = await Promise.all([page.waitForNavigation(), page.locator(button).first().click()])
+  return answer
+}
+
+/// A form that comes again with what is wrong beside its fields.
+const again = (path, typed) => async (page, seen) => {
+  const answer = await press('main form button.main', `${settings.base}${path}`, typed)(page, seen)
+  if (answer.status() !== 422) fault(path, `answers ${answer.status()} to ${JSON.stringify(typed)}`)
+  return answer
 }
 
 /// Messages of ours in place of what was asked for, offline and online.
@@ -120,7 +129,11 @@ const offline = {
   'undone': press('button[formaction$="/control/delete/req"], form[action$="/control/delete/req"] button', `${settings.http}/never-seen`),
   'blocked': to(`${settings.http}/blocked`),
   'not-found': to(`${settings.base}/no/such/page`),
-  'no-button': to(`${settings.base}/control/online`)
+  'no-button': to(`${settings.base}/control/online`),
+  'fetch-again': again('/refresh-options/', { url: 'no address', depth: '-1' }),
+  'monitor-again': again('/monitor-options/', { url: 'no address', dofm: '0', hofd: '24', versions: 'x', depth: '-1' }),
+  'monitor-again-by-cron': again('/monitor-options/', { url: `${settings.http}/tea/`, cron: 'now and then' }),
+  'option-again': again('/configuration/fetch-options/at-once', { value: 'many' })
 }
 const online = {
   'refused': to(`${settings.closed}/`),
@@ -148,12 +161,18 @@ async function look(where, reach) {
   }
 }
 
+/// The same of what the walk does not come to, so that nobody has read it yet.
+const readAndLook = (where, reach) => look(where, async (page, seen) => {
+  const answer = await reach(page, seen)
+  await valid(where, await answer.text())
+})
+
 const desk = { ...await person(browser, { width: 1280, scheme: 'light' }), width: 1280 }
 const phone = { ...await person(browser, { width: 360, scheme: 'dark' }), width: 360 }
 for (const [where, url] of looked) await look(where, to(url))
-for (const [where, reach] of Object.entries(offline)) await look(where, reach)
+for (const [where, reach] of Object.entries(offline)) await readAndLook(where, reach)
 await press('[formaction$="/control/online"]', settings.base)(desk.page, desk.seen)
-for (const [where, reach] of Object.entries(online)) await look(where, reach)
+for (const [where, reach] of Object.entries(online)) await readAndLook(where, reach)
 await browser.close()
 writeFileSync(path.join(settings.out, 'pages.json'), JSON.stringify(looked, null, 1))
 end(`${looked.length} pages were looked at`)
