@@ -27,8 +27,8 @@ const MEMORY: u64 = 16 * 1024;
 /// Clients that read nothing of a big body.
 const DEAF: u64 = 64;
 
-/// The most memory each of them may cost, in KiB.
-const EACH: u64 = 512;
+/// The most memory each of them may cost, in KiB: a piece that waits holds the buffer that it came in.
+const EACH: u64 = 768;
 
 /// Lets this process have the sockets it needs.
 fn raise_open_files() {
