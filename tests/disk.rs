@@ -1,5 +1,7 @@
 //! A disk that is full, or can't be written at all. Needs `mount`, so root.
 
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -39,12 +41,19 @@ impl SmallDisk {
         self.at.path().join("spool")
     }
 
+    /// Leaves no room for one more byte of the file that is returned, which has all that there was.
+    fn fill_up(&self) -> File {
+        let mut file = File::create(self.at.path().join("filling")).unwrap();
+        fill_more(&mut file);
+        file
+    }
+
     /// Leaves no room for one more name, as long as what is returned lives.
     fn fill(&self) -> TempDir {
         let filling = TempDir::new_in(self.at.path()).unwrap();
         let full = (0..)
             .find_map(|name: u32| std::fs::write(filling.path().join(name.to_string()), "").err());
-        assert_eq!(full.unwrap().kind(), std::io::ErrorKind::StorageFull);
+        assert_eq!(full.unwrap().kind(), ErrorKind::StorageFull);
         filling
     }
 }
@@ -53,6 +62,12 @@ impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("--lazy").arg(self.at.path()).status();
     }
+}
+
+/// Takes what has become free since.
+fn fill_more(file: &mut File) {
+    let error = (0..).find_map(|_| file.write_all(&[b'x'; 4_096]).err());
+    assert_eq!(error.unwrap().kind(), ErrorKind::StorageFull);
 }
 
 /// Pages that are kept before the disk is full.
@@ -124,6 +139,49 @@ fn a_full_disk_loses_nothing_that_is_kept() {
         daemon.settle();
         daemon.run(&["cat", &origin.url("/image/46.png")]).status == 0
     });
+}
+
+#[test]
+fn the_mode_and_what_is_asked_for_are_written_where_no_block_is_free() {
+    let _alone = heavy();
+    let Some(disk) = SmallDisk::mount("8m,nr_inodes=1000") else { return };
+    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
+    daemon.up();
+    assert_kept(&daemon, &origin, "online");
+    eventually("all have their names", || {
+        let directory = disk.spool().join("http");
+        directory.exists() && files(&directory).len() == kept().count()
+    });
+    // Neither a block nor a name, and what is freed is gone before anything else is written.
+    let mut filling = disk.fill_up();
+    let names = disk.fill();
+    for mode in ["offline", "autodial", "offline"] {
+        daemon.ok(&[mode]);
+        fill_more(&mut filling);
+    }
+    let asked: Vec<_> =
+        (60..64).map(|number| origin.url(&format!("/page/{number}.html"))).collect();
+    for url in &asked {
+        assert_eq!(daemon.browse(url).status, 504);
+        fill_more(&mut filling);
+    }
+    daemon.kill9();
+    daemon.up();
+    assert_eq!(daemon.status()["mode"], "offline");
+    assert_kept(&daemon, &origin, "after a restart on the full disk");
+    let queue = daemon.queue();
+    for url in &asked {
+        assert!(queue.iter().any(|one| one["url"] == **url), "{url}: {queue:?}");
+    }
+    drop(names);
+    disk.remount("size=64m");
+    daemon.ok(&["online"]);
+    eventually("what was asked for is fetched", || daemon.queue().is_empty());
+    for url in &asked {
+        assert_eq!(daemon.get(url).status, 200);
+    }
+    daemon.settle();
+    assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
 }
 
 #[test]

@@ -74,6 +74,16 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Those of the system. What is there but no plain file is [`Opened::NotAFile`], no error.
     fn open(&self, path: &Path) -> io::Result<Opened>;
 
+    /// Opens a file for reading and writing what is in it, in the same way.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, and `Unsupported` for what is no plain file and from a disk that cannot.
+    fn open_to_change(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Gives what is at `from` the name `to`, in place of whatever file had it, in one step.
     ///
     /// # Errors
@@ -206,6 +216,16 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     /// Those of the system; then any part may have been written.
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
+    /// Makes it shorter.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, and `Unsupported` from a disk that cannot.
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let _ = len;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Waits until content and length are on the medium.
     ///
     /// # Errors
@@ -288,20 +308,14 @@ impl Disk for SystemDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Opened> {
-        // `std` adds O_CLOEXEC. O_NONBLOCK changes nothing for a plain file, and for a FIFO it means
-        // that opening returns.
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-        let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-            Ok(file) => file,
-            Err(error) if is_no_file(&error) => return Ok(Opened::NotAFile),
-            Err(error) => return Err(error),
-        };
-        let about = file.metadata()?;
-        if !about.is_file() {
-            return Ok(Opened::NotAFile);
-        }
+        let Some((file, about)) = plain_file(path, false)? else { return Ok(Opened::NotAFile) };
         let opened_as = Some(Stamp::of(&about));
         Ok(Opened::File(Arc::new(SystemFile { file, opened_as }), about.len()))
+    }
+
+    fn open_to_change(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let (file, _) = plain_file(path, true)?.ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Arc::new(SystemFile { file, opened_as: None }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -381,6 +395,21 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
 }
 
+/// Opens a file for reading, or for writing too; `None` if what is there is none.
+fn plain_file(path: &Path, to_change: bool) -> io::Result<Option<(File, std::fs::Metadata)>> {
+    // `std` adds O_CLOEXEC. O_NONBLOCK changes nothing for a plain file, and for a FIFO it means that
+    // opening returns.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let opened = OpenOptions::new().read(true).write(to_change).custom_flags(flags).open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if is_no_file(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let about = file.metadata()?;
+    Ok(about.is_file().then_some((file, about)))
+}
+
 /// `open` refuses a symbolic link with ELOOP (`O_NOFOLLOW`), a socket or a device nobody serves with ENXIO.
 fn is_no_file(error: &io::Error) -> bool {
     use rustix::io::Errno;
@@ -417,6 +446,10 @@ impl DiskFile for SystemFile {
 
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(bytes, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
     }
 
     fn sync(&self) -> io::Result<()> {

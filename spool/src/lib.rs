@@ -15,6 +15,7 @@
 //! <root>/imports/9f86d081…                       how far the import of an archive is
 //! <root>/outgoing/9f86d081….warc                 a request recorded while offline
 //! <root>/monitor/9f86d081….warc                  the same with a schedule, to be sent again and again
+//! <root>/reserve/                                room for small files on a full disk
 //! <root>/tmp/                                    entries being written; emptied on opening
 //! <root>/damaged/                                what was found damaged, with the reason beside it
 //! <root>/version lock state secret               format; who uses it; mode; key of stored secrets
@@ -27,7 +28,8 @@
 //!
 //! # What always holds
 //!
-//! 1. No file is changed in place: it is written under `tmp/`, synced, then renamed.
+//! 1. No file is changed in place: it is written under `tmp/`, or on a full disk in `reserve/`, synced, then
+//!    renamed.
 //! 2. So a reader has a whole entry, old or new, and a crash leaves rubbish only in `tmp/`.
 //! 3. A missing entry is an answer, [`Lookup::Missing`]; only the disk can fail.
 //! 4. A file that is short, damaged or foreign is an answer too, [`Lookup::SetAside`]; it is never served.
@@ -66,6 +68,7 @@ mod recent;
 mod refuse;
 mod rekey;
 mod removed;
+mod reserve;
 mod restore;
 mod runs;
 mod salvage;

@@ -5,7 +5,7 @@
 //! the entry: one that is written anew because its origin confirmed it, or moved, keeps the time it was stored at. Closing the spool removes it. An opening that finds it knows that the one before
 //! was not closed, and what came last then; those are read whole in the background.
 //!
-//! It is an aid: that it cannot be written keeps nothing from being done, on a full disk it is the first to go,
+//! It is an aid: that it cannot be written keeps nothing from being done, on a full disk it goes for what is needed more,
 //! and what it says is looked at before it is believed. It is synced when the spool is opened and never after, so that after a power
 //! failure its last lines may be missing; what they tell of was in the same danger.
 

@@ -149,7 +149,7 @@ pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Result<State> {
 pub(crate) fn write(store: &Store, state: &State) -> Result<()> {
     let text = state.to_text();
     Error::unless_fits("the state", text.len(), MAX_STATE)?;
-    store.replace_file(&store.root.join(FILE), text.as_bytes())
+    store.replace_state(&store.root.join(FILE), text.as_bytes())
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use crate::place::Place;
 use crate::read::{self, Content, Expected};
 use crate::recent::Recent;
 use crate::removed::Moves;
+use crate::reserve::Reserve;
 use crate::seen::Watcher;
 use crate::shelf::{Which, is_unchanged};
 use crate::tmp::Tmp;
@@ -81,6 +82,8 @@ pub(crate) struct Store {
     /// Checkpoints are below `tmp/` still, of what lies below `partial/` already: the disk failed.
     pub(crate) has_strays: AtomicBool,
     pub(crate) tmp: Tmp,
+    /// Held by whoever changes what lies below `reserve/`.
+    pub(crate) reserve: Mutex<Reserve>,
     /// What got its name last.
     pub(crate) recent: Recent,
     /// Who is told of changes.
@@ -156,6 +159,7 @@ impl Store {
             settling: Mutex::default(),
             has_strays: AtomicBool::new(false),
             tmp: Tmp::default(),
+            reserve: Mutex::default(),
             recent: Recent::default(),
             watchers: RwLock::default(),
             last_stamp: Mutex::new(Timestamp::UNIX_EPOCH),
@@ -434,46 +438,6 @@ impl Store {
         self.pending.forget(&finished.place);
         self.discard(&finished.path);
         true
-    }
-
-    /// Writes a small file whole: aside, synced unless nothing is, then renamed.
-    pub(crate) fn replace_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
-        let put = || self.put_file(to, bytes, self.create_tmp()?);
-        match put() {
-            // On a full disk a list that is only an aid makes room for what is small and has to be kept.
-            Err(error) if error.is_full() && self.give_up_recent() => put(),
-            done => done,
-        }
-    }
-
-    /// The same for what is its owner's alone.
-    pub(crate) fn replace_private_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
-        self.put_file(to, bytes, self.create_private_tmp()?)
-    }
-
-    /// The same, and nothing makes room for it.
-    pub(crate) fn put_file(
-        &self,
-        to: &Path,
-        bytes: &[u8],
-        (path, file): (PathBuf, Arc<dyn DiskFile>),
-    ) -> Result<()> {
-        let written = (|| {
-            let fail = |error| Error::disk("write", to, error);
-            file.write_all_at(bytes, 0).map_err(fail)?;
-            if self.durability != Durability::None {
-                file.sync().map_err(fail)?;
-            }
-            self.rename_into_place(&path, to)
-        })();
-        if written.is_err() {
-            let _ = self.disk.remove_file(&path);
-            return written;
-        }
-        if self.durability == Durability::None {
-            return Ok(());
-        }
-        self.sync_names(&[parent(to)])
     }
 
     /// The time, always later than it was.

@@ -122,6 +122,7 @@ fn open(root: &Path, live: &Live) -> Result<(Store, Choice), Refusal> {
     };
     let (spool, recovery) = Spool::open(root, &options).map_err(|error| cannot(&error))?;
     say_recovered(&recovery);
+    tending::keep_reserve(&spool);
     let (state, damage) = spool.state().map_err(|error| cannot(&error))?;
     if let Some(damage) = damage {
         warn!(%damage, "the remembered mode was set aside");

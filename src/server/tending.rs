@@ -1,5 +1,5 @@
 //! What the spool needs now and then: what came last before a stop that was none in order is looked at, and what
-//! is kept besides answers is held within its bounds.
+//! is kept besides answers is held within its bounds, room for a full disk among it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,8 @@ use crate::error_chain::error_chain;
 /// How often the bounds are looked at.
 const TRIM_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// How often it is looked what was removed so long ago that nobody can have it back any more.
+/// How often it is looked what was removed so long ago that nobody can have it back any more, and whether
+/// there is room again for what a full disk has used up.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
 
 /// Where less of the disk is free, in bytes, nothing that was removed rests; or less than the configuration says.
@@ -32,7 +33,22 @@ pub(super) async fn tend(daemon: Arc<Daemon>, rest: Duration) {
         tokio::select! {
             () = daemon.tasks.stopping() => return,
             _ = tick.tick() => trim(&daemon).await,
-            _ = forget.tick() => forget_removed(&daemon).await,
+            _ = forget.tick() => {
+                forget_removed(&daemon).await;
+                let keep = |spool: &Spool| { keep_reserve(spool); Ok(()) };
+                let _never_fails = daemon.store.run(keep).await;
+            }
+        }
+    }
+}
+
+/// Makes what is missing of the room that is kept for the mode and other small files on a full disk.
+pub(super) fn keep_reserve(spool: &Spool) {
+    match spool.keep_reserve() {
+        Ok(()) => {}
+        Err(error) if error.is_full() => debug!("nothing is left to be kept for a full disk"),
+        Err(error) => {
+            warn!(error = error_chain(&error), "no room can be kept for a full disk");
         }
     }
 }

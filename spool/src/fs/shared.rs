@@ -58,6 +58,10 @@ impl Disk for SharedDisk {
         SystemDisk.open(path)
     }
 
+    fn open_to_change(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        SystemDisk.open_to_change(path)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         SystemDisk.rename(from, to)
     }

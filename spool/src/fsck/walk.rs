@@ -18,7 +18,7 @@ use crate::removed::{REMOVED, Removal};
 use crate::runs::RUNS;
 use crate::store::{DAMAGED, MONITOR, OUTGOING, PARTIAL, Store, TMP};
 use crate::wish::RunId;
-use crate::{imports, recent, salvage, seal, state, statistics, used};
+use crate::{imports, recent, reserve, salvage, seal, state, statistics, used};
 use wwwoffle_url::Key;
 
 /// So many findings are held before they are told and mended: what is mended changes the names that are
@@ -33,8 +33,17 @@ const MAX_ROOT: usize = 65_536;
 
 /// What may lie in a root besides what is looked at: files of the spool without a content of their own,
 /// what other parts of the program keep there, and what a file system brings along.
-const KNOWN: [&str; 8] =
-    ["version", "lock", "control", "ca", imports::IMPORTS, used::FILE, recent::FILE, "lost+found"];
+const KNOWN: [&str; 9] = [
+    "version",
+    "lock",
+    "control",
+    "ca",
+    imports::IMPORTS,
+    used::FILE,
+    recent::FILE,
+    reserve::RESERVE,
+    "lost+found",
+];
 
 /// What was found, and is not told yet.
 pub(super) struct Held {

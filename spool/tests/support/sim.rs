@@ -5,12 +5,17 @@
 //! others, and each block of content that was not synced is old, new or zeros: less than any file
 //! system promises, so what holds here holds there.
 
+// Said, as this file is a part of the fuzzers too.
+#[path = "torn.rs"]
+mod torn;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use torn::{Chance, torn};
 use wwwoffle_spool::Timestamp;
 use wwwoffle_spool::fs::{Disk, DiskFile, Lock, Names, Opened};
 
@@ -23,12 +28,14 @@ pub enum Fault {
     Fail(u64, ErrorKind),
     /// No file and no directory is made any more: the disk is full.
     Full,
+    /// The same, until that call and all that follow fail.
+    FullAndStop(u64),
+    /// The same, and nothing is written over either, as where each change takes another block; what is
+    /// removed makes room for one file.
+    FullOfCopies,
     /// That call and all that follow fail, as if the process were gone.
     Stop(u64),
 }
-
-/// What is lost on a power cut is in pieces of this many bytes.
-const BLOCK: usize = 512;
 
 #[derive(Debug, Clone)]
 pub struct SimDisk(Arc<Mutex<Machine>>);
@@ -38,6 +45,8 @@ struct Machine {
     nodes: Vec<Node>,
     fault: Fault,
     calls: u64,
+    /// How many files there is room for on a disk that is full of copies.
+    room: u64,
     seconds: i64,
     locked: bool,
     meanwhile: Meanwhile,
@@ -95,6 +104,7 @@ impl SimDisk {
             nodes: vec![root],
             fault: Fault::Never,
             calls: 0,
+            room: 0,
             seconds: 1_700_000_000,
             locked: false,
             meanwhile: Meanwhile::default(),
@@ -107,8 +117,8 @@ impl SimDisk {
         let machine = self.machine();
         let (nodes, seconds) = (machine.nodes.clone(), machine.seconds);
         let meanwhile = Meanwhile::default();
-        let machine =
-            Machine { nodes, fault: Fault::Never, calls: 0, seconds, locked: false, meanwhile };
+        let (fault, calls, room) = (Fault::Never, 0, 0);
+        let machine = Machine { nodes, fault, calls, room, seconds, locked: false, meanwhile };
         SimDisk(Arc::new(Mutex::new(machine)))
     }
 
@@ -144,6 +154,7 @@ impl SimDisk {
         let mut machine = self.machine();
         machine.fault = fault;
         machine.calls = 0;
+        machine.room = 0;
     }
 
     /// Does this once, before the next file is made: what is done beside whoever makes that.
@@ -196,7 +207,9 @@ impl SimDisk {
         machine.calls += 1;
         match machine.fault {
             Fault::Fail(at, kind) if at == number => Err(kind.into()),
-            Fault::Stop(at) if at <= number => Err(io::Error::other("the process has stopped")),
+            Fault::Stop(at) | Fault::FullAndStop(at) if at <= number => {
+                Err(io::Error::other("the process has stopped"))
+            }
             _ => Ok(machine),
         }
     }
@@ -231,7 +244,12 @@ impl Machine {
     }
 
     fn make(&mut self, path: &Path, node: Node) -> io::Result<usize> {
-        let (number, is_full) = (self.nodes.len(), self.fault == Fault::Full);
+        let number = self.nodes.len();
+        let is_full = match self.fault {
+            Fault::Full | Fault::FullAndStop(_) => true,
+            Fault::FullOfCopies => self.room == 0,
+            Fault::Never | Fault::Fail(..) | Fault::Stop(_) => false,
+        };
         let (names, name) = self.parent(path)?;
         if names.contains_key(name) {
             return Err(ErrorKind::AlreadyExists.into());
@@ -241,6 +259,7 @@ impl Machine {
         }
         names.insert(name.to_owned(), number);
         self.nodes.push(node);
+        self.room = self.room.saturating_sub(1);
         Ok(number)
     }
 
@@ -294,6 +313,13 @@ impl Disk for SimDisk {
         }
     }
 
+    fn open_to_change(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        match self.open(path)? {
+            Opened::File(file, _) => Ok(file),
+            Opened::NotAFile => Err(ErrorKind::Unsupported.into()),
+        }
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut machine = self.call()?;
         let node = machine.find(from)?;
@@ -335,7 +361,9 @@ impl Disk for SimDisk {
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         let mut machine = self.call()?;
         let (names, name) = machine.parent(path)?;
-        names.remove(name).map(|_| ()).ok_or_else(|| ErrorKind::NotFound.into())
+        names.remove(name).ok_or(ErrorKind::NotFound)?;
+        machine.room += 1;
+        Ok(())
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
@@ -406,7 +434,12 @@ impl DiskFile for SimFile {
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let failed = self.disk.call().err();
         let mut machine = self.disk.machine();
-        let gone = matches!(machine.fault, Fault::Stop(at) if at + 1 < machine.calls);
+        let stop = match machine.fault {
+            Fault::Stop(at) | Fault::FullAndStop(at) => Some(at),
+            _ => None,
+        };
+        let gone = stop.is_some_and(|at| at + 1 < machine.calls);
+        let is_full = machine.fault == Fault::FullOfCopies;
         let Node::File { now, .. } = &mut machine.nodes[self.node] else { unreachable!() };
         // A write that fails may have done half of its work; a process that is gone does none.
         let done = match failed {
@@ -415,6 +448,9 @@ impl DiskFile for SimFile {
             Some(_) => bytes.len() / 2,
         };
         let start = offset as usize;
+        if is_full && start < now.len() {
+            return Err(ErrorKind::StorageFull.into());
+        }
         if done == 0 {
             return failed.map_or(Ok(()), Err);
         }
@@ -425,6 +461,13 @@ impl DiskFile for SimFile {
         now[start..start + over.len()].copy_from_slice(over);
         now.extend_from_slice(behind);
         failed.map_or(Ok(()), Err)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut machine = self.disk.call()?;
+        let Node::File { now, .. } = &mut machine.nodes[self.node] else { unreachable!() };
+        Arc::make_mut(now).truncate(len as usize);
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -446,49 +489,5 @@ impl DiskFile for SimFile {
 
     fn identity(&self) -> io::Result<u64> {
         Ok(self.node as u64)
-    }
-}
-
-/// What of two states of a file could be on the medium. What was synced and not written since stays; a
-/// file only ever grows.
-fn torn(synced: &Arc<Vec<u8>>, now: &Arc<Vec<u8>>, chance: &mut Chance) -> Arc<Vec<u8>> {
-    if Arc::ptr_eq(synced, now) || synced == now {
-        return Arc::clone(now);
-    }
-    let len = match chance.of(3) {
-        0 => synced.len(),
-        1 => now.len(),
-        _ => synced.len() + chance.of((now.len() - synced.len()) as u64 + 1) as usize,
-    };
-    let mut bytes = vec![0; len];
-    for (index, block) in bytes.chunks_mut(BLOCK).enumerate() {
-        let start = index * BLOCK;
-        let [old, new] = [synced, now].map(|bytes| {
-            let rest = bytes.get(start..).unwrap_or_default();
-            &rest[..rest.len().min(block.len())]
-        });
-        // What was appended to a block leaves what was there before.
-        let kept = if new.starts_with(old) { old.len() } else { 0 };
-        let source = match chance.of(3) {
-            0 => old,
-            1 => new,
-            _ => &[],
-        };
-        block[..source.len()].copy_from_slice(source);
-        block[..kept].copy_from_slice(&old[..kept]);
-    }
-    Arc::new(bytes)
-}
-
-/// Numbers that look random and are the same on each run (`SplitMix64`).
-struct Chance(u64);
-
-impl Chance {
-    fn of(&mut self, many: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % many
     }
 }
