@@ -116,6 +116,12 @@ impl Fetcher {
         self.news.notify_one();
     }
 
+    /// Whether it has been made to look since it did.
+    #[cfg(test)]
+    pub(crate) fn is_nudged(&self) -> bool {
+        futures_util::FutureExt::now_or_never(self.news.notified()).is_some()
+    }
+
     /// Begins to work the queue off: the budget for each time is whole again, or is `budget` bytes this
     /// time.
     pub fn begin(&self, budget: Option<u64>) {
