@@ -2,6 +2,7 @@
 //! online or offline, from the spool or on its way.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -216,8 +217,16 @@ fn an_error_stands_before_no_good_answer() {
     }
 }
 
-fn connections(daemon: &Daemon) -> u64 {
-    daemon.status()["connections"].as_u64().unwrap()
+/// A proxy with both of them that logs what it decides.
+#[track_caller]
+fn telling_daemon() -> Daemon {
+    Daemon::configured(&format!("[options]\nlog-level = \"debug\"\n{}", users()))
+}
+
+/// How many requests for `url` it has read, and begun to answer.
+fn begun(daemon: &Daemon, url: &str) -> usize {
+    let log = daemon.log();
+    log.lines().filter(|line| line.contains("decided") && line.contains(url)).count()
 }
 
 /// Has two people ask at the same moment, and the origin answer once both have; in `joined` the second
@@ -227,25 +236,29 @@ fn at_once(
     fields: &str,
     joined: bool,
 ) -> (Origin, [Response; 2]) {
-    let (daemon, origin, gate) = (daemon(), Origin::start(), Gate::new());
-    let opened = Arc::clone(&gate);
+    let (daemon, origin, gate) = (telling_daemon(), Origin::start(), Gate::new());
+    let (opened, early) = (Arc::clone(&gate), Arc::new(AtomicUsize::new(0)));
+    let before = Arc::clone(&early);
     origin.on("/p", move |request| {
+        before.fetch_add(usize::from(!opened.is_open()), Ordering::SeqCst);
         opened.wait();
         request.answer(&answer(&request.seen.fields))
     });
     let url = origin.url("/p");
     let mut clients = USERS.map(|_| daemon.client());
     clients[0].ask(&url, &of("ada", fields));
-    eventually("the first is asked", || origin.count("/p") == 1);
+    let early = || early.load(Ordering::SeqCst);
+    eventually("the first is asked", || early() == 1);
     clients[1].ask(&url, &of("bob", fields));
     if joined {
-        // Whoever joins asks nobody: all that can be seen is that the request has been read.
-        eventually("both are connected", || connections(&daemon) >= 2);
+        // Whoever joins asks nobody: all that can be seen is that the request is being answered.
+        eventually("both have begun", || begun(&daemon, &url) >= 2);
     } else {
-        eventually("the second is asked", || origin.count("/p") == 2);
+        eventually("the second is asked", || early() == 2);
     }
     gate.open();
     let responses = clients.each_mut().map(|client: &mut Client| client.receive("GET").whole());
+    assert_eq!(early(), if joined { 1 } else { 2 }, "asked before the first answer");
     (origin, responses)
 }
 
@@ -272,7 +285,7 @@ fn a_download_that_turns_out_to_be_one_persons_is_not_shared() {
 
 #[test]
 fn a_cookie_that_comes_with_a_304_is_for_one_client() {
-    let (daemon, origin, gate) = (daemon(), Origin::start(), Gate::new());
+    let (daemon, origin, gate) = (telling_daemon(), Origin::start(), Gate::new());
     let kept = Answer::html("kept").field("ETag", "\"1\"");
     origin.say("/p", kept.clone());
     let url = origin.url("/p");
@@ -290,7 +303,8 @@ fn a_cookie_that_comes_with_a_304_is_for_one_client() {
     clients[0].ask(&url, &of("ada", ""));
     eventually("the first is asked", || origin.count("/p") == 2);
     clients[1].ask(&url, &of("bob", ""));
-    eventually("both are connected", || connections(&daemon) >= 2);
+    eventually("both have begun", || begun(&daemon, &url) >= 3);
+    assert_eq!(origin.count("/p"), 2, "the second waits for the answer to the first");
     gate.open();
     for (user, client) in USERS.iter().zip(&mut clients) {
         let page = client.receive("GET").whole();

@@ -256,11 +256,7 @@ impl Queue {
         match self.read(key)? {
             Found::Request(request) => Ok(Some(request)),
             Found::Missing => Ok(None),
-            Found::Bad(reason) => {
-                self.store.forget_request(key);
-                lock(&self.index).remove(key);
-                Err(Error::damaged(self.store.move_aside(&path(&self.store.root, key), reason)))
-            }
+            Found::Bad(reason) => Err(self.set_aside(key, reason)),
         }
     }
 

@@ -116,6 +116,28 @@ fn only_what_is_meant_is_taken_off() {
 }
 
 #[test]
+fn only_what_is_meant_is_changed_and_as_it_is_now() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Batch);
+    let (queue, request) = (spool.queue(), outgoing("http://a/1", RequestKind::Page));
+    let key = request.place.key();
+    let rests = |known: Outgoing| Some(Outgoing { attempts: known.attempts + 1, ..known });
+    assert!(!queue.change_if(&key, rests).unwrap(), "there is none");
+    queue.add(&request).unwrap();
+    queue.prioritize(&[key], wwwoffle_spool::Priority::First).unwrap();
+    assert!(!queue.change_if(&key, |_| None).unwrap(), "it is not meant");
+    for attempts in 1..3 {
+        assert!(queue.change_if(&key, rests).unwrap());
+        let known = queue.get(&key).unwrap().unwrap();
+        assert_eq!((known.attempts, known.priority), (attempts, wwwoffle_spool::Priority::First));
+    }
+    drop(spool);
+    let spool = open(root.path(), Durability::Batch);
+    assert_eq!(spool.queue().get(&key).unwrap().unwrap().attempts, 2, "it is on the medium");
+    assert!(spool.queue().remove(&key).unwrap() && !spool.queue().change_if(&key, rests).unwrap());
+}
+
+#[test]
 fn secrets_are_nowhere_in_clear() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);

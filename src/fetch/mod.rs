@@ -36,7 +36,7 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 use tracing::error;
-use wwwoffle_spool::{Change, Error, OutgoingSummary, Place, Queue, RequestState};
+use wwwoffle_spool::{Change, Error, Outgoing, OutgoingSummary, Place, Queue, RequestState};
 use wwwoffle_url::Key;
 
 pub use last::LastFetch;
@@ -114,6 +114,12 @@ impl Fetcher {
     /// Makes the worker look at the queue now: something was added or changed.
     pub fn nudge(&self) {
         self.news.notify_one();
+    }
+
+    /// Whether it has been made to look since it did.
+    #[cfg(test)]
+    pub(crate) fn is_nudged(&self) -> bool {
+        futures_util::FutureExt::now_or_never(self.news.notified()).is_some()
     }
 
     /// Begins to work the queue off: the budget for each time is whole again, or is `budget` bytes this
@@ -256,32 +262,40 @@ pub async fn retry(
     is_theirs: impl Fn(&Place) -> bool,
 ) -> Result<u64, Error> {
     let queue = daemon.store.spool().queue();
-    let rests = |summary: &OutgoingSummary| {
-        let rests = summary.not_before.is_some() || summary.state != RequestState::Waiting;
-        let asks = matches!(summary.state, RequestState::Asking { .. });
-        rests && is_theirs(&summary.place) && (only.is_some() || !asks)
+    let is_meant = only.is_some();
+    let rests = move |state: &RequestState, not_before: Option<Timestamp>| match state {
+        RequestState::Waiting => not_before.is_some(),
+        RequestState::Failed { .. } => true,
+        RequestState::Asking { .. } => is_meant,
+    };
+    let may_go = |summary: &OutgoingSummary| {
+        rests(&summary.state, summary.not_before) && is_theirs(&summary.place)
     };
     let mut chosen = Vec::new();
     match only {
         Some(only) => {
             let mut before = HashSet::new();
             let once = only.iter().filter(|key| before.insert(**key));
-            chosen.extend(once.filter(|key| queue.summary(key).is_some_and(|known| rests(&known))));
+            chosen
+                .extend(once.filter(|key| queue.summary(key).is_some_and(|known| may_go(&known))));
         }
         None => queue.visit(|summary| {
-            if rests(summary) {
+            if may_go(summary) {
                 chosen.push(summary.place.key());
             }
         }),
     }
     let mut count = 0;
     for key in chosen.into_iter().filter(|key| !daemon.fetcher.is_active(key)) {
-        if let Some(outgoing) = daemon.store.queued(key).await? {
-            daemon.fetcher.open(&key);
-            if daemon.store.requeue(want::awake(outgoing)).await? {
-                count += 1;
-            }
-        }
+        daemon.fetcher.open(&key);
+        let own = Arc::clone(daemon);
+        // It may begin just now; and a form that is on its way rests: to wake it is to send it twice.
+        let wake = move |known: Outgoing| {
+            let may = !own.fetcher.is_active(&key) && rests(&known.state, known.not_before);
+            may.then(|| want::awake(known))
+        };
+        let woken = daemon.store.run(move |spool| spool.queue().change_if(&key, wake));
+        count += u64::from(woken.await?);
     }
     daemon.fetcher.nudge();
     Ok(count)
@@ -305,3 +319,6 @@ pub fn why_it_rests(state: &RequestState) -> Option<(String, Option<u16>)> {
 fn spool_failed(error: &Error) {
     error!(error = error_chain(error), "the outgoing queue cannot be changed");
 }
+
+#[cfg(test)]
+mod tests;

@@ -167,7 +167,7 @@ fn tell_runs(
 
 /// A form as it stands on the queue while it is sent. A daemon that ends meanwhile does not send it
 /// again: nobody knows whether the origin has it, and only its owner can say whether that matters.
-fn on_its_way(form: &Outgoing) -> Outgoing {
+pub(super) fn on_its_way(form: &Outgoing) -> Outgoing {
     let reason = "the daemon ended while it was being sent; it is not known whether it arrived";
     let state = RequestState::Failed { reason: reason.to_owned(), status: None };
     Outgoing { state, ..form.clone() }

@@ -37,7 +37,7 @@ const MAX_PARTS_OF_A_PAGE: usize = 1_000;
 pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
     let outgoing = outgoing(daemon, ask, RequestKind::Page);
     let key = outgoing.place.key();
-    let added = match daemon.store.enqueue(outgoing).await {
+    let added = match enqueue(daemon, outgoing).await {
         Ok(added) => added,
         Err(error) => return reply::spool_failed(daemon, ask, &error),
     };
@@ -75,6 +75,13 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
         reply::plain(504, "not kept; recorded, it will be fetched when the line is back")
     };
     reply::with_status(response, CacheStatus::Queued)
+}
+
+/// Puts a request on the queue. The link may have come back since it began offline: then it goes now.
+async fn enqueue(daemon: &Daemon, outgoing: Outgoing) -> Result<Added, SpoolError> {
+    let added = daemon.store.enqueue(outgoing).await;
+    daemon.fetcher.nudge();
+    added
 }
 
 /// What is kept around the page that is not. That it cannot be told is no reason to say nothing.
@@ -126,7 +133,7 @@ pub(super) async fn part(daemon: &Daemon, ask: &Ask) -> Response<Body> {
         debug!(page, "too many parts of this page wait already");
         return refuse(daemon, ask, Refusal::OnlyOnline);
     }
-    match daemon.store.enqueue(outgoing).await {
+    match enqueue(daemon, outgoing).await {
         Ok(_) => reply::with_status(ask.audience.nothing(504), CacheStatus::Queued),
         Err(error) => reply::spool_failed(daemon, ask, &error),
     }
@@ -134,7 +141,7 @@ pub(super) async fn part(daemon: &Daemon, ask: &Ask) -> Response<Body> {
 
 /// Serves what is kept and queues the request, so that it is fetched anew.
 pub(super) async fn refresh(daemon: &Daemon, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
-    let why = match daemon.store.enqueue(outgoing(daemon, ask, RequestKind::Refresh)).await {
+    let why = match enqueue(daemon, outgoing(daemon, ask, RequestKind::Refresh)).await {
         Ok(_) => Why::RefreshQueued,
         Err(error) => {
             tracing::error!(error = error_chain(&error), "the refresh cannot be queued");
@@ -232,4 +239,64 @@ fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
     outgoing.secrets = if secret.is_empty() { Secrets::None } else { Secrets::Open(secret) };
     outgoing.asked_from = ask.asked_from();
     outgoing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use crate::daemon::Parts;
+    use crate::live::Live;
+    use crate::mode::Mode;
+    use crate::proxy::owner::Owner;
+    use crate::proxy::target::of_url;
+    use crate::store::Store;
+    use crate::tls::ca::Authority;
+    use hyper::Request;
+    use wwwoffle_config::Config;
+    use wwwoffle_spool::{NewEntry, Options, OwnPages, Spool};
+
+    fn daemon(root: &tempfile::TempDir) -> Arc<Daemon> {
+        Daemon::build(Parts {
+            live: Live::without_file(Config::default()),
+            store: Store::new(Spool::open(root.path(), &Options::default()).unwrap().0),
+            authority: Authority::make("m", clock::now()).unwrap(),
+            mode: Mode::Online.into(),
+            listening: vec!["127.0.0.1:8080".parse().unwrap()],
+            templates: OwnPages::default(),
+        })
+        .unwrap()
+    }
+
+    /// A request that has begun offline.
+    fn ask(daemon: &Daemon, url: &str) -> Ask {
+        let (resource, owner) = (of_url(url, &daemon.local).unwrap(), Owner::Local);
+        let request = Request::new(()).into_parts().0;
+        Ask::new(daemon, owner, resource, request, None, Mode::Offline, clock::now())
+    }
+
+    async fn keep(daemon: &Daemon, ask: &Ask) -> Arc<Kept> {
+        let place = &ask.places.public;
+        let (head, request) = (b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), b"GET / HTTP/1.1\r\n\r\n");
+        let (asked, when) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
+        let new = NewEntry { asked, when, head, request: request.to_vec(), connection: None };
+        daemon.store.spool().begin(place, new).unwrap().finish(None).unwrap();
+        Arc::new(daemon.store.kept(place).await.unwrap().unwrap())
+    }
+
+    #[tokio::test]
+    async fn what_is_queued_while_the_link_comes_back_goes_at_once() {
+        let root = tempfile::tempdir().unwrap();
+        let daemon = daemon(&root);
+        assert!(!daemon.fetcher.is_nudged());
+        page(&daemon, &ask(&daemon, "http://h.example/page")).await;
+        assert!(daemon.fetcher.is_nudged(), "a page");
+        part(&daemon, &ask(&daemon, "http://h.example/part")).await;
+        assert!(daemon.fetcher.is_nudged(), "a part of one");
+        let old = ask(&daemon, "http://h.example/old");
+        let kept = keep(&daemon, &old).await;
+        refresh(&daemon, &old, &kept).await;
+        assert!(daemon.fetcher.is_nudged(), "what is kept");
+        assert_eq!(daemon.store.spool().queue().len(), 3);
+    }
 }

@@ -108,6 +108,11 @@ impl Gate {
         self.changed.notify_all();
     }
 
+    /// Whether it has been opened.
+    pub(crate) fn is_open(&self) -> bool {
+        *self.open.lock().unwrap()
+    }
+
     /// Waits until the gate is open; gives up after [`PATIENCE`], so that no thread outlives its test.
     pub(crate) fn wait(&self) {
         let shut = self.open.lock().unwrap();

@@ -1,11 +1,12 @@
-//! Taking a request off the queue only where it is the one that is meant.
+//! Taking a request off the queue, or changing it, only where it is the one that is meant.
 
 use wwwoffle_url::Key;
 
-use super::Queue;
-use crate::error::Result;
-use crate::outgoing::OutgoingSummary;
+use super::{Found, Queue, path};
+use crate::error::{Error, Result};
+use crate::outgoing::{Outgoing, OutgoingSummary};
 use crate::store::lock;
+use crate::warc::Reason;
 
 impl Queue {
     /// Takes a request off the queue if that is what is meant, as it is now: one that has come, or was
@@ -25,5 +26,37 @@ impl Queue {
             return Ok(false);
         }
         self.remove_file(key)
+    }
+    /// Changes a request as it is now, durably: `change` tells what it is from then on, or nothing where it is
+    /// not the one that is meant. False when nothing was changed. `change` must not call the queue.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Queue::get`] and [`Queue::update`].
+    pub fn change_if(
+        &self,
+        key: &Key,
+        change: impl FnOnce(Outgoing) -> Option<Outgoing>,
+    ) -> Result<bool> {
+        let _changing = lock(&self.store.outbox.changing);
+        // One that is answered may have its file still.
+        if self.summary(key).is_none() {
+            return Ok(false);
+        }
+        let known = match self.read(key)? {
+            Found::Request(known) => known,
+            Found::Missing => return Ok(false),
+            Found::Bad(reason) => return Err(self.set_aside(key, reason)),
+        };
+        let Some(changed) = change(known) else { return Ok(false) };
+        self.write(&changed)?;
+        Ok(true)
+    }
+
+    /// Sets the file of a request aside that is none, and forgets the request. `changing` is held.
+    pub(super) fn set_aside(&self, key: &Key, reason: Reason) -> Error {
+        self.store.forget_request(key);
+        lock(&self.index).remove(key);
+        Error::damaged(self.store.move_aside(&path(&self.store.root, key), reason))
     }
 }

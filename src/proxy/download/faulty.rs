@@ -1,10 +1,12 @@
-//! A disk that a test makes fail.
+//! A disk that a test makes fail, or wait.
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 
+use tokio::sync::oneshot;
 use wwwoffle_spool::Timestamp;
 use wwwoffle_spool::fs::{Disk, DiskFile, Lock, Names, Opened, SystemDisk};
 
@@ -12,11 +14,20 @@ use wwwoffle_spool::fs::{Disk, DiskFile, Lock, Names, Opened, SystemDisk};
 #[derive(Debug, Default)]
 pub(super) struct Faulty {
     is_full: Arc<AtomicBool>,
+    gate: Mutex<Option<(oneshot::Sender<()>, Receiver<()>)>>,
 }
 
 impl Faulty {
     pub(super) fn fail(&self, fails: bool) {
         self.is_full.store(fails, Ordering::SeqCst);
+    }
+
+    /// Has the next file that gets its name wait for it: the first of both tells that it waits, and with
+    /// the second dropped it goes on.
+    pub(super) fn hold(&self) -> (oneshot::Receiver<()>, SyncSender<()>) {
+        let ((waits, told), (free, freed)) = (oneshot::channel(), sync_channel(1));
+        *self.gate.lock().unwrap() = Some((waits, freed));
+        (told, free)
     }
 }
 
@@ -72,6 +83,11 @@ impl Disk for Faulty {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let gate = self.gate.lock().unwrap().take();
+        if let Some((waits, freed)) = gate {
+            let _nobody_looks = waits.send(());
+            let _free = freed.recv();
+        }
         SystemDisk.rename(from, to)
     }
 

@@ -81,6 +81,8 @@ struct State {
     window_start: u64,
     readers: HashMap<u64, u64>,
     next_reader: u64,
+    /// Nobody else may read it: it ends broken, or has.
+    closed: bool,
     end: Option<End>,
 }
 
@@ -117,6 +119,7 @@ impl Feed {
                 window_start: 0,
                 readers: HashMap::new(),
                 next_reader: 0,
+                closed: false,
                 end: None,
             }),
             changes: watch::Sender::new(0),
@@ -147,13 +150,14 @@ impl Feed {
     }
 
     /// Appends to the window after [`Feed::spill`], waiting for the slowest reader when it is full.
-    /// Returns `false` when nobody reads any more, and the rest of the body is nobody's.
+    /// Returns `false` when nobody reads any more: it is closed then, and the rest of the body nobody's.
     pub async fn push(&self, chunk: Bytes) -> bool {
         loop {
             let moved = self.moved.notified();
             {
                 let mut state = self.lock();
                 if state.readers.is_empty() {
+                    state.closed = true;
                     return false;
                 }
                 state.trim();
@@ -170,8 +174,28 @@ impl Feed {
 
     /// Tells that the body has ended.
     pub fn finish(&self, end: End) {
-        self.lock().end.get_or_insert(end);
+        let mut state = self.lock();
+        state.closed |= matches!(end, End::Broken(_));
+        state.end.get_or_insert(end);
+        drop(state);
         self.changed();
+    }
+
+    /// Lets nobody else read it: it ends broken.
+    pub fn close(&self) {
+        self.lock().closed = true;
+    }
+
+    /// The same if nobody reads it; tells whether it is closed now.
+    pub fn close_unread(&self) -> bool {
+        let mut state = self.lock();
+        state.closed |= state.readers.is_empty();
+        state.closed
+    }
+
+    /// Whether nobody else may read it.
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
     }
 
     /// How many bytes have come.
@@ -196,11 +220,11 @@ impl Feed {
         }
     }
 
-    /// A reader from the first byte on; `None` when some bytes are gone already: the disk has failed
-    /// and all other readers have had them.
+    /// A reader from the first byte on; `None` when it is closed, or some bytes are gone already: the disk
+    /// has failed and all other readers have had them.
     pub fn read(self: &Arc<Self>) -> Option<FeedReader> {
         let mut state = self.lock();
-        if state.window_start > state.on_disk {
+        if state.closed || state.window_start > state.on_disk {
             return None;
         }
         let id = state.next_reader;

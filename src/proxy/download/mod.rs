@@ -255,7 +255,8 @@ impl Download {
     /// A reader of it for somebody who joins. The page that this one brings may have broken off just
     /// before, with a body of which others have got a part: then it is given once this one has ended, or
     /// has come on for `HOLD`, and it is that of the last in its place. `None` when it cannot be joined
-    /// any more, or breaks off meanwhile: whoever asks now is better off asking anew.
+    /// any more, or breaks off meanwhile: whoever asks now is better off asking anew. What has come of
+    /// one that ends broken is kept aside by then, so that it is begun with.
     ///
     /// Dropping the future is free.
     pub async fn join(self: Arc<Self>) -> Option<(Arc<Self>, FeedReader)> {
@@ -263,21 +264,23 @@ impl Download {
         let mut download = self;
         loop {
             // Taken first: what is whole soon is read from here then.
-            let reader = download.feed.read()?;
-            if !download.succeeds {
-                return Some((download, reader));
+            let reader = download.feed.read();
+            let is_here =
+                if reader.is_some() { !download.succeeds } else { !download.feed.is_closed() };
+            if is_here {
+                return reader.map(|reader| (download, reader));
             }
             let mut ended = download.ended.subscribe();
             let last = tokio::select! {
                 biased;
                 // The sender is in the download.
                 last = ended.wait_for(Option::is_some) => last.ok().and_then(|last| last.clone()),
-                () = download.progress.broke_off() => return None,
+                () = download.progress.broke_off(), if reader.is_some() => return None,
                 () = sleep_until(until) => None,
             };
             match last {
                 Some(Last::Next(next)) => download = next,
-                Some(Last::Outcome(_)) | None => return Some((download, reader)),
+                Some(Last::Outcome(_)) | None => return reader.map(|reader| (download, reader)),
             }
         }
     }

@@ -2,9 +2,10 @@
 
 use std::sync::Mutex;
 
+use futures_util::FutureExt;
 use hyper::Response;
 use hyper::body::Frame;
-use hyper::header::{CONTENT_LENGTH, ETAG};
+use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::run::Asks;
@@ -240,4 +241,38 @@ async fn the_end_may_come_a_moment_after_the_last_byte() {
         let kept = world.store.kept(&world.places.public).await.unwrap();
         assert_eq!(kept.map(|kept| kept.status.as_u16()), Some(status), "{body:?}");
     }
+}
+
+/// A browser that reloads closes its connection and asks again at once.
+#[tokio::test]
+async fn who_asks_while_a_download_is_given_up_begins_with_what_it_has_brought() {
+    let (sender, frames) = mpsc::channel(1);
+    let mut first = answer(200, "hello world").await.unwrap();
+    *first.body_mut() = AnswerBody::scripted(frames, Duration::from_secs(60));
+    let mut rest = answer(206, " world").await.unwrap();
+    rest.headers_mut().insert(CONTENT_RANGE, HeaderValue::from_static("bytes 5-10/11"));
+    let leaving =
+        Leaving { finishes: false, keeps: true, below: 0, above_percent: 60, keeps_broken: true };
+    let world = World::new(Answers(Mutex::new(vec![Ok(first), Ok(rest)])), leaving);
+    let Joined::New(download) = world.ask() else { panic!("it is new") };
+    let mut reader = world.begin(&download);
+    sender.send(Ok(Frame::data(Bytes::from_static(b"hello")))).await.unwrap();
+    assert_eq!(reader.next().await.unwrap().unwrap().into_data().unwrap(), "hello");
+
+    let (waits, free) = world.disk.hold();
+    drop(reader);
+    waits.await.expect("what has come is kept aside");
+    let Joined::Running(dying) = world.ask() else { panic!("nothing is kept aside yet") };
+    let mut joining = Box::pin(dying.join());
+    assert!(joining.as_mut().now_or_never().is_none(), "it is joined, and breaks off");
+    drop(free);
+    assert!(joining.await.is_none(), "it is joined after its end");
+
+    let Joined::New(again) = world.ask() else { panic!("it has ended") };
+    let mut reader = world.begin(&again);
+    let mut all = Vec::new();
+    while let Some(frame) = reader.next().await {
+        all.extend_from_slice(&frame.unwrap().into_data().unwrap());
+    }
+    assert_eq!(all, b"hello world", "the rest alone was asked for");
 }

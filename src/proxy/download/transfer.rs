@@ -260,7 +260,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         self.writer = None;
         self.is_too_large = true;
         self.feed().spill();
-        if self.feed().readers() == 0 { Err(Failure::TooLarge { most }) } else { Ok(()) }
+        if self.feed().close_unread() { Err(Failure::TooLarge { most }) } else { Ok(()) }
     }
 
     /// Does what takes time, unless the download ends meanwhile.
@@ -271,19 +271,29 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 biased;
                 done = &mut work => return Ok(done),
                 () = self.left() => {
-                    let then = self.job.leaving.then(self.feed().length(), self.total);
-                    if self.is_too_large {
-                        return Err(Failure::TooLarge { most: self.ground.patience.most });
+                    if let Some(failure) = self.ends_unread() {
+                        return Err(failure);
                     }
-                    // Without a disk there is nothing to go on for.
-                    if self.lost.is_some() || then != Then::GoOn {
-                        return Err(Failure::Abandoned);
-                    }
-                    self.goes_on = true;
                 }
                 () = self.stopped() => return Err(Failure::Stopping),
             }
         }
+    }
+
+    /// Nobody reads: why it ends, unless it goes on. Nobody can join one that ends.
+    fn ends_unread(&mut self) -> Option<Failure> {
+        let then = self.job.leaving.then(self.feed().length(), self.total);
+        // Without a disk there is nothing to go on for.
+        if then == Then::GoOn && self.lost.is_none() && !self.is_too_large {
+            self.goes_on = true;
+            return None;
+        }
+        // Somebody may have come meanwhile.
+        if !self.feed().close_unread() {
+            return None;
+        }
+        let most = self.ground.patience.most;
+        Some(if self.is_too_large { Failure::TooLarge { most } } else { Failure::Abandoned })
     }
 
     /// Resolves when nobody reads, if that matters still.
@@ -436,6 +446,8 @@ impl<'a, A: Asks> Transfer<'a, A> {
 
     /// Ends it where it is, and keeps aside what has come.
     async fn give_up(mut self, failure: Failure) -> Outcome {
+        // What is left to do takes a moment. Who asks meanwhile would be given what breaks off.
+        self.feed().close();
         let bytes = self.feed().length();
         let keeps = match failure {
             Failure::Abandoned => self.job.leaving.then(bytes, self.total) == Then::Keep,

@@ -1,0 +1,74 @@
+//! Requests that are tried again, without a worker: its hand is played here.
+
+use std::sync::mpsc::sync_channel;
+
+use futures_util::FutureExt;
+use wwwoffle_config::Config;
+use wwwoffle_spool::{Options, OwnPages, RequestKind, Spool};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use super::schedule::Limits;
+use super::*;
+use crate::daemon::Parts;
+use crate::live::Live;
+use crate::mode::Mode;
+use crate::store::Store;
+use crate::tls::ca::Authority;
+
+/// The mode is online, though nobody works the queue off.
+fn daemon(root: &tempfile::TempDir) -> Arc<Daemon> {
+    let daemon = Daemon::build(Parts {
+        live: Live::without_file(Config::default()),
+        store: Store::new(Spool::open(root.path(), &Options::default()).unwrap().0),
+        authority: Authority::make("m", clock::now()).unwrap(),
+        mode: Mode::Online.into(),
+        listening: vec!["127.0.0.1:8080".parse().unwrap()],
+        templates: OwnPages::default(),
+    })
+    .unwrap();
+    daemon.fetcher.watch(daemon.store.spool().queue());
+    daemon
+}
+
+fn form(not_before: Option<Timestamp>) -> Outgoing {
+    let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+    let (place, head) = (Place::of(&url), b"POST / HTTP/1.1\r\n\r\n".to_vec());
+    let form = Outgoing::new(place, head, RequestKind::Post, Timestamp::UNIX_EPOCH);
+    Outgoing { not_before, ..form }
+}
+
+/// The worker takes what goes next.
+fn next(daemon: &Daemon) -> Option<Key> {
+    let limits = Limits { per_host: 1, at_once: 1 };
+    lock(&daemon.fetcher.schedule).next(limits, timestamp(clock::now()))
+}
+
+#[test]
+fn a_form_that_begins_while_it_is_tried_again_is_not_sent_twice() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let root = tempfile::tempdir().unwrap();
+        let daemon = daemon(&root);
+        let (queue, form) = (daemon.store.spool().queue(), form(Some(Timestamp::UNIX_EPOCH)));
+        let key = form.place.key();
+        queue.add(&form).unwrap();
+        // Nothing touches the spool meanwhile.
+        let (free, freed) = sync_channel::<()>(1);
+        let held = tokio::task::spawn_blocking(move || freed.recv());
+        let mut retrying = Box::pin(retry(&daemon, None, |_| true));
+        assert!(retrying.as_mut().now_or_never().is_none(), "it is chosen, and has not begun yet");
+        assert_eq!(next(&daemon), Some(key));
+        assert!(queue.update(&one::on_its_way(&form)).unwrap());
+        drop(free);
+        assert_eq!(retrying.await.unwrap(), 0);
+        assert!(held.await.unwrap().is_err());
+        let state = queue.summary(&key).unwrap().state;
+        assert!(matches!(state, RequestState::Failed { .. }), "it waits once more: {state:?}");
+
+        // Once that is over it can be sent again.
+        lock(&daemon.fetcher.schedule).ends(&key);
+        assert_eq!(retry(&daemon, Some(&[key]), |_| true).await.unwrap(), 1);
+        assert_eq!(next(&daemon), Some(key));
+    });
+}
