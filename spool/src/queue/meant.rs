@@ -27,6 +27,7 @@ impl Queue {
         }
         self.remove_file(key)
     }
+
     /// Changes a request as it is now, durably: `change` tells what it is from then on, or nothing where it is
     /// not the one that is meant. False when nothing was changed. `change` must not call the queue.
     ///
