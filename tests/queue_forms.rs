@@ -1,9 +1,11 @@
 //! What gets into the queue and what does not, and the forms a person decides it with.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::faults::Fault;
 use crate::harness::form::{form, forms};
@@ -238,6 +240,39 @@ fn a_post_is_queued_only_when_the_user_says_so() {
     let kept = text.split("href=\"").find(|rest| rest.contains("?!POST:")).unwrap();
     let kept = kept.split('"').next().unwrap();
     assert_eq!(daemon.get(kept).text(), format!("ordered {body}"), "{kept}");
+}
+
+/// While it is sent it stands on the queue as one that failed, so that nothing sends it twice.
+#[test]
+fn working_the_queue_off_waits_for_a_form_that_is_under_way() {
+    let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
+    let held = Arc::clone(&gate);
+    origin.on("/order", move |exchange| {
+        exchange.body()?;
+        held.wait();
+        exchange.answer(&Answer::html("ordered"))
+    });
+    daemon.ok(&["offline"]);
+    let mut client = daemon.client();
+    client.send(format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: text/html\r\nContent-Length: 3\r\n\r\na=b",
+        origin.url("/order"),
+        origin.addr
+    ));
+    let confirm = form(&client.receive("POST").whole().text(), "/refresh-request");
+    assert!(daemon.submit(&confirm).status < 400);
+    daemon.ok(&["online"]);
+    eventually("it is sent", || origin.count("/order") == 1);
+    let mut fetching = daemon.command(&["fetch", "--wait", "--json"]);
+    let mut fetching = fetching.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(fetching.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let first = lines.next().unwrap();
+    gate.open();
+    let told: Vec<_> = std::iter::once(first).chain(lines).collect();
+    assert!(fetching.wait().unwrap().success());
+    let end: Value = serde_json::from_str(told.last().unwrap()).unwrap();
+    let want = json!({"event": "end", "fetched": 1, "failed": 0, "waiting": 0});
+    assert_eq!(end, want, "{told:?}");
 }
 
 #[test]

@@ -291,20 +291,22 @@ impl Follow {
 
     /// Reads the queue; when it is to be worked off, follows what waits there.
     fn look_at_queue(&mut self) -> OnQueue {
-        let (open, task) = (&mut self.open, &self.task);
+        let (open, task, daemon) = (&mut self.open, &self.task, &self.teller.daemon);
         let mut on_queue = OnQueue::new();
-        self.teller.daemon.store.spool().queue().visit(|request| {
-            let url = request.place.url();
+        daemon.store.spool().queue().visit(|request| {
+            let (url, key) = (request.place.url(), request.place.key());
             let is_open = open.contains_key(url);
-            if !is_open && request.state != RequestState::Waiting {
+            // A form that is under way counts as failed on the queue, so that it is not sent twice.
+            let waits = request.state == RequestState::Waiting || daemon.fetcher.is_active(&key);
+            if !is_open && !waits {
                 return;
             }
-            let failure = why_it_rests(&request.state);
+            let failure = if waits { None } else { why_it_rests(&request.state) };
             if matches!(task, Task::WorkOff) && failure.is_none() && !is_open {
                 let place = request.place.clone();
                 open.insert(url.to_owned(), Open { place, found_settled: 0, bytes: 0 });
             }
-            on_queue.insert(request.place.key(), failure);
+            on_queue.insert(key, failure);
         });
         on_queue
     }
