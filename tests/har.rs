@@ -16,7 +16,9 @@ use crate::harness::{
     Answer, Authority, Chromium, Daemon, Manners, Origin, Speaks, TlsOrigin, heavy, site,
 };
 
-const PAGE: &str = "<!DOCTYPE html><meta charset=utf-8><title>Visited</title>\
+/// It names an icon: otherwise the browser asks for `/favicon.ico` whenever it likes, and the visit may be over before
+/// that is answered.
+const PAGE: &str = "<!DOCTYPE html><meta charset=utf-8><title>Visited</title><link rel=icon href=data:,>\
     <link rel=stylesheet href=/moved.css><script src=/code.js></script><body>\
     <p>caf\u{e9} \u{1f980}</p><img src=/picture.png><img src=/drawn.svg><img src=/unfit.png>\
     <img src=/gone.png><img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>\
@@ -84,6 +86,7 @@ fn furnish(origin: &Origin) {
     for (path, answer, _) in rows() {
         origin.say(path, answer);
     }
+    origin.say("/before.html", Answer::html("<link rel=icon href=data:,><p>Before."));
     origin.say("/moved.css", Answer::redirect(302, "/real.css"));
     // Of a picture that cannot be shown the browser lets the bytes go.
     origin.say("/unfit.png", Answer::new(200, "image/png", site::noise(7, 900)));
