@@ -104,6 +104,7 @@ mod ranges;
 mod recurse;
 mod recurse_bad;
 mod referred;
+mod refresh_form;
 mod resume;
 mod rules;
 mod shared;

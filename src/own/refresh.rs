@@ -14,7 +14,7 @@ use crate::api::runs::RunItem;
 use crate::error_chain::error_chain;
 use crate::fetch::plan::{NotPlanned, plan_runs};
 use crate::fetch::recurse::aim::{Aim, Asked, BadAim, Limits, MAX_DEPTH, PartClass};
-use crate::fetch::recurse::choose::Wanted;
+use crate::fetch::recurse::choose::{Wanted, is_usual};
 use crate::fetch::recurse::runs::MAX_RUNS;
 use crate::fetch::recurse::scope::Scope;
 use crate::fetch::recurse::{NotBegun, begin};
@@ -317,11 +317,18 @@ fn named(arguments: Option<&str>) -> String {
     String::from_utf8_lossy(&url).trim().to_owned()
 }
 
-/// What the form begins with: the parts that the configuration has fetched.
+/// What the form begins with: the parts that the configuration says for `url`, or for pages in general if `url`
+/// is empty or invalid.
 pub(super) fn as_configured(caller: &Caller, url: &str) -> Aim {
-    let Ok(resource) = target::of_url(url, &caller.daemon.local) else { return Aim::default() };
-    let wanted = Wanted::of(&caller.daemon.config(), &resource.url, &[]);
-    let parts = PartClass::ALL.into_iter().map(|class| (class, wanted.has(class)));
+    let config = caller.daemon.config();
+    let wanted = target::of_url(url, &caller.daemon.local)
+        .ok()
+        .map(|resource| Wanted::of(&config, &resource.url, &[]));
+    let is_wanted = |class| match &wanted {
+        Some(wanted) => wanted.has(class),
+        None => is_usual(&config, class),
+    };
+    let parts = PartClass::ALL.into_iter().map(|class| (class, is_wanted(class)));
     Aim { parts: parts.collect(), ..Aim::default() }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_config::{Config, FetchOptions, Ruled, UrlParts};
 use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use super::aim::{Aim, PartClass};
@@ -56,20 +56,7 @@ impl Wanted {
     #[must_use]
     pub fn of(config: &Config, page: &CanonicalUrl, aims: &[&Aim]) -> Self {
         let (options, url) = (&config.fetch_options, UrlParts::of(page));
-        let says = |class| {
-            *match class {
-                PartClass::Stylesheets => &options.stylesheets,
-                PartClass::Images => &options.images,
-                PartClass::Icons => &options.icon_images,
-                PartClass::Fonts => &options.fonts,
-                PartClass::Scripts => &options.scripts,
-                PartClass::Frames => &options.frames,
-                PartClass::Iframes => &options.iframes,
-                PartClass::Media => &options.media,
-                PartClass::Objects => &options.objects,
-            }
-            .of(&url)
-        };
+        let says = |class| *option(options, class).of(&url);
         let is_wanted = |class: &PartClass| {
             let of_aim = |aim: &&Aim| aim.parts.get(class).copied().unwrap_or_else(|| says(*class));
             if aims.is_empty() { says(*class) } else { aims.iter().any(of_aim) }
@@ -104,6 +91,27 @@ impl Wanted {
         } else {
             What::LeftOut(LeftOut::Class)
         }
+    }
+}
+
+/// Whether the configuration has parts of this class fetched with a page that no rule names.
+#[must_use]
+pub fn is_usual(config: &Config, class: PartClass) -> bool {
+    *option(&config.fetch_options, class).plain()
+}
+
+/// The option that says whether parts of this class are fetched.
+const fn option(options: &FetchOptions, class: PartClass) -> &Ruled<bool> {
+    match class {
+        PartClass::Stylesheets => &options.stylesheets,
+        PartClass::Images => &options.images,
+        PartClass::Icons => &options.icon_images,
+        PartClass::Fonts => &options.fonts,
+        PartClass::Scripts => &options.scripts,
+        PartClass::Frames => &options.frames,
+        PartClass::Iframes => &options.iframes,
+        PartClass::Media => &options.media,
+        PartClass::Objects => &options.objects,
     }
 }
 
