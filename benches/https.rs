@@ -164,7 +164,7 @@ fn in_turn(
 fn client_config(stage: &Stage) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add(stage.trust.der.clone().into()).unwrap();
-    let provider = wwwoffle::tls_provider::provider();
+    let provider = wwwoffle::tls::provider::provider();
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

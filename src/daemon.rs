@@ -1,5 +1,11 @@
 //! What is built once and lives as long as the program.
 
+pub mod hooks;
+pub mod identity;
+pub mod live;
+pub mod run;
+pub mod tending;
+
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,35 +20,35 @@ use wwwoffle_index::Index;
 use wwwoffle_spool::OwnPages;
 use wwwoffle_url::LocalHost;
 
-use crate::access::Access;
-use crate::access::crowd::Guest;
-use crate::clock;
-use crate::error_chain::error_chain;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::mode::{Choice, Mode, ModeSwitch};
+use crate::base::tasks::Tasks;
+use crate::daemon::hooks::{Hook, Hooks};
+use crate::daemon::live::Live;
 use crate::fetch::Fetcher;
-use crate::hooks::{Hook, Hooks};
-use crate::link::Link;
-use crate::lists;
-use crate::lists::deletions::Deletions;
-use crate::lists::describe::Pages;
-use crate::lists::sessions::{self, Online};
-use crate::live::Live;
-use crate::mode::{Choice, Mode, ModeSwitch};
-use crate::monitor::Timer;
-use crate::own::{self, tickets::Tickets};
-use crate::pages::token::Tokens;
-use crate::pages::{LocalOrigin, Shell, Templates};
+use crate::fetch::monitor::Timer;
+use crate::net::link::Link;
+use crate::net::upstream::{Dialer, Limits, Tls, Upstream};
+use crate::page::token::Tokens;
 use crate::proxy::download::Downloads;
 use crate::proxy::gateway::Posted;
 use crate::proxy::last::LastAnswers;
-use crate::purge::Purging;
+use crate::server::access::Access;
+use crate::server::access::crowd::Guest;
 use crate::server::places::Places;
 use crate::server::repeat::Repeats;
-use crate::server::tasks::Tasks;
-use crate::statistics::Statistics;
-use crate::store::Store;
+use crate::site::own::{self, tickets::Tickets};
+use crate::site::pages::{LocalOrigin, Shell, Templates};
+use crate::storage::lists;
+use crate::storage::lists::deletions::Deletions;
+use crate::storage::lists::describe::Pages;
+use crate::storage::lists::sessions::{self, Online};
+use crate::storage::purge::Purging;
+use crate::storage::statistics::Statistics;
+use crate::storage::store::Store;
 use crate::tls::Faces;
 use crate::tls::ca::Authority;
-use crate::upstream::{Dialer, Limits, Tls, Upstream};
 
 /// Of what is held of the spool in memory, the answers that are ready may take this part besides.
 const REPEATED: usize = 4;

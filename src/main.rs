@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
+use wwwoffle::cli::exit::ExitStatus;
 use wwwoffle::cli::{self, ServeOptions, Terminal, environment};
-use wwwoffle::exit::ExitStatus;
 use wwwoffle::server::{self, Start};
 
 fn main() -> ExitCode {

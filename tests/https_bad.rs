@@ -84,7 +84,7 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
     ];
     let daemon = authority.daemon("[fetch-options]\nretry-delay = \"1h\"\n");
     for (name, identity, words) in rows {
-        let fingerprint = wwwoffle::certificates::with_colons(&identity.sha256());
+        let fingerprint = wwwoffle::net::certificates::with_colons(&identity.sha256());
         let origin = TlsOrigin::start(identity);
         let url = origin.url("/p");
         let shown = [&*origin.addr.to_string(), &fingerprint, "What the host sent"];

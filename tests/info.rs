@@ -26,7 +26,7 @@ fn a_kept_page_is_told_with_its_certificates_also_offline() {
     let authority = Authority::new();
     let identity = authority.identity_with_root(&["127.0.0.1", "www.example.org"]);
     let sha256 = identity.sha256();
-    let colons = wwwoffle::certificates::with_colons(&sha256);
+    let colons = wwwoffle::net::certificates::with_colons(&sha256);
     let origin = TlsOrigin::start(identity);
     let answer = Answer::html("<p>kept</p>")
         .field("Set-Cookie", "id=hunter2")

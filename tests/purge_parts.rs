@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use serde_json::Value;
-use wwwoffle::lists::describe::Pages;
-use wwwoffle::purge::{What, purge};
+use wwwoffle::storage::lists::describe::Pages;
+use wwwoffle::storage::purge::{What, purge};
 use wwwoffle_config::Config;
 use wwwoffle_index::Index;
 use wwwoffle_spool::{NewEntry, Options, Place, Spool, Timestamp};

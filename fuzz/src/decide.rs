@@ -7,16 +7,16 @@ use hyper::header::{
     AGE, CACHE_CONTROL, DATE, EXPIRES, HeaderName, HeaderValue, LAST_MODIFIED, PRAGMA,
 };
 use hyper::{HeaderMap, StatusCode};
-use wwwoffle::caching::control::RequestControl;
-use wwwoffle::caching::freshness::{Exchange, Heuristics};
-use wwwoffle::caching::reuse::{
-    AskAgain, Overrides, Policy, Reuse, Stored, Unreachable, Verdict, reuse,
-};
-use wwwoffle::caching::storing::Requested;
-use wwwoffle::mode::Mode;
+use wwwoffle::base::mode::Mode;
 use wwwoffle::proxy::decide::{Asked, Decision, Kept, MethodKind, Online, Queueing, decide};
 use wwwoffle::proxy::intent::Intent;
 use wwwoffle::proxy::rules::Standing;
+use wwwoffle_http::caching::control::RequestControl;
+use wwwoffle_http::caching::freshness::{Exchange, Heuristics};
+use wwwoffle_http::caching::reuse::{
+    AskAgain, Overrides, Policy, Reuse, Stored, Unreachable, Verdict, reuse,
+};
+use wwwoffle_http::caching::storing::Requested;
 
 use super::input::Input;
 

@@ -3,7 +3,7 @@
 //! Decoding ends, makes no more than its bound allows, and comes to the same however the body is cut
 //! into pieces.
 
-use wwwoffle::decoding::{Coding, Decoder, FREE, Fault, MAX_LAYERS, MAX_RATIO, Made};
+use wwwoffle_http::decoding::{Coding, Decoder, FREE, Fault, MAX_LAYERS, MAX_RATIO, Made};
 
 /// More than this is not looked at, in bytes: bombs are slow, and nothing new.
 const ENOUGH: usize = 4 << 20;

@@ -10,22 +10,22 @@ use hyper::header::{
     ETAG, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, PRAGMA, TRANSFER_ENCODING,
 };
 use hyper::{HeaderMap, Method, Request, StatusCode, Version};
-use wwwoffle::access::basic::Login;
-use wwwoffle::caching::coding::{Accepted, Terms};
-use wwwoffle::caching::control::{AnswerControl, RequestControl};
-use wwwoffle::caching::language::Languages;
-use wwwoffle::caching::validate::{Question, head_says, merged};
-use wwwoffle::caching::vary::{
-    MAX_TEXT, Stored, UNREPEATABLE, Vary, fits, nearest, select, variant_text,
-};
-use wwwoffle::caching::{date, freshness, invalidate};
+use wwwoffle::base::basic::Login;
 use wwwoffle::proxy::conditional::{self, Conditions};
-use wwwoffle::proxy::fields::{has_member, list, strip_one_hop};
-use wwwoffle::proxy::head;
 use wwwoffle::proxy::intent::intent;
 use wwwoffle::proxy::rules::Asker;
 use wwwoffle::proxy::site::{Door, Site};
 use wwwoffle::proxy::target::{self, Resource, Target};
+use wwwoffle_http::caching::coding::{Accepted, Terms};
+use wwwoffle_http::caching::control::{AnswerControl, RequestControl};
+use wwwoffle_http::caching::language::Languages;
+use wwwoffle_http::caching::validate::{Question, head_says, merged};
+use wwwoffle_http::caching::vary::{
+    MAX_TEXT, Stored, UNREPEATABLE, Vary, fits, nearest, select, variant_text,
+};
+use wwwoffle_http::caching::{date, freshness, invalidate};
+use wwwoffle_http::fields::{has_member, list, strip_one_hop};
+use wwwoffle_http::head;
 use wwwoffle_url::LocalHost;
 
 use super::input::Input;

@@ -2,7 +2,7 @@
 //! model that reads the whole stream at once; what is sound passes; what is refused never becomes a
 //! request.
 
-use wwwoffle::server::gate::Gate;
+use wwwoffle_http::framing::Gate;
 
 use super::input::Input;
 

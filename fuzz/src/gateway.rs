@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::input::{Input, text};
-use wwwoffle::rewrite::gateway::{Gateway, address, url_of};
-use wwwoffle::rewrite::{Changes, Cut, Known, Rewriter, Sheet, Standing};
+use wwwoffle_html::rewrite::gateway::{Gateway, address, url_of};
+use wwwoffle_html::rewrite::{Changes, Cut, Known, Rewriter, Sheet, Standing};
 use wwwoffle_url::{BrowserUrl, LocalHost};
 
 struct Nothing;

@@ -3,7 +3,7 @@
 //! Reading ends and never panics, what it finds is bounded and is what a browser would send, and is the
 //! same however the document is cut into pieces.
 
-use wwwoffle::links::{Finder, Found, Kind, MAX_LINK_BYTES, MAX_LINKS, Want};
+use wwwoffle_html::references::{Finder, Found, Kind, MAX_LINK_BYTES, MAX_LINKS, Want};
 use wwwoffle_url::BrowserUrl;
 
 /// See the module.

@@ -8,7 +8,7 @@ use hyper::header::{HeaderValue, RETRY_AFTER};
 use jiff::tz::{TimeZone, offset};
 use jiff::{Timestamp, ToSpan};
 use wwwoffle::fetch::recurse::robots::{MAX_CRAWL_DELAY, Robots, Rules};
-use wwwoffle::fetch::retry_after::retry_after;
+use wwwoffle_http::retry_after::retry_after;
 use wwwoffle_spool::Schedule;
 
 use super::input::{Input, text};

@@ -3,7 +3,7 @@
 
 use hyper::HeaderMap;
 use hyper::header::{ETAG, HeaderValue, IF_RANGE, LAST_MODIFIED};
-use wwwoffle::caching::range::{
+use wwwoffle_http::caching::range::{
     ContentRange, Held, MAX_POSITION, MAX_RANGES, Multipart, Ranges, Satisfied, Span, Stretch,
     if_range, received,
 };

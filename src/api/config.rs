@@ -8,7 +8,7 @@ use wwwoffle_config::{
 };
 
 use super::Timestamp;
-use crate::error_chain::error_chain;
+use crate::base::error_chain::error_chain;
 
 /// `GET /api/config`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

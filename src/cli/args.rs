@@ -23,10 +23,10 @@ pub(crate) use self::index::{IndexVerb, List, Search};
 pub(crate) use self::kept::{Compress, Fsck, KeptVerb, Mv, Write};
 pub(crate) use self::monitor::{MonitorVerb, When};
 pub(crate) use self::purge::Purge;
-use crate::exit::ExitStatus;
-use crate::mode::Choice;
-use crate::proxy::owner::Owner;
-use crate::versions::at::At;
+use crate::base::mode::Choice;
+use crate::base::owner::Owner;
+use crate::cli::exit::ExitStatus;
+use crate::storage::versions::at::At;
 
 /// An offline web proxy: keeps what you read, gives it back without a line, fetches what was
 /// missing.

@@ -4,9 +4,9 @@ use std::io;
 use std::path::Path;
 
 use super::{Terminal, args::AuthorityVerb, failure::Failure, offline, settings::Settings, trust};
-use crate::clock;
-use crate::error_chain::error_chain;
-use crate::exit::ExitStatus;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::cli::exit::ExitStatus;
 use crate::tls::ca::{Authority, RENEW_BEFORE};
 use crate::tls::files::{self, BadFile};
 
@@ -123,9 +123,9 @@ fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitSta
 mod tests {
     use std::path::Path;
 
+    use crate::base::clock;
+    use crate::cli::exit::ExitStatus;
     use crate::cli::tests::wwwoffle;
-    use crate::clock;
-    use crate::exit::ExitStatus;
     use crate::tls::files;
 
     #[test]

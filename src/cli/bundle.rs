@@ -18,12 +18,12 @@ use super::settings::Settings;
 use super::verbs::{Telling, follow};
 use super::{ServeOptions, Terminal};
 use crate::api::{FetchRequest, Flushed};
-use crate::clock;
-use crate::exit::ExitStatus;
-use crate::mode::Choice;
-use crate::pages::shown;
-use crate::small_file;
-use crate::store::timestamp;
+use crate::base::clock;
+use crate::base::mode::Choice;
+use crate::base::small_file;
+use crate::cli::exit::ExitStatus;
+use crate::page::shown;
+use crate::storage::store::timestamp;
 
 /// Writes the requests that wait into a bundle.
 pub(super) fn write(

@@ -8,14 +8,14 @@ use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 use super::args::{Mv, Write};
 use super::{Terminal, failure::Failure, files, offline, settings::Settings};
 use crate::api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
-use crate::by_hand::rename::Rename;
-use crate::by_hand::write::{Intake, Refused, head_of, type_of};
-use crate::clock;
-use crate::error_chain::error_chain;
-use crate::exit::ExitStatus;
-use crate::pages::shown;
-use crate::proxy::owner::{Owner, Places};
-use crate::store::timestamp;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::{Owner, Places};
+use crate::cli::exit::ExitStatus;
+use crate::page::shown;
+use crate::storage::edit::rename::Rename;
+use crate::storage::edit::write::{Intake, Refused, head_of, type_of};
+use crate::storage::store::timestamp;
 
 /// Bytes of standard input that are read at once.
 const PIECE: usize = 64 * 1024;

@@ -9,9 +9,9 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::args::Export;
 use super::failure::Failure;
 use super::files::spool_failed;
-use crate::exit::ExitStatus;
-use crate::lists::sessions;
-use crate::proxy::owner::Owner;
+use crate::base::owner::Owner;
+use crate::cli::exit::ExitStatus;
+use crate::storage::lists::sessions;
 
 /// What is to be exported, and what is to be said of it.
 pub(super) struct Chosen<'a> {

@@ -4,10 +4,10 @@ use super::args::Compress;
 use super::control::{Control, misunderstood};
 use super::{Terminal, failure::Failure, files, offline, settings::Settings};
 use crate::api::{CompressEvent, CompressedUrls, EntriesToCompress};
-use crate::by_hand::compress::{Form, Which, carry_out, min_free};
-use crate::exit::ExitStatus;
-use crate::pages::shown;
-use crate::proxy::owner::Owner;
+use crate::base::owner::Owner;
+use crate::cli::exit::ExitStatus;
+use crate::page::shown;
+use crate::storage::edit::compress::{Form, Which, carry_out, min_free};
 
 /// Compresses what was named, or expands it.
 pub(super) fn run(

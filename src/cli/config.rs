@@ -17,9 +17,9 @@ use super::{Settings, Terminal};
 use crate::api::{
     ConfigChange, ConfigEdit, ConfigError, ConfigOption, ConfigState, ConfigUndo, ConfigVersions,
 };
-use crate::clock;
-use crate::exit::ExitStatus;
-use crate::pages::shown;
+use crate::base::clock;
+use crate::cli::exit::ExitStatus;
+use crate::page::shown;
 
 /// Does what the verb says.
 pub(crate) fn run(

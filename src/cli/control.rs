@@ -16,7 +16,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::net::UnixStream;
 
 use super::{config, failure::Failure};
-use crate::{api::ConfigError, control_path::ControlPath, exit::ExitStatus};
+use crate::{
+    api::ConfigError,
+    cli::{control_path::ControlPath, exit::ExitStatus},
+};
 
 /// How long the daemon may take to begin an answer; it only has to look.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);

@@ -15,13 +15,13 @@ use super::files::print_json;
 use super::offline;
 use super::settings::Settings;
 use crate::api::{ImportEvent, ImportRequest, Status};
-use crate::clock;
-use crate::error_chain::error_chain;
-use crate::exchange::{Placer, options};
-use crate::exit::ExitStatus;
-use crate::pages::shown;
-use crate::server::identity::Identity;
-use crate::store::timestamp;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::cli::exit::ExitStatus;
+use crate::daemon::identity::Identity;
+use crate::page::shown;
+use crate::site::exchange::{Placer, options};
+use crate::storage::store::timestamp;
 
 /// How often progress is drawn.
 const DRAW_EVERY: Duration = Duration::from_millis(200);

@@ -4,8 +4,8 @@ use wwwoffle_config::Explained;
 use wwwoffle_url::CanonicalUrl;
 
 use super::{Terminal, failure::Failure, settings::Settings};
-use crate::exit::ExitStatus;
-use crate::pages::shown;
+use crate::cli::exit::ExitStatus;
+use crate::page::shown;
 
 /// Prints a line for each option: its value for `url`, and the place of that value.
 pub(crate) fn run(
@@ -36,8 +36,8 @@ fn line(explained: &Explained) -> String {
 mod tests {
     use std::path::Path;
 
+    use crate::cli::exit::ExitStatus;
     use crate::cli::tests::wwwoffle;
-    use crate::exit::ExitStatus;
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test writes the file that is read")]

@@ -15,11 +15,11 @@ use super::failure::Failure;
 use super::files::{self, print_json, reader};
 use super::plain::Plain;
 use super::settings::Settings;
-use crate::clock;
-use crate::exchange::title;
-use crate::exit::ExitStatus;
-use crate::pages::shown;
-use crate::store::timestamp;
+use crate::base::clock;
+use crate::cli::exit::ExitStatus;
+use crate::page::shown;
+use crate::site::exchange::title;
+use crate::storage::store::timestamp;
 
 /// Writes the archive that was asked for.
 pub(super) fn run(

@@ -2,8 +2,8 @@
 
 use std::{error::Error, fmt, io};
 
-use crate::error_chain::error_chain;
-use crate::exit::ExitStatus;
+use crate::base::error_chain::error_chain;
+use crate::cli::exit::ExitStatus;
 
 /// What stops a verb.
 #[derive(Debug, PartialEq, Eq)]

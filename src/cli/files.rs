@@ -14,13 +14,15 @@ use super::{
 };
 use crate::{
     api::Flushed,
+    base::owner::{Owner, Places},
+    cli::exit::ExitStatus,
+    page::shown,
+    storage::versions::at::At,
+};
+use wwwoffle_http::{
     caching::coding::{Delivery, Terms},
     decoding::Coding,
-    exit::ExitStatus,
-    pages::shown,
-    proxy::head::{of_answer, read_answer},
-    proxy::owner::{Owner, Places},
-    versions::at::At,
+    head::{of_answer, read_answer},
 };
 
 /// Bytes of a large body that are read at once.

@@ -10,10 +10,10 @@ use wwwoffle_spool::{Finding, How, Reader, Spool, Sums, Verdict};
 
 use super::fsck_index::{self, Told};
 use super::{Terminal, args::Fsck, failure::Failure, files, settings::Settings};
-use crate::error_chain::error_chain;
-use crate::exit::ExitStatus;
-use crate::pages::shown;
-use crate::spool_options;
+use crate::base::error_chain::error_chain;
+use crate::cli::exit::ExitStatus;
+use crate::page::shown;
+use crate::storage::spool_options;
 
 /// A finding, as `--json` tells it.
 #[derive(Serialize)]

@@ -8,9 +8,9 @@ use wwwoffle_index::{Checked, FILE, Index, Reindex, check};
 use wwwoffle_spool::{Finding, Reader, Verdict};
 
 use super::{failure::Failure, offline, settings::Settings};
-use crate::error_chain::error_chain;
-use crate::exit::ExitStatus;
-use crate::lists::describe::Pages;
+use crate::base::error_chain::error_chain;
+use crate::cli::exit::ExitStatus;
+use crate::storage::lists::describe::Pages;
 
 /// What came of it.
 #[derive(Debug, Default)]

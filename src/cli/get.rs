@@ -16,10 +16,10 @@ use super::verbs::{Telling, follow};
 use crate::api::GetRequest;
 use crate::api::plan::RunPlanRequest;
 use crate::api::runs::{Aim, RunItem, RunList, RunRequest, RunStopped, RunToStop};
-use crate::exit::ExitStatus;
-use crate::links::{Finder, Kind, Want};
-use crate::pages::shown;
-use crate::small_file;
+use crate::base::small_file;
+use crate::cli::exit::ExitStatus;
+use crate::page::shown;
+use wwwoffle_html::references::{Finder, Kind, Want};
 
 /// The longest text that URLs are read from, in bytes.
 const MAX_TEXT: u64 = 64 << 20;

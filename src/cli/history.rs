@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{
     api::{History, VersionRequest},
-    exit::ExitStatus,
-    pages::shown,
-    proxy::owner::{Owner, Places},
-    versions::{
+    base::owner::{Owner, Places},
+    cli::exit::ExitStatus,
+    page::shown,
+    storage::versions::{
         at::{At, nearest},
         history,
     },

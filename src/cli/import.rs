@@ -7,7 +7,7 @@ use wwwoffle_config::Imported;
 use super::Terminal;
 use super::failure::Failure;
 use super::settings::refused;
-use crate::exit::ExitStatus;
+use crate::cli::exit::ExitStatus;
 
 /// Writes the configuration in `old` anew, to `output` or to standard output, and tells what is
 /// left out of it.

@@ -22,15 +22,15 @@ use super::settings::Settings;
 use crate::api::{
     IndexItem, IndexPage, Listed, ReindexEvent, ReindexRequest, SearchHit, SearchPage,
 };
-use crate::clock;
-use crate::error_chain::error_chain;
-use crate::exit::ExitStatus;
-use crate::lists::describe::Pages;
-use crate::lists::found::{self, Source};
-use crate::lists::query::Wanted;
-use crate::lists::sessions;
-use crate::pages::shown;
-use crate::store::timestamp;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::cli::exit::ExitStatus;
+use crate::page::shown;
+use crate::storage::lists::describe::Pages;
+use crate::storage::lists::found::{self, Source};
+use crate::storage::lists::query::Wanted;
+use crate::storage::lists::sessions;
+use crate::storage::store::timestamp;
 
 /// Entries that are asked for at once.
 const AT_ONCE: u64 = 500;

@@ -14,11 +14,11 @@ use crate::{
     api::{
         Certificate, CompressedFile, Connection, Field, Info, KeptInfo, PartItem, PartState, Parts,
     },
-    exit::ExitStatus,
+    base::owner::Owner,
+    cli::exit::ExitStatus,
     fetch::recurse::complete::{self, OfReader, Page},
-    info,
-    pages::shown,
-    proxy::owner::Owner,
+    page::shown,
+    site::entry_info as info,
 };
 
 /// Prints what is known of `url`, as `GET /api/info` does with `json`.

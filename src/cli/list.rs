@@ -12,11 +12,11 @@ use super::{
 };
 use crate::{
     api::{EntryItem, What},
-    clock,
-    exit::ExitStatus,
+    base::clock,
+    cli::exit::ExitStatus,
     fetch::held,
-    pages::shown,
-    store::timestamp,
+    page::shown,
+    storage::store::timestamp,
 };
 
 /// Lists entries, in no order, or what is on the outgoing queue, oldest first; what else is asked for, the

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     api::{DeletedUrls, MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff},
-    exit::ExitStatus,
-    pages::shown,
+    cli::exit::ExitStatus,
+    page::shown,
 };
 
 /// Does what the verb says.

@@ -6,10 +6,10 @@ use wwwoffle_spool::fs::owner_of;
 use wwwoffle_spool::{Error, Options, Reader, Spool, Versions};
 
 use super::{failure::Failure, settings::Settings};
-use crate::error_chain::error_chain;
-use crate::exit::ExitStatus;
-use crate::server::identity::{BadIdentity, Identity};
-use crate::spool_options;
+use crate::base::error_chain::error_chain;
+use crate::cli::exit::ExitStatus;
+use crate::daemon::identity::{BadIdentity, Identity};
+use crate::storage::spool_options;
 
 /// How the daemon would open the spool.
 pub(super) fn options(settings: &Settings<'_>) -> Result<Options, Failure> {

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use super::ServeOptions;
 use super::{control::Control, failure::Failure};
 use crate::api::Stopping;
-use crate::exit::ExitStatus;
+use crate::cli::exit::ExitStatus;
 use crate::server::{self, Refusal, Start};
 
 /// A daemon in this process.

@@ -6,7 +6,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use wwwoffle_config::{PasswordHash, User};
 
 use super::{Terminal, failure::Failure};
-use crate::exit::ExitStatus;
+use crate::cli::exit::ExitStatus;
 
 /// Bytes of the longest line that is read as a password.
 const MAX_LINE: u64 = 4096;
@@ -108,7 +108,7 @@ mod tests {
     use wwwoffle_config::Config;
 
     use super::super::tests::wwwoffle;
-    use crate::exit::ExitStatus;
+    use crate::cli::exit::ExitStatus;
 
     #[test]
     fn a_line_becomes_a_line_of_the_configuration() {

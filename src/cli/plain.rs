@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use super::failure::Failure;
-use crate::decoding::{Coding, Decoder, Made};
-use crate::error_chain::error_chain;
+use crate::base::error_chain::error_chain;
+use wwwoffle_http::decoding::{Coding, Decoder, Made};
 
 /// Bytes decoded at once.
 const PIECE: usize = 64 * 1024;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub(crate) use crate::small_file::is_program;
+pub(crate) use crate::base::small_file::is_program;
 
 /// How long a program may take that only changes a store; asking for a password is part of it.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -9,8 +9,9 @@ use std::{
 
 use crate::{
     api::{Event, Whole, runs::RunItem},
-    exit::ExitStatus,
-    pages::{progress, shown},
+    cli::exit::ExitStatus,
+    page::shown,
+    site::pages::progress,
 };
 
 /// The live line is drawn no more often than this.

@@ -18,15 +18,15 @@ use super::{
 };
 use crate::{
     api::{PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared, PurgeSum, Status},
-    clock,
-    exit::ExitStatus,
-    lists::describe::Pages,
-    pages::{
-        purge::{in_words, shared_in_words},
-        shown,
+    base::clock,
+    cli::exit::ExitStatus,
+    page::shown,
+    site::pages::purge::{in_words, shared_in_words},
+    storage::{
+        lists::describe::Pages,
+        purge::{self, What},
+        store::timestamp,
     },
-    purge::{self, What},
-    store::timestamp,
 };
 
 /// Purges, or tells what would go.

@@ -6,8 +6,8 @@ use super::failure::Failure;
 use super::settings::Settings;
 use super::{Terminal, files};
 use crate::api::{ItemState, Prioritized, Priority, PriorityRequest, Queue, QueueItem};
-use crate::exit::ExitStatus;
-use crate::pages::shown;
+use crate::cli::exit::ExitStatus;
+use crate::page::shown;
 
 /// Lists the queue, or gives some of its requests a priority.
 pub(super) fn run(

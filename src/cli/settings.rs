@@ -6,8 +6,8 @@ use wwwoffle_config::{Config, Environment, Faults, Loaded, Lookup, load};
 use wwwoffle_url::LocalHost;
 
 use super::{ServeOptions, args::Serve, control::Control, failure::Failure, programs};
-use crate::exit::ExitStatus;
-use crate::live::Live;
+use crate::cli::exit::ExitStatus;
+use crate::daemon::live::Live;
 
 /// What all verbs share. The configuration is read when a verb needs it.
 #[derive(Debug)]

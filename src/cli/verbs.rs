@@ -29,9 +29,10 @@ use crate::{
     api::{
         Choice, FetchRequest, ModeChange, ModeRequest, Started, Status, Stopping, plan::QueuePlan,
     },
-    by_hand::compress::Form,
-    exit::ExitStatus,
-    pages::{progress, shown},
+    cli::exit::ExitStatus,
+    page::shown,
+    site::pages::progress,
+    storage::edit::compress::Form,
 };
 
 /// How long a daemon may take to stop: its own deadline, and some more.

@@ -17,20 +17,21 @@ use super::follow::{Answered, Following, follow};
 use super::recurse::ask_robots::is_refused;
 use super::recurse::outcome;
 use super::recurse::run::Outcome as Brought;
-use super::retry_after::retry_after;
 use super::successor;
 use super::verdict::{Verdict, not_kept};
-use crate::clock;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::{Owner, Places, Whose};
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
+use crate::net::upstream::Failure;
 use crate::proxy::download::{Allowance, Download, Headed, Job, Joined, Leaving, Outcome, run};
 use crate::proxy::keep::Keeping;
-use crate::proxy::owner::{Owner, Places, Whose};
 use crate::proxy::rules::{Asker, Ruling, Standing, parent, ruled};
 use crate::proxy::target::of_url;
-use crate::proxy::{censor, choose, head, verdict};
-use crate::store::Kept;
-use crate::upstream::Failure;
+use crate::proxy::{censor, choose, verdict};
+use crate::storage::store::Kept;
+use wwwoffle_http::head;
+use wwwoffle_http::retry_after::retry_after;
 
 /// Why a request is given up whose answer would be nobody's.
 const UNKNOWN_OWNER: &str = "it is somebody's whom this version does not know";

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use wwwoffle_config::{FetchOptions, SizeLimit};
 
 use crate::api::{BudgetOf, Held};
-use crate::link::Class;
+use crate::net::link::Class;
 use crate::proxy::download::Meter;
 
 /// The key in the state of the spool.

@@ -11,11 +11,11 @@ use super::recurse::runs::Runs;
 use super::redirect::location;
 use super::{recurse, successor};
 use crate::api::Event;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Places;
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
 use crate::proxy::choose;
-use crate::proxy::owner::Places;
-use crate::store::Kept;
+use crate::storage::store::Kept;
 
 /// An answer that is kept, while its request is on the queue still.
 #[derive(Debug)]

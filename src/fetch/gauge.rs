@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use crate::api::Whole;
-use crate::pace::Pace;
+use crate::base::pace::Pace;
 
 /// What is remembered of a whole from one look to the next.
 #[derive(Clone, Debug, Default)]

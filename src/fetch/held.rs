@@ -12,9 +12,9 @@ use super::budget::Spent;
 use super::schedule::Rests;
 use super::work::may_start;
 use crate::api::Held;
-use crate::clock;
+use crate::base::clock;
 use crate::daemon::Daemon;
-use crate::store::timestamp;
+use crate::storage::store::timestamp;
 
 /// Judges requests by how things are now. To be made anew for each look.
 #[derive(Debug)]

@@ -15,10 +15,10 @@ use super::verdict::{Verdict, delay};
 use super::want::awake;
 use super::{recurse, spool_failed, why_it_rests};
 use crate::api::Event;
-use crate::clock;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
-use crate::store::{Unqueued, timestamp};
+use crate::storage::store::{Unqueued, timestamp};
 
 /// How long a request rests when the spool cannot record what became of it.
 const AFTER_SPOOL_FAILURE: Duration = Duration::from_secs(10);

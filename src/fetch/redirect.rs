@@ -6,7 +6,7 @@ use hyper::{Method, StatusCode};
 use wwwoffle_url::{CanonicalUrl, Resolved, Rules, resolve};
 
 use crate::daemon::Daemon;
-use crate::upstream::{Origin, Scheme};
+use crate::net::upstream::{Origin, Scheme};
 
 /// How many redirects in a row are followed; browsers stop at twenty.
 pub(super) const MAX_HOPS: u8 = 20;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::retry_after::MAX_RETRY_AFTER;
 use super::schedule::after;
+use wwwoffle_http::retry_after::MAX_RETRY_AFTER;
 
 /// The key in the state of the spool.
 pub(super) const STATE: &str = "left-alone";

@@ -14,15 +14,15 @@ use super::follow::Following;
 use super::redirect::{MAX_HOPS, redirected, shown};
 use super::want;
 use crate::api::Event;
-use crate::clock;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::mode::Mode;
+use crate::base::owner::{Owner, Places};
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
-use crate::mode::Mode;
 use crate::proxy::ask::Ask;
 use crate::proxy::lookup::look_up;
-use crate::proxy::owner::{Owner, Places};
 use crate::proxy::target::of_url;
-use crate::store::timestamp;
+use crate::storage::store::timestamp;
 
 /// What follows a redirect to `target`.
 ///

@@ -9,10 +9,10 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::schedule::Limits;
 use super::*;
+use crate::base::mode::Mode;
 use crate::daemon::Parts;
-use crate::live::Live;
-use crate::mode::Mode;
-use crate::store::Store;
+use crate::daemon::live::Live;
+use crate::storage::store::Store;
 use crate::tls::ca::Authority;
 
 /// The mode is online, though nobody works the queue off.

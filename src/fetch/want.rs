@@ -7,17 +7,17 @@ use hyper::{HeaderMap, Method, Request};
 use wwwoffle_spool::{Added, Error, Outgoing, Place, RequestKind, RequestState, Secrets};
 
 use super::redirect::MAX_HOPS;
-use crate::clock;
+use crate::base::clock;
+use crate::base::mode::Mode;
+use crate::base::owner::Requester;
 use crate::daemon::Daemon;
-use crate::mode::Mode;
 use crate::proxy::ask::Ask;
 use crate::proxy::censor::OUR_USER_AGENT;
-use crate::proxy::head;
 use crate::proxy::lookup::look_up;
-use crate::proxy::owner::Requester;
 use crate::proxy::rules::{Ruling, Standing};
 use crate::proxy::target::{BadTarget, Resource, of_url};
-use crate::store::timestamp;
+use crate::storage::store::timestamp;
+use wwwoffle_http::head;
 
 /// What came of asking for a page.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,11 +15,11 @@ use super::attempt::base_of;
 use super::budget::{self, Allowed, Spent};
 use super::schedule::Limits;
 use super::{last, lock, one, recurse, rests, windows};
-use crate::clock;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
-use crate::hooks::Hook;
-use crate::store::timestamp;
+use crate::daemon::hooks::Hook;
+use crate::storage::store::timestamp;
 
 /// How long the queue is left alone when nothing on it is due and no news comes.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);

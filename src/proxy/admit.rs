@@ -11,11 +11,11 @@ use super::audience::Audience;
 use super::body::Body;
 use super::reply;
 use super::site::Door;
-use crate::access::basic::Login;
-use crate::access::{Candidate, Refused};
+use crate::base::basic::Login;
+use crate::base::mode::Mode;
 use crate::daemon::{Daemon, Reader};
-use crate::mode::Mode;
-use crate::pages::message::{Denied, Message};
+use crate::page::message::{Denied, Message};
+use crate::server::access::{Candidate, Refused};
 use crate::server::connection::Visitor;
 
 /// What users and their browsers see of where a password is for. UTF-8 is what we compare (RFC 7617

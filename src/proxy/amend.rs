@@ -16,7 +16,7 @@ use super::rules::is_blocked;
 use super::status::CacheStatus;
 use crate::daemon::{Daemon, Reader};
 use crate::fetch::location;
-use crate::pages::message::{Message, Ruled};
+use crate::page::message::{Message, Ruled};
 
 /// What changes the answers to one request.
 pub(super) struct Amendment {

@@ -21,23 +21,23 @@ use super::audience::Audience;
 use super::censor;
 use super::conditional;
 use super::decide::{Asked, MethodKind, Queueing};
-use super::fields::{add_via, has_member, strip_one_hop};
 use super::gateway::Gate;
 use super::http2::Unframed;
 use super::intent::Intent;
 use super::memento;
 use super::modify::Modification;
-use super::owner::{self, Owner, Places};
 use super::rules::{self, Asker, Ruling, Standing, parent, ruled};
 use super::target::Resource;
 use super::websocket;
-use crate::caching::coding::Terms;
-use crate::caching::control::RequestControl;
-use crate::caching::noise::Near;
-use crate::caching::reuse::Verdict;
+use crate::base::mode::Mode;
+use crate::base::owner::{self, Owner, Places};
 use crate::daemon::{Daemon, Reader};
-use crate::mode::Mode;
-use crate::upstream::Reach;
+use crate::net::upstream::Reach;
+use wwwoffle_http::caching::coding::Terms;
+use wwwoffle_http::caching::control::RequestControl;
+use wwwoffle_http::caching::noise::Near;
+use wwwoffle_http::caching::reuse::Verdict;
+use wwwoffle_http::fields::{add_via, has_member, strip_one_hop};
 
 /// The largest body of a POST, in bytes, whose answer is kept and which can be queued: the body is
 /// part of the key, so it is read whole first.

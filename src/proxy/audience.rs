@@ -10,8 +10,8 @@ use hyper::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode};
 
 use super::body::{self, Body};
-use super::fields::list;
 use super::intent::{Intent, SEC_FETCH_DEST, intent};
+use wwwoffle_http::fields::list;
 
 /// A picture of one pixel that nobody sees.
 const NOTHING_TO_SEE: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
@@ -157,13 +157,13 @@ fn named(name: &str) -> Kind {
 mod tests {
     use super::*;
     use crate::api::Chain;
-    use crate::clock;
+    use crate::base::clock;
+    use crate::base::mode::Mode;
+    use crate::daemon::live::Live;
     use crate::daemon::{Daemon, Parts, Reader};
-    use crate::live::Live;
-    use crate::mode::Mode;
-    use crate::pages::message::tests::all;
+    use crate::page::message::tests::all;
     use crate::proxy::reply;
-    use crate::store::Store;
+    use crate::storage::store::Store;
     use crate::tls::ca::Authority;
     use http_body_util::BodyExt;
     use wwwoffle_config::Config;

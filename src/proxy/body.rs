@@ -14,8 +14,8 @@ use wwwoffle_spool::{Body as KeptBody, BodyFile, Partial, Verified, Verifier};
 
 use super::buffers::{Buffer, Buffers};
 use super::download::{BodyError, FeedReader};
-use crate::store::{Kept, Store};
-use crate::upstream::{AnswerBody, BoxError};
+use crate::net::upstream::{AnswerBody, BoxError};
+use crate::storage::store::{Kept, Store};
 
 /// A response body on its way to a client.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;

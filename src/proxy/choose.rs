@@ -9,15 +9,15 @@ use wwwoffle_spool::Error;
 use super::ask::Ask;
 use super::decide::MethodKind;
 use super::keep::is_good;
-use super::owner::Places;
 use super::ranges::part;
 use super::rules::Standing;
 use super::verdict::verdict;
-use crate::caching::reuse::Reuse;
-use crate::caching::validate::Question;
-use crate::caching::vary::{Stored, nearest, select};
+use crate::base::owner::Places;
 use crate::daemon::Daemon;
-use crate::store::{Identity, Kept, Shelf, Store};
+use crate::storage::store::{Identity, Kept, Shelf, Store};
+use wwwoffle_http::caching::reuse::Reuse;
+use wwwoffle_http::caching::validate::Question;
+use wwwoffle_http::caching::vary::{Stored, nearest, select};
 
 /// The answers kept for one key.
 #[derive(Debug, Default)]

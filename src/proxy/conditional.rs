@@ -10,7 +10,7 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, StatusCode};
 
-use super::fields::list;
+use wwwoffle_http::fields::list;
 
 /// The conditions that compare the client's copy with the answer: a `304` says that they agree.
 const OF_THE_CLIENT: [HeaderName; 2] = [IF_NONE_MATCH, IF_MODIFIED_SINCE];

@@ -4,8 +4,8 @@
 
 use super::intent::Intent;
 use super::rules::Standing;
-use crate::caching::reuse::Reuse;
-use crate::mode::Mode;
+use crate::base::mode::Mode;
+use wwwoffle_http::caching::reuse::Reuse;
 
 /// What is asked, as far as the decision needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub enum Kept {
     Whole,
 }
 
-/// What may be done with it while its origin can be asked: [`crate::caching::reuse`] says.
+/// What may be done with it while its origin can be asked: [`wwwoffle_http::caching::reuse`] says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Online {
     /// It answers without asking.
@@ -225,7 +225,7 @@ fn without_a_line(kept: Kept, asked: Asked) -> Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mode::Choice;
+    use crate::base::mode::Choice;
 
     /// A row of the table: mode, what is kept, what is asked.
     fn parse(row: &str) -> (Mode, Kept, Online, Asked) {

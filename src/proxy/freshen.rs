@@ -12,12 +12,12 @@ use tracing::{debug, warn};
 use wwwoffle_spool::Update;
 
 use super::choose::{About, Found, stored};
-use super::head;
-use super::owner::remove_cookies;
-use crate::caching::validate::{HeadSays, head_says, merged};
-use crate::caching::vary::{UNREPEATABLE, fits, variant_text};
-use crate::error_chain::error_chain;
-use crate::store::{Kept, Store, timestamp};
+use crate::base::error_chain::error_chain;
+use crate::base::owner::remove_cookies;
+use crate::storage::store::{Kept, Store, timestamp};
+use wwwoffle_http::caching::validate::{HeadSays, head_says, merged};
+use wwwoffle_http::caching::vary::{UNREPEATABLE, fits, variant_text};
+use wwwoffle_http::head;
 
 /// A kept answer of which the origin says that it holds.
 #[derive(Clone, Debug)]

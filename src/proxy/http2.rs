@@ -6,7 +6,7 @@ use hyper::header::{CONTENT_LENGTH, COOKIE, HeaderValue, PROXY_AUTHENTICATE, TRA
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 
 use super::body::{self, Body};
-use super::fields::strip_one_hop;
+use wwwoffle_http::fields::strip_one_hop;
 
 /// Stands among the extensions of a request that brings a body of which no field tells.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use hyper::header::{ACCEPT, HeaderName, REFERER};
 use hyper::{HeaderMap, Method};
 
-use super::fields::list;
+use wwwoffle_http::fields::list;
 
 /// `Sec-Fetch-Dest`: what a browser will do with the answer (Fetch Metadata §2.1).
 pub const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");

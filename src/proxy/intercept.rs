@@ -19,13 +19,13 @@ use tracing::{debug, info, warn};
 
 use super::site::{Plan, Site, plan};
 use super::tunnel;
-use crate::clock;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
+use crate::net::upstream::Origin;
 use crate::server::connection::{Spoken, Visitor, speak};
 use crate::tls::hello::{self, Opening};
 use crate::tls::rejected::is_rejection;
-use crate::upstream::Origin;
 
 /// A client that has been told that its connection stands.
 pub(super) struct Intercepted {

@@ -5,9 +5,9 @@ use hyper::{HeaderMap, StatusCode};
 use wwwoffle_config::{Config, NoStore, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost, Resolved, Rules, resolve};
 
-use crate::caching::control::{AnswerControl, RequestControl};
-use crate::caching::freshness::{Basis, Exchange, Freshness, Heuristics};
-use crate::caching::storing::{Requested, is_no_store, may_reuse};
+use wwwoffle_http::caching::control::{AnswerControl, RequestControl};
+use wwwoffle_http::caching::freshness::{Basis, Exchange, Freshness, Heuristics};
+use wwwoffle_http::caching::storing::{Requested, is_no_store, may_reuse};
 
 /// Why an answer is passed on and not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

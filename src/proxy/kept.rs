@@ -11,16 +11,18 @@ use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body, WholeBody};
 use super::conditional::{self, Conditions};
-use super::fields::{add_via, set_age};
 use super::status::CacheStatus;
 use super::verdict::exchange;
-use super::{head, owner, ranges, recode};
-use crate::caching::control::AnswerControl;
-use crate::caching::reuse::{Reuse, unsent};
-use crate::clock;
+use super::{ranges, recode};
+use crate::base::clock;
+use crate::base::mode::Mode;
+use crate::base::owner;
 use crate::daemon::Daemon;
-use crate::mode::Mode;
-use crate::store::{Kept, timestamp};
+use crate::storage::store::{Kept, timestamp};
+use wwwoffle_http::caching::control::AnswerControl;
+use wwwoffle_http::caching::reuse::{Reuse, unsent};
+use wwwoffle_http::fields::{add_via, set_age};
+use wwwoffle_http::head;
 
 /// Answers from the spool; the client's own conditions may make it a `304`.
 pub(super) fn serve(

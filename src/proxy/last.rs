@@ -11,8 +11,8 @@ use hyper::{Method, StatusCode};
 use wwwoffle_url::Key;
 
 use super::ask::Ask;
-use super::owner::Owner;
 use super::status::CacheStatus;
+use crate::base::owner::Owner;
 
 /// So many parts have a lock of their own.
 const PARTS: usize = 16;

@@ -1,11 +1,11 @@
 //! What is kept that is like a page that is not: for a person to choose from.
 //!
-//! Which URLs these are is in [`crate::caching::like`]. Only successes count, and a person's own answers are
+//! Which URLs these are is in [`wwwoffle_http::caching::like`]. Only successes count, and a person's own answers are
 //! found for that person alone, as everywhere.
 //!
 //! A message page appears under the name of its site, whose scripts may read it. So it is told there of the very
 //! same host alone ([`of_host`]), by the same scheme: of its own pages a site learns by asking for them. The page of ours under
-//! [`crate::pages::ways::MISSING`] tells the rest ([`all`]), for no site can read it.
+//! [`crate::page::ways::MISSING`] tells the rest ([`all`]), for no site can read it.
 
 use hyper::HeaderMap;
 use wwwoffle_config::UrlParts;
@@ -14,12 +14,12 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::lookup::look_up;
 use super::near::newest;
-use super::owner::{Owner, Places};
-use crate::caching::like::{guesses, likeness};
+use crate::base::mode::Mode;
+use crate::base::owner::{Owner, Places};
 use crate::daemon::Daemon;
-use crate::mode::Mode;
-use crate::pages::ways::Like;
-use crate::versions;
+use crate::page::ways::Like;
+use crate::storage::versions;
+use wwwoffle_http::caching::like::{guesses, likeness};
 
 /// How many are told.
 const MAX_LIKE: usize = 8;

@@ -7,9 +7,9 @@ use hyper::HeaderMap;
 use hyper::header::DATE;
 use wwwoffle_spool::Error;
 
-use super::owner::Places;
-use crate::mode::Mode;
-use crate::store::{Kept, Store};
+use crate::base::mode::Mode;
+use crate::base::owner::Places;
+use crate::storage::store::{Kept, Store};
 
 /// The answers that are kept for one request.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 //! kept and its older versions the last one before, or the first of all (§4.5.3). The page chooses itself,
 //! so its URL stays (§4.1.2, pattern 1.2), and each part that the page loads chooses alike if its request
 //! says the same. Nobody is asked for it, and nothing of it is kept: a version is no answer to a request
-//! that does not say when. The parts of a version that we show at an address of our own ([`crate::own`]) are
+//! that does not say when. The parts of a version that we show at an address of our own ([`crate::site::own`]) are
 //! chosen by the time in that address.
 //!
 //! An origin that does this itself, as archives do, is left to it: it varies with the field.
@@ -25,16 +25,16 @@ use super::body::Body;
 use super::choose::Found;
 use super::conditional::Conditions;
 use super::decide::MethodKind;
-use super::fields::has_member;
 use super::intent::Intent;
 use super::kept;
 use super::rules::Standing;
 use super::status::{CacheStatus, Why};
 use crate::daemon::Daemon;
-use crate::store::Kept;
-use crate::versions::at::{closest, nearest};
-use crate::versions::memento::{http_date, links, version_path};
-use crate::versions::read;
+use crate::storage::store::Kept;
+use crate::storage::versions::at::{closest, nearest};
+use crate::storage::versions::memento::{http_date, links, version_path};
+use crate::storage::versions::read;
+use wwwoffle_http::fields::has_member;
 
 const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
 const MEMENTO_DATETIME: HeaderName = HeaderName::from_static("memento-datetime");

@@ -18,16 +18,17 @@ use super::intent::Intent;
 use super::like;
 use super::rules::Standing;
 use super::status::{CacheStatus, Why};
-use super::{head, kept, reply};
+use super::{kept, reply};
 use crate::api::Priority;
+use crate::base::error_chain::error_chain;
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
-use crate::own::tickets::Ticket;
-use crate::pages::confirm::{self, Confirm};
-use crate::pages::message::{Message, Ruled};
-use crate::pages::ways::{Fetch, Like};
-use crate::pages::will_get::{self, WillGet};
-use crate::store::Kept;
+use crate::page::message::{Message, Ruled};
+use crate::page::ways::{Fetch, Like};
+use crate::site::own::tickets::Ticket;
+use crate::site::pages::confirm::{self, Confirm};
+use crate::site::pages::will_get::{self, WillGet};
+use crate::storage::store::Kept;
+use wwwoffle_http::head;
 
 /// How many parts of one page may wait: a page that asks for something new every second while one
 /// reads it offline must not fill the queue.
@@ -244,13 +245,13 @@ fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
+    use crate::base::clock;
+    use crate::base::mode::Mode;
+    use crate::base::owner::Owner;
     use crate::daemon::Parts;
-    use crate::live::Live;
-    use crate::mode::Mode;
-    use crate::proxy::owner::Owner;
+    use crate::daemon::live::Live;
     use crate::proxy::target::of_url;
-    use crate::store::Store;
+    use crate::storage::store::Store;
     use crate::tls::ca::Authority;
     use hyper::Request;
     use wwwoffle_config::Config;

@@ -1,6 +1,6 @@
 //! Offline, and the very page is not kept: another URL that names the same one may be.
 //!
-//! Which URLs these are is in [`crate::caching::noise`]. Only a success stands in for another: a
+//! Which URLs these are is in [`wwwoffle_http::caching::noise`]. Only a success stands in for another: a
 //! redirect would lead back to what was asked for, and an error says nothing of this URL. A person's own
 //! answers are found for that person alone, as everywhere.
 
@@ -15,12 +15,12 @@ use super::ask::Ask;
 use super::choose;
 use super::decide::MethodKind;
 use super::intent::Intent;
-use super::owner::Places;
 use super::rules::Standing;
-use crate::caching::noise::{Near, differ_in_noise, near};
+use crate::base::mode::Mode;
+use crate::base::owner::Places;
 use crate::daemon::Daemon;
-use crate::mode::Mode;
-use crate::store::Kept;
+use crate::storage::store::Kept;
+use wwwoffle_http::caching::noise::{Near, differ_in_noise, near};
 
 /// How many entries of the host are looked at for one that has noise of its own. More cost a person too
 /// long, who waits for a page that most likely is not there.

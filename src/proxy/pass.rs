@@ -14,7 +14,6 @@ use super::ask::Ask;
 use super::body::{self, Body};
 use super::choose::Found;
 use super::decide::MethodKind;
-use super::fields::{add_via, complete_date, strip_one_hop};
 use super::freshen::{self, Asked};
 use super::rules::Standing;
 use super::status::{CacheStatus, Forward, NotStored};
@@ -23,10 +22,11 @@ use super::unsafe_methods::{self, Of, Sent};
 use super::websocket::{Granted, Handshake};
 use super::{Client, MAX_INTERIMS, Rest};
 use super::{recode, reply};
-use crate::caching::coding::Delivery;
-use crate::clock;
+use crate::base::clock;
 use crate::daemon::Daemon;
-use crate::upstream::{Answer, Failure, Interim, Outbound};
+use crate::net::upstream::{Answer, Failure, Interim, Outbound};
+use wwwoffle_http::caching::coding::Delivery;
+use wwwoffle_http::fields::{add_via, complete_date, strip_one_hop};
 
 /// Sends the request on, streaming its body, and streams the answer back.
 pub(super) async fn pass(

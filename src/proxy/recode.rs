@@ -19,9 +19,9 @@ use tokio::time::{Instant, timeout_at};
 use super::ask::Ask;
 use super::audience::Audience;
 use super::body::Body;
-use crate::caching::coding::Delivery;
-use crate::decoding::{Decoder, Fault, MAX_RATIO, Made};
-use crate::upstream::BoxError;
+use crate::net::upstream::BoxError;
+use wwwoffle_http::caching::coding::Delivery;
+use wwwoffle_http::decoding::{Decoder, Fault, MAX_RATIO, Made};
 
 /// How much is decoded at once, in bytes: below a tenth of a millisecond for each coding.
 const PIECE: usize = 64 * 1024;

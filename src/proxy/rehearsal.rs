@@ -10,14 +10,14 @@ use wwwoffle_url::CanonicalUrl;
 use super::ask::Ask;
 use super::decide::Decision;
 use super::memento::NotChosen;
-use super::owner::Owner;
 use super::rules::Ruling;
 use super::target;
 use super::weigh::{Weighed, weigh};
-use crate::clock;
+use crate::base::clock;
+use crate::base::mode::Mode;
+use crate::base::owner::Owner;
 use crate::daemon::Daemon;
-use crate::mode::Mode;
-use crate::upstream::Reach;
+use crate::net::upstream::Reach;
 
 /// What would be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

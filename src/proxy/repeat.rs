@@ -7,13 +7,13 @@ use super::ask::Ask;
 use super::choose::Found;
 use super::decide::Decision;
 use super::verdict::exchange;
-use crate::caching::control::RequestControl;
-use crate::caching::freshness::current_age;
-use crate::caching::reuse::Reuse;
+use crate::base::mode::Mode;
 use crate::daemon::Daemon;
-use crate::mode::Mode;
 use crate::server::repeat::{Grounds, same_age_until};
-use crate::store::Kept;
+use crate::storage::store::Kept;
+use wwwoffle_http::caching::control::RequestControl;
+use wwwoffle_http::caching::freshness::current_age;
+use wwwoffle_http::caching::reuse::Reuse;
 
 /// What the answer to `ask` follows from besides its bytes, if that is little enough to be compared.
 pub(super) fn grounds(

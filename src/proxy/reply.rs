@@ -11,17 +11,17 @@ use super::body::{self, Body};
 use super::intent::Intent;
 use super::missing;
 use super::status::CacheStatus;
-use crate::clock;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
 use crate::daemon::{Daemon, Reader};
-use crate::error_chain::error_chain;
-use crate::pages::certificates::ShownCertificate;
-use crate::pages::message::{
+use crate::net::upstream::{CertificateFault, Failure, TlsFault};
+use crate::page::message::{
     Aid, BadCertificate, Kept as KeptCopy, Message, NoTls, OriginFailure, Phase, page, page_with,
 };
-use crate::pages::ways::Fetch;
-use crate::pages::{Page, Shell};
-use crate::store::Kept;
-use crate::upstream::{CertificateFault, Failure, TlsFault};
+use crate::page::ways::Fetch;
+use crate::site::pages::certificates::ShownCertificate;
+use crate::site::pages::{Page, Shell};
+use crate::storage::store::Kept;
 
 /// A page as a response.
 #[must_use]

@@ -10,7 +10,7 @@ use wwwoffle_config::{Asked, Config, Place, Purpose, Site, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::intent::SEC_FETCH_DEST;
-use crate::upstream::Via;
+use crate::net::upstream::Via;
 
 /// `Sec-Fetch-Site`: what the page that asks is to the URL (Fetch Metadata §2.4).
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");

@@ -10,7 +10,7 @@ use super::body::Body;
 use super::reply;
 use super::status::CacheStatus;
 use crate::daemon::Daemon;
-use crate::pages::message::{Message, Ruled};
+use crate::page::message::{Message, Ruled};
 use crate::server::connection::Visitor;
 
 /// Sends the browser to what the URL has become; a form is sent there as it is.

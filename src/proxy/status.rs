@@ -6,11 +6,11 @@ use hyper::header::HeaderValue;
 use hyper::{Response, StatusCode};
 
 use super::decide::Refusal;
-use super::fields::CACHE_STATUS;
 use super::keep::NotKept;
 use super::rules::Standing;
-use crate::caching::noise::Near;
-use crate::caching::reuse::{Because, Reuse, Verdict};
+use wwwoffle_http::caching::noise::Near;
+use wwwoffle_http::caching::reuse::{Because, Reuse, Verdict};
+use wwwoffle_http::fields::CACHE_STATUS;
 
 /// What was done with a request, in the words of RFC 9211 §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

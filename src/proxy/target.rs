@@ -7,7 +7,7 @@ use hyper::{HeaderMap, Method, Uri, Version};
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
 use super::site::Door;
-use crate::upstream::{Origin, Scheme as Spoken};
+use crate::net::upstream::{Origin, Scheme as Spoken};
 
 /// What a request is about.
 #[derive(Debug)]
@@ -202,7 +202,7 @@ fn resource(url: CanonicalUrl, host: &str, uri: &Uri) -> Result<Resource, BadTar
             host: url.host().to_owned(),
             port,
             via: None,
-            reach: crate::upstream::Reach::Outward,
+            reach: crate::net::upstream::Reach::Outward,
         },
         host: HeaderValue::from_str(host).map_err(|_| form(uri))?,
         path: uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/")),
@@ -239,7 +239,7 @@ fn tunnel(authority: &Authority) -> Result<Origin, BadTarget> {
                 host: authority.host().to_owned(),
                 port,
                 via: None,
-                reach: crate::upstream::Reach::Outward,
+                reach: crate::net::upstream::Reach::Outward,
             })
         }
         _ => Err(BadTarget::Port(authority.to_string())),

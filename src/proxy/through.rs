@@ -17,20 +17,20 @@ use super::decide::{Decision, Kept as KeptFor, Online, decide};
 use super::download::{
     Allowance, AnswerHead, Download, FeedReader, Headed, Job, Joined, Leaving, run,
 };
-use super::fields::add_via;
 use super::freshen::Confirmed;
 use super::keep::{Keeping, NotKept};
-use super::owner::{self, Whose};
 use super::reply::WentOffline;
 use super::status::{CacheStatus, Forward, NotStored, Why};
 use super::verdict::{is_of_use, verdict};
 use super::{Client, MAX_INTERIMS};
 use super::{kept, missing, pass, ranges, recode, reply};
-use crate::caching::reuse::{Override, Reuse, Unreachable, is_failure};
+use crate::base::mode::{Choice, Mode};
+use crate::base::owner::{self, Whose};
 use crate::daemon::Daemon;
-use crate::mode::{Choice, Mode};
-use crate::store::Kept;
-use crate::upstream::{Failure, Interim};
+use crate::net::upstream::{Failure, Interim};
+use crate::storage::store::Kept;
+use wwwoffle_http::caching::reuse::{Override, Reuse, Unreachable, is_failure};
+use wwwoffle_http::fields::add_via;
 
 /// Asks the origin, joining whoever asks the same already, and answers with what comes.
 pub(super) async fn fetch(

@@ -18,14 +18,14 @@ use super::metered::Metered;
 use super::reply;
 use super::rules::parent;
 use super::site::{Plan, Site, Why, plan};
-use crate::clock;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::mode::Mode;
 use crate::daemon::{Daemon, Reader};
-use crate::error_chain::error_chain;
-use crate::mode::Mode;
-use crate::pages::message::{Message, Ruled};
+use crate::net::upstream::{Failure, Origin};
+use crate::page::message::{Message, Ruled};
 use crate::server::client_io::ClientIo;
 use crate::server::front;
-use crate::upstream::{Failure, Origin};
 
 /// Lets the client through to us or to the origin, or says why not. Both run in a task of their own
 /// until either side ends.
@@ -245,10 +245,10 @@ fn refuse(daemon: &Daemon, reader: &Reader, host_port: &str, failure: &Failure) 
 mod tests {
     use super::*;
     use crate::daemon::Parts;
-    use crate::live::Live;
-    use crate::store::Store;
+    use crate::daemon::live::Live;
+    use crate::net::upstream::Scheme;
+    use crate::storage::store::Store;
     use crate::tls::ca::Authority;
-    use crate::upstream::Scheme;
     use std::pin::pin;
     use tokio::io::duplex;
     use tokio::net::{TcpListener, TcpSocket};

@@ -11,11 +11,11 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::download::{Download, Downloads};
 use super::freshen::invalidate;
-use super::owner::{Owner, Places};
-use crate::caching::invalidate::{invalidated, is_unsafe};
-use crate::error_chain::error_chain;
-use crate::store::Store;
-use crate::upstream::{Origin, Scheme};
+use crate::base::error_chain::error_chain;
+use crate::base::owner::{Owner, Places};
+use crate::net::upstream::{Origin, Scheme};
+use crate::storage::store::Store;
+use wwwoffle_http::caching::invalidate::{invalidated, is_unsafe};
 
 /// What was sent: its method, its target, and the fields that say whose it was.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,5 @@
 //! What HTTP's rules for caches and the options that overrule them say of a kept answer: the one
-//! place where the spool and the configuration meet [`crate::caching`].
+//! place where the spool and the configuration meet [`wwwoffle_http::caching`].
 
 use std::time::SystemTime;
 
@@ -7,14 +7,16 @@ use wwwoffle_config::{AskAgain as Configured, Config, UrlParts};
 use wwwoffle_url::CanonicalUrl;
 
 use super::ask::Ask;
-use crate::caching::control::RequestControl;
-use crate::caching::freshness::{Exchange, Heuristics};
-use crate::caching::reuse::{AskAgain, Because, Overrides, Policy, Reuse, Stored, Verdict, reuse};
-use crate::caching::storing::Requested;
-use crate::clock;
+use crate::base::clock;
+use crate::base::mode::Mode;
 use crate::daemon::Daemon;
-use crate::mode::Mode;
-use crate::store::Kept;
+use crate::storage::store::Kept;
+use wwwoffle_http::caching::control::RequestControl;
+use wwwoffle_http::caching::freshness::{Exchange, Heuristics};
+use wwwoffle_http::caching::reuse::{
+    AskAgain, Because, Overrides, Policy, Reuse, Stored, Verdict, reuse,
+};
+use wwwoffle_http::caching::storing::Requested;
 
 /// What may be done with a kept answer for a request.
 pub(super) fn verdict(daemon: &Daemon, ask: &Ask, kept: &Kept) -> Verdict {

@@ -8,9 +8,9 @@ use super::decide::{Decision, Kept as KeptFor, Online, decide};
 use super::memento::{self, NotChosen};
 use super::verdict::is_of_use;
 use super::{near, ranges, verdict};
+use crate::base::mode::Mode;
 use crate::daemon::Daemon;
-use crate::mode::Mode;
-use crate::store::Kept;
+use crate::storage::store::Kept;
 
 /// What a request finds, and what is to be done.
 #[derive(Debug)]

@@ -15,8 +15,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 use tracing::debug;
 
-use super::gate::Gate;
 use super::repeat::Repeater;
+use wwwoffle_http::framing::Gate;
 
 /// How many interim answers may wait on one connection; more are left out.
 const MAX_WAITING_INTERIMS: usize = 16;
@@ -260,6 +260,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for ClientIo<T> {
         self.inner.is_write_vectored()
     }
 }
+
+#[cfg(test)]
+mod framing_tests;
 
 #[cfg(test)]
 mod tests {

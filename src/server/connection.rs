@@ -19,14 +19,14 @@ use super::client_io::ClientIo;
 use super::places::Place;
 use super::repeat::{Counted, Repeater};
 use super::{front, http2};
-use crate::access::crowd::Guest;
+use crate::base::owner::Owner;
 use crate::daemon::{Connected, Daemon};
-use crate::proxy::owner::Owner;
+use crate::net::upstream::Reach;
 use crate::proxy::site::{Door, Site};
 use crate::proxy::{self, Client};
-use crate::statistics::Given;
+use crate::server::access::crowd::Guest;
+use crate::storage::statistics::Given;
 use crate::tls::leaf::HTTP_2;
-use crate::upstream::Reach;
 
 /// The largest head of a request that is read, in bytes, with its fields. A URL may be of any
 /// length that fits.

@@ -17,10 +17,10 @@ use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
 use super::client_io::ClientIo;
-use crate::control_path::ControlPath;
+use crate::base::error_chain::error_chain;
+use crate::cli::control_path::ControlPath;
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
-use crate::own;
+use crate::site::own;
 
 /// How many programs may command at once; further ones wait.
 const MAX_AT_ONCE: usize = 64;

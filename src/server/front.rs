@@ -21,9 +21,9 @@ use tokio_rustls::StartHandshake;
 use tracing::{debug, warn};
 
 use super::connection::{Spoken, Visitor, speak};
-use crate::clock;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
 use crate::proxy::site::Site;
 use crate::tls::hello::{self, Opening};
 use crate::tls::leaf::refusing;

@@ -27,7 +27,7 @@ use super::places::Place;
 use super::streams::{Asked, Paced, Streams, hold};
 use crate::daemon::Daemon;
 use crate::proxy::{self, Client, reply};
-use crate::statistics::Given;
+use crate::storage::statistics::Given;
 
 /// The most streams of one connection at once: as many as RFC 9113 §6.5.2 advises at least, and as
 /// browsers count on.

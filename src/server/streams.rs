@@ -25,10 +25,10 @@ use tracing::debug;
 
 use super::connection::Visitor;
 use super::places::Place;
-use super::tasks::Tasks;
+use crate::base::tasks::Tasks;
+use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
-use crate::statistics::Given;
-use crate::upstream::BoxError;
+use crate::storage::statistics::Given;
 
 /// The largest piece of a body that is given to HTTP/2 at once, in bytes, which is also its frame.
 /// What it was given it holds until the client takes it, on every stream.

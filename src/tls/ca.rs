@@ -354,7 +354,7 @@ fn at(seconds: i64) -> SystemTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
+    use crate::base::clock;
 
     #[test]
     fn an_authority_can_sign_leaves_and_nothing_else() {

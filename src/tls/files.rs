@@ -16,7 +16,7 @@ use tracing::warn;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
 
 use super::ca::{self, Authority, BadAuthority};
-use crate::small_file;
+use crate::base::small_file;
 
 /// The directory below the spool.
 const DIRECTORY: &str = "ca";
@@ -207,7 +207,7 @@ fn close_to_others(path: &Path) -> Result<(), BadFile> {
 #[expect(clippy::disallowed_methods, reason = "the test looks at what was written")]
 mod tests {
     use super::*;
-    use crate::clock;
+    use crate::base::clock;
     use std::os::unix::fs::PermissionsExt;
 
     fn mode(path: &Path) -> u32 {

@@ -87,7 +87,7 @@ pub fn speaks_http(hello: &Accepted) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tls_provider::provider;
+    use crate::tls::provider::provider;
     use rustls::{ClientConfig, ClientConnection, RootCertStore};
     use std::sync::Arc;
     use tokio::io::{AsyncWriteExt, duplex};

@@ -22,7 +22,7 @@ use rustls::sign::{CertifiedKey, SigningKey, SingleCertAndKey};
 use time::OffsetDateTime;
 
 use super::ca::{Authority, BACKDATED, BadAuthority, serial};
-use crate::tls_provider::provider;
+use crate::tls::provider::provider;
 
 /// How many hosts have their certificate in memory at once; the one unused for longest goes.
 pub const MAX_LEAVES: usize = 256;
@@ -217,7 +217,7 @@ fn name(host: &str) -> Result<SanType, BadAuthority> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
+    use crate::base::clock;
     use x509_parser::extensions::GeneralName;
     use x509_parser::prelude::{FromDer, X509Certificate};
 

@@ -108,7 +108,7 @@ pub fn is_rejection(failure: &(dyn Error + 'static)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
+    use crate::base::clock;
 
     #[test]
     fn a_rejection_is_of_one_client_and_one_host_for_an_hour() {

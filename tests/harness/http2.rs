@@ -10,7 +10,7 @@ use h2::{RecvStream, SendStream};
 use hyper::{Request, Response as HttpResponse};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tokio::runtime::Runtime;
-use wwwoffle::tls_provider::provider;
+use wwwoffle::tls::provider::provider;
 
 use super::PATIENCE;
 use super::client::{Client, Head, Response};

@@ -16,7 +16,7 @@ use rustls::{ServerConfig, SupportedProtocolVersion, version};
 use tokio::io::{AsyncWriteExt, copy, copy_bidirectional, split};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
-use wwwoffle::tls_provider::provider;
+use wwwoffle::tls::provider::provider;
 
 use super::http2_front::{self, Streams};
 use super::{Daemon, Origin};
@@ -142,7 +142,7 @@ impl Authority {
 impl Identity {
     /// The SHA-256 of the first certificate, in hex.
     pub(crate) fn sha256(&self) -> String {
-        hex::encode(wwwoffle::certificates::sha256(&self.chain[0]))
+        hex::encode(wwwoffle::net::certificates::sha256(&self.chain[0]))
     }
 
     /// The same once more.

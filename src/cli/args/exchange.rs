@@ -10,7 +10,7 @@ use wwwoffle_config::{Size, UrlSpec};
 use wwwoffle_index::MAX_SESSIONS;
 
 use super::fetch::size;
-use crate::proxy::owner::Owner;
+use crate::base::owner::Owner;
 
 /// What to take in, and how.
 #[derive(Clone, Debug, Args)]

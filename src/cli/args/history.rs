@@ -3,7 +3,7 @@
 use clap::Args;
 use jiff::Timestamp;
 
-use crate::proxy::owner::Owner;
+use crate::base::owner::Owner;
 
 /// What of the history of a page is to be seen, or done.
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::exchange::{Export, Import};
-use crate::proxy::owner::Owner;
+use crate::base::owner::Owner;
 
 /// What to do with what is kept.
 #[derive(Debug, Subcommand)]

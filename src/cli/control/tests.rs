@@ -10,8 +10,7 @@ use std::{
 use super::Control;
 use crate::{
     api::{Choice, ModeChange, ModeRequest},
-    cli::failure::Failure,
-    exit::ExitStatus,
+    cli::{exit::ExitStatus, failure::Failure},
 };
 
 /// Takes one request, answers with `answer` in pieces of `piece` bytes, closes, and gives what it

@@ -5,9 +5,8 @@ use wwwoffle_spool::{NewEntry, Options, Outgoing, Place, RequestKind, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::{
-    cli::{Environment, Terminal, files::places, run, tests::wwwoffle},
-    exit::ExitStatus,
-    proxy::owner::Owner,
+    base::owner::Owner,
+    cli::{Environment, Terminal, exit::ExitStatus, files::places, run, tests::wwwoffle},
 };
 
 fn place(url: &str) -> Place {

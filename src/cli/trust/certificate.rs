@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
-use crate::small_file;
+use crate::base::small_file;
 use crate::tls::ca::{NAME_BEGINS, pem};
 
 /// Hex digits of a fingerprint that tell two of ours apart in the name of a file.
@@ -105,7 +105,7 @@ fn fingerprint(der: &CertificateDer<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
+    use crate::base::clock;
     use crate::tls::ca::Authority;
 
     #[test]

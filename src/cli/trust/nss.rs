@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use super::certificate::{Certificate, MARK, Ours};
 use super::plan::{Call, Plan, Step};
+use crate::base::small_file;
 use crate::cli::programs;
-use crate::small_file;
 
 /// The tool, and how to have it.
 pub(super) const TOOL: &str = "certutil";
@@ -200,7 +200,7 @@ fn is_ours(nickname: &str, pems: &str, ours: &Ours) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
+    use crate::base::clock;
     use crate::tls::ca::Authority;
 
     #[test]

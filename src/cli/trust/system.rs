@@ -9,8 +9,8 @@ use rustix::fs::Access;
 
 use super::certificate::{Certificate, Ours};
 use super::plan::{Call, Plan, Step};
+use crate::base::small_file;
 use crate::cli::programs;
-use crate::small_file;
 
 /// A kind of store.
 #[derive(Debug, PartialEq, Eq)]
@@ -187,7 +187,7 @@ impl Store {
 #[expect(clippy::disallowed_methods, reason = "the test lays a system out")]
 mod tests {
     use super::*;
-    use crate::clock;
+    use crate::base::clock;
     use crate::tls::ca::Authority;
     use std::os::unix::fs::PermissionsExt;
 

@@ -7,12 +7,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{
-    cli::{
-        control::tests::{asked, daemon, ok},
-        tests::{Ran, wwwoffle},
-    },
+use crate::cli::{
+    control::tests::{asked, daemon, ok},
     exit::ExitStatus,
+    tests::{Ran, wwwoffle},
 };
 
 const STATUS: &str = r#"{"version":"0.1.0","mode":"offline","pid":7,"spool":"/s",

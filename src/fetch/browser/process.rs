@@ -17,8 +17,8 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::pipe::framed;
-use crate::process_group::Group;
-use crate::small_file;
+use crate::base::small_file;
+use crate::cli::process_group::Group;
 
 /// The most memory that each process of a browser may have for its data, in KiB.
 const MAX_MEMORY_KIB: u32 = 2 << 20;

@@ -16,7 +16,7 @@ use super::sizes::Sizes;
 use super::{MAX_TIME, class};
 use crate::api::ItemKind;
 use crate::api::plan::{Amount, HostPlan, PlanBudget, QueuePlan};
-use crate::clock;
+use crate::base::clock;
 use crate::daemon::Daemon;
 use crate::fetch::attempt::foresee;
 use crate::fetch::budget::Allowed;
@@ -24,7 +24,7 @@ use crate::fetch::lock;
 use crate::fetch::schedule::host;
 use crate::fetch::verdict::Verdict;
 use crate::fetch::work::may_start;
-use crate::store::timestamp;
+use crate::storage::store::timestamp;
 
 /// So many hosts are told of.
 const MAX_HOSTS: usize = 100;

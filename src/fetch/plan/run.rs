@@ -10,6 +10,7 @@ use wwwoffle_url::Key;
 use super::sizes::{Class, Sizes};
 use super::{MAX_TIME, class};
 use crate::api::plan::{Basis, Expected, RunPlan};
+use crate::base::owner::{Places, Requester};
 use crate::daemon::Daemon;
 use crate::fetch::attempt::{Foreseen, base, foresee, known};
 use crate::fetch::follow::follow;
@@ -19,8 +20,7 @@ use crate::fetch::recurse::runs::Runs;
 use crate::fetch::recurse::{NotBegun, ask_robots, first};
 use crate::fetch::schedule::host;
 use crate::fetch::verdict::Verdict;
-use crate::proxy::owner::{Places, Requester};
-use crate::store::Kept;
+use crate::storage::store::Kept;
 
 /// How many requests may wait to be looked at; further ones count as not kept.
 const MAX_WAITING: usize = 20_000;

@@ -11,14 +11,14 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::robots::{self, MAX_ROBOTS, Robots};
 use super::runs::Runs;
-use crate::clock;
+use crate::base::clock;
+use crate::base::mode::Mode;
+use crate::base::owner::{Places, Requester};
 use crate::daemon::Daemon;
 use crate::fetch::attempt::{self, base};
 use crate::fetch::verdict::Verdict;
 use crate::fetch::want;
-use crate::mode::Mode;
 use crate::proxy::lookup::look_up;
-use crate::proxy::owner::{Places, Requester};
 use crate::proxy::target::of_url;
 
 /// How long a `robots.txt` is believed (RFC 9309 §2.4).

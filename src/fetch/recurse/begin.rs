@@ -8,12 +8,12 @@ use wwwoffle_url::CanonicalUrl;
 use super::aim::{Aim, Asked};
 use super::run::Run;
 use super::runs::MAX_RUNS;
-use crate::clock;
+use crate::base::clock;
+use crate::base::owner::Requester;
 use crate::daemon::Daemon;
 use crate::fetch::want::{self, WantError};
-use crate::proxy::owner::Requester;
 use crate::proxy::target::of_url;
-use crate::store::timestamp;
+use crate::storage::store::timestamp;
 
 /// Why a fetch does not begin.
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,10 @@ use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use super::aim::{Aim, PartClass};
 use super::run::LeftOut;
-use crate::links::{self, Class, Found, Link};
+use wwwoffle_html::{
+    references as links,
+    references::{Class, Found, Link},
+};
 
 /// How many parts may lie between a part and its page: a page names a style sheet, that imports
 /// another one, which names an image.

@@ -18,17 +18,17 @@ use super::robots;
 use super::run::{LeftOut, Outcome, Run};
 use super::runs::{Runs, is_to_do};
 use super::sub::Sub;
-use crate::clock;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::mode::Mode;
+use crate::base::owner::{Owner, is_personal};
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
 use crate::fetch::attempt::{base, owner};
-use crate::links::{Class, Found, Want};
-use crate::mode::Mode;
+use crate::net::upstream::Origin;
 use crate::proxy::lookup::look_up;
-use crate::proxy::owner::{Owner, is_personal};
 use crate::proxy::target::of_url;
-use crate::store::{Kept, timestamp};
-use crate::upstream::Origin;
+use crate::storage::store::{Kept, timestamp};
+use wwwoffle_html::references::{Class, Found, Want};
 
 /// A page or a part that is kept, and what it is to be read for.
 pub(super) struct Document<'a> {

@@ -9,10 +9,10 @@ use wwwoffle_spool::{RequestState, RunId};
 use wwwoffle_url::Key;
 
 use super::run::Run;
-use crate::clock;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
-use crate::store::timestamp;
+use crate::storage::store::timestamp;
 
 /// How long what has changed may wait to be written.
 const WRITTEN_AFTER: Duration = Duration::from_secs(2);

@@ -6,9 +6,9 @@ use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::run::{Counts, Outcome};
 use super::runs::Runs;
-use crate::clock;
+use crate::base::clock;
 use crate::daemon::Daemon;
-use crate::store::timestamp;
+use crate::storage::store::timestamp;
 
 /// Records what came of a request for all who want it, and ends those that have nothing left.
 pub(in crate::fetch) fn came(daemon: &Daemon, outgoing: &Outgoing, outcome: Outcome, bytes: u64) {

@@ -7,11 +7,11 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_TYPE, LINK};
 use wwwoffle_url::{BrowserError, BrowserUrl};
 
-use crate::caching::coding::Terms;
-use crate::links::{Finder, Found, HEAD, Kind, Want};
+use crate::net::upstream::BoxError;
 use crate::proxy::{body, recode};
-use crate::store::{Kept, Store};
-use crate::upstream::BoxError;
+use crate::storage::store::{Kept, Store};
+use wwwoffle_html::references::{Finder, Found, HEAD, Kind, Want};
+use wwwoffle_http::caching::coding::Terms;
 
 /// Why a kept answer cannot be read to its end.
 #[derive(Debug, thiserror::Error)]

@@ -11,14 +11,14 @@ use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::choose::{Chosen, part};
 use super::follow::Document;
-use crate::clock;
+use crate::base::clock;
+use crate::base::owner::Places;
 use crate::fetch::want;
-use crate::links::Class;
+use crate::net::upstream::Origin;
 use crate::proxy::ask::Ask;
-use crate::proxy::owner::Places;
 use crate::proxy::rules::{Ruling, Standing};
 use crate::proxy::target::{Resource, of_url};
-use crate::upstream::Origin;
+use wwwoffle_html::references::Class;
 
 /// What a document leads to, before a request for it is made.
 pub(super) struct Sub {

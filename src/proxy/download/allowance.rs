@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::upstream::Failure;
+use crate::net::upstream::Failure;
 
 /// What a download may bring, for as long as no client reads it.
 #[derive(Clone, Debug, Default)]

@@ -13,19 +13,19 @@ use super::resume::{Mark, Rest};
 use super::run::{Asks, Ground};
 use super::transfer::Transfer;
 use super::{AnswerHead, Download, End, Headed, Job, Outcome, Watch};
-use crate::caching::freshness::Exchange;
-use crate::clock;
-use crate::connection;
-use crate::error_chain::error_chain;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::{Asked as WhoAsks, Places, Whose};
+use crate::net::connection;
+use crate::net::upstream::{Answer, Failure, Outbound, Secured};
 use crate::proxy::choose::{self, About};
-use crate::proxy::fields::{complete_date, strip_one_hop};
 use crate::proxy::freshen::{self, Asked};
-use crate::proxy::head;
 use crate::proxy::keep::{NotKept, is_good, may_keep};
-use crate::proxy::owner::{Asked as WhoAsks, Places, Whose};
 use crate::proxy::unsafe_methods::{self, Of};
-use crate::store::{Store, timestamp};
-use crate::upstream::{Answer, Failure, Outbound, Secured};
+use crate::storage::store::{Store, timestamp};
+use wwwoffle_http::caching::freshness::Exchange;
+use wwwoffle_http::fields::{complete_date, strip_one_hop};
+use wwwoffle_http::head;
 
 /// How often one download begins anew because the page has changed. An origin that changes it each
 /// time that it breaks off would else be asked without end.

@@ -16,7 +16,7 @@ use hyper::HeaderMap;
 use hyper::body::Frame;
 use tokio::sync::{Notify, watch};
 
-use crate::upstream::Failure;
+use crate::net::upstream::Failure;
 
 /// How much one read from the disk brings, in bytes.
 const READ_SIZE: usize = 128 * 1024;

@@ -5,7 +5,7 @@ use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
 
-use crate::upstream::{AnswerBody, Failure};
+use crate::net::upstream::{AnswerBody, Failure};
 
 /// How much is gathered before it is written, in bytes. What has come is never held back for more.
 const STRETCH: usize = 128 * 1024;

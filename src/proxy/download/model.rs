@@ -23,8 +23,8 @@ use predicted::{Manner, Model, length};
 use super::run::Asks;
 use super::world::World;
 use super::{FeedReader, Leaving};
-use crate::mode::Mode;
-use crate::upstream::{Answer, AnswerBody, Failure, Interim, NewConnection, Origin, Outbound};
+use crate::base::mode::Mode;
+use crate::net::upstream::{Answer, AnswerBody, Failure, Interim, NewConnection, Origin, Outbound};
 
 const LONG: Duration = Duration::from_secs(30);
 

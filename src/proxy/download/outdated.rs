@@ -10,10 +10,10 @@ use wwwoffle_spool::{Error, Place, Writer};
 use wwwoffle_url::Key;
 
 use super::{Download, Downloads};
-use crate::error_chain::error_chain;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Places;
 use crate::proxy::freshen::invalidate;
-use crate::proxy::owner::Places;
-use crate::store::{Kept, Store, timestamp};
+use crate::storage::store::{Kept, Store, timestamp};
 
 impl Downloads {
     /// Has what runs now for any of `places` joined no more, and marked when it is kept; but not the

@@ -9,11 +9,11 @@ use wwwoffle_spool::{Partial, Place};
 
 use super::AnswerHead;
 use super::resume::Mark;
-use crate::error_chain::error_chain;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::{Places, Whose};
 use crate::proxy::body::{self, Body, RangeOf};
-use crate::proxy::head;
-use crate::proxy::owner::{Places, Whose};
-use crate::store::Store;
+use crate::storage::store::Store;
+use wwwoffle_http::head;
 
 /// The beginning of a body, which is served and kept again when its rest joins it.
 #[derive(Debug)]

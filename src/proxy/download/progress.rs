@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::pace::Pace;
+use crate::base::pace::Pace;
 
 /// How far a download has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use hyper::{HeaderMap, Request, StatusCode};
 
 use wwwoffle_spool::MAX_VALIDATOR;
 
-use crate::caching::range::ContentRange;
-use crate::caching::range::if_range::{self, single};
-use crate::proxy::fields::has_member;
-use crate::upstream::{Failure, NewConnection};
+use crate::net::upstream::{Failure, NewConnection};
+use wwwoffle_http::caching::range::ContentRange;
+use wwwoffle_http::caching::range::if_range::{self, single};
+use wwwoffle_http::fields::has_member;
 
 /// The longest pause between two attempts.
 pub(super) const MAX_PAUSE: Duration = Duration::from_secs(60);

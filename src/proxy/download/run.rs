@@ -13,12 +13,12 @@ use wwwoffle_url::{Key, LocalHost};
 
 use super::begin::carry_out;
 use super::{Download, Downloads, Job, Outcome};
+use crate::base::error_chain::error_chain;
+use crate::base::mode::ModeSwitch;
+use crate::base::tasks::Tasks;
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
-use crate::mode::ModeSwitch;
-use crate::server::tasks::Tasks;
-use crate::store::{Store, timestamp};
-use crate::upstream::{Answer, Failure, Interim, Origin, Outbound, Upstream};
+use crate::net::upstream::{Answer, Failure, Interim, Origin, Outbound, Upstream};
+use crate::storage::store::{Store, timestamp};
 
 /// Whom downloads ask: the way out, or in tests a script.
 pub(super) trait Asks: Sync {

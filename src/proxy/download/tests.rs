@@ -11,9 +11,9 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::run::Asks;
 use super::world::World;
 use super::*;
+use crate::base::owner::Owner;
+use crate::net::upstream::{AnswerBody, Interim, Origin, Outbound};
 use crate::proxy::choose;
-use crate::proxy::owner::Owner;
-use crate::upstream::{AnswerBody, Interim, Origin, Outbound};
 
 fn fields(rows: &[(&'static str, &'static str)]) -> HeaderMap {
     let field = |(name, value): &(&'static str, &'static str)| {

@@ -18,14 +18,15 @@ use super::part::Part;
 use super::resume::{self, Mark, Rest};
 use super::run::{Asks, Ground};
 use super::{Download, End, Feed, Job, Outcome, Then, outdated};
-use crate::caching::vary::fits;
-use crate::clock;
-use crate::error_chain::error_chain;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Whose;
+use crate::net::upstream::{Answer, AnswerBody, Failure, Outbound};
+use crate::proxy::conditional;
 use crate::proxy::keep::NotKept;
-use crate::proxy::owner::Whose;
-use crate::proxy::{conditional, head};
-use crate::store::{Kept, timestamp};
-use crate::upstream::{Answer, AnswerBody, Failure, Outbound};
+use crate::storage::store::{Kept, timestamp};
+use wwwoffle_http::caching::vary::fits;
+use wwwoffle_http::head;
 
 /// How long the end of a body may take that has come as far as it said: what is held back for it is the last
 /// of the body.

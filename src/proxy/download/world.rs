@@ -12,13 +12,13 @@ use super::begin::carry_out;
 use super::faulty::Faulty;
 use super::run::{Asks, Ground, Patience};
 use super::{Allowance, Download, Downloads, FeedReader, Job, Joined, Leaving, Outcome};
-use crate::mode::{Mode, ModeSwitch};
+use crate::base::mode::{Mode, ModeSwitch};
+use crate::base::owner::{Owner, Places};
+use crate::base::tasks::Tasks;
+use crate::net::upstream::{Origin, Scheme};
 use crate::proxy::choose::About;
 use crate::proxy::keep::Keeping;
-use crate::proxy::owner::{Owner, Places};
-use crate::server::tasks::Tasks;
-use crate::store::Store;
-use crate::upstream::{Origin, Scheme};
+use crate::storage::store::Store;
 
 /// Attempts in a row that bring nothing.
 pub(super) const ATTEMPTS: usize = 3;

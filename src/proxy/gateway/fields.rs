@@ -14,9 +14,9 @@ use hyper::header::{
     X_DNS_PREFETCH_CONTROL,
 };
 
-use crate::pages::LocalOrigin;
-use crate::proxy::fields::{CACHE_STATUS, list};
 use crate::proxy::intent::SEC_FETCH_DEST;
+use crate::site::pages::LocalOrigin;
+use wwwoffle_http::fields::{CACHE_STATUS, list};
 
 /// Fields of a request that its origin gets.
 const ASKED: [HeaderName; 14] = [

@@ -6,15 +6,16 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, ORIGIN}
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 
-use super::super::{Unread, ask, body::Body, owner::Owner, read_whole, reply};
+use super::super::{Unread, ask, body::Body, read_whole, reply};
 use super::{Guest, Wanted};
-use crate::clock;
-use crate::mode::Mode;
-use crate::pages::form::Form;
-use crate::pages::gateway::{self as pages, Send};
-use crate::pages::guard::{Asked, Over, Scope, Token, Verdict, guard};
-use crate::pages::message::Message;
-use crate::pages::token::Purpose;
+use crate::base::clock;
+use crate::base::mode::Mode;
+use crate::base::owner::Owner;
+use crate::page::form::Form;
+use crate::page::guard::{Asked, Over, Scope, Token, Verdict, guard};
+use crate::page::message::Message;
+use crate::page::token::Purpose;
+use crate::site::pages::{gateway as pages, gateway::Send};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 

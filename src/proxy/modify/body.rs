@@ -5,10 +5,10 @@ use futures_util::{StreamExt, stream};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 
+use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
-use crate::rewrite::{FirstFrame, Rewriter, Sheet};
-use crate::store::Store;
-use crate::upstream::BoxError;
+use crate::storage::store::Store;
+use wwwoffle_html::rewrite::{FirstFrame, Rewriter, Sheet};
 
 /// What a page becomes. It is changed where calls may block: for each link it is looked up whether that is
 /// kept. Dropped, it ends the work.

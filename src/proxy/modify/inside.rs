@@ -16,7 +16,7 @@ use crate::proxy::body::Body;
 use crate::proxy::gateway::fields::{Shape, answered};
 use crate::proxy::gateway::{Gate, Led};
 use crate::proxy::reply;
-use crate::rewrite::{Changes, Cut, FirstFrame, Rewriter, Sheet};
+use wwwoffle_html::rewrite::{Changes, Cut, FirstFrame, Rewriter, Sheet};
 
 /// What goes from every page there: it would not run, or would send the browser elsewhere.
 const CUTS: [Cut; 4] = [Cut::Scripts, Cut::Applets, Cut::Refresh, Cut::SetCookie];

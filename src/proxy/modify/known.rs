@@ -7,10 +7,10 @@ use wwwoffle_config::Config;
 use wwwoffle_spool::Spool;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
+use crate::base::owner::{Owner, Places};
 use crate::daemon::Daemon;
-use crate::proxy::owner::{Owner, Places};
 use crate::proxy::rules::is_blocked;
-use crate::rewrite::{Known, Standing};
+use wwwoffle_html::rewrite::{Known, Standing};
 
 /// By the configuration, the spool and the queue, for one of several persons.
 pub(super) struct SpoolKnown {

@@ -12,11 +12,11 @@ use hyper::body::Frame;
 use tokio::task::spawn_blocking;
 use wwwoffle_spool::{Error, Verified};
 
-use crate::caching::range::{Span, Stretch};
+use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::proxy::download::BodyError;
-use crate::store::{Kept, Store};
-use crate::upstream::BoxError;
+use crate::storage::store::{Kept, Store};
+use wwwoffle_http::caching::range::{Span, Stretch};
 
 /// How much one read brings, in bytes.
 const READ_SIZE: u64 = 128 * 1024;

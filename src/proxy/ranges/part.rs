@@ -8,14 +8,14 @@ use tracing::warn;
 use wwwoffle_spool::{Partial, Place};
 
 use super::asked;
-use crate::caching::range::{Held, Ranges, Satisfied, Span, if_range};
+use crate::base::error_chain::error_chain;
+use crate::base::mode::Mode;
 use crate::daemon::Daemon;
-use crate::error_chain::error_chain;
-use crate::mode::Mode;
 use crate::proxy::ask::Ask;
-use crate::proxy::fields::list;
-use crate::proxy::head;
-use crate::store::Kept;
+use crate::storage::store::Kept;
+use wwwoffle_http::caching::range::{Held, Ranges, Satisfied, Span, if_range};
+use wwwoffle_http::fields::list;
+use wwwoffle_http::head;
 
 /// What stands in place of a validator where there is none: with a number of its own, so that no two
 /// parts are ever taken for parts of the same.

@@ -10,13 +10,13 @@ use tracing::warn;
 
 use super::body::body;
 use super::part::Part;
-use crate::caching::range::{ContentRange, Multipart, Satisfied, Span, Stretch, if_range};
 use crate::daemon::Daemon;
 use crate::proxy::amend::Foreign;
 use crate::proxy::ask::Ask;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::reply;
-use crate::store::Kept;
+use crate::storage::store::Kept;
+use wwwoffle_http::caching::range::{ContentRange, Multipart, Satisfied, Span, Stretch, if_range};
 
 /// Answers a request for ranges from what is kept, whole or in part; `fields` are those the whole would
 /// be sent with. `None` where the whole is the answer, because no range is asked for that counts.

@@ -8,10 +8,10 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
+use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::server::waiting::Waiting;
-use crate::statistics::Given;
-use crate::upstream::BoxError;
+use crate::storage::statistics::Given;
 
 /// What the end of a connection that sees its bytes and the one that sees its requests tell each other.
 #[derive(Debug, Default)]

@@ -14,14 +14,14 @@ use hyper::header::{
 use hyper::{HeaderMap, Response, StatusCode};
 use wwwoffle_config::Config;
 
+use crate::base::mode::Mode;
+use crate::base::owner::Owner;
 use crate::daemon::Daemon;
-use crate::mode::Mode;
 use crate::proxy::body::WholeBody;
-use crate::proxy::owner::Owner;
 use crate::proxy::site::Door;
 use crate::server::connection::Visitor;
-use crate::statistics::Given;
-use crate::store::Shelf;
+use crate::storage::statistics::Given;
+use crate::storage::store::Shelf;
 
 /// So many parts have a lock of their own.
 const PARTS: usize = 16;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::io::AsyncWrite;
 
 use super::{Exchange, Ready, Whence};
-use crate::clock;
+use crate::base::clock;
 use crate::daemon::Daemon;
 use crate::proxy::admit;
 use crate::server::connection::Visitor;

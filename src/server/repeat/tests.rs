@@ -12,7 +12,7 @@ use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, ETAG, HeaderValue};
 
 use super::ready::{head, may_be_repeated};
 use super::{Counted, same_age_until};
-use crate::upstream::BoxError;
+use crate::net::upstream::BoxError;
 
 #[test]
 fn only_requests_that_say_nothing_of_who_asks_are_repeated() {

@@ -6,10 +6,10 @@ use hyper::{HeaderMap, StatusCode};
 use wwwoffle_spool::{Body, Entry, Error};
 
 use super::super::read::Reading;
-use crate::caching::coding::{Delivery, Terms};
-use crate::decoding::{Decoder, Made};
-use crate::links::{Found, Want};
-use crate::pages::text::{Text, say};
+use crate::page::text::{Text, say};
+use wwwoffle_html::references::{Found, Want};
+use wwwoffle_http::caching::coding::{Delivery, Terms};
+use wwwoffle_http::decoding::{Decoder, Made};
 
 /// Bytes of a body that are read, and decoded, at once.
 const PIECE: usize = 64 * 1024;

@@ -7,9 +7,9 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::super::aim::PartClass;
 use super::super::choose::Wanted;
 use super::super::sub::referrer;
-use crate::links::{self, Cut};
-use crate::pages::text::{Text, say};
+use crate::page::text::{Text, say};
 use crate::proxy::rules::{Asker, Ruling, Standing, ruled};
+use wwwoffle_html::{references as links, references::Cut};
 
 /// What becomes of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -66,11 +66,8 @@ impl Site {
 
     fn look_within(&self, path: &str, bounds: Bounds) -> Option<Parts> {
         let (url, local) = (url(&at(path)), LocalHost::default());
-        let places = crate::proxy::owner::Places::of(
-            &mut url.clone(),
-            &hyper::HeaderMap::new(),
-            &self.owner,
-        );
+        let places =
+            crate::base::owner::Places::of(&mut url.clone(), &hyper::HeaderMap::new(), &self.owner);
         let own = self.spool.newest(&places.own).unwrap();
         let entry = own.or_else(|| self.spool.newest(&places.public).unwrap()).unwrap();
         let (owner, config) = (&self.owner, &self.config);
@@ -256,7 +253,7 @@ fn what_is_somebodys_is_nobody_elses() {
     assert!(site.look("/").complete);
     // What lies behind a password is looked for with it.
     let mut with = url("http://me:pw@h.example/p");
-    let places = crate::proxy::owner::Places::of(&mut with, &hyper::HeaderMap::new(), &site.owner);
+    let places = crate::base::owner::Places::of(&mut with, &hyper::HeaderMap::new(), &site.owner);
     site.keep_at(&places.own, "200 OK\r\nContent-Type: text/html", b"<link rel=icon href=/i.png>");
     assert_eq!(rows(&site.look("http://me:pw@h.example/p")), [("/i.png", "icon", Absent)]);
 }

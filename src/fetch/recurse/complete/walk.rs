@@ -14,13 +14,13 @@ use super::document::{Read, Room, read};
 use super::rule::{Rule, of_class, of_cut, of_kind, rule};
 use super::{Bounds, Page, Source};
 use crate::api::{PartItem, PartState};
+use crate::base::owner::Places;
 use crate::fetch::redirect::MAX_HOPS;
 use crate::fetch::{location, why_it_rests};
-use crate::links::{Class, Cut, Found, LeftOut, Want};
-use crate::pages::shown;
-use crate::pages::text::{Text, say};
-use crate::proxy::head::read_answer;
-use crate::proxy::owner::Places;
+use crate::page::shown;
+use crate::page::text::{Text, say};
+use wwwoffle_html::references::{Class, Cut, Found, LeftOut, Want};
+use wwwoffle_http::head::read_answer;
 
 /// What was found on the way.
 #[derive(Debug, Default)]

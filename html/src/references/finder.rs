@@ -1,0 +1,249 @@
+//! Bytes to text, and text to the reader of its kind.
+
+use std::fmt;
+
+use encoding_rs::{CoderResult, Decoder};
+use wwwoffle_url::BrowserUrl;
+
+use super::charset::{self, PRESCAN};
+use super::css::Css;
+use super::feed::Feed;
+use super::gather::Gather;
+use super::header;
+use super::html::Html;
+use super::manifest::Manifest;
+use super::page::Page;
+use super::script::Script;
+use super::squeeze::Squeeze;
+use super::xml::{Vocabulary, Xml};
+use super::{Found, Kind, Want};
+
+/// Bytes of text that are decoded at once.
+const DECODED: usize = 16 * 1024;
+
+/// Reads a document and tells what it refers to.
+///
+/// # Examples
+///
+/// ```
+/// use wwwoffle_html::references::{Class, Finder, Kind, Want};
+///
+/// let page = "http://a.example/dir/page".parse()?;
+/// let mut finder = Finder::new(Kind::Html, &page, Some("text/html"), &Want::default());
+/// finder.write(b"<title>A page</title><img src=a.p");
+/// finder.write(b"ng><a href='?x=1&amp;y=2#z'>");
+/// let found = finder.finish();
+/// assert_eq!(found.title.as_deref(), Some("A page"));
+/// let links: Vec<_> =
+///     found.links.iter().map(|link| (link.url.as_str(), link.class, link.left_out.is_none())).collect();
+/// assert_eq!(
+///     links,
+///     [
+///         ("http://a.example/dir/a.png", Class::Image, true),
+///         ("http://a.example/dir/page?x=1&y=2", Class::Page, true),
+///         ("http://a.example/favicon.ico", Class::Icon, false),
+///     ]
+/// );
+/// # Ok::<(), wwwoffle_url::BrowserError>(())
+/// ```
+pub struct Finder {
+    kind: Kind,
+    content_type: Option<String>,
+    state: State,
+}
+
+enum State {
+    /// Until the encoding is known.
+    Head(Vec<u8>, Box<Gather>),
+    Text(Box<Text>),
+}
+
+/// A document whose encoding is known.
+struct Text {
+    decoder: Decoder,
+    squeeze: Squeeze,
+    reader: Reader,
+    decoded: String,
+}
+
+enum Reader {
+    Html(Box<Html>),
+    Xml(Xml),
+    Css(Css, Gather),
+    Script(Script, Gather),
+    Manifest(Manifest, Gather),
+    Nothing(Gather),
+}
+
+impl fmt::Debug for Finder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Finder").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+impl Finder {
+    /// For a document of this kind, found at `url` (after redirects) with this `Content-Type`.
+    #[must_use]
+    pub fn new(kind: Kind, url: &BrowserUrl, content_type: Option<&str>, want: &Want) -> Self {
+        let gather = Box::new(Gather::new(url, want));
+        let content_type = content_type.map(str::to_owned);
+        Self { kind, content_type, state: State::Head(Vec::new(), gather) }
+    }
+
+    /// Reads a `Link` field of the answer that the document came in, before the document itself.
+    pub fn link_field(&mut self, value: &str) {
+        if let State::Head(_, gather) = &mut self.state {
+            header::read(value, gather);
+        }
+    }
+
+    /// Reads a piece of the document, content codings undone. Work is linear in its length; what is
+    /// held does not grow with what was read, but for the links.
+    pub fn write(&mut self, piece: &[u8]) {
+        if self.kind == Kind::None {
+            return;
+        }
+        match &mut self.state {
+            State::Head(head, gather) => {
+                let missing = PRESCAN.saturating_sub(head.len());
+                let (now, later) = piece.split_at(missing.min(piece.len()));
+                head.extend_from_slice(now);
+                if head.len() >= PRESCAN {
+                    let (head, gather) = (std::mem::take(head), std::mem::take(gather));
+                    let mut text = self.begin(&head, *gather);
+                    text.write(later, false);
+                    self.state = State::Text(Box::new(text));
+                }
+            }
+            State::Text(text) => text.write(piece, false),
+        }
+    }
+
+    /// The encoding is known; `head` is read.
+    fn begin(&self, head: &[u8], mut gather: Gather) -> Text {
+        let encoding = charset::choose(self.kind, self.content_type.as_deref(), head);
+        gather.set_encoding(encoding);
+        let mut text = Text {
+            decoder: encoding.new_decoder_with_bom_removal(),
+            squeeze: Squeeze::default(),
+            reader: Reader::new(self.kind, gather),
+            decoded: String::with_capacity(DECODED),
+        };
+        text.write(head, false);
+        text
+    }
+
+    /// Whether the rest of the document makes no difference any more.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        match &self.state {
+            State::Head(..) => self.kind == Kind::None,
+            State::Text(text) => text.reader.is_done(),
+        }
+    }
+
+    /// The document is at its end.
+    #[must_use]
+    pub fn finish(mut self) -> Found {
+        if self.kind == Kind::None {
+            return Found::default();
+        }
+        let gather = match &mut self.state {
+            State::Head(head, gather) => {
+                let (head, gather) = (std::mem::take(head), std::mem::take(gather));
+                self.begin(&head, *gather).finish(self.kind)
+            }
+            State::Text(_) => {
+                let nothing = State::Head(Vec::new(), Box::default());
+                let State::Text(text) = std::mem::replace(&mut self.state, nothing) else {
+                    return Found::default();
+                };
+                text.finish(self.kind)
+            }
+        };
+        gather.found
+    }
+}
+
+impl Text {
+    fn write(&mut self, mut piece: &[u8], is_last: bool) {
+        if self.reader.is_done() {
+            return;
+        }
+        loop {
+            self.decoded.clear();
+            let (result, read, _) =
+                self.decoder.decode_to_string(piece, &mut self.decoded, is_last);
+            self.squeeze.pass(&self.decoded, |text| self.reader.write(text));
+            piece = piece.get(read..).unwrap_or_default();
+            if result == CoderResult::InputEmpty || self.reader.is_done() {
+                return;
+            }
+        }
+    }
+
+    fn finish(mut self, kind: Kind) -> Gather {
+        self.write(&[], true);
+        self.reader.finish(kind)
+    }
+}
+
+impl Reader {
+    fn new(kind: Kind, gather: Gather) -> Self {
+        match kind {
+            Kind::Html => Self::Html(Box::new(Html::new(Page::new(gather)))),
+            Kind::Xhtml | Kind::Svg => {
+                Self::Xml(Xml::new(Vocabulary::Page(Box::new(Page::new(gather)))))
+            }
+            Kind::Feed | Kind::Sitemap => {
+                Self::Xml(Xml::new(Vocabulary::Feed(Box::new(Feed::new(gather)))))
+            }
+            Kind::Css => Self::Css(Css::default(), gather),
+            Kind::Script => Self::Script(Script::default(), gather),
+            Kind::Manifest => Self::Manifest(Manifest::default(), gather),
+            Kind::None => Self::Nothing(gather),
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        match self {
+            Self::Html(html) => html.write(text),
+            Self::Xml(xml) => xml.write(text),
+            Self::Css(css, gather) => css.write(text, gather),
+            Self::Script(script, gather) => script.write(text, gather),
+            Self::Manifest(manifest, gather) => manifest.write(text, gather),
+            Self::Nothing(_) => {}
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Html(html) => html.is_done(),
+            Self::Xml(xml) => xml.is_done(),
+            Self::Css(_, gather) | Self::Script(_, gather) | Self::Manifest(_, gather) => {
+                gather.is_full()
+            }
+            Self::Nothing(_) => true,
+        }
+    }
+
+    fn finish(self, kind: Kind) -> Gather {
+        match self {
+            Self::Html(html) => html.finish(true),
+            Self::Xml(xml) => xml.finish(kind == Kind::Xhtml),
+            Self::Css(css, mut gather) => {
+                css.finish(&mut gather);
+                gather
+            }
+            Self::Script(script, mut gather) => {
+                script.finish(&mut gather);
+                gather
+            }
+            Self::Manifest(manifest, mut gather) => {
+                manifest.finish(&mut gather);
+                gather
+            }
+            Self::Nothing(gather) => gather,
+        }
+    }
+}

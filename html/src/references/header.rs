@@ -1,0 +1,105 @@
+//! `Link` fields (RFC 8288): what browsers fetch with a page because the head of its answer says so.
+
+use super::element::{Around, Tag};
+use super::gather::Gather;
+use super::link;
+
+/// The relations that browsers heed there.
+const HEEDED: [&str; 4] = ["preload", "modulepreload", "prefetch", "stylesheet"];
+
+/// Reads the value of one field.
+pub(super) fn read(field: &str, gather: &mut Gather) {
+    let mut rest = field;
+    while let Some((tag, after)) = next(rest) {
+        rest = after;
+        // With an anchor it is said of something else (RFC 8288 §3.2).
+        if HEEDED.iter().any(|word| tag.has_word("rel", word)) && tag.get("anchor").is_none() {
+            link::link(&tag, &mut Around::default(), gather);
+        }
+    }
+}
+
+/// The next link as the element that says the same, and what follows it. `None` at the end, and from
+/// what is no link on.
+fn next(text: &str) -> Option<(Tag, &str)> {
+    let text = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ',');
+    let (reference, mut rest) = text.strip_prefix('<')?.split_once('>')?;
+    let mut attributes = vec![("href".to_owned(), reference.to_owned())];
+    while let Some(after) = rest.trim_start().strip_prefix(';') {
+        let after = after.trim_start();
+        let end = after.find([';', ',', '=']).unwrap_or(after.len());
+        let (name, after) = after.split_at(end);
+        let (value, after) = match after.strip_prefix('=') {
+            Some(after) => value(after.trim_start()),
+            None => (String::new(), after),
+        };
+        attributes.push((name.trim().to_ascii_lowercase(), value));
+        rest = after;
+    }
+    Some((Tag { name: "link".to_owned(), attributes }, rest))
+}
+
+/// A token or a quoted string, and what follows it.
+fn value(text: &str) -> (String, &str) {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find([';', ',']).unwrap_or(text.len());
+        let (token, rest) = text.split_at(end);
+        return (token.trim_end().to_owned(), rest);
+    };
+    let (mut value, mut is_escaped) = (String::new(), false);
+    for (at, c) in quoted.char_indices() {
+        match c {
+            '\\' if !is_escaped => {
+                is_escaped = true;
+                continue;
+            }
+            '"' if !is_escaped => return (value, quoted.get(at + 1..).unwrap_or_default()),
+            c => value.push(c),
+        }
+        is_escaped = false;
+    }
+    (value, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::references::{Finder, Kind, Want};
+
+    #[test]
+    fn fields_are_read_as_elements_are() {
+        let rows = [
+            ("</a.css>; rel=preload; as=style", "stylesheet /a.css"),
+            (
+                "<a.js>;rel=\"x modulepreload\" , <b.woff2>; as=\"font\"; rel=preload",
+                "script /d/a.js font /d/b.woff2",
+            ),
+            (
+                "<a,b;c.png>; REL=preload; As=image; title=\"x, <y>; \\\" z\", <c.js>;rel=preload;nopush;as=script",
+                "image /d/a,b;c.png script /d/c.js",
+            ),
+            (
+                "<a.png>; rel=preload; as=image; imagesrcset=\"b.png 1x, c.png 2x\"",
+                "image /d/b.png",
+            ),
+            ("</x>; rel=canonical, <//h.example>; rel=preconnect, <y>; rel=next", ""),
+            ("<a.css>; rel=stylesheet; anchor=\"#x\"", ""),
+            ("a.css; rel=preload; as=style", ""),
+            ("<a.css; rel=preload", ""),
+            (",, <>; rel=preload; as=style,", ""),
+            ("<a.css>; rel=\"preload; as=style", ""),
+        ];
+        for (field, want) in rows {
+            let page = "http://a.example/d/p".parse().unwrap();
+            let mut finder = Finder::new(Kind::Html, &page, None, &Want::default());
+            finder.link_field(field);
+            finder.write(b"<link rel=icon href=data:,>");
+            let found = finder.finish();
+            let links = found.links.iter().filter(|link| link.left_out.is_none());
+            let links = links.map(|link| {
+                let path = link.url.strip_prefix("http://a.example").unwrap_or(&link.url);
+                format!("{} {path}", link.class.name())
+            });
+            assert_eq!(links.collect::<Vec<_>>().join(" "), want, "{field}");
+        }
+    }
+}

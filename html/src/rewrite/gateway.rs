@@ -1,0 +1,254 @@
+//! Addresses of the gateway: a URL as a path of ours, `/http/www.example.org/path?query`, for who cannot
+//! set a proxy.
+//!
+//! [`address`] and [`url_of`] are inverse to each other: what one writes the other reads back, byte for
+//! byte. The path and the query of a URL stay as they are, so that the origin is asked for the same
+//! bytes as through the proxy.
+
+use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
+
+/// Where addresses of the gateway begin, and the schemes that they stand for.
+pub const SCHEMES: [(&str, &str); 3] = [("/http/", "http"), ("/https/", "https"), ("/ftp/", "ftp")];
+
+/// Why an address leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoUrl {
+    /// Nothing stands where the host should.
+    #[error("expected a host, as in /http/www.example.org/")]
+    NoHost,
+    /// A user and password would be shown in the address, and be kept by the browser.
+    #[error("an address with a user before the host is not supported")]
+    User,
+    /// What could be read in more than one way.
+    #[error("{0:?} is no host")]
+    Host(String),
+}
+
+/// The address of a URL, with its fragment; `None` for one that is not fetched, or has a user.
+///
+/// ```
+/// # use wwwoffle_html::rewrite::gateway::{address, url_of};
+/// # use wwwoffle_url::BrowserUrl;
+/// let url = BrowserUrl::parse("https://www.example.org:8443/a?b#c", None)?;
+/// assert_eq!(address(&url).as_deref(), Some("/https/www.example.org:8443/a?b#c"));
+/// let back = url_of("/https/www.example.org:8443/a?b").unwrap().unwrap();
+/// assert_eq!(back, "https://www.example.org:8443/a?b");
+/// # Ok::<(), wwwoffle_url::BrowserError>(())
+/// ```
+#[must_use]
+pub fn address(url: &BrowserUrl) -> Option<String> {
+    let is_fetched = matches!(url.scheme(), "http" | "https");
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    // The standard lets a host have a quotation mark in it, which in a path would become another one.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:[]".contains(&byte);
+    let host = url.host()?;
+    // Nor may it be one that a browser takes for a step up in the path.
+    let is_host = host.bytes().all(is_plain) && !is_dots(host);
+    if !is_fetched || has_user || !is_host {
+        return None;
+    }
+    let rest = url.as_str().strip_prefix(url.scheme())?.strip_prefix("://")?;
+    Some(format!("/{}/{rest}", url.scheme()))
+}
+
+/// The URL that a request target of ours stands for; `None` where it is no address of the gateway. The
+/// target is as it came: nothing in it is decoded, and no dot segment is taken out before it is known
+/// whose it is.
+///
+/// # Errors
+///
+/// [`NoUrl`] where no host can be read from it in one way only.
+#[must_use]
+pub fn url_of(target: &str) -> Option<Result<String, NoUrl>> {
+    let (rest, scheme) = SCHEMES
+        .into_iter()
+        .find_map(|(begin, scheme)| target.strip_prefix(begin).map(|rest| (rest, scheme)))?;
+    let (host, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    Some(if host.is_empty() {
+        Err(NoUrl::NoHost)
+    } else if host.contains('@') {
+        Err(NoUrl::User)
+    } else if host.contains(['%', '\\', '#']) || is_dots(host) {
+        // A browser reads dots and a backslash as parts of our own path.
+        Err(NoUrl::Host(host.to_owned()))
+    } else {
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        Ok(format!("{scheme}://{host}{slash}{path}"))
+    })
+}
+
+fn is_dots(host: &str) -> bool {
+    matches!(host, "." | "..")
+}
+
+/// How a page is led into the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gateway {
+    /// Our own names.
+    pub local: LocalHost,
+    /// Whether the page is one of ours, a message in place of an answer. What it names by a name of ours
+    /// is at the name that the browser uses; a site's page has no business there.
+    pub is_ours: bool,
+    /// The words of a link to where the page would go by itself, as HTML: without scripts browsers do not go.
+    pub onward: String,
+}
+
+/// Where a reference leads, for a page inside the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Lead {
+    /// Where it says: into the page itself, or to what is not fetched.
+    Same,
+    /// To this address of ours.
+    To(String),
+    /// To nothing that may be reached from here.
+    Nowhere,
+}
+
+/// What references in a page are read by.
+pub(super) struct Within<'a> {
+    pub(super) gateway: &'a Gateway,
+    pub(super) base: &'a BrowserUrl,
+    /// The page has a base of its own: a bare fragment is not one of the page.
+    pub(super) has_base: bool,
+}
+
+impl Within<'_> {
+    /// Where `reference` leads; its query is in the encoding of the page already.
+    pub(super) fn lead(&self, reference: &str) -> Lead {
+        let reference = reference.trim_matches(|c: char| c <= ' ');
+        if reference.starts_with('#') && !self.has_base {
+            return Lead::Same;
+        }
+        let Ok(url) = BrowserUrl::parse(reference, Some(self.base)) else { return Lead::Nowhere };
+        match url.scheme() {
+            "http" | "https" => self.gateway.place(&url).map_or(Lead::Nowhere, Lead::To),
+            "data" | "mailto" | "tel" | "sms" | "about" => Lead::Same,
+            _ => Lead::Nowhere,
+        }
+    }
+}
+
+impl Gateway {
+    /// Where a URL is for a page inside.
+    #[must_use]
+    pub fn place(&self, url: &BrowserUrl) -> Option<String> {
+        let is_local =
+            CanonicalUrl::parse(url.as_str(), &self.local).is_ok_and(|url| url.is_local());
+        if !is_local {
+            return address(url);
+        }
+        let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
+        let fragment = url.fragment().map_or_else(String::new, |part| format!("#{part}"));
+        // With two slashes at its beginning a browser would take it for a host.
+        let is_path = !url.path().starts_with("//");
+        (self.is_ours && is_path).then(|| format!("{}{query}{fragment}", url.path()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_address_names_one_url() {
+        for (target, want) in [
+            ("/http/h.example/", Ok("http://h.example/")),
+            ("/http/h.example", Ok("http://h.example/")),
+            ("/http/h.example?a/b", Ok("http://h.example/?a/b")),
+            (
+                "/https/h.example:81/a//b/../c?d=/http/x",
+                Ok("https://h.example:81/a//b/../c?d=/http/x"),
+            ),
+            ("/http/[::1]:8080/%2e%2e%2fa", Ok("http://[::1]:8080/%2e%2e%2fa")),
+            ("/ftp/h.example/a", Ok("ftp://h.example/a")),
+            ("/http/", Err(NoUrl::NoHost)),
+            ("/http//control/", Err(NoUrl::NoHost)),
+            ("/http/?x", Err(NoUrl::NoHost)),
+            ("/http/u:p@h.example/", Err(NoUrl::User)),
+            ("/http/../control/", Err(NoUrl::Host("..".to_owned()))),
+            ("/http/%2e%2e/control/", Err(NoUrl::Host("%2e%2e".to_owned()))),
+            ("/http/a%2fb/", Err(NoUrl::Host("a%2fb".to_owned()))),
+            ("/http/a\\b/", Err(NoUrl::Host("a\\b".to_owned()))),
+        ] {
+            let want = want.map(str::to_owned);
+            assert_eq!(url_of(target), Some(want), "{target}");
+        }
+        for target in ["/", "/http", "/HTTP/h/", "/control/online", "//http/h/", "/local/http/h/"] {
+            assert_eq!(url_of(target), None, "{target}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_fetched_has_one() {
+        for text in [
+            "ftp://h/",
+            "file:///a",
+            "http://u@h/",
+            "http://:p@h/",
+            "ws://h/",
+            "data:,",
+            "http://a\"b/",
+            "http://../a",
+        ] {
+            assert_eq!(address(&BrowserUrl::parse(text, None).unwrap()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_site_leads_to_nothing_of_ours() {
+        let local = LocalHost::default();
+        let url = |text| BrowserUrl::parse(text, None).unwrap();
+        for (is_ours, want) in [(false, None), (true, Some("/queue/?a#b"))] {
+            let gateway = Gateway { local: local.clone(), is_ours, onward: String::new() };
+            let place = gateway.place(&url("http://localhost:8080/queue/?a#b"));
+            assert_eq!(place.as_deref(), want);
+            // A browser would take it for a host.
+            assert_eq!(gateway.place(&url("http://localhost:8080//evil.example/x")), None);
+            let place = gateway.place(&url("http://h.example/queue/"));
+            assert_eq!(place.as_deref(), Some("/http/h.example/queue/"));
+        }
+    }
+
+    proptest! {
+        /// What is written is read back, and a browser that resolves it against any page of ours comes to it.
+        #[test]
+        fn address_and_url_are_inverse(text in "(https?)://[a-zA-Z0-9.:\\[\\]-]{1,12}[/?#]?\\PC{0,40}") {
+            if let Ok(url) = BrowserUrl::parse(&text, None)
+                && let Some(address) = address(&url)
+            {
+                let end = address.find('#').unwrap_or(address.len());
+                let bare = url.as_str().split('#').next().unwrap();
+                prop_assert_eq!(url_of(&address[..end]).unwrap().unwrap(), bare);
+                let page = BrowserUrl::parse("http://ship:8080/https/other.example/x/y?z", None).unwrap();
+                let there = BrowserUrl::parse(&address, Some(&page)).unwrap();
+                prop_assert_eq!(there.as_str(), format!("http://ship:8080{address}"));
+            }
+        }
+
+        /// Wherever a page of ours leads, it is to an address of ours.
+        #[test]
+        fn a_page_of_ours_leads_to_nothing_outside(path in "[/\\\\a.?#]{0,6}\\PC{0,20}") {
+            let gateway =
+                Gateway { local: LocalHost::default(), is_ours: true, onward: String::new() };
+            let page = BrowserUrl::parse("http://localhost:8080/http/x/y", None).unwrap();
+            let text = format!("http://localhost:8080/{path}");
+            if let Ok(url) = BrowserUrl::parse(&text, None)
+                && let Some(place) = gateway.place(&url)
+            {
+                let there = BrowserUrl::parse(&place, Some(&page)).map(|it| it.as_str().to_owned());
+                prop_assert_eq!(there, Ok(url.as_str().to_owned()));
+            }
+        }
+
+        /// Whatever it is, it names a host outside or nothing.
+        #[test]
+        fn no_target_comes_out_of_the_gateway(target in "/https?/\\PC{0,40}") {
+            if let Some(Ok(url)) = url_of(&target) {
+                let rest = url.split_once("://").unwrap().1;
+                let host = rest.split(['/', '?']).next().unwrap();
+                prop_assert!(!host.is_empty() && host != ".." && !host.contains(['@', '%', '\\']));
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! An image in GIF that stands still: it ends behind its first picture (`GIF89a`, appendix B).
+
+/// The last byte of an image.
+const TRAILER: u8 = 0x3b;
+
+/// Where the reading of an image is. Numbers are bytes still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// `GIF87a` or `GIF89a`, and how much of it was there.
+    Header(usize),
+    /// The description of the screen, of seven bytes; its fifth says how many colours follow.
+    Screen(usize),
+    /// Colours.
+    Colours { left: usize, then: After },
+    /// What begins is told by its first byte.
+    Block,
+    /// The label of an extension.
+    Label,
+    /// The length of a sub-block; of a picture or of an extension.
+    Length { of_picture: bool },
+    /// A sub-block.
+    Data { left: u8, of_picture: bool },
+    /// The description of a picture, of nine bytes; its last says how many colours follow.
+    Picture(usize),
+    /// How many bits its codes begin with.
+    CodeSize,
+    /// It is over: what follows is left out.
+    End,
+    /// It is no such image: it goes on as it came.
+    Foreign,
+}
+
+/// What follows a table of colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    Block,
+    CodeSize,
+}
+
+const SCREEN: usize = 7;
+const PICTURE: usize = 9;
+
+/// Cuts an image behind its first picture. What is no GIF, and what is cut short itself, goes on as it came.
+///
+/// ```
+/// # use wwwoffle_html::rewrite::FirstFrame;
+/// let mut still = FirstFrame::default();
+/// assert_eq!(still.write(b"no image"), b"no image");
+/// ```
+#[derive(Debug)]
+pub struct FirstFrame {
+    at: At,
+}
+
+impl Default for FirstFrame {
+    fn default() -> Self {
+        Self { at: At::Header(0) }
+    }
+}
+
+impl FirstFrame {
+    /// What is sent for the next piece.
+    #[must_use]
+    pub fn write(&mut self, piece: &[u8]) -> Vec<u8> {
+        let mut sent = Vec::with_capacity(piece.len());
+        for byte in piece {
+            if self.at == At::End {
+                break;
+            }
+            sent.push(*byte);
+            self.at = next(self.at, *byte);
+            if matches!(self.at, At::End) && *byte != TRAILER {
+                sent.push(TRAILER);
+            }
+        }
+        sent
+    }
+}
+
+fn next(at: At, byte: u8) -> At {
+    match at {
+        At::Header(had) => header(had, byte),
+        At::Screen(left) if left == SCREEN - 4 => match colours(byte, After::Block) {
+            // The index of the background and the shape of its pixels are still to come.
+            Some(At::Colours { left, then }) => At::Colours { left: left + 2, then },
+            _ => At::Screen(left - 1),
+        },
+        At::Screen(1) => At::Block,
+        At::Screen(left) => At::Screen(left - 1),
+        At::Colours { left: 1, then } => after(then),
+        At::Colours { left, then } => At::Colours { left: left - 1, then },
+        At::Block => match byte {
+            0x2c => At::Picture(PICTURE),
+            0x21 => At::Label,
+            TRAILER => At::End,
+            _ => At::Foreign,
+        },
+        At::Label => At::Length { of_picture: false },
+        At::Length { of_picture: true } if byte == 0 => At::End,
+        At::Length { of_picture: false } if byte == 0 => At::Block,
+        At::Length { of_picture } => At::Data { left: byte, of_picture },
+        At::Data { left: 1, of_picture } => At::Length { of_picture },
+        At::Data { left, of_picture } => At::Data { left: left - 1, of_picture },
+        At::Picture(1) => colours(byte, After::CodeSize).unwrap_or(At::CodeSize),
+        At::Picture(left) => At::Picture(left - 1),
+        At::CodeSize => At::Length { of_picture: true },
+        At::End | At::Foreign => at,
+    }
+}
+
+fn header(had: usize, byte: u8) -> At {
+    let is_it = match had {
+        0 => byte == b'G',
+        1 => byte == b'I',
+        2 => byte == b'F',
+        3 => byte == b'8',
+        4 => matches!(byte, b'7' | b'9'),
+        _ => byte == b'a',
+    };
+    match had {
+        _ if !is_it => At::Foreign,
+        5 => At::Screen(SCREEN),
+        _ => At::Header(had + 1),
+    }
+}
+
+/// The table of colours that a byte of flags tells of: of 2 to 256, each of three bytes.
+fn colours(flags: u8, then: After) -> Option<At> {
+    (flags & 0x80 != 0).then(|| At::Colours { left: 3 << ((flags & 0x07) + 1), then })
+}
+
+fn after(then: After) -> At {
+    match then {
+        After::Block => At::Block,
+        After::CodeSize => At::CodeSize,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCREEN_WITH_COLOURS: &[u8] = b"GIF89a\x02\0\x02\0\x80\0\0\0\0\0\xff\xff\xff";
+    const LOOP: &[u8] = b"\x21\xff\x0bNETSCAPE2.0\x03\x01\0\0\0";
+    const CONTROL: &[u8] = b"\x21\xf9\x04\0\x0a\0\0\0";
+    const PICTURE: &[u8] = b"\x2c\0\0\0\0\x02\0\x02\0\0\x02\x03\x84\x51\x05\0";
+    /// With colours of its own.
+    const OTHER: &[u8] = b"\x2c\0\0\0\0\x02\0\x02\0\x80abcdef\x02\x03\x84\x51\x05\0";
+
+    #[test]
+    fn an_image_ends_behind_its_first_picture_however_it_comes() {
+        let end: &[u8] = &[TRAILER];
+        let plain: &[u8] = b"GIF87a\x02\0\x02\0\0\0\0";
+        for (image, want) in [
+            (
+                [SCREEN_WITH_COLOURS, LOOP, CONTROL, PICTURE, CONTROL, OTHER, end].concat(),
+                [SCREEN_WITH_COLOURS, LOOP, CONTROL, PICTURE, end].concat(),
+            ),
+            ([plain, OTHER, PICTURE, end].concat(), [plain, OTHER, end].concat()),
+            ([plain, PICTURE, end].concat(), [plain, PICTURE, end].concat()),
+            ([plain, end, b"rest"].concat(), [plain, end].concat()),
+            // Cut short, and foreign.
+            ([plain, b"\x2c\0"].concat(), [plain, b"\x2c\0"].concat()),
+            ([plain, b"\0", PICTURE, PICTURE].concat(), [plain, b"\0", PICTURE, PICTURE].concat()),
+            (b"GIF88a".to_vec(), b"GIF88a".to_vec()),
+            (b"\x89PNG\r\n".to_vec(), b"\x89PNG\r\n".to_vec()),
+            (Vec::new(), Vec::new()),
+        ] {
+            for size in [1, 3, image.len().max(1)] {
+                let mut still = FirstFrame::default();
+                let sent: Vec<u8> =
+                    image.chunks(size).flat_map(|piece| still.write(piece)).collect();
+                assert_eq!(sent, want, "{} in pieces of {size}", image.escape_ascii());
+            }
+        }
+    }
+}

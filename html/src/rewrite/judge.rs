@@ -1,0 +1,367 @@
+//! What becomes of a tag.
+
+use std::sync::Arc;
+
+use encoding_rs::{Encoding, UTF_8};
+use wwwoffle_url::BrowserUrl;
+
+use super::csp::allow_style;
+use super::gateway::Within;
+use super::inward::Inside;
+use super::{BLANK_IMAGE, Changes, Cut, Known, MAX_MARKED, Mark, Standing};
+use crate::references::{srcset, with_query_encoded};
+
+/// The type and the class by which Flash is embedded.
+const FLASH: [&str; 2] =
+    ["application/x-shockwave-flash", "clsid:d27cdb6e-ae6d-11cf-96b8-444553540000"];
+
+/// The beginning of the types of applets.
+const JAVA: &str = "application/x-java-";
+
+/// Attributes that are taken out of one tag; of a tag with more, the tag itself is.
+const MAX_DROPPED: usize = 100;
+
+/// Attributes that name what is loaded, shown or sent to.
+const REFERENCES: [&str; 10] = [
+    "href",
+    "xlink:href",
+    "src",
+    "action",
+    "formaction",
+    "data",
+    "poster",
+    "background",
+    "codebase",
+    "lowsrc",
+];
+
+/// A start tag: names in lower case, values decoded.
+#[derive(Debug, Default)]
+pub(super) struct Tag {
+    pub(super) name: String,
+    pub(super) attributes: Vec<(String, String)>,
+}
+
+impl Tag {
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.attributes.iter().find(|(known, _)| known == name)?;
+        Some(value.trim_matches(|c: char| c <= ' '))
+    }
+
+    pub(super) fn is(&self, name: &str, value: &str) -> bool {
+        self.get(name).is_some_and(|known| known.eq_ignore_ascii_case(value))
+    }
+
+    pub(super) fn has_word(&self, name: &str, word: &str) -> bool {
+        let words = self.get(name).unwrap_or_default().split_ascii_whitespace();
+        words.into_iter().any(|known| known.eq_ignore_ascii_case(word))
+    }
+}
+
+/// What is done to an element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// It goes, and what is in it.
+    Remove,
+    /// Its tags go.
+    Unwrap,
+    /// It stands for browsers without scripts, and is shown now.
+    Show,
+    /// An attribute goes.
+    Drop(String),
+    /// An attribute has another value.
+    Set(&'static str, String),
+    /// Something stands in it before and after the rest.
+    Mark(Mark),
+    /// An attribute is a document of its own, and is read like one.
+    Document(&'static str, String),
+}
+
+/// Judges the tags of one document, in its order.
+#[derive(Clone)]
+pub(super) struct Judge {
+    changes: Arc<Changes>,
+    known: Arc<dyn Known>,
+    document: BrowserUrl,
+    /// What references are relative to.
+    base: BrowserUrl,
+    has_base: bool,
+    /// By which queries are encoded.
+    encoding: &'static Encoding,
+    /// How many links were looked at.
+    links: usize,
+    /// In the gateway: where the page would go by itself.
+    pub(super) onward: Option<String>,
+}
+
+impl Judge {
+    pub(super) fn new(changes: Arc<Changes>, known: Arc<dyn Known>, document: BrowserUrl) -> Self {
+        let base = document.clone();
+        let (encoding, onward) = (UTF_8, None);
+        Self { changes, known, document, base, has_base: false, encoding, links: 0, onward }
+    }
+
+    pub(super) fn set_encoding(&mut self, encoding: &'static Encoding) {
+        self.encoding = encoding.output_encoding();
+    }
+
+    pub(super) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    pub(super) fn cuts(&self, cut: Cut) -> bool {
+        self.changes.cuts.contains(&cut)
+    }
+
+    /// What becomes of the element that begins with this tag.
+    pub(super) fn open(&mut self, tag: &Tag) -> Vec<Deed> {
+        if tag.name == "base" {
+            self.set_base(tag);
+        }
+        let inside = match self.inside(tag) {
+            Some(Inside::Whole(deed)) => return vec![deed],
+            inside => inside,
+        };
+        if let Some(deed) = self.whole(tag) {
+            return vec![deed];
+        }
+        let mut deeds = self.unscripted(tag);
+        if deeds.len() > MAX_DROPPED {
+            // Taking them out one by one would take longer than anybody waits.
+            return vec![Deed::Unwrap];
+        }
+        if self.cuts(Cut::Styles) && tag.get("style").is_some() {
+            deeds.push(Deed::Drop("style".to_owned()));
+        }
+        if let Some(Inside::Parts(parts)) = inside {
+            deeds.extend(parts);
+        }
+        deeds.extend(self.image(tag));
+        deeds.extend(self.policy(tag));
+        deeds.extend(self.mark(tag));
+        deeds
+    }
+
+    /// HTML §4.2.3: the first `base` with `href` counts.
+    fn set_base(&mut self, tag: &Tag) {
+        let Some(href) = tag.get("href").filter(|_| !self.has_base) else { return };
+        self.has_base = true;
+        match BrowserUrl::parse(href, Some(&self.document)) {
+            Ok(base) if !matches!(base.scheme(), "data" | "javascript") => self.base = base,
+            _ => {}
+        }
+    }
+
+    /// How references are led into the gateway, if they are.
+    pub(super) fn within(&self) -> Option<Within<'_>> {
+        let gateway = self.changes.gateway.as_ref()?;
+        Some(Within { gateway, base: &self.base, has_base: self.has_base })
+    }
+
+    pub(super) fn document(&self) -> &BrowserUrl {
+        &self.document
+    }
+
+    pub(super) fn encoding(&self) -> &'static Encoding {
+        self.encoding
+    }
+
+    /// The URL a reference leads to, without a fragment, if that is something to be got.
+    fn resolve(&self, reference: &str) -> Option<String> {
+        let encoded = with_query_encoded(reference, self.encoding);
+        let reference = encoded.as_deref().unwrap_or(reference);
+        let url = BrowserUrl::parse(reference, Some(&self.base)).ok()?;
+        if !matches!(url.scheme(), "http" | "https" | "ftp") {
+            return None;
+        }
+        let fragment = url.fragment().map_or(0, |fragment| fragment.len() + 1);
+        let mut url = url.into_string();
+        url.truncate(url.len() - fragment);
+        Some(url)
+    }
+
+    fn is_blocked(&self, reference: Option<&str>) -> bool {
+        let url = reference.and_then(|reference| self.resolve(reference));
+        url.is_some_and(|url| self.known.is_blocked(&url))
+    }
+
+    /// What happens to the element as a whole.
+    fn whole(&self, tag: &Tag) -> Option<Deed> {
+        let cuts = |cut| self.cuts(cut);
+        match tag.name.as_str() {
+            "script" if cuts(Cut::Scripts) => Some(Deed::Remove),
+            "noscript" if cuts(Cut::Scripts) => Some(Deed::Show),
+            "style" if cuts(Cut::Styles) => Some(Deed::Remove),
+            "link" => self.link(tag),
+            "applet" if cuts(Cut::Applets) => Some(Deed::Unwrap),
+            "object" | "embed" if self.is_plugin(tag) => {
+                Some(if tag.name == "object" { Deed::Unwrap } else { Deed::Remove })
+            }
+            "blink" if cuts(Cut::Blink) => Some(Deed::Unwrap),
+            "marquee" if cuts(Cut::Marquee) => Some(Deed::Unwrap),
+            "iframe" => {
+                let goes = cuts(Cut::Frames)
+                    || cuts(Cut::BlockedFrames) && self.is_blocked(tag.get("src"));
+                goes.then_some(Deed::Remove)
+            }
+            "area" if cuts(Cut::BlockedLinks) && self.is_blocked(tag.get("href")) => {
+                Some(Deed::Remove)
+            }
+            // Its tags stay: links are often not closed where they should be, and the end of another element would
+            // go in place of theirs.
+            "a" if cuts(Cut::BlockedLinks) && self.is_blocked(tag.get("href")) => {
+                Some(Deed::Drop("href".to_owned()))
+            }
+            "meta" => self.meta(tag),
+            _ => None,
+        }
+    }
+
+    fn link(&self, tag: &Tag) -> Option<Deed> {
+        let is_preload = tag.has_word("rel", "preload");
+        let is_style = tag.has_word("rel", "stylesheet") || (is_preload && tag.is("as", "style"));
+        let is_script =
+            tag.has_word("rel", "modulepreload") || (is_preload && tag.is("as", "script"));
+        let goes = is_style && self.cuts(Cut::Styles) || is_script && self.cuts(Cut::Scripts);
+        goes.then_some(Deed::Remove)
+    }
+
+    fn is_plugin(&self, tag: &Tag) -> bool {
+        let named = ["type", "classid", "codetype"].map(|name| tag.get(name).unwrap_or_default());
+        let is_flash = || {
+            let file = tag.get("data").or_else(|| tag.get("src")).unwrap_or_default();
+            let path = file.split(['?', '#']).next().unwrap_or_default();
+            path.to_ascii_lowercase().ends_with(".swf")
+                || named.iter().any(|name| FLASH.iter().any(|it| name.eq_ignore_ascii_case(it)))
+        };
+        let is_java = || named.iter().any(|name| name.to_ascii_lowercase().starts_with(JAVA));
+        self.cuts(Cut::Flash) && is_flash() || self.cuts(Cut::Applets) && is_java()
+    }
+
+    fn meta(&self, tag: &Tag) -> Option<Deed> {
+        let goes = if tag.is("http-equiv", "refresh") {
+            let is_own = || self.leads_back(tag.get("content").unwrap_or_default());
+            self.cuts(Cut::Refresh) || self.cuts(Cut::OwnRefresh) && is_own()
+        } else {
+            self.cuts(Cut::SetCookie) && tag.is("http-equiv", "set-cookie")
+        };
+        goes.then_some(Deed::Remove)
+    }
+
+    /// Whether a refresh is one of the page itself (HTML §4.2.5.3, *shared declarative refresh steps*).
+    fn leads_back(&self, content: &str) -> bool {
+        let after_time = content
+            .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
+            .trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ';' || c == ',');
+        let to = match after_time.split_at_checked(3) {
+            Some((url, rest)) if url.eq_ignore_ascii_case("url") => {
+                let rest = rest.trim_start();
+                rest.strip_prefix('=').map_or(after_time, str::trim_start)
+            }
+            _ => after_time,
+        };
+        let to = match to.chars().next() {
+            Some(quote @ ('"' | '\'')) => {
+                let to = to.get(1..).unwrap_or_default();
+                to.split(quote).next().unwrap_or_default()
+            }
+            _ => to,
+        };
+        to.is_empty() || self.resolve(to) == self.resolve(self.document.as_str())
+    }
+
+    /// What of its attributes would run a script.
+    fn unscripted(&self, tag: &Tag) -> Vec<Deed> {
+        if !self.cuts(Cut::Scripts) {
+            return Vec::new();
+        }
+        let runs = |(name, value): &&(String, String)| {
+            name.starts_with("on") || (REFERENCES.contains(&name.as_str()) && is_script_url(value))
+        };
+        tag.attributes.iter().filter(runs).map(|(name, _)| Deed::Drop(name.clone())).collect()
+    }
+
+    /// What is shown in place of an image.
+    fn image(&self, tag: &Tag) -> Vec<Deed> {
+        let is_image = match tag.name.as_str() {
+            "img" | "source" => true,
+            "input" => tag.is("type", "image"),
+            _ => false,
+        };
+        if !is_image {
+            return Vec::new();
+        }
+        let mut deeds = Vec::new();
+        let blocked = self.changes.blocked_images.as_ref();
+        let sources = srcset::parse(tag.get("srcset").unwrap_or_default());
+        if blocked.is_some() && sources.iter().any(|source| self.is_blocked(Some(source.url))) {
+            deeds.push(Deed::Drop("srcset".to_owned()));
+        }
+        let instead = if tag.name == "source" {
+            None
+        } else if let Some(instead) = blocked.filter(|_| self.is_blocked(tag.get("src"))) {
+            Some(instead)
+        } else {
+            self.changes.pixels.as_ref().filter(|_| is_pixel(tag))
+        };
+        if let Some(instead) = instead {
+            let instead = if instead.is_empty() { BLANK_IMAGE } else { instead };
+            deeds.push(Deed::Set("src", instead.to_owned()));
+            if tag.get("srcset").is_some() && deeds.iter().all(|deed| !is_drop(deed, "srcset")) {
+                deeds.push(Deed::Drop("srcset".to_owned()));
+            }
+            // They describe what is no longer there.
+            let told = ["alt", "title"].into_iter().filter(|name| tag.get(name).is_some());
+            deeds.extend(told.map(|name| Deed::Set(name, String::new())));
+        }
+        deeds
+    }
+
+    /// The style of our bar is allowed where the page says itself what it allows.
+    fn policy(&self, tag: &Tag) -> Option<Deed> {
+        let bar = self.changes.bar.as_ref()?;
+        let is_policy = tag.name == "meta" && tag.is("http-equiv", "content-security-policy");
+        let policy = tag.get("content").filter(|_| is_policy)?;
+        Some(Deed::Set("content", allow_style(policy, &bar.style)?))
+    }
+
+    fn mark(&mut self, tag: &Tag) -> Option<Deed> {
+        if tag.name != "a" || self.changes.marks.are_none() || self.links >= MAX_MARKED {
+            return None;
+        }
+        self.links += 1;
+        let marks = &self.changes.marks;
+        let href = tag.get("href").filter(|href| !href.is_empty() && !href.starts_with('#'))?;
+        let mark = match self.known.standing(&self.resolve(href)?) {
+            Standing::Kept => &marks.kept,
+            Standing::Queued => &marks.queued,
+            Standing::Absent => &marks.absent,
+        };
+        (*mark != Mark::default()).then(|| Deed::Mark(mark.clone()))
+    }
+}
+
+fn is_drop(deed: &Deed, name: &str) -> bool {
+    matches!(deed, Deed::Drop(dropped) if dropped == name)
+}
+
+/// Whether an image is one that nobody sees: of at most one pixel each way, as far as its tag tells.
+fn is_pixel(tag: &Tag) -> bool {
+    let is_tiny = |name| {
+        let value: Option<u32> =
+            tag.get(name).and_then(|value| value.trim_end_matches("px").parse().ok());
+        value.is_some_and(|value| value <= 1)
+    };
+    tag.name == "img" && is_tiny("width") && is_tiny("height")
+}
+
+/// URL Standard, *basic URL parser*: tabs and ends of lines count for nothing, nor do blanks before it.
+fn is_script_url(value: &str) -> bool {
+    let mut letters = value
+        .chars()
+        .filter(|c| !matches!(c, '\t' | '\n' | '\r'))
+        .skip_while(|c| *c <= ' ')
+        .map(|c| c.to_ascii_lowercase());
+    let scheme: String = letters.by_ref().take_while(|c| *c != ':').take(12).collect();
+    matches!(scheme.as_str(), "javascript" | "vbscript" | "livescript")
+}

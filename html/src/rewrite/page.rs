@@ -1,0 +1,447 @@
+//! A page in pieces, by `lol_html`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use encoding_rs::{Decoder, Encoding, UTF_8};
+use lol_html::errors::RewritingError;
+use lol_html::html_content::{BailOut, ContentType, DocumentEnd, Element, TextChunk, TextType};
+use lol_html::send::{HtmlRewriter, SendHandlerTypes, Settings};
+use lol_html::{AsciiCompatibleEncoding, HandlerResult, MemorySettings, element, end, text};
+use wwwoffle_url::BrowserUrl;
+
+use super::judge::{Deed, Judge, Tag};
+use super::mend::Mending;
+use super::{Changes, Cut, Known, MAX_NOSCRIPT, MAX_PARSER_MEMORY, inward};
+use crate::references::css::Pieces;
+use crate::references::{Kind, charset, entity};
+
+/// How deep what stands for browsers without scripts is read in itself.
+const MAX_NESTING: u32 = 2;
+
+/// How much the parser gets at once, in bytes.
+const STEP: usize = 16 * 1024;
+
+/// Bytes of names of elements, seen since the parser began, after which it begins anew: it does not count
+/// them as memory.
+const MAX_NAMES: usize = 4 << 20;
+
+/// Bytes that are given to a parser that began anew at once; more are left when one tag is too long.
+const MAX_AGAIN: usize = 1 << 20;
+
+/// Changes one page, that comes in pieces of any length.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use wwwoffle_html::rewrite::{Changes, Cut, Known, Rewriter, Standing};
+/// # use wwwoffle_url::BrowserUrl;
+/// # struct Nothing;
+/// # impl Known for Nothing {
+/// #     fn is_blocked(&self, _: &str) -> bool { false }
+/// #     fn standing(&self, _: &str) -> Standing { Standing::Absent }
+/// # }
+/// let changes = Changes { cuts: [Cut::Scripts].into(), ..Changes::default() };
+/// let url = BrowserUrl::parse("http://a.example/", None)?;
+/// let mut page = Rewriter::new(changes.into(), Arc::new(Nothing), url, Some("text/html"));
+/// let mut sent = page.write(b"<p>a<scr");
+/// sent.extend(page.write(b"ipt>b()</script>"));
+/// sent.extend(page.finish());
+/// assert_eq!(sent, b"<p>a");
+/// # Ok::<(), wwwoffle_url::BrowserError>(())
+/// ```
+#[derive(Debug)]
+pub struct Rewriter {
+    content_type: Option<String>,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Its encoding is not known yet.
+    Head(Vec<u8>, Box<Judge>),
+    Page(Box<Open>),
+    /// It goes on as it comes.
+    Through(Mending),
+    /// In the gateway nothing is sent that cannot be read.
+    Ended,
+}
+
+/// A page that is read.
+struct Open {
+    mending: Mending,
+    /// Where its tags are not ASCII, and it is sent in UTF-8.
+    decoder: Option<Decoder>,
+    parser: Parser,
+}
+
+impl std::fmt::Debug for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Stage::Head(..) => "Head",
+            Stage::Page(_) => "Page",
+            Stage::Through(_) => "Through",
+            Stage::Ended => "Ended",
+        })
+    }
+}
+
+impl Rewriter {
+    /// Begins with a page at `url`, of this `Content-Type`.
+    #[must_use]
+    pub fn new(
+        changes: Arc<Changes>,
+        known: Arc<dyn Known>,
+        url: BrowserUrl,
+        content_type: Option<&str>,
+    ) -> Self {
+        let content_type = content_type.map(str::to_owned);
+        Self {
+            content_type,
+            stage: Stage::Head(Vec::new(), Box::new(Judge::new(changes, known, url))),
+        }
+    }
+
+    /// What is sent for the next piece. It may be nothing yet.
+    #[must_use]
+    pub fn write(&mut self, piece: &[u8]) -> Vec<u8> {
+        if let Stage::Head(head, _) = &mut self.stage {
+            head.extend_from_slice(piece);
+            return if head.len() < charset::PRESCAN { Vec::new() } else { self.begin() };
+        }
+        self.step(piece)
+    }
+
+    /// What is sent at the end.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<u8> {
+        let mut sent = self.begin();
+        if let Stage::Page(open) = self.stage {
+            let Open { decoder, mut parser, .. } = *open;
+            if let Some(mut decoder) = decoder {
+                sent.extend(parser.write(&decoded(&mut decoder, &[], true)).0);
+            }
+            sent.extend(parser.finish());
+        }
+        sent
+    }
+
+    /// Reads the head, if that was not done yet.
+    fn begin(&mut self) -> Vec<u8> {
+        let stage = std::mem::replace(&mut self.stage, Stage::Ended);
+        let Stage::Head(head, mut judge) = stage else {
+            self.stage = stage;
+            return Vec::new();
+        };
+        let encoding = charset::choose(Kind::Html, self.content_type.as_deref(), &head);
+        let mending = Mending::of(&judge.changes().mends, encoding);
+        judge.set_encoding(encoding);
+        let is_inside = judge.within().is_some();
+        let ascii = AsciiCompatibleEncoding::new(encoding);
+        let (decoder, mut sent) = match ascii {
+            None if is_inside => (Some(encoding.new_decoder()), BOM.to_vec()),
+            _ => (None, Vec::new()),
+        };
+        let read_as = if decoder.is_some() { UTF_8 } else { encoding };
+        self.stage = match Parser::new(*judge, read_as, 0) {
+            Some(parser) => Stage::Page(Box::new(Open { mending, decoder, parser })),
+            None if is_inside => Stage::Ended,
+            None => Stage::Through(mending),
+        };
+        sent.extend(self.step(&head));
+        sent
+    }
+
+    fn step(&mut self, piece: &[u8]) -> Vec<u8> {
+        match &mut self.stage {
+            Stage::Ended => Vec::new(),
+            Stage::Through(Mending::Nothing) | Stage::Head(..) => piece.to_vec(),
+            Stage::Through(mending) => mending.apply(piece),
+            Stage::Page(open) => {
+                let mending = open.mending;
+                let given = match &mut open.decoder {
+                    Some(decoder) => Some(decoded(decoder, piece, false)),
+                    None => (mending != Mending::Nothing).then(|| mending.apply(piece)),
+                };
+                let (mut sent, unread) = open.parser.write(given.as_deref().unwrap_or(piece));
+                if let Some(unread) = unread {
+                    self.stage = if open.parser.is_inside() {
+                        Stage::Ended
+                    } else {
+                        sent.extend(unread);
+                        Stage::Through(mending)
+                    };
+                }
+                sent
+            }
+        }
+    }
+}
+
+/// What says of a document that it is UTF-8, whatever its `Content-Type` says (Encoding Standard §6).
+const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
+
+fn decoded(decoder: &mut Decoder, bytes: &[u8], is_last: bool) -> Vec<u8> {
+    let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len());
+    let mut text = String::with_capacity(room);
+    let _ = decoder.decode_to_string(bytes, &mut text, is_last);
+    text.into_bytes()
+}
+
+/// The parser of one document.
+struct Parser {
+    /// None when it was given up.
+    rewriter: Option<HtmlRewriter<'static, Sink>>,
+    shared: Arc<Shared>,
+    encoding: AsciiCompatibleEncoding,
+    nesting: u32,
+}
+
+/// What the handlers of a parser, and the one that follows it, write to.
+struct Shared {
+    judge: Mutex<Judge>,
+    output: Mutex<Output>,
+    /// Text that is looked at as a whole.
+    held: Mutex<String>,
+    sheet: Mutex<Pieces>,
+}
+
+#[derive(Default)]
+struct Output {
+    sent: Vec<u8>,
+    names: usize,
+    /// The parser gave up, and gives back what it has not read.
+    gave_up: bool,
+    unread: Vec<u8>,
+}
+
+/// A tag is read again by a parser that begins anew.
+#[derive(Debug, thiserror::Error)]
+#[error("the parser begins anew")]
+struct Anew;
+
+type Sink = Box<dyn FnMut(&[u8]) + Send>;
+
+/// No handler panics while it holds a lock; if one did, what is there would be sound all the same.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Parser {
+    /// `None` for an encoding in which tags are not ASCII.
+    fn new(judge: Judge, encoding: &'static Encoding, nesting: u32) -> Option<Self> {
+        let encoding = AsciiCompatibleEncoding::new(encoding)?;
+        let shared = Arc::new(Shared {
+            judge: Mutex::new(judge),
+            output: Mutex::default(),
+            held: Mutex::default(),
+            sheet: Mutex::default(),
+        });
+        let rewriter = Some(rewriter(&shared, encoding, nesting));
+        Some(Self { rewriter, shared, encoding, nesting })
+    }
+
+    fn is_inside(&self) -> bool {
+        lock(&self.shared.judge).within().is_some()
+    }
+
+    /// What is sent for a piece; and if the parser cannot go on, what of it was not read.
+    fn write(&mut self, piece: &[u8]) -> (Vec<u8>, Option<Vec<u8>>) {
+        let mut steps = piece.chunks(STEP);
+        let is_sound = steps.by_ref().all(|step| {
+            let given = self.rewriter.as_mut().map(|rewriter| rewriter.write(step));
+            given.is_some_and(|given| given.is_ok()) || self.again()
+        });
+        let mut output = lock(&self.shared.output);
+        let sent = std::mem::take(&mut output.sent);
+        let unread = (!is_sound).then(|| {
+            let mut unread = std::mem::take(&mut output.unread);
+            steps.for_each(|step| unread.extend_from_slice(step));
+            unread
+        });
+        (sent, unread)
+    }
+
+    /// Begins anew where the parser gave up; not where one tag is more than it can read.
+    fn again(&mut self) -> bool {
+        self.rewriter = None;
+        let unread = {
+            let mut output = lock(&self.shared.output);
+            (output.names, output.gave_up) = (0, false);
+            std::mem::take(&mut output.unread)
+        };
+        let mut anew = rewriter(&self.shared, self.encoding, self.nesting);
+        if unread.len() > MAX_AGAIN {
+            lock(&self.shared.output).unread = unread;
+            return false;
+        }
+        let is_sound = anew.write(&unread).is_ok();
+        if is_sound {
+            self.rewriter = Some(anew);
+        }
+        is_sound
+    }
+
+    fn finish(self) -> Vec<u8> {
+        let is_inside = self.is_inside();
+        // What it cannot read of the last tag it sends as it is.
+        let is_whole = self.rewriter.is_none_or(|rewriter| rewriter.end().is_ok());
+        let mut output = lock(&self.shared.output);
+        let mut sent = std::mem::take(&mut output.sent);
+        if !is_whole && !is_inside {
+            sent.extend_from_slice(&output.unread);
+        }
+        sent
+    }
+}
+
+fn rewriter(
+    shared: &Arc<Shared>,
+    encoding: AsciiCompatibleEncoding,
+    nesting: u32,
+) -> HtmlRewriter<'static, Sink> {
+    let memory = MemorySettings::new()
+        .with_max_allowed_memory_usage(MAX_PARSER_MEMORY)
+        .with_graceful_bail_out_on_memory_limit_exceeded(true);
+    let (shows_noscript, is_inside) = {
+        let judge = lock(&shared.judge);
+        (judge.cuts(Cut::Scripts), judge.within().is_some())
+    };
+    let of = || Arc::clone(shared);
+    let (elements, giving_up, to, at_end) = (of(), of(), of(), of());
+    let mut settings = Settings::new_send()
+        .with_memory_settings(memory)
+        .with_strict(false)
+        .with_graceful_bail_out_on_content_handler_error(true)
+        .with_encoding(encoding)
+        .append_element_content_handler(element!("*", move |element: &mut Element<
+            '_,
+            '_,
+            SendHandlerTypes,
+        >| open(element, &elements, nesting)))
+        .append_bail_out_handler(move |_: &RewritingError, _: &mut BailOut<'_>| {
+            lock(&giving_up.output).gave_up = true;
+        });
+    if shows_noscript {
+        let shared = of();
+        let show = move |chunk: &mut TextChunk<'_>| {
+            show(chunk, &shared, nesting);
+            Ok(())
+        };
+        settings = settings.append_element_content_handler(text!("noscript", show));
+    }
+    if is_inside {
+        let shared = of();
+        let lead = move |chunk: &mut TextChunk<'_>| {
+            lead(chunk, &shared);
+            Ok(())
+        };
+        settings = settings.append_element_content_handler(text!("style", lead));
+    }
+    if nesting == 0 {
+        let append = move |end: &mut DocumentEnd<'_>| {
+            let judge = lock(&at_end.judge);
+            if let Some(bar) = &judge.changes().bar {
+                end.append(&bar.html, ContentType::Html);
+            }
+            if let Some(onward) = judge.onward_link() {
+                end.append(&onward, ContentType::Html);
+            }
+            Ok(())
+        };
+        settings = settings.append_document_content_handler(end!(append));
+    }
+    let sink: Sink = Box::new(move |bytes: &[u8]| {
+        let mut output = lock(&to.output);
+        let output = &mut *output;
+        let into = if output.gave_up { &mut output.unread } else { &mut output.sent };
+        into.extend_from_slice(bytes);
+    });
+    HtmlRewriter::new(settings, sink)
+}
+
+fn open(
+    element: &mut Element<'_, '_, SendHandlerTypes>,
+    shared: &Shared,
+    nesting: u32,
+) -> HandlerResult {
+    let attributes = element.attributes().iter().map(|attribute| {
+        let value = entity::decode(&attribute.value(), entity::Place::Attribute).into_owned();
+        (attribute.name(), value)
+    });
+    let tag = Tag { name: element.tag_name(), attributes: attributes.collect() };
+    {
+        let mut output = lock(&shared.output);
+        output.names = output.names.saturating_add(tag.name.len() + 1);
+        if output.names > MAX_NAMES {
+            return Err(Box::new(Anew));
+        }
+    }
+    let deeds = lock(&shared.judge).open(&tag);
+    for deed in deeds {
+        match deed {
+            Deed::Remove => element.remove(),
+            Deed::Unwrap | Deed::Show => element.remove_and_keep_content(),
+            Deed::Drop(name) => element.remove_attribute(&name),
+            Deed::Set(name, value) => {
+                element.set_attribute(name, &value.replace('&', "&amp;"))?;
+            }
+            Deed::Mark(mark) => {
+                element.prepend(&mark.begin, ContentType::Html);
+                element.append(&mark.end, ContentType::Html);
+            }
+            Deed::Document(name, text) => {
+                let inner = inner(&lock(&shared.judge).clone(), &text, nesting);
+                element.set_attribute(name, &inner.replace('&', "&amp;"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A document inside the document; nothing where it is too deep.
+fn inner(judge: &Judge, text: &str, nesting: u32) -> String {
+    let nesting = Some(nesting + 1).filter(|nesting| *nesting <= MAX_NESTING);
+    let sent =
+        nesting.and_then(|nesting| Parser::new(judge.clone(), UTF_8, nesting)).map(|parser| {
+            let mut parser = parser;
+            let (mut sent, unread) = parser.write(text.as_bytes());
+            if unread.is_none() {
+                sent.extend(parser.finish());
+            }
+            String::from_utf8_lossy(&sent).into_owned()
+        });
+    sent.unwrap_or_default()
+}
+
+/// What stands for browsers without scripts is text to those with them, and a document of its own here.
+fn show(chunk: &mut TextChunk<'_>, shared: &Shared, nesting: u32) {
+    let Some(text) = held(chunk, shared) else { return chunk.remove() };
+    let judge = lock(&shared.judge).clone();
+    chunk.replace(&inner(&judge, &text, nesting), ContentType::Html);
+}
+
+/// The whole text with its last chunk; `None` before. Of one that is too long the rest is left out.
+fn held(chunk: &TextChunk<'_>, shared: &Shared) -> Option<String> {
+    let mut held = lock(&shared.held);
+    if held.len().saturating_add(chunk.as_str().len()) <= MAX_NOSCRIPT {
+        held.push_str(chunk.as_str());
+    }
+    chunk.last_in_text_node().then(|| std::mem::take(&mut *held))
+}
+
+/// A style sheet in a page of the gateway.
+fn lead(chunk: &mut TextChunk<'_>, shared: &Shared) {
+    let judge = lock(&shared.judge);
+    let Some(within) = judge.within() else { return };
+    if chunk.text_type() == TextType::Data {
+        // In SVG it is text like any other.
+        let Some(text) = held(chunk, shared) else { return chunk.remove() };
+        let text = entity::decode(&text, entity::Place::Text);
+        return chunk.replace(&inward::sheet(&text, &within), ContentType::Text);
+    }
+    let (mut led, mut sheet) = (String::new(), lock(&shared.sheet));
+    sheet.write(chunk.as_str(), |piece, _| led.push_str(&inward::sheet(piece, &within)));
+    if chunk.last_in_text_node() {
+        let last = std::mem::take(&mut *sheet);
+        last.finish(|piece, _| led.push_str(&inward::sheet(piece, &within)));
+    }
+    chunk.replace(&led, ContentType::Html);
+}

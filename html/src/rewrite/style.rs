@@ -1,0 +1,345 @@
+//! Style sheets in the gateway: each URL in them is led inside, every other byte stays.
+
+use cssparser::{ParseError, Parser, ParserInput, Token};
+use encoding_rs::{Decoder, UTF_8};
+use wwwoffle_url::BrowserUrl;
+
+use super::gateway::{Gateway, Lead, Within};
+use crate::references::css::Pieces;
+use crate::references::{Kind, charset};
+
+/// How deep blocks and functions are read; what is deeper is left out.
+const MAX_DEPTH: u32 = 64;
+
+/// What stands where a reference leads nowhere: no browser loads anything for it.
+const NOTHING: &str = "about:invalid";
+
+/// A style sheet of its own, that comes in pieces of any length. What is sent is UTF-8.
+///
+/// ```
+/// # use wwwoffle_html::rewrite::{Sheet, gateway::Gateway};
+/// # use wwwoffle_url::{BrowserUrl, LocalHost};
+/// let gateway = Gateway { local: LocalHost::default(), is_ours: false, onward: String::new() };
+/// let url = BrowserUrl::parse("http://a.example/css/main.css", None)?;
+/// let mut sheet = Sheet::new(gateway, url, Some("text/css"));
+/// let mut sent = sheet.write(b"a { background: url(../i.png) }");
+/// sent.extend(sheet.finish());
+/// assert_eq!(sent, b"a { background: url(\"/http/a.example/i.png\") }");
+/// # Ok::<(), wwwoffle_url::BrowserError>(())
+/// ```
+#[derive(Debug)]
+pub struct Sheet {
+    gateway: Gateway,
+    url: BrowserUrl,
+    content_type: Option<String>,
+    /// Until its encoding is known.
+    head: Vec<u8>,
+    decoder: Option<Decoder>,
+    pieces: Pieces,
+}
+
+impl Sheet {
+    /// Begins with a sheet at `url`, of this `Content-Type`.
+    #[must_use]
+    pub fn new(gateway: Gateway, url: BrowserUrl, content_type: Option<&str>) -> Self {
+        let content_type = content_type.map(str::to_owned);
+        let pieces = Pieces::default();
+        Self { gateway, url, content_type, head: Vec::new(), decoder: None, pieces }
+    }
+
+    /// What is sent for the next piece. It may be nothing yet.
+    #[must_use]
+    pub fn write(&mut self, piece: &[u8]) -> Vec<u8> {
+        if self.decoder.is_some() {
+            return self.decode(piece, false);
+        }
+        self.head.extend_from_slice(piece);
+        if self.head.len() < charset::PRESCAN { Vec::new() } else { self.begin(false) }
+    }
+
+    /// What is sent at the end.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<u8> {
+        let mut sent =
+            if self.decoder.is_some() { self.decode(&[], true) } else { self.begin(true) };
+        let within = Within { gateway: &self.gateway, base: &self.url, has_base: true };
+        self.pieces.finish(|text, _| sent.extend(led(text, &|to| within.lead(to)).into_bytes()));
+        sent
+    }
+
+    fn begin(&mut self, is_last: bool) -> Vec<u8> {
+        let head = std::mem::take(&mut self.head);
+        let encoding = charset::choose(Kind::Css, self.content_type.as_deref(), &head);
+        self.decoder = Some(encoding.new_decoder());
+        self.decode(&head, is_last)
+    }
+
+    fn decode(&mut self, bytes: &[u8], is_last: bool) -> Vec<u8> {
+        let decoder = self.decoder.get_or_insert_with(|| UTF_8.new_decoder());
+        let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len());
+        let mut text = String::with_capacity(room);
+        let _ = decoder.decode_to_string(bytes, &mut text, is_last);
+        let within = Within { gateway: &self.gateway, base: &self.url, has_base: true };
+        let mut sent = Vec::new();
+        let lead = |to: &str| within.lead(to);
+        self.pieces.write(&text, |piece, _| sent.extend(led(piece, &lead).into_bytes()));
+        sent
+    }
+}
+
+/// The text of a sheet, or of a `style` attribute, with its references led inside.
+pub(super) fn led(text: &str, lead: &dyn Fn(&str) -> Lead) -> String {
+    let mut edits = Edits { lead, changed: Vec::new() };
+    {
+        let mut input = ParserInput::new(text);
+        let mut parser = Parser::new(&mut input);
+        walk(&mut parser, &mut edits, Context::Other, 0);
+    }
+    let (mut written, mut at) = (String::with_capacity(text.len()), 0);
+    for (from, to, instead) in edits.changed {
+        written.push_str(text.get(at..from).unwrap_or_default());
+        written.push_str(&instead);
+        at = to;
+    }
+    written.push_str(text.get(at..).unwrap_or_default());
+    written
+}
+
+/// What stands around a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Context {
+    Other,
+    /// After `@import`: a bare string is a URL.
+    Import,
+    /// After `@namespace`: names, not URLs.
+    Names,
+    /// In `image-set()`: a bare string is a URL.
+    Images,
+}
+
+struct Edits<'a> {
+    lead: &'a dyn Fn(&str) -> Lead,
+    /// From, to, and what stands there instead; in order.
+    changed: Vec<(usize, usize, String)>,
+}
+
+impl Edits<'_> {
+    /// A reference that stands from one place to another, as `url()` or as a string.
+    fn refer(&mut self, (from, to): (usize, usize), reference: &str, is_string: bool) {
+        let place = match (self.lead)(reference) {
+            Lead::Same => return,
+            Lead::To(place) => place,
+            Lead::Nowhere => NOTHING.to_owned(),
+        };
+        // No quotation mark is in a URL as a browser writes it; a backslash may be in its query.
+        let place = place.replace('\\', "\\\\");
+        let place = if is_string { format!("\"{place}\"") } else { format!("url(\"{place}\")") };
+        self.changed.push((from, to, place));
+    }
+}
+
+/// What a token asks for, its text let go so that the parser can go on.
+enum Step {
+    Skip,
+    Url(String),
+    Text(String),
+    At(Context),
+    Semicolon,
+    Block { context: Option<Context>, braces: bool },
+    UrlFunction,
+}
+
+fn step(token: &Token<'_>) -> Step {
+    let is = |name: &str, word: &str| name.eq_ignore_ascii_case(word);
+    let block = |context, braces| Step::Block { context, braces };
+    match token {
+        Token::UnquotedUrl(url) => Step::Url(url.to_string()),
+        Token::QuotedString(text) => Step::Text(text.to_string()),
+        Token::AtKeyword(name) if is(name, "import") => Step::At(Context::Import),
+        Token::AtKeyword(name) if is(name, "namespace") => Step::At(Context::Names),
+        Token::AtKeyword(_) => Step::At(Context::Other),
+        Token::Semicolon => Step::Semicolon,
+        Token::Function(name) if is(name, "url") || is(name, "src") => Step::UrlFunction,
+        Token::Function(name) if is(name, "image-set") || is(name, "-webkit-image-set") => {
+            block(Some(Context::Images), false)
+        }
+        // `type("image/png")` in an image-set, and whatever else takes strings.
+        Token::Function(_) => block(Some(Context::Other), false),
+        Token::ParenthesisBlock | Token::SquareBracketBlock => block(None, false),
+        Token::CurlyBracketBlock => block(Some(Context::Other), true),
+        _ => Step::Skip,
+    }
+}
+
+type Nested<'i> = Result<(), ParseError<'i, ()>>;
+
+fn walk(parser: &mut Parser<'_, '_>, edits: &mut Edits<'_>, outer: Context, depth: u32) {
+    let mut context = outer;
+    loop {
+        let from = parser.position().byte_index();
+        let Ok(token) = parser.next_including_whitespace_and_comments() else { return };
+        let step = step(token);
+        let to = parser.position().byte_index();
+        match step {
+            Step::Skip => {}
+            Step::At(at) => context = at,
+            Step::Semicolon => context = outer,
+            Step::Url(_) | Step::Text(_) if context == Context::Names => {}
+            Step::Url(url) => {
+                edits.refer((from, to), &url, false);
+                context = after_url(context, outer);
+            }
+            Step::Text(text) => {
+                if matches!(context, Context::Import | Context::Images) {
+                    edits.refer((from, to), &text, true);
+                }
+                context = after_url(context, outer);
+            }
+            Step::UrlFunction => {
+                let mut url = None;
+                let _: Nested<'_> = parser.parse_nested_block(|inner| {
+                    url = inner.expect_string_cloned().ok();
+                    Ok(())
+                });
+                let whole = (from, parser.position().byte_index());
+                if let Some(url) = url.filter(|_| context != Context::Names) {
+                    edits.refer(whole, &url, false);
+                }
+                context = after_url(context, outer);
+            }
+            Step::Block { context: inside, braces } => {
+                nested(parser, edits, (inside.unwrap_or(context), to), depth);
+                if braces {
+                    context = outer;
+                }
+            }
+        }
+    }
+}
+
+/// An `@import` names one sheet; what follows are its conditions.
+fn after_url(context: Context, outer: Context) -> Context {
+    if context == Context::Import { outer } else { context }
+}
+
+/// `from` is where the block begins, after its bracket.
+fn nested(
+    parser: &mut Parser<'_, '_>,
+    edits: &mut Edits<'_>,
+    (context, from): (Context, usize),
+    depth: u32,
+) {
+    let is_read = depth < MAX_DEPTH;
+    let mut end = from;
+    let _: Nested<'_> = parser.parse_nested_block(|inner| {
+        if is_read {
+            walk(inner, edits, context, depth + 1);
+        } else {
+            while inner.next_including_whitespace_and_comments().is_ok() {}
+            end = inner.position().byte_index();
+        }
+        Ok(())
+    });
+    if end > from {
+        edits.changed.push((from, end, String::new()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::references::MAX_HELD;
+    use wwwoffle_url::LocalHost;
+
+    fn sheet(pieces: &[&[u8]], content_type: &str) -> String {
+        let gateway =
+            Gateway { local: LocalHost::default(), is_ours: false, onward: String::new() };
+        let url = BrowserUrl::parse("http://a.example/d/s.css?x", None).unwrap();
+        let mut sheet = Sheet::new(gateway, url, Some(content_type));
+        let mut sent: Vec<u8> = pieces.iter().flat_map(|piece| sheet.write(piece)).collect();
+        sent.extend(sheet.finish());
+        String::from_utf8(sent).unwrap()
+    }
+
+    #[test]
+    fn references_are_led_inside_and_the_rest_stays() {
+        let here = "/http/a.example/d/";
+        for (text, want) in [
+            ("", String::new()),
+            ("a{b:url(i.png)}", format!("a{{b:url(\"{here}i.png\")}}")),
+            (
+                "a { b : url( 'i.png' ) c /* url(x) */ }",
+                format!("a {{ b : url(\"{here}i.png\") c /* url(x) */ }}"),
+            ),
+            (
+                "@import 'x.css' screen;b{content:'y'}",
+                format!("@import \"{here}x.css\" screen;b{{content:'y'}}"),
+            ),
+            (
+                "@import url(//b.example/x) print;",
+                "@import url(\"/http/b.example/x\") print;".to_owned(),
+            ),
+            (
+                "@namespace s url(http://www.w3.org/2000/svg);",
+                "@namespace s url(http://www.w3.org/2000/svg);".to_owned(),
+            ),
+            (
+                "@font-face{src:local('x'),url(f.woff)format('woff')}",
+                format!("@font-face{{src:local('x'),url(\"{here}f.woff\")format('woff')}}"),
+            ),
+            (
+                "a{b:image-set('a' 1x,url(b) type('image/png'))}",
+                format!("a{{b:image-set(\"{here}a\" 1x,url(\"{here}b\") type('image/png'))}}"),
+            ),
+            (
+                "@media x{@supports(a:b){i{j:URL(\"k\")}}}",
+                format!("@media x{{@supports(a:b){{i{{j:url(\"{here}k\")}}}}}}"),
+            ),
+            (
+                "a{--v:url(x);filter:url(#f)}",
+                format!("a{{--v:url(\"{here}x\");filter:url(\"{here}s.css?x#f\")}}"),
+            ),
+            (
+                "a{b:url(data:image/gif;base64,AA==)}",
+                "a{b:url(data:image/gif;base64,AA==)}".to_owned(),
+            ),
+            ("a{b:url(javascript:x)}", "a{b:url(\"about:invalid\")}".to_owned()),
+            ("a{b:url(http://localhost:8080/control/)}", "a{b:url(\"about:invalid\")}".to_owned()),
+            (
+                "a{b:url(\\68ttp://b.example/\\3c/style\\3e)}",
+                "a{b:url(\"/http/b.example/%3C/style%3E\")}".to_owned(),
+            ),
+            ("a{b:url('?\\\\')}", "a{b:url(\"/http/a.example/d/s.css?\\\\\")}".to_owned()),
+            ("a{b:url(i", format!("a{{b:url(\"{here}i\")")),
+            ("} url(a) ) b", format!("}} url(\"{here}a\") ) b")),
+        ] {
+            for cut in [1, 3, 7, 1000] {
+                let pieces: Vec<_> = text.as_bytes().chunks(cut).collect();
+                assert_eq!(sheet(&pieces, "text/css"), want, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_sent_is_utf_8() {
+        assert_eq!(sheet(&[b"a{b:'\xe9'}"], "text/css; charset=iso-8859-1"), "a{b:'é'}");
+        assert_eq!(sheet(&[b"\xff\xfea\0{\0}\0"], "text/css"), "a{}");
+        assert_eq!(
+            sheet(&[b"@charset \"koi8-r\";a{b:'\xc1'}"], "text/css"),
+            "@charset \"koi8-r\";a{b:'а'}"
+        );
+    }
+
+    #[test]
+    fn a_sheet_of_any_length_and_depth_is_read() {
+        let long = "a{b:url(i)}".repeat(100_000);
+        let want = "a{b:url(\"/http/a.example/d/i\")}".repeat(100_000);
+        assert_eq!(sheet(&[long.as_bytes()], "text/css"), want);
+        let held = format!("/*{}*/a{{b:url(i)}}", "x".repeat(MAX_HELD * 2));
+        assert!(
+            sheet(&[held.as_bytes()], "text/css").ends_with("a{b:url(\"/http/a.example/d/i\")}")
+        );
+        let deep = format!("a:{}url(i){}", "(".repeat(1000), ")".repeat(1000));
+        assert!(!sheet(&[deep.as_bytes()], "text/css").contains("url"));
+    }
+}

@@ -1,0 +1,117 @@
+//! What a change at the origin makes invalid (RFC 9111 §4.4).
+
+use http::header::{CONTENT_LOCATION, HeaderName, LOCATION};
+use http::{HeaderMap, Method, StatusCode};
+use wwwoffle_url::{CanonicalUrl, LocalHost, Resolved, Rules, resolve};
+
+/// The methods known to change nothing (RFC 9110 §9.2.1 and the registry of §16.1.1). Of one that is
+/// not known nobody can say that it is safe.
+const SAFE: [&str; 8] =
+    ["GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY"];
+
+/// Whether `method` may change something at the origin.
+#[must_use]
+pub fn is_unsafe(method: &Method) -> bool {
+    !SAFE.contains(&method.as_str())
+}
+
+/// The URLs that an answer to a request for `target` makes invalid: none, or `target` and what
+/// `Location` and `Content-Location` name. `local` is for reading URLs.
+///
+/// Those two count only within the origin of `target`: no site can touch what is stored of another
+/// (RFC 9111 §4.4).
+#[must_use]
+pub fn invalidated(
+    method: &Method,
+    target: &CanonicalUrl,
+    status: StatusCode,
+    answer: &HeaderMap,
+    local: &LocalHost,
+) -> Vec<CanonicalUrl> {
+    // "Non-error" is 2xx and 3xx; what has failed has changed nothing.
+    if !is_unsafe(method) || !(status.is_success() || status.is_redirection()) {
+        return Vec::new();
+    }
+    let mut urls = vec![target.without_credentials()];
+    let named = [LOCATION, CONTENT_LOCATION]
+        .iter()
+        .filter_map(|name| named(name, target, answer, local))
+        .filter(|url| is_same_origin(url, target));
+    for url in named {
+        if !urls.contains(&url) {
+            urls.push(url);
+        }
+    }
+    urls
+}
+
+/// The URL in the field `name`, resolved (RFC 9110 §8.7, §10.2.2).
+fn named(
+    name: &HeaderName,
+    target: &CanonicalUrl,
+    answer: &HeaderMap,
+    local: &LocalHost,
+) -> Option<CanonicalUrl> {
+    let reference = std::str::from_utf8(answer.get(name)?.as_bytes()).ok()?;
+    match resolve(target.as_str(), reference, Rules::Browser) {
+        Ok(Resolved::Url(url)) => {
+            CanonicalUrl::parse(&url, local).ok().map(|url| url.without_credentials())
+        }
+        Ok(Resolved::CurrentDocument { .. }) | Err(_) => None,
+    }
+}
+
+fn is_same_origin(one: &CanonicalUrl, other: &CanonicalUrl) -> bool {
+    one.protocol() == other.protocol()
+        && one.host() == other.host()
+        && one.port_or_default() == other.port_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_makes_its_own_origin_s_urls_invalid() {
+        let both = |location: &str, content: &str| {
+            let mut fields = HeaderMap::new();
+            for (name, value) in [(LOCATION, location), (CONTENT_LOCATION, content)] {
+                if !value.is_empty() {
+                    fields.insert(name, value.parse().unwrap());
+                }
+            }
+            fields
+        };
+        let own = "http://h.example/a/b?c";
+        for (method, status, location, content, want) in [
+            ("POST", 200, "", "", &[own][..]),
+            ("PUT", 204, "", "", &[own]),
+            ("DELETE", 404, "/x", "/y", &[]),
+            ("POST", 500, "/x", "/y", &[]),
+            ("PATCH", 303, "/x", "", &[own, "http://h.example/x"]),
+            ("M-SEARCH", 200, "", "y?z", &[own, "http://h.example/a/y?z"]),
+            ("post", 200, "", "", &[own]),
+            ("POST", 201, "x#y", "X", &[own, "http://h.example/a/x", "http://h.example/a/X"]),
+            ("POST", 201, "http://H.example:80/x", "//h.example/x", &[own, "http://h.example/x"]),
+            ("POST", 201, "", "http://u:p@h.example/x", &[own, "http://h.example/x"]),
+            // Nobody else's.
+            ("POST", 201, "https://h.example/x", "http://h.example:81/x", &[own]),
+            ("POST", 201, "http://i.example/x", "//www.h.example/x", &[own]),
+            ("POST", 201, "http://h.example@i.example/x", "mailto:x", &[own]),
+            ("POST", 201, "http://[", "#top", &[own]),
+            ("POST", 201, own, "", &[own]),
+            ("GET", 200, "/x", "/y", &[]),
+            ("HEAD", 200, "/x", "/y", &[]),
+            ("OPTIONS", 200, "/x", "/y", &[]),
+            ("PROPFIND", 207, "/x", "/y", &[]),
+        ] {
+            let local = LocalHost::default();
+            let target = CanonicalUrl::parse("http://u@h.example/a/b?c", &local).unwrap();
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            let status = StatusCode::from_u16(status).unwrap();
+            let urls = invalidated(&method, &target, status, &both(location, content), &local);
+            let urls: Vec<_> = urls.iter().map(CanonicalUrl::as_str).collect();
+            assert_eq!(urls, want, "{method} {status} {location} {content}");
+        }
+    }
+}

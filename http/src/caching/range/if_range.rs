@@ -1,0 +1,203 @@
+//! `If-Range` and the other conditions that ranges are asked for under (RFC 9110 §13.1.5, §13.1.1,
+//! §13.1.4), and which validators are strong (§8.8.2.2, §8.8.3.2).
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::{
+    CONTENT_ENCODING, DATE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,
+    LAST_MODIFIED,
+};
+
+/// How much older than its answer a representation must be, for its date to be a strong validator (§8.8.2.2):
+/// it may change twice within a second, and the two dates may be of clocks that disagree.
+const SETTLED: Duration = Duration::from_secs(60);
+
+/// Whether the ranges that a client asks for are those of this answer: there is no `If-Range`, or it
+/// has the strong validator of the answer. If not, the whole answer is sent.
+#[must_use]
+pub fn holds(request: &HeaderMap, answer: &HeaderMap) -> bool {
+    if !request.contains_key(IF_RANGE) {
+        return true;
+    }
+    let Some(given) = single(request, &IF_RANGE) else { return false };
+    if is_tag(given) {
+        // §8.8.3.2: both are strong, and the same to the byte.
+        return !given.starts_with("W/") && strong_tag(answer) == Some(given);
+    }
+    strong_date(answer) == Some(given)
+}
+
+/// Whether the client wants nothing of this answer, but `412`: it has another one already, by `If-Match`,
+/// else by `If-Unmodified-Since` (§13.2.2). Clients of old ask so for the rest of what they have.
+#[must_use]
+pub fn has_failed(request: &HeaderMap, answer: &HeaderMap) -> bool {
+    if request.contains_key(IF_MATCH) {
+        return !list(request, &IF_MATCH)
+            .any(|given| given == "*" || strong_tag(answer) == Some(given));
+    }
+    let date = |fields, name| httpdate::parse_http_date(single(fields, name)?).ok();
+    // A date that is none, and an answer without one, are no condition.
+    match (date(request, &IF_UNMODIFIED_SINCE), date(answer, &LAST_MODIFIED)) {
+        (Some(since), Some(modified)) => modified > since,
+        _ => false,
+    }
+}
+
+/// The strong validator of an answer, as `If-Range` takes it: its tag, else its date. Two parts with the same one
+/// are parts of the same bytes, and no others are (RFC 9111 §3.4).
+#[must_use]
+pub fn validator(answer: &HeaderMap) -> Option<&str> {
+    // A tag that is weak says that the bytes may differ, so its date proves nothing either.
+    if answer.contains_key(ETAG) { strong_tag(answer) } else { strong_date(answer) }
+}
+
+/// What the bytes of an answer are known by: its strong validator, and its content coding, for there are
+/// servers that have one tag for all codings of a page.
+#[must_use]
+pub fn mark(answer: &HeaderMap) -> Option<String> {
+    let mut mark = validator(answer)?.to_owned();
+    for coding in list(answer, &CONTENT_ENCODING) {
+        mark.push(' ');
+        mark.push_str(&coding.to_ascii_lowercase());
+    }
+    Some(mark)
+}
+
+/// The members of a list. A comma in a tag takes it apart, so that it is never equal to another.
+fn list<'fields>(
+    fields: &'fields HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'fields str> {
+    let lines = fields.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim)
+}
+
+fn strong_tag(answer: &HeaderMap) -> Option<&str> {
+    single(answer, &ETAG).filter(|tag| !tag.starts_with("W/") && is_tag(tag))
+}
+
+fn strong_date(answer: &HeaderMap) -> Option<&str> {
+    let read = |name| httpdate::parse_http_date(single(answer, &name)?).ok();
+    let age = read(DATE)?.duration_since(read(LAST_MODIFIED)?).ok()?;
+    (age >= SETTLED).then(|| single(answer, &LAST_MODIFIED)).flatten()
+}
+
+/// `"…"`, with or without `W/` before it; no quotes, blanks or control bytes inside.
+fn is_tag(text: &str) -> bool {
+    let opaque = text.strip_prefix("W/").unwrap_or(text);
+    let inside = opaque.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inside.is_some_and(|inside| {
+        inside.bytes().all(|byte| byte == b'!' || (byte >= b'#' && byte != 0x7f))
+    })
+}
+
+/// A field that is there just once, without blanks around it.
+#[must_use]
+pub fn single<'fields>(fields: &'fields HeaderMap, name: &HeaderName) -> Option<&'fields str> {
+    let mut all = fields.get_all(name).iter();
+    let only = all.next().filter(|_| all.next().is_none())?;
+    HeaderValue::to_str(only).ok().map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+    const SOON: &str = "Sun, 06 Nov 1994 08:50:36 GMT";
+    const LATER: &str = "Sun, 06 Nov 1994 08:50:37 GMT";
+
+    fn fields(pairs: &[(HeaderName, &str)]) -> HeaderMap {
+        let mut fields = HeaderMap::new();
+        for (name, value) in pairs {
+            fields.append(name, value.parse().unwrap());
+        }
+        fields
+    }
+
+    #[test]
+    fn only_a_strong_validator_that_is_the_same_holds() {
+        let tag = |tag| vec![(ETAG, tag)];
+        let dates = |modified, date| vec![(LAST_MODIFIED, modified), (DATE, date)];
+        for (asked, answer, want) in [
+            (vec![], vec![], true),
+            (vec!["\"a\""], tag("\"a\""), true),
+            (vec![" \"a\" "], tag("\"a\""), true),
+            (vec!["\"\""], tag("\"\""), true),
+            (vec!["\"b\""], tag("\"a\""), false),
+            (vec!["W/\"a\""], tag("W/\"a\""), false),
+            (vec!["\"a\""], tag("W/\"a\""), false),
+            (vec!["W/\"a\""], tag("\"a\""), false),
+            (vec!["\"a\""], vec![], false),
+            (vec!["\"a\"", "\"a\""], tag("\"a\""), false),
+            (vec!["\"a\", \"b\""], tag("\"a\""), false),
+            (vec!["a"], tag("a"), false),
+            (vec!["*"], tag("\"a\""), false),
+            (vec!["\"a\""], vec![(ETAG, "\"a\""), (ETAG, "\"b\"")], false),
+            // A date is compared to the byte, and only once it is settled.
+            (vec![OLD], dates(OLD, LATER), true),
+            (vec![OLD], dates(OLD, SOON), false),
+            (vec![OLD], dates(LATER, OLD), false),
+            (vec![OLD], vec![(LAST_MODIFIED, OLD)], false),
+            (vec![LATER], dates(OLD, LATER), false),
+            (vec![OLD], dates(LATER, LATER), false),
+            (vec!["Sunday, 06-Nov-94 08:49:37 GMT"], dates(OLD, LATER), false),
+            (vec!["rubbish"], dates("rubbish", LATER), false),
+            (vec![""], tag("\"\""), false),
+        ] {
+            let request: Vec<_> = asked.iter().map(|value| (IF_RANGE, *value)).collect();
+            assert_eq!(holds(&fields(&request), &fields(&answer)), want, "{asked:?} {answer:?}");
+        }
+    }
+
+    #[test]
+    fn who_has_another_one_gets_nothing_of_this() {
+        let dated = vec![(LAST_MODIFIED, OLD)];
+        for (asked, answer, want) in [
+            (vec![], vec![(ETAG, "\"a\"")], false),
+            (vec![(IF_MATCH, "\"a\"")], vec![(ETAG, "\"a\"")], false),
+            (vec![(IF_MATCH, "\"b\" , \"a\"")], vec![(ETAG, "\"a\"")], false),
+            (vec![(IF_MATCH, "\"b\""), (IF_MATCH, "\"a\"")], vec![(ETAG, "\"a\"")], false),
+            (vec![(IF_MATCH, "*")], vec![], false),
+            (vec![(IF_MATCH, "\"b\"")], vec![(ETAG, "\"a\"")], true),
+            (vec![(IF_MATCH, "W/\"a\"")], vec![(ETAG, "W/\"a\"")], true),
+            (vec![(IF_MATCH, "\"a\"")], vec![], true),
+            (vec![(IF_UNMODIFIED_SINCE, OLD)], dated.clone(), false),
+            (vec![(IF_UNMODIFIED_SINCE, LATER)], dated.clone(), false),
+            (vec![(IF_UNMODIFIED_SINCE, OLD)], vec![(LAST_MODIFIED, LATER)], true),
+            (vec![(IF_UNMODIFIED_SINCE, "rubbish")], dated.clone(), false),
+            (vec![(IF_UNMODIFIED_SINCE, OLD)], vec![], false),
+            // A tag that agrees outweighs a date that does not.
+            (
+                vec![(IF_MATCH, "\"a\""), (IF_UNMODIFIED_SINCE, OLD)],
+                vec![(ETAG, "\"a\""), (LAST_MODIFIED, LATER)],
+                false,
+            ),
+        ] {
+            assert_eq!(has_failed(&fields(&asked), &fields(&answer)), want, "{asked:?} {answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_tag_is_the_validator_before_a_date_and_nothing_weak_is() {
+        for (answer, want) in [
+            (vec![(ETAG, "\"a\"")], Some("\"a\"")),
+            (vec![(ETAG, "\"a\""), (LAST_MODIFIED, OLD), (DATE, LATER)], Some("\"a\"")),
+            (vec![(ETAG, "W/\"a\""), (LAST_MODIFIED, OLD), (DATE, LATER)], None),
+            (vec![(ETAG, "a"), (LAST_MODIFIED, OLD), (DATE, LATER)], None),
+            (vec![(ETAG, "\"a b\"")], None),
+            (vec![(ETAG, "\"a\"b\"")], None),
+            (vec![(ETAG, "\"")], None),
+            (vec![(LAST_MODIFIED, OLD), (DATE, LATER)], Some(OLD)),
+            (vec![(LAST_MODIFIED, OLD), (DATE, SOON)], None),
+            (vec![(LAST_MODIFIED, OLD)], None),
+            (vec![], None),
+        ] {
+            assert_eq!(validator(&fields(&answer)), want, "{answer:?}");
+            assert_eq!(mark(&fields(&answer)).as_deref(), want, "{answer:?}");
+        }
+        let coded = fields(&[(ETAG, "\"a\""), (CONTENT_ENCODING, "GZIP, br")]);
+        assert_eq!(mark(&coded).as_deref(), Some("\"a\" gzip br"));
+    }
+}

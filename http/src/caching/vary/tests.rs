@@ -1,0 +1,175 @@
+use super::*;
+use http::header::{AUTHORIZATION, COOKIE};
+use std::time::Duration;
+
+/// Fields from `Name: value; Name: value`.
+fn fields(text: &str) -> HeaderMap {
+    let field = |line: &str| {
+        let (name, value) = line.split_once(':').unwrap();
+        let name = HeaderName::from_bytes(name.trim().as_bytes()).unwrap();
+        // As a parser of requests does; blanks inside are left.
+        let value = value.trim_matches(' ');
+        (name, HeaderValue::from_bytes(value.as_bytes()).unwrap())
+    };
+    let mut all = HeaderMap::new();
+    // A weight has no blank after its semicolon in these tables.
+    for (name, value) in text.split("; ").filter(|line| !line.is_empty()).map(field) {
+        all.append(name, value);
+    }
+    all
+}
+
+fn varying(text: &str) -> HeaderMap {
+    let lines: Vec<_> = text.split(';').map(|line| format!("Vary: {line}")).collect();
+    if text == "-" { HeaderMap::new() } else { fields(&lines.join("; ")) }
+}
+
+#[test]
+fn a_text_says_what_an_answer_was_chosen_by() {
+    let mut wrong = Vec::new();
+    for (number, row) in (1..).zip(include_str!("texts.txt").lines()) {
+        let Some((given, want)) = row.split_once("->").filter(|_| !row.starts_with('#')) else {
+            continue;
+        };
+        let (vary, request) = given.split_once('|').unwrap();
+        let (vary, request) = (varying(vary.trim()), fields(request.trim_start()));
+        let got = variant_text(&vary, &request).unwrap_or_else(|| "none".to_owned());
+        if got != want.trim() {
+            wrong.push(format!("texts.txt:{number}: {} got {got}", row.trim()));
+        }
+        assert!(got.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{got:?}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn whatever_is_sent_a_text_is_bounded() {
+    let names: Vec<_> = (0..MAX_NAMES).map(|n| format!("x-{n:062}")).collect();
+    let vary = |names: &[String]| {
+        HeaderMap::from_iter([(VARY, HeaderValue::from_str(&names.join(",")).unwrap())])
+    };
+    let value = HeaderValue::from_bytes(&[b'\xe9'; 5_000]).unwrap();
+    let request = names.iter().map(|name| (name.parse().unwrap(), value.clone())).collect();
+    let text = variant_text(&vary(&names), &request).unwrap();
+    assert!(text.len() <= MAX_TEXT, "{}", text.len());
+    let more: Vec<_> = (0..=MAX_NAMES).map(|n| format!("x-{n}")).collect();
+    assert_eq!(Vary::of(&vary(&more)), Vary::ByMore);
+    assert_eq!(Vary::of(&vary(&["x".repeat(MAX_NAME + 1)])), Vary::ByMore);
+}
+
+/// A stored answer: what it was sent, what it says, and when by its `Date`.
+struct Kept {
+    request: HeaderMap,
+    fields: HeaderMap,
+    variant: String,
+}
+
+impl Kept {
+    fn new(request: &str, answer: &str, second: u64) -> Self {
+        let (request, mut fields) = (fields(request), fields(answer));
+        let date = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+        fields.insert(DATE, httpdate::fmt_http_date(date).parse().unwrap());
+        let variant = variant_text(&fields, &request).unwrap_or_else(|| UNREPEATABLE.to_owned());
+        Self { request, fields, variant }
+    }
+
+    fn stored(&self) -> Stored<'_> {
+        let received = SystemTime::UNIX_EPOCH;
+        let Self { request, fields, variant } = self;
+        Stored { fields, variant, request, received }
+    }
+}
+
+const BY_LANGUAGE: &str = "Vary: Accept-Language; Content-Language: ";
+
+#[test]
+fn the_newest_of_those_that_fit_best_is_chosen() {
+    let language = |language: &str| format!("{BY_LANGUAGE}{language}");
+    let german = Kept::new("Accept-Language: de", &language("de"), 10);
+    let older = Kept::new("Accept-Language: de", &language("de"), 5);
+    let english = Kept::new("Accept-Language: en, fr", &language("en"), 20);
+    let austrian = Kept::new("Accept-Language: de-AT, de;q=0.5", &language("de"), 30);
+    let unvaried = Kept::new("", "Content-Language: it", 40);
+    let unrepeatable = Kept::new("Accept-Language: de", "Vary: *", 50);
+    let by_two = Kept::new("Foo: 1; Bar: 2", "Vary: Foo, Bar", 7);
+    let all = [&german, &older, &english, &austrian, &unvaried, &unrepeatable, &by_two];
+    for (kept, request, want, near) in [
+        (&all[..3], "Accept-Language: DE", Some(0), 0),
+        (&all[1..2], "Accept-Language: de;q=1.0", Some(0), 0),
+        // The exact one, though another one is newer and in the same language.
+        (&all[..4], "Accept-Language: de", Some(0), 0),
+        // Nobody asked like that: the language that is wanted most, the newest.
+        (&all[..4], "Accept-Language: fr;q=0.5, de;q=1.0", Some(3), 3),
+        (&all[..4], "Accept-Language: fr, de", None, 3),
+        (&all[..4], "Accept-Language: fr, en;q=0.1, de;q=0.2", None, 3),
+        (&all[..4], "Accept-Language: fr, en;q=0.2, de;q=0.1", None, 2),
+        (&all[..4], "Accept-Language: fr", None, 3),
+        (&all[..4], "", None, 3),
+        // Without `Vary` it is for all, but yields to those that have it.
+        (&all[..5], "Accept-Language: fr", Some(4), 4),
+        (&all[..5], "Accept-Language: de", Some(0), 0),
+        // Never again by itself, yet better than nothing.
+        (&all[5..6], "Accept-Language: de", None, 0),
+        (&all[6..], "Foo: 1; Bar: 2", Some(0), 0),
+        (&all[6..], "Foo: 1; Bar: 3", None, 0),
+        (&all[6..], "Foo: 1", None, 0),
+        (&[][..], "", None, usize::MAX),
+    ] {
+        let stored: Vec<_> = kept.iter().map(|kept| kept.stored()).collect();
+        let request = fields(request);
+        assert_eq!(select(&stored, &request), want, "{request:?}");
+        assert_eq!(nearest(&stored, &request), Some(near).filter(|near| *near < usize::MAX));
+        for (index, stored) in stored.iter().enumerate().filter(|_| want.is_none()) {
+            assert!(!fits(stored, &request), "{index} {request:?}");
+        }
+    }
+}
+
+#[test]
+fn a_page_that_varies_no_more_is_found_by_who_asked_for_it() {
+    let german = Kept::new("Accept-Language: de", "Vary: Accept-Language", 1);
+    let newer = Kept::new("Accept-Language: de", "Content-Type: text/html", 2);
+    let stored = [german.stored(), newer.stored()];
+    // Who asked alike got the newer one.
+    assert_eq!(select(&stored, &fields("Accept-Language: de")), Some(1));
+    assert_eq!(nearest(&stored, &fields("Accept-Language: de")), Some(1));
+    // For all others it is as good as any without `Vary`.
+    assert_eq!(select(&stored, &fields("Accept-Language: en")), Some(1));
+    let german = Kept::new("Accept-Language: de", "Vary: Accept-Language", 1);
+    let default = Kept::new("", "Content-Type: text/html", 2);
+    let stored = [german.stored(), default.stored()];
+    assert_eq!(select(&stored, &fields("Accept-Language: de")), Some(0));
+}
+
+#[test]
+fn the_fewest_differences_are_nearest() {
+    let one = Kept::new("Foo: 1; Bar: 2", "Vary: Foo, Bar, Accept-Language", 1);
+    let two = Kept::new("Foo: 3; Bar: 2", "Vary: Foo, Bar", 2);
+    let stored = [one.stored(), two.stored()];
+    assert_eq!(nearest(&stored, &fields("Foo: 1; Bar: 4; Accept-Language: de")), Some(0));
+    assert_eq!(nearest(&stored, &fields("Foo: 3; Bar: 4")), Some(1));
+    assert_eq!(nearest(&stored, &fields("Foo: 5; Bar: 2")), Some(1));
+}
+
+#[test]
+fn a_newer_vary_is_held_against_the_recorded_request() {
+    // A `304` said that it is chosen by more than was known: the recorded request tells.
+    let mut kept = Kept::new("Foo: 1; Bar: 2", "Vary: Foo", 1);
+    kept.fields.insert(VARY, HeaderValue::from_static("Foo, Bar"));
+    assert!(fits(&kept.stored(), &fields("Foo: 1; Bar: 2")));
+    assert!(!fits(&kept.stored(), &fields("Foo: 1; Bar: 3")));
+    // What is secret is not recorded: nobody knows whether it is the same.
+    for name in [COOKIE, AUTHORIZATION] {
+        kept.fields.insert(VARY, HeaderValue::from_name(name));
+        assert!(!fits(&kept.stored(), &fields("Foo: 1")));
+    }
+}
+
+#[test]
+fn secrets_are_compared_though_they_are_not_recorded() {
+    let mut kept = Kept::new("Cookie: id=1", "Vary: Cookie", 1);
+    kept.request.remove(COOKIE);
+    assert!(fits(&kept.stored(), &fields("Cookie: id=1")));
+    assert!(!fits(&kept.stored(), &fields("Cookie: id=2")));
+    assert!(!fits(&kept.stored(), &fields("")));
+}

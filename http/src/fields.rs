@@ -1,0 +1,158 @@
+//! Header fields: which end at this hop, and which a proxy adds.
+
+use std::time::SystemTime;
+
+use http::header::{
+    AGE, CONNECTION, DATE, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+    TRANSFER_ENCODING, UPGRADE, VIA,
+};
+use http::{HeaderMap, Version};
+
+use crate::caching::control::FOREVER;
+use crate::caching::freshness::{Exchange, current_age};
+
+/// `Keep-Alive` (RFC 9112 §C.2.2 names it among the fields of one hop).
+pub const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+
+/// `Proxy-Connection`, which browsers of old sent to proxies in place of `Connection`.
+pub const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+
+/// `Proxy-Authentication-Info` (RFC 9110 §11.7.3), from the proxy that was asked.
+pub const PROXY_AUTHENTICATION_INFO: HeaderName =
+    HeaderName::from_static("proxy-authentication-info");
+
+/// `Cache-Status` (RFC 9211).
+pub const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+
+/// The fields of one hop (RFC 9110 §7.6.1) apart from those that `Connection` itself lists.
+const ONE_HOP: [HeaderName; 9] = [
+    CONNECTION,
+    KEEP_ALIVE,
+    PROXY_CONNECTION,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHENTICATION_INFO,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// The longest list of names in `Connection` that is obeyed; real ones hold two or three.
+const MAX_CONNECTION_OPTIONS: usize = 64;
+
+/// Removes what is meant for this hop alone: the listed fields and all that `Connection` names.
+pub fn strip_one_hop(fields: &mut HeaderMap) {
+    let named: Vec<HeaderName> = list(fields, &CONNECTION)
+        .filter_map(|option| HeaderName::from_bytes(option.as_bytes()).ok())
+        .take(MAX_CONNECTION_OPTIONS)
+        .collect();
+    for name in ONE_HOP.iter().chain(&named) {
+        fields.remove(name);
+    }
+}
+
+/// The members of a comma-separated field, over all its lines, trimmed, empty ones left out.
+pub fn list<'fields>(
+    fields: &'fields HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'fields str> {
+    fields
+        .get_all(name)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|member| !member.is_empty())
+}
+
+/// Whether a comma-separated field has `member`, in any letter case.
+#[must_use]
+pub fn has_member(fields: &HeaderMap, name: &HeaderName, member: &str) -> bool {
+    list(fields, name).any(|found| found.eq_ignore_ascii_case(member))
+}
+
+/// Adds this hop to `Via` (RFC 9110 §7.6.3): the version that was received, and our name.
+pub fn add_via(fields: &mut HeaderMap, received: Version, pseudonym: &str) {
+    let version = match received {
+        Version::HTTP_09 => "0.9",
+        Version::HTTP_10 => "1.0",
+        Version::HTTP_2 => "2.0",
+        Version::HTTP_3 => "3",
+        _ => "1.1",
+    };
+    if let Ok(value) = HeaderValue::from_str(&format!("{version} {pseudonym}")) {
+        fields.append(VIA, value);
+    }
+}
+
+/// Whether a message has come through a proxy of this name before: a loop.
+#[must_use]
+pub fn has_passed(fields: &HeaderMap, pseudonym: &str) -> bool {
+    list(fields, &VIA).any(|hop| hop.split_ascii_whitespace().nth(1) == Some(pseudonym))
+}
+
+/// Adds `Date` where the origin sent none (RFC 9110 §6.6.1).
+pub fn complete_date(fields: &mut HeaderMap, received: SystemTime) {
+    if !fields.contains_key(DATE)
+        && let Ok(value) = HeaderValue::from_str(&httpdate::fmt_http_date(received))
+    {
+        fields.insert(DATE, value);
+    }
+}
+
+/// Sets `Age` to the age of a kept answer now, at most 2³¹ seconds (RFC 9111 §1.2.2, §5.1).
+pub fn set_age(fields: &mut HeaderMap, exchange: Exchange, now: SystemTime) {
+    let age = current_age(fields, exchange, now).at_least.min(FOREVER);
+    fields.insert(AGE, HeaderValue::from(age.as_secs()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(text: &str) -> HeaderMap {
+        text.lines()
+            .map(|line| {
+                let (name, value) = line.split_once(": ").unwrap();
+                (name.parse::<HeaderName>().unwrap(), value.parse::<HeaderValue>().unwrap())
+            })
+            .fold(HeaderMap::new(), |mut fields, (name, value)| {
+                fields.append(name, value);
+                fields
+            })
+    }
+
+    #[test]
+    fn fields_of_one_hop_are_removed_with_those_connection_names() {
+        let mut given = fields(
+            "Connection: close, X-Hop\nConnection: x-other\nKeep-Alive: 5\nX-Hop: 1\nX-Other: 2\n\
+             Proxy-Connection: keep-alive\nTE: trailers\nUpgrade: h2c\nX-End: 3\nTrailer: X-Sum\n\
+             Proxy-Authentication-Info: x",
+        );
+        strip_one_hop(&mut given);
+        let mut left: Vec<_> = given.keys().map(HeaderName::as_str).collect();
+        left.sort_unstable();
+        assert_eq!(left, ["trailer", "x-end"]);
+    }
+
+    #[test]
+    fn via_is_added_at_the_end_and_found_again() {
+        let mut given = fields("Via: 1.0 fred, 1.1 p.example.net (Apache)");
+        assert!(!has_passed(&given, "wwwoffle-1a2b"));
+        add_via(&mut given, Version::HTTP_10, "wwwoffle-1a2b");
+        assert!(has_passed(&given, "wwwoffle-1a2b"));
+        assert!(has_passed(&given, "p.example.net"));
+        assert_eq!(given.get_all(VIA).iter().next_back().unwrap(), "1.0 wwwoffle-1a2b");
+    }
+
+    #[test]
+    fn a_missing_date_is_completed_and_a_given_one_kept() {
+        let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(784_111_777);
+        let mut given = HeaderMap::new();
+        complete_date(&mut given, now);
+        assert_eq!(given[DATE], "Sun, 06 Nov 1994 08:49:37 GMT");
+        let mut given = fields("Date: nonsense");
+        complete_date(&mut given, now);
+        assert_eq!(given[DATE], "nonsense");
+    }
+}

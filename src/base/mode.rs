@@ -1,0 +1,319 @@
+//! Online, offline or autodial: the one switch of the program.
+//!
+//! A person chooses one of them, or [`Choice::Auto`]: then [`crate::net::link`] says which of online and
+//! offline it is, and requests see only that.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::base::clock;
+
+/// How many hosts of a captive portal are reached while offline.
+const MAX_PORTAL_HOSTS: usize = 4;
+
+/// What the proxy may do about a page.
+///
+/// A request takes the mode once, at its start, and keeps it: a switch in the middle never splits
+/// one request between two modes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Pages come from their origins, checked there when they are kept already.
+    #[default]
+    Online,
+    /// No socket is opened outward; what is kept is served, what is missing is queued.
+    Offline,
+    /// What is kept is served at once, only the rest is fetched.
+    Autodial,
+}
+
+impl Mode {
+    /// The word used on the command line, in the API and in the state file.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Mode::Online => "online",
+            Mode::Offline => "offline",
+            Mode::Autodial => "autodial",
+        }
+    }
+
+    /// Whether a connection to an origin may be opened in this mode.
+    #[must_use]
+    pub const fn may_dial(self) -> bool {
+        !matches!(self, Mode::Offline)
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a person has chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Choice {
+    /// Always [`Mode::Online`].
+    #[default]
+    Online,
+    /// Always [`Mode::Offline`].
+    Offline,
+    /// Always [`Mode::Autodial`].
+    Autodial,
+    /// [`Mode::Online`] or [`Mode::Offline`], by what the link really does.
+    Auto,
+}
+
+impl Choice {
+    /// All there is to choose from, in the order of the buttons.
+    pub const ALL: [Self; 4] = [Self::Online, Self::Autodial, Self::Offline, Self::Auto];
+
+    /// The word used on the command line, in the API and in the state file.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self.mode() {
+            Some(mode) => mode.as_str(),
+            None => "auto",
+        }
+    }
+
+    /// The mode that follows from it, if nothing else decides.
+    #[must_use]
+    pub const fn mode(self) -> Option<Mode> {
+        match self {
+            Self::Online => Some(Mode::Online),
+            Self::Offline => Some(Mode::Offline),
+            Self::Autodial => Some(Mode::Autodial),
+            Self::Auto => None,
+        }
+    }
+}
+
+impl From<Mode> for Choice {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Online => Self::Online,
+            Mode::Offline => Self::Offline,
+            Mode::Autodial => Self::Autodial,
+        }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A word that names no mode.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a mode is \"online\", \"offline\", \"autodial\" or \"auto\", not {0:?}")]
+pub struct NotAMode(String);
+
+impl FromStr for Choice {
+    type Err = NotAMode;
+
+    fn from_str(word: &str) -> Result<Self, NotAMode> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|choice| choice.as_str() == word).ok_or_else(|| NotAMode(word.to_owned()))
+    }
+}
+
+/// The mode in force, and the news of its changes.
+#[derive(Clone, Debug)]
+pub struct ModeSwitch {
+    chosen: watch::Sender<Choice>,
+    mode: watch::Sender<Mode>,
+    shared: Arc<Mutex<Shared>>,
+}
+
+/// What is changed together with the mode. Whoever changes anything of a switch holds it.
+#[derive(Debug)]
+struct Shared {
+    /// When connections to origins became possible, after a time when they were not.
+    dials_since: SystemTime,
+    /// The hosts of a captive portal, which are reached until somebody has logged in there.
+    portal: Vec<String>,
+}
+
+impl ModeSwitch {
+    /// A switch that stands at `choice` from now on. The link has to be judged before anything goes
+    /// out under [`Choice::Auto`].
+    #[must_use]
+    pub fn new(choice: impl Into<Choice>) -> Self {
+        let choice = choice.into();
+        let mode = choice.mode().unwrap_or(Mode::Offline);
+        let shared = Shared { dials_since: clock::now(), portal: Vec::new() };
+        Self {
+            chosen: watch::Sender::new(choice),
+            mode: watch::Sender::new(mode),
+            shared: Arc::new(Mutex::new(shared)),
+        }
+    }
+
+    /// The mode now.
+    #[must_use]
+    pub fn now(&self) -> Mode {
+        *self.mode.borrow()
+    }
+
+    /// What is chosen now.
+    #[must_use]
+    pub fn chosen(&self) -> Choice {
+        *self.chosen.borrow()
+    }
+
+    /// Chooses, and returns what was chosen before and what the mode was. Whoever watches is told
+    /// only of a real change. With [`Choice::Auto`] the mode stays until the link is judged, but that
+    /// autodial becomes online.
+    pub fn set(&self, choice: impl Into<Choice>) -> (Choice, Mode) {
+        let choice = choice.into();
+        let mut shared = self.shared();
+        shared.portal.clear();
+        let chosen = self.chosen.send_replace(choice);
+        let mode = match (choice.mode(), self.now()) {
+            (Some(mode), _) => mode,
+            (None, Mode::Autodial) => Mode::Online,
+            (None, now) => now,
+        };
+        (chosen, self.put(&mut shared, mode))
+    }
+
+    /// What the link turned out to allow. Returns what the mode was, or `None` if it is not for the
+    /// link to decide. Offline the hosts of a captive `portal` are reached all the same.
+    #[expect(clippy::must_use_candidate, reason = "it is called to change the mode")]
+    pub fn judged(&self, mode: Mode, portal: &[String]) -> Option<Mode> {
+        let mut shared = self.shared();
+        if self.chosen() != Choice::Auto {
+            return None;
+        }
+        shared.portal = portal.iter().take(MAX_PORTAL_HOSTS).cloned().collect();
+        Some(self.put(&mut shared, mode))
+    }
+
+    /// Whether `host`, as a canonical URL spells it, is reached although the mode is offline: a
+    /// captive portal, where somebody has to log in.
+    #[must_use]
+    pub fn passes(&self, host: &str) -> bool {
+        self.now() == Mode::Offline
+            && self.chosen() == Choice::Auto
+            && self.shared().portal.iter().any(|portal| portal == host)
+    }
+
+    fn put(&self, shared: &mut Shared, mode: Mode) -> Mode {
+        let mut was = mode;
+        self.mode.send_if_modified(|current| {
+            was = std::mem::replace(current, mode);
+            if mode.may_dial() && !was.may_dial() {
+                // Before anybody can begin a request under the new mode.
+                shared.dials_since = clock::now();
+            }
+            was != mode
+        });
+        was
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        // Each of its fields is set by one call.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Since when connections to origins are possible: the last change from offline to another mode,
+    /// or the start. While offline, the one before.
+    #[must_use]
+    pub fn dials_since(&self) -> SystemTime {
+        self.shared().dials_since
+    }
+
+    /// Follows the changes of the mode from now on.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Mode> {
+        self.mode.subscribe()
+    }
+
+    /// Follows what is chosen from now on.
+    #[must_use]
+    pub fn watch_choice(&self) -> watch::Receiver<Choice> {
+        self.chosen.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_name_modes_both_ways() {
+        for choice in Choice::ALL {
+            assert_eq!(choice.as_str().parse(), Ok(choice));
+            assert_eq!(choice.mode().map_or(Choice::Auto, Choice::from), choice);
+        }
+        let error = "Online ".parse::<Choice>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a mode is \"online\", \"offline\", \"autodial\" or \"auto\", not \"Online \""
+        );
+    }
+
+    #[test]
+    fn setting_tells_what_was_and_wakes_only_on_change() {
+        let switch = ModeSwitch::new(Mode::Online);
+        let mut seen = switch.watch();
+        assert_eq!(switch.set(Mode::Online), (Choice::Online, Mode::Online));
+        assert!(!seen.has_changed().unwrap());
+        assert_eq!(switch.set(Mode::Offline), (Choice::Online, Mode::Online));
+        assert!(seen.has_changed().unwrap());
+        assert_eq!(*seen.borrow_and_update(), Mode::Offline);
+        assert_eq!(switch.now(), Mode::Offline);
+    }
+
+    #[test]
+    fn the_link_decides_only_when_it_is_asked_to() {
+        for (before, then) in [
+            (Mode::Online, Mode::Online),
+            (Mode::Offline, Mode::Offline),
+            (Mode::Autodial, Mode::Online),
+        ] {
+            let switch = ModeSwitch::new(before);
+            assert_eq!(switch.judged(Mode::Offline, &["p".to_owned()]), None);
+            assert_eq!(switch.now(), before);
+            assert_eq!(switch.set(Choice::Auto), (before.into(), before));
+            assert_eq!(switch.now(), then);
+            assert!(!switch.passes("p"));
+            assert_eq!(switch.judged(Mode::Offline, &["p".to_owned()]), Some(then));
+            assert!(switch.passes("p") && !switch.passes("q"));
+            assert_eq!(switch.judged(Mode::Online, &["p".to_owned()]), Some(Mode::Offline));
+            assert!(!switch.passes("p"), "online nothing is special");
+            switch.judged(Mode::Offline, &["p".to_owned()]);
+            assert_eq!(switch.set(Mode::Offline), (Choice::Auto, Mode::Offline));
+            assert!(!switch.passes("p"), "offline was chosen");
+        }
+        assert_eq!(ModeSwitch::new(Choice::Auto).now(), Mode::Offline);
+    }
+
+    #[test]
+    fn the_line_is_up_since_the_last_change_from_offline() {
+        let switch = ModeSwitch::new(Mode::Online);
+        for (mode, is_new) in [
+            (Mode::Autodial, false),
+            (Mode::Offline, false),
+            (Mode::Offline, false),
+            (Mode::Autodial, true),
+            (Mode::Online, false),
+            (Mode::Offline, false),
+            (Mode::Online, true),
+        ] {
+            let long_ago = SystemTime::UNIX_EPOCH;
+            switch.shared().dials_since = long_ago;
+            switch.set(mode);
+            assert_eq!(switch.dials_since() > long_ago, is_new, "{mode}");
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! Whose an answer is: everyone's, or that of the person who asked.
+//!
+//! Several people may use one proxy, and what an origin tells one of them is not for the others. So
+//! an answer that may depend on who asks is kept in a place of its owner's own ([`Whose`]), and
+//! nobody else's requests are ever looked up there ([`Places`]).
+//!
+//! Whether an answer depends on who asks is known only when its head is here:
+//!
+//! | | the request has a cookie or credentials, or is a form | it has none |
+//! |---|---|---|
+//! | the answer says `Cache-Control: public` | everyone's | everyone's |
+//! | it says `private`, whatever else | the owner's | the owner's |
+//! | it sets a cookie | the owner's | the owner's |
+//! | it says nothing of the kind | the owner's | everyone's |
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, SET_COOKIE};
+use sha2::{Digest, Sha256};
+use wwwoffle_spool::{AskedFrom, Outgoing, Place};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use crate::base::basic::Login;
+use wwwoffle_http::caching::control::{AnswerControl, Scope};
+use wwwoffle_http::caching::storing::may_share;
+
+/// `Set-Cookie2` (RFC 2965), which nobody sends any more; it would say as much as `Set-Cookie`.
+const SET_COOKIE_2: HeaderName = HeaderName::from_static("set-cookie2");
+
+/// The user that stands for credentials of another scheme than Basic; no browser can send such a one.
+const OTHER_SCHEME: &[u8] = b"\nauthorization";
+
+/// A person, as far as the proxy can tell one from another.
+///
+/// As text, in the files of the spool: `local`, `user:ada`, `client:192.0.2.1`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// Whoever sits at this machine: on loopback, or at the command line, and not logged in.
+    Local,
+    /// A user of the proxy, by name, wherever they come from.
+    User(Arc<str>),
+    /// Another machine. Its whole address counts: one network of IPv6 is a whole household.
+    Client(IpAddr),
+}
+
+impl Owner {
+    /// Whose a request is that comes from `peer`, from this user if a password has told.
+    #[must_use]
+    pub fn of(peer: IpAddr, user: Option<&Arc<str>>) -> Self {
+        let peer = peer.to_canonical();
+        match user {
+            Some(name) => Self::User(Arc::clone(name)),
+            None if peer.is_loopback() => Self::Local,
+            None => Self::Client(peer),
+        }
+    }
+
+    /// Whose a queued request is, by the place it is queued for. `None` where that names somebody
+    /// whom this version does not know.
+    #[must_use]
+    pub fn of_queued(place: &Place) -> Option<Self> {
+        place.owner().map_or(Some(Self::Local), |text| text.parse().ok())
+    }
+
+    /// Whether what lies at `place` may be shown to this person: it is theirs, or everyone's.
+    #[must_use]
+    pub fn may_see(&self, place: &Place) -> bool {
+        place.owner().is_none_or(|owner| owner.parse().as_ref() == Ok(self))
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => f.write_str("local"),
+            Self::User(name) => write!(f, "user:{name}"),
+            Self::Client(address) => write!(f, "client:{address}"),
+        }
+    }
+}
+
+/// Who asks for something to be fetched, and where they sit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requester {
+    /// Whose the request is.
+    pub owner: Owner,
+    /// Where it is asked for, which decides what may be reached for it.
+    pub asked_from: AskedFrom,
+}
+
+impl Requester {
+    /// Whoever sits at this machine.
+    #[must_use]
+    pub fn local() -> Self {
+        Self { owner: Owner::Local, asked_from: AskedFrom::Here }
+    }
+
+    /// Who has asked for a queued request; `None` where that is somebody whom this version does not know.
+    #[must_use]
+    pub fn of_queued(outgoing: &Outgoing) -> Option<Self> {
+        let owner = Owner::of_queued(&outgoing.place)?;
+        Some(Self { owner, asked_from: outgoing.asked_from })
+    }
+}
+
+/// A text that names no owner.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no owner: expected \"local\", \"user:NAME\" or \"client:ADDRESS\"")]
+pub struct BadOwner(String);
+
+impl FromStr for Owner {
+    type Err = BadOwner;
+
+    fn from_str(text: &str) -> Result<Self, BadOwner> {
+        let bad = || BadOwner(text.to_owned());
+        match text.split_once(':') {
+            None if text == "local" => Ok(Self::Local),
+            Some(("user", name)) if !name.is_empty() => Ok(Self::User(name.into())),
+            Some(("client", address)) => {
+                let address: IpAddr = address.parse().map_err(|_| bad())?;
+                // One spelling each, and never one that [`Owner::of`] would not make.
+                let owner = Self::of(address, None);
+                if owner.to_string() == text { Ok(owner) } else { Err(bad()) }
+            }
+            _ => Err(bad()),
+        }
+    }
+}
+
+/// For whom an answer is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// For who asked.
+    Own,
+    /// For all.
+    Everyone,
+}
+
+impl Whose {
+    /// Decides, by the head of the answer. `shared` is whether we are a shared cache.
+    ///
+    /// `public` is what an origin says of an answer that others may have though the request was
+    /// somebody's (RFC 9111 §5.2.2.9). `s-maxage` and `must-revalidate`, with which §3.5 is content
+    /// too, are often said of everything a server has, by habit: they count only where we are to be a
+    /// shared cache, and for credentials alone, of which §3.5 speaks, not for cookies. `private` is
+    /// obeyed with a list of fields as without one (§5.2.2.7 lets a cache do so), and outweighs
+    /// `public` where an origin says both.
+    #[must_use]
+    pub fn of_answer(asked: Asked, answer: &HeaderMap, shared: bool) -> Self {
+        let control = AnswerControl::of(answer);
+        if control.private != Scope::Nothing {
+            return Self::Own;
+        }
+        let is_for_all = match asked {
+            _ if control.public => true,
+            _ if sets_cookie(answer) => false,
+            Asked::Plainly => true,
+            Asked::WithCredentials => shared && may_share(&control),
+            Asked::AsSomebody => false,
+        };
+        if is_for_all { Self::Everyone } else { Self::Own }
+    }
+}
+
+/// What a request tells of who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Nothing.
+    Plainly,
+    /// Who it is, by credentials alone.
+    WithCredentials,
+    /// Who it is, by a cookie or in a form.
+    AsSomebody,
+}
+
+impl Asked {
+    /// What a request with these fields, as it was sent, tells.
+    #[must_use]
+    pub fn of(request: &HeaderMap, is_form: bool) -> Self {
+        if is_form || request.contains_key(COOKIE) {
+            Self::AsSomebody
+        } else if request.contains_key(AUTHORIZATION) {
+            Self::WithCredentials
+        } else {
+            Self::Plainly
+        }
+    }
+}
+
+/// Whether a request carries what makes its answer one person's own.
+#[must_use]
+pub fn is_personal(request: &HeaderMap) -> bool {
+    request.contains_key(COOKIE) || request.contains_key(AUTHORIZATION)
+}
+
+/// Whether an answer sets a cookie.
+#[must_use]
+pub fn sets_cookie(answer: &HeaderMap) -> bool {
+    answer.contains_key(SET_COOKIE) || answer.contains_key(SET_COOKIE_2)
+}
+
+/// Takes the cookies that it sets out of an answer.
+pub fn remove_cookies(answer: &mut HeaderMap) {
+    answer.remove(SET_COOKIE);
+    answer.remove(SET_COOKIE_2);
+}
+
+/// Where the answer to one person's request may lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// That of the person's own answer. Credentials are part of its key.
+    pub own: Place,
+    /// That of everyone's.
+    pub public: Place,
+    /// Where a request is queued.
+    pub queued: Place,
+    /// Whether the request has credentials: then everyone's answer is one for it only where the
+    /// origin has marked it `public`. Another one is what strangers are shown.
+    pub credentials: bool,
+}
+
+impl Places {
+    /// The places for a request by `owner` for `url`, with these fields. A login in the fields
+    /// becomes part of `url`: credentials of the Basic scheme are those of the URL, so that both
+    /// ways of giving them are one; any other scheme makes a variant.
+    #[must_use]
+    pub fn of(url: &mut CanonicalUrl, fields: &HeaderMap, owner: &Owner) -> Self {
+        let public = Place::of(&url.without_credentials());
+        let plain = place(url, fields);
+        let own = plain.clone().owned_by(&owner.to_string());
+        let credentials = plain.key() != public.key();
+        // Most queues are those of one person at one machine, whose requests are known by the URL.
+        let queued = if *owner == Owner::Local { plain } else { own.clone() };
+        Self { own, public, queued, credentials }
+    }
+
+    /// The places for the request that is queued for `queued`. `None` where that is somebody's whom
+    /// this version does not know.
+    #[must_use]
+    pub fn of_queued(queued: &Place, local: &LocalHost) -> Option<Self> {
+        let owner = Owner::of_queued(queued)?.to_string();
+        let public = Place::of(&CanonicalUrl::parse(queued.url(), local).ok()?);
+        let own = match queued.owner() {
+            Some(_) => queued.clone(),
+            None => queued.clone().owned_by(&owner),
+        };
+        let credentials = own.key() != public.clone().owned_by(&owner).key();
+        Some(Self { own, public, queued: queued.clone(), credentials })
+    }
+
+    /// Whose request it is.
+    #[must_use]
+    pub fn owner(&self) -> Option<Owner> {
+        self.own.owner()?.parse().ok()
+    }
+
+    /// Where an answer is kept.
+    #[must_use]
+    pub fn of_answer(&self, whose: Whose) -> &Place {
+        match whose {
+            Whose::Own => &self.own,
+            Whose::Everyone => &self.public,
+        }
+    }
+
+    /// Whether everyone's answer, with these fields, is one for the request. `shared` is whether we are
+    /// a shared cache.
+    #[must_use]
+    pub fn takes_public(&self, answer: &HeaderMap, shared: bool) -> bool {
+        let control = AnswerControl::of(answer);
+        let is_for_all = control.public || (shared && may_share(&control));
+        !self.credentials || (is_for_all && control.private == Scope::Nothing)
+    }
+}
+
+fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
+    let Some(authorization) = fields.get(AUTHORIZATION) else {
+        return Place::of(url);
+    };
+    if let Some(Login { user, password }) = Login::parse(authorization) {
+        *url = url.with_credentials(&user, Some(&password));
+        return Place::of(url);
+    }
+    let text = String::from_utf8_lossy(authorization.as_bytes());
+    // Not the URL of the request, which is that of the rules and of the origin: only of the key.
+    let digest = hex::encode(Sha256::digest(who(&text)));
+    Place::of(&url.with_credentials(OTHER_SCHEME, Some(digest.as_bytes())))
+}
+
+/// Who is meant by credentials that change with each request: the `username` of the Digest scheme
+/// (RFC 7616 §3.4); any other scheme stands for itself.
+fn who(authorization: &str) -> &str {
+    let is_digest =
+        authorization.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("digest "));
+    let user = authorization.split_once("username=\"").and_then(|(_, rest)| rest.split('"').next());
+    user.filter(|_| is_digest).unwrap_or(authorization)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> CanonicalUrl {
+        CanonicalUrl::parse(text, &LocalHost::default()).unwrap()
+    }
+
+    fn fields(rows: &[(&str, &str)]) -> HeaderMap {
+        let field = |(name, value): &(&str, &str)| {
+            (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())
+        };
+        rows.iter().map(field).collect()
+    }
+
+    #[test]
+    fn a_person_is_a_user_or_else_a_machine() {
+        let ada: Arc<str> = "ada".into();
+        for (peer, user, want) in [
+            ("127.0.0.1", None, "local"),
+            ("127.0.0.2", None, "local"),
+            ("::1", None, "local"),
+            ("::ffff:127.0.0.1", None, "local"),
+            ("192.0.2.1", None, "client:192.0.2.1"),
+            ("::ffff:192.0.2.1", None, "client:192.0.2.1"),
+            ("2001:db8::1", None, "client:2001:db8::1"),
+            ("192.0.2.1", Some(&ada), "user:ada"),
+            ("127.0.0.1", Some(&ada), "user:ada"),
+        ] {
+            let owner = Owner::of(peer.parse().unwrap(), user);
+            assert_eq!(owner.to_string(), want);
+            assert_eq!(want.parse(), Ok(owner), "{want}");
+        }
+    }
+
+    #[test]
+    fn no_text_names_somebody_in_two_ways() {
+        for text in [
+            "",
+            "Local",
+            "local:",
+            "user:",
+            "user",
+            "client:",
+            "client:127.0.0.1",
+            "client:::ffff:192.0.2.1",
+            "client:2001:DB8::1",
+            "client:192.0.2.1:80",
+            "everyone",
+        ] {
+            assert!(text.parse::<Owner>().is_err(), "{text:?}");
+        }
+        assert_ne!("user:local".parse::<Owner>(), Ok(Owner::Local));
+        assert_ne!("user:client:192.0.2.1".parse::<Owner>(), "client:192.0.2.1".parse());
+    }
+
+    #[test]
+    fn an_answer_is_its_owners_or_everyones() {
+        for (row, want) in include_str!("owner.txt").lines().filter_map(|row| {
+            row.split_once("->").filter(|_| !row.starts_with('#')).map(|(a, b)| (a, b.trim()))
+        }) {
+            let (request, answer) = row.split_once('|').unwrap();
+            let read = |text: &str| {
+                let rows: Vec<_> =
+                    text.split(';').filter_map(|field| field.trim().split_once(": ")).collect();
+                fields(&rows)
+            };
+            let shared = request.contains("(shared)");
+            let asked = Asked::of(&read(request), false);
+            let got = Whose::of_answer(asked, &read(answer), shared);
+            assert_eq!(format!("{got:?}"), want, "{row}");
+        }
+    }
+
+    #[test]
+    fn nobody_shares_a_place_of_their_own() {
+        let owners = ["local", "user:ada", "user:bob", "user:local", "client:192.0.2.1"];
+        let mut seen = std::collections::HashSet::new();
+        let none = HeaderMap::new();
+        for owner in owners {
+            let owner: Owner = owner.parse().unwrap();
+            let places = Places::of(&mut url("http://h.example/"), &none, &owner);
+            assert!(seen.insert(places.own.key()), "{owner}");
+            assert_eq!(places.public, Place::of(&url("http://h.example/")));
+            assert_eq!(places.own.url(), "http://h.example/");
+            assert!(owner.may_see(&places.own) && owner.may_see(&places.public));
+            assert_eq!(Owner::of_queued(&places.queued), Some(owner.clone()));
+            let queued = Places::of_queued(&places.queued, &LocalHost::default());
+            assert_eq!(queued, Some(places.clone()));
+            for other in owners {
+                let other: Owner = other.parse().unwrap();
+                assert_eq!(other.may_see(&places.own), other == owner, "{other} {owner}");
+            }
+        }
+        assert!(!seen.contains(&Place::of(&url("http://h.example/")).key()));
+    }
+
+    #[test]
+    fn credentials_are_one_key_however_they_are_given() {
+        let places = |text, authorization: Option<&str>| {
+            let rows: Vec<_> =
+                authorization.map(|value| ("authorization", value)).into_iter().collect();
+            Places::of(&mut url(text), &fields(&rows), &Owner::Local)
+        };
+        let key = |text, authorization| places(text, authorization).own.key();
+        let basic = key("http://h.example/", Some("Basic dTpw"));
+        assert_eq!(basic, key("http://u:p@h.example/", None));
+        assert_eq!(basic, key("http://h.example/", Some("basic  dTpw")));
+        assert_ne!(basic, key("http://h.example/", None));
+        assert_ne!(basic, key("http://h.example/", Some("Bearer dTpw")));
+        let digest = |nonce| format!("Digest username=\"u\", realm=\"r\", nonce=\"{nonce}\"");
+        assert_eq!(
+            key("http://h.example/", Some(&digest("1"))),
+            key("http://h.example/", Some(&digest("2")))
+        );
+        for (text, authorization, want) in [
+            ("http://h.example/", None, false),
+            ("http://u:p@h.example/", None, true),
+            ("http://h.example/", Some("Bearer x"), true),
+        ] {
+            let places = places(text, authorization);
+            assert_eq!(places.credentials, want, "{text} {authorization:?}");
+            let queued = Places::of_queued(&places.queued, &LocalHost::default());
+            assert_eq!(queued.unwrap().credentials, want, "{text} {authorization:?}");
+            assert_eq!(places.public, Place::of(&url("http://h.example/")));
+        }
+    }
+
+    #[test]
+    fn who_logs_in_is_not_shown_what_strangers_are() {
+        let none = HeaderMap::new();
+        let stranger = Places::of(&mut url("http://h.example/"), &none, &Owner::Local);
+        let known = Places::of(&mut url("http://u:p@h.example/"), &none, &Owner::Local);
+        let plain = fields(&[("cache-control", "max-age=60")]);
+        let marked = fields(&[("cache-control", "Public, max-age=60")]);
+        let both = fields(&[("cache-control", "public, private")]);
+        let checked = fields(&[("cache-control", "max-age=60, must-revalidate")]);
+        for shared in [false, true] {
+            assert!(stranger.takes_public(&plain, shared));
+            assert!(stranger.takes_public(&marked, shared));
+            assert!(!known.takes_public(&plain, shared) && known.takes_public(&marked, shared));
+            assert!(!known.takes_public(&both, shared));
+            assert_eq!(known.takes_public(&checked, shared), shared);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `wwwoffle browse`: a browser with a profile of its own, set to the proxy and trusting our
+//! authority, with nothing of the system changed.
+//!
+//! If no daemon runs on the spool, one runs in this process for as long as the browser does.
+
+mod plan;
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus as Ended, Stdio};
+
+use self::plan::{Browser, Family, Session};
+use super::args::{Browse, Serve};
+use super::own_daemon::Own;
+use super::trust;
+use super::{Terminal, authority, failure::Failure, programs, settings::Settings};
+use crate::api::Status;
+use crate::base::small_file::{self, Readers};
+use crate::cli::exit::ExitStatus;
+
+/// Where snaps are: a browser that is one may only write below its own directory.
+const SNAPS: &str = "/snap/bin";
+
+/// Starts the browser, and waits until it is closed.
+pub(super) fn run(
+    typed: &Browse,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let find = |name: &str| settings.program(name);
+    let browser = plan::choose(typed.browser.as_deref(), find).map_err(Failure::plain)?;
+    let tool = trust::tool(settings);
+    if browser.family == Family::Firefox && tool.is_none() {
+        return Err(Failure::plain(format_args!(
+            "Firefox cannot be told to trust our certificates: {}; Chromium needs nothing more",
+            trust::REMEDY
+        )));
+    }
+    let control = settings.control()?;
+    let own = match control.get::<Status>("/api/status") {
+        Ok(_) => None,
+        Err(Failure::Said(ExitStatus::NoDaemon, _)) => Some(start(settings, terminal)?),
+        Err(failure) => return Err(failure),
+    };
+    let outcome = control.get("/api/status").and_then(|status: Status| {
+        browse(typed, &browser, tool.as_deref(), &status, settings, terminal)
+    });
+    let stopped = own.map_or(Ok(()), |own| own.stop(&control));
+    outcome.and_then(|status| stopped.map(|()| status))
+}
+
+/// Runs a daemon for as long as the browser is open.
+fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<Own, Failure> {
+    let typed = Serve { spool: None, listen: Vec::new(), mode: None, rest: None };
+    let mut options = settings.serve_options(typed)?;
+    if options.listen.iter().any(|address| TcpListener::bind(address).is_err()) {
+        writeln!(
+            terminal.stderr,
+            "wwwoffle: the configured address is taken by another program; another is used"
+        )?;
+        options.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+    }
+    let (own, line) = Own::start(options)?;
+    writeln!(terminal.stderr, "{line}, until the browser is closed")?;
+    Ok(own)
+}
+
+fn browse(
+    typed: &Browse,
+    browser: &Browser,
+    tool: Option<&Path>,
+    status: &Status,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let proxy = plan::proxy(&status.listen)
+        .ok_or_else(|| Failure::plain("the daemon listens on no address"))?;
+    let authority = authority::load(settings)?;
+    let profile = match &typed.profile {
+        Some(profile) => absolute(profile)?,
+        None => profile_of(browser, settings)?,
+    };
+    let cannot = |error| {
+        Failure::plain(format_args!("the profile {} cannot be made: {error}", profile.display()))
+    };
+    small_file::create_directories(&profile).map_err(cannot)?;
+    let url = plan::address(typed.url.as_deref(), proxy);
+    let key = authority.spki_hash();
+    let session =
+        Session { proxy, profile: &profile, key: &key, more: &typed.arguments, url: &url };
+    if let (Family::Firefox, Some(tool)) = (browser.family, tool) {
+        let text = session.firefox_settings();
+        small_file::write(&profile.join("user.js"), text.as_bytes(), Readers::Owner)
+            .map_err(cannot)?;
+        trust::into_profile(&authority, &profile, tool)?;
+    }
+    writeln!(
+        terminal.stderr,
+        "wwwoffle: {} through {proxy}, mode {}, with a profile of its own in {}",
+        browser.name,
+        status.mode,
+        profile.display()
+    )?;
+    let ended = Command::new(&browser.program)
+        .args(session.arguments(browser.family))
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|error| {
+            let program = browser.program.display();
+            Failure::plain(format_args!("{program} cannot be started: {error}"))
+        })?;
+    outcome(typed, browser, ended)
+}
+
+fn outcome(typed: &Browse, browser: &Browser, ended: Ended) -> Result<ExitStatus, Failure> {
+    if ended.success() {
+        return Ok(ExitStatus::Done);
+    }
+    let sandboxed = !typed.arguments.iter().any(|word| word == "--no-sandbox");
+    let is_root = rustix::process::geteuid().is_root();
+    let remedy = if browser.family == Family::Chromium && is_root && sandboxed {
+        ": as root it starts with `-- --no-sandbox` alone; better browse as another user"
+    } else {
+        ""
+    };
+    Err(Failure::plain(format_args!("{} ended with {ended}{remedy}", browser.name)))
+}
+
+/// The profile is kept from one time to the next, so that logins stay.
+fn profile_of(browser: &Browser, settings: &Settings<'_>) -> Result<PathBuf, Failure> {
+    let name = match browser.family {
+        Family::Firefox => "firefox",
+        Family::Chromium => "chromium",
+    };
+    let is_snap = programs::is_program(&Path::new(SNAPS).join(name))
+        && (browser.program.starts_with(SNAPS) || browser.program.starts_with("/usr/bin"));
+    let environment = settings.environment;
+    let directory = if is_snap {
+        environment
+            .home_directory()
+            .map(|home| home.join("snap").join(name).join("common/wwwoffle"))
+    } else {
+        environment.state_directory().map(|state| state.join("browse").join(&browser.name))
+    };
+    directory.ok_or_else(|| {
+        Failure::plain("no directory for the profile is known: give --profile DIR, or set HOME")
+    })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path)
+        .map_err(|error| Failure::plain(format_args!("{}: {error}", path.display())))
+}

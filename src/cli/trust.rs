@@ -1,0 +1,330 @@
+//! `wwwoffle ca install` and `uninstall`: the authority in the stores from which the programs and
+//! browsers of this machine take whom they trust.
+//!
+//! ```text
+//! system       the store of the system: Debian, Fedora, Arch, openSUSE
+//! nss          the databases of browsers, which have lists of their own
+//! certificate  what is to be trusted, and which of those found are ours
+//! plan         what is to be done in a place: a value, carried out here or shown as commands
+//! ```
+//!
+//! Only files and entries that hold a certificate of ours are ever touched: it is the certificate in
+//! them that says so, not their name alone.
+
+mod certificate;
+mod nss;
+mod plan;
+mod system;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use self::certificate::{Certificate, Ours};
+use self::nss::Database;
+use self::plan::{Plan, Step};
+use self::system::System;
+use super::args::{Install, Uninstall};
+use super::{Terminal, authority, failure::Failure, programs, settings::Settings};
+use crate::base::small_file::{self, Readers};
+use crate::cli::exit::ExitStatus;
+use crate::tls::ca::Authority;
+use crate::tls::files;
+
+pub(super) use self::nss::REMEDY;
+
+/// The programs that read the database of Chromium.
+const CHROMIUM: [&str; 7] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "brave-browser",
+    "microsoft-edge",
+];
+
+/// What is to be done in one place.
+struct Job {
+    place: String,
+    plan: Plan,
+}
+
+/// What has become of it, in words.
+struct Words {
+    done: &'static str,
+    nothing: Option<&'static str>,
+    not: &'static str,
+}
+
+const INSTALL: Words =
+    Words { done: "trusted now", nothing: Some("trusted already"), not: "not trusted" };
+
+const UNINSTALL: Words = Words { done: "removed", nothing: None, not: "not removed" };
+
+/// Has the authority trusted.
+pub(super) fn install(
+    typed: &Install,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let (certificate, export) = match &typed.what.certificate {
+        Some(file) => (read(file)?, format!("cat {}", programs::quoted(&file.to_string_lossy()))),
+        None => (of(&authority::load(settings)?)?, settings.command("ca export")),
+    };
+    let jobs = if typed.user {
+        let tool = tool(settings).ok_or_else(|| Failure::plain(REMEDY))?;
+        let install = |database: &Database| Job {
+            place: database.name(),
+            plan: database.install(&tool, &certificate),
+        };
+        databases(settings).map_err(Failure::plain)?.iter().map(install).collect()
+    } else {
+        let system = System::look(&typed.what.root);
+        vec![Job { place: system.name(), plan: system.install(&certificate, &export) }]
+    };
+    if jobs.is_empty() {
+        return Err(Failure::plain(
+            "this user has no database of Chromium or Firefox yet: start the browser once",
+        ));
+    }
+    let work = Work { certificate: Some(&certificate), export: &export, words: INSTALL };
+    let status = work.carry_out(&jobs, typed.what.print, terminal)?;
+    if !typed.what.print {
+        writeln!(terminal.stdout, "{}: SHA-256 {}", certificate.name(), certificate.fingerprint())?;
+        let more = if typed.user {
+            "a browser that runs has to be started again"
+        } else {
+            "Firefox and Chromium have lists of their own: `wwwoffle ca install --user`"
+        };
+        writeln!(terminal.stderr, "wwwoffle: {more}")?;
+    }
+    Ok(status)
+}
+
+/// Has the authority, and those before it, trusted no more.
+pub(super) fn uninstall(
+    typed: &Uninstall,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let ours = which(typed, settings)?;
+    let system = System::look(&typed.what.root);
+    let mut jobs = vec![Job { place: system.name(), plan: system.uninstall(&ours) }];
+    let blind = match (databases(settings), tool(settings)) {
+        (Ok(mut databases), tool) => {
+            databases.retain(|database| database.exists);
+            if let Some(tool) = &tool {
+                jobs.extend(databases.iter().map(|database| Job {
+                    place: database.name(),
+                    plan: database.uninstall(tool, &ours),
+                }));
+            }
+            (tool.is_none() && !databases.is_empty()).then(|| REMEDY.to_owned())
+        }
+        (Err(why), _) => Some(why),
+    };
+    jobs.retain(|job| job.plan != Plan::Nothing);
+    let work = Work { certificate: None, export: "", words: UNINSTALL };
+    let status = work.carry_out(&jobs, typed.what.print, terminal)?;
+    if let Some(why) = blind {
+        return Err(Failure::plain(format_args!("the browsers were not looked at: {why}")));
+    }
+    if jobs.is_empty() {
+        writeln!(terminal.stdout, "nothing of ours is trusted here")?;
+    }
+    Ok(status)
+}
+
+/// Where on this machine `authority` is trusted, as far as this user can tell.
+pub(super) fn places(authority: &Authority, settings: &Settings<'_>) -> Vec<String> {
+    let Ok(certificate) = of(authority) else { return Vec::new() };
+    let ours = Ours::These(vec![certificate.fingerprint()]);
+    let system = System::look(Path::new("/"));
+    let mut places = Vec::new();
+    if let Some(file) = system.file_of(&ours) {
+        places.push(format!("system ({})", file.display()));
+    }
+    if let (Some(tool), Ok(databases)) = (tool(settings), databases(settings)) {
+        let holding = databases.iter().filter(|one| !one.entries(&tool, &ours).is_empty());
+        places.extend(holding.map(Database::name));
+    }
+    places
+}
+
+/// Puts the authority into the database of one profile of Firefox, made if there is none.
+pub(super) fn into_profile(
+    authority: &Authority,
+    profile: &Path,
+    tool: &Path,
+) -> Result<(), Failure> {
+    let certificate = of(authority)?;
+    let exists = small_file::read(&profile.join("cert9.db")).is_ok_and(|found| found.is_some());
+    let database = Database { browser: "Firefox", path: profile.to_owned(), exists };
+    let plan = database.install(tool, &certificate);
+    let work = Work { certificate: Some(&certificate), export: "", words: INSTALL };
+    match plan {
+        Plan::Do(steps) => work
+            .act(&steps)
+            .map_err(|why| Failure::plain(format_args!("{}: not trusted: {why}", database.name()))),
+        Plan::Nothing | Plan::Tell { .. } => Ok(()),
+    }
+}
+
+/// The tool for databases of browsers.
+pub(super) fn tool(settings: &Settings<'_>) -> Option<PathBuf> {
+    settings.program(nss::TOOL)
+}
+
+fn of(authority: &Authority) -> Result<Certificate, Failure> {
+    Certificate::of(authority.der().clone()).ok_or_else(|| {
+        Failure::plain(format_args!("{:?} is no authority made by wwwoffle", authority.name()))
+    })
+}
+
+fn read(file: &Path) -> Result<Certificate, Failure> {
+    use rustls::pki_types::{CertificateDer, pem::PemObject};
+    let cannot = |why: String| Failure::plain(format_args!("{}: {why}", file.display()));
+    let text = match small_file::read(file) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Err(cannot("there is no such file".to_owned())),
+        Err(error) => return Err(cannot(format!("it cannot be read: {error}"))),
+    };
+    let der = CertificateDer::from_pem_slice(&text).ok();
+    der.and_then(Certificate::of).ok_or_else(|| {
+        cannot("it holds no certificate in PEM of an authority made by wwwoffle".to_owned())
+    })
+}
+
+fn which(typed: &Uninstall, settings: &Settings<'_>) -> Result<Ours, Failure> {
+    if typed.all {
+        return Ok(Ours::All);
+    }
+    if let Some(file) = &typed.what.certificate {
+        return Ok(Ours::These(vec![read(file)?.fingerprint()]));
+    }
+    let spool = settings.spool()?;
+    let found = files::certificates(&spool).map_err(|error| authority::unreadable(&error))?;
+    let found = found.into_iter().filter_map(Certificate::of);
+    let fingerprints: Vec<String> = found.map(|one| one.fingerprint()).collect();
+    if fingerprints.is_empty() {
+        return Err(Failure::plain(format_args!(
+            "there is no certificate authority in the spool {}: --spool DIR names another spool, \
+             --all means every authority that wwwoffle has made",
+            spool.display()
+        )));
+    }
+    Ok(Ours::These(fingerprints))
+}
+
+/// The databases of this user, or why there are none to be looked at.
+fn databases(settings: &Settings<'_>) -> Result<Vec<Database>, String> {
+    let environment = settings.environment;
+    let (Some(home), Some(data)) = (environment.home_directory(), environment.data_home()) else {
+        return Err("the home directory is not known: set HOME".to_owned());
+    };
+    if rustix::process::geteuid().is_root()
+        && rustix::fs::stat(home).is_ok_and(|about| about.st_uid != 0)
+    {
+        return Err(format!(
+            "{} belongs to another user, whose browsers could not open what root writes there: do \
+             this as that user",
+            home.display()
+        ));
+    }
+    let has_chromium = CHROMIUM.iter().any(|name| settings.program(name).is_some());
+    Ok(nss::databases(home, &data, has_chromium))
+}
+
+/// What all jobs of one call share.
+struct Work<'a> {
+    certificate: Option<&'a Certificate>,
+    /// The command that prints the certificate.
+    export: &'a str,
+    words: Words,
+}
+
+impl Work<'_> {
+    fn carry_out(
+        &self,
+        jobs: &[Job],
+        print: bool,
+        terminal: &mut Terminal<'_>,
+    ) -> Result<ExitStatus, Failure> {
+        let mut status = ExitStatus::Done;
+        for Job { place, plan } in jobs {
+            match plan {
+                Plan::Nothing => {
+                    if let Some(nothing) = self.words.nothing {
+                        writeln!(terminal.stdout, "{place}: {nothing}")?;
+                    }
+                }
+                Plan::Do(steps) if print => {
+                    writeln!(terminal.stdout, "# {place}")?;
+                    for step in steps {
+                        writeln!(terminal.stdout, "{}", step.command(self.export, ""))?;
+                    }
+                }
+                Plan::Tell { why, commands } => {
+                    writeln!(terminal.stdout, "# {place}: {why}")?;
+                    for command in commands {
+                        writeln!(terminal.stdout, "{command}")?;
+                    }
+                    if !print {
+                        writeln!(terminal.stderr, "wwwoffle: {place}: {}", self.words.not)?;
+                        status = ExitStatus::Failed;
+                    }
+                }
+                Plan::Do(steps) => match self.act(steps) {
+                    Ok(()) => writeln!(terminal.stdout, "{place}: {}", self.words.done)?,
+                    Err(why) => {
+                        writeln!(terminal.stderr, "wwwoffle: {place}: {}: {why}", self.words.not)?;
+                        status = ExitStatus::Failed;
+                    }
+                },
+            }
+        }
+        Ok(status)
+    }
+
+    /// Carries the steps out until one fails; says which and why. Files are put back then as they
+    /// were: without what comes after it nobody reads one that was written, and one that is gone
+    /// would not be found when the same is tried again, though all still trust it.
+    fn act(&self, steps: &[Step]) -> Result<(), String> {
+        let mut before = Vec::new();
+        for step in steps {
+            if let Step::Write(path) | Step::Remove(path) = step {
+                before.push((path, small_file::read(path).ok().flatten()));
+            }
+            let why = match self.take(step) {
+                Ok(None) => continue,
+                Ok(Some(why)) => why,
+                Err(error) => error.to_string(),
+            };
+            for (path, bytes) in before {
+                // What failed first is what is told.
+                let _as_it_was = match bytes {
+                    Some(bytes) => small_file::write(path, &bytes, Readers::All),
+                    None => small_file::remove(path),
+                };
+            }
+            return Err(format!("{}: {why}", step.command(self.export, "")));
+        }
+        Ok(())
+    }
+
+    /// Takes one step; a program that says it failed gives why.
+    fn take(&self, step: &Step) -> io::Result<Option<String>> {
+        let pem = self.certificate.map(Certificate::pem).unwrap_or_default();
+        match step {
+            Step::Directory(path) => small_file::create_directories(path)?,
+            Step::Write(path) => small_file::write(path, pem.as_bytes(), Readers::All)?,
+            Step::Remove(path) => small_file::remove(path)?,
+            Step::Run(call) => {
+                let input = if call.reads_certificate { pem.as_str() } else { "" };
+                let ran = programs::run(&call.program, &call.arguments, input)?;
+                return Ok((!ran.success).then_some(ran.why));
+            }
+        }
+        Ok(None)
+    }
+}

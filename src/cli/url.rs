@@ -1,0 +1,121 @@
+//! `wwwoffle url`: questions about URLs on standard input, answers on standard output, a JSON
+//! object a line. Each line has its answer, so the two can be laid side by side.
+
+mod bytes;
+mod text;
+
+use std::io::{self, BufRead};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use wwwoffle_url::{LocalHost, LocalNet, Surroundings};
+
+use super::{Terminal, args, failure::Failure, files::print_json};
+use crate::{base::error_chain::error_chain, cli::exit::ExitStatus, page::shown};
+
+/// Bytes of the longest line: two URLs of 1 MiB, in which every byte may be escaped to six.
+const LONGEST_LINE: usize = 16 << 20;
+
+#[derive(Deserialize)]
+struct Question {
+    #[serde(rename = "fn")]
+    function: String,
+    #[serde(rename = "in")]
+    given: Value,
+}
+
+/// Why a question has no answer, in the words of the `error` field.
+#[derive(Debug)]
+struct Unanswerable(String);
+
+impl<E: std::error::Error> From<E> for Unanswerable {
+    fn from(error: E) -> Self {
+        Self(error_chain(&error))
+    }
+}
+
+type Answer = Result<Value, Unanswerable>;
+
+/// Answers until standard input ends. A question without an answer spoils no other, and that it
+/// has none is told on its line alone.
+pub(super) fn answer(
+    typed: &args::Url,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let names: Vec<&str> = typed.localhost.iter().map(String::as_str).collect();
+    let patterns: Vec<&str> = typed.localnet.iter().map(String::as_str).collect();
+    let local_host = LocalHost::new(&names, typed.http_port, Some(typed.https_port))
+        .map_err(|error| Failure::caused(ExitStatus::Usage, "--localhost", &error))?;
+    let around = Surroundings { local_host, local_net: LocalNet::new(&patterns) };
+    let mut line = Vec::new();
+    loop {
+        let answer = match read_line(terminal.stdin, &mut line).map_err(unreadable)? {
+            Line::End => return Ok(ExitStatus::Done),
+            Line::TooLong => {
+                Err(Unanswerable(format!("the line is longer than {LONGEST_LINE} bytes")))
+            }
+            Line::Whole => reply(&line, &around),
+        };
+        let answer = match answer {
+            Ok(out) => json!({ "out": out }),
+            Err(Unanswerable(message)) => json!({ "error": message }),
+        };
+        print_json(&answer, terminal.stdout)?;
+        // Whoever asks may wait for the answer before asking more.
+        terminal.stdout.flush()?;
+    }
+}
+
+fn reply(line: &[u8], around: &Surroundings) -> Answer {
+    let Question { function, given } = serde_json::from_slice(line)?;
+    bytes::answer(&function, &given, around)
+        .or_else(|| text::answer(&function, &given, &around.local_host))
+        .unwrap_or_else(|| {
+            Err(Unanswerable(format!("there is no function {:?}", shown::text(&function))))
+        })
+}
+
+/// What reading a line came to.
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    Whole,
+    TooLong,
+    End,
+}
+
+/// Reads the next line into `line`, without its end. Of one that is too long the rest is skipped.
+fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
+    line.clear();
+    let (mut begun, mut too_long) = (false, false);
+    loop {
+        let available = match input.fill_buf() {
+            Ok(available) => available,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let end = available.iter().position(|&byte| byte == b'\n');
+        let used = end.map_or(available.len(), |end| end + 1);
+        if available.is_empty() && !begun {
+            return Ok(Line::End);
+        }
+        let last = end.is_some() || available.is_empty();
+        begun = true;
+        let piece = available.get(..end.unwrap_or(available.len())).unwrap_or_default();
+        too_long |= line.len() + piece.len() > LONGEST_LINE;
+        if !too_long {
+            line.extend_from_slice(piece);
+        }
+        input.consume(used);
+        if last {
+            return Ok(if too_long { Line::TooLong } else { Line::Whole });
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
+fn unreadable(error: io::Error) -> Failure {
+    Failure::plain(format_args!("cannot read standard input: {error}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Programs of the user's that are run when something has happened.
+//!
+//! Each is started directly, never by a shell, in `/`, with nothing on its standard input and nothing in
+//! its environment but `PATH`, `WWWOFFLE_MODE` and `WWWOFFLE_SPOOL`. What it writes goes into the
+//! log. Nobody waits for it: of one kind one runs at a time, and the next begins when it has ended.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::sync::{Mutex, Semaphore};
+use tokio::time::timeout;
+use tracing::{info, warn};
+use wwwoffle_config::Options;
+
+use crate::base::mode::Mode;
+use crate::base::tasks::Tasks;
+use crate::cli::process_group::Group;
+
+/// Where such a program finds others.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// How many programs may wait for one of their kind to end; a further one is left out.
+const MAX_WAITING: usize = 16;
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// The mode is another one.
+    Mode(Mode),
+    /// Fetching has begun.
+    FetchStart,
+    /// Fetching has ended.
+    FetchStop,
+    /// The configuration in force is another one.
+    Changed,
+}
+
+/// The programs that run, by their kinds.
+#[derive(Debug)]
+pub struct Hooks {
+    kinds: [Arc<Kind>; 5],
+}
+
+#[derive(Debug)]
+struct Kind {
+    /// Held while one runs. Whoever waits gets it in order.
+    turn: Mutex<()>,
+    waiting: Arc<Semaphore>,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        let kind = || {
+            let waiting = Arc::new(Semaphore::new(MAX_WAITING));
+            Arc::new(Kind { turn: Mutex::new(()), waiting })
+        };
+        Self { kinds: std::array::from_fn(|_| kind()) }
+    }
+}
+
+/// A program and what it is told.
+struct Run {
+    program: PathBuf,
+    arguments: Vec<&'static str>,
+    mode: Mode,
+    spool: PathBuf,
+    patience: Duration,
+}
+
+impl Hooks {
+    /// Runs what `options` name for `hook`, in a task of its own.
+    pub fn run(&self, hook: Hook, options: &Options, mode: Mode, spool: PathBuf, tasks: &Tasks) {
+        let (kind, program, arguments) = match hook {
+            Hook::Mode(Mode::Online) => (0, &options.run_online, vec!["online"]),
+            Hook::Mode(Mode::Offline) => (1, &options.run_offline, vec!["offline"]),
+            Hook::Mode(Mode::Autodial) => (2, &options.run_autodial, vec!["autodial"]),
+            Hook::FetchStart => (3, &options.run_fetch, vec!["fetch", "start"]),
+            Hook::FetchStop => (3, &options.run_fetch, vec!["fetch", "stop"]),
+            Hook::Changed => (4, &options.run_changed, vec!["changed"]),
+        };
+        let (Some(program), Some(kind)) = (program.path(), self.kinds.get(kind)) else { return };
+        let (program, patience) = (program.to_owned(), options.run_timeout);
+        let Ok(place) = Arc::clone(&kind.waiting).try_acquire_owned() else {
+            return warn!(?program, "too many wait for this program already; it is not run again");
+        };
+        let run = Run { program, arguments, mode, spool, patience };
+        let (kind, stop) = (Arc::clone(kind), tasks.clone());
+        tasks.spawn(async move {
+            tokio::select! {
+                // The child is dropped with this, and killed.
+                () = stop.stopping() => {}
+                () = async {
+                    let _turn = kind.turn.lock().await;
+                    run.wait_for_its_end().await;
+                } => {}
+            }
+            drop(place);
+        });
+    }
+}
+
+impl Run {
+    async fn wait_for_its_end(self) {
+        let program = self.program.display().to_string();
+        let mut group = match self.start() {
+            Ok(group) => group,
+            Err(error) => return warn!(program, %error, "a program cannot be run"),
+        };
+        let ended = timeout(self.patience, group.watch()).await;
+        let Ok(ended) = ended else {
+            return warn!(program, after = ?self.patience, "a program took too long and was ended");
+        };
+        match ended {
+            Ok((status, written)) => {
+                for line in written.iter().flat_map(|text| text.lines()) {
+                    info!(program, "{line:?}");
+                }
+                if !status.success() {
+                    warn!(program, %status, "a program failed");
+                }
+            }
+            Err(error) => warn!(program, %error, "a program cannot be waited for"),
+        }
+    }
+
+    fn start(&self) -> io::Result<Group> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).env_clear().env("PATH", PATH);
+        command.env("WWWOFFLE_MODE", self.mode.as_str()).env("WWWOFFLE_SPOOL", &self.spool);
+        command.current_dir("/").stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Group::start(&mut command)
+    }
+}

@@ -1,0 +1,346 @@
+//! The configuration in force: read again when its file changes, and changed while the daemon runs.
+//!
+//! ```text
+//! SIGHUP, the API ─┐                    ┌─ a faulty file: told once, the one in force stays
+//! the file changed ┴─ Daemon::reload ───┴─ in force from here on
+//! Daemon::change_config ── the file ────┘
+//! ```
+//!
+//! A request keeps the configuration it began with, [`Daemon::config`] taken once. Every call here
+//! that touches the file goes to its end, also when whoever asked for it leaves.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::task::spawn_blocking;
+use tracing::{error, info, warn};
+use wwwoffle_config::edit::{Edit, Edited};
+use wwwoffle_config::schema::Effect;
+use wwwoffle_config::{
+    ChangeError, Changed, Config, ConfigFile, ConfigText, Faults, Lookup, OptionChange, Reach,
+    Stamp, Version, Watch, changes, load,
+};
+
+use crate::base::clock;
+use crate::base::log;
+use crate::daemon::Daemon;
+use crate::daemon::hooks::Hook;
+use crate::net::upstream::Limits;
+
+/// How often it is looked whether a file has changed. A change counts once nothing has changed any
+/// more from one look to the next: an editor may be in the middle of writing.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How often a faulty configuration is read again, though nothing is seen to have changed.
+const TRY_AGAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// The configuration of a daemon.
+#[derive(Debug)]
+pub struct Live {
+    lookup: Lookup,
+    config: Arc<ArcSwap<Config>>,
+    /// Held by whoever reads or changes the file, until what it says is in force.
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The text in force.
+    text: String,
+    /// What was told of the file when it was faulty, so that it is told once.
+    faults: Option<String>,
+    watch: Watch,
+    /// When the daemon began, for options that are read only then.
+    first: String,
+}
+
+/// What a new configuration has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// The options, with when each comes into force.
+    pub options: Vec<OptionChange>,
+    /// Those that differ now from what the daemon started with, and are read only then.
+    pub restart: Vec<OptionChange>,
+}
+
+/// A change of the file, and what it meant.
+#[derive(Debug)]
+pub struct Done {
+    /// The text as it is now.
+    pub text: ConfigText,
+    /// What was done, if it was an edit.
+    pub edited: Option<Edited>,
+    /// What it changed.
+    pub applied: Applied,
+}
+
+/// The file, and how it differs from what is in force.
+#[derive(Debug)]
+pub struct Standing {
+    /// The text as the file has it now.
+    pub text: ConfigText,
+    /// The text in force.
+    pub in_force: String,
+    /// What is wrong with the file, which is why it is not in force.
+    pub faults: Option<Faults>,
+    /// Options that differ from what the daemon started with, and are read only then.
+    pub restart: Vec<OptionChange>,
+    /// The versions before, the oldest first.
+    pub versions: Vec<Version>,
+}
+
+/// A change of the file, as [`Daemon::change_config`] makes it.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// One edit.
+    Edit(Edit),
+    /// A whole new text.
+    Replace(String),
+    /// The version of this number, or the one before.
+    Undo(Option<u64>),
+}
+
+impl Live {
+    /// `config` in force, read from `text`, which `lookup` found.
+    #[must_use]
+    pub fn new(lookup: Lookup, config: Config, text: String, watch: Watch) -> Self {
+        let state = State { first: text.clone(), text, faults: None, watch };
+        Self { lookup, config: Arc::new(ArcSwap::from_pointee(config)), state: Mutex::new(state) }
+    }
+
+    /// `config` in force, from no file.
+    #[must_use]
+    pub fn without_file(config: Config) -> Self {
+        Self::new(Lookup::FirstOf(Vec::new()), config, String::new(), Watch::default())
+    }
+
+    /// The configuration in force now.
+    #[must_use]
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
+    }
+
+    /// Where the configuration in force is at any time, for what asks it without the daemon.
+    #[must_use]
+    pub fn in_force(&self) -> Arc<ArcSwap<Config>> {
+        Arc::clone(&self.config)
+    }
+
+    /// The file it comes from, or that the first change makes.
+    #[must_use]
+    pub fn file(&self) -> ConfigFile {
+        ConfigFile::of(&self.lookup)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Its fields are set one after the other, each to a whole value.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn apply(&self, state: &mut State, config: Config, text: &str) -> Applied {
+        let options = changes(&state.text, text);
+        let mut restart = changes(&state.first, text);
+        restart.retain(|change| change.effect == Effect::Restart);
+        text.clone_into(&mut state.text);
+        state.faults = None;
+        self.config.store(Arc::new(config));
+        Applied { options, restart }
+    }
+}
+
+impl Daemon {
+    /// Reads the configuration again, and puts it in force if nothing in it is wrong.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it; the one in force stays.
+    pub async fn reload(self: &Arc<Self>) -> Result<Applied, Faults> {
+        let daemon = Arc::clone(self);
+        blocking(move || daemon.reload_now()).await
+    }
+
+    /// Changes the file, with `expected` only if it is still that text, and puts what it says then
+    /// in force.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`]; file and configuration stay as they were.
+    pub async fn change_config(
+        self: &Arc<Self>,
+        change: Change,
+        expected: Option<Stamp>,
+        reach: Reach,
+    ) -> Result<Done, ChangeError> {
+        let daemon = Arc::clone(self);
+        blocking(move || daemon.change_now(&change, expected, reach)).await
+    }
+
+    /// The text of the configuration as its file has it now.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub async fn config_text(self: &Arc<Self>) -> Result<ConfigText, ChangeError> {
+        let file = self.live.file();
+        blocking(move || file.read()).await
+    }
+
+    /// The versions before the one in force, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn config_versions(self: &Arc<Self>) -> Result<Vec<Version>, ChangeError> {
+        let file = self.live.file();
+        blocking(move || file.versions()).await
+    }
+
+    /// The file, and how it differs from what is in force.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub async fn config_standing(self: &Arc<Self>) -> Result<Standing, ChangeError> {
+        let daemon = Arc::clone(self);
+        blocking(move || daemon.standing_now()).await
+    }
+
+    fn standing_now(&self) -> Result<Standing, ChangeError> {
+        let state = self.live.state();
+        let file = self.live.file();
+        let text = file.read()?;
+        let in_force = state.text.clone();
+        let is_in_doubt = text.text != in_force || state.faults.is_some();
+        let mut restart = changes(&state.first, &in_force);
+        restart.retain(|change| change.effect == Effect::Restart);
+        drop(state);
+        let faults = is_in_doubt.then(|| Config::parse(&text.text, file.path()).err()).flatten();
+        let versions = file.versions()?;
+        Ok(Standing { text, in_force, faults, restart, versions })
+    }
+
+    fn reload_now(&self) -> Result<Applied, Faults> {
+        let mut state = self.live.state();
+        let (loaded, watch) = load(&self.live.lookup);
+        state.watch = watch;
+        match loaded {
+            Ok(loaded) => {
+                let applied = self.live.apply(&mut state, loaded.config, &loaded.text.text);
+                drop(state);
+                self.in_force(&applied);
+                Ok(applied)
+            }
+            Err(faults) => {
+                let told = faults.to_string();
+                if state.faults.as_ref() != Some(&told) {
+                    error!("the configuration is faulty, the one in force stays:\n{told}");
+                    state.faults = Some(told);
+                }
+                Err(faults)
+            }
+        }
+    }
+
+    fn change_now(
+        &self,
+        change: &Change,
+        expected: Option<Stamp>,
+        reach: Reach,
+    ) -> Result<Done, ChangeError> {
+        let now = clock::now();
+        let mut state = self.live.state();
+        let file = self.live.file().within(reach);
+        let changed = match change {
+            Change::Edit(edit) => file.edit(edit, expected, now),
+            Change::Undo(number) => file.undo(*number, expected, now),
+            Change::Replace(text) => {
+                let expected = match expected {
+                    Some(expected) => expected,
+                    None => file.read()?.stamp,
+                };
+                file.replace(expected, text, now)
+            }
+        }?;
+        let Changed { text, config, edited, .. } = changed;
+        let applied = self.live.apply(&mut state, config, &text.text);
+        drop(state);
+        self.in_force(&applied);
+        Ok(Done { text, edited, applied })
+    }
+
+    /// Does what a new configuration asks for besides being there to be looked at.
+    fn in_force(&self, applied: &Applied) {
+        let is_new = |section: &str, key: &str| {
+            applied.options.iter().any(|change| (change.section, change.key) == (section, key))
+        };
+        if is_new("options", "log-level") {
+            log::set_level(self.config().options.log_level);
+        }
+        let config = self.config();
+        let options = &config.options;
+        let (dns_timeout, connect_timeout) = (options.dns_timeout, options.connect_timeout);
+        self.upstream.set_limits(Limits::of(options), dns_timeout, connect_timeout);
+        self.link.nudge();
+        // More may be fetched at once than before.
+        self.fetcher.nudge();
+        if !applied.options.is_empty() {
+            info!(options = %Names(&applied.options), "the configuration has changed");
+            self.happened(Hook::Changed);
+        }
+        if applied.options.iter().any(|change| change.effect == Effect::Restart) {
+            warn!(options = %Names(&applied.restart), "a restart is needed for some options");
+        }
+    }
+}
+
+/// Reads the configuration again when a file of it has changed, until the daemon stops.
+pub async fn watch(daemon: Arc<Daemon>) {
+    let mut tick = tokio::time::interval(LOOK_EVERY);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let (mut seen, mut tried) = (None, tokio::time::Instant::now());
+    loop {
+        tokio::select! {
+            () = daemon.tasks.stopping() => return,
+            _ = tick.tick() => {}
+        }
+        let looking = Arc::clone(&daemon);
+        let (now, is_changed, is_faulty) = blocking(move || {
+            let state = looking.live.state();
+            let (watch, is_faulty) = (state.watch.clone(), state.faults.is_some());
+            drop(state);
+            let now = watch.again();
+            let is_changed = now != watch;
+            (now, is_changed, is_faulty)
+        })
+        .await;
+        let is_settled = is_changed && seen.as_ref() == Some(&now);
+        seen = is_changed.then_some(now);
+        if is_settled || (is_faulty && tried.elapsed() >= TRY_AGAIN_EVERY) {
+            tried = tokio::time::Instant::now();
+            // What is wrong with it is in the log.
+            let _in_force_or_not = daemon.reload().await;
+        }
+    }
+}
+
+/// Names of options, as the log has them.
+struct Names<'a>(&'a [OptionChange]);
+
+impl std::fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (number, OptionChange { section, key, .. }) in self.0.iter().enumerate() {
+            let comma = if number == 0 { "" } else { ", " };
+            write!(f, "{comma}{section}.{key}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs what waits for the disk where nothing else waits for it.
+pub(crate) async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+    match spawn_blocking(run).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}

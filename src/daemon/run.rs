@@ -1,0 +1,370 @@
+//! The daemon's life: open, listen, serve, drain, close.
+
+use std::fmt::Write as _;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Semaphore;
+use tracing::{error, info, warn};
+use wwwoffle_config::Startup;
+use wwwoffle_spool::{OwnPages, Recovery, Spool, Versions};
+
+use super::identity::{BadIdentity, Identity};
+use super::tending;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::mode::Choice;
+use crate::cli::exit::ExitStatus;
+use crate::daemon::live::{self, Live};
+use crate::daemon::{Daemon, Parts};
+use crate::fetch;
+use crate::fetch::monitor;
+use crate::net::link;
+use crate::server::access::names;
+use crate::server::control::{self, ControlSocket};
+use crate::server::listener;
+use crate::storage::lists;
+use crate::storage::purge;
+use crate::storage::spool_options;
+use crate::storage::statistics;
+use crate::storage::store::Store;
+use crate::tls::ca::{Authority, RENEW_BEFORE};
+use crate::tls::files::{self, BadFile};
+
+/// How long requests under way may take to end when the daemon stops.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether the disk has refused a page.
+const LOOK_FOR_FAILURES: Duration = Duration::from_secs(5);
+
+/// Why the daemon did not start: one message with what to do, and the exit status.
+#[derive(Debug)]
+pub struct Refusal {
+    /// For standard error.
+    pub message: String,
+    /// For the caller of the program.
+    pub status: ExitStatus,
+}
+
+/// What the daemon is started with.
+#[derive(Debug)]
+pub struct Start {
+    /// The configuration, and where it is read again.
+    pub live: Live,
+    /// The directory of the spool.
+    pub spool: PathBuf,
+    /// Where to listen; the first is the one named in links.
+    pub listen: Vec<SocketAddr>,
+    /// The mode to begin in, if not that of the last stop.
+    pub mode: Option<Choice>,
+    /// How long nothing is removed by itself, if not [`purge::REST`].
+    pub rest: Option<Duration>,
+}
+
+/// Runs the daemon until it is told to stop. `ready` is given the one line that says where it
+/// listens, once it does.
+///
+/// # Errors
+///
+/// [`Refusal`] when it cannot start.
+pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
+    let config = start.live.config();
+    crate::base::log::start(config.options.log_level, config.startup.log_to)
+        .map_err(|error| refuse(ExitStatus::BadConfig, error_chain(&error)))?;
+    listener::raise_open_files();
+    config
+        .may_listen(&start.listen)
+        .map_err(|nobody_said| refuse(ExitStatus::BadConfig, nobody_said.to_string()))?;
+    let listeners = bind_all(&start.listen)?;
+    // Before the first thread is started and the first file is written.
+    become_somebody(&config.startup, &start.spool)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| refuse(ExitStatus::Failed, format!("no threads can be had: {error}")))?;
+    let (store, mode) = open(&start.spool, &start.live)?;
+    let mode = start.mode.unwrap_or(mode);
+    let spool = store.spool().clone();
+    let ran = runtime.block_on(serve(start, listeners, store, mode, ready));
+    // What has not ended by now is abandoned: unfinished entries are discarded at the next start.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    if let Err(error) = spool.flush() {
+        warn!(error = error_chain(&error), "the last pages were not kept");
+    }
+    ran
+}
+
+/// Becomes whom the configuration says, if it does.
+fn become_somebody(startup: &Startup, spool: &Path) -> Result<(), Refusal> {
+    let bad = |error: BadIdentity| refuse(ExitStatus::BadConfig, error_chain(&error));
+    let Some(identity) = Identity::of(startup).map_err(bad)? else { return Ok(()) };
+    identity.may_be_assumed().map_err(bad)?;
+    identity.own(spool, startup.dir_perm.bits()).map_err(|error| {
+        let message =
+            format!("the spool {} cannot be made for {identity}: {error}", spool.display());
+        refuse(ExitStatus::BadSpool, message)
+    })?;
+    identity.assume().map_err(bad)
+}
+
+fn open(root: &Path, live: &Live) -> Result<(Store, Choice), Refusal> {
+    let config = live.config();
+    let startup = &config.startup;
+    let options = spool_options::of(startup, versions(live));
+    let cannot = |error: &wwwoffle_spool::Error| {
+        let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
+        refuse(status, error_chain(error))
+    };
+    let (spool, recovery) = Spool::open(root, &options).map_err(|error| cannot(&error))?;
+    say_recovered(&recovery);
+    tending::keep_reserve(&spool);
+    let (state, damage) = spool.state().map_err(|error| cannot(&error))?;
+    if let Some(damage) = damage {
+        warn!(%damage, "the remembered mode was set aside");
+    }
+    let mode = state.mode().and_then(|word| word.parse().ok()).unwrap_or_default();
+    let store = Store::new(spool);
+    store.hold(usize::try_from(startup.hot_set.bytes()).unwrap_or(usize::MAX));
+    Ok((store, mode))
+}
+
+/// How many older versions the configuration in force at that time says of a URL.
+fn versions(live: &Live) -> Versions {
+    let config = live.in_force();
+    Versions::by(move |url| spool_options::versions_of(&config.load(), url))
+}
+
+fn say_recovered(recovery: &Recovery) {
+    let Recovery { admitted, removed, damaged, failures, .. } = recovery;
+    if *admitted + *removed > 0 {
+        info!(admitted, removed, "the daemon did not stop in order; unfinished pages are gone");
+    }
+    for damage in damaged {
+        warn!(%damage, "a file of the spool was set aside");
+    }
+    for failure in failures {
+        warn!(error = error_chain(failure), "a page of the time before could not be kept");
+    }
+}
+
+/// The templates and texts of the user's own. Without them the pages are as they come with the program.
+fn own_templates(store: &Store) -> OwnPages {
+    store.spool().own_pages().unwrap_or_else(|error| {
+        warn!(error = error_chain(&error), "the pages of your own cannot be read");
+        OwnPages::default()
+    })
+}
+
+async fn serve(
+    start: Start,
+    listeners: Vec<std::net::TcpListener>,
+    store: Store,
+    mode: Choice,
+    ready: impl FnOnce(&str),
+) -> Result<(), Refusal> {
+    let Start { live, spool, .. } = start;
+    let (listeners, listening) = accepting(listeners)?;
+    let socket = control::bind(&spool).map_err(|error| {
+        let message = format!("the control socket in {} cannot be made: {error}", spool.display());
+        refuse(ExitStatus::BadSpool, message)
+    })?;
+    let places = Arc::new(Semaphore::new(live.config().startup.max_connections.get()));
+    let authority = authority(&spool, live.config().https.name_constraints.as_slice())?;
+    let templates = own_templates(&store);
+    let parts = Parts { live, store, authority, mode, listening, templates };
+    let daemon =
+        Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
+    if start.mode.is_some()
+        && let Err(error) = daemon.store.save_mode(&daemon.mode).await
+    {
+        warn!(error = error_chain(&error), "the next start will not know the mode");
+    }
+    daemon.tasks.spawn(link::work(Arc::clone(&daemon)));
+    daemon.link.has_begun().await;
+    // The first page that anybody sees tells of before as well.
+    fetch::begin(&daemon).await;
+    statistics::keep::begin(&daemon).await;
+    start_tasks(&daemon, listeners, socket, &places, start.rest.unwrap_or(purge::REST));
+    // Whoever reads the line may send a signal at once.
+    let signals = Signals::receive().map_err(|error| {
+        refuse(ExitStatus::Failed, format!("signals cannot be received: {error}"))
+    })?;
+    ready(&ready_line(&daemon, &spool));
+    let why = wait_for_the_end(&daemon, signals).await;
+    info!(why, "stopping");
+    daemon.tasks.stop();
+    daemon.upstream.close_idle();
+    let left = daemon.tasks.wait(STOP_WITHIN).await;
+    if left > 0 {
+        warn!(left, "not everything ended in time");
+    }
+    statistics::keep::stop(&daemon).await;
+    lists::stop(&daemon).await;
+    Ok(())
+}
+
+/// Our certificate authority; the first start makes it.
+fn authority(spool: &Path, domains: &[String]) -> Result<Authority, Refusal> {
+    let now = clock::now();
+    let authority = files::load_or_make(spool, now, domains).map_err(|error| {
+        let remedy = match error {
+            BadFile::Damaged { .. } => {
+                "; put back a copy, or make a new one with `wwwoffle ca renew`, which browsers have \
+                 to be told of again"
+            }
+            BadFile::Disk { .. } | BadFile::Making(_) => "",
+        };
+        refuse(ExitStatus::BadSpool, format!("{}{remedy}", error_chain(&error)))
+    })?;
+    if !authority.is_limited_to(domains) {
+        warn!(
+            authority = ?authority.domains(),
+            configured = ?domains,
+            "the certificate authority is not limited as name-constraints says; \
+             `wwwoffle ca renew` makes one that is"
+        );
+    }
+    let ends = authority.valid_until();
+    if now >= ends {
+        error!(
+            ended = clock::rfc3339(ends),
+            "the certificate authority has ended: HTTPS passes unread and is not kept; \
+             `wwwoffle ca renew` makes a new one"
+        );
+    } else if now + RENEW_BEFORE >= ends {
+        warn!(
+            ends = clock::rfc3339(ends),
+            "the certificate authority ends soon; `wwwoffle ca renew` makes a new one"
+        );
+    }
+    Ok(authority)
+}
+
+fn start_tasks(
+    daemon: &Arc<Daemon>,
+    listeners: Vec<TcpListener>,
+    socket: ControlSocket,
+    places: &Arc<Semaphore>,
+    rest: Duration,
+) {
+    for listener in listeners {
+        let accepting = listener::accept(Arc::clone(daemon), listener, Arc::clone(places));
+        daemon.tasks.spawn(accepting);
+    }
+    daemon.tasks.spawn(control::accept(Arc::clone(daemon), socket));
+    daemon.tasks.spawn(monitor::work(Arc::clone(daemon)));
+    daemon.tasks.spawn(purge::work(Arc::clone(daemon), rest));
+    daemon.tasks.spawn(names::keep(Arc::clone(daemon)));
+    daemon.tasks.spawn(tell_failures(Arc::clone(daemon)));
+    daemon.tasks.spawn(tending::tend(Arc::clone(daemon), rest));
+    daemon.tasks.spawn(lists::work(Arc::clone(daemon)));
+    daemon.tasks.spawn(live::watch(Arc::clone(daemon)));
+}
+
+/// Says in the log which pages the disk refused after they had been served: under the durability
+/// `batch` they are written a moment later.
+async fn tell_failures(daemon: Arc<Daemon>) {
+    let mut tick = tokio::time::interval(LOOK_FOR_FAILURES);
+    loop {
+        tokio::select! {
+            () = daemon.tasks.stopping() => return,
+            _ = tick.tick() => {}
+        }
+        for failure in daemon.store.spool().failures() {
+            let error = error_chain(&failure);
+            if failure.is_full() {
+                error!(error, "pages have no place on the disk yet");
+            } else {
+                error!(error, "a page could not be kept");
+            }
+        }
+    }
+}
+
+fn bind_all(listen: &[SocketAddr]) -> Result<Vec<std::net::TcpListener>, Refusal> {
+    let bind =
+        |address: &SocketAddr| listener::bind(*address).map_err(|e| cannot_listen(*address, &e));
+    listen.iter().map(bind).collect()
+}
+
+/// Hands listeners to the runtime, and tells where they listen.
+fn accepting(
+    listeners: Vec<std::net::TcpListener>,
+) -> Result<(Vec<TcpListener>, Vec<SocketAddr>), Refusal> {
+    let accepting = |listener: std::net::TcpListener| {
+        let address = listener.local_addr()?;
+        Ok((TcpListener::from_std(listener)?, address))
+    };
+    let failed = |error: io::Error| {
+        refuse(ExitStatus::Failed, format!("a port cannot be listened on: {error}"))
+    };
+    listeners.into_iter().map(accepting).collect::<io::Result<_>>().map_err(failed)
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> Refusal {
+    let (status, remedy) = match error.kind() {
+        io::ErrorKind::AddrInUse => (
+            ExitStatus::Taken,
+            "stop the program that has it, or choose another with --listen ADDR:PORT",
+        ),
+        io::ErrorKind::PermissionDenied => {
+            (ExitStatus::Taken, "choose a port above 1023 with --listen ADDR:PORT")
+        }
+        _ => (ExitStatus::Taken, "choose another address with --listen ADDR:PORT"),
+    };
+    refuse(status, format!("{address} cannot be listened on: {error}; {remedy}"))
+}
+
+fn ready_line(daemon: &Daemon, spool: &Path) -> String {
+    let mut line = String::from("wwwoffle: listening on ");
+    for (count, address) in daemon.listening.iter().enumerate() {
+        // Writing to a string does not fail.
+        let _written = write!(line, "{}{address}", if count == 0 { "" } else { " and " });
+    }
+    let _written = write!(line, ", mode {}, spool {}", daemon.mode.chosen(), spool.display());
+    line
+}
+
+/// The signals that mean something.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    /// From now on they end nothing by themselves.
+    fn receive() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
+/// Waits for a signal or a command; returns which.
+async fn wait_for_the_end(daemon: &Arc<Daemon>, mut signals: Signals) -> &'static str {
+    loop {
+        tokio::select! {
+            _received = signals.terminate.recv() => return "SIGTERM",
+            _received = signals.interrupt.recv() => return "SIGINT",
+            // A terminal that goes away says so too, and must not take the daemon with it.
+            _received = signals.hang_up.recv() => {
+                info!("SIGHUP: the configuration is read again");
+                // What is wrong with it is in the log.
+                let _in_force_or_not = daemon.reload().await;
+            }
+            () = daemon.tasks.stopping() => return "told to",
+        }
+    }
+}
+
+fn refuse(status: ExitStatus, message: String) -> Refusal {
+    Refusal { message, status }
+}

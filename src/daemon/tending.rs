@@ -1,0 +1,115 @@
+//! What the spool needs now and then: what came last before a stop that was none in order is looked at, and what
+//! is kept besides answers is held within its bounds, room for a full disk among it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tracing::{debug, info, warn};
+use wwwoffle_spool::purge::space;
+use wwwoffle_spool::{MAX_REMOVED_BYTES, Spool};
+
+use crate::base::error_chain::error_chain;
+use crate::daemon::Daemon;
+use crate::storage::edit::compress::min_free;
+
+/// How often the bounds are looked at.
+const TRIM_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// How often it is looked what was removed so long ago that nobody can have it back any more, and whether
+/// there is room again for what a full disk has used up.
+const FORGET_EVERY: Duration = Duration::from_secs(60);
+
+/// Where less of the disk is free, in bytes, nothing that was removed rests; or less than the configuration says.
+const NEEDED: u64 = 256 << 20;
+
+/// Tends the spool until the daemon stops. What is too old is not looked for in the first `rest`: until then
+/// the clock may be wrong.
+pub(crate) async fn tend(daemon: Arc<Daemon>, rest: Duration) {
+    check_recent(&daemon).await;
+    let mut tick = tokio::time::interval_at(Instant::now() + rest, TRIM_EVERY);
+    let mut forget = tokio::time::interval(FORGET_EVERY);
+    loop {
+        tokio::select! {
+            () = daemon.tasks.stopping() => return,
+            _ = tick.tick() => trim(&daemon).await,
+            _ = forget.tick() => {
+                forget_removed(&daemon).await;
+                let keep = |spool: &Spool| { keep_reserve(spool); Ok(()) };
+                let _never_fails = daemon.store.run(keep).await;
+            }
+        }
+    }
+}
+
+/// Makes what is missing of the room that is kept for the mode and other small files on a full disk.
+pub(crate) fn keep_reserve(spool: &Spool) {
+    match spool.keep_reserve() {
+        Ok(()) => {}
+        Err(error) if error.is_full() => debug!("nothing is left to be kept for a full disk"),
+        Err(error) => {
+            warn!(error = error_chain(&error), "no room can be kept for a full disk");
+        }
+    }
+}
+
+/// Looks at what came last, if the daemon before did not stop in order.
+async fn check_recent(daemon: &Arc<Daemon>) {
+    let asked = Arc::clone(daemon);
+    let goes_on = move || !asked.tasks.is_stopping();
+    match daemon.store.run(move |spool| Ok(spool.check_recent(&goes_on))).await {
+        Ok(checked) => {
+            for damage in &checked.damaged {
+                warn!(%damage, "a page that came last was set aside and will be fetched again");
+            }
+            for error in &checked.failures {
+                warn!(error = error_chain(error), "a page that came last cannot be looked at");
+            }
+            if checked.files + checked.failed > 0 {
+                let failed = checked.failed;
+                let damaged = checked.damaged.len();
+                info!(files = checked.files, damaged, failed, "what came last has been looked at");
+            }
+        }
+        Err(error) => warn!(error = error_chain(&error), "what came last cannot be looked at"),
+    }
+}
+
+/// Removes for good what was removed too long ago; all of it where the room is needed.
+async fn forget_removed(daemon: &Arc<Daemon>) {
+    let needed = NEEDED.max(min_free(&daemon.config()));
+    let forget = move |spool: &Spool| {
+        let is_short = space(spool.root()).is_ok_and(|space| space.free < needed);
+        spool.forget_removed(if is_short { 0 } else { MAX_REMOVED_BYTES })
+    };
+    match daemon.store.run(forget).await {
+        Ok(0) => {}
+        Ok(bytes) => debug!(bytes, "what was removed cannot be had back any more"),
+        Err(error) => {
+            warn!(
+                error = error_chain(&error),
+                "what was removed before cannot be removed for good"
+            );
+        }
+    }
+}
+
+async fn trim(daemon: &Arc<Daemon>) {
+    let trimmed = match daemon.store.run(wwwoffle_spool::Spool::trim).await {
+        Ok(trimmed) => trimmed,
+        Err(error) => {
+            warn!(error = error_chain(&error), "what is too old cannot be removed");
+            return;
+        }
+    };
+    let wwwoffle_spool::Trimmed { partial, damaged, bytes, damaged_over } = trimmed;
+    if partial + damaged > 0 {
+        info!(partial, damaged, bytes, "parts, and what was set aside, were too many or too old");
+    }
+    if damaged_over > 0 {
+        warn!(
+            bytes = damaged_over,
+            "damaged/ is above its bound and what was set aside lately stays: look at it, and delete what is of no use"
+        );
+    }
+}

@@ -1,0 +1,208 @@
+//! Pages that are looked at on a schedule: what is due is put on the outgoing queue.
+//!
+//! One task ([`work`]) does so whenever the mode allows. What came while it did not is done once when
+//! it does again. A page goes on the queue before it is noted that it did, so a crash at any moment
+//! costs at worst a second, conditional request.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tokio::sync::Notify;
+use tracing::{debug, warn};
+use wwwoffle_spool::{Error, Monitor, MonitorSummary, Outgoing, Place, RequestKind, Schedule, Set};
+use wwwoffle_url::Key;
+
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Requester;
+use crate::daemon::Daemon;
+use crate::fetch::recurse::aim::{Aim, MAX_DEPTH, PartClass};
+use crate::fetch::recurse::scope::Scope;
+use crate::fetch::recurse::{self, NotBegun};
+use crate::fetch::{self, WantError};
+use crate::storage::store::timestamp;
+
+/// How long nothing is looked at when nothing is due and no news comes; also how late a clock is followed
+/// that somebody has put.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// How long it rests when the spool cannot record what is due.
+const AFTER_FAILURE: Duration = Duration::from_secs(60);
+
+/// As many older versions may be kept of a page.
+pub const MAX_VERSIONS: u16 = 100;
+
+/// What wakes the task.
+#[derive(Debug, Default)]
+pub struct Timer {
+    news: Notify,
+}
+
+impl Timer {
+    /// Makes the task look at the schedules now: one was added or changed.
+    pub fn nudge(&self) {
+        self.news.notify_one();
+    }
+}
+
+/// What is to be monitored.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// The page.
+    pub url: String,
+    /// When.
+    pub schedule: Schedule,
+    /// How many older versions are kept at least.
+    pub versions: u16,
+    /// What is fetched with the page: which parts, and how far the links are followed; `None`: as the
+    /// configuration says, and no links.
+    pub aim: Option<Aim>,
+}
+
+impl Wish {
+    /// The page with its parts, on a schedule.
+    #[must_use]
+    pub fn new(url: String, schedule: Schedule, versions: u16) -> Self {
+        Self { url, schedule, versions, aim: None }
+    }
+
+    /// And the pages it links to, `depth` links far, if that is any, within `scope`.
+    #[must_use]
+    pub fn following(self, depth: u16, scope: Scope) -> Self {
+        let aim = Aim { depth: depth.min(MAX_DEPTH), scope, ..Aim::default() };
+        Self { aim: (depth > 0).then_some(aim), ..self }
+    }
+
+    /// With these parts of the pages, where it is not the configuration that says which.
+    #[must_use]
+    pub fn with_parts(mut self, parts: BTreeMap<PartClass, bool>) -> Self {
+        if !parts.is_empty() {
+            self.aim.get_or_insert_default().parts = parts;
+        }
+        self
+    }
+}
+
+/// Puts what is due on the queue until the daemon stops. One task of each daemon.
+pub async fn work(daemon: Arc<Daemon>) {
+    let mut mode = daemon.mode.watch();
+    loop {
+        let may_dial = mode.borrow_and_update().may_dial();
+        let pause = if may_dial { start_due(&daemon).await } else { LOOK_AGAIN };
+        tokio::select! {
+            () = daemon.tasks.stopping() => return,
+            () = daemon.monitor.news.notified() => {}
+            // The switch is in the daemon, so the mode never ends.
+            _changed = mode.changed() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// Starts what is due, what has waited longest first; returns how long nothing more will be.
+async fn start_due(daemon: &Arc<Daemon>) -> Duration {
+    let now = timestamp(clock::now());
+    let mut next = Vec::new();
+    let zone = TimeZone::system();
+    daemon.store.spool().monitors().visit(|one| {
+        next.extend(one.next_run(now, &zone).map(|time| (time, one.place.key())));
+    });
+    next.sort_unstable();
+    let due = next.partition_point(|(time, _)| *time <= now);
+    for (_, key) in next.iter().take(due) {
+        if let Err(error) = start(daemon, *key, now).await {
+            warn!(error = error_chain(&error), "what is monitored cannot be put on the queue");
+            return AFTER_FAILURE;
+        }
+    }
+    next.get(due).map_or(LOOK_AGAIN, |(time, _)| {
+        Duration::try_from(time.duration_since(now)).unwrap_or_default().min(LOOK_AGAIN)
+    })
+}
+
+/// Puts a page on the queue, and notes that it was.
+async fn start(daemon: &Arc<Daemon>, key: Key, now: Timestamp) -> Result<(), Error> {
+    let read = daemon.store.run(move |spool| spool.monitors().get(&key)).await;
+    let monitor = match read {
+        Ok(Some(monitor)) => monitor,
+        Ok(None) => return Ok(()),
+        Err(error) if error.is_damaged() => {
+            warn!(error = error_chain(&error), "a page is no longer monitored");
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    debug!(url = monitor.request.place.url(), schedule = %monitor.schedule, "it is time");
+    let mut request = monitor.request;
+    request.queued = now;
+    if let Some(aim) = aim(&request) {
+        request.options = None;
+        match recurse::begin_at(daemon, request.clone(), &aim).await {
+            Ok(_) => return noted(daemon, key, now).await,
+            Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
+            // The page itself is looked at all the same.
+            Err(error) => warn!(error = error_chain(&error), "links of a page are not followed"),
+        }
+    }
+    fetch::put(daemon, request).await?;
+    noted(daemon, key, now).await
+}
+
+async fn noted(daemon: &Daemon, key: Key, now: Timestamp) -> Result<(), Error> {
+    daemon.store.run(move |spool| spool.monitors().ran(&key, now)).await?;
+    daemon.fetcher.nudge();
+    Ok(())
+}
+
+/// What is fetched besides the page and its parts, if the request says so.
+pub(crate) fn aim(request: &Outgoing) -> Option<Aim> {
+    serde_json::from_str(request.options.as_deref()?).ok()
+}
+
+/// Monitors a page for `requester`, in place of what was said of it before. When it was looked at last is
+/// not forgotten.
+///
+/// # Errors
+///
+/// [`WantError`] says whether the URL or the spool is the cause.
+pub async fn set(
+    daemon: &Arc<Daemon>,
+    requester: &Requester,
+    wish: Wish,
+) -> Result<(MonitorSummary, Set), WantError> {
+    let mut request = fetch::request(daemon, requester, &wish.url, RequestKind::Monitored)?;
+    request.options = wish.aim.and_then(|aim| serde_json::to_string(&aim).ok());
+    let versions = wish.versions.min(MAX_VERSIONS);
+    let schedule = wish.schedule;
+    let done = daemon.store.run(move |spool| {
+        let key = request.place.key();
+        let known = spool.monitors().summary(&key);
+        let last_run = known.and_then(|known| known.last_run);
+        let monitor = Monitor { request, schedule, last_run, versions };
+        let set = spool.monitors().set(&monitor)?;
+        Ok((monitor.summary(), set))
+    });
+    let done = done.await?;
+    daemon.monitor.nudge();
+    Ok(done)
+}
+
+/// Monitors a page no longer; says whether it was.
+///
+/// # Errors
+///
+/// When the disk fails.
+pub async fn remove(daemon: &Arc<Daemon>, key: Key) -> Result<bool, Error> {
+    daemon.store.run(move |spool| spool.monitors().remove(&key)).await
+}
+
+/// What is monitored, by URL, as far as `may_see` says.
+#[must_use]
+pub fn list(daemon: &Daemon, may_see: impl Fn(&Place) -> bool) -> Vec<MonitorSummary> {
+    let mut list = daemon.store.spool().monitors().list();
+    list.retain(|one| may_see(&one.place));
+    list
+}

@@ -1,0 +1,6 @@
+//! TODO.
+
+pub mod certificates;
+pub mod connection;
+pub mod link;
+pub mod upstream;

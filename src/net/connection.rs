@@ -1,0 +1,157 @@
+//! What is kept of the TLS that an entry came over.
+//!
+//! The block of a `metadata` record of the entry, as `docs/spool-format.md` has it: version, cipher
+//! suite, the origin's own certificate as it was sent, and the others in words. An origin says what
+//! it likes in its certificates, so all of it is bounded.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustls::pki_types::CertificateDer;
+use wwwoffle_spool::MAX_CONNECTION;
+
+use crate::api::{Certificate, Connection};
+use crate::net::certificates::{MAX_CHAIN, describe};
+use crate::net::upstream::Secured;
+use crate::page::shown;
+
+/// Bytes of the largest certificate that is kept as it was sent. Larger ones are kept in words.
+const MAX_KEPT: usize = 8 << 10;
+
+const VERSION: &str = "tls-version";
+const SUITE: &str = "tls-cipher-suite";
+const BY_FINGERPRINT: &str = "allowed-by-fingerprint";
+const CERTIFICATE: &str = "certificate";
+const TOLD: &str = "certificate-told";
+const LEFT_OUT: &str = "certificates-left-out";
+
+/// The account that is kept with an entry: lines `name: value` that each end with CR LF.
+#[must_use]
+pub fn account(secured: &Secured) -> Vec<u8> {
+    let version = format!("{:?}", secured.version).replace('_', ".");
+    // What rustls calls `TLS13_…` is `TLS_…` at IANA.
+    let suite = format!("{:?}", secured.suite).replace("TLS13_", "TLS_");
+    let mut text = format!("{VERSION}: {version}\r\n{SUITE}: {suite}\r\n");
+    if secured.by_exception {
+        text.push_str(&line(BY_FINGERPRINT, "yes"));
+    }
+    let (mut kept, all) = (0, secured.chain.len());
+    for certificate in secured.chain.iter().take(MAX_CHAIN) {
+        let line = certificate_line(kept == 0, certificate);
+        // Room is left for the number of those that are left out.
+        if text.len() + line.len() + 64 > MAX_CONNECTION {
+            break;
+        }
+        text.push_str(&line);
+        kept += 1;
+    }
+    if kept < all {
+        text.push_str(&line(LEFT_OUT, &(all - kept).to_string()));
+    }
+    text.into_bytes()
+}
+
+fn certificate_line(is_own: bool, certificate: &CertificateDer<'_>) -> String {
+    if is_own && certificate.len() <= MAX_KEPT {
+        return line(CERTIFICATE, &STANDARD.encode(certificate));
+    }
+    // Fields of JSON hold no line end.
+    line(TOLD, &serde_json::to_string(&describe(certificate)).unwrap_or_default())
+}
+
+fn line(name: &str, value: &str) -> String {
+    format!("{name}: {value}\r\n")
+}
+
+/// Reads such an account; what cannot be read in it is passed over.
+#[must_use]
+pub fn read(account: &[u8]) -> Connection {
+    let mut connection = Connection::default();
+    let text = String::from_utf8_lossy(account);
+    for (name, value) in text.lines().filter_map(|line| line.split_once(": ")) {
+        match name {
+            VERSION => connection.version = shown::text(value),
+            SUITE => connection.suite = shown::text(value),
+            BY_FINGERPRINT => connection.by_fingerprint = value == "yes",
+            LEFT_OUT => connection.chain.left_out = value.parse().unwrap_or_default(),
+            CERTIFICATE | TOLD if connection.chain.certificates.len() < MAX_CHAIN => {
+                connection.chain.certificates.extend(certificate(name, value));
+            }
+            _ => {}
+        }
+    }
+    connection
+}
+
+fn certificate(name: &str, value: &str) -> Option<Certificate> {
+    if name == TOLD {
+        return serde_json::from_str(value).ok();
+    }
+    STANDARD.decode(value).ok().map(|certificate| describe(&certificate))
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair};
+    use rustls::{CipherSuite, ProtocolVersion};
+
+    use super::*;
+    use crate::net::certificates::chain;
+
+    fn made(names: usize) -> CertificateDer<'static> {
+        let names: Vec<String> = (0..names).map(|n| format!("host{n}.example")).collect();
+        let params = CertificateParams::new(names).unwrap();
+        params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
+    }
+
+    fn secured(sent: Vec<CertificateDer<'static>>, by_exception: bool) -> Secured {
+        Secured {
+            version: ProtocolVersion::TLSv1_3,
+            suite: CipherSuite::TLS13_AES_256_GCM_SHA384,
+            chain: sent.into(),
+            by_exception,
+        }
+    }
+
+    #[test]
+    fn what_is_kept_reads_back() {
+        for (sent, by_fingerprint) in
+            [(vec![made(1), made(2), made(0)], false), (vec![made(9)], true)]
+        {
+            let account = account(&secured(sent.clone(), by_fingerprint));
+            let want = Connection {
+                version: "TLSv1.3".to_owned(),
+                suite: "TLS_AES_256_GCM_SHA384".to_owned(),
+                by_fingerprint,
+                chain: chain(&sent),
+            };
+            assert_eq!(read(&account), want);
+        }
+    }
+
+    #[test]
+    fn a_hostile_chain_is_bounded_and_what_is_cut_is_counted() {
+        for sent in [
+            vec![made(2_000), made(1)],
+            vec![made(100); 50],
+            vec![CertificateDer::from(vec![0; 60_000]), made(1)],
+            vec![CertificateDer::from(Vec::new()); 20_000],
+        ] {
+            let account = account(&secured(sent.clone(), false));
+            assert!(account.len() <= MAX_CONNECTION, "{}", account.len());
+            let read = read(&account);
+            let told = read.chain.certificates.len();
+            assert!((1..=MAX_CHAIN).contains(&told));
+            assert_eq!(told + read.chain.left_out, sent.len());
+        }
+    }
+
+    #[test]
+    fn rubbish_is_passed_over() {
+        let rubbish =
+            b"certificate: !\r\ncertificate-told: {\"subject\": 1}\r\nx\r\n: \r\n\xff: a\r\n\
+                        certificates-left-out: -1\r\ntls-version: a\0b\r\n";
+        let want = Connection { version: "a⟨U+0000⟩b".to_owned(), ..Connection::default() };
+        assert_eq!(read(rubbish), want);
+        assert_eq!(read(b""), Connection::default());
+    }
+}

@@ -1,0 +1,347 @@
+//! Whether the link works: what the mode auto goes by.
+//!
+//! ```text
+//! Dialer, Upstream ── who answers and who does not ─┐
+//! kernel ── interfaces and routes, by netlink ──────┤
+//! probe ── the URL of [link], or hosts asked for ───┴─ work ── Judge ── ModeSwitch::judged
+//! ```
+//!
+//! [`work`] is the one task that judges. It opens connections for probes alone, and those only while
+//! [`Choice::Auto`] is chosen: in every other mode nobody is asked anything. The kernel is listened to
+//! in every mode, for [`Link::class`]; nothing goes out for that.
+
+pub mod judge;
+pub mod kernel;
+mod probe;
+mod routes;
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use arc_swap::ArcSwap;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+use tracing::{debug, info, warn};
+use wwwoffle_config::Config;
+
+use crate::base::clock;
+use crate::base::mode::{Choice, Mode};
+use crate::daemon::Daemon;
+use crate::net::upstream::Report;
+use judge::{Finding, Judge, News, Portal, Reason, Terms};
+use kernel::{Changes, Standing, TOGETHER};
+
+/// How many reports of origins may wait to be judged; further ones are left out.
+const MAX_REPORTS: usize = 256;
+
+/// What a byte costs on the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Nothing in particular, as far as is known.
+    Usual,
+    /// The way out is one of `[link] metered-interfaces`.
+    Metered,
+}
+
+/// What is known of the link.
+#[derive(Debug)]
+pub struct Link {
+    told: ArcSwap<Told>,
+    standing: ArcSwap<Standing>,
+    reports: Mutex<Option<mpsc::Receiver<Report>>>,
+    news: Notify,
+    begun: watch::Sender<bool>,
+}
+
+/// How the link was judged last.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// Why it is as it is.
+    pub reason: Reason,
+    /// Since when.
+    pub since: SystemTime,
+    /// When the last probe ended.
+    pub probed: Option<SystemTime>,
+}
+
+impl Told {
+    /// The captive portal that answers, if one does.
+    #[must_use]
+    pub fn portal(&self) -> Option<&Portal> {
+        match &self.reason {
+            Reason::Portal(portal) => Some(portal),
+            _ => None,
+        }
+    }
+}
+
+impl Link {
+    /// Nothing is known yet; with where it is to be told how origins do.
+    #[must_use]
+    pub fn new() -> (Self, mpsc::Sender<Report>) {
+        let (tell, reports) = mpsc::channel(MAX_REPORTS);
+        let told = Told { reason: Reason::Unknown, since: clock::now(), probed: None };
+        let link = Self {
+            told: ArcSwap::from_pointee(told),
+            standing: ArcSwap::from_pointee(Standing::Unknown),
+            reports: Mutex::new(Some(reports)),
+            news: Notify::new(),
+            begun: watch::Sender::new(false),
+        };
+        (link, tell)
+    }
+
+    /// How it was judged last.
+    #[must_use]
+    pub fn told(&self) -> Arc<Told> {
+        self.told.load_full()
+    }
+
+    /// What the kernel says of the ways out, in every mode.
+    #[must_use]
+    pub fn standing(&self) -> Arc<Standing> {
+        self.standing.load_full()
+    }
+
+    /// What a byte costs on the way out as the kernel knows it now.
+    #[must_use]
+    pub fn class(&self, config: &Config) -> Class {
+        match &**self.standing.load() {
+            Standing::Up { interface } if config.link.metered_interfaces.contains(interface) => {
+                Class::Metered
+            }
+            _ => Class::Usual,
+        }
+    }
+
+    /// Has the configuration looked at again.
+    pub fn nudge(&self) {
+        self.news.notify_one();
+    }
+
+    /// Waits until the kernel has been asked for the first time, and what follows is in force.
+    pub async fn has_begun(&self) {
+        let mut begun = self.begun.subscribe();
+        // The sender is in `self`.
+        let _begun = begun.wait_for(|begun| *begun).await;
+    }
+}
+
+/// What is judged by.
+fn terms(config: &Config) -> Terms {
+    let link = &config.link;
+    Terms {
+        has_url: link.probe_url.url().is_some(),
+        failing_hosts: link.failing_hosts.get(),
+        failing_within: link.failing_within,
+        settle: link.settle,
+        interval: link.probe_interval,
+        longest: link.probe_longest_interval,
+    }
+}
+
+/// The kernel's word, and the changes of it.
+struct Kernel {
+    changes: Option<Changes>,
+    is_watched: bool,
+    /// Whether it was said that the kernel cannot be listened to.
+    is_told: bool,
+    /// Something has changed, and by then so has what comes with it.
+    changed: Option<Instant>,
+}
+
+impl Kernel {
+    /// Listens, or stops to, as the configuration says. Whether that is another thing than before.
+    fn follow(&mut self, config: &Config) -> bool {
+        let wanted = config.link.watch_kernel;
+        if std::mem::replace(&mut self.is_watched, wanted) == wanted {
+            return false;
+        }
+        self.changes = None;
+        if wanted {
+            match Changes::hear() {
+                Ok(changes) => self.changes = Some(changes),
+                Err(error) => self.deaf(&error),
+            }
+        }
+        true
+    }
+
+    fn deaf(&mut self, error: &std::io::Error) {
+        self.changes = None;
+        if !std::mem::replace(&mut self.is_told, true) {
+            warn!(%error, "the kernel tells nothing of links here; the mode auto goes by the rest");
+        }
+    }
+
+    async fn standing(&mut self) -> Standing {
+        if self.changes.is_none() {
+            return Standing::Unknown;
+        }
+        match kernel::ask().await {
+            Ok(standing) => standing,
+            Err(error) => {
+                self.deaf(&error);
+                Standing::Unknown
+            }
+        }
+    }
+
+    /// Waits for a change, for ever where there is nothing to be heard. Dropping it loses none.
+    async fn next(&mut self) {
+        let by = match (self.changed, &self.changes) {
+            (Some(by), _) => by,
+            (None, None) => return std::future::pending().await,
+            (None, Some(changes)) => {
+                if let Err(error) = changes.next().await {
+                    self.deaf(&error);
+                }
+                *self.changed.insert(Instant::now() + TOGETHER)
+            }
+        };
+        sleep_until(by).await;
+        self.changed = None;
+    }
+}
+
+type Probe = Pin<Box<dyn Future<Output = Finding> + Send>>;
+
+/// The task's own state.
+struct Work {
+    daemon: Arc<Daemon>,
+    judge: Option<Judge>,
+    probe: Option<Probe>,
+    /// What was made known of this judge.
+    shown: Option<(bool, Reason)>,
+}
+
+/// Judges the link until the daemon stops, whenever the mode auto is chosen. One task of each daemon.
+pub async fn work(daemon: Arc<Daemon>) {
+    let reports = daemon.link.reports.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(mut reports) = reports else { return };
+    let mut chosen = daemon.mode.watch_choice();
+    let mut kernel = Kernel { changes: None, is_watched: false, is_told: false, changed: None };
+    let mut work = Work { daemon: Arc::clone(&daemon), judge: None, probe: None, shown: None };
+    loop {
+        let config = daemon.config();
+        if kernel.follow(&config) {
+            work.heard(kernel.standing().await);
+        }
+        let is_auto = *chosen.borrow_and_update() == Choice::Auto;
+        work.judge(is_auto, &config);
+        daemon.link.begun.send_replace(true);
+        let next = work.next();
+        tokio::select! {
+            () = daemon.tasks.stopping() => return,
+            // The switch is in the daemon, so the choice never ends.
+            _changed = chosen.changed() => while reports.try_recv().is_ok() {},
+            () = daemon.link.news.notified() => {}
+            Some(report) = reports.recv() => work.reported(report),
+            () = kernel.next() => {
+                let standing = kernel.standing().await;
+                work.heard(standing);
+            }
+            finding = work.found() => work.probed(finding),
+            () = async { sleep_until(next.unwrap_or_else(Instant::now)).await }, if next.is_some() => {}
+        }
+    }
+}
+
+impl Work {
+    /// Has a judge if there is something to judge, and begins a probe if one is due.
+    fn judge(&mut self, is_auto: bool, config: &Config) {
+        if !is_auto {
+            (self.judge, self.probe, self.shown) = (None, None, None);
+            return;
+        }
+        let now = Instant::now();
+        let standing = &self.daemon.link.standing;
+        let judge = self.judge.get_or_insert_with(|| {
+            let mut judge = Judge::new(terms(config), now);
+            judge.take(News::Kernel(Standing::clone(&standing.load())), now);
+            judge
+        });
+        judge.set_terms(terms(config), now);
+        if judge.pass(self.probe.is_none(), now) {
+            self.probe = Some(Box::pin(probe::run(Arc::clone(&self.daemon), judge.hosts())));
+        }
+        self.show();
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.judge.as_ref().and_then(|judge| judge.next(self.probe.is_none()))
+    }
+
+    async fn found(&mut self) -> Finding {
+        match &mut self.probe {
+            Some(probe) => probe.await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn probed(&mut self, finding: Finding) {
+        self.probe = None;
+        debug!(?finding, "the link was probed");
+        self.daemon.link.told.rcu(|told| Told { probed: Some(clock::now()), ..Told::clone(told) });
+        self.take(News::Probed(finding));
+    }
+
+    fn reported(&mut self, Report { origin, answered }: Report) {
+        self.take(if answered { News::Reached(origin) } else { News::Failed(origin) });
+    }
+
+    fn heard(&mut self, standing: Standing) {
+        let was = self.daemon.link.standing.swap(Arc::new(standing.clone()));
+        if *was != standing {
+            debug!(?standing, "the ways out have changed");
+            // Another budget may hold from now on.
+            self.daemon.fetcher.nudge();
+        }
+        self.take(News::Kernel(standing));
+    }
+
+    fn take(&mut self, news: News) {
+        if let Some(judge) = &mut self.judge {
+            judge.take(news, Instant::now());
+        }
+    }
+
+    /// Puts in force what is new, and tells of it.
+    fn show(&mut self) {
+        let Some(judge) = &self.judge else { return };
+        let reason = judge.reason().clone();
+        let Some(online) = judge.is_online() else {
+            // The mode stays as it is.
+            return self.tell(reason);
+        };
+        let now = (online, reason);
+        if self.shown.as_ref() == Some(&now) {
+            return;
+        }
+        let (_, reason) = self.shown.insert(now).clone();
+        let mode = if online { Mode::Online } else { Mode::Offline };
+        let portal = match &reason {
+            Reason::Portal(portal) => portal.hosts.as_slice(),
+            _ => &[],
+        };
+        // Told first: who sees the mode sees why.
+        self.tell(reason.clone());
+        if let Some(was) = self.daemon.mode.judged(mode, portal) {
+            if was == mode {
+                debug!(%mode, %reason, "the link is as it was");
+            } else {
+                info!(%mode, %was, %reason, "the link has changed the mode");
+            }
+            self.daemon.has_changed(was);
+        }
+    }
+
+    fn tell(&self, reason: Reason) {
+        let link = &self.daemon.link;
+        let told = link.told();
+        if told.reason != reason {
+            link.told.store(Arc::new(Told { reason, since: clock::now(), probed: told.probed }));
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What the judge makes of what it sees, in tables: seconds, what is seen, and what follows.
+
+use super::*;
+use crate::net::upstream::Scheme;
+
+fn terms(has_url: bool) -> Terms {
+    Terms {
+        has_url,
+        failing_hosts: 3,
+        failing_within: Duration::from_secs(120),
+        settle: Duration::from_secs(2),
+        interval: Duration::from_secs(100),
+        longest: Duration::from_secs(30),
+    }
+}
+
+fn origin(host: &str) -> Origin {
+    Origin::here(Scheme::Http, host, 80)
+}
+
+/// What a word of a table means; `tick` is nothing at all.
+fn news(word: &str) -> Option<News> {
+    let (what, host) = word.split_once(':').unwrap_or((word, ""));
+    Some(match what {
+        "tick" => return None,
+        "up" => News::Kernel(Standing::Up { interface: host.to_owned() }),
+        "down" => News::Kernel(Standing::Down(Gap::NoRoute)),
+        "deaf" => News::Kernel(Standing::Unknown),
+        "reached" => News::Reached(origin(host)),
+        "failed" => News::Failed(origin(host)),
+        "good" => News::Probed(Finding::Good(say("{fact}").with("fact", "fine"))),
+        "bad" => News::Probed(Finding::Failed(say("{fact}").with("fact", "dead"))),
+        "portal" => {
+            let hosts = vec!["p".to_owned()];
+            News::Probed(Finding::Portal(Portal { url: "http://p/".to_owned(), hosts }))
+        }
+        _ => panic!("no such word: {word}"),
+    })
+}
+
+/// Runs rows of `second word -> what follows`: online or offline or unknown, `probe` if one is due at
+/// once, and the reason where the row names one in brackets.
+fn run(has_url: bool, rows: &str) {
+    let begin = Instant::now();
+    let mut judge = Judge::new(terms(has_url), begin);
+    let mut under_way = false;
+    for row in rows.lines().map(str::trim).filter(|row| !row.is_empty()) {
+        let (given, want) = row.split_once("->").unwrap();
+        let (second, word) = given.trim().split_once(' ').unwrap();
+        let now = begin + Duration::from_secs_f64(second.parse().unwrap());
+        if let Some(news) = news(word) {
+            under_way &= !matches!(news, News::Probed(_));
+            judge.take(news, now);
+        }
+        let begins = judge.pass(!under_way, now);
+        under_way |= begins;
+        let found = match judge.is_online() {
+            None => "unknown",
+            Some(true) => "online",
+            Some(false) => "offline",
+        };
+        let probe = if begins { " probe" } else { "" };
+        let reason = judge.reason();
+        let reason = if want.contains('(') { format!(" ({reason})") } else { String::new() };
+        let got = format!("{found}{probe}{reason}");
+        assert_eq!(got, want.trim(), "{row}");
+    }
+}
+
+#[test]
+fn several_hosts_in_a_row_and_then_a_probe_make_it_offline() {
+    run(
+        false,
+        "0 up:eth0    -> online (there is a way out, by eth0)
+         1 failed:a   -> online
+         2 failed:a   -> online
+         3 failed:a   -> online
+         4 failed:b   -> online
+         5 reached:c  -> online
+         6 failed:a   -> online
+         7 failed:b   -> online
+         8 failed:d   -> online probe
+         9 tick       -> online
+         10 bad       -> offline (3 hosts in a row failed, and then the probe: dead)
+         14 tick      -> offline
+         15 tick      -> offline probe
+         16 bad       -> offline
+         25 tick      -> offline
+         26 tick      -> offline probe
+         27 good      -> online (fine)",
+    );
+}
+
+#[test]
+fn one_that_answers_clears_the_link_and_so_does_the_probe() {
+    run(
+        false,
+        "0 deaf       -> online (nothing speaks against the link)
+         1 failed:a   -> online
+         2 failed:b   -> online
+         3 failed:c   -> online probe
+         4 good       -> online
+         5 failed:a   -> online
+         6 failed:b   -> online
+         200 failed:c -> online
+         201 failed:d -> online
+         202 failed:e -> online probe",
+    );
+}
+
+#[test]
+fn the_kernels_word_has_to_hold() {
+    run(
+        false,
+        "0 up:eth0    -> online
+         10 down      -> online
+         11 up:eth0   -> online
+         13 tick      -> online
+         20 down      -> online
+         21 tick      -> online
+         22 tick      -> offline (there is no default route)
+         23 up:wlan0  -> offline
+         24 down      -> offline
+         26 up:wlan0  -> offline
+         28 tick      -> online (there is a way out, by wlan0)",
+    );
+    // At the start there is nothing that it could be held against.
+    run(
+        false,
+        "0 down -> offline (there is no default route)\n 5 tick -> offline probe\n 6 bad -> offline (there is no default route)",
+    );
+    run(
+        false,
+        "0 down     -> offline
+         1 deaf     -> offline
+         3 tick     -> online (nothing speaks against the link)",
+    );
+}
+
+#[test]
+fn a_url_is_probed_now_and_then_and_twice_before_it_goes_offline() {
+    run(
+        true,
+        "0 up:eth0    -> unknown probe
+         1 good       -> online (fine)
+         100 tick     -> online
+         101 tick     -> online probe
+         102 bad      -> online
+         103 tick     -> online
+         104 tick     -> online probe
+         105 good     -> online
+         205 tick     -> online probe
+         206 bad      -> online
+         208 tick     -> online probe
+         209 bad      -> offline (the probe failed: dead)
+         214 tick     -> offline probe
+         215 bad      -> offline
+         224 tick     -> offline
+         225 tick     -> offline probe
+         226 bad      -> offline
+         246 tick     -> offline probe
+         247 bad      -> offline
+         277 tick     -> offline probe
+         278 bad      -> offline
+         307 tick     -> offline
+         308 tick     -> offline probe
+         309 good     -> online (fine)",
+    );
+}
+
+#[test]
+fn a_link_that_comes_and_goes_is_probed_ever_more_seldom() {
+    run(
+        true,
+        "0 up:eth0    -> unknown probe
+         0 bad        -> offline
+         5 tick       -> offline probe
+         5 bad        -> offline
+         15 tick      -> offline probe
+         15 good      -> online
+         16 failed:a  -> online
+         16 failed:b  -> online
+         16 failed:c  -> online probe
+         16 bad       -> offline
+         35 tick      -> offline
+         36 tick      -> offline probe",
+    );
+}
+
+#[test]
+fn a_portal_is_told_and_left_when_somebody_has_logged_in() {
+    run(
+        true,
+        "0 up:wlan0   -> unknown probe
+         1 portal     -> offline (a captive portal answers: log in at http://p/)
+         6 tick       -> offline probe
+         7 bad        -> offline (the probe failed: dead)
+         17 tick      -> offline probe
+         18 portal    -> offline (a captive portal answers: log in at http://p/)
+         38 tick      -> offline probe
+         39 good      -> online (fine)",
+    );
+}
+
+#[test]
+fn a_new_way_is_probed_at_once() {
+    run(
+        true,
+        "0 up:eth0    -> unknown probe
+         1 good       -> online
+         10 up:wlan0  -> online
+         12 tick      -> online probe
+         13 portal    -> online
+         15 tick      -> online probe
+         16 portal    -> offline
+         20 up:eth0   -> offline
+         22 tick      -> offline probe
+         23 good      -> online",
+    );
+}
+
+#[test]
+fn without_a_default_route_a_good_probe_is_believed() {
+    run(
+        true,
+        "0 down       -> offline
+         5 tick       -> offline probe
+         6 good       -> online (fine)
+         8 tick       -> online",
+    );
+}
+
+#[test]
+fn hosts_to_try_are_the_last_that_answered_and_those_that_failed() {
+    let now = Instant::now();
+    let mut judge = Judge::new(terms(false), now);
+    judge.take(news("up:eth0").unwrap(), now);
+    assert!(judge.hosts().is_empty());
+    for word in ["reached:a", "failed:b", "failed:a", "failed:c"] {
+        judge.take(news(word).unwrap(), now);
+    }
+    let hosts: Vec<String> = judge.hosts().into_iter().map(|origin| origin.host).collect();
+    assert_eq!(hosts, ["a", "c", "b"]);
+    for number in 0..100 {
+        judge.take(news(&format!("failed:{number}")).unwrap(), now);
+    }
+    assert_eq!(judge.hosts().len(), MAX_FAILED + 1);
+    assert_eq!(judge.next(true), Some(now));
+    assert_eq!(judge.next(false), None);
+}
+
+#[test]
+fn other_terms_are_followed_at_once() {
+    let now = Instant::now();
+    let mut judge = Judge::new(terms(false), now);
+    judge.take(news("up:eth0").unwrap(), now);
+    assert_eq!(judge.next(true), None);
+    judge.set_terms(terms(true), now);
+    assert!(judge.pass(true, now));
+    judge.take(news("bad").unwrap(), now);
+    judge.set_terms(terms(false), now);
+    assert_eq!(judge.is_online(), Some(true));
+}

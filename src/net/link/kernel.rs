@@ -1,0 +1,218 @@
+//! What the kernel says of the ways out: by netlink, where there is such a thing. It says that
+//! something has changed; what it is now is asked for anew each time.
+
+use std::io;
+use std::time::Duration;
+
+use super::judge::way;
+use crate::page::shown;
+use crate::page::text::{Text, say};
+
+/// How the machine is connected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The kernel cannot be asked, or is not to be.
+    Unknown,
+    /// There is a way out.
+    Up {
+        /// The interface it leads out by; empty where it has none.
+        interface: String,
+    },
+    /// There is none, and why not.
+    Down(Gap),
+}
+
+impl Standing {
+    /// It in words.
+    #[must_use]
+    pub fn text(&self) -> Text {
+        match self {
+            Self::Unknown => say("the system does not say whether there is a way out"),
+            Self::Up { interface } => way(interface),
+            Self::Down(gap) => gap.text(),
+        }
+    }
+}
+
+/// Why there is no way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// There is no default route.
+    NoRoute,
+    /// The interface that it would lead out by is not connected.
+    NoCarrier(String),
+}
+
+impl Gap {
+    /// It in words.
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::NoRoute => say("there is no default route"),
+            Self::NoCarrier(interface) => say("the interface {interface} has no carrier")
+                .with("interface", shown::text(interface)),
+        }
+    }
+}
+
+/// How long it is waited after a change, for those that come with it.
+pub(super) const TOGETHER: Duration = Duration::from_millis(50);
+
+/// Hears of changes.
+#[derive(Debug)]
+pub(super) struct Changes(inner::Changes);
+
+impl Changes {
+    /// Hears of them from here on.
+    pub(super) fn hear() -> io::Result<Self> {
+        inner::Changes::hear().map(Self)
+    }
+
+    /// Waits for the next. Dropping it loses none.
+    pub(super) async fn next(&self) -> io::Result<()> {
+        self.0.next().await
+    }
+}
+
+/// How the machine is connected now. It blocks for the kernel's answer.
+pub(super) fn standing() -> io::Result<Standing> {
+    inner::standing()
+}
+
+/// [`standing`], off the runtime's own threads.
+pub(super) async fn ask() -> io::Result<Standing> {
+    crate::daemon::live::blocking(standing).await
+}
+
+#[cfg(target_os = "linux")]
+mod inner {
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::time::Duration;
+
+    use rustix::io::Errno;
+    use rustix::net::netlink::SocketAddrNetlink;
+    use rustix::net::sockopt::{Timeout, set_socket_timeout};
+    use rustix::net::{
+        AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, sendto,
+        socket_with,
+    };
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+
+    use super::Standing;
+    use crate::net::link::routes::{Rest, Table, What, request};
+
+    /// Changes of interfaces, of addresses and of routes (`RTMGRP_LINK`, `RTMGRP_IPV4_IFADDR`,
+    /// `RTMGRP_IPV4_ROUTE`, `RTMGRP_IPV6_IFADDR`, `RTMGRP_IPV6_ROUTE`).
+    const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
+
+    /// The longest datagram of an answer, in bytes: the kernel makes none longer.
+    const DATAGRAM: usize = 64 * 1024;
+
+    /// How many datagrams of one answer are read: more than a machine with a table of the whole
+    /// Internet has before its default routes, which come first.
+    const MAX_DATAGRAMS: usize = 4_096;
+
+    /// How many changes are taken at once.
+    const MAX_CHANGES: usize = 256;
+
+    /// How long the kernel may take to answer.
+    const PATIENCE: Duration = Duration::from_secs(2);
+
+    #[derive(Debug)]
+    pub(super) struct Changes(AsyncFd<OwnedFd>);
+
+    impl Changes {
+        pub(super) fn hear() -> io::Result<Self> {
+            let socket = open(SocketFlags::NONBLOCK, GROUPS)?;
+            #[expect(deprecated, reason = "the descriptor is owned, so it stays open for as long")]
+            let socket = AsyncFd::with_interest(socket, Interest::READABLE)?;
+            Ok(Self(socket))
+        }
+
+        pub(super) async fn next(&self) -> io::Result<()> {
+            let mut ready = self.0.readable().await?;
+            let mut bytes = [0; 1024];
+            for _ in 0..MAX_CHANGES {
+                // What it is does not matter, and how much of it was lost neither.
+                match recv(self.0.get_ref(), &mut bytes, RecvFlags::empty()) {
+                    Ok(_) | Err(Errno::NOBUFS | Errno::INTR) => {}
+                    Err(Errno::AGAIN) => {
+                        ready.clear_ready();
+                        break;
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Ok(())
+        }
+    }
+
+    pub(super) fn standing() -> io::Result<Standing> {
+        let socket = open(SocketFlags::empty(), 0)?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+        let mut table = Table::default();
+        for (what, sequence) in [(What::Interfaces, 1), (What::Routes, 2)] {
+            let kernel = SocketAddrNetlink::new(0, 0);
+            sendto(&socket, &request(what, sequence), SendFlags::empty(), &kernel)?;
+            read_all(&socket, &mut table, sequence)?;
+        }
+        Ok(table.standing())
+    }
+
+    fn read_all(socket: &OwnedFd, table: &mut Table, sequence: u32) -> io::Result<()> {
+        let mut bytes = vec![0; DATAGRAM];
+        for _ in 0..MAX_DATAGRAMS {
+            let (_, length) = recv(socket, &mut *bytes, RecvFlags::empty())?;
+            match table.take(bytes.get(..length).unwrap_or_default(), sequence) {
+                Rest::More => {}
+                Rest::Done => return Ok(()),
+                Rest::Refused => return Err(io::Error::other("the kernel refuses to tell")),
+            }
+        }
+        // What has been told by now is enough.
+        Ok(())
+    }
+
+    fn open(flags: SocketFlags, groups: u32) -> io::Result<OwnedFd> {
+        let flags = flags | SocketFlags::CLOEXEC;
+        // Without a protocol it is that of routes.
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+        bind(&socket, &SocketAddrNetlink::new(0, groups))?;
+        Ok(socket)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod inner {
+    use std::io;
+
+    use super::Standing;
+
+    #[derive(Debug)]
+    pub(super) struct Changes;
+
+    impl Changes {
+        pub(super) fn hear() -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(super) async fn next(&self) -> io::Result<()> {
+            std::future::pending().await
+        }
+    }
+
+    pub(super) fn standing() -> io::Result<Standing> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_tells_how_this_machine_is_connected() {
+        assert_ne!(standing().unwrap(), Standing::Unknown);
+    }
+}

@@ -1,0 +1,214 @@
+//! Finds out whether the link works: asks for the URL of `[link]`, or connects to hosts that somebody
+//! here has asked for.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use hyper::header::{ACCEPT, CACHE_CONTROL, CONNECTION, HOST, HeaderValue};
+use hyper::http::request::Builder;
+use hyper::{Method, Response};
+use tokio::time::timeout;
+use tracing::debug;
+use wwwoffle_config::{Config, ExpectedStatus};
+use wwwoffle_spool::RequestState;
+use wwwoffle_url::CanonicalUrl;
+
+use super::judge::{Finding, Portal};
+use crate::daemon::Daemon;
+use crate::fetch;
+use crate::page::shown;
+use crate::page::text::{Text, count, say};
+use crate::proxy::{rules, target};
+
+use crate::net::upstream::{Failure, Origin, Reach};
+
+/// How many hosts are connected to at once.
+const MAX_HOSTS: usize = 4;
+
+/// Probes once, with the `hosts` that are known where there is no URL to ask for.
+pub(super) async fn run(daemon: Arc<Daemon>, hosts: Vec<Origin>) -> Finding {
+    let config = daemon.config();
+    let patience = config.link.probe_timeout;
+    let probing = async {
+        match config.link.probe_url.url() {
+            Some(url) => ask(&daemon, &config, url).await,
+            None => reach(&daemon, &config, hosts).await,
+        }
+    };
+    let late = || {
+        let seconds = patience.as_secs_f32().to_string();
+        say("nobody answered within {seconds} s").with("seconds", seconds)
+    };
+    timeout(patience, probing).await.unwrap_or_else(|_| Finding::Failed(late()))
+}
+
+async fn ask(daemon: &Arc<Daemon>, config: &Config, url: &str) -> Finding {
+    let mut resource = match target::of_url(url, &daemon.local) {
+        Ok(resource) => resource,
+        Err(error) => return Finding::Failed(told(&error.to_string())),
+    };
+    resource.origin.via = rules::parent(config, &resource.url, &daemon.pseudonym);
+    // It is the configuration that names it.
+    resource.origin.reach = Reach::All;
+    let head = Builder::new()
+        .method(Method::GET)
+        .uri(resource.path.as_str())
+        .header(HOST, resource.host)
+        .header(ACCEPT, HeaderValue::from_static("*/*"))
+        .header(CACHE_CONTROL, HeaderValue::from_static("no-cache"))
+        .header(CONNECTION, HeaderValue::from_static("close"))
+        .body(());
+    let head = match head {
+        Ok(head) => head,
+        Err(error) => return Finding::Failed(told(&error.to_string())),
+    };
+    match daemon.upstream.probe(&resource.origin, head).await {
+        Ok(answer) => {
+            let expected = Expected {
+                status: config.link.probe_status,
+                phrase: config.link.probe_body.as_str(),
+            };
+            let location = fetch::location(url, answer.status(), answer.headers());
+            let login = location.and_then(|location| fetch::shown(daemon, &location));
+            compare(&resource.url, &expected, &answer, login)
+        }
+        Err(failure @ Failure::Certificate { .. }) => Finding::Failed(
+            say("{fault}; a captive portal may answer, which a probe-url of http would tell")
+                .with("fault", shown::text(&failure.chain())),
+        ),
+        Err(failure) => Finding::Failed(told(&failure.chain())),
+    }
+}
+
+/// An error, as it is told in all languages; bounded, for an origin may have its part in it.
+fn told(error: &str) -> Text {
+    say("{fact}").with("fact", shown::text(error))
+}
+
+/// How a good probe is answered.
+struct Expected<'a> {
+    status: ExpectedStatus,
+    phrase: &'a str,
+}
+
+/// What an answer says of the link. A redirect leads to `login`.
+fn compare(
+    url: &CanonicalUrl,
+    expected: &Expected<'_>,
+    answer: &Response<Bytes>,
+    login: Option<String>,
+) -> Finding {
+    let status = answer.status();
+    let phrase = expected.phrase.as_bytes();
+    let has_phrase =
+        phrase.is_empty() || answer.body().windows(phrase.len()).any(|piece| piece == phrase);
+    if expected.status.takes(status.as_u16()) && has_phrase {
+        return Finding::Good(say("{url} answers").with("url", shown::text(url.as_str())));
+    }
+    // RFC 6585 §6 has a status for it; most say 200 or redirect.
+    if !(status.is_success() || status.is_redirection() || status.as_u16() == 511) {
+        let why = say("{url} answers with status {status}").with("url", shown::text(url.as_str()));
+        return Finding::Failed(why.with("status", status.to_string()));
+    }
+    let mut hosts = vec![url.host().to_owned()];
+    let at = login
+        .as_deref()
+        .and_then(|login| CanonicalUrl::parse(login, &wwwoffle_url::LocalHost::default()).ok());
+    hosts.extend(at.map(|at| at.host().to_owned()).filter(|host| host != url.host()));
+    Finding::Portal(Portal { url: login.unwrap_or_else(|| url.as_str().to_owned()), hosts })
+}
+
+/// Connects to hosts, and sends nothing: it is enough that one takes the connection.
+async fn reach(daemon: &Daemon, config: &Config, mut hosts: Vec<Origin>) -> Finding {
+    hosts.truncate(MAX_HOSTS);
+    if hosts.len() < MAX_HOSTS {
+        wanted(daemon, config, &mut hosts);
+    }
+    let dialer = daemon.upstream.dialer();
+    let mut dials: FuturesUnordered<_> =
+        hosts.iter().map(|host| async move { (host, dialer.probe(host).await) }).collect();
+    while let Some((host, dialled)) = dials.next().await {
+        // What is told of the link is for all users, and who asked for which host is not.
+        match dialled {
+            Ok(_connection) => {
+                debug!(%host, "a probed host takes connections");
+                return Finding::Good(say("a host that was asked for takes connections"));
+            }
+            Err(failure) => debug!(%host, failure = failure.chain(), "a probed host does not"),
+        }
+    }
+    Finding::Failed(match hosts.len() {
+        0 => say("no host is known that could be tried"),
+        many => count(
+            u64::try_from(many).unwrap_or(u64::MAX),
+            "the one host that was asked for cannot be reached",
+            "none of {n} hosts that were asked for can be reached",
+        ),
+    })
+}
+
+/// Adds hosts of which something waits on the queue.
+fn wanted(daemon: &Daemon, config: &Config, hosts: &mut Vec<Origin>) {
+    daemon.store.spool().queue().visit(|request| {
+        if hosts.len() >= MAX_HOSTS || request.state != RequestState::Waiting {
+            return;
+        }
+        let Ok(resource) = target::of_url(request.place.url(), &daemon.local) else { return };
+        let mut origin = resource.origin;
+        origin.via = rules::parent(config, &resource.url, &daemon.pseudonym);
+        if !hosts.iter().any(|known| known.host == origin.host) {
+            hosts.push(origin);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wwwoffle_url::LocalHost;
+
+    #[test]
+    fn reasons_are_bounded() {
+        assert!(told(&"ü".repeat(1_000)).to_string().len() < 1_000);
+        assert_eq!(told("a\u{202e}b {n}").to_string(), shown::text("a\u{202e}b {n}"));
+    }
+
+    #[test]
+    fn an_answer_is_good_or_a_portals_or_a_failure() {
+        use ExpectedStatus::{Exactly, Success};
+        let url = CanonicalUrl::parse("http://h.example/up", &LocalHost::default()).unwrap();
+        for (status, phrase, answered, body, login, want) in [
+            (Success, "", 200, "x", None, "good"),
+            (Success, "", 204, "", None, "good"),
+            (Success, "up", 200, "is up now", None, "good"),
+            (Success, "up", 200, "log in", None, "portal http://h.example/up [\"h.example\"]"),
+            (Exactly(204), "", 204, "", None, "good"),
+            (Exactly(204), "", 200, "log in", None, "portal http://h.example/up [\"h.example\"]"),
+            (Exactly(404), "", 404, "", None, "good"),
+            (
+                Success,
+                "",
+                302,
+                "",
+                Some("http://p.example/login"),
+                "portal http://p.example/login [\"h.example\", \"p.example\"]",
+            ),
+            (Success, "", 302, "", None, "portal http://h.example/up [\"h.example\"]"),
+            (Success, "", 511, "", None, "portal http://h.example/up [\"h.example\"]"),
+            (Success, "", 404, "", None, "failed"),
+            (Success, "", 503, "", None, "failed"),
+        ] {
+            let body = Bytes::from_static(body.as_bytes());
+            let answer = Response::builder().status(answered).body(body).unwrap();
+            let expected = Expected { status, phrase };
+            let got = match compare(&url, &expected, &answer, login.map(str::to_owned)) {
+                Finding::Good(_) => "good".to_owned(),
+                Finding::Failed(_) => "failed".to_owned(),
+                Finding::Portal(portal) => format!("portal {} {:?}", portal.url, portal.hosts),
+            };
+            assert_eq!(got, want, "{status:?} {phrase:?} {answered}");
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Whom we fetch from: one request out, one answer back.
+//!
+//! ```text
+//! Upstream::send ── Registry ── what each https origin speaks, and its connection of HTTP/2
+//!                    ├───────── Pool ── kept-alive connections of HTTP/1.1, so many to an origin
+//!                    └───────── Dialer ── the only outward connect, refused in offline mode
+//!                                └─── Tls, for https: the origin's certificate is verified
+//! ```
+//!
+//! A request that was given to a connection in use which the origin had just closed is sent once
+//! more on a new one, if it is safe (RFC 9110 §9.2.1) and has no body. One of which the origin says
+//! that it has not looked at it (RFC 9113 §8.7), or that it has come by the wrong connection
+//! (RFC 9110 §15.5.20) or protocol (RFC 9113 §7), is sent again whatever it asks. Nothing else is
+//! ever sent twice.
+
+mod activity;
+mod adjustable;
+mod answer;
+mod dialer;
+mod error;
+mod h1;
+mod inward;
+mod line;
+mod message;
+mod multiplexed;
+mod overheard;
+mod pool;
+mod probe;
+mod refused;
+mod registry;
+mod seats;
+mod secured;
+mod step;
+mod streamed;
+mod tls;
+mod tls_error;
+mod trailers;
+mod verify;
+mod via;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::body::Incoming;
+use hyper::{HeaderMap, Request, StatusCode};
+use hyper_util::rt::TokioTimer;
+use tokio::sync::mpsc;
+use tracing::debug;
+use wwwoffle_config::Options;
+
+use adjustable::Adjustable;
+pub use answer::{Answer, AnswerBody};
+pub use dialer::{Dialer, Report};
+pub use error::Failure;
+pub use inward::Reach;
+use message::Message;
+use pool::Pool;
+pub use refused::{RefusedCertificate, RefusedCertificates};
+use registry::{Registry, Route};
+pub use secured::Secured;
+use step::{Step, Tries};
+pub use tls::Tls;
+pub use tls_error::{CertificateFault, TlsFault};
+pub use via::{ParentFault, Via};
+
+use crate::base::tasks::Tasks;
+
+/// The largest head of an answer that is read, in bytes, with its fields.
+const MAX_ANSWER_HEAD: usize = 256 * 1024;
+
+/// The most fields an answer may have.
+const MAX_ANSWER_FIELDS: usize = 256;
+
+/// How often idle connections are looked through.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
+
+/// How many connections a request is given to that all send it back unread.
+const MAX_TRIES: usize = 4;
+
+/// What is told of itself by any error of a body we send.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A request body on its way to an origin.
+pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Among the extensions of a request: it goes on no connection of HTTP/1.1 that was used before, where
+/// an origin in disorder may have left something that would be taken for the answer.
+#[derive(Clone, Copy, Debug)]
+pub struct NewConnection;
+
+/// An interim answer (1xx) on its way to the client.
+pub type Interim = (StatusCode, HeaderMap);
+
+/// How an origin is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// HTTP over TCP.
+    Http,
+    /// HTTP over TLS.
+    Https,
+}
+
+impl Scheme {
+    /// The scheme of this name, in lower case; `None` for one that is not fetched.
+    #[must_use]
+    pub fn of(protocol: &str) -> Option<Self> {
+        match protocol {
+            "http" => Some(Self::Http),
+            "https" => Some(Self::Https),
+            _ => None,
+        }
+    }
+}
+
+/// The origin a URL names (RFC 6454 §4). Shown as host and port.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// What is spoken there.
+    pub scheme: Scheme,
+    /// A name or an address, IPv6 in brackets.
+    pub host: String,
+    /// The TCP port.
+    pub port: u16,
+    /// The proxy it is reached through, if not directly. A way through another one is another
+    /// connection.
+    pub via: Option<Arc<Via>>,
+    /// How far whoever asks may go. What was opened for one is not used for others.
+    pub reach: Reach,
+}
+
+#[cfg(test)]
+impl Origin {
+    /// One that is asked directly, for who sits at this machine.
+    pub(crate) fn here(scheme: Scheme, host: &str, port: u16) -> Self {
+        Self { scheme, host: host.to_owned(), port, via: None, reach: Reach::All }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// The body of a request, by what is known of it.
+#[derive(Debug)]
+pub enum Outbound {
+    /// No body.
+    Empty,
+    /// All of it is here; it can be sent again.
+    Whole(Bytes),
+    /// It streams from the client.
+    Stream(Incoming),
+}
+
+/// How long to wait for what, and how much at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// For the head of an answer, counted from the last byte of the request that moved.
+    pub head_timeout: Duration,
+    /// For the next byte of a body.
+    pub socket_timeout: Duration,
+    /// How long a connection is kept alive unused.
+    pub idle_timeout: Duration,
+    /// Connections to one origin at once.
+    pub per_origin: usize,
+}
+
+impl Limits {
+    /// What the options say.
+    #[must_use]
+    pub fn of(options: &Options) -> Self {
+        Self {
+            head_timeout: options.head_timeout,
+            socket_timeout: options.socket_timeout,
+            idle_timeout: options.idle_timeout,
+            per_origin: options.connections_per_host.get(),
+        }
+    }
+}
+
+/// Sends requests to origins. One per daemon.
+#[derive(Debug)]
+pub struct Upstream {
+    dialer: Dialer,
+    tls: Tls,
+    pool: Pool,
+    registry: Registry,
+    tasks: Tasks,
+    limits: Adjustable<Limits>,
+}
+
+impl Upstream {
+    /// An upstream that dials through `dialer`, secures with `tls` and runs its connections in `tasks`.
+    #[must_use]
+    pub fn new(dialer: Dialer, tls: Tls, tasks: Tasks, limits: Limits) -> Arc<Self> {
+        let pool = Pool::new(limits.per_origin, limits.idle_timeout);
+        let registry = Registry::new(limits.idle_timeout);
+        let limits = Adjustable::new(limits);
+        let upstream = Arc::new(Self { dialer, tls, pool, registry, tasks, limits });
+        let sweeper = Arc::clone(&upstream);
+        upstream.tasks.spawn(async move { sweeper.sweep_until_stop().await });
+        upstream
+    }
+
+    /// Waits so long, and has so many connections, from here on. What is under way goes on as it
+    /// began.
+    pub fn set_limits(&self, limits: Limits, dns_timeout: Duration, connect_timeout: Duration) {
+        self.limits.set(limits);
+        self.pool.set_limits(limits.per_origin, limits.idle_timeout);
+        self.registry.set_idle_timeout(limits.idle_timeout);
+        self.dialer.set_timeouts(dns_timeout, connect_timeout);
+        self.tls.set_patience(connect_timeout);
+    }
+
+    /// The dialer, for tunnels and for its count of refusals.
+    #[must_use]
+    pub fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    /// The certificates that were refused of late.
+    #[must_use]
+    pub fn refused(&self) -> &RefusedCertificates {
+        self.tls.refused()
+    }
+
+    /// Closes the connections nobody uses: the mode went offline.
+    pub fn close_idle(&self) {
+        self.pool.close_idle();
+        self.registry.close_idle();
+    }
+
+    /// Whether a connection that nobody uses is worth keeping. Once it is not, [`Self::close_idle`]
+    /// is called.
+    fn keeps_connections(&self) -> bool {
+        self.dialer.may_dial() && !self.tasks.is_stopping()
+    }
+
+    /// Sends a request and waits for the head of its final answer; interim answers (1xx) go to
+    /// `interim` as they come. Dropping the future abandons the exchange and its connection.
+    ///
+    /// `head` is in origin-form with a `Host` field, and has no hop-by-hop fields but those that
+    /// are meant for the origin.
+    ///
+    /// # Errors
+    ///
+    /// What the dialer, the network or the origin's grammar came to; see [`Failure`].
+    pub async fn send(
+        self: &Arc<Self>,
+        origin: &Origin,
+        head: Request<()>,
+        body: Outbound,
+        interim: Option<mpsc::Sender<Interim>>,
+    ) -> Result<Answer, Failure> {
+        let sent = self.send_now(origin, head, body, interim).await;
+        match &sent {
+            // A parent proxy answers so when it finds no way itself.
+            Ok(answer) if origin.via.is_some() && answer.status().is_server_error() => {}
+            Ok(_) => self.dialer.tell(origin, true),
+            Err(failure) if failure.is_no_way() => self.dialer.tell(origin, false),
+            Err(_) => {}
+        }
+        let account = self.dialer.account(origin);
+        sent.map(|answer| answer.map(|body| body.counted(account)))
+    }
+
+    async fn send_now(
+        self: &Arc<Self>,
+        origin: &Origin,
+        mut head: Request<()>,
+        body: Outbound,
+        interim: Option<mpsc::Sender<Interim>>,
+    ) -> Result<Answer, Failure> {
+        let parent = origin.via.as_ref().filter(|_| origin.scheme == Scheme::Http);
+        if let Some(parent) = parent {
+            parent.address(origin, &mut head)?;
+        }
+        let mut message = Message::new(head, body, interim);
+        let mut tries = Tries::default();
+        loop {
+            tries.count += 1;
+            let step = match self.route(origin, message.may_switch()).await? {
+                Route::Shared(shared) => self.share(origin, &shared, &mut message, &tries).await,
+                Route::Dial(offer, turn) => {
+                    self.use_or_dial(origin, offer, turn, &mut message, &tries).await
+                }
+            };
+            match step? {
+                Step::Answered(answer) => {
+                    return match parent {
+                        Some(parent)
+                            if answer.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED =>
+                        {
+                            Err(parent.failed(ParentFault::Login))
+                        }
+                        _ => Ok(answer),
+                    };
+                }
+                Step::Again(failure) if tries.count >= MAX_TRIES || !message.is_whole() => {
+                    return Err(failure);
+                }
+                Step::Again(failure) => debug!(%origin, error = failure.chain(), "sent again"),
+                Step::Harmless(failure) => {
+                    debug!(%origin, error = failure.chain(), "a connection in use had ended; trying a new one");
+                    tries.is_repeated = true;
+                }
+            }
+        }
+    }
+
+    async fn sweep_until_stop(&self) {
+        let mut tick = tokio::time::interval(SWEEP_EVERY);
+        loop {
+            tokio::select! {
+                () = self.tasks.stopping() => break self.close_idle(),
+                _ = tick.tick() => {
+                    self.pool.sweep();
+                    self.registry.sweep();
+                }
+            }
+        }
+    }
+}
+
+/// A timer for hyper's own deadlines.
+#[must_use]
+pub fn timer() -> TokioTimer {
+    TokioTimer::new()
+}
+
+#[cfg(test)]
+mod scene;
+#[cfg(test)]
+mod tests_http2;
+#[cfg(test)]
+mod tests_http2_connections;
+
+#[cfg(test)]
+mod tests {
+    use super::tls::Offer;
+    use super::*;
+    use crate::base::mode::{Mode, ModeSwitch};
+    use std::pin::pin;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
+    use tokio::time::timeout;
+
+    #[tokio::test]
+    async fn a_handshake_ends_when_the_mode_goes_offline() {
+        let patience = Duration::from_secs(60);
+        let limits = Limits {
+            head_timeout: patience,
+            socket_timeout: patience,
+            idle_timeout: patience,
+            per_origin: 1,
+        };
+        let mode = ModeSwitch::new(Mode::Online);
+        let dialer = Dialer::new(mode.clone(), patience, patience);
+        let tls = Tls::new(&[], patience).unwrap();
+        let upstream = Upstream::new(dialer, tls, Tasks::new(), limits);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let origin = Origin::here(Scheme::Https, "127.0.0.1", port);
+        let mut connecting = pin!(upstream.connect(&origin, Offer::Either, None));
+        let silent = async {
+            let (mut silent, _) = listener.accept().await.unwrap();
+            silent.read_u8().await.unwrap();
+            silent
+        };
+        let _silent = tokio::select! {
+            _ = &mut connecting => panic!("nobody has answered"),
+            silent = silent => silent,
+        };
+        mode.set(Mode::Offline);
+        let ended = timeout(Duration::from_secs(10), connecting).await.unwrap();
+        assert!(matches!(ended, Err(Failure::Offline)));
+    }
+}

@@ -1,0 +1,331 @@
+//! An answer on its way in: its head, its body as a stream, and the connection behind it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
+use hyper::{HeaderMap, Response, StatusCode};
+use tokio::time::{Instant, Sleep};
+
+use super::h1::Link;
+use super::multiplexed::Slot;
+use super::pool::Permit;
+use super::streamed::Frames;
+use super::trailers::cleaned;
+use super::{Failure, Origin, Upstream};
+use crate::storage::statistics::Account;
+
+/// A final answer: status and fields as the origin sent them, and the body to come.
+pub type Answer = Response<AnswerBody>;
+
+/// The connection an answer comes on, given back to the pool when its body has ended.
+#[derive(Debug)]
+pub(super) struct Lease {
+    upstream: Arc<Upstream>,
+    origin: Origin,
+    link: Link,
+    permit: Permit,
+}
+
+impl Lease {
+    pub(super) fn new(upstream: Arc<Upstream>, origin: Origin, link: Link, permit: Permit) -> Self {
+        Self { upstream, origin, link, permit }
+    }
+
+    fn give_back(self) {
+        let Self { upstream, origin, link, permit } = self;
+        let tasks = upstream.tasks.clone();
+        tasks.spawn(async move {
+            upstream.pool.give_back(&origin, link, || upstream.keeps_connections()).await;
+            drop(permit);
+        });
+    }
+}
+
+/// The body of an answer. It fails when it stops moving, is cut short or is malformed.
+///
+/// Dropped before its end, it takes its connection down with it, or its stream of one that is
+/// shared: the rest of the body is nobody's.
+#[derive(Debug)]
+pub struct AnswerBody {
+    source: Source,
+    stall: Pin<Box<Sleep>>,
+    /// Whether the origin is waited for, and so the clock runs. While nobody asks for the next
+    /// piece, because the client is slow, the origin is not to blame.
+    waiting: bool,
+    patience: Duration,
+    account: Option<Arc<Account>>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Http1(Incoming, Option<Lease>),
+    Http2(Frames, Option<Slot>),
+    #[cfg(test)]
+    Scripted(tokio::sync::mpsc::Receiver<Result<Frame<Bytes>, Failure>>),
+}
+
+impl Source {
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        match self {
+            Self::Http1(incoming, _) => {
+                let frame = ready!(Pin::new(incoming).poll_frame(cx));
+                Poll::Ready(frame.map(|frame| frame.map_err(Failure::from_exchange)))
+            }
+            Self::Http2(frames, slot) => {
+                let frame = ready!(Pin::new(frames).poll_frame(cx));
+                let failure = |error| match slot {
+                    Some(slot) => slot.failure(error),
+                    None => Failure::BreaksHttp2(error),
+                };
+                Poll::Ready(frame.map(|frame| frame.map_err(failure)))
+            }
+            #[cfg(test)]
+            Self::Scripted(frames) => frames.poll_recv(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Http1(incoming, _) => incoming.is_end_stream(),
+            Self::Http2(frames, _) => frames.is_end_stream(),
+            #[cfg(test)]
+            Self::Scripted(frames) => frames.is_closed() && frames.is_empty(),
+        }
+    }
+
+    /// The last byte has come: others may have the connection.
+    fn give_back(&mut self) {
+        match self {
+            Self::Http1(_, lease) => lease.take().map(Lease::give_back),
+            Self::Http2(_, slot) => slot.take().map(Slot::let_go),
+            #[cfg(test)]
+            Self::Scripted(_) => None,
+        };
+    }
+
+    /// Nothing more is wanted of the exchange.
+    fn give_up(&mut self) {
+        match self {
+            Self::Http1(_, lease) => *lease = None,
+            Self::Http2(_, slot) => *slot = None,
+            #[cfg(test)]
+            Self::Scripted(frames) => frames.close(),
+        }
+    }
+}
+
+impl AnswerBody {
+    pub(super) fn over_http1(incoming: Incoming, lease: Lease, patience: Duration) -> Self {
+        Self::with(Source::Http1(incoming, Some(lease)), patience)
+    }
+
+    pub(super) fn over_http2(frames: Frames, slot: Slot, patience: Duration) -> Self {
+        Self::with(Source::Http2(frames, Some(slot)), patience)
+    }
+
+    /// A body that a test sends.
+    #[cfg(test)]
+    pub(crate) fn scripted(
+        frames: tokio::sync::mpsc::Receiver<Result<Frame<Bytes>, Failure>>,
+        patience: Duration,
+    ) -> Self {
+        Self::with(Source::Scripted(frames), patience)
+    }
+
+    /// Counts what comes of it.
+    pub(super) fn counted(self, account: Arc<Account>) -> Self {
+        Self { account: Some(account), ..self }
+    }
+
+    fn with(source: Source, patience: Duration) -> Self {
+        let stall = Box::pin(tokio::time::sleep(patience));
+        let mut body = Self { source, stall, waiting: false, patience, account: None };
+        if body.is_end_stream() {
+            body.source.give_back();
+        }
+        body
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Failure;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        if let Poll::Ready(frame) = self.source.poll_frame(cx) {
+            self.waiting = false;
+            let frame = frame.map(|frame| frame.map(cleaned));
+            if let (Some(account), Some(Ok(frame))) = (&self.account, &frame) {
+                account.fetched(frame.data_ref().map_or(0, Bytes::len));
+            }
+            match &frame {
+                Some(Err(_)) => self.source.give_up(),
+                // Whoever has the last frame need not ask whether there is one more.
+                Some(Ok(frame)) if !frame.is_trailers() && !self.is_end_stream() => {}
+                Some(Ok(_)) | None => self.source.give_back(),
+            }
+            return Poll::Ready(frame);
+        }
+        if !self.waiting {
+            self.waiting = true;
+            let limit = Instant::now() + self.patience;
+            self.stall.as_mut().reset(limit);
+        }
+        ready!(self.stall.as_mut().poll(cx));
+        self.source.give_up();
+        Poll::Ready(Some(Err(Failure::Stalled)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.source.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.source {
+            Source::Http1(incoming, _) => incoming.size_hint(),
+            Source::Http2(frames, _) => frames.size_hint(),
+            #[cfg(test)]
+            Source::Scripted(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// Refuses an answer that does not fit its request, or whose length could be read in two ways: who
+/// passes it on must not choose one.
+pub(super) fn check(answer: &Response<Incoming>, may_switch: bool) -> Result<(), Failure> {
+    let fields = answer.headers();
+    if answer.status() == StatusCode::SWITCHING_PROTOCOLS && !may_switch {
+        return Err(Failure::Wrong("it changes to a protocol that nobody asked for"));
+    }
+    is_framed(fields)
+}
+
+fn is_framed(fields: &HeaderMap) -> Result<(), Failure> {
+    if !fields.contains_key(TRANSFER_ENCODING) {
+        return Ok(());
+    }
+    if fields.contains_key(CONTENT_LENGTH) {
+        // RFC 9112 §6.3 (3): this might be an attempt to smuggle an answer in.
+        return Err(Failure::Wrong("it has both Content-Length and Transfer-Encoding"));
+    }
+    let codings = fields.get_all(TRANSFER_ENCODING).iter().map(|value| value.to_str());
+    let mut codings = codings.flat_map(|value| value.unwrap_or("?").split(',')).map(str::trim);
+    match (codings.next(), codings.next()) {
+        (Some(only), None) if only.eq_ignore_ascii_case("chunked") || is_nobodys(only) => Ok(()),
+        _ => Err(Failure::Wrong("its transfer coding is not the one that was offered")),
+    }
+}
+
+/// Whether a transfer coding is none that anybody has: then it has changed nothing, and the body ends
+/// with the connection (RFC 9112 §6.3 (4)). With one that somebody has, the body is not the content,
+/// and we cannot make the one of the other.
+fn is_nobodys(coding: &str) -> bool {
+    /// Those of RFC 9112 §12.3, and the content codings, which some take for the same.
+    const KNOWN: [&str; 9] = [
+        "chunked",
+        "compress",
+        "x-compress",
+        "deflate",
+        "gzip",
+        "x-gzip",
+        "identity",
+        "br",
+        "zstd",
+    ];
+    let is_token = coding.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_token && !coding.is_empty() && !KNOWN.iter().any(|known| coding.eq_ignore_ascii_case(known))
+}
+
+/// Writes a length that an origin said more than once, once: RFC 9110 §8.6 lets a reader take
+/// `1000, 1000` for 1000, and hyper has, but nobody may pass it on like that.
+pub(super) fn say_length_once(fields: &mut HeaderMap) {
+    let Some(said) = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()) else {
+        return;
+    };
+    let first = said.split(',').next().unwrap_or_default().trim();
+    if let Ok(once) = HeaderValue::from_str(first) {
+        fields.insert(CONTENT_LENGTH, once);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::tasks::Tasks;
+    use http_body_util::{BodyExt, Empty};
+    use hyper::Request;
+    use hyper::client::conn::http1;
+    use hyper_util::rt::TokioIo;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::time::{advance, sleep};
+
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn a_transfer_coding_is_chunked_or_none_that_anybody_has() {
+        for (coding, want) in [
+            ("chunked", true),
+            ("Chunked", true),
+            ("sundry", true),
+            ("gzip", false),
+            ("gzip, chunked", false),
+            ("chunked, identity", false),
+            ("chunked, chunked", false),
+            ("sundry, chunked", false),
+            ("identity", false),
+            ("br", false),
+            ("x y", false),
+            ("sundry;q=1", false),
+            ("", false),
+        ] {
+            let mut fields = HeaderMap::new();
+            fields.insert(TRANSFER_ENCODING, coding.parse().unwrap());
+            assert_eq!(is_framed(&fields).is_ok(), want, "{coding:?}");
+        }
+    }
+
+    /// An answer of which two bytes of four have been read, and the origin's end of it.
+    async fn half_read() -> (AnswerBody, DuplexStream, impl Sized) {
+        let (ours, mut origin) = duplex(4096);
+        let handshake = http1::handshake::<_, Empty<Bytes>>(TokioIo::new(ours));
+        let (mut sender, connection) = handshake.await.unwrap();
+        Tasks::new().spawn(async move { drop(connection.await) });
+        let answer = async {
+            // hyper takes what comes before the request for nobody's answer.
+            origin.read_u8().await.unwrap();
+            origin.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab").await.unwrap();
+        };
+        let request = sender.send_request(Request::new(Empty::new()));
+        let (answer, ()) = tokio::join!(request, answer);
+        let answer = answer.unwrap();
+        let mut body = AnswerBody::with(Source::Http1(answer.into_body(), None), PATIENCE);
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "ab");
+        (body, origin, sender)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_origin_that_stops_is_given_up() {
+        let (mut body, _origin, _sender) = half_read().await;
+        assert!(matches!(body.frame().await, Some(Err(Failure::Stalled))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_origin_is_not_to_blame_while_nobody_asks_for_more() {
+        let (mut body, mut origin, _sender) = half_read().await;
+        advance(PATIENCE * 2).await;
+        let more = async {
+            sleep(PATIENCE / 2).await;
+            origin.write_all(b"cd").await.unwrap();
+        };
+        let (frame, ()) = tokio::join!(body.frame(), more);
+        assert_eq!(frame.unwrap().unwrap().into_data().unwrap(), "cd");
+    }
+}

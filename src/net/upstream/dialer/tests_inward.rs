@@ -1,0 +1,48 @@
+//! What clients of other machines must not reach.
+
+use super::tests::{dialer, listening};
+use super::*;
+use crate::base::mode::Mode;
+use crate::net::upstream::Via;
+
+/// Whatever the host is called: what it leads to decides, and the socket is never opened.
+#[tokio::test]
+async fn from_elsewhere_nothing_inward_is_dialled() {
+    let (_listener, port) = listening().await;
+    let config = |hosts: &str| {
+        let text = format!("[allowed-connect-hosts]\ninside = [{hosts}]\n");
+        let config = Config::parse(&text, std::path::Path::new("w.conf")).unwrap();
+        Arc::new(ArcSwap::from_pointee(config))
+    };
+    let via = || {
+        let (host, pseudonym, login) = ("127.0.0.1".to_owned(), "p".to_owned(), None);
+        Some(Arc::new(Via { host, port, login, pseudonym }))
+    };
+    for (host, via, inside, want) in [
+        ("127.0.0.1", None, "", false),
+        ("127.1.2.3", None, "", false),
+        ("0.0.0.0", None, "", false),
+        ("[::ffff:127.0.0.1]", None, "", false),
+        ("[::ffff:7f00:1]", None, "", false),
+        ("localhost", None, "", false),
+        ("h.test", None, "", false),
+        ("h.test", None, "\"other.test\"", false),
+        ("h.test", None, "\"*.test\"", true),
+        ("H.test", None, "\"h.test\"", true),
+        ("127.0.0.1", None, "\"127.0.0.0/8\"", true),
+        ("127.0.0.1", via(), "", false),
+        ("localhost", via(), "", false),
+        // The configuration names the parent proxy itself, and that looks names up.
+        ("h.test", via(), "", true),
+    ] {
+        let dialer = dialer(Mode::Online).following(config(inside)).guarding(Vec::new());
+        let host = host.to_owned();
+        let reach = Reach::Outward;
+        let origin = Origin { scheme: Scheme::Http, host, port, via, reach };
+        let dialled = dialer.dial(&origin).await;
+        let is_refused = matches!(dialled, Err(Failure::Inward { .. }));
+        assert_eq!((dialled.is_ok(), is_refused), (want, !want), "{origin:?}: {dialled:?}");
+        let here = Origin { reach: Reach::All, ..origin };
+        assert!(!matches!(dialer.dial(&here).await, Err(Failure::Inward { .. })), "{here:?}");
+    }
+}

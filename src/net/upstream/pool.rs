@@ -1,0 +1,251 @@
+//! Connections to origins, kept alive and shared, a bounded number to each.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::adjustable::Adjustable;
+use super::h1::Link;
+use super::{Failure, Origin};
+
+/// How long a connection may take after an answer's last byte to be ready for the next request.
+const READY_WITHIN: Duration = Duration::from_secs(2);
+
+/// The idle connections and the permits of each origin.
+#[derive(Debug)]
+pub(super) struct Pool {
+    origins: Mutex<HashMap<Origin, OriginPool>>,
+    per_origin: Adjustable<usize>,
+    idle_timeout: Adjustable<Duration>,
+}
+
+#[derive(Debug)]
+struct OriginPool {
+    permits: Arc<Semaphore>,
+    idle: Vec<Idle>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    link: Link,
+    since: Instant,
+}
+
+/// The right to one connection to an origin; given back on drop.
+#[derive(Debug)]
+pub(super) struct Permit {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Pool {
+    pub(super) fn new(per_origin: usize, idle_timeout: Duration) -> Self {
+        let (per_origin, idle_timeout) =
+            (Adjustable::new(per_origin), Adjustable::new(idle_timeout));
+        Self { origins: Mutex::new(HashMap::new()), per_origin, idle_timeout }
+    }
+
+    /// Allows so many connections to each origin from here on, and keeps them so long. Those in use
+    /// now are not counted against the new number.
+    pub(super) fn set_limits(&self, per_origin: usize, idle_timeout: Duration) {
+        self.idle_timeout.set(idle_timeout);
+        let mut origins = self.lock();
+        if self.per_origin.get() == per_origin {
+            return;
+        }
+        self.per_origin.set(per_origin);
+        for pool in origins.values_mut() {
+            pool.permits = Arc::new(Semaphore::new(per_origin));
+            pool.idle.truncate(per_origin);
+        }
+    }
+
+    /// Waits for the right to use one connection to `origin`, at most `patience`.
+    pub(super) async fn permit(
+        &self,
+        origin: &Origin,
+        patience: Duration,
+    ) -> Result<Permit, Failure> {
+        let permits = Arc::clone(&self.of(&mut self.lock(), origin).permits);
+        match timeout(patience, permits.acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(Permit { _permit: permit }),
+            Ok(Err(_)) | Err(_) => Err(Failure::Busy { authority: origin.to_string() }),
+        }
+    }
+
+    /// A connection that was kept alive and still is, the most recently used first.
+    pub(super) fn take(&self, origin: &Origin) -> Option<Link> {
+        let mut origins = self.lock();
+        let pool = origins.get_mut(origin)?;
+        while let Some(idle) = pool.idle.pop() {
+            if idle.link.is_usable() && idle.since.elapsed() < self.idle_timeout.get() {
+                return Some(idle.link);
+            }
+        }
+        None
+    }
+
+    /// Takes a connection back once its answer has been read to the end, if `is_wanted` says so.
+    pub(super) async fn give_back(
+        &self,
+        origin: &Origin,
+        mut link: Link,
+        is_wanted: impl FnOnce() -> bool,
+    ) {
+        if !matches!(timeout(READY_WITHIN, link.sender.ready()).await, Ok(Ok(()))) {
+            return;
+        }
+        let mut origins = self.lock();
+        // Asked under the lock: what is wanted no more from here on is found by `close_idle`.
+        if !is_wanted() {
+            return;
+        }
+        let pool = self.of(&mut origins, origin);
+        if pool.idle.len() < self.per_origin.get() {
+            pool.idle.push(Idle { link, since: Instant::now() });
+        }
+    }
+
+    /// Closes what has been idle for too long, and forgets origins nobody uses.
+    pub(super) fn sweep(&self) {
+        let (keep, mut origins) = (self.idle_timeout.get(), self.lock());
+        origins.retain(|_, pool| {
+            pool.idle.retain(|idle| !idle.link.sender.is_closed() && idle.since.elapsed() < keep);
+            // A permit in use holds a second reference to the semaphore.
+            !pool.idle.is_empty() || Arc::strong_count(&pool.permits) > 1
+        });
+    }
+
+    /// Closes every idle connection: the mode went offline.
+    pub(super) fn close_idle(&self) {
+        for pool in self.lock().values_mut() {
+            pool.idle.clear();
+        }
+    }
+
+    fn of<'pools>(
+        &self,
+        origins: &'pools mut HashMap<Origin, OriginPool>,
+        origin: &Origin,
+    ) -> &'pools mut OriginPool {
+        origins.entry(origin.clone()).or_insert_with(|| OriginPool {
+            permits: Arc::new(Semaphore::new(self.per_origin.get())),
+            idle: Vec::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Origin, OriginPool>> {
+        // No code that holds the lock can leave the map half changed.
+        self.origins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::sync::mpsc::sync_channel;
+    use std::thread;
+
+    use bytes::Bytes;
+    use hyper::Request;
+
+    use super::super::{Dialer, Limits, NewConnection, Outbound, Scheme, Tls, Upstream};
+    use super::*;
+    use crate::base::mode::{Mode, ModeSwitch};
+    use crate::base::tasks::Tasks;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn upstream() -> Arc<Upstream> {
+        let limits = Limits {
+            head_timeout: PATIENCE,
+            socket_timeout: PATIENCE,
+            idle_timeout: PATIENCE,
+            per_origin: 1,
+        };
+        let dialer = Dialer::new(ModeSwitch::new(Mode::Online), PATIENCE, PATIENCE);
+        Upstream::new(dialer, Tls::new(&[], PATIENCE).unwrap(), Tasks::new(), limits)
+    }
+
+    fn head() -> Request<()> {
+        Request::get("/").header("host", "127.0.0.1").body(()).unwrap()
+    }
+
+    async fn get(upstream: &Arc<Upstream>, origin: &Origin, head: Request<()>) -> Bytes {
+        let answer = upstream.send(origin, head, Outbound::Empty, None).await.unwrap();
+        http_body_util::BodyExt::collect(answer.into_body()).await.unwrap().to_bytes()
+    }
+
+    /// One thread runs everything, and it is held while the origin goes on: what has come meanwhile is
+    /// known to the system alone.
+    #[tokio::test]
+    async fn a_connection_on_which_something_has_come_is_not_used_again() {
+        for surplus in [&b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nPOISONED"[..], b""] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let (go_on, told) = sync_channel(0);
+            let (has_sent, sent) = sync_channel(0);
+            let origin = thread::spawn(move || {
+                let mut kept = Vec::new();
+                for number in 0..2 {
+                    let (mut stream, _) = listener.accept().unwrap();
+                    let mut head = [0; 4096];
+                    assert!(stream.read(&mut head).unwrap() > 0);
+                    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{number}");
+                    stream.write_all(answer.as_bytes()).unwrap();
+                    if number == 0 {
+                        told.recv().unwrap();
+                        stream.write_all(surplus).unwrap();
+                        if surplus.is_empty() {
+                            stream.shutdown(std::net::Shutdown::Write).unwrap();
+                        }
+                        has_sent.send(()).unwrap();
+                    }
+                    kept.push(stream);
+                }
+            });
+            let upstream = upstream();
+            let there = Origin::here(Scheme::Http, "127.0.0.1", port);
+            assert_eq!(get(&upstream, &there, head()).await, "0");
+            // Its turn comes when the connection has been given back.
+            drop(upstream.pool.permit(&there, PATIENCE).await.unwrap());
+            assert_eq!(upstream.pool.lock()[&there].idle.len(), 1, "it is kept");
+            go_on.send(()).unwrap();
+            sent.recv().unwrap();
+            assert_eq!(get(&upstream, &there, head()).await, "1", "{surplus:?}");
+            origin.join().unwrap();
+        }
+    }
+
+    /// One that is kept alive is used again, but for a request that wants a new one.
+    #[tokio::test]
+    async fn a_request_may_want_a_connection_that_none_was_sent_on() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        thread::spawn(move || {
+            for (number, stream) in listener.incoming().enumerate() {
+                let mut stream = stream.unwrap();
+                thread::spawn(move || {
+                    while stream.read(&mut [0; 4096]).unwrap() > 0 {
+                        let answer =
+                            format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{number}");
+                        stream.write_all(answer.as_bytes()).unwrap();
+                    }
+                });
+            }
+        });
+        let (upstream, there) = (upstream(), Origin::here(Scheme::Http, "127.0.0.1", port));
+        for (wants_new, connection) in [(false, "0"), (false, "0"), (true, "1"), (false, "1")] {
+            let mut head = head();
+            if wants_new {
+                head.extensions_mut().insert(NewConnection);
+            }
+            assert_eq!(get(&upstream, &there, head).await, connection);
+            // Its turn comes when the connection has been given back.
+            drop(upstream.pool.permit(&there, PATIENCE).await.unwrap());
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! What is known of each https origin: the connection of HTTP/2 that its requests share, or that it
+//! speaks HTTP/1.1.
+//!
+//! Of many requests that begin at the same moment one dials, and the others wait for what it finds.
+//! When it finds HTTP/1.1, or nothing, they all go on by themselves.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tracing::debug;
+
+use super::adjustable::Adjustable;
+use super::multiplexed::Shared;
+use super::tls::{Offer, server_name};
+use super::{Failure, Origin};
+
+/// How many origins are remembered; beyond that the one not used for longest is forgotten, which
+/// costs a look at what it speaks.
+const MAX_ORIGINS: usize = 4_096;
+
+/// How long it is remembered that an origin will not have a request over HTTP/2.
+const REFUSES_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// The origins.
+#[derive(Debug)]
+pub(super) struct Registry {
+    origins: Mutex<HashMap<Origin, Entry>>,
+    idle_timeout: Adjustable<Duration>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    shared: Option<Shared>,
+    /// Whoever dials now, and what it finds.
+    turn: Option<watch::Receiver<Option<Failed>>>,
+    speaks_http1: bool,
+    /// When it would not have a request over HTTP/2.
+    refused: Option<Instant>,
+    /// Whether it wants a connection of its own: it would not answer on another one's.
+    alone: bool,
+    used: Instant,
+}
+
+/// The dialling that others waited for came to nothing.
+#[derive(Clone, Copy, Debug)]
+struct Failed;
+
+/// How a request gets to its origin.
+#[derive(Debug)]
+pub(super) enum Route<'a> {
+    /// On a connection that stands.
+    Shared(Shared),
+    /// On one of its own, as far as is known, with what is offered there; with a turn, others wait.
+    Dial(Offer, Option<Turn<'a>>),
+}
+
+enum Look<'a> {
+    Go(Route<'a>),
+    Wait(watch::Receiver<Option<Failed>>),
+}
+
+/// The right to dial for all who wait. Dropped unsettled, it goes to one of them.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    registry: &'a Registry,
+    origin: Origin,
+    tell: watch::Sender<Option<Failed>>,
+}
+
+impl Turn<'_> {
+    /// The origin speaks HTTP/1.1: everybody dials.
+    pub(super) fn found_http1(self) {
+        let mut origins = self.registry.lock();
+        of(&mut origins, &self.origin).speaks_http1 = true;
+        // The end of the turn takes the lock once more.
+        drop(origins);
+    }
+
+    /// There is no connection. Whoever waited tries for himself: for a timeout in a row of requests
+    /// nobody would wait.
+    pub(super) fn failed(self) {
+        self.tell.send_replace(Some(Failed));
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Those who wait see the end of `tell`, and look again.
+        if let Some(entry) = self.registry.lock().get_mut(&self.origin) {
+            entry.turn = None;
+        }
+    }
+}
+
+impl Registry {
+    pub(super) fn new(idle_timeout: Duration) -> Self {
+        Self { origins: Mutex::new(HashMap::new()), idle_timeout: Adjustable::new(idle_timeout) }
+    }
+
+    pub(super) fn set_idle_timeout(&self, idle_timeout: Duration) {
+        self.idle_timeout.set(idle_timeout);
+    }
+
+    /// The way to `origin`. Waits, at most `patience`, for whoever is finding it just now.
+    pub(super) async fn route(
+        &self,
+        origin: &Origin,
+        patience: Duration,
+    ) -> Result<Route<'_>, Failure> {
+        let found = timeout(patience, async {
+            loop {
+                let mut turn = match self.look(origin) {
+                    Look::Go(route) => return route,
+                    Look::Wait(turn) => turn,
+                };
+                if turn.wait_for(Option::is_some).await.is_ok() {
+                    return Route::Dial(Offer::Either, None);
+                }
+            }
+        });
+        found.await.map_err(|_| Failure::Busy { authority: origin.to_string() })
+    }
+
+    fn look(&self, origin: &Origin) -> Look<'_> {
+        let mut origins = self.lock();
+        let entry = of(&mut origins, origin);
+        entry.used = Instant::now();
+        if entry.refused.is_some_and(|since| since.elapsed() < REFUSES_FOR) {
+            return Look::Go(Route::Dial(Offer::Http1, None));
+        }
+        entry.shared.take_if(|shared| !shared.is_usable());
+        if let Some(shared) = &entry.shared {
+            return Look::Go(Route::Shared(shared.clone()));
+        }
+        if entry.speaks_http1 {
+            return Look::Go(Route::Dial(Offer::Either, None));
+        }
+        if let Some(turn) = &entry.turn {
+            return Look::Wait(turn.clone());
+        }
+        let (tell, turn) = watch::channel(None);
+        entry.turn = Some(turn);
+        let turn = Turn { registry: self, origin: origin.clone(), tell };
+        Look::Go(Route::Dial(Offer::Either, Some(turn)))
+    }
+
+    /// Shares a new connection with all requests for `origin`, if `is_wanted` says so. Gives the one
+    /// that is shared: that may be another one, which was quicker.
+    pub(super) fn share(
+        &self,
+        origin: &Origin,
+        shared: Shared,
+        is_wanted: impl FnOnce() -> bool,
+    ) -> Shared {
+        let mut origins = self.lock();
+        // Asked under the lock: what is wanted no more from here on is found by `close_idle`.
+        if !is_wanted() {
+            return shared;
+        }
+        let entry = of(&mut origins, origin);
+        entry.speaks_http1 = false;
+        entry.shared.take_if(|shared| !shared.is_usable());
+        entry.shared.get_or_insert(shared).clone()
+    }
+
+    /// A connection to another origin that serves this one too (RFC 9113 §9.1.1): it leads to one
+    /// of the `addresses` of this one, and its certificate is good for this one's name.
+    pub(super) fn coalesce(&self, origin: &Origin, addresses: &[SocketAddr]) -> Option<Shared> {
+        let mut origins = self.lock();
+        if of(&mut origins, origin).alone || is_address(origin) {
+            return None;
+        }
+        let shared = origins
+            .values()
+            .filter_map(|entry| entry.shared.as_ref())
+            .find(|shared| addresses.contains(&shared.peer()) && is_good_for(shared, origin))?;
+        debug!(%origin, over = %shared.origin(), "a connection serves another origin too");
+        Some(shared.clone())
+    }
+
+    /// Remembers that `origin` does not answer on the connections of others (RFC 9110 §15.5.20).
+    pub(super) fn keep_alone(&self, origin: &Origin) {
+        let mut origins = self.lock();
+        let entry = of(&mut origins, origin);
+        entry.alone = true;
+        entry.shared.take_if(|shared| shared.origin() != origin);
+    }
+
+    /// Remembers that `origin` wants to be spoken to in HTTP/1.1 (RFC 9113 §7).
+    pub(super) fn refuses_http2(&self, origin: &Origin) {
+        of(&mut self.lock(), origin).refused = Some(Instant::now());
+    }
+
+    /// Closes what has been idle for too long or takes no more requests.
+    pub(super) fn sweep(&self) {
+        for entry in self.lock().values_mut() {
+            entry.shared.take_if(|shared| {
+                let is_old = shared.idle_for().is_some_and(|idle| idle >= self.idle_timeout.get());
+                is_old || !shared.is_usable()
+            });
+        }
+    }
+
+    /// Closes every connection as soon as what is under way on it has ended: the mode went offline.
+    pub(super) fn close_idle(&self) {
+        for entry in self.lock().values_mut() {
+            entry.shared = None;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Origin, Entry>> {
+        // No code that holds the lock can leave the map half changed.
+        self.origins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is known of `origin`, made if nothing was.
+fn of<'origins>(
+    origins: &'origins mut HashMap<Origin, Entry>,
+    origin: &Origin,
+) -> &'origins mut Entry {
+    if origins.len() >= MAX_ORIGINS && !origins.contains_key(origin) {
+        let unused = |entry: &Entry| entry.shared.is_none() && entry.turn.is_none();
+        let oldest = origins.iter().filter(|(_, entry)| unused(entry));
+        let oldest = oldest.min_by_key(|(_, entry)| entry.used).map(|(origin, _)| origin.clone());
+        oldest.map(|oldest| origins.remove(&oldest));
+    }
+    origins.entry(origin.clone()).or_insert_with(|| Entry {
+        shared: None,
+        turn: None,
+        speaks_http1: false,
+        refused: None,
+        alone: false,
+        used: Instant::now(),
+    })
+}
+
+/// Whether the connection may serve `origin` besides the one it was made for, as far as its
+/// certificate tells.
+fn is_good_for(shared: &Shared, origin: &Origin) -> bool {
+    let secured = shared.secured();
+    let own = shared.origin();
+    // What its address is, the parent proxy knows alone.
+    if own.via.is_some()
+        || secured.by_exception
+        || own.port != origin.port
+        || is_address(own)
+        || !shared.is_usable()
+    {
+        return false;
+    }
+    let Some(name) = server_name(&origin.host) else { return false };
+    // The chain was verified when the connection was made.
+    secured.chain.first().is_some_and(|leaf| {
+        webpki::EndEntityCert::try_from(leaf)
+            .is_ok_and(|leaf| leaf.verify_is_valid_for_subject_name(&name).is_ok())
+    })
+}
+
+/// Whether its host is an address. Such a connection was made without a name, and the origin has
+/// chosen some certificate for it.
+fn is_address(origin: &Origin) -> bool {
+    origin.host.starts_with('[') || origin.host.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+    use crate::net::upstream::Scheme;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    fn origin(port: u16) -> Origin {
+        Origin::here(Scheme::Https, "h.test", port)
+    }
+
+    async fn turn<'a>(registry: &'a Registry, origin: &Origin) -> Turn<'a> {
+        match registry.route(origin, PATIENCE).await {
+            Ok(Route::Dial(Offer::Either, Some(turn))) => turn,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_dials_and_the_others_wait_for_what_it_finds() {
+        type Row = (&'static str, fn(Turn<'_>), &'static str);
+        let rows: [Row; 3] = [
+            ("it left", |turn| drop(turn), "Dial(Either, Some("),
+            ("it found nothing", |turn| turn.failed(), "Dial(Either, None)"),
+            ("it found HTTP/1.1", |turn| turn.found_http1(), "Dial(Either, None)"),
+        ];
+        for (what, end, want) in rows {
+            let (registry, origin) = (Registry::new(PATIENCE), origin(1));
+            let first = turn(&registry, &origin).await;
+            let mut second = pin!(registry.route(&origin, PATIENCE));
+            let mut third = pin!(registry.route(&origin, PATIENCE));
+            tokio::select! {
+                biased;
+                _ = &mut second => panic!("{what}: it did not wait"),
+                _ = &mut third => panic!("{what}: it did not wait"),
+                () = tokio::task::yield_now() => {}
+            }
+            end(first);
+            let found = format!("{:?}", second.await.unwrap());
+            assert!(found.starts_with(want), "{what}: {found}");
+            let found = format!("{:?}", third.await.unwrap());
+            assert!(found.starts_with(want), "{what}: {found}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_ever() {
+        let (registry, origin) = (Registry::new(PATIENCE), origin(1));
+        let _first = turn(&registry, &origin).await;
+        let second = registry.route(&origin, PATIENCE).await;
+        assert!(matches!(second, Err(Failure::Busy { .. })));
+    }
+
+    #[tokio::test]
+    async fn an_origin_that_refuses_http2_is_not_offered_it() {
+        let (registry, origin) = (Registry::new(PATIENCE), origin(1));
+        registry.refuses_http2(&origin);
+        let route = registry.route(&origin, PATIENCE).await.unwrap();
+        assert!(matches!(route, Route::Dial(Offer::Http1, None)));
+    }
+
+    #[tokio::test]
+    async fn no_more_origins_are_remembered_than_allowed() {
+        let registry = Registry::new(PATIENCE);
+        for port in 1..=u16::try_from(MAX_ORIGINS + 100).unwrap() {
+            turn(&registry, &origin(port)).await.found_http1();
+        }
+        assert_eq!(registry.lock().len(), MAX_ORIGINS);
+        assert!(registry.lock().contains_key(&origin(u16::try_from(MAX_ORIGINS + 100).unwrap())));
+    }
+}

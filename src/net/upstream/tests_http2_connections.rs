@@ -1,0 +1,312 @@
+//! Connections of HTTP/2 to origins: which request goes on which, how often, and when they end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::{Method, Request};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::message::Message;
+use super::multiplexed::{Refusal, Shared};
+use super::registry::{Registry, Route};
+use super::scene::{
+    Asked, CLOSE, DATA, END_HEADERS, END_STREAM, HEADERS, OK, SETTINGS, Scene, frame, go_away,
+    limits, only, reset, whole,
+};
+use super::{Dialer, Failure, Origin, Outbound, Scheme, Secured};
+use crate::base::mode::{Mode, ModeSwitch};
+use crate::base::tasks::Tasks;
+
+#[tokio::test]
+async fn what_an_origin_has_not_looked_at_is_sent_again() {
+    type Row = (&'static str, fn(Asked) -> Vec<u8>, &'static str, usize, &'static [&'static str]);
+    const ONE: &[&str] = &["a.test h2"];
+    const TWO: &[&str] = &["a.test h2", "a.test h2"];
+    let rows: [Row; 5] = [
+        (
+            "refused once",
+            |asked| match asked.number {
+                1 => reset(asked.stream, 7),
+                _ => whole(asked.stream),
+            },
+            "200 fine",
+            2,
+            ONE,
+        ),
+        (
+            "refused always",
+            |asked| reset(asked.stream, 7),
+            "the origin turned the request down without looking at it",
+            4,
+            ONE,
+        ),
+        (
+            "gone before it came",
+            |asked| match asked.connection {
+                1 => go_away(0, 0),
+                _ => whole(asked.stream),
+            },
+            "200 fine",
+            2,
+            TWO,
+        ),
+        (
+            "gone after it came",
+            |asked| [go_away(asked.stream, 0), whole(asked.stream)].concat(),
+            "200 fine",
+            1,
+            ONE,
+        ),
+        (
+            "over HTTP/1.1, please",
+            |asked| reset(asked.stream, 13),
+            "200 old",
+            2,
+            &["a.test h2", "a.test http/1.1"],
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (name, script, want, requests, spoken) in rows {
+        for method in [Method::GET, Method::POST] {
+            let scene = Scene::new(script).await;
+            let got = scene.told("a.test", method).await;
+            if !got.starts_with(want) || scene.requests() != requests || scene.spoken() != spoken {
+                wrong.push(format!("{name}: {got}, {}, {:?}", scene.requests(), scene.spoken()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// One exchange at a time, of which the second gets no more than a head.
+fn one_by_one(asked: Asked) -> Vec<u8> {
+    match asked.number {
+        1 => [frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 1]), whole(asked.stream)].concat(),
+        2 => frame(HEADERS, END_HEADERS, asked.stream, &[OK]),
+        _ => whole(asked.stream),
+    }
+}
+
+#[tokio::test]
+async fn what_waits_for_room_when_the_origin_says_it_will_go_is_sent_once() {
+    let scene = Scene::new(one_by_one).await;
+    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+    let first = scene.told("a.test", Method::GET);
+    let second = async {
+        scene.until(2).await;
+        scene.told("a.test", Method::DELETE).await
+    };
+    let origin = async {
+        scene.until(2).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        // All that comes on this connection will still be answered.
+        scene.say(1, &go_away(0x7fff_ffff, 0)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        scene.say(1, &frame(DATA, END_STREAM, 3, b"late")).await;
+    };
+    let (first, second, ()) = tokio::join!(first, second, origin);
+    assert_eq!((first.as_str(), second.as_str()), ("200 late", "200 fine"));
+    assert_eq!((scene.requests(), scene.spoken().len()), (3, 2));
+}
+
+#[tokio::test]
+async fn what_waits_for_room_is_not_sent_when_it_is_given_up() {
+    for offline in [true, false] {
+        let scene = Scene::new(one_by_one).await;
+        assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+        let first = scene.told("a.test", Method::GET);
+        let second = async {
+            scene.until(2).await;
+            let mut waiting = Box::pin(scene.ask("a.test", Method::DELETE));
+            let waited = tokio::time::timeout(Duration::from_millis(50), &mut waiting).await;
+            assert!(waited.is_err(), "there was no room");
+            if offline {
+                scene.mode.set(Mode::Offline);
+                assert!(matches!(waiting.await, Err(Failure::Offline)));
+            } else {
+                // Its client has left.
+                drop(waiting);
+            }
+            scene.say(1, &frame(DATA, END_STREAM, 3, b"late")).await;
+        };
+        let (first, ()) = tokio::join!(first, second);
+        assert_eq!(first, "200 late");
+        scene.mode.set(Mode::Online);
+        assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+        assert_eq!((scene.requests(), scene.spoken().len()), (3, 1), "offline: {offline}");
+    }
+}
+
+#[tokio::test]
+async fn after_a_goaway_the_next_request_has_a_new_connection() {
+    let script = |asked: Asked| [whole(asked.stream), go_away(asked.stream, 0)].concat();
+    let scene = Scene::new(script).await;
+    for _ in 0..3 {
+        assert_eq!(scene.told("a.test", Method::POST).await, "200 fine");
+    }
+    assert_eq!((scene.requests(), scene.spoken().len()), (3, 3));
+}
+
+#[tokio::test]
+async fn a_connection_serves_the_other_hosts_of_its_certificate_and_address() {
+    let scene =
+        Scene::for_names(&["a.test", "b.test", "elsewhere.test"], |asked| whole(asked.stream))
+            .await;
+    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.told("b.test", Method::POST).await, "200 fine");
+    assert_eq!(scene.spoken(), ["a.test h2"]);
+    // It is for this one too, but leads elsewhere.
+    assert_eq!(scene.told("elsewhere.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.spoken(), ["a.test h2", "elsewhere.test h2"]);
+    // It leads there, but is not for this one.
+    let told = scene.told("stranger.test", Method::GET).await;
+    assert!(told.starts_with("the certificate of stranger.test"), "{told}");
+    // An address is nobody's name.
+    let told = scene.told("127.0.0.1", Method::GET).await;
+    assert!(told.starts_with("the certificate of 127.0.0.1"), "{told}");
+}
+
+#[tokio::test]
+async fn a_misdirected_request_goes_on_a_connection_of_its_own_and_so_do_all_after_it() {
+    let scene = Scene::new(|asked| match (asked.connection, asked.number) {
+        (1, 2) => only("421", asked.stream),
+        _ => whole(asked.stream),
+    })
+    .await;
+    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.told("b.test", Method::POST).await, "200 fine");
+    assert_eq!((scene.requests(), scene.spoken().len()), (3, 2));
+    scene.upstream.close_idle();
+    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.told("b.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.spoken(), ["a.test h2", "b.test h2", "a.test h2", "b.test h2"]);
+}
+
+#[tokio::test]
+async fn a_misdirected_answer_of_its_own_connection_is_the_clients() {
+    let scene = Scene::new(|asked| only("421", asked.stream)).await;
+    assert_eq!(scene.told("a.test", Method::GET).await, "421 ");
+    assert_eq!(scene.requests(), 1);
+}
+
+#[tokio::test]
+async fn offline_nothing_goes_out_on_a_connection_that_stands() {
+    let scene = Scene::new(|asked| whole(asked.stream)).await;
+    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+    scene.mode.set(Mode::Offline);
+    assert!(matches!(scene.ask("a.test", Method::GET).await, Err(Failure::Offline)));
+    assert_eq!(scene.requests(), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_ended_in_use_is_replaced_for_what_does_no_harm() {
+    for (method, want, requests) in [
+        (Method::GET, "200 fine", 3),
+        (Method::POST, "the connection ended before the answer did", 2),
+    ] {
+        let scene = Scene::new(|asked| match asked.number {
+            2 => CLOSE.to_vec(),
+            _ => whole(asked.stream),
+        })
+        .await;
+        assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+        let told = scene.told("a.test", method.clone()).await;
+        assert!(told.starts_with(want), "{method}: {told}");
+        assert_eq!(scene.requests(), requests, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn an_origin_that_opens_no_window_is_given_up() {
+    let settings = frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
+    let scene =
+        Scene::patient(Duration::from_secs(1), &["a.test"], move |asked| match asked.number {
+            1 => [settings.clone(), whole(asked.stream)].concat(),
+            _ => Vec::new(),
+        })
+        .await;
+    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.told("a.test", Method::POST).await, "the answer did not begin in time");
+    assert_eq!(scene.requests(), 2);
+}
+
+/// A connection whose other end says nothing.
+async fn silent() -> (Shared, tokio::io::DuplexStream, Tasks) {
+    let (ours, theirs) = tokio::io::duplex(4096);
+    let (tasks, origin) = (Tasks::new(), of_test());
+    let secured = Secured {
+        version: rustls::ProtocolVersion::TLSv1_3,
+        suite: rustls::CipherSuite::TLS13_AES_128_GCM_SHA256,
+        chain: Arc::new([]),
+        by_exception: false,
+    };
+    let peer = ([127, 0, 0, 1], 1).into();
+    let shared = Shared::begin(ours, origin, peer, Arc::new(secured), &tasks).await.unwrap();
+    (shared, theirs, tasks)
+}
+
+fn of_test() -> Origin {
+    Origin::here(Scheme::Https, "a.test", 1)
+}
+
+#[tokio::test]
+async fn a_connection_that_nobody_uses_is_closed() {
+    let (shared, mut theirs, _tasks) = silent().await;
+    let registry = Registry::new(Duration::ZERO);
+    drop(registry.share(&of_test(), shared, || true));
+    let route = registry.route(&of_test(), Duration::from_secs(1)).await;
+    assert!(matches!(route, Ok(Route::Shared(_))));
+    drop(route);
+    registry.sweep();
+    // To its end, which comes because it is closed.
+    theirs.read_to_end(&mut Vec::new()).await.unwrap();
+    let route = registry.route(&of_test(), Duration::from_secs(1)).await;
+    assert!(matches!(route, Ok(Route::Dial(_, Some(_)))));
+}
+
+#[tokio::test]
+async fn a_connection_that_comes_too_late_is_not_kept() {
+    let (shared, mut theirs, _tasks) = silent().await;
+    let registry = Registry::new(Duration::from_secs(60));
+    drop(registry.share(&of_test(), shared, || false));
+    theirs.read_to_end(&mut Vec::new()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_line_is_not_a_dead_one() {
+    let (shared, mut theirs, tasks) = silent().await;
+    let (patience, origin) = (Duration::from_secs(300), of_test());
+    let dialer = Dialer::new(ModeSwitch::new(Mode::Online), patience, patience);
+    let head = Request::builder().uri("/").body(()).unwrap();
+    let mut message = Message::new(head, Outbound::Empty, None);
+    let limits = limits(patience);
+    let exchange = shared.exchange(&origin, &mut message, &dialer, &tasks, &limits);
+    let origin = async {
+        theirs.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
+        // Another answer is on its way, and the answer to the ping is behind it.
+        for byte in frame(HEADERS, END_HEADERS, 1, &[OK; 20]).iter().take(20) {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            theirs.write_all(&[*byte]).await.unwrap();
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = exchange => panic!("it was given up"),
+        () = origin => {}
+    }
+    assert!(shared.is_usable());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_line_is_noticed_by_what_waits_for_it() {
+    let (shared, theirs, tasks) = silent().await;
+    let (patience, origin) = (Duration::from_secs(300), of_test());
+    let dialer = Dialer::new(ModeSwitch::new(Mode::Online), patience, patience);
+    let head = Request::builder().uri("/").body(()).unwrap();
+    let mut message = Message::new(head, Outbound::Empty, None);
+    let limits = limits(patience);
+    let exchange = shared.exchange(&origin, &mut message, &dialer, &tasks, &limits);
+    assert!(matches!(exchange.await, Err(Refusal::Failed(Failure::Silent))));
+    assert!(!shared.is_usable());
+    drop(theirs);
+}

@@ -1,0 +1,234 @@
+//! TLS towards origins: TLS 1.2 and 1.3, the origin's certificate always verified.
+//!
+//! There is one configuration for all origins, so that sessions are resumed wherever a host was
+//! visited before; a session is only ever offered to the name it was made for. An origin at which a
+//! certificate is allowed by its fingerprint has a configuration of its own, and no sessions: each
+//! connection shows the certificate, so that taking it off the list holds from the next one on.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tracing::{debug, info, warn};
+
+use wwwoffle_config::Config;
+
+use super::adjustable::Adjustable;
+use super::line::Line;
+use super::refused::RefusedCertificates;
+use super::tls_error::{Handshake, TlsFault};
+use super::verify::{Pins, Verifier};
+use super::{Failure, Origin};
+use crate::tls::provider::provider;
+
+/// HTTP/1.1 as origins are offered it (RFC 7301 §6).
+const HTTP_1_1: &[u8] = b"http/1.1";
+
+/// HTTP/2 as origins are offered it (RFC 9113 §3.1).
+pub(super) const HTTP_2: &[u8] = b"h2";
+
+/// What an origin is offered to speak inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// HTTP/1.1 alone: for what HTTP/2 cannot do, and for origins that refuse it.
+    Http1,
+    /// HTTP/2, or HTTP/1.1 where it is not spoken.
+    Either,
+}
+
+/// Makes TLS connections out of plain ones.
+pub struct Tls {
+    either: Arc<ClientConfig>,
+    http1: Arc<ClientConfig>,
+    authorities: Arc<WebPkiServerVerifier>,
+    /// The configuration in force, with the certificates that are allowed one by one.
+    in_force: Arc<ArcSwap<Config>>,
+    refused: RefusedCertificates,
+    patience: Adjustable<Duration>,
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls").field("patience", &self.patience).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// TLS that trusts the authorities of the system and `extra` ones. `patience` bounds the
+    /// handshake.
+    ///
+    /// # Errors
+    ///
+    /// When the cryptography cannot do TLS 1.2 and 1.3, which is a fault of the build.
+    pub fn new(extra: &[TrustAnchor<'static>], patience: Duration) -> Result<Self, rustls::Error> {
+        let found = rustls_native_certs::load_native_certs();
+        for error in &found.errors {
+            warn!(%error, "some of the authorities that the system trusts cannot be read");
+        }
+        let mut roots = roots(found.certs);
+        roots.extend(extra.iter().cloned());
+        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
+            .build()
+            .map_err(|error| rustls::Error::General(error.to_string()))?;
+        let verifier = Verifier { authorities: Arc::clone(&authorities), allowed: Pins::new() };
+        let mut config = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&TLS13, &TLS12])?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![HTTP_1_1.to_vec()];
+        // Both take sessions from one store: it does not matter what was spoken in them.
+        let mut either = config.clone();
+        either.alpn_protocols.insert(0, HTTP_2.to_vec());
+        let [either, http1] = [either, config].map(Arc::new);
+        let in_force = Arc::new(ArcSwap::from_pointee(Config::default()));
+        let refused = RefusedCertificates::default();
+        Ok(Self {
+            either,
+            http1,
+            authorities,
+            in_force,
+            refused,
+            patience: Adjustable::new(patience),
+        })
+    }
+
+    /// Waits so long for a handshake from here on.
+    pub(super) fn set_patience(&self, patience: Duration) {
+        self.patience.set(patience);
+    }
+
+    /// Takes what is allowed one by one from the configuration that is `in_force` at the time.
+    #[must_use]
+    pub fn following(self, in_force: Arc<ArcSwap<Config>>) -> Self {
+        Self { in_force, ..self }
+    }
+
+    /// What origins showed of late that was refused.
+    pub(super) fn refused(&self) -> &RefusedCertificates {
+        &self.refused
+    }
+
+    /// The fingerprints that are allowed at `origin` now.
+    pub(super) fn allowed(&self, origin: &Origin) -> Pins {
+        let config = self.in_force.load();
+        config.https.allowed_certificates.at(&origin.host, origin.port).copied().collect()
+    }
+
+    /// Shakes hands with `origin`, and gives the connection once its certificate is verified, or is
+    /// one of those `allowed` there. Dropping the future closes the connection.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Certificate`], [`Failure::Tls`] or [`Failure::HandshakeTimeout`].
+    pub(super) async fn wrap(
+        &self,
+        stream: Line,
+        origin: &Origin,
+        offer: Offer,
+        allowed: &Pins,
+    ) -> Result<TlsStream<Line>, Failure> {
+        let authority = || origin.to_string();
+        let Some(name) = server_name(&origin.host) else {
+            return Err(Failure::Tls { authority: authority(), fault: TlsFault::NoName });
+        };
+        let connector = TlsConnector::from(self.config_for(offer, allowed));
+        let error = match timeout(self.patience.get(), connector.connect(name, stream)).await {
+            Ok(Ok(stream)) => {
+                self.refused.remove(origin);
+                return Ok(stream);
+            }
+            Ok(Err(error)) => error,
+            Err(_) => return Err(Failure::HandshakeTimeout { authority: authority() }),
+        };
+        Err(match Handshake::of(error, !allowed.is_empty()) {
+            Handshake::Certificate(refused) => {
+                let refused = Arc::new(refused);
+                self.refused.add(origin, Arc::clone(&refused));
+                Failure::Certificate { authority: authority(), refused }
+            }
+            Handshake::Tls(fault) => Failure::Tls { authority: authority(), fault },
+        })
+    }
+
+    fn config_for(&self, offer: Offer, allowed: &Pins) -> Arc<ClientConfig> {
+        let shared = match offer {
+            Offer::Http1 => &self.http1,
+            Offer::Either => &self.either,
+        };
+        if allowed.is_empty() {
+            return Arc::clone(shared);
+        }
+        let verifier =
+            Verifier { authorities: Arc::clone(&self.authorities), allowed: allowed.clone() };
+        let mut config = ClientConfig::clone(shared);
+        config.dangerous().set_certificate_verifier(Arc::new(verifier));
+        config.resumption = Resumption::disabled();
+        Arc::new(config)
+    }
+}
+
+/// The name an origin's certificate has to be for. A name is sent along (SNI), an address is not
+/// (RFC 6066 §3).
+pub(super) fn server_name(host: &str) -> Option<ServerName<'static>> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Some(ServerName::from(address));
+    }
+    // RFC 6066 §3: without the dot that ends an absolute name.
+    ServerName::try_from(host.strip_suffix('.').unwrap_or(host).to_owned()).ok()
+}
+
+/// What the system trusts; where it has nothing, as in many containers, what browsers trust.
+fn roots(system: Vec<CertificateDer<'static>>) -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    let (taken, passed_over) = roots.add_parsable_certificates(system);
+    debug!(taken, passed_over, "authorities of the system");
+    if roots.is_empty() {
+        info!("the system has no certificate authorities; the list that is built in is used");
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    roots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sent_and_addresses_are_not() {
+        for (host, want) in [
+            ("www.example.org", Some("www.example.org")),
+            ("www.example.org.", Some("www.example.org")),
+            ("a_b.example", Some("a_b.example")),
+            ("127.0.0.1", Some("127.0.0.1")),
+            ("[::1]", Some("::1")),
+            ("a..b", None),
+            ("", None),
+        ] {
+            let name = server_name(host);
+            assert_eq!(name.as_ref().map(|name| name.to_str().into_owned()).as_deref(), want);
+            let is_address = host.starts_with(['[', '1']);
+            assert_eq!(matches!(name, Some(ServerName::IpAddress(_))), is_address, "{host}");
+        }
+    }
+
+    #[test]
+    fn the_list_that_is_built_in_stands_in_for_that_of_the_system() {
+        let built_in = webpki_roots::TLS_SERVER_ROOTS.len();
+        assert!(built_in > 50);
+        assert_eq!(roots(Vec::new()).len(), built_in);
+        assert_eq!(roots(vec![CertificateDer::from(b"rubbish".to_vec())]).len(), built_in);
+        let own = rcgen::generate_simple_self_signed(vec!["h.example".to_owned()]).unwrap();
+        assert_eq!(roots(vec![own.cert.der().clone()]).len(), 1);
+        assert!(Tls::new(&[], Duration::from_secs(1)).is_ok());
+    }
+}

@@ -1,0 +1,408 @@
+//! Why there is no TLS connection to an origin, and what is wrong with its certificate.
+
+use std::fmt;
+use std::io;
+
+use jiff::Timestamp;
+use rustls::pki_types::UnixTime;
+use rustls::{AlertDescription, CertificateError, Error};
+
+use super::refused::RefusedCertificate;
+use super::verify::Unverified;
+use crate::api::Chain;
+use crate::net::certificates::{self, ChainEnd};
+
+/// How many of a certificate's names are told.
+const MAX_NAMES: usize = 8;
+
+/// The most characters told of one name; a DNS name has no more.
+const MAX_NAME: usize = 253;
+
+/// Why an origin's certificate is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CertificateFault {
+    /// It was good until then, if that is known.
+    Expired(Option<Timestamp>),
+    /// It will be good from then on, if that is known.
+    NotYetValid(Option<Timestamp>),
+    /// It is for others.
+    WrongName {
+        /// The name it should have.
+        wanted: String,
+        /// Those it has, the first few of them.
+        names: Vec<String>,
+        /// How many it has besides.
+        more: usize,
+    },
+    /// Nobody but its owner has signed it.
+    SelfSigned,
+    /// What was sent leads to this authority, which is not trusted.
+    UntrustedAuthority(String),
+    /// This issuer is not trusted, and its certificate was not sent.
+    MissingIssuer(String),
+    /// Nobody we trust has signed it, in another way.
+    UnknownIssuer,
+    /// It is that of an authority, not of a site.
+    OfAuthority {
+        /// Nobody but its owner has signed it, as most such.
+        is_self_signed: bool,
+    },
+    /// Its authority has taken it back.
+    Revoked,
+    /// Anything else.
+    Other(String),
+}
+
+impl CertificateFault {
+    fn of(error: &CertificateError) -> Self {
+        match error {
+            CertificateError::Expired => Self::Expired(None),
+            CertificateError::ExpiredContext { not_after, .. } => Self::Expired(time(*not_after)),
+            CertificateError::NotValidYet => Self::NotYetValid(None),
+            CertificateError::NotValidYetContext { not_before, .. } => {
+                Self::NotYetValid(time(*not_before))
+            }
+            CertificateError::NotValidForName => {
+                Self::WrongName { wanted: String::new(), names: Vec::new(), more: 0 }
+            }
+            CertificateError::NotValidForNameContext { expected, presented } => Self::WrongName {
+                wanted: expected.to_str().into_owned(),
+                names: presented.iter().take(MAX_NAMES).map(|name| bare(name)).collect(),
+                more: presented.len().saturating_sub(MAX_NAMES),
+            },
+            CertificateError::UnknownIssuer => Self::UnknownIssuer,
+            CertificateError::Revoked => Self::Revoked,
+            CertificateError::Other(other)
+                if matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity)) =>
+            {
+                Self::OfAuthority { is_self_signed: false }
+            }
+            CertificateError::BadSignature => Self::Other("its signature is wrong".to_owned()),
+            CertificateError::BadEncoding => Self::Other("it cannot be read".to_owned()),
+            CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+                Self::Other("it is not for servers".to_owned())
+            }
+            other => Self::Other(other.to_string()),
+        }
+    }
+
+    /// The same, more exactly where the chain tells more.
+    fn with(self, chain: &Chain) -> Self {
+        match (self, certificates::end_of(chain)) {
+            (Self::UnknownIssuer, Some(ChainEnd::SelfSigned)) => Self::SelfSigned,
+            (Self::UnknownIssuer, Some(ChainEnd::Authority(name))) => {
+                Self::UntrustedAuthority(name)
+            }
+            (Self::UnknownIssuer, Some(ChainEnd::Missing(name))) => Self::MissingIssuer(name),
+            (Self::OfAuthority { .. }, Some(ChainEnd::SelfSigned)) => {
+                Self::OfAuthority { is_self_signed: true }
+            }
+            (fault, _) => fault,
+        }
+    }
+}
+
+impl fmt::Display for CertificateFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Expired(Some(when)) => write!(f, "it expired at {when}"),
+            Self::Expired(None) => write!(f, "it has expired"),
+            Self::NotYetValid(Some(when)) => write!(f, "it is valid only from {when} on"),
+            Self::NotYetValid(None) => write!(f, "it is not valid yet"),
+            Self::WrongName { wanted, names, more } => {
+                write!(f, "it is not for {wanted:?}, but for ")?;
+                if names.is_empty() {
+                    return write!(f, "no host at all");
+                }
+                for (number, name) in names.iter().enumerate() {
+                    write!(f, "{}{name:?}", if number == 0 { "" } else { ", " })?;
+                }
+                if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
+            }
+            Self::SelfSigned => {
+                write!(f, "it is self-signed: nobody but its owner has signed it")
+            }
+            Self::UntrustedAuthority(name) => {
+                write!(f, "it leads to the authority {name:?}, which is not trusted here")
+            }
+            Self::MissingIssuer(name) => write!(
+                f,
+                "its chain ends with a certificate signed by {name:?}, which is not trusted here \
+                 and whose own certificate was not sent"
+            ),
+            Self::UnknownIssuer => {
+                write!(
+                    f,
+                    "none of the trusted authorities has signed it, directly or through others"
+                )
+            }
+            Self::OfAuthority { is_self_signed } => write!(
+                f,
+                "it is {}the certificate of an authority, not that of a site",
+                if *is_self_signed { "self-signed, and " } else { "" }
+            ),
+            Self::Revoked => write!(f, "its authority has revoked it"),
+            Self::Other(what) => write!(f, "{what}"),
+        }
+    }
+}
+
+/// Why there is no TLS connection.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsFault {
+    /// What answers is not TLS.
+    #[error("what answers there does not speak TLS")]
+    NotTls,
+    /// The host is a name that no certificate can have.
+    #[error("no certificate can be for such a name")]
+    NoName,
+    /// The origin ended the handshake, and said why.
+    #[error("the origin refused: {}", told(*.0))]
+    Alert(AlertDescription),
+    /// Both speak TLS, and nothing that the other takes.
+    #[error("no common version or cipher: {0}")]
+    Incompatible(String),
+    /// The connection ended in the middle of the handshake.
+    #[error("the connection ended in the middle of the handshake")]
+    CutShort(#[source] io::Error),
+    /// The origin broke the rules of TLS.
+    #[error("the origin breaks the rules of TLS: {0}")]
+    Broken(String),
+}
+
+/// What a failed handshake came to.
+#[derive(Debug)]
+pub(super) enum Handshake {
+    Certificate(RefusedCertificate),
+    Tls(TlsFault),
+}
+
+impl Handshake {
+    /// `differs` says that another certificate is allowed there.
+    pub(super) fn of(error: io::Error, differs: bool) -> Self {
+        match inner(&error) {
+            Some(inside) => Self::told_by(inside, differs),
+            None => Self::Tls(TlsFault::CutShort(error)),
+        }
+    }
+
+    fn told_by(error: &Error, differs: bool) -> Self {
+        match error {
+            Error::InvalidCertificate(error) => Self::Certificate(refused(error, differs)),
+            Error::NoCertificatesPresented => {
+                let fault = CertificateFault::Other("the origin shows none".to_owned());
+                Self::Certificate(refused_without(fault, differs))
+            }
+            Error::AlertReceived(alert) => Self::Tls(TlsFault::Alert(*alert)),
+            Error::InvalidMessage(_) => Self::Tls(TlsFault::NotTls),
+            Error::PeerIncompatible(error) => {
+                Self::Tls(TlsFault::Incompatible(format!("{error:?}")))
+            }
+            other => Self::Tls(TlsFault::Broken(other.to_string())),
+        }
+    }
+}
+
+/// What is told of a certificate that was refused.
+fn refused(error: &CertificateError, differs: bool) -> RefusedCertificate {
+    let unverified = match error {
+        CertificateError::Other(other) => other.0.downcast_ref::<Unverified>(),
+        _ => None,
+    };
+    let Some(unverified) = unverified else {
+        // The signature of the handshake, that is, whose maker has not the certificate's key.
+        return refused_without(CertificateFault::of(error), differs);
+    };
+    let chain = certificates::chain(&unverified.chain);
+    let fault = CertificateFault::of(&unverified.error).with(&chain);
+    let own = unverified.chain.first().map(|own| certificates::sha256(own));
+    RefusedCertificate { fault, sha256: own, chain, differs }
+}
+
+/// The same where there is no certificate that could be told of.
+fn refused_without(fault: CertificateFault, differs: bool) -> RefusedCertificate {
+    RefusedCertificate { fault, sha256: None, chain: Chain::default(), differs }
+}
+
+/// The alert that ended a connection, if one did: in TLS 1.3 an origin judges the client's part of
+/// the handshake when the client has long gone on.
+pub(super) fn alert_in(error: &(dyn std::error::Error + 'static)) -> Option<AlertDescription> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(Error::AlertReceived(alert)) = error.downcast_ref::<io::Error>().and_then(inner)
+        {
+            return Some(*alert);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+fn inner(error: &io::Error) -> Option<&Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+/// An alert in words (RFC 8446 §6).
+fn told(alert: AlertDescription) -> String {
+    match alert {
+        AlertDescription::CertificateRequired => {
+            "it wants a certificate of the client, and there is none".to_owned()
+        }
+        AlertDescription::UnrecognisedName => "it has no site of this name".to_owned(),
+        AlertDescription::ProtocolVersion => "it takes no version of TLS that we speak".to_owned(),
+        AlertDescription::NoApplicationProtocol => {
+            "it speaks no version of HTTP that we do".to_owned()
+        }
+        alert => format!("{alert:?}"),
+    }
+}
+
+fn time(at: UnixTime) -> Option<Timestamp> {
+    i64::try_from(at.as_secs()).ok().and_then(|seconds| Timestamp::from_second(seconds).ok())
+}
+
+/// A name out of its description: `DnsName("www.example.org")`, `IpAddress(127.0.0.1)`.
+fn bare(described: &str) -> String {
+    let inside = |kind: &str| described.strip_prefix(kind)?.strip_suffix(')');
+    let name = inside("DnsName(")
+        .and_then(|name| name.strip_prefix('"')?.strip_suffix('"'))
+        .or_else(|| inside("IpAddress("))
+        .unwrap_or(described);
+    name.chars().take(MAX_NAME).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::pki_types::ServerName;
+    use rustls::{InvalidMessage, PeerIncompatible};
+
+    use super::*;
+    use crate::api::Certificate;
+
+    fn shown(error: Error) -> String {
+        match Handshake::of(io::Error::new(io::ErrorKind::InvalidData, error), false) {
+            Handshake::Certificate(refused) => format!("certificate: {}", refused.fault),
+            Handshake::Tls(fault) => format!("tls: {fault}"),
+        }
+    }
+
+    fn at(seconds: u64) -> UnixTime {
+        UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds))
+    }
+
+    fn wrong_name(presented: &[&str]) -> CertificateError {
+        CertificateError::NotValidForNameContext {
+            expected: ServerName::try_from("www.example.org").unwrap(),
+            presented: presented.iter().map(|&name| name.to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn each_fault_is_told_in_words() {
+        let (time, year) = (at(1_700_000_000), at(1_600_000_000));
+        for (error, want) in [
+            (
+                CertificateError::ExpiredContext { time, not_after: year },
+                "it expired at 2020-09-13T12:26:40Z",
+            ),
+            (
+                CertificateError::NotValidYetContext { time: year, not_before: time },
+                "it is valid only from 2023-11-14T22:13:20Z on",
+            ),
+            (
+                wrong_name(&["DnsName(\"a.example\")", "IpAddress(127.0.0.1)"]),
+                "it is not for \"www.example.org\", but for \"a.example\", \"127.0.0.1\"",
+            ),
+            (wrong_name(&[]), "it is not for \"www.example.org\", but for no host at all"),
+            (
+                wrong_name(&["DnsName(\"a\n\u{202e}b\")"]),
+                "it is not for \"www.example.org\", but for \"a\\n\\u{202e}b\"",
+            ),
+            (
+                CertificateError::UnknownIssuer,
+                "none of the trusted authorities has signed it, directly or through others",
+            ),
+            (CertificateError::Revoked, "its authority has revoked it"),
+        ] {
+            let got = shown(Error::InvalidCertificate(error));
+            assert_eq!(got, format!("certificate: {want}"));
+        }
+        for (error, want) in [
+            (
+                Error::InvalidMessage(InvalidMessage::InvalidContentType),
+                "what answers there does not speak TLS",
+            ),
+            (
+                Error::AlertReceived(AlertDescription::UnrecognisedName),
+                "the origin refused: it has no site of this name",
+            ),
+            (
+                Error::PeerIncompatible(PeerIncompatible::NoCipherSuitesInCommon),
+                "no common version or cipher: NoCipherSuitesInCommon",
+            ),
+        ] {
+            assert_eq!(shown(error), format!("tls: {want}"));
+        }
+    }
+
+    #[test]
+    fn where_a_chain_ends_is_told_with_it() {
+        let chain = |pairs: &[(&str, &str)]| {
+            let one = |&(subject, issuer): &(&str, &str)| Certificate {
+                subject: subject.to_owned(),
+                issuer: issuer.to_owned(),
+                ..Certificate::default()
+            };
+            Chain { certificates: pairs.iter().map(one).collect(), left_out: 0 }
+        };
+        let of_authority = || CertificateFault::OfAuthority { is_self_signed: false };
+        for (fault, pairs, want) in [
+            (
+                CertificateFault::UnknownIssuer,
+                &[("a", "a")][..],
+                "it is self-signed: nobody but its owner has signed it",
+            ),
+            (
+                CertificateFault::UnknownIssuer,
+                &[("a", "b"), ("b", "b")],
+                "it leads to the authority \"b\", which is not trusted here",
+            ),
+            (
+                CertificateFault::UnknownIssuer,
+                &[("a", "<b>\n")],
+                "its chain ends with a certificate signed by \"<b>\\n\", which is not trusted here and \
+                 whose own certificate was not sent",
+            ),
+            (
+                of_authority(),
+                &[("a", "a")],
+                "it is self-signed, and the certificate of an authority, not that of a site",
+            ),
+            (
+                of_authority(),
+                &[("a", "b")],
+                "it is the certificate of an authority, not that of a site",
+            ),
+            (CertificateFault::Revoked, &[("a", "a")], "its authority has revoked it"),
+        ] {
+            assert_eq!(fault.with(&chain(pairs)).to_string(), want);
+        }
+    }
+
+    #[test]
+    fn a_certificate_of_many_long_names_is_told_in_short() {
+        let many = vec![format!("DnsName(\"{}\")", "x".repeat(10_000)); 5_000];
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let got = shown(Error::InvalidCertificate(wrong_name(&many)));
+        assert!(got.ends_with(" and 4992 more"), "{got}");
+        assert!(got.len() < MAX_NAMES * (MAX_NAME + 8) + 100, "{}", got.len());
+    }
+
+    #[test]
+    fn an_alert_is_found_under_other_errors() {
+        let alert = Error::AlertReceived(AlertDescription::CertificateRequired);
+        let error = io::Error::new(io::ErrorKind::InvalidData, alert);
+        assert_eq!(alert_in(&error), Some(AlertDescription::CertificateRequired));
+        assert_eq!(alert_in(&io::Error::other("x")), None);
+    }
+}

@@ -1,0 +1,117 @@
+//! The bar at the end of a page that was kept: of when it is, and what can be done with it.
+//!
+//! It stands in the page of an origin, so it is closed off both ways: it lies in a shadow root of its own, whose
+//! style the page's does not reach (CSS Scoping §3.1), nor the page's scripts. It holds no token, and its links
+//! name whole addresses. It is a `div`, before which browsers close a paragraph that the page has left open.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::shown::{ShownTime, ShownUrl};
+use super::text::{Text, count, say};
+use crate::site::pages::{Shell, Templates, history, info, monitor, refresh};
+use wwwoffle_html::rewrite::Bar;
+use wwwoffle_html::rewrite::csp::style_source;
+
+#[derive(Serialize)]
+struct View {
+    /// When the origin told last that this is the page; `None` when it was just got.
+    kept: Option<ShownTime>,
+    age: Option<Text>,
+    refresh: String,
+    monitor: String,
+    versions: String,
+    info: String,
+}
+
+/// Makes the bar of the page at `url`.
+#[must_use]
+pub fn bar(
+    templates: &Templates,
+    shell: &Shell,
+    url: &str,
+    kept: Option<Timestamp>,
+    now: Timestamp,
+) -> Bar {
+    let url = ShownUrl::new(url).href.unwrap_or_default();
+    let view = View {
+        kept: kept.map(|kept| ShownTime::new(kept, &shell.zone)),
+        age: kept.map(|kept| age(kept, now)),
+        refresh: refresh::options_path(&url),
+        monitor: monitor::options_path(&url),
+        versions: history::path_of(&url),
+        info: info::path_of(&url),
+    };
+    let html = templates.page("bar.html", 200, shell, &view).body;
+    let style = html.split_once("<style>").and_then(|(_, rest)| rest.split_once("</style>"));
+    let style = style_source(style.map_or("", |(style, _)| style));
+    Bar { html, style }
+}
+
+/// How long ago something was, in the largest unit that fits twice.
+fn age(kept: Timestamp, now: Timestamp) -> Text {
+    const HOUR: u64 = 60;
+    const DAY: u64 = 24 * HOUR;
+    const WEEK: u64 = 7 * DAY;
+    let seconds = now.as_second().saturating_sub(kept.as_second());
+    match u64::try_from(seconds).unwrap_or_default() / 60 {
+        0 => say("less than a minute ago"),
+        minutes if minutes < 2 * HOUR => count(minutes, "{n} minute ago", "{n} minutes ago"),
+        minutes if minutes < 2 * DAY => count(minutes / HOUR, "{n} hour ago", "{n} hours ago"),
+        minutes if minutes < 2 * WEEK => count(minutes / DAY, "{n} day ago", "{n} days ago"),
+        minutes => count(minutes / WEEK, "{n} week ago", "{n} weeks ago"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::testing;
+
+    #[test]
+    fn a_bar_tells_of_when_a_page_is_and_its_style_is_known() {
+        let (shell, templates) = (testing::shell(), testing::templates());
+        let kept = Some(testing::time());
+        let now = "2026-11-23T13:00:00Z".parse().unwrap();
+        let told = bar(&templates, &shell, "http://user:pw@a.example/?b=<c>", kept, now);
+        for part in [
+            "<time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00</time>",
+            "3 days",
+            "/info/?http://a.example/%3Fb%3D%3Cc%3E\"",
+            "shadowrootmode=\"closed\"",
+        ] {
+            assert!(told.html.contains(part), "{part} in {}", told.html);
+        }
+        let (_, style) = told.html.split_once("<style>").unwrap();
+        assert_eq!(told.style, style_source(style.split_once("</style>").unwrap().0));
+        let now = bar(&templates, &shell, "http://a.example/", None, now);
+        assert!(now.html.contains("just now") && now.style == told.style, "{}", now.html);
+    }
+
+    #[test]
+    fn a_bar_shows_hostile_urls_as_text() {
+        for url in testing::hostile() {
+            let told = bar(&testing::templates(), &testing::shell(), &url, None, testing::time());
+            assert_eq!(told.html.matches('<').count(), 20, "{}", told.html);
+            assert!(!told.html.contains("hunter2"), "{}", told.html);
+        }
+    }
+
+    #[test]
+    fn an_age_is_told_in_the_largest_unit_that_fits_twice() {
+        let kept: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
+        for (seconds, want) in [
+            (-5, "less than a minute ago"),
+            (59, "less than a minute ago"),
+            (60, "1 minute ago"),
+            (119 * 60, "119 minutes ago"),
+            (7_200, "2 hours ago"),
+            (2 * 86_400 - 1, "47 hours ago"),
+            (13 * 86_400, "13 days ago"),
+            (14 * 86_400, "2 weeks ago"),
+        ] {
+            let now = kept + jiff::SignedDuration::from_secs(seconds);
+            assert_eq!(age(kept, now).to_string(), want, "{seconds}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What is told of URLs that the configuration says something about.
+
+use super::Words;
+use crate::page::text::say;
+
+/// What the configuration says of a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ruled {
+    /// It is never got.
+    Blocked,
+    /// What is there leads to a URL that is never got.
+    LeadsToBlocked,
+    /// It is never kept, and there is no line.
+    NeverKept,
+    /// What is not kept is not queued.
+    NotQueued,
+}
+
+impl Ruled {
+    pub(super) fn words(self) -> Words {
+        match self {
+            Self::Blocked => Words {
+                status: 403,
+                title: say("Blocked"),
+                happened: say(
+                    "The configuration of the proxy says that this address is never got. Nothing was \
+                     asked of its origin, and what was kept of it is not shown.",
+                ),
+                advice: vec![say(
+                    "If you need the page, take the rule out of the configuration, or put one with a ! \
+                     before it.",
+                )],
+            },
+            Self::LeadsToBlocked => Words {
+                status: 404,
+                title: say("The page leads to a blocked address"),
+                happened: say(
+                    "The answer sends the browser to an address that is never got, by the \
+                     configuration of the proxy.",
+                ),
+                advice: vec![say("If you need the page, take the rule out of the configuration.")],
+            },
+            Self::NeverKept => Words {
+                status: 504,
+                title: say("Never kept, and not possible while offline"),
+                happened: say(
+                    "The configuration of the proxy says that nothing of this address is kept; and the \
+                     proxy is offline, so nothing goes out.",
+                ),
+                advice: vec![say("Go online, then try again.")],
+            },
+            Self::NotQueued => Words {
+                status: 504,
+                title: say("Not kept, and not queued"),
+                happened: say(
+                    "The proxy is offline, the spool has nothing here, and the configuration says that \
+                     it is not asked for later.",
+                ),
+                advice: vec![say("Go online, then try again.")],
+            },
+        }
+    }
+}

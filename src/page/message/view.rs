@@ -1,0 +1,106 @@
+//! A message as a page.
+
+use serde::Serialize;
+
+use super::{Message, OriginFailure, Words};
+use crate::{
+    page::{
+        shown::{ShownTime, ShownUrl},
+        text::Text,
+        ways::{Fetch, FetchView, Like, LikeView, Way, copy_of},
+    },
+    site::pages::{
+        Page, Shell, Templates,
+        certificates::{self, ChainView},
+        info,
+    },
+};
+
+/// What a page offers besides, which only whoever has the request knows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Aid<'a> {
+    /// What was asked for can be fetched later.
+    pub fetch: Option<Fetch<'a>>,
+    /// What is kept of the same host that is like what was asked for.
+    pub likes: &'a [Like],
+}
+
+#[derive(Serialize)]
+struct View {
+    status: u16,
+    title: Text,
+    happened: Text,
+    detail: Option<String>,
+    rule: Option<String>,
+    advice: Vec<Text>,
+    ways: Vec<Way>,
+    url: Option<ShownUrl>,
+    kept: Option<KeptView>,
+    fetch: Option<FetchView>,
+    likes: Vec<LikeView>,
+    /// The clock of this machine, where it may be what is wrong.
+    clock: Option<ShownTime>,
+    chain: Option<ChainView>,
+    /// The page of ours where the certificate can be allowed, without our origin.
+    allow: Option<String>,
+}
+
+#[derive(Serialize)]
+struct KeptView {
+    url: ShownUrl,
+    /// The page of ours about it, and where it is shown as it was, without our origin.
+    about: String,
+    copy: Option<String>,
+    stored: ShownTime,
+}
+
+/// Makes the page.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, message: &Message<'_>) -> Page {
+    page_with(templates, shell, message, &Aid::default())
+}
+
+/// The same with what else can be offered.
+#[must_use]
+pub fn page_with(
+    templates: &Templates,
+    shell: &Shell,
+    message: &Message<'_>,
+    aid: &Aid<'_>,
+) -> Page {
+    let Words { status, title, happened, advice } = message.words();
+    let certificate = match message {
+        Message::OriginFailed {
+            url,
+            failure: OriginFailure::Certificate { fault, shown, .. },
+            ..
+        } => Some((url, fault, shown)),
+        _ => None,
+    };
+    let view = View {
+        clock: certificate
+            .filter(|(_, fault, _)| fault.is_about_time())
+            .map(|(_, _, shown)| ShownTime::new(shown.now, &shell.zone)),
+        chain: certificate.map(|(_, _, shown)| ChainView::new(shown.chain, &shell.zone)),
+        allow: certificate
+            .filter(|(_, _, shown)| shown.may_be_allowed)
+            .map(|(url, _, shown)| certificates::path_of(shown.site, url)),
+        status,
+        title,
+        happened,
+        detail: message.detail(),
+        rule: message.rule(),
+        advice,
+        ways: message.ways(shell.mode),
+        url: message.url(),
+        kept: message.kept().map(|kept| KeptView {
+            url: ShownUrl::new(kept.url),
+            about: info::path_of(kept.url),
+            copy: copy_of(kept.url, (kept.stored, kept.came)),
+            stored: ShownTime::new(kept.stored, &shell.zone),
+        }),
+        fetch: aid.fetch.and_then(|fetch| FetchView::new(&fetch, shell)),
+        likes: aid.likes.iter().map(|like| LikeView::new(like, shell)).collect(),
+    };
+    templates.page("message.html", status, shell, &view)
+}

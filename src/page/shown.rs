@@ -1,0 +1,296 @@
+//! Foreign text and times, made fit to be shown.
+//!
+//! Escaping is the templates' work. What is done here is what escaping does not do: passwords are
+//! left out, lengths bounded, and characters that would hide or turn the text made visible.
+
+use std::fmt::Write as _;
+
+use jiff::{Timestamp, tz::TimeZone};
+use serde::Serialize;
+
+use super::escape::Escaped;
+
+/// Characters of a URL that are shown; the middle of a longer one is left out.
+const SHOWN_URL: usize = 160;
+/// Characters of any other foreign text that are shown.
+const SHOWN_TEXT: usize = 400;
+/// Bytes of the longest URL that is made a link.
+const LONGEST_LINK: usize = 8_192;
+/// What stands for the part left out.
+const ELLIPSIS: &str = " … ";
+
+/// A URL as pages show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShownUrl {
+    /// The text, without user and password, of bounded length.
+    pub text: String,
+    /// Where it leads; `None` when it must not be a link.
+    pub href: Option<String>,
+}
+
+impl ShownUrl {
+    /// Makes a URL fit to be shown, whatever is in it.
+    #[must_use]
+    pub fn new(url: &str) -> Self {
+        let url = without_credentials(url);
+        let href = (url.len() <= LONGEST_LINK && is_linkable(&url)).then(|| url.clone());
+        Self { text: shortened(&url, SHOWN_URL), href }
+    }
+}
+
+/// A URL in so many characters, to tell one thing from others by.
+#[must_use]
+pub fn brief(url: &str, characters: usize) -> String {
+    shortened(&without_credentials(url), characters)
+}
+
+/// Makes foreign text fit to be shown in a sentence. A URL in it loses its credentials.
+#[must_use]
+pub fn text(foreign: &str) -> String {
+    shortened(&without_any_credentials(foreign), SHOWN_TEXT)
+}
+
+/// The same at whatever length.
+#[must_use]
+pub fn whole(foreign: &str) -> String {
+    line(&without_any_credentials(foreign))
+}
+
+/// Leaves out the credentials of each URL in a text.
+fn without_any_credentials(foreign: &str) -> String {
+    let mut parts = foreign.split("//");
+    let mut safe = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '\\' | '"');
+        let (authority, tail) = part.split_at(part.find(ends).unwrap_or(part.len()));
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        safe.extend(["//", host, tail]);
+    }
+    safe
+}
+
+/// Makes the hidden characters of foreign text visible, at whatever length: for a terminal, which
+/// must not be commanded by what it shows.
+#[must_use]
+pub fn line(foreign: &str) -> String {
+    foreign.chars().fold(String::new(), visible)
+}
+
+/// A moment as pages show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShownTime {
+    /// For programs: RFC 3339 in UTC.
+    pub iso: String,
+    /// For people: to the minute, in the time zone of the daemon.
+    pub text: String,
+}
+
+impl ShownTime {
+    /// Makes a moment fit to be shown.
+    #[must_use]
+    pub fn new(time: Timestamp, zone: &TimeZone) -> Self {
+        let text = time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string();
+        Self { iso: time.to_string(), text }
+    }
+
+    /// The same to the second, where others of the same minute stand beside it.
+    #[must_use]
+    pub fn to_the_second(time: Timestamp, zone: &TimeZone) -> Self {
+        let text = time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+        Self { iso: time.to_string(), text }
+    }
+
+    /// As the macro `when` has it.
+    #[must_use]
+    pub(crate) fn to_html(&self) -> String {
+        let (iso, text) = (Escaped(&self.iso), Escaped(&self.text));
+        format!("<time datetime=\"{iso}\">{text}</time>")
+    }
+}
+
+/// A number of bytes for people: `950 B`, `1.5 kB`, `20 MB`. Decimal units, as browsers show them.
+#[must_use]
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if count < 1_000 {
+        return format!("{count} B");
+    }
+    let (mut unit_size, mut unit) = (1_000_u64, "kB");
+    for larger in UNITS.iter().skip(1) {
+        if count / unit_size < 1_000 {
+            break;
+        }
+        (unit_size, unit) = (unit_size.saturating_mul(1_000), larger);
+    }
+    let whole = count / unit_size;
+    if whole < 10 {
+        let tenth = count % unit_size / (unit_size / 10);
+        format!("{whole}.{tenth} {unit}")
+    } else {
+        format!("{whole} {unit}")
+    }
+}
+
+/// A time for people: `0:08`, `12:30`, `1:02:05`.
+#[must_use]
+pub fn span(seconds: u64) -> String {
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
+}
+
+/// Leaves out `user:password@`, read as browsers do: the authority ends at the first of `/?#\`,
+/// the credentials at its last `@`.
+fn without_credentials(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("//") else { return url.to_owned() };
+    // Two slashes further in belong to the path of something that is no URL with an authority.
+    if !(scheme.is_empty() || scheme.ends_with(':')) || scheme.contains(['/', '?', '#']) {
+        return url.to_owned();
+    }
+    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(end);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}//{host}{tail}")
+}
+
+/// Whether a click on it does what the text says: a web address of printable characters.
+fn is_linkable(url: &str) -> bool {
+    let lower = url.get(..8).unwrap_or(url).to_ascii_lowercase();
+    ["http://", "https://", "ftp://"].iter().any(|scheme| lower.starts_with(scheme))
+        && !url.chars().any(|c| is_hidden(c) || c == ' ' || c == '\\')
+}
+
+/// The first and the last part, with hidden characters made visible. Takes time in proportion to
+/// `limit`, not to the length of `foreign`.
+fn shortened(foreign: &str, limit: usize) -> String {
+    if foreign.chars().nth(limit).is_none() {
+        return foreign.chars().fold(String::new(), visible);
+    }
+    let last = limit / 4;
+    let head = foreign.chars().take(limit - last).fold(String::new(), visible);
+    let tail: Vec<char> = foreign.chars().rev().take(last).collect();
+    tail.into_iter().rev().fold(head + ELLIPSIS, visible)
+}
+
+fn visible(mut text: String, c: char) -> String {
+    if is_hidden(c) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "⟨U+{:04X}⟩", u32::from(c));
+    } else {
+        text.push(c);
+    }
+    text
+}
+
+/// Characters without a shape of their own, and those that turn the direction of the text
+/// (Unicode Standard Annex 9).
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_never_shown() {
+        let table = [
+            ("http://user:secret@a.example/p@q", "http://a.example/p@q"),
+            ("http://user:se@cret@a.example", "http://a.example"),
+            ("http://user@a.example?x@y", "http://a.example?x@y"),
+            ("//user:secret@a.example/", "//a.example/"),
+            ("http://a.example\\@b.example/", "http://a.example\\@b.example/"),
+            ("http://a.example/?u=http://me:pw@b/", "http://a.example/?u=http://me:pw@b/"),
+            ("/path//x:y@z", "/path//x:y@z"),
+            ("mailto:a@b.example", "mailto:a@b.example"),
+            ("", ""),
+        ];
+        for (given, want) in table {
+            assert_eq!(ShownUrl::new(given).text, want, "{given}");
+        }
+    }
+
+    #[test]
+    fn only_web_addresses_are_links() {
+        for good in ["http://a/", "HTTPS://a/", "ftp://a/x", "http://a/%20?q=\"<>'"] {
+            assert_eq!(ShownUrl::new(good).href.as_deref(), Some(good));
+        }
+        let long = format!("http://a/{}", "x".repeat(LONGEST_LINK));
+        let bad = [
+            "javascript:alert(1)",
+            " http://a/",
+            "http:a",
+            "data:text/html,x",
+            "/x",
+            "",
+            "http://a/\n",
+            "http://a/\u{202e}x",
+            "java\0script:x",
+            "http://a b/",
+            &long,
+        ];
+        for bad in bad {
+            assert_eq!(ShownUrl::new(bad).href, None, "{bad:.40}");
+        }
+        assert_eq!(ShownUrl::new("http://u:p@a/").href.as_deref(), Some("http://a/"));
+    }
+
+    #[test]
+    fn what_hides_is_made_visible() {
+        assert_eq!(text("a\u{202e}b\0c\nd\u{200b}"), "a⟨U+202E⟩b⟨U+0000⟩c⟨U+000A⟩d⟨U+200B⟩");
+        assert_eq!(text("ä <b> 日本"), "ä <b> 日本");
+    }
+
+    #[test]
+    fn credentials_in_a_sentence_are_not_shown_either() {
+        let table = [
+            ("cannot reach \"http://me:pw@a:80/x@y\"", "cannot reach \"http://a:80/x@y\""),
+            ("http://me:pw@a", "http://a"),
+            ("see // a@b", "see // a@b"),
+            ("///me@a//b@c", "///me@a//c"),
+        ];
+        for (given, want) in table {
+            assert_eq!(text(given), want);
+        }
+    }
+
+    #[test]
+    fn length_is_bounded_and_the_end_is_kept() {
+        let url = format!("http://a.example/{}end.html", "x".repeat(100_000));
+        let shown = ShownUrl::new(&url).text;
+        assert_eq!(shown.chars().count(), SHOWN_URL + ELLIPSIS.chars().count());
+        assert!(shown.starts_with("http://a.example/xxx") && shown.ends_with("xend.html"));
+        assert_eq!(text(&"é".repeat(SHOWN_TEXT)), "é".repeat(SHOWN_TEXT));
+    }
+
+    #[test]
+    fn times_and_sizes() {
+        let time = "2026-11-20T23:30:15.5Z".parse().unwrap();
+        let zone = TimeZone::fixed(jiff::tz::offset(1));
+        assert_eq!(ShownTime::new(time, &zone).text, "2026-11-21 00:30");
+        assert_eq!(ShownTime::new(time, &zone).iso, "2026-11-20T23:30:15.5Z");
+        let table = [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.0 kB"),
+            (1_550, "1.5 kB"),
+            (10_900, "10 kB"),
+            (999_999, "999 kB"),
+            (52_428_800, "52 MB"),
+            (u64::MAX, "18 EB"),
+        ];
+        for (count, want) in table {
+            assert_eq!(bytes(count), want);
+        }
+        for (seconds, want) in [(0, "0:00"), (59, "0:59"), (754, "12:34"), (36_001, "10:00:01")] {
+            assert_eq!(span(seconds), want);
+        }
+    }
+}

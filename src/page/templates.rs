@@ -1,0 +1,460 @@
+//! The templates, built in and the user's own.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use minijinja::{
+    AutoEscape, Environment, UndefinedBehavior, Value, syntax::SyntaxConfig, value::Serde,
+};
+use serde::Serialize;
+
+use super::text::{self, BuiltIn, Catalogue};
+use crate::site::pages::{HTML, Page, Shell};
+use wwwoffle_http::caching::language::Languages;
+
+/// The built-in templates by name, partial ones first.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("style.css", include_str!("templates/style.css")),
+    ("bar.css", include_str!("templates/bar.css")),
+    ("bar.html", include_str!("templates/bar.html")),
+    ("base.html", include_str!("templates/base.html")),
+    ("macros.html", include_str!("templates/macros.html")),
+    ("certificates.html", include_str!("templates/certificates.html")),
+    ("certificate.html", include_str!("templates/certificate.html")),
+    ("configuration-macros.html", include_str!("templates/configuration-macros.html")),
+    ("configuration.html", include_str!("templates/configuration.html")),
+    ("configuration-section.html", include_str!("templates/configuration-section.html")),
+    ("configuration-option.html", include_str!("templates/configuration-option.html")),
+    ("configuration-changed.html", include_str!("templates/configuration-changed.html")),
+    ("configuration-conflict.html", include_str!("templates/configuration-conflict.html")),
+    ("configuration-url.html", include_str!("templates/configuration-url.html")),
+    ("configuration-editurl.html", include_str!("templates/configuration-editurl.html")),
+    ("welcome.html", include_str!("templates/welcome.html")),
+    ("ca.html", include_str!("templates/ca.html")),
+    ("info-macros.html", include_str!("templates/info-macros.html")),
+    ("info.html", include_str!("templates/info.html")),
+    ("info-request.html", include_str!("templates/info-request.html")),
+    ("history.html", include_str!("templates/history.html")),
+    ("history-none.html", include_str!("templates/history-none.html")),
+    ("purge.html", include_str!("templates/purge.html")),
+    ("monitor.html", include_str!("templates/monitor.html")),
+    ("monitor-diff.html", include_str!("templates/monitor-diff.html")),
+    ("monitor-options.html", include_str!("templates/monitor-options.html")),
+    ("fetches.html", include_str!("templates/fetches.html")),
+    ("refresh-options.html", include_str!("templates/refresh-options.html")),
+    ("lists-delete.html", include_str!("templates/lists-delete.html")),
+    ("lists-undo.html", include_str!("templates/lists-undo.html")),
+    ("lists.html", include_str!("templates/lists.html")),
+    ("lists-root.html", include_str!("templates/lists-root.html")),
+    ("search.html", include_str!("templates/search.html")),
+    ("statistics.html", include_str!("templates/statistics.html")),
+    ("queue.html", include_str!("templates/queue.html")),
+    ("queue-edit.html", include_str!("templates/queue-edit.html")),
+    ("message-macros.html", include_str!("templates/message-macros.html")),
+    ("missing.html", include_str!("templates/missing.html")),
+    ("control.html", include_str!("templates/control.html")),
+    ("control-confirm.html", include_str!("templates/control-confirm.html")),
+    ("question.html", include_str!("templates/question.html")),
+    ("will-get.html", include_str!("templates/will-get.html")),
+    ("confirm-post.html", include_str!("templates/confirm-post.html")),
+    ("gateway.html", include_str!("templates/gateway.html")),
+    ("gateway-send.html", include_str!("templates/gateway-send.html")),
+    ("gateway-onward.html", include_str!("templates/gateway-onward.html")),
+    ("address.html", include_str!("templates/address.html")),
+    ("undone.html", include_str!("templates/undone.html")),
+    ("message.html", include_str!("templates/message.html")),
+];
+
+/// Templates ready to be filled, in each language.
+#[derive(Debug)]
+pub struct Templates {
+    /// The built-in ones, in English.
+    built_in: Environment<'static>,
+    /// The same with the user's own over them; `None` when there are none.
+    own: Option<Environment<'static>>,
+    /// English first.
+    languages: Vec<Spoken>,
+    /// Those of the user's own that have failed: it is told once of each.
+    failed: Mutex<BTreeSet<&'static str>>,
+}
+
+/// What the user's own templates may take for a page, in steps of their engine. Our longest pages, of 50 entries or
+/// requests, take about 10,000, whatever is in them.
+const MOST_STEPS: u64 = 5_000_000;
+
+/// A language, and the templates in it once a page was told in it.
+#[derive(Debug)]
+struct Spoken {
+    tag: String,
+    words: Words,
+    templates: OnceLock<Told>,
+}
+
+/// Where the words of a language are.
+#[derive(Debug)]
+enum Words {
+    /// English, and what the user has.
+    Read(Arc<Catalogue>),
+    /// What comes with the program.
+    BuiltIn(&'static BuiltIn),
+}
+
+/// The templates in one language.
+#[derive(Debug)]
+struct Told {
+    built_in: Environment<'static>,
+    own: Option<Environment<'static>>,
+}
+
+/// One of the languages that there are; the default is English.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Language(usize);
+
+/// A template or a catalogue of the user's own that cannot be used, in whole or in part. The built-in one serves in
+/// its place.
+#[derive(Debug, thiserror::Error)]
+#[error("{name:?} cannot be used")]
+pub struct TemplateFault {
+    name: String,
+    #[source]
+    source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// What a template sees.
+#[derive(Serialize)]
+struct Context<'a, P> {
+    /// `http://localhost:8080`, to go before every address of ours.
+    origin: &'a str,
+    mode: &'static str,
+    version: &'static str,
+    /// Where among our own pages this is; empty elsewhere.
+    path: &'a str,
+    page: &'a P,
+}
+
+impl Templates {
+    /// Takes the user's own templates (`queue.html`) and catalogues (`de.toml`), name and text, over the built-in ones.
+    ///
+    /// Those that cannot be used are left out and given back.
+    #[must_use]
+    pub fn new(
+        overrides: impl IntoIterator<Item = (String, String)>,
+    ) -> (Self, Vec<TemplateFault>) {
+        let mut faults = Vec::new();
+        let (mut catalogues, mut own) = (Vec::new(), None);
+        for (name, text) in overrides {
+            if let Some(tag) = name.strip_suffix(".toml") {
+                match Catalogue::parse(&tag.to_ascii_lowercase(), &text) {
+                    Ok((catalogue, left_out)) => {
+                        faults.extend(left_out.into_iter().map(|fault| fault_of(&name, fault)));
+                        add(&mut catalogues, catalogue);
+                    }
+                    Err(fault) => faults.push(fault_of(&name, fault)),
+                }
+                continue;
+            }
+            let environment = own.get_or_insert_with(|| {
+                let mut own = environment();
+                own.set_fuel(Some(MOST_STEPS));
+                own
+            });
+            if let Err(source) = environment.add_template_owned(name.clone(), text) {
+                faults.push(fault_of(&name, source));
+            }
+        }
+        let (built_in, languages) = (environment(), languages(catalogues));
+        (Self { built_in, own, languages, failed: Mutex::default() }, faults)
+    }
+
+    /// The language to tell a person in: `chosen` if it is one, else the one that they take most gladly
+    /// (`Accept-Language`), else English.
+    #[must_use]
+    pub fn language(&self, chosen: &str, accepted: Option<&str>) -> Language {
+        let tags: Vec<_> = self.languages.iter().map(|spoken| spoken.tag.as_str()).collect();
+        let at = |tag: &str| tags.iter().position(|known| known.eq_ignore_ascii_case(tag));
+        if let Some(chosen) = at(chosen) {
+            return Language(chosen);
+        }
+        let accepted = accepted.and_then(Languages::parse);
+        let wanted = accepted.as_ref().and_then(|accepted| accepted.best_of(&tags));
+        Language(wanted.and_then(at).unwrap_or_default())
+    }
+
+    /// The stylesheet.
+    pub(crate) fn style(&self) -> String {
+        self.render(Language::default(), "style.css", ())
+    }
+
+    /// Fills the template called `name` and makes a page of it.
+    pub(crate) fn page(
+        &self,
+        name: &'static str,
+        status: u16,
+        shell: &Shell,
+        page: &impl Serialize,
+    ) -> Page {
+        let context = Context {
+            origin: shell.origin.as_str(),
+            mode: shell.mode.as_str(),
+            version: env!("CARGO_PKG_VERSION"),
+            path: &shell.path,
+            page,
+        };
+        Page { status, content_type: HTML, body: self.render(shell.language, name, context) }
+    }
+
+    fn render(&self, language: Language, name: &'static str, context: impl Serialize) -> String {
+        const UNSHOWN: &str =
+            "<!DOCTYPE html><title>wwwoffle</title><p>This page cannot be shown.</p>";
+        let context = Value::from(Serde(context));
+        let Some(spoken) = self.languages.get(language.0).or(self.languages.first()) else {
+            return UNSHOWN.to_owned();
+        };
+        let templates = self.told(spoken);
+        if let Some(own) = &templates.own {
+            match fill(own, name, &context) {
+                Ok(body) => return body,
+                Err(error) if self.fails_anew(name) => {
+                    tracing::warn!(template = name, %error, "the built-in template serves instead");
+                }
+                Err(_) => {}
+            }
+        }
+        fill(&templates.built_in, name, &context).unwrap_or_else(|error| {
+            tracing::error!(template = name, %error, "a page cannot be made");
+            UNSHOWN.to_owned()
+        })
+    }
+
+    fn fails_anew(&self, name: &'static str) -> bool {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).insert(name)
+    }
+
+    /// The templates in a language, whose words are read the first time.
+    fn told<'a>(&self, spoken: &'a Spoken) -> &'a Told {
+        spoken.templates.get_or_init(|| {
+            let catalogue = match &spoken.words {
+                Words::Read(catalogue) => catalogue,
+                Words::BuiltIn(language) => language.catalogue(),
+            };
+            // A clone shares the templates: only what they call differs from language to language.
+            let speaking = |environment: &Environment<'static>| {
+                let mut environment = environment.clone();
+                text::speak(&mut environment, catalogue);
+                environment
+            };
+            Told { built_in: speaking(&self.built_in), own: self.own.as_ref().map(speaking) }
+        })
+    }
+}
+
+impl Default for Templates {
+    /// The built-in templates alone.
+    fn default() -> Self {
+        Self::new([]).0
+    }
+}
+
+impl Spoken {
+    fn new(words: Words) -> Self {
+        let tag = match &words {
+            Words::Read(catalogue) => catalogue.tag(),
+            Words::BuiltIn(language) => language.tag(),
+        };
+        Self { tag: tag.to_owned(), words, templates: OnceLock::new() }
+    }
+
+    fn read(catalogue: Catalogue) -> Self {
+        Self::new(Words::Read(Arc::new(catalogue)))
+    }
+}
+
+/// All languages, English first, with the user's own words over the built-in ones.
+fn languages(mut own: Vec<Catalogue>) -> Vec<Spoken> {
+    let mut take = |tag: &str| {
+        let at = own.iter().position(|catalogue| catalogue.tag() == tag)?;
+        Some(own.remove(at))
+    };
+    let mut all = vec![Spoken::read(take("en").unwrap_or_else(Catalogue::english))];
+    all.extend(text::BUILT_IN.iter().map(|built_in| match take(built_in.tag()) {
+        Some(own) => Spoken::read(own.over(built_in)),
+        None => Spoken::new(Words::BuiltIn(built_in)),
+    }));
+    all.extend(own.into_iter().map(Spoken::read));
+    all
+}
+
+/// Adds a catalogue, over the one of the same language if there is one.
+fn add(all: &mut Vec<Catalogue>, catalogue: Catalogue) {
+    match all.iter_mut().find(|known| known.tag() == catalogue.tag()) {
+        Some(known) => known.overlay(catalogue),
+        None => all.push(catalogue),
+    }
+}
+
+fn fault_of(
+    name: &str,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> TemplateFault {
+    TemplateFault { name: name.to_owned(), source: source.into() }
+}
+
+fn fill(
+    environment: &Environment<'_>,
+    name: &str,
+    context: &Value,
+) -> Result<String, minijinja::Error> {
+    environment.get_template(name)?.render(context)
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    // Lines that hold a tag alone leave no empty line. Only odd delimiters can make this fail.
+    if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
+        environment.set_syntax(syntax);
+    }
+    // A language says it anew; templates alone are checked without one.
+    text::speak(&mut environment, &Arc::new(Catalogue::english()));
+    // Everything but the stylesheets is HTML, whatever a user calls a template of their own.
+    environment.set_auto_escape_callback(|name| {
+        if matches!(name, "style.css" | "bar.css") { AutoEscape::None } else { AutoEscape::Html }
+    });
+    for (name, text) in BUILT_IN {
+        let added = environment.add_template(name, text);
+        debug_assert!(added.is_ok(), "built-in template {name}: {added:?}");
+    }
+    environment
+}
+
+#[cfg(test)]
+impl Templates {
+    /// The built-in ones, which may take so many steps before others that may take any number.
+    pub(crate) fn within(steps: u64) -> Self {
+        let mut own = environment();
+        own.set_fuel(Some(steps));
+        Self { own: Some(own), ..Self::default() }
+    }
+
+    /// Whether a page took more.
+    pub(crate) fn have_failed(&self) -> bool {
+        !self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUILT_IN, Templates};
+    use crate::{
+        page::testing,
+        site::pages::{Shell, style},
+    };
+
+    #[test]
+    fn the_built_in_templates_parse() {
+        let environment = super::environment();
+        assert_eq!(environment.templates().count(), BUILT_IN.len());
+    }
+
+    #[test]
+    fn a_users_own_template_takes_the_place() {
+        let own = ("undone.html".to_owned(), "<p>{{ page.url.text }} & {{ mode }}</p>".to_owned());
+        let (templates, faults) = Templates::new([own]);
+        assert!(faults.is_empty());
+        let page =
+            crate::site::pages::undone::page(&templates, &testing::shell(), "http://a/<b>", true);
+        assert_eq!(page.body, "<p>http://a/&lt;b&gt; & offline</p>");
+    }
+
+    #[test]
+    fn a_faulty_template_gives_way_to_the_built_in_one() {
+        let parse = ("undone.html".to_owned(), "{% if %}".to_owned());
+        let (templates, faults) = Templates::new([parse]);
+        assert_eq!(faults[0].to_string(), "\"undone.html\" cannot be used");
+        let built_in = testing::undone(&Templates::default());
+        assert_eq!(testing::undone(&templates), built_in);
+
+        let undefined = ("undone.html".to_owned(), "{{ page.nothing }}".to_owned());
+        let (templates, faults) = Templates::new([undefined]);
+        assert!(faults.is_empty());
+        assert_eq!(testing::undone(&templates), built_in);
+        // It is told once, and not with each page.
+        assert!(!templates.fails_anew("undone.html") && templates.fails_anew("queue.html"));
+
+        let loops =
+            "{% for a in range(10000) %}{% for b in range(10000) %}x{% endfor %}{% endfor %}";
+        let (templates, _) = Templates::new([("undone.html".to_owned(), loops.to_owned())]);
+        assert_eq!(testing::undone(&templates), built_in);
+    }
+
+    #[test]
+    fn a_language_is_chosen_by_the_setting_or_else_by_who_reads() {
+        let (templates, faults) = Templates::new([
+            ("de.toml".to_owned(), "[texts]\n\"Queue\" = \"Reihe\"".to_owned()),
+            ("ar.toml".to_owned(), "[language]\ndirection = \"rtl\"".to_owned()),
+            ("pt-br.toml".to_owned(), String::new()),
+            ("x/y.toml".to_owned(), String::new()),
+        ]);
+        assert_eq!(
+            faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["\"x/y.toml\" cannot be used"]
+        );
+        for (chosen, accepted, want) in [
+            ("", None, "en ltr Queue"),
+            ("", Some("de"), "de ltr Reihe"),
+            ("", Some("de-CH, de;q=0.9, en;q=0.8"), "de ltr Reihe"),
+            ("", Some("xx, ar-EG;q=0.9, de;q=0.8"), "ar rtl Queue"),
+            ("", Some("xx, *;q=0.5"), "en ltr Queue"),
+            ("", Some("de;q=0, *"), "en ltr Queue"),
+            ("", Some("pt"), "en ltr Queue"),
+            ("", Some("pt-BR"), "pt-br ltr Queue"),
+            ("", Some("\u{1}"), "en ltr Queue"),
+            ("de", Some("ar"), "de ltr Reihe"),
+            ("DE", None, "de ltr Reihe"),
+            ("xx", Some("de"), "de ltr Reihe"),
+            ("en", Some("de"), "en ltr Queue"),
+        ] {
+            let language = templates.language(chosen, accepted);
+            let told = templates.told(&templates.languages[language.0]);
+            let got = told
+                .built_in
+                .render_str("{{ lang }} {{ direction }} {{ t(\"Queue\") }}", ())
+                .unwrap();
+            assert_eq!(got, want, "{chosen:?} {accepted:?}");
+        }
+    }
+
+    #[test]
+    fn a_language_is_read_when_somebody_is_told_something_in_it() {
+        let own = [("nl.toml".to_owned(), "[texts]\n\"Queue\" = \"Rij\"".to_owned())];
+        let (templates, faults) = Templates::new(own);
+        assert!(faults.is_empty());
+        let shown = |language| {
+            let shell = Shell { language, ..testing::shell() };
+            crate::site::pages::undone::page(&templates, &shell, "http://a/", true).body
+        };
+        let are_ready = || {
+            let languages = templates.languages.iter();
+            let ready = languages.filter(|spoken| spoken.templates.get().is_some());
+            ready.map(|spoken| spoken.tag.as_str()).collect::<Vec<_>>()
+        };
+        assert!(are_ready().is_empty());
+        shown(templates.language("", None));
+        let dutch = templates.language("", Some("nl"));
+        assert_eq!(are_ready(), ["en"]);
+        let page = shown(dutch);
+        assert_eq!(are_ready(), ["en", "nl"]);
+        // A word of the user's, and one that they left as it comes with the program.
+        assert!(page.contains("<html lang=\"nl\"") && page.contains(">Rij<"), "{page}");
+        assert!(page.contains(">Zoeken<"), "{page}");
+    }
+
+    #[test]
+    fn the_style_loads_nothing_and_ends_no_element() {
+        let css = style(&Templates::default()).body;
+        for bad in ["url(", "@import", "</", "<!"] {
+            assert!(!css.contains(bad), "{bad}");
+        }
+        assert!(css.len() < 8_000, "the style is in every page: {} bytes", css.len());
+    }
+}

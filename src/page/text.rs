@@ -1,0 +1,249 @@
+//! The words of pages: written in English where they are used, and told in the language of whoever reads.
+//!
+//! A text is its English. A [`Catalogue`] has for it the words of another language; what it has not is told in
+//! English. A text may hold
+//!
+//! - `{name}`, in whose place comes the value of that name, escaped unless it is markup of our own;
+//! - `[label](name)`, a link to the value of that name;
+//! - `` `word` ``, something that is typed or read by machines.
+//!
+//! Templates say `t("…", name=…)` and `n(count, "{n} entry", "{n} entries")`, our own code [`say`] and [`count`]; a
+//! test finds these calls and holds the catalogues against them.
+
+mod built_in;
+mod catalogue;
+mod filling;
+#[cfg(test)]
+mod scan;
+#[cfg(test)]
+mod unspoken;
+
+use std::fmt;
+use std::sync::Arc;
+
+use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr};
+use minijinja::{Environment, Error, ErrorKind, State, Value};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub(crate) use built_in::{BUILT_IN, BuiltIn};
+pub use catalogue::{Catalogue, CatalogueFault};
+use filling::{Filled, Piece, fill, pieces};
+
+use super::escape;
+
+use super::shown::ShownTime;
+
+/// A text that is told in the language of the page it comes into.
+///
+/// `Display` is its English.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    english: &'static str,
+    /// Where it depends on a number: the number, and how it is said of one.
+    count: Option<(u64, &'static str)>,
+    values: Vec<(&'static str, Given)>,
+}
+
+/// What stands for a name in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// The same in all languages.
+    Plain(String),
+    /// Told in the language of the page.
+    Text(Text),
+    /// A moment, which programs can read too.
+    Time(ShownTime),
+}
+
+impl From<String> for Given {
+    fn from(plain: String) -> Self {
+        Self::Plain(plain)
+    }
+}
+
+impl From<&str> for Given {
+    fn from(plain: &str) -> Self {
+        Self::Plain(plain.to_owned())
+    }
+}
+
+impl From<ShownTime> for Given {
+    fn from(time: ShownTime) -> Self {
+        Self::Time(time)
+    }
+}
+
+impl From<Text> for Given {
+    fn from(text: Text) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// A text, in English.
+#[must_use]
+pub const fn say(english: &'static str) -> Text {
+    Text { english, count: None, values: Vec::new() }
+}
+
+/// A text that depends on a number, in English: of one, and of any other, where `{n}` stands for it.
+#[must_use]
+pub const fn count(number: u64, one: &'static str, other: &'static str) -> Text {
+    Text { english: other, count: Some((number, one)), values: Vec::new() }
+}
+
+/// Facts one after the other; an empty text where there are none.
+#[must_use]
+pub fn row(facts: impl IntoIterator<Item = Given>) -> Text {
+    let both = |first: Given, next: Given| {
+        Given::Text(say("{first}, {next}").with("first", first).with("next", next))
+    };
+    match facts.into_iter().reduce(both) {
+        Some(Given::Text(text)) => text,
+        Some(fact) => say("{fact}").with("fact", fact),
+        None => say(""),
+    }
+}
+
+impl Text {
+    /// The same with the value of one more name.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<Given>) -> Self {
+        self.values.push((name, value.into()));
+        self
+    }
+
+    /// Its English, before anything is filled in.
+    #[must_use]
+    pub const fn english(&self) -> &'static str {
+        self.english
+    }
+
+    /// Writes its English, or a part of that, for a terminal.
+    fn write_english(&self, f: &mut fmt::Formatter<'_>, words: &str) -> fmt::Result {
+        for piece in pieces(words) {
+            match piece {
+                Piece::Words(words) => f.write_str(words)?,
+                Piece::Code(word) => write!(f, "`{word}`")?,
+                Piece::Link { label, .. } => self.write_english(f, label)?,
+                Piece::Value(name) => {
+                    match (self.values.iter().find(|(known, _)| *known == name), self.count) {
+                        (Some((_, Given::Plain(plain))), _) => f.write_str(plain)?,
+                        (Some((_, Given::Text(text))), _) => fmt::Display::fmt(text, f)?,
+                        (Some((_, Given::Time(time))), _) => f.write_str(&time.text)?,
+                        (None, Some((number, _))) if name == "n" => write!(f, "{number}")?,
+                        (None, _) => write!(f, "{{{name}}}")?,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What it says in the language of `catalogue`, as HTML.
+    fn to_html(&self, catalogue: &Catalogue) -> String {
+        let value = |name: &str| match self.values.iter().find(|(known, _)| *known == name) {
+            Some((_, Given::Plain(plain))) => Some(Filled::Plain(plain.clone())),
+            Some((_, Given::Text(text))) => Some(Filled::Markup(text.to_html(catalogue))),
+            Some((_, Given::Time(time))) => Some(Filled::Markup(time.to_html())),
+            None => self.count.filter(|_| name == "n").map(|(n, _)| Filled::Plain(n.to_string())),
+        };
+        // A name without a value stays as it is written: only a text of our own can lack one.
+        let value = |name: &str| {
+            Ok::<_, fmt::Error>(value(name).unwrap_or_else(|| Filled::Plain(format!("{{{name}}}"))))
+        };
+        let words = match self.count {
+            None => catalogue.plain(self.english),
+            Some((number, one)) => catalogue.counted(number, one, self.english),
+        };
+        fill(words, catalogue.direction(), value).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = match self.count {
+            Some((1, one)) => one,
+            _ => self.english,
+        };
+        self.write_english(f, words)
+    }
+}
+
+impl Object for Text {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::NonEnumerable
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Text {
+    /// In a template it stays what it is; anywhere else it is its English.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Value::from_object(self.clone()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    /// What another program has told in English; it stays as it is.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|told| say("{fact}").with("fact", told))
+    }
+}
+
+/// Has the templates of an environment speak the language of `catalogue`.
+pub(crate) fn speak(environment: &mut Environment<'_>, catalogue: &Arc<Catalogue>) {
+    environment.add_global("lang", catalogue.tag());
+    environment.add_global("direction", catalogue.direction().as_str());
+    let known = Arc::clone(catalogue);
+    environment.add_function("t", move |text: Value, values: Kwargs| tell(&known, &text, &values));
+    let known = Arc::clone(catalogue);
+    environment.add_function("n", move |count: u64, one: &str, other: &str, values: Kwargs| {
+        let words = known.counted(count, one, other);
+        let html = fill(words, known.direction(), |name| match name {
+            "n" if !values.has("n") => Ok(Filled::Plain(count.to_string())),
+            name => value(&known, &values, name),
+        })?;
+        Ok::<_, Error>(Value::from_safe_string(html))
+    });
+    let known = Arc::clone(catalogue);
+    environment.set_formatter(move |out, state: &mut State<'_, '_>, value| {
+        match value.downcast_object_ref::<Text>() {
+            Some(text) => Ok(out.write_str(&text.to_html(&known))?),
+            None => escape::write(out, state, value),
+        }
+    });
+}
+
+/// What `t(text, …)` says.
+fn tell(catalogue: &Catalogue, text: &Value, values: &Kwargs) -> Result<Value, Error> {
+    if let Some(text) = text.downcast_object_ref::<Text>() {
+        return Ok(Value::from_safe_string(text.to_html(catalogue)));
+    }
+    let english = text.as_str().ok_or_else(|| {
+        Error::new(ErrorKind::InvalidOperation, format!("t() takes a text, not {text}"))
+    })?;
+    let html = fill(catalogue.plain(english), catalogue.direction(), |name| {
+        value(catalogue, values, name)
+    })?;
+    Ok(Value::from_safe_string(html))
+}
+
+fn value(catalogue: &Catalogue, values: &Kwargs, name: &str) -> Result<Filled, Error> {
+    let value: Value = values.get(name)?;
+    if value.is_undefined() {
+        let told = format!("{name:?} has no value");
+        return Err(Error::new(ErrorKind::UndefinedError, told));
+    }
+    Ok(match value.downcast_object_ref::<Text>() {
+        Some(text) => Filled::Markup(text.to_html(catalogue)),
+        None if value.is_safe() => Filled::Markup(value.to_string()),
+        None => Filled::Plain(value.to_string()),
+    })
+}

@@ -1,0 +1,75 @@
+//! The languages that come with the program.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use super::Catalogue;
+
+/// Those besides English, in which all is written.
+pub(crate) static BUILT_IN: [BuiltIn; 7] = [
+    BuiltIn::new("de", include_str!("../texts/de.toml")),
+    BuiltIn::new("es", include_str!("../texts/es.toml")),
+    BuiltIn::new("fr", include_str!("../texts/fr.toml")),
+    BuiltIn::new("it", include_str!("../texts/it.toml")),
+    BuiltIn::new("nl", include_str!("../texts/nl.toml")),
+    BuiltIn::new("pl", include_str!("../texts/pl.toml")),
+    BuiltIn::new("ru", include_str!("../texts/ru.toml")),
+];
+
+/// A language that comes with the program. Most are never asked for: one is read when it is first needed, and kept.
+pub(crate) struct BuiltIn {
+    tag: &'static str,
+    text: &'static str,
+    catalogue: OnceLock<Arc<Catalogue>>,
+}
+
+impl BuiltIn {
+    const fn new(tag: &'static str, text: &'static str) -> Self {
+        Self { tag, text, catalogue: OnceLock::new() }
+    }
+
+    /// Its tag, in lower case.
+    pub(crate) const fn tag(&self) -> &'static str {
+        self.tag
+    }
+
+    /// Its file.
+    #[cfg(test)]
+    pub(super) const fn text(&self) -> &'static str {
+        self.text
+    }
+
+    /// Its words. What could not be read would be told in English; a test holds that all can.
+    pub(crate) fn catalogue(&self) -> &Arc<Catalogue> {
+        self.catalogue.get_or_init(|| {
+            let parsed = Catalogue::parse(self.tag, self.text);
+            debug_assert!(
+                parsed.as_ref().is_ok_and(|(_, faults)| faults.is_empty()),
+                "{}: {parsed:?}",
+                self.tag
+            );
+            Arc::new(parsed.map_or_else(|_| Catalogue::english(), |(catalogue, _)| catalogue))
+        })
+    }
+}
+
+impl fmt::Debug for BuiltIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BuiltIn").field(&self.tag).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_can_be_read_and_is_read_once() {
+        for language in &BUILT_IN {
+            let catalogue = language.catalogue();
+            assert_eq!(catalogue.tag(), language.tag());
+            assert_ne!(catalogue.plain("Search"), "Search", "{language:?}");
+            assert!(Arc::ptr_eq(catalogue, language.catalogue()));
+        }
+    }
+}

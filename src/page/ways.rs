@@ -1,0 +1,278 @@
+//! What one can do from a message page: links to pages of ours, a form that fetches, and what is kept that
+//! is like what was asked for.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use wwwoffle_config::schema::SECTIONS;
+use wwwoffle_url::{url_decode_form_args, url_encode_form_args};
+
+use super::{
+    shown::{self, ShownTime, ShownUrl},
+    text::{Text, say},
+};
+use crate::api::Mode;
+use crate::site::pages::{Shell, configuration, history, info, refresh, search};
+use crate::storage::versions::memento::version_path;
+use wwwoffle_http::caching::like::Likeness;
+
+/// The page that tells what is kept that is like a URL.
+pub const MISSING: &str = "/missing/";
+
+/// Words of a URL that are searched for.
+const MAX_WORDS: usize = 3;
+
+/// Characters of the shortest word that says something.
+const SHORTEST_WORD: usize = 3;
+
+/// Words of addresses that say nothing of their page.
+const SAY_NOTHING: [&str; 9] =
+    ["html", "htm", "php", "asp", "aspx", "index", "search", "find", "amp"];
+
+/// A link to a page of ours.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Way {
+    /// Its address, without our origin.
+    path: String,
+    label: Text,
+}
+
+impl Way {
+    fn to(path: impl Into<String>, label: Text) -> Self {
+        Self { path: path.into(), label }
+    }
+
+    /// The welcome page, where the mode is changed.
+    pub(crate) fn mode(mode: Mode) -> Self {
+        let label = match mode {
+            Mode::Offline => say("Go online"),
+            Mode::Online | Mode::Autodial => {
+                say("Go offline, to see what is kept and queue the rest")
+            }
+        };
+        Self::to("/", label)
+    }
+
+    pub(crate) fn start() -> Self {
+        Self::to("/", say("The start page of the proxy"))
+    }
+
+    /// The list that something was to be done in; `path` is a path of ours.
+    pub(crate) fn back(path: &str) -> Self {
+        Self::to(path, say("Back to the list"))
+    }
+
+    pub(crate) fn queue() -> Self {
+        Self::to("/queue/", say("See the whole queue"))
+    }
+
+    pub(crate) fn lists() -> Self {
+        Self::to("/index/", say("Lists of all that is kept"))
+    }
+
+    pub(crate) fn purge() -> Self {
+        Self::to("/purge/", say("Make room: see what would be purged"))
+    }
+
+    pub(crate) fn authority() -> Self {
+        Self::to("/ca", say("Have pages of secure sites kept: trust the certificate of this proxy"))
+    }
+
+    /// The form that changes an option, with a rule for `url` in mind.
+    pub(crate) fn option(section: &str, key: &str, url: Option<&str>) -> Self {
+        let url = url.and_then(linkable);
+        let path = configuration::path_of(&[section, key], url.as_deref());
+        debug_assert!(has_option(section, key), "[{section}] {key}");
+        let option = format!("[{section}] {key}");
+        Self::to(path, say("Change {option} in the configuration").with("option", option))
+    }
+
+    /// What the configuration says of a URL.
+    pub(crate) fn rules(url: &str) -> Option<Self> {
+        let path = configuration::path_of(&["url"], Some(&linkable(url)?));
+        Some(Self::to(path, say("What the configuration says of this address")))
+    }
+
+    /// What is kept that is like a URL.
+    pub(crate) fn like(url: &str) -> Option<Self> {
+        let path = with_url(MISSING, url)?;
+        Some(Self::to(path, say("Look for similar pages that are kept")))
+    }
+
+    /// What is kept of the host of a URL.
+    pub(crate) fn host(url: &str) -> Option<Self> {
+        Some(Self::to(with_url("/index/url", url)?, say("What is kept of this host")))
+    }
+
+    /// What is kept with the words of a URL in it.
+    pub(crate) fn words(url: &str) -> Option<Self> {
+        let words = words(&linkable(url)?);
+        let path = format!("{}?q={}", search::PATH, url_encode_form_args(words.as_bytes()));
+        let label = say("Search what is kept for: {words}").with("words", shown::text(&words));
+        (!words.is_empty()).then(|| Self::to(path, label))
+    }
+
+    /// The form that fetches a page, with all its choices.
+    pub(crate) fn choices(url: &str) -> Option<Self> {
+        linkable(url)?;
+        Some(Self::to(refresh::options_path(url), say("Fetch it with more choices")))
+    }
+
+    pub(crate) fn about(url: &str) -> Option<Self> {
+        linkable(url)?;
+        Some(Self::to(info::path_of(url), say("What is known of it")))
+    }
+
+    pub(crate) fn versions(url: &str) -> Option<Self> {
+        linkable(url)?;
+        Some(Self::to(history::path_of(url), say("Older versions of it")))
+    }
+}
+
+fn has_option(section: &str, key: &str) -> bool {
+    let known = SECTIONS.iter().find(|known| known.name == section);
+    known.is_some_and(|known| known.options.iter().any(|option| option.key == key))
+}
+
+/// A URL as it may stand in an address of ours.
+fn linkable(url: &str) -> Option<String> {
+    ShownUrl::new(url).href
+}
+
+fn with_url(path: &str, url: &str) -> Option<String> {
+    Some(format!("{path}?{}", url_encode_form_args(linkable(url)?.as_bytes())))
+}
+
+/// The words of a URL that tell most of what the page is about: the last ones of its path, else of the values
+/// of its arguments, as they are written.
+fn words(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let Some((_, rest)) = rest.split_once('/') else { return String::new() };
+    let (path, arguments) = rest.split_once('?').unwrap_or((rest, ""));
+    let values =
+        arguments.split('&').map(|one| one.split_once('=').map_or(one, |(_, value)| value));
+    let of_path = telling(path);
+    let words =
+        if of_path.is_empty() { telling(&values.collect::<Vec<_>>().join(" ")) } else { of_path };
+    words.join(" ")
+}
+
+/// The last words of an encoded text that say something.
+fn telling(text: &str) -> Vec<String> {
+    let text = url_decode_form_args(text.as_bytes());
+    let text = String::from_utf8_lossy(&text);
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(|c: char| !c.is_alphanumeric()) {
+        let says = word.chars().count() >= SHORTEST_WORD
+            && !word.chars().all(|c| c.is_ascii_digit())
+            && !SAY_NOTHING.contains(&word.to_ascii_lowercase().as_str());
+        if says && !words.iter().any(|known| known == word) {
+            words.push(word.to_owned());
+        }
+    }
+    let first = words.len().saturating_sub(MAX_WORDS);
+    words.split_off(first)
+}
+
+/// A page that can be fetched, with the token for just that.
+#[derive(Clone, Copy, Debug)]
+pub struct Fetch<'a> {
+    /// Its URL, without credentials.
+    pub url: &'a str,
+    /// [`Tokens::fetch`](super::token::Tokens::fetch) for that URL, or on a local page the general token.
+    pub token: &'a str,
+}
+
+/// The form that fetches it.
+#[derive(Debug, Serialize)]
+pub(crate) struct FetchView {
+    url: String,
+    token: String,
+    as_configured: &'static str,
+    /// Whether it waits for the line.
+    is_offline: bool,
+}
+
+impl FetchView {
+    /// `None` for what is no URL that can be sent back by a form.
+    pub(crate) fn new(fetch: &Fetch<'_>, shell: &Shell) -> Option<Self> {
+        let url = linkable(fetch.url).filter(|url| url == fetch.url)?;
+        Some(Self {
+            url,
+            token: fetch.token.to_owned(),
+            as_configured: crate::fetch::recurse::aim::AS_CONFIGURED,
+            is_offline: shell.mode == Mode::Offline,
+        })
+    }
+}
+
+/// A kept page that is like the one that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Like {
+    /// How its URL differs.
+    pub likeness: Likeness,
+    /// Its URL.
+    pub url: String,
+    /// When it was stored, and when it came.
+    pub version: (Timestamp, Timestamp),
+}
+
+/// The same for a template.
+#[derive(Debug, Serialize)]
+pub(crate) struct LikeView {
+    url: ShownUrl,
+    how: Text,
+    when: ShownTime,
+    /// Where it is shown as it was, without our origin.
+    copy: Option<String>,
+}
+
+impl LikeView {
+    pub(crate) fn new(like: &Like, shell: &Shell) -> Self {
+        Self {
+            url: ShownUrl::new(&like.url),
+            how: how(like.likeness),
+            when: ShownTime::new(like.version.1, &shell.zone),
+            // Online its own address leads to its origin.
+            copy: copy_of(&like.url, like.version).filter(|_| shell.mode != Mode::Offline),
+        }
+    }
+}
+
+/// Where a copy is shown as it was, without our origin.
+pub(crate) fn copy_of(url: &str, version: (Timestamp, Timestamp)) -> Option<String> {
+    linkable(url).map(|url| version_path(&url, version))
+}
+
+fn how(likeness: Likeness) -> Text {
+    match likeness {
+        Likeness::Scheme => say("the same page at http or https"),
+        Likeness::Www => say("the same page with or without www"),
+        Likeness::Arguments => say("the same page with other marks of campaigns and clicks"),
+        Likeness::Order => say("the same arguments in another order"),
+        Likeness::Slash => say("the same address with or without a slash or index.html at its end"),
+        Likeness::Case => say("the same address in other capitals"),
+        Likeness::Several => say("an address that differs in small ways"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn the_words_of_a_url_are_its_last_ones() {
+        for (url, want) in [
+            ("http://a.example/", ""),
+            ("http://a.example", ""),
+            ("http://a.example/2026/11/the-long-way-home.html", "long way home"),
+            ("http://a.example/wiki/B%C3%A4ume?action=edit", "wiki Bäume"),
+            ("http://a.example/search?q=green+tea&page=2", "green tea"),
+            ("http://a.example/index.php?id=1234", ""),
+            ("http://a.example/%3Cscript%3E/x", "script"),
+            ("http://a.example/?a%26b=%3D", ""),
+            ("http://a.example/tea/tea/TEA", "tea TEA"),
+        ] {
+            assert_eq!(words(url), want, "{url}");
+        }
+    }
+}

@@ -1,0 +1,473 @@
+//! A request, phase by phase: read the target, look what is kept, decide, do.
+//!
+//! ```text
+//! handle ── target ── own page ───────────────────────────── crate::site::own
+//!              ├───── /http/host/ ── gateway ─ resource, below
+//!              ├───── admit ── 407
+//!              ├───── CONNECT ── site ── intercept ───────── HTTP inside TLS, from the top
+//!              │                   └──── tunnel
+//!              └───── resource ── ask ─┬─ stand_in, where an alias or a block says so
+//!                                     └─ decide ── Serve ─── kept, memento
+//!                                              ├───── Fetch ─── through ── download
+//!                                              ├───── Pass ──── pass
+//!                                              └───── Queue ─── missing
+//! ```
+
+pub(crate) mod admit;
+mod amend;
+pub mod ask;
+pub mod audience;
+pub mod body;
+mod buffers;
+pub(crate) mod censor;
+pub mod choose;
+pub mod conditional;
+pub mod decide;
+pub mod download;
+mod forwards;
+pub mod freshen;
+pub(crate) mod gateway;
+pub mod http2;
+pub mod intent;
+mod intercept;
+pub mod keep;
+mod kept;
+pub mod last;
+pub(crate) mod like;
+pub mod lookup;
+mod memento;
+mod metered;
+mod missing;
+mod modify;
+mod near;
+mod pass;
+pub mod ranges;
+pub(crate) mod recode;
+pub mod rehearsal;
+mod repeat;
+pub mod reply;
+pub mod rules;
+pub mod site;
+mod stand_in;
+pub mod status;
+pub mod target;
+mod through;
+mod tunnel;
+pub mod unsafe_methods;
+pub(crate) mod verdict;
+mod websocket;
+mod weigh;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{ALT_SVC, PROXY_AUTHORIZATION, UPGRADE};
+use hyper::http::request::Parts;
+use hyper::upgrade::OnUpgrade;
+use hyper::{Request, Response, StatusCode, Version};
+use tokio::time::{Instant, timeout_at};
+use tracing::debug;
+
+use self::amend::Amendment;
+use self::ask::Ask;
+use self::audience::Audience;
+use self::body::Body;
+use self::choose::Found;
+use self::decide::{Decision, Refusal};
+use self::forwards::{Forwards, about_us, forwards_left};
+use self::last::{Asked, Last};
+use self::memento::NotChosen;
+use self::recode::Undecodable;
+use self::rules::Ruling;
+use self::site::Door;
+use self::status::{CacheStatus, Why};
+use self::target::{BadTarget, Resource, Target};
+use self::tunnel::Switch;
+use self::websocket::Handshake;
+use self::weigh::{Weighed, reads, weigh};
+use crate::base::basic::Login;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::mode::Mode;
+use crate::daemon::{Daemon, Reader};
+use crate::net::upstream::Interim;
+use crate::page::message::{Message, OriginFailure};
+use crate::server::client_io::Interims;
+use crate::server::connection::Visitor;
+use crate::site::own::Visit;
+use crate::storage::statistics::{Given, Outcome};
+use crate::storage::store::Kept;
+use wwwoffle_http::caching::reuse::Reuse;
+use wwwoffle_http::fields::{has_passed, strip_one_hop};
+
+/// How many interim answers may wait for a client.
+const MAX_INTERIMS: usize = 8;
+
+/// Whom a request comes from.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// The way for interim answers, if there is one.
+    pub interims: Option<Interims>,
+    /// Whose connection it is.
+    pub visitor: Visitor,
+}
+
+impl Client {
+    /// Passes an interim answer on, less what was meant for our hop.
+    fn tell(&self, (status, mut fields): Interim) {
+        strip_one_hop(&mut fields);
+        if self.is_inside() {
+            fields.remove(ALT_SVC);
+        }
+        if let Some(interims) = &self.interims {
+            interims.send(status, &fields);
+        }
+    }
+
+    /// Whether its connection is answered in the place of a site. Then the browser must not go round
+    /// the proxy over QUIC, nor by another host (RFC 7838).
+    fn is_inside(&self) -> bool {
+        matches!(self.visitor.door, Door::Site(_))
+    }
+}
+
+/// Answers one request. Dropping it is what happens when the client leaves: a download that it
+/// began goes on.
+pub async fn handle(
+    daemon: Arc<Daemon>,
+    client: Client,
+    mut request: Request<Incoming>,
+) -> Response<Body> {
+    let is_inside = client.is_inside();
+    let (version, method) = (request.version(), request.method().clone());
+    let switch = Switch::asked(&request);
+    http2::receive(&mut request);
+    let mut response = match websocket::translate(&mut request) {
+        Ok(()) => answer(daemon, client, request).await,
+        Err(error) => reply::plain(501, &error.to_string()),
+    };
+    if version == Version::HTTP_2 {
+        if switch == Switch::WebSocket {
+            response = websocket::answer(response);
+        }
+        response = http2::send(&method, response);
+    } else {
+        switch.close_unless_granted(&mut response);
+    }
+    if is_inside {
+        response.headers_mut().remove(ALT_SVC);
+    }
+    response
+}
+
+async fn answer(
+    daemon: Arc<Daemon>,
+    mut client: Client,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let mode = daemon.mode.now();
+    let (mut parts, incoming) = request.into_parts();
+    let reader = Reader::of(mode, &parts.headers);
+    let audience = Audience::of(&parts.method, &parts.headers);
+    // From here on no part of the program has it: it cannot be kept, queued, logged or sent on.
+    let login = Login::take(&mut parts.headers, &PROXY_AUTHORIZATION);
+    if !admit::still_served(&daemon, &client.visitor) {
+        return admit::end(&daemon, &reader, audience);
+    }
+    let target = match target::read(&parts, &daemon.local, &client.visitor.door) {
+        Ok(target) => target,
+        Err(error) => return bad_target(&daemon, &reader, audience, &error),
+    };
+    match target {
+        Target::Own(url) => {
+            if gateway::is_meant(&daemon.config(), &parts.uri) {
+                let (own, request) = ((&url, login), (parts, incoming));
+                return Box::pin(gateway::answer(&daemon, client, mode, own, request)).await;
+            }
+            let request = Request::from_parts(parts, incoming);
+            let visit = Visit { peer: client.visitor.peer, login };
+            Box::pin(crate::site::own::over_tcp(daemon, mode, &url, visit, request)).await
+        }
+        Target::Everything => about_us(),
+        Target::Tunnel(_) | Target::Resource(_)
+            if let Err(denied) =
+                admit::as_user(&daemon, &mut client.visitor, login.as_ref(), None).await =>
+        {
+            admit::refuse(&daemon, mode, &parts, denied)
+        }
+        Target::Tunnel(origin) if has_passed(&parts.headers, &daemon.pseudonym) => {
+            let url = format!("https://{origin}/");
+            reply::message(&daemon, &reader, &Message::Loop { url: &url })
+        }
+        Target::Tunnel(origin) => {
+            let request = Request::from_parts(parts, incoming);
+            Box::pin(tunnel::open(&daemon, &client, mode, origin, request)).await
+        }
+        Target::Resource(resource) => {
+            if has_passed(&parts.headers, &daemon.pseudonym) {
+                let told = Message::Loop { url: resource.url.as_str() };
+                return reply::told(&daemon, &reader, audience, &told);
+            }
+            resource_of(&daemon, &client, mode, resource, parts, incoming).await
+        }
+    }
+}
+
+async fn resource_of(
+    daemon: &Arc<Daemon>,
+    client: &Client,
+    mode: Mode,
+    mut resource: Resource,
+    mut parts: Parts,
+    incoming: Incoming,
+) -> Response<Body> {
+    if let Some(refused) = inward(daemon, client, mode, &mut resource, &parts) {
+        return refused;
+    }
+    match forwards_left(&mut parts) {
+        Forwards::End => return about_us(),
+        Forwards::Refused => return reply::plain(405, "TRACE is not passed on"),
+        Forwards::More => {}
+    }
+    let (upgrade, handshake) = (upgrade_of(&mut parts), parts.extensions.remove());
+    let (post, incoming) = if ask::has_small_body(&parts.method, &parts.headers) {
+        match Box::pin(read_whole(incoming, daemon.config().options.socket_timeout)).await {
+            Ok(whole) => (Some(whole), None),
+            Err(Unread::Broken) => return reply::plain(400, "the request's body ended early"),
+            Err(Unread::Stalled) => return reply::plain(408, "the request's body did not come"),
+        }
+    } else {
+        (None, Some(incoming))
+    };
+    let rest = Rest { incoming, upgrade, handshake };
+    Box::pin(decided(daemon, client, mode, resource, (parts, post), rest)).await
+}
+
+/// What is said where `client` may not go so far.
+fn inward(
+    daemon: &Daemon,
+    client: &Client,
+    mode: Mode,
+    resource: &mut Resource,
+    parts: &Parts,
+) -> Option<Response<Body>> {
+    resource.origin.reach = client.visitor.reach();
+    if daemon.upstream.dialer().may_reach(&resource.origin) {
+        return None;
+    }
+    let (url, failure) = (resource.url.as_str(), OriginFailure::Inward);
+    let told = Message::OriginFailed { url, failure, kept: None };
+    let reader = Reader::of(mode, &parts.headers);
+    let audience = Audience::of(&parts.method, &parts.headers);
+    Some(reply::told(daemon, &reader, audience, &told))
+}
+
+/// Decides what is done, and does it. `post` is the body of a form that was read whole.
+async fn decided(
+    daemon: &Arc<Daemon>,
+    client: &Client,
+    mode: Mode,
+    resource: Resource,
+    (parts, post): (Parts, Option<Bytes>),
+    rest: Rest,
+) -> Response<Body> {
+    let owner = client.visitor.owner();
+    let ask = Ask::new(daemon, owner, resource, parts, post, mode, clock::now());
+    let account = daemon.statistics.account(ask.bare.host());
+    let (asked, method) = (Asked::of(&ask), ask.method.clone());
+    let mut response = answer_to(daemon, client, ask, rest).await;
+    if let Some(&status) = response.extensions().get::<CacheStatus>() {
+        let last = Last { at: clock::now(), method, answer: response.status(), status };
+        daemon.last.note(asked, last);
+        let given = Given::begin(account, Outcome::of(status));
+        response.extensions_mut().insert(given);
+    }
+    response
+}
+
+/// Answers a request that is read.
+async fn answer_to(
+    daemon: &Arc<Daemon>,
+    client: &Client,
+    mut ask: Ask,
+    rest: Rest,
+) -> Response<Body> {
+    let mode = ask.mode;
+    match &ask.ruling {
+        Ruling::Moved { to, by } => return stand_in::moved(daemon, &ask, to, by),
+        Ruling::Blocked { by, replacement } => {
+            return stand_in::blocked(daemon, &client.visitor, &ask, by, replacement.as_deref());
+        }
+        Ruling::Usual(_) => {}
+    }
+    let Weighed { kept, found, decision } = match weigh(daemon, &mut ask).await {
+        Ok(weighed) => weighed,
+        Err(NotChosen::Spool(error)) => return reply::spool_failed(daemon, &ask, &error),
+        Err(error @ NotChosen::Malformed) => {
+            return reply::line(ask.audience, 400, &error.to_string());
+        }
+    };
+    debug!(method = %ask.method, url = %ask.resource.url.as_str(), %mode, ?decision, "decided");
+    let gate = ask.modification.as_ref().and_then(|changed| changed.gate());
+    if let Some(unasked) = gate.and_then(|gate| gate.instead(decision)) {
+        return unasked;
+    }
+    let (amendment, modification) = (Amendment::of(&ask), ask.modification.take());
+    let when = kept.as_ref().map(|kept| kept.entry.checked());
+    let grounds = repeat::grounds(daemon, &ask, kept.as_deref(), &found, decision);
+    let reader = ask.reader();
+    let response = act(daemon, client, ask, (kept, found), decision, rest).await;
+    let looked = if recode::is_put(&response) {
+        Box::pin(recode::look_ahead(response)).await
+    } else {
+        Ok(response)
+    };
+    let mut response = match looked {
+        Ok(response) => response,
+        Err(undecodable) => return instead_of(daemon, &reader, &undecodable),
+    };
+    if let Some(amendment) = amendment {
+        response = amendment.apply(daemon, response);
+    }
+    if let Some(modification) = modification {
+        return modification.apply(daemon, when, response);
+    }
+    if let Some(grounds) = grounds {
+        response.extensions_mut().insert(grounds);
+    }
+    response
+}
+
+/// The answer in place of one that is kept and cannot be decoded for its client.
+fn instead_of(daemon: &Daemon, reader: &Reader, undecodable: &Undecodable) -> Response<Body> {
+    let Undecodable { fault, audience, url } = undecodable;
+    let detail = fault.to_string();
+    debug!(url, error = detail, "what is kept cannot be decoded");
+    let failure = OriginFailure::BadAnswer(&detail);
+    let told = Message::OriginFailed { url, failure, kept: None };
+    reply::with_status(reply::told(daemon, reader, *audience, &told), CacheStatus::Failed)
+}
+
+/// Why a request's body was not read.
+enum Unread {
+    Broken,
+    Stalled,
+}
+
+/// How fast a small body has to come on the whole, in bytes a second: no line is so slow that TCP works on
+/// it. Without that, a client that sends a byte now and then would hold its place for months.
+const SLOWEST_BODY: u64 = 16;
+
+/// Reads a body whose length is known to be small; `patience` is for each next piece of it, and once more
+/// for all of it.
+async fn read_whole(mut body: Incoming, patience: Duration) -> Result<Bytes, Unread> {
+    let mut whole = BytesMut::new();
+    let length = body.size_hint().upper().unwrap_or(0);
+    let until = Instant::now() + patience + Duration::from_secs(length.div_ceil(SLOWEST_BODY));
+    loop {
+        let next = Instant::now() + patience;
+        match timeout_at(next.min(until), body.frame()).await {
+            Ok(None) => return Ok(whole.freeze()),
+            Ok(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    whole.extend_from_slice(&data);
+                }
+            }
+            Ok(Some(Err(_))) => return Err(Unread::Broken),
+            Err(_) => return Err(Unread::Stalled),
+        }
+    }
+}
+
+/// What of a request is not read yet: it goes to the origin, if anywhere.
+struct Rest {
+    /// The body, if it was not read whole.
+    incoming: Option<Incoming>,
+    /// The connection, if it may become another protocol.
+    upgrade: Option<OnUpgrade>,
+    /// What the origin has to answer to the WebSocket that was asked for over HTTP/2.
+    handshake: Option<Handshake>,
+}
+
+/// Takes the way to the bare connection out of a request.
+fn upgrade_of(parts: &mut Parts) -> Option<OnUpgrade> {
+    parts.headers.get(UPGRADE)?;
+    parts.extensions.remove::<OnUpgrade>()
+}
+
+async fn act(
+    daemon: &Arc<Daemon>,
+    client: &Client,
+    ask: Ask,
+    (kept, found): (Option<Arc<Kept>>, Found),
+    decision: Decision,
+    rest: Rest,
+) -> Response<Body> {
+    match (decision, kept) {
+        (Decision::Serve, Some(kept)) => {
+            let why = match ask.mode {
+                Mode::Offline => ask.near.map_or(Why::Offline, Why::Near),
+                Mode::Autodial => Why::Autodial,
+                Mode::Online => reused(&ask),
+            };
+            kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
+        }
+        (Decision::ServeVersion, Some(kept)) => memento::serve(daemon, &ask, &kept),
+        (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
+        (Decision::ServeAndRevalidate, Some(kept)) => {
+            let status = CacheStatus::Hit(reused(&ask));
+            let response = kept::serve(daemon, &ask, &kept, status);
+            through::revalidate(daemon, client, ask, &found);
+            response
+        }
+        (Decision::Revalidate | Decision::Fetch, _) => {
+            Box::pin(through::fetch(daemon, client, ask, &found)).await
+        }
+        (Decision::Pass, _) => Box::pin(pass::pass(daemon, client, &ask, &found, rest)).await,
+        (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
+        (Decision::QueuePart, _) => missing::part(daemon, &ask).await,
+        (Decision::Confirm, kept) => missing::confirm(daemon, &ask, kept.is_some()),
+        (Decision::Refuse(refusal), _) => missing::refuse(daemon, &ask, refusal),
+        // The decision was made from what is kept, so this is not reached.
+        (
+            Decision::Serve
+            | Decision::ServeVersion
+            | Decision::ServeAndRefresh
+            | Decision::ServeAndRevalidate,
+            None,
+        ) => missing::refuse(daemon, &ask, Refusal::NotKept),
+    }
+}
+
+/// Why what is kept is served while online.
+fn reused(ask: &Ask) -> Why {
+    let verdict = ask.verdict.as_ref();
+    let by = match verdict.map(|verdict| (verdict.reuse, verdict.by)) {
+        Some((Reuse::StaleTaken, _)) => Some("max-stale"),
+        Some((Reuse::Refreshing, _)) => Some("stale-while-revalidate"),
+        Some((_, Some(option))) => Some(option.as_str()),
+        Some((_, None)) | None => ask.overruled,
+    };
+    Why::Reused { ttl: verdict.map_or(0, |verdict| verdict.freshness.ttl()), by }
+}
+
+fn bad_target(
+    daemon: &Daemon,
+    reader: &Reader,
+    audience: Audience,
+    error: &BadTarget,
+) -> Response<Body> {
+    let detail = error_chain(error);
+    let told = Message::BadRequest { detail: &detail };
+    let mut response = reply::unless_part(daemon, reader, audience, &told);
+    match error {
+        BadTarget::Protocol(_) => *response.status_mut() = StatusCode::NOT_IMPLEMENTED,
+        // RFC 9110 §15.5.20: the client may try again on another connection.
+        BadTarget::Misdirected(_) => *response.status_mut() = StatusCode::MISDIRECTED_REQUEST,
+        _ => {}
+    }
+    response
+}

@@ -1,0 +1,392 @@
+//! The gateway: pages for who cannot set a proxy, at addresses of ours like `/http/www.example.org/path`.
+//!
+//! ```text
+//! /http/host/path ── the URL it stands for ── asked for as through the proxy ── led inside ── browser
+//! POST ─────────────── the person is asked ── /gateway/send ──┘
+//! ```
+//!
+//! What is decided, kept and queued is the same as through the proxy: it is the same URL, by the same person.
+//! What differs is what the browser gets: an answer whose references lead to addresses of ours
+//! ([`wwwoffle_html::rewrite::gateway`]), and that may do nothing else ([`fields`]). A page of the gateway is of an origin of its own;
+//! what it sends says so, and our own pages do not take it ([`crate::page::guard`]).
+//!
+//! Any page in the browser can have a form sent here, and nobody could tell that from a form of the page that
+//! the person sees. So a form goes to its origin only when the person has said so on a page of ours.
+
+pub(super) mod fields;
+mod form;
+
+use std::sync::Arc;
+
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    HeaderValue, LOCATION,
+};
+use hyper::http::request::Parts;
+use hyper::http::uri::PathAndQuery;
+use hyper::{Method, Response, Uri, Version};
+use wwwoffle_config::Config;
+use wwwoffle_url::{BrowserUrl, CanonicalUrl};
+
+pub(crate) use self::form::Posted;
+use super::amend::Foreign;
+use super::audience::Audience;
+use super::body::{self, Body};
+use super::decide::Decision;
+use super::target::{self, BadTarget};
+use super::{Client, Rest, admit, decided, inward, reply};
+use crate::base::basic::Login;
+use crate::base::error_chain::error_chain;
+use crate::base::mode::Mode;
+use crate::daemon::{Daemon, Reader};
+use crate::page::guard::Refusal;
+use crate::page::message::{Denied, Message};
+use crate::site::pages::gateway as pages;
+use crate::site::pages::{LocalOrigin, Shell};
+use wwwoffle_html::rewrite::gateway::{Gateway, address, url_of};
+use wwwoffle_html::rewrite::{Changes, Known, Rewriter, Standing};
+use wwwoffle_http::fields::has_passed;
+
+/// Bytes of the largest page of ours that is led inside.
+const MAX_OWN: usize = 4 << 20;
+
+/// What tells the rest of the proxy that an answer goes to a page of the gateway.
+#[derive(Clone, Debug)]
+pub(super) struct Gate {
+    /// The URL as the browser spelled it.
+    pub(super) url: BrowserUrl,
+    /// What pages share, at the address that the browser used.
+    pub(super) shell: Shell,
+    /// How references are led.
+    pub(super) gateway: Gateway,
+    /// It is a form of which the person knows nothing yet.
+    is_unasked: bool,
+}
+
+impl Gate {
+    /// What is said in place of what was decided, where that would send a form of which the person knows nothing.
+    pub(super) fn instead(&self, decision: Decision) -> Option<Response<Body>> {
+        use Decision::{Confirm, Refuse, Serve, ServeVersion};
+        if !self.is_unasked || matches!(decision, Serve | ServeVersion | Confirm | Refuse(_)) {
+            return None;
+        }
+        let mut response = reply::plain(403, "forms are sent when the person says so");
+        response.extensions_mut().insert(Unasked);
+        Some(response)
+    }
+}
+
+/// Marks that a form was not sent, for the person was not asked.
+#[derive(Clone, Copy, Debug)]
+struct Unasked;
+
+/// Marks an answer that was led inside.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Led;
+
+/// What is asked for through the gateway.
+struct Wanted {
+    /// The URL as it was spelled.
+    url: String,
+    method: Method,
+    /// The fields that the origin gets.
+    fields: hyper::HeaderMap,
+    /// The body of a form.
+    form: Option<bytes::Bytes>,
+    /// The form is one of which the person knows nothing yet.
+    is_unasked: bool,
+}
+
+/// Who came, and where.
+struct Guest {
+    daemon: Arc<Daemon>,
+    client: Client,
+    reader: Reader,
+    shell: Shell,
+}
+
+/// Whether a request for one of our own names is one for the gateway. That goes by the target as it came: what
+/// begins so is never a page of ours, whatever dots and escapes follow.
+pub(super) fn is_meant(config: &Config, uri: &Uri) -> bool {
+    config.pages.gateway && (url_of(target_of(uri)).is_some() || uri.path() == pages::SEND)
+}
+
+fn target_of(uri: &Uri) -> &str {
+    uri.path_and_query().map_or("", PathAndQuery::as_str)
+}
+
+/// Answers a request for the gateway; `own` is its address. Dropping it does what it does for
+/// [`super::handle`].
+pub(super) async fn answer(
+    daemon: &Arc<Daemon>,
+    mut client: Client,
+    mode: Mode,
+    (own, login): (&CanonicalUrl, Option<Login>),
+    (mut parts, incoming): (Parts, Incoming),
+) -> Response<Body> {
+    let reader = Reader::of(mode, &parts.headers);
+    let scheme = if own.protocol() == "https" { "https" } else { "http" };
+    let Ok(origin) = LocalOrigin::parse(scheme, own.host_port()) else {
+        return reply::message(daemon, &reader, &Message::Forbidden(Refusal::ForeignHost));
+    };
+    // What an origin says ahead of its answer is not led inside.
+    client.interims = None;
+    let shell = Shell { origin, ..daemon.shell(&reader) };
+    let to_us = Login::take(&mut parts.headers, &AUTHORIZATION);
+    let login = login.or(to_us);
+    let mut guest = Guest { daemon: Arc::clone(daemon), client, reader, shell };
+    let response = match guest.is_refused(&parts, login.as_ref()).await {
+        Some(refused) => refused,
+        None => guest.serve(parts, incoming).await,
+    };
+    guest.led(response).await
+}
+
+impl Guest {
+    /// What is said to who may not.
+    async fn is_refused(&mut self, parts: &Parts, login: Option<&Login>) -> Option<Response<Body>> {
+        if has_passed(&parts.headers, &self.daemon.pseudonym) {
+            return Some(self.told(&Message::Loop { url: target_of(&parts.uri) }));
+        }
+        if !fields::is_of_a_page(&parts.headers) {
+            return Some(reply::plain(403, "only pages without scripts are read here"));
+        }
+        // A browser sends to all our addresses the login with which somebody has commanded at one.
+        let control = self.daemon.config().startup.password.hash().cloned();
+        let visitor = &mut self.client.visitor;
+        let admitted = admit::as_user(&self.daemon, visitor, login, control).await;
+        let denied = match admitted.err()? {
+            Denied::ProxyLogin => Denied::Login,
+            denied => denied,
+        };
+        let audience = Audience::of(&parts.method, &parts.headers);
+        let told = reply::told(&self.daemon, &self.reader, audience, &Message::Denied(denied));
+        Some(admit::with_challenge(told, denied))
+    }
+
+    async fn serve(&self, parts: Parts, incoming: Incoming) -> Response<Body> {
+        if parts.uri.path() == pages::SEND {
+            return match self.confirmed(&parts, incoming).await {
+                Ok(wanted) => self.fetch(parts, wanted).await,
+                Err(response) => response,
+            };
+        }
+        let url = match url_of(target_of(&parts.uri)) {
+            Some(Ok(url)) => url,
+            Some(Err(error)) => return self.bad(&error_chain(&error)),
+            None => return self.told(&Message::NotFound { path: parts.uri.path() }),
+        };
+        let fields = fields::asked(&parts.method, &parts.headers);
+        let wanted =
+            Wanted { url, method: parts.method.clone(), fields, form: None, is_unasked: false };
+        match parts.method {
+            Method::GET | Method::HEAD => match better(&parts, &wanted.url) {
+                Some(to) => see(&to),
+                None => self.fetch(parts, wanted).await,
+            },
+            Method::POST => match self.posted(wanted, &parts, incoming).await {
+                Ok(wanted) => self.fetch(parts, wanted).await,
+                Err(response) => response,
+            },
+            ref method => {
+                let mut response =
+                    self.told(&Message::MethodNotAllowed { method: method.as_str() });
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
+                response
+            }
+        }
+    }
+
+    /// Asks for it as through the proxy.
+    async fn fetch(&self, mut parts: Parts, wanted: Wanted) -> Response<Body> {
+        let (daemon, mode) = (&self.daemon, self.reader.mode);
+        let local = CanonicalUrl::parse(&wanted.url, &daemon.local);
+        if local.is_ok_and(|url| url.is_local()) {
+            return self.told(&Message::Loop { url: &wanted.url });
+        }
+        let mut resource = match target::of_url(&wanted.url, &daemon.local) {
+            Ok(resource) => resource,
+            Err(BadTarget::Protocol(_)) => {
+                return self.told(&Message::NoLonger { path: &wanted.url });
+            }
+            Err(error) => return self.bad(&error_chain(&error)),
+        };
+        let Ok(url) = BrowserUrl::parse(&wanted.url, None) else {
+            return self.bad("a browser cannot read this address");
+        };
+        let again = wanted.form.clone().map(|form| (wanted.fields.clone(), form));
+        (parts.method, parts.headers) = (wanted.method, wanted.fields);
+        if let Some(refused) = inward(daemon, &self.client, mode, &mut resource, &parts) {
+            return refused;
+        }
+        let onward = pages::onward(&daemon.templates, &self.shell);
+        let gateway = Gateway { local: daemon.local.clone(), is_ours: false, onward };
+        let (shell, is_unasked) = (self.shell.clone(), wanted.is_unasked);
+        parts.extensions.insert(Arc::new(Gate { url, shell, gateway, is_unasked }));
+        let rest = Rest { incoming: None, upgrade: None, handshake: None };
+        let form = wanted.form;
+        let post = (parts, form);
+        let response = Box::pin(decided(daemon, &self.client, mode, resource, post, rest)).await;
+        let is_unsent = response.extensions().get::<Unasked>().is_some();
+        let to = if is_unsent { Some(wanted.url) } else { elsewhere(&response) };
+        match (again, to) {
+            // A browser would send elsewhere what it has sent to us: the button, not the form.
+            (Some((fields, form)), Some(url)) => self.question(url, fields, form),
+            _ => response,
+        }
+    }
+
+    /// An answer as the browser gets it. What is not led inside by now is a page or a line of ours.
+    async fn led(&self, response: Response<Body>) -> Response<Body> {
+        if response.extensions().get::<Led>().is_some() {
+            return response;
+        }
+        if response.extensions().get::<Foreign>().is_some() {
+            tracing::error!("an answer was not led into the gateway");
+            return reply::plain(502, "the answer cannot be shown here");
+        }
+        let (mut head, body) = response.into_parts();
+        if let Ok(policy) = HeaderValue::from_str(&self.shell.policy("")) {
+            head.headers.insert(CONTENT_SECURITY_POLICY, policy);
+        }
+        let gateway =
+            Gateway { local: self.daemon.local.clone(), is_ours: true, onward: String::new() };
+        let to = head.headers.get(LOCATION).and_then(|to| to.to_str().ok());
+        if let Some(Ok(url)) = to.map(|to| BrowserUrl::parse(to, None))
+            && head.extensions.get::<Elsewhere>().is_none()
+            && let Some(place) = gateway.place(&url)
+            && let Ok(place) = HeaderValue::from_str(&place)
+        {
+            head.headers.insert(LOCATION, place);
+        }
+        let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        if !content_type.is_some_and(|content_type| content_type.starts_with("text/html")) {
+            return Response::from_parts(head, body);
+        }
+        let Some(whole) = whole(body).await else {
+            return reply::plain(500, "this page cannot be shown");
+        };
+        let Ok(base) = BrowserUrl::parse(self.daemon.origin.as_str(), None) else {
+            return reply::plain(500, "this page cannot be shown");
+        };
+        let changes = Changes { gateway: Some(gateway), ..Changes::default() };
+        let mut page = Rewriter::new(Arc::new(changes), Arc::new(Unknown), base, content_type);
+        let mut sent = page.write(&whole);
+        sent.extend(page.finish());
+        head.headers.remove(CONTENT_LENGTH);
+        Response::from_parts(head, body::whole(sent))
+    }
+
+    fn told(&self, message: &Message<'_>) -> Response<Body> {
+        reply::message(&self.daemon, &self.reader, message)
+    }
+
+    fn bad(&self, detail: &str) -> Response<Body> {
+        self.told(&Message::BadAddress { detail })
+    }
+}
+
+/// Marks a redirect that leads out of the gateway.
+#[derive(Clone, Copy, Debug)]
+struct Elsewhere;
+
+/// Where a browser is sent that need not be here, or whose address lacks its slash.
+fn better(parts: &Parts, url: &str) -> Option<String> {
+    // In HTTP/2 every request has a scheme.
+    let is_proxied = parts.uri.scheme().is_some() && parts.version < Version::HTTP_2;
+    if is_proxied {
+        return Some(url.to_owned());
+    }
+    let whole = address(&BrowserUrl::parse(url, None).ok()?)?;
+    lacks_slash(target_of(&parts.uri)).then_some(whole)
+}
+
+/// Where the same form is to be sent, if the answer says so (RFC 9110 §15.4.8).
+fn elsewhere(response: &Response<Body>) -> Option<String> {
+    if !matches!(response.status().as_u16(), 307 | 308) {
+        return None;
+    }
+    let to = response.headers().get(LOCATION)?.to_str().ok()?;
+    url_of(to)?.ok()
+}
+
+/// Whether nothing stands after the host.
+fn lacks_slash(target: &str) -> bool {
+    let rest = target.split('/').nth(2).unwrap_or_default();
+    target.matches('/').count() < 3 || rest.contains('?')
+}
+
+fn see(to: &str) -> Response<Body> {
+    let mut response = reply::plain(302, "");
+    if let Ok(to) = HeaderValue::from_str(to) {
+        response.headers_mut().insert(LOCATION, to);
+    }
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.extensions_mut().insert(Elsewhere);
+    response
+}
+
+/// A page of ours; `None` for what is longer than any.
+async fn whole(mut body: Body) -> Option<Vec<u8>> {
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        whole.extend_from_slice(&frame.ok()?.into_data().unwrap_or_default());
+        if whole.len() > MAX_OWN {
+            return None;
+        }
+    }
+    Some(whole)
+}
+
+/// Of what our own pages name nothing has to be known.
+struct Unknown;
+
+impl Known for Unknown {
+    fn is_blocked(&self, _: &str) -> bool {
+        false
+    }
+
+    fn standing(&self, _: &str) -> Standing {
+        Standing::Absent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_alone_lacks_its_slash() {
+        for (target, want) in [
+            ("/http/h.example", true),
+            ("/http/h.example?a/b/c", true),
+            ("/http/h.example/", false),
+            ("/http/h.example/a?b", false),
+            ("/https/h.example:81/?a/b", false),
+        ] {
+            assert_eq!(lacks_slash(target), want, "{target}");
+        }
+    }
+
+    #[test]
+    fn only_its_own_addresses_are_meant() {
+        let config = |text: &str| Config::parse(text, std::path::Path::new("w.conf")).unwrap();
+        let (on, off) = (config(""), config("[pages]\ngateway = false\n"));
+        for (target, want) in [
+            ("/http/h/", true),
+            ("http://localhost:8080/https/h/", true),
+            ("/http/../control/online", true),
+            ("/gateway/send", true),
+            ("/gateway/", false),
+            ("/x/../http/h/", false),
+            ("/control/online?/http/h/", false),
+            ("/", false),
+        ] {
+            let uri: Uri = target.parse().unwrap();
+            assert_eq!(is_meant(&on, &uri), want, "{target}");
+            assert!(!is_meant(&off, &uri), "{target}");
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Pages that are changed on their way to the browser, as the configuration says of their URLs
+//! ([`wwwoffle_html::rewrite`]).
+//!
+//! What is changed is what a person sees: pages in a window and in frames, and images that move. A page in a frame has
+//! no bar and no marks, and what a program or a script asks for stays as it is. The request decides that, before
+//! anything is looked up: such an answer is wanted whole and without any coding. The answer decides the rest, by its
+//! status, its type, and `no-transform` (RFC 9110 §7.7).
+
+mod body;
+mod inside;
+mod known;
+
+use std::sync::Arc;
+
+use hyper::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY,
+    CONTENT_SECURITY_POLICY_REPORT_ONLY, CONTENT_TYPE, ETAG, EXPIRES, HeaderName, HeaderValue,
+    LAST_MODIFIED, RANGE, TRAILER,
+};
+use hyper::{HeaderMap, Method, Response, StatusCode};
+use jiff::Timestamp;
+use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_url::{BrowserUrl, CanonicalUrl};
+
+use self::known::SpoolKnown;
+use super::amend::Foreign;
+use super::body::{Body, WholeBody};
+use super::gateway::Gate;
+use super::intent::{Intent, SEC_FETCH_DEST};
+use crate::base::clock;
+use crate::base::mode::Mode;
+use crate::base::owner::Owner;
+use crate::daemon::{Daemon, Reader};
+use crate::page::bar::bar;
+use crate::site::pages::Shell;
+use crate::storage::store::timestamp;
+use wwwoffle_html::rewrite::csp::{NO_SCRIPTS, allow_style};
+use wwwoffle_html::rewrite::{Bar, Changes, Cut, FirstFrame, Mark, Marks, Mend, Rewriter};
+use wwwoffle_http::caching::control::{AnswerControl, RequestControl};
+use wwwoffle_http::fields::{CACHE_STATUS, has_member};
+
+/// Destinations that are a document (Fetch §2.2.5), besides the window itself.
+const FRAMES: [&str; 4] = ["iframe", "frame", "object", "embed"];
+
+/// Digests of a body that is no longer that one, and what else holds for it alone.
+const OF_THE_BODY: [HeaderName; 9] = [
+    CONTENT_LENGTH,
+    ETAG,
+    LAST_MODIFIED,
+    ACCEPT_RANGES,
+    TRAILER,
+    HeaderName::from_static("content-md5"),
+    HeaderName::from_static("digest"),
+    HeaderName::from_static("content-digest"),
+    HeaderName::from_static("repr-digest"),
+];
+
+/// What is changed in the answer to one request, as far as the request tells.
+#[derive(Clone, Debug)]
+pub(super) struct Modification {
+    /// Of a document: what goes by its URL.
+    changes: Option<Changes>,
+    /// Whether it may have a bar.
+    has_bar: bool,
+    /// Of an image: whether it stands still.
+    is_still: bool,
+    url: CanonicalUrl,
+    owner: Owner,
+    config: Arc<Config>,
+    reader: Reader,
+    /// The answer is read in the gateway.
+    gate: Option<Arc<Gate>>,
+}
+
+/// As what an answer is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Window,
+    Frame,
+    Image,
+}
+
+impl Modification {
+    /// What the configuration changes in the answer to a request; `None` when that is nothing.
+    pub(super) fn of(
+        config: &Arc<Config>,
+        mode: Mode,
+        (url, owner): (&CanonicalUrl, &Owner),
+        (method, fields, intent): (&Method, &HeaderMap, Intent),
+    ) -> Option<Self> {
+        let (options, parts) = (&config.modify_html, UrlParts::of(url));
+        if method != Method::GET || !*options.enable_modify_html.of(&parts) {
+            return None;
+        }
+        if fields.contains_key(RANGE) || RequestControl::of(fields).no_transform {
+            return None;
+        }
+        let used = used_as(fields, intent)?;
+        let changes = match used {
+            Use::Window => Some(changes(config, &parts, true)),
+            Use::Frame => Some(changes(config, &parts, false)),
+            Use::Image => None,
+        };
+        let has_bar = used == Use::Window && *options.add_cache_info.of(&parts);
+        let changes = changes.filter(|changes| has_bar || !changes.are_none());
+        let is_still = *options.disable_animated_gif.of(&parts);
+        let (owner, config) = (owner.clone(), Arc::clone(config));
+        let reader = Reader::of(mode, fields);
+        let is_any = changes.is_some() || is_still;
+        let (url, gate) = (url.clone(), None);
+        is_any.then(|| Self { changes, has_bar, is_still, url, owner, config, reader, gate })
+    }
+
+    /// What tells that the answer is read in the gateway.
+    pub(super) fn gate(&self) -> Option<&Gate> {
+        self.gate.as_deref()
+    }
+
+    /// The same for what is read in the gateway, where each answer is changed.
+    pub(super) fn in_gateway(
+        configured: Option<Self>,
+        gate: &Arc<Gate>,
+        config: &Arc<Config>,
+        mode: Mode,
+        (url, owner, fields): (&CanonicalUrl, &Owner, &HeaderMap),
+    ) -> Self {
+        let gate = Some(Arc::clone(gate));
+        match configured {
+            Some(configured) => Self { gate, ..configured },
+            None => Self {
+                changes: None,
+                has_bar: false,
+                is_still: false,
+                url: url.clone(),
+                owner: owner.clone(),
+                config: Arc::clone(config),
+                reader: Reader::of(mode, fields),
+                gate,
+            },
+        }
+    }
+
+    /// Whether the answer has to be readable, whatever it is.
+    pub(super) fn reads_all(&self) -> bool {
+        self.gate.is_some()
+    }
+
+    /// Whether a document is meant: that is changed by more than its URL.
+    pub(super) fn is_of_page(&self) -> bool {
+        self.changes.is_some()
+    }
+
+    /// Changes an answer; `kept` is when what is kept was confirmed last, if something is.
+    pub(super) fn apply(
+        &self,
+        daemon: &Daemon,
+        kept: Option<Timestamp>,
+        mut answer: Response<Body>,
+    ) -> Response<Body> {
+        if let Some(gate) = &self.gate {
+            return self.inside(daemon, gate, kept, answer);
+        }
+        if self.cuts_scripts() && answer.extensions().get::<Foreign>().is_some() {
+            // Whatever it is, and whether it is rewritten or not: an error, an image with scripts in it.
+            let none = HeaderValue::from_static(NO_SCRIPTS);
+            answer.headers_mut().append(CONTENT_SECURITY_POLICY, none);
+        }
+        let content_type = answer.headers().get(CONTENT_TYPE).cloned();
+        let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
+        match (essence(content_type).as_str(), &self.changes) {
+            ("text/html", Some(changes)) if may_change(&answer) => {
+                let mut changes = changes.clone();
+                let shell = daemon.shell(&self.reader);
+                changes.bar = self.bar(daemon, &shell, kept, &answer);
+                own_images(&mut changes, &shell);
+                let Ok(url) = BrowserUrl::parse(self.url.as_str(), None) else { return answer };
+                amend(answer.headers_mut(), &changes);
+                let known = SpoolKnown::new(daemon, &self.config, &self.owner);
+                let page = Rewriter::new(changes.into(), Arc::new(known), url, content_type);
+                changed(answer, |body| body::page(daemon.store.clone(), body, page))
+            }
+            ("image/gif", _) if self.is_still && may_change(&answer) => {
+                amend(answer.headers_mut(), &Changes::default());
+                changed(answer, |body| body::image(body, FirstFrame::default()))
+            }
+            _ => answer,
+        }
+    }
+}
+
+impl Modification {
+    fn cuts_scripts(&self) -> bool {
+        self.changes.as_ref().is_some_and(|changes| changes.cuts.contains(&Cut::Scripts))
+    }
+
+    /// The bar of the page, if it may have one.
+    fn bar(
+        &self,
+        daemon: &Daemon,
+        shell: &Shell,
+        kept: Option<Timestamp>,
+        answer: &Response<Body>,
+    ) -> Option<Bar> {
+        let kept = kept.filter(|_| is_from_spool(answer.headers()));
+        let (now, url) = (timestamp(clock::now()), self.url.as_str());
+        self.has_bar.then(|| bar(&daemon.templates, shell, url, kept, now))
+    }
+}
+
+/// Makes a path of ours a whole address, for a page of somebody else's.
+fn own_images(changes: &mut Changes, shell: &Shell) {
+    let images = [&mut changes.blocked_images, &mut changes.pixels];
+    for image in images.into_iter().flatten().filter(|image| image.starts_with('/')) {
+        image.insert_str(0, shell.origin.as_str());
+    }
+}
+
+/// Whether an answer is what was kept, and its origin has not confirmed it just now (RFC 9211).
+fn is_from_spool(fields: &HeaderMap) -> bool {
+    const OF_THE_SPOOL: [&str; 3] = ["; hit", "detail=origin-unreachable", "detail=stale-if-error"];
+    let told = fields.get(CACHE_STATUS).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    OF_THE_SPOOL.iter().any(|part| told.contains(part))
+}
+
+/// As what an answer is asked for, if it is something that may be changed.
+fn used_as(fields: &HeaderMap, intent: Intent) -> Option<Use> {
+    let dest = fields.get(SEC_FETCH_DEST).map(|value| value.to_str().unwrap_or_default());
+    match (dest, intent) {
+        (_, Intent::Person) => Some(Use::Window),
+        (Some(dest), _) if FRAMES.contains(&dest) => Some(Use::Frame),
+        // Browsers of long ago do not say what for.
+        (Some("image") | None, Intent::Part) => Some(Use::Image),
+        _ => None,
+    }
+}
+
+/// What is changed in pages of a URL, but for the bar; marks are for what is seen in a window.
+fn changes(config: &Config, url: &UrlParts<'_>, is_window: bool) -> Changes {
+    let options = &config.modify_html;
+    let cuts = [
+        (&options.disable_script, Cut::Scripts),
+        (&options.disable_applet, Cut::Applets),
+        (&options.disable_style, Cut::Styles),
+        (&options.disable_blink, Cut::Blink),
+        (&options.disable_marquee, Cut::Marquee),
+        (&options.disable_flash, Cut::Flash),
+        (&options.disable_iframe, Cut::Frames),
+        (&options.disable_dontget_iframes, Cut::BlockedFrames),
+        (&options.disable_dontget_links, Cut::BlockedLinks),
+        (&options.disable_meta_refresh, Cut::Refresh),
+        (&options.disable_meta_refresh_self, Cut::OwnRefresh),
+        (&options.disable_meta_set_cookie, Cut::SetCookie),
+    ];
+    let mends = [
+        (&options.demoronise_ms_chars, Mend::MsChars),
+        (&options.fix_mixed_cyrillic, Mend::Cyrillic),
+    ];
+    let instead = |is_on: bool, image: &wwwoffle_config::Replacement| {
+        is_on.then(|| image.url().unwrap_or_default().to_owned())
+    };
+    let mark = |begin: &wwwoffle_config::Markup, end: &wwwoffle_config::Markup| Mark {
+        begin: begin.as_str().to_owned(),
+        end: end.as_str().to_owned(),
+    };
+    let marks = Marks {
+        kept: mark(options.anchor_cached_begin.of(url), options.anchor_cached_end.of(url)),
+        queued: mark(options.anchor_requested_begin.of(url), options.anchor_requested_end.of(url)),
+        absent: mark(
+            options.anchor_not_cached_begin.of(url),
+            options.anchor_not_cached_end.of(url),
+        ),
+    };
+    Changes {
+        cuts: cuts.into_iter().filter(|(is_on, _)| *is_on.of(url)).map(|(_, cut)| cut).collect(),
+        blocked_images: instead(
+            *options.replace_dontget_images.of(url),
+            options.replacement_dontget_image.of(url),
+        ),
+        pixels: instead(
+            *options.replace_webbug_images.of(url),
+            options.replacement_webbug_image.of(url),
+        ),
+        marks: if is_window { marks } else { Marks::default() },
+        bar: None,
+        mends: mends
+            .into_iter()
+            .filter(|(is_on, _)| *is_on.of(url))
+            .map(|(_, mend)| mend)
+            .collect(),
+        gateway: None,
+    }
+}
+
+/// The type of an answer, without its parameters.
+fn essence(content_type: Option<&str>) -> String {
+    let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
+}
+
+/// Whether an answer is one whose body may be changed, and can be.
+fn may_change(answer: &Response<Body>) -> bool {
+    answer.extensions().get::<Foreign>().is_some()
+        && answer.status() == StatusCode::OK
+        && !answer.headers().contains_key(CONTENT_ENCODING)
+        && !AnswerControl::of(answer.headers()).no_transform
+}
+
+/// Makes the fields of an answer those of one that is changed: they tell nothing of the body that was, and no
+/// browser keeps it, for it depends on more than its URL.
+fn amend(fields: &mut HeaderMap, changes: &Changes) {
+    for name in OF_THE_BODY {
+        fields.remove(name);
+    }
+    if !has_member(fields, &CACHE_CONTROL, "no-store") {
+        fields.remove(EXPIRES);
+        // It may have been changed for one person: no other proxy keeps it for all.
+        fields.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    }
+    if let Some(bar) = &changes.bar {
+        for name in [CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_REPORT_ONLY] {
+            allow(fields, &name, &bar.style);
+        }
+    }
+}
+
+/// Allows the style of our bar in each of a page's policies.
+fn allow(fields: &mut HeaderMap, name: &HeaderName, style: &str) {
+    let amended = |value: &HeaderValue| {
+        let policy = value.to_str().ok()?;
+        HeaderValue::from_str(&allow_style(policy, style)?).ok()
+    };
+    let values = fields.get_all(name).iter();
+    let values: Vec<_> = values.map(|value| amended(value).unwrap_or(value.clone())).collect();
+    fields.remove(name);
+    for value in values {
+        fields.append(name, value);
+    }
+}
+
+fn changed(answer: Response<Body>, change: impl FnOnce(Body) -> Body) -> Response<Body> {
+    let mut answer = answer.map(change);
+    answer.extensions_mut().remove::<WholeBody>();
+    answer
+}
+
+#[cfg(test)]
+mod tests;

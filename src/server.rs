@@ -1,0 +1,15 @@
+//! The server: who is let in, and how it comes to an end.
+
+pub mod access;
+pub mod client_io;
+pub mod connection;
+pub mod control;
+pub(crate) mod front;
+mod http2;
+pub mod listener;
+pub mod places;
+pub mod repeat;
+mod streams;
+mod waiting;
+
+pub use crate::daemon::run::{Refusal, Start, run};

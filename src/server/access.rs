@@ -1,0 +1,62 @@
+//! Who may use the proxy, and who may command it.
+//!
+//! ```text
+//! accept ── by address ── strangers: 403 and the end
+//!              └── request ── by password ── proxy: 407, once for each connection that CONNECT opens
+//!                                       └─── own pages: 401; what changes something: control password
+//! ```
+//!
+//! [`Config::serves`] decides by the address, [`Logins`] checks passwords. A check costs memory and
+//! time on purpose, so few run at once, what they come to is remembered, and a client that guesses
+//! has to wait.
+
+mod checked;
+pub mod crowd;
+mod logins;
+pub mod names;
+pub mod strangers;
+mod told;
+mod tries;
+
+use std::net::IpAddr;
+
+use arc_swap::ArcSwap;
+use wwwoffle_config::{Config, Names};
+
+use self::crowd::Crowd;
+pub use self::logins::{Candidate, Logins, Refused};
+use self::strangers::Strangers;
+
+/// What is known of clients while the daemon runs.
+#[derive(Debug)]
+pub struct Access {
+    /// The passwords.
+    pub logins: Logins,
+    /// Those that may not use the proxy.
+    pub strangers: Strangers,
+    /// How many connections each of them has.
+    pub crowd: Crowd,
+    names: ArcSwap<Names>,
+}
+
+impl Access {
+    /// Nobody has come yet.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no random numbers to give.
+    pub fn new() -> Result<Self, getrandom::Error> {
+        Ok(Self {
+            logins: Logins::new()?,
+            strangers: Strangers::default(),
+            crowd: Crowd::default(),
+            names: ArcSwap::default(),
+        })
+    }
+
+    /// Whether `client`, which reached us at the address `ours`, may use the proxy.
+    #[must_use]
+    pub fn serves(&self, config: &Config, client: IpAddr, ours: IpAddr) -> bool {
+        config.serves(client, ours, &self.names.load())
+    }
+}

@@ -1,0 +1,170 @@
+//! Clients that may not use the proxy, or not any more at once: told so, with as little work as that takes.
+
+use std::net::IpAddr;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tracing::{debug, info};
+
+use super::told::Told;
+use crate::base::clock;
+use crate::base::tasks::Tasks;
+
+/// How many are told so at once; the connections of others are closed without a word.
+const MAX_AT_ONCE: usize = 32;
+
+/// How long one may take to say what it wants and to leave.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Bytes that are read of what one wants, unseen: a connection that is closed with unread bytes is
+/// reset, and its client may never see the answer.
+const MAX_UNREAD: u64 = 64 * 1024;
+
+/// The same for everyone: there is nothing to be known here.
+const ANSWER: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
+    Content-Type: text/plain; charset=utf-8\r\n\
+    Content-Length: 87\r\n\
+    Cache-Control: no-store\r\n\
+    Connection: close\r\n\r\n\
+    This machine may not use this proxy: see [allowed-connect-hosts] in its \
+    configuration.\n";
+
+/// To a client that has as many connections as one may have.
+const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    Content-Type: text/plain; charset=utf-8\r\n\
+    Content-Length: 130\r\n\
+    Cache-Control: no-store\r\n\
+    Retry-After: 10\r\n\
+    Connection: close\r\n\r\n\
+    This machine has as many connections to the proxy as one may have: see [startup] \
+    max-connections-per-client in its configuration.\n";
+
+/// For how long it is told that clients were sent away.
+const LATELY: Duration = Duration::from_secs(60 * 60);
+
+/// Clients that were sent away of late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentAway {
+    /// How many connections, since there was an hour without any.
+    pub count: u64,
+    /// The address of the last one.
+    pub client: IpAddr,
+    /// When that was.
+    pub at: SystemTime,
+}
+
+impl SentAway {
+    fn is_of_late(&self, now: SystemTime) -> bool {
+        now.duration_since(self.at).is_ok_and(|ago| ago < LATELY)
+    }
+}
+
+/// Those that came.
+#[derive(Debug)]
+pub struct Strangers {
+    places: Arc<Semaphore>,
+    told: Told,
+    told_crowded: Told,
+    sent_away: Mutex<Option<SentAway>>,
+}
+
+impl Default for Strangers {
+    fn default() -> Self {
+        let places = Arc::new(Semaphore::new(MAX_AT_ONCE));
+        let (told, told_crowded, sent_away) = Default::default();
+        Self { places, told, told_crowded, sent_away }
+    }
+}
+
+impl Strangers {
+    /// Sends a client away.
+    pub fn refuse(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
+        self.tell(peer);
+        self.count(peer.ip(), clock::now());
+        self.send(tasks, stream, ANSWER);
+    }
+
+    /// Sends a connection away whose client has as many as it may.
+    pub fn refuse_one_more(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
+        debug!(%peer, "the client has as many connections as one may have");
+        if let Some(count) = self.told_crowded.count(Instant::now()) {
+            info!(%peer, count, "connections are refused to clients that have too many");
+        }
+        self.send(tasks, stream, CROWDED);
+    }
+
+    /// Who was sent away within the last hour because of their address.
+    #[must_use]
+    pub fn sent_away(&self, now: SystemTime) -> Option<SentAway> {
+        let sent_away = self.sent_away.lock().unwrap_or_else(PoisonError::into_inner);
+        sent_away.filter(|sent_away| sent_away.is_of_late(now))
+    }
+
+    fn count(&self, client: IpAddr, at: SystemTime) {
+        let mut sent_away = self.sent_away.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = sent_away.filter(|sent_away| sent_away.is_of_late(at));
+        let count = before.map_or(1, |before| before.count.saturating_add(1));
+        *sent_away = Some(SentAway { count, client, at });
+    }
+
+    fn send(&self, tasks: &Tasks, stream: TcpStream, text: &'static [u8]) {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return };
+        let stopping = tasks.clone();
+        tasks.spawn(async move {
+            tokio::select! {
+                _told_or_not = timeout(PATIENCE, answer(stream, text)) => {}
+                () = stopping.stopping() => {}
+            }
+            drop(place);
+        });
+    }
+
+    fn tell(&self, peer: SocketAddr) {
+        debug!(%peer, "the client may not use the proxy");
+        if let Some(count) = self.told.count(Instant::now()) {
+            info!(%peer, count, "clients that may not use the proxy are refused");
+        }
+    }
+}
+
+async fn answer(mut stream: TcpStream, text: &[u8]) {
+    if stream.write_all(text).await.is_ok() && stream.shutdown().await.is_ok() {
+        let mut rest = stream.take(MAX_UNREAD);
+        let _left = tokio::io::copy(&mut rest, &mut tokio::io::sink()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_sent_away_is_told_for_an_hour() {
+        let (strangers, start) = (Strangers::default(), clock::now());
+        let after = |minutes: u64| start + Duration::from_secs(60 * minutes);
+        let client = IpAddr::from([10, 0, 0, 1]);
+        assert_eq!(strangers.sent_away(start), None);
+        for (minute, count) in [(0, 1), (59, 2), (200, 1)] {
+            strangers.count(client, after(minute));
+            let told = SentAway { count, client, at: after(minute) };
+            assert_eq!(strangers.sent_away(after(minute + 59)), Some(told));
+            assert_eq!(strangers.sent_away(after(minute + 60)), None);
+        }
+    }
+
+    #[test]
+    fn the_answer_is_as_long_as_it_says() {
+        for text in [ANSWER, CROWDED] {
+            let text = std::str::from_utf8(text).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            let length = format!("Content-Length: {}\r\n", body.len());
+            assert!(head.contains(&length), "{}", body.len());
+            assert!(body.ends_with(".\n"));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! hyper behind the framing check: a refused request ends in 400 or an unfinished body.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+use super::ClientIo;
+use cases::{BAD_BODIES, BAD_HEADS, get, post};
+
+#[path = "../../../http/src/framing/cases.rs"]
+mod cases;
+
+/// What hyper makes of bytes that come at most `size` at a time: its answer, how many requests it
+/// made of them, and how many of those had a whole body.
+async fn served(sent: &[u8], size: usize) -> (String, usize, usize) {
+    let (client, server) = duplex(size);
+    let (begun, whole) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let service = service_fn(|request: Request<Incoming>| {
+        begun.fetch_add(1, Ordering::Relaxed);
+        let whole = &whole;
+        async move {
+            if request.into_body().collect().await.is_ok() {
+                whole.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))
+        }
+    });
+    let io = TokioIo::new(ClientIo::new(server, Duration::from_secs(60)).gated());
+    let serving = http1::Builder::new().serve_connection(io, service);
+    let (mut reading, mut writing) = tokio::io::split(client);
+    let mut answer = Vec::new();
+    // The server hangs up in the middle, so none of these need succeed.
+    let _ended = tokio::join!(serving, writing.write_all(sent), reading.read_to_end(&mut answer));
+    (String::from_utf8(answer).unwrap(), begun.into_inner(), whole.into_inner())
+}
+
+#[tokio::test]
+async fn hyper_answers_400_to_a_bad_head_and_makes_no_request_of_it() {
+    for (row, _) in BAD_HEADS {
+        for size in [1, 2, 7, 4096] {
+            let (answer, begun, _) = served(row.as_bytes(), size).await;
+            assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{row:?}: {answer:?}");
+            assert_eq!((begun, answer.matches("HTTP/").count()), (0, 1), "{row:?} by {size}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn hyper_finds_no_whole_request_in_a_bad_body() {
+    for (row, _) in BAD_BODIES {
+        for size in [1, 2, 7, 4096] {
+            let (_, begun, whole) = served(row.as_bytes(), size).await;
+            assert_eq!((begun, whole), (1, 0), "{row:?} by {size}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn requests_before_a_bad_one_are_answered() {
+    let sent = [get!("\r\n"), post!("Content-Length: 2\r\n\r\nab"), "GET / HTTP/1.1\r\n\r\n"];
+    for size in [1, 7, 4096] {
+        let (answer, begun, whole) = served(sent.concat().as_bytes(), size).await;
+        assert_eq!((begun, whole), (2, 2), "{answer:?}");
+        assert_eq!(answer.matches("200 OK").count(), 2, "{answer:?}");
+        assert_eq!(answer.matches("400 Bad Request").count(), 1, "{answer:?}");
+    }
+}

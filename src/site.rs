@@ -1,0 +1,6 @@
+//! TODO.
+
+pub mod entry_info;
+pub mod exchange;
+pub mod own;
+pub mod pages;

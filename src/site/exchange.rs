@@ -1,0 +1,90 @@
+//! Archives in and out, for the command line and the daemon alike: what the crate `exchange` is told of
+//! owners and variants.
+
+use hyper::HeaderMap;
+use hyper::header::CONTENT_TYPE;
+use jiff::Timestamp;
+use wwwoffle_exchange::{ImportOptions, MAX_BODY, Placing, Private};
+use wwwoffle_spool::{Entry, Place};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use crate::api::ImportRequest;
+use crate::base::owner::{BadOwner, Owner};
+use crate::proxy::freshen;
+use crate::storage::versions::text::extract;
+use wwwoffle_http::caching::coding::{Delivery, Terms};
+use wwwoffle_http::decoding::{Decoder, Made};
+use wwwoffle_http::head::{read_answer, read_request};
+
+/// Bytes of a page, as it is kept and decoded, in which its title is looked for.
+const TITLE_WITHIN: usize = 64 << 10;
+
+/// Puts answers where the proxy would have put them.
+#[derive(Clone, Copy, Debug)]
+pub struct Placer;
+
+impl Placing for Placer {
+    fn place(
+        &self,
+        url: &CanonicalUrl,
+        owner: Option<&str>,
+        request: &[u8],
+        answer: &[u8],
+    ) -> Place {
+        let place = Place::of(url).owned_by(owner.unwrap_or_default());
+        let fields = read_answer(answer).map(|(_, fields)| fields).unwrap_or_default();
+        let asked = read_request(request, b"");
+        let asked: HeaderMap = asked.map(|request| request.headers).unwrap_or_default();
+        place.with_variant(&freshen::variant(&fields, &asked))
+    }
+}
+
+/// The title of a kept page, if it has one near its beginning.
+#[must_use]
+pub fn title(entry: &Entry) -> Option<String> {
+    let (status, fields) = read_answer(entry.head()).ok()?;
+    let codings = match Terms::of_a_reader().deliver(status, &fields) {
+        Delivery::Decoded { undone, .. } => undone,
+        _ => Vec::new(),
+    };
+    let (mut piece, mut body) = (vec![0; TITLE_WITHIN], vec![0; TITLE_WITHIN]);
+    let read = entry.verified().read_at(0, &mut piece).ok()?;
+    let (mut decoder, mut input, mut filled) = (Decoder::new(&codings), piece.get(..read)?, 0);
+    while let Some(rest) = body.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match decoder.decode(&mut input, false, rest) {
+            Ok(Made::Bytes(length)) => filled += length,
+            Ok(Made::Busy) => {}
+            // What is decoded so far has the title, or nothing has.
+            Ok(Made::Hungry | Made::End) | Err(_) => break,
+        }
+    }
+    let kind = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    extract(kind, entry.url(), body.get(..filled)?)?.title
+}
+
+/// What the crate is told of what was asked for.
+///
+/// # Errors
+///
+/// [`BadOwner`] when the owner is none.
+pub fn options(
+    wanted: &ImportRequest,
+    local: LocalHost,
+    now: Timestamp,
+) -> Result<ImportOptions, BadOwner> {
+    let owner = match &wanted.owner {
+        Some(owner) => owner.parse()?,
+        None => Owner::Local,
+    };
+    let private =
+        if wanted.everyone { Private::Everyone } else { Private::Owner(owner.to_string()) };
+    Ok(ImportOptions {
+        replace: wanted.replace,
+        dry_run: wanted.dry_run,
+        private,
+        max_body: wanted.max_body.unwrap_or(MAX_BODY),
+        scheme: wanted.scheme.clone().unwrap_or_else(|| "https".to_owned()),
+        local,
+        now,
+    })
+}

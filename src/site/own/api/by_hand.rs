@@ -1,0 +1,102 @@
+//! `POST /api/entries/delete`, `/move` and `/write`: what a person changes of what is kept.
+
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::{HeaderMap, StatusCode};
+use wwwoffle_url::CanonicalUrl;
+
+use super::entries::{owner, read};
+use super::{Fault, not_too_many};
+use crate::api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Places;
+use crate::site::own::caller::Caller;
+use crate::storage::edit::rename::{BadRename, Rename};
+use crate::storage::edit::write::{Intake, Refused};
+use crate::storage::store::timestamp;
+
+/// Removes what is kept of URLs.
+pub(super) async fn forget(caller: &Caller, wanted: EntriesToDelete) -> Result<DeletedUrls, Fault> {
+    not_too_many(&wanted.urls)?;
+    let owner = owner(caller, wanted.owner.as_deref())?;
+    let local = &caller.daemon.local;
+    let places: Result<Vec<_>, Fault> = wanted
+        .urls
+        .iter()
+        .map(|text| match CanonicalUrl::parse(text, local) {
+            Ok(mut url) => Ok(Places::of(&mut url, &HeaderMap::new(), &owner)),
+            Err(error) => Err(Fault::url(text, &error)),
+        })
+        .collect();
+    let (mut gone, store) = (DeletedUrls::default(), &caller.daemon.store);
+    for places in places? {
+        let own = store.remove(&places.own).await?;
+        let removed = store.remove(&places.public).await? || own;
+        let list = if removed { &mut gone.deleted } else { &mut gone.missing };
+        list.push(places.public.url().to_owned());
+    }
+    Ok(gone)
+}
+
+/// Gives what is kept other URLs.
+pub(super) async fn rename(caller: &Caller, wanted: EntriesToMove) -> Result<MovedUrls, Fault> {
+    let owner = owner(caller, wanted.owner.as_deref())?;
+    let local = caller.daemon.local.clone();
+    let rename = Rename::read(&wanted, &owner, &local)?;
+    Ok(caller.daemon.store.run(move |spool| rename.carry_out(spool, &local)).await?)
+}
+
+/// Keeps the body of the call, a head and what follows it, as the answer of the URL in the arguments.
+pub(super) async fn write(
+    caller: &Caller,
+    arguments: Option<&str>,
+    mut body: Incoming,
+) -> Result<WrittenUrl, Fault> {
+    let form = read(arguments)?;
+    let text = form.value("url").filter(|url| !url.is_empty());
+    let text = text.ok_or_else(|| Fault::bad("expected the argument url".to_owned()))?;
+    let mut url = CanonicalUrl::parse(text, &caller.daemon.local)
+        .map_err(|error| Fault::url(text, &error))?;
+    let named = form.value("owner").filter(|named| !named.is_empty());
+    let places = Places::of(&mut url, &HeaderMap::new(), &owner(caller, named)?);
+    // Without a name it is everyone's; with a login in the URL it can only be one person's.
+    let is_own = named.is_some() || places.credentials;
+    let place = if is_own { places.own } else { places.public };
+    let mut intake = Intake::new(place.clone(), timestamp(clock::now()));
+    let patience = caller.daemon.config().options.socket_timeout;
+    loop {
+        let frame = tokio::time::timeout(patience, body.frame()).await;
+        let frame = frame.map_err(|_| cut_short())?;
+        let Some(frame) = frame else { break };
+        let Ok(data) = frame.map_err(|_| cut_short())?.into_data() else { continue };
+        let taken = caller.daemon.store.run(move |spool| {
+            let pushed = intake.push(spool, &data);
+            Ok(pushed.map(|()| intake))
+        });
+        intake = taken.await??;
+    }
+    let stored = caller.daemon.store.run(move |_| Ok(intake.finish())).await??;
+    Ok(WrittenUrl { url: place.url().to_owned(), bytes: stored.body_len })
+}
+
+fn cut_short() -> Fault {
+    Fault::new(StatusCode::REQUEST_TIMEOUT, "the body did not come to its end".to_owned())
+}
+
+impl From<BadRename> for Fault {
+    fn from(bad: BadRename) -> Self {
+        Self::bad(error_chain(&bad))
+    }
+}
+
+impl From<Refused> for Fault {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Spool(error) if !error.is_invalid() && !error.is_too_large() => {
+                Self::from(error)
+            }
+            refused => Self::bad(error_chain(&refused)),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `POST /api/entries/compress`: what is kept compressed, or no longer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use hyper::{HeaderMap, StatusCode};
+use wwwoffle_spool::Spool;
+use wwwoffle_url::CanonicalUrl;
+
+use super::{Fault, entries, not_too_many, push_line};
+use crate::api::{CompressEvent, EntriesToCompress};
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Places;
+use crate::proxy::body::Body;
+use crate::site::own::caller::Caller;
+use crate::storage::edit::compress::{Form, Which, carry_out, min_free};
+
+/// Begins it. The answer is one line, which comes when it is done: that may take long.
+pub(super) fn start(caller: &Caller, wanted: &EntriesToCompress) -> Result<Body, Fault> {
+    let form = if wanted.expand { Form::Plain } else { Form::Compressed };
+    let which = which(caller, wanted)?;
+    let daemon = Arc::clone(&caller.daemon);
+    let line = async move {
+        let tasks = daemon.tasks.clone();
+        let go_on = move || !tasks.is_stopping();
+        let spare = min_free(&daemon.config());
+        let work = move |spool: &Spool| carry_out(spool, &which, form, (spare, &go_on));
+        let event = match daemon.store.run(work).await {
+            Ok(Some(done)) => CompressEvent::Done(done),
+            Ok(None) => CompressEvent::Failed("the daemon stops".to_owned()),
+            Err(error) => CompressEvent::Failed(error_chain(&error)),
+        };
+        let mut line = Vec::new();
+        push_line(&mut line, &event);
+        Ok(Frame::data(Bytes::from(line)))
+    };
+    Ok(StreamBody::new(stream::once(line)).boxed_unsync())
+}
+
+fn which(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which, Fault> {
+    let ways = [!wanted.urls.is_empty(), wanted.host.is_some(), wanted.all];
+    if ways.into_iter().filter(|given| *given).count() != 1 {
+        return Err(Fault::bad("expected one of urls, host and all".to_owned()));
+    }
+    if wanted.urls.is_empty() {
+        if !caller.operates {
+            let error =
+                "whole hosts are compressed by the command line, and with the control password";
+            return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
+        }
+        return Ok(Which::Hosts(wanted.host.clone()));
+    }
+    not_too_many(&wanted.urls)?;
+    let owner = entries::owner(caller, wanted.owner.as_deref())?;
+    let mut places = Vec::new();
+    for text in &wanted.urls {
+        let url = CanonicalUrl::parse(text, &caller.daemon.local);
+        let mut url = url.map_err(|error| Fault::url(text, &error))?;
+        places.push(Places::of(&mut url, &HeaderMap::new(), &owner));
+    }
+    Ok(Which::Urls(places))
+}

@@ -1,0 +1,125 @@
+//! The calls that read and change the configuration.
+
+use hyper::header::{ETAG, HeaderValue, IF_MATCH};
+use hyper::http::request::Parts;
+use hyper::{Response, StatusCode};
+use wwwoffle_config::{ChangeError, Faults, Stamp};
+
+use super::super::caller::Caller;
+use super::{Fault, json};
+use crate::api::{
+    ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigState, ConfigUndo, ConfigVersions,
+};
+use crate::daemon::live::{Applied, Change, Done, blocking};
+use crate::proxy::body::Body;
+
+/// Every option, its value, and where that stands.
+pub(super) async fn state(caller: &Caller) -> Result<Response<Body>, Fault> {
+    let file = caller.daemon.live.file();
+    let text = match caller.daemon.config_text().await {
+        Ok(text) => text,
+        Err(error) => return Ok(refused(caller, &error)),
+    };
+    // A list that the file names is read too.
+    let state = match blocking(move || ConfigState::of(&file, &text)).await {
+        Ok(state) => state,
+        Err(error) => return Ok(refused(caller, &error.into())),
+    };
+    let mut response = json(caller, &state);
+    if let Ok(stamp) = HeaderValue::from_str(&format!("\"{}\"", state.stamp)) {
+        response.headers_mut().insert(ETAG, stamp);
+    }
+    Ok(response)
+}
+
+pub(super) async fn versions(caller: &Caller) -> Response<Body> {
+    match caller.daemon.config_versions().await {
+        Ok(versions) => json(caller, &ConfigVersions::of(&versions)),
+        Err(error) => refused(caller, &error),
+    }
+}
+
+/// Makes one edit.
+pub(super) async fn edit(
+    caller: &Caller,
+    expected: Option<Stamp>,
+    edit: ConfigEdit,
+) -> Response<Body> {
+    change(caller, expected, Change::Edit(edit.into())).await
+}
+
+/// Puts a version of before back.
+pub(super) async fn undo(
+    caller: &Caller,
+    expected: Option<Stamp>,
+    undo: ConfigUndo,
+) -> Response<Body> {
+    change(caller, expected, Change::Undo(undo.version)).await
+}
+
+async fn change(caller: &Caller, expected: Option<Stamp>, change: Change) -> Response<Body> {
+    let file = caller.daemon.live.file();
+    match caller.daemon.change_config(change, expected, caller.reach).await {
+        Ok(Done { text, edited, applied: Applied { options, restart } }) => {
+            json(caller, &ConfigChange::of(&file, &text, edited, &options, &restart))
+        }
+        Err(error) => refused(caller, &error),
+    }
+}
+
+/// Reads the configuration again.
+pub(super) async fn reload(caller: &Caller) -> Response<Body> {
+    let applied = match caller.daemon.reload().await {
+        Ok(applied) => applied,
+        Err(faults) => return faulty(caller, &faults),
+    };
+    let file = caller.daemon.live.file();
+    match caller.daemon.config_text().await {
+        Ok(text) => {
+            let Applied { options, restart } = applied;
+            json(caller, &ConfigChange::of(&file, &text, None, &options, &restart))
+        }
+        Err(error) => refused(caller, &error),
+    }
+}
+
+/// The text that a change is meant for, if the caller says (RFC 9110 §13.1.1).
+pub(super) fn expected(parts: &Parts) -> Result<Option<Stamp>, Fault> {
+    let mut fields = parts.headers.get_all(IF_MATCH).iter();
+    let Some(field) = fields.next() else { return Ok(None) };
+    let text = field.to_str().ok().filter(|_| fields.next().is_none()).map(str::trim);
+    let bad = || Fault::bad("expected one stamp in If-Match, as GET /api/config tells".to_owned());
+    match text {
+        Some("*") => Ok(None),
+        Some(text) => text.trim_matches('"').parse().map(Some).map_err(|_| bad()),
+        None => Err(bad()),
+    }
+}
+
+fn faulty(caller: &Caller, faults: &Faults) -> Response<Body> {
+    let error = "the configuration is faulty, so the one before stays in force".to_owned();
+    let told = ConfigError { error, faults: ConfigFault::all(faults), ..ConfigError::default() };
+    answered(caller, StatusCode::UNPROCESSABLE_ENTITY, &told)
+}
+
+/// Says why a change was not made.
+fn refused(caller: &Caller, error: &ChangeError) -> Response<Body> {
+    let status = match error {
+        ChangeError::Conflict { .. } => StatusCode::PRECONDITION_FAILED,
+        ChangeError::Beyond(_) => StatusCode::FORBIDDEN,
+        ChangeError::Edit(_) | ChangeError::Faults(_) | ChangeError::NoVersion(_) => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        ChangeError::Locked(_) => StatusCode::SERVICE_UNAVAILABLE,
+        ChangeError::Unreadable { .. } | ChangeError::Disk { .. } => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
+    };
+    answered(caller, status, &ConfigError::of(error))
+}
+
+fn answered(caller: &Caller, status: StatusCode, told: &ConfigError) -> Response<Body> {
+    let mut response = json(caller, told);
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,136 @@
+//! `GET /api/entries`: what the spool has, as the directories are walked.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::StatusCode;
+use hyper::body::Frame;
+use wwwoffle_spool::{Error, List, Spool};
+
+use super::super::caller::Caller;
+use super::super::info::{self, NoInfo};
+use super::{Fault, push_line};
+use crate::api::{EntryItem, Info, What};
+use crate::base::owner::{BadOwner, Owner};
+use crate::daemon::Daemon;
+use crate::fetch::held::Holder;
+use crate::net::upstream::BoxError;
+use crate::page::form::Form;
+use crate::proxy::body::{self, Body};
+
+/// How many entries are read in one go.
+const ENTRIES_AT_ONCE: usize = 100;
+
+/// Begins a list of what the argument `what` names, or of all entries. The walk goes on as the
+/// client reads, and ends when it leaves.
+pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<Body, Fault> {
+    let form = read(arguments)?;
+    let what = match form.value("what") {
+        None | Some("") => What::ALL,
+        Some(text) => What::parse(text).map_err(|error| Fault::bad(error.to_string()))?,
+    };
+    match what {
+        What::Outgoing => Ok(outgoing(caller)),
+        What::Entries { scheme, host } => {
+            let (scheme, host) = (scheme.map(str::to_owned), host.map(str::to_owned));
+            let start = move |spool: &Spool| spool.list(scheme.as_deref(), host.as_deref());
+            let daemon = &caller.daemon;
+            let list = daemon.store.run(start).await?;
+            let viewer = (!caller.operates).then(|| caller.owner.clone());
+            Ok(walk(Arc::clone(daemon), viewer, list))
+        }
+    }
+}
+
+/// Whose answers are meant: the caller's own, or those of the one they name, if they may see those.
+pub(super) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, Fault> {
+    let Some(named) = named.filter(|named| !named.is_empty()) else {
+        return Ok(caller.owner.clone());
+    };
+    let owner: Owner = named.parse().map_err(|error: BadOwner| Fault::bad(error.to_string()))?;
+    if caller.operates || owner == caller.owner {
+        return Ok(owner);
+    }
+    let error =
+        "what is kept for others is shown to the command line, and with the control password";
+    Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()))
+}
+
+/// What is known of the URL in the argument `url`, of the caller's own answer or that of `owner`,
+/// else of everyone's.
+pub(super) async fn info(caller: &Caller, arguments: Option<&str>) -> Result<Info, Fault> {
+    let (url, owner) = asked_url(caller, arguments)?;
+    info::of(&caller.daemon, &owner, &url).await.map_err(|error| match error {
+        NoInfo::Url(error) => Fault::url(&url, &error),
+        NoInfo::Spool(error) => Fault::from(error),
+    })
+}
+
+/// The arguments `url` and `owner` of a call.
+pub(super) fn asked_url(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<(String, Owner), Fault> {
+    let form = read(arguments)?;
+    let url = form.value("url").filter(|url| !url.is_empty());
+    let url = url.ok_or_else(|| Fault::bad("expected the argument url".to_owned()))?;
+    Ok((url.to_owned(), owner(caller, form.value("owner"))?))
+}
+
+pub(super) fn read(arguments: Option<&str>) -> Result<Form, Fault> {
+    let arguments = arguments.unwrap_or_default().as_bytes();
+    Form::parse(Some("application/x-www-form-urlencoded"), arguments)
+        .map_err(|error| Fault::bad(error.to_string()))
+}
+
+/// Walks the spool for `viewer`, or for somebody who may see everything.
+fn walk(daemon: Arc<Daemon>, viewer: Option<Owner>, list: List) -> Body {
+    let frames = stream::unfold(Some(list), move |list| {
+        let (daemon, viewer) = (Arc::clone(&daemon), viewer.clone());
+        async move {
+            let mut list = list?;
+            if daemon.tasks.is_stopping() {
+                let error = BoxError::from("the daemon stops");
+                return Some((Err(error), None));
+            }
+            let read = daemon.store.run(move |_| {
+                let lines = some(&mut list, viewer.as_ref())?;
+                Ok((lines, list))
+            });
+            match read.await {
+                Ok((None, _)) => None,
+                Ok((Some(lines), list)) => Some((Ok(Frame::data(Bytes::from(lines))), Some(list))),
+                Err(error) => {
+                    // Cut off, so that what is missing is not taken for all there is.
+                    let fault = Fault::from(error);
+                    Some((Err(BoxError::from(fault.error)), None))
+                }
+            }
+        }
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// The lines of those of the next entries that `viewer` may see; `None` at the end.
+fn some(list: &mut List, viewer: Option<&Owner>) -> Result<Option<Vec<u8>>, Error> {
+    let (mut lines, mut count) = (Vec::new(), 0);
+    for summary in list.take(ENTRIES_AT_ONCE) {
+        let summary = summary?;
+        count += 1;
+        if viewer.is_none_or(|viewer| viewer.may_see(&summary.place)) {
+            push_line(&mut lines, &EntryItem::from(summary));
+        }
+    }
+    Ok((count > 0).then_some(lines))
+}
+
+fn outgoing(caller: &Caller) -> Body {
+    let mut lines = Vec::new();
+    let (list, holder) = (caller.daemon.store.spool().queue().list(), Holder::new(&caller.daemon));
+    for request in list.iter().filter(|request| caller.may_see_queued(&request.place)) {
+        push_line(&mut lines, &EntryItem::of_waiting(request, holder.held(request)));
+    }
+    body::whole(lines)
+}

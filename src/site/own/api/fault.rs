@@ -1,0 +1,81 @@
+//! Why a call was not carried out.
+
+use std::error::Error;
+
+use hyper::{Method, StatusCode};
+
+use super::super::caller::BadBody;
+use crate::base::error_chain::error_chain;
+use crate::page::guard::Refusal;
+use crate::page::shown;
+
+/// An answer that says no.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) status: StatusCode,
+    pub(super) error: String,
+    /// The methods, where another one was used.
+    pub(super) allowed: Option<&'static str>,
+}
+
+impl Fault {
+    pub(super) fn new(status: StatusCode, error: String) -> Self {
+        Self { status, error, allowed: None }
+    }
+
+    pub(super) fn bad(error: String) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error)
+    }
+
+    /// A URL that is none, or none of use here.
+    pub(super) fn url(text: &str, error: &dyn Error) -> Self {
+        Self::bad(format!("{:?}: {}", shown::text(text), error_chain(error)))
+    }
+
+    pub(super) fn unknown(path: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, format!("there is no call {:?}", shown::text(path)))
+    }
+
+    pub(super) fn not_with(method: &Method, allowed: &'static str) -> Self {
+        let error = format!("expected the method {allowed}, not {:?}", method.as_str());
+        Self { status: StatusCode::METHOD_NOT_ALLOWED, error, allowed: Some(allowed) }
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(StatusCode::FORBIDDEN, refusal.to_string())
+    }
+}
+
+impl From<BadBody> for Fault {
+    fn from(bad: BadBody) -> Self {
+        Self::new(bad.status(), bad.to_string())
+    }
+}
+
+impl From<wwwoffle_spool::Error> for Fault {
+    fn from(error: wwwoffle_spool::Error) -> Self {
+        let status = if error.is_full() || error.is_queue_full() || error.is_monitors_full() {
+            StatusCode::INSUFFICIENT_STORAGE
+        } else {
+            StatusCode::INTERNAL_SERVER_ERROR
+        };
+        let error = error_chain(&error);
+        tracing::error!(error, "the spool failed");
+        Self::new(status, error)
+    }
+}
+
+impl From<wwwoffle_index::Error> for Fault {
+    fn from(error: wwwoffle_index::Error) -> Self {
+        let status = if error.is_invalid() {
+            StatusCode::BAD_REQUEST
+        } else if error.is_not_ready() || error.is_too_slow() || error.is_stopped() {
+            StatusCode::SERVICE_UNAVAILABLE
+        } else {
+            StatusCode::INTERNAL_SERVER_ERROR
+        };
+        Self::new(status, error_chain(&error))
+    }
+}

@@ -1,0 +1,59 @@
+//! `/api/history`: what is kept of a page over time.
+
+use hyper::StatusCode;
+
+use super::super::caller::Caller;
+use super::super::history::{self, NotDone};
+use super::super::info::NoInfo;
+use super::Fault;
+use super::entries::{asked_url, owner};
+use crate::api::{History, VersionRequest};
+use crate::base::error_chain::error_chain;
+
+/// The list.
+pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<History, Fault> {
+    let (url, owner) = asked_url(caller, arguments)?;
+    let listed = history::of(&caller.daemon, &owner, &url).await;
+    listed.map(|(history, _)| history).map_err(|error| fault(&url, error))
+}
+
+/// Makes a version what is kept, and tells the list as it is then.
+pub(super) async fn restore(caller: &Caller, wanted: VersionRequest) -> Result<History, Fault> {
+    let owner = owner(caller, wanted.owner.as_deref())?;
+    let done = history::restore(&caller.daemon, &owner, &wanted.url, wanted.stored).await;
+    done.map_err(|error| not_done(&wanted.url, error))?;
+    after(caller, &owner, &wanted.url).await
+}
+
+/// Removes a version, and tells the list as it is then.
+pub(super) async fn delete(caller: &Caller, wanted: VersionRequest) -> Result<History, Fault> {
+    let owner = owner(caller, wanted.owner.as_deref())?;
+    let done = history::remove(&caller.daemon, &owner, &wanted.url, wanted.stored).await;
+    done.map_err(|error| not_done(&wanted.url, error))?;
+    after(caller, &owner, &wanted.url).await
+}
+
+async fn after(
+    caller: &Caller,
+    owner: &crate::base::owner::Owner,
+    url: &str,
+) -> Result<History, Fault> {
+    let listed = history::of(&caller.daemon, owner, url).await;
+    listed.map(|(history, _)| history).map_err(|error| fault(url, error))
+}
+
+fn not_done(url: &str, error: NotDone) -> Fault {
+    match error {
+        NotDone::Url(error) => fault(url, error),
+        NotDone::Missing => Fault::new(StatusCode::NOT_FOUND, error.to_string()),
+        NotDone::Overtaken => Fault::new(StatusCode::CONFLICT, error.to_string()),
+        NotDone::Time => Fault::bad(error_chain(&error)),
+    }
+}
+
+fn fault(url: &str, error: NoInfo) -> Fault {
+    match error {
+        NoInfo::Url(error) => Fault::url(url, &error),
+        NoInfo::Spool(error) => Fault::from(error),
+    }
+}

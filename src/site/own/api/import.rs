@@ -1,0 +1,94 @@
+//! `POST /api/import`: an archive of this machine into the spool, told line by line.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::StatusCode;
+use hyper::body::Frame;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use wwwoffle_exchange::{Error, Go, ImportOptions, Report, import};
+
+use super::super::caller::Caller;
+use super::{Fault, push_line};
+use crate::api::{ImportEvent, ImportRequest};
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::daemon::Daemon;
+use crate::net::upstream::BoxError;
+use crate::proxy::body::Body;
+use crate::site::exchange::{Placer, options};
+use crate::storage::store::timestamp;
+
+/// How often it is told how far the import is.
+const TELL_EVERY: Duration = Duration::from_millis(500);
+
+/// Lines that wait for who reads them. Whoever reads none holds the import up.
+const LINES_AHEAD: usize = 8;
+
+/// Begins. The import ends where it is when its reader leaves or the daemon stops, and goes on from there
+/// the next time.
+pub(super) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, Fault> {
+    if !caller.is_on_socket() {
+        let error =
+            "archives are taken in by the command line alone: their paths are of this machine";
+        return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
+    }
+    let daemon = Arc::clone(&caller.daemon);
+    let options = options(&wanted, daemon.local.clone(), timestamp(clock::now()))
+        .map_err(|error| Fault::bad(error.to_string()))?;
+    let (tell, told) = mpsc::channel(LINES_AHEAD);
+    let path = PathBuf::from(wanted.path);
+    // It ends soon after the tasks are told to: it looks at each step.
+    let _detached = spawn_blocking(move || run(&daemon, &path, &options, &tell));
+    let frames = stream::unfold(told, |mut told: mpsc::Receiver<Bytes>| async move {
+        let line = told.recv().await?;
+        Some((Ok::<_, BoxError>(Frame::data(line)), told))
+    });
+    Ok(StreamBody::new(frames).boxed_unsync())
+}
+
+fn run(
+    daemon: &Daemon,
+    path: &std::path::Path,
+    options: &ImportOptions,
+    tell: &mpsc::Sender<Bytes>,
+) {
+    let mut last = Instant::now();
+    let mut watch = |report: &Report| {
+        if daemon.tasks.is_stopping() {
+            return Go::NoFurther;
+        }
+        if last.elapsed() < TELL_EVERY {
+            return if tell.is_closed() { Go::NoFurther } else { Go::On };
+        }
+        last = Instant::now();
+        match tell.blocking_send(line(&ImportEvent::Progress(report.clone()))) {
+            Ok(()) => Go::On,
+            Err(_) => Go::NoFurther,
+        }
+    };
+    let done = import(daemon.store.spool(), path, options, &Placer, &mut watch);
+    if done.as_ref().is_ok_and(|report| report.queued > 0) {
+        daemon.fetcher.nudge();
+    }
+    // Whoever has left needs no end.
+    let _told = tell.blocking_send(line(&end(done)));
+}
+
+fn end(done: Result<Report, Error>) -> ImportEvent {
+    match done {
+        Ok(report) => ImportEvent::End(report),
+        Err(error) => ImportEvent::Failed { error: error_chain(&error) },
+    }
+}
+
+fn line(event: &ImportEvent) -> Bytes {
+    let mut line = Vec::new();
+    push_line(&mut line, event);
+    line.into()
+}

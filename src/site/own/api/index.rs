@@ -1,0 +1,117 @@
+//! `GET /api/index`, `GET /api/search` and `POST /api/reindex`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::StatusCode;
+use hyper::body::Frame;
+use tokio::sync::oneshot;
+use wwwoffle_index::{Error, Reindex, Sessions, Viewer};
+
+use super::super::caller::Caller;
+use super::{Fault, push_line};
+use crate::api::{IndexPage, ReindexEvent, ReindexRequest, SearchPage};
+use crate::base::error_chain::error_chain;
+use crate::net::upstream::BoxError;
+use crate::page::form::Form;
+use crate::page::text::Text;
+use crate::proxy::body::Body;
+use crate::site::pages::lists::untold;
+use crate::storage::lists::found::{self, Source};
+use crate::storage::lists::query::Wanted;
+use crate::storage::lists::{self, sessions};
+use crate::storage::store::timestamp;
+
+/// How often it is told how far the making of the index is.
+const TELL: Duration = Duration::from_millis(500);
+
+/// What is asked for, by the arguments of a URL.
+pub(in crate::site::own) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
+    let arguments = arguments.unwrap_or_default().as_bytes();
+    let form = Form::parse(Some("application/x-www-form-urlencoded"), arguments)
+        .map_err(|error| untold(&error.to_string()))?;
+    Wanted::parse(|name| form.value(name))
+}
+
+/// Some of a list.
+pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<IndexPage, Fault> {
+    let wanted = wanted(arguments).map_err(|why| Fault::bad(why.to_string()))?;
+    Ok(carry_out(caller, wanted, found::list).await?)
+}
+
+/// What is found by its words.
+pub(super) async fn search(caller: &Caller, arguments: Option<&str>) -> Result<SearchPage, Fault> {
+    let wanted = wanted(arguments).map_err(|why| Fault::bad(why.to_string()))?;
+    if wanted.query().is_empty() {
+        return Err(Fault::bad("expected the argument q with what to look for".to_owned()));
+    }
+    Ok(carry_out(caller, wanted, found::search).await?)
+}
+
+/// Carries a list or a search out for a caller, off the runtime's threads.
+pub(in crate::site::own) async fn carry_out<T: Send + 'static>(
+    caller: &Caller,
+    wanted: Wanted,
+    act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let viewer = lists::viewer((!caller.operates).then_some(&caller.owner));
+    carry_out_for(caller, viewer, wanted, act).await
+}
+
+/// The same for what somebody may be shown.
+pub(in crate::site::own) async fn carry_out_for<T: Send + 'static>(
+    caller: &Caller,
+    viewer: Viewer,
+    wanted: Wanted,
+    act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let daemon = &caller.daemon;
+    // What is in no list is so for everybody but who commands the spool.
+    let wanted = Wanted { all: wanted.all && caller.operates, ..wanted };
+    let sessions: Sessions = sessions::sessions(daemon).await;
+    let (spool, config) = (daemon.store.spool().clone(), daemon.config());
+    let now = timestamp(crate::base::clock::now());
+    lists::ask(daemon, move |index| {
+        let (spool, config, sessions, viewer) = (&spool, &*config, &sessions, &viewer);
+        act(&Source { index, spool, config, sessions, viewer, now }, &wanted)
+    })
+    .await
+}
+
+/// Makes the index anew, or looks for what others have changed, and tells how far it is.
+pub(super) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Result<Body, Fault> {
+    if !caller.operates {
+        let error = "the index is made anew by the command line, and with the control password";
+        return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
+    }
+    let what = if wanted.changed { Reindex::Changed } else { Reindex::All };
+    let ((tell, done), index) = (oneshot::channel(), caller.daemon.index.clone());
+    let daemon = Arc::clone(&caller.daemon);
+    caller.daemon.tasks.spawn(async move {
+        let outcome = tokio::select! {
+            () = daemon.tasks.stopping() => return,
+            outcome = lists::remake(&daemon, what) => outcome,
+        };
+        // Whoever asked may have left.
+        let _ = tell.send(outcome);
+    });
+    let frames = stream::unfold(Some(done), move |done| {
+        let index = index.clone();
+        async move {
+            let mut done = done?;
+            let (event, rest) = match tokio::time::timeout(TELL, &mut done).await {
+                Ok(Ok(Ok(()))) => (ReindexEvent::Done, None),
+                Ok(Ok(Err(error))) => (ReindexEvent::Failed(error_chain(&error)), None),
+                Ok(Err(_)) => (ReindexEvent::Failed("the daemon stops".to_owned()), None),
+                Err(_) => (ReindexEvent::Walked(index.progress().walked.unwrap_or(0)), Some(done)),
+            };
+            let mut line = Vec::new();
+            push_line(&mut line, &event);
+            Some((Ok::<_, BoxError>(Frame::data(Bytes::from(line))), rest))
+        }
+    });
+    Ok(StreamBody::new(frames).boxed_unsync())
+}

@@ -1,0 +1,86 @@
+//! `/api/monitor`: what is looked at on a schedule.
+
+use hyper::StatusCode;
+use wwwoffle_spool::Schedule;
+
+use super::super::caller::Caller;
+use super::super::monitor::{item, key_of, list};
+use super::super::versions::{self, NotTold};
+use super::{Fault, not_too_many};
+use crate::api::{DeletedUrls, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
+use crate::base::error_chain::error_chain;
+use crate::fetch::WantError;
+use crate::fetch::monitor::{self, Wish};
+use crate::fetch::recurse::scope::Scope;
+use crate::proxy::target;
+use crate::storage::versions::NotCompared;
+
+/// What is monitored.
+pub(super) fn all(caller: &Caller) -> MonitorList {
+    MonitorList { monitor: list(caller) }
+}
+
+/// Monitors pages. Each URL is looked at first, so that a mistake in one leaves nothing half done.
+pub(super) async fn set(caller: &Caller, wanted: MonitorRequest) -> Result<MonitorList, Fault> {
+    not_too_many(&wanted.urls)?;
+    let schedule: Schedule = wanted.schedule.parse().map_err(|error| bad_schedule(&error))?;
+    let scope = match &wanted.within {
+        Some(text) => Scope::parse(text).map_err(|error| Fault::bad(error.to_string()))?,
+        None => Scope::default(),
+    };
+    for text in &wanted.urls {
+        target::of_url(text, &caller.daemon.local).map_err(|error| Fault::url(text, &error))?;
+    }
+    let mut set = Vec::new();
+    for url in wanted.urls {
+        let wish = Wish::new(url.clone(), schedule, wanted.versions)
+            .following(wanted.depth, scope.clone())
+            .with_parts(wanted.parts.clone());
+        let (summary, _) =
+            monitor::set(&caller.daemon, &caller.requester(), wish).await.map_err(|error| {
+                match error {
+                    WantError::Spool(error) => Fault::from(error),
+                    error => Fault::url(&url, &error),
+                }
+            })?;
+        set.push(item(&summary));
+    }
+    Ok(MonitorList { monitor: set })
+}
+
+fn bad_schedule(error: &wwwoffle_spool::BadSchedule) -> Fault {
+    Fault::bad(format!("the schedule cannot be used: {error}"))
+}
+
+/// Monitors pages no longer.
+pub(super) async fn delete(
+    caller: &Caller,
+    wanted: MonitorsToDelete,
+) -> Result<DeletedUrls, Fault> {
+    not_too_many(&wanted.urls)?;
+    let mut gone = DeletedUrls::default();
+    if wanted.all {
+        for one in monitor::list(&caller.daemon, |place| caller.may_see_queued(place)) {
+            if monitor::remove(&caller.daemon, one.place.key()).await? {
+                gone.deleted.push(one.place.url().to_owned());
+            }
+        }
+    }
+    for url in wanted.urls {
+        let key = key_of(caller, &url).map_err(|error| Fault::url(&url, &error))?;
+        let removed = monitor::remove(&caller.daemon, key).await?;
+        if removed { &mut gone.deleted } else { &mut gone.missing }.push(url);
+    }
+    Ok(gone)
+}
+
+/// What has changed of a page.
+pub(super) async fn diff(caller: &Caller, arguments: Option<&str>) -> Result<VersionDiff, Fault> {
+    versions::told(caller, arguments).await.map_err(|error| match error {
+        NotTold::Versions(NotCompared::Spool(error)) => Fault::from(error),
+        NotTold::Versions(NotCompared::NotKept | NotCompared::NoVersion) => {
+            Fault::new(StatusCode::NOT_FOUND, error.to_string())
+        }
+        error => Fault::bad(error_chain(&error)),
+    })
+}

@@ -1,0 +1,37 @@
+//! What fetches would bring: `/api/runs/plan` and `/api/queue/plan`.
+
+use hyper::StatusCode;
+
+use super::{Fault, not_too_many};
+use crate::api::plan::{QueuePlan, RunPlanRequest, RunPlans};
+use crate::base::error_chain::error_chain;
+use crate::fetch::plan::{NotPlanned, plan_queue, plan_runs};
+use crate::fetch::recurse::aim::Asked;
+use crate::proxy::target;
+use crate::site::own::caller::Caller;
+
+impl From<NotPlanned> for Fault {
+    fn from(error: NotPlanned) -> Self {
+        let status = match error {
+            NotPlanned::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            NotPlanned::NotBegun(_) => StatusCode::CONFLICT,
+        };
+        Self::new(status, error_chain(&error))
+    }
+}
+
+/// What fetches along links would bring.
+pub(super) async fn runs(caller: &Caller, wanted: RunPlanRequest) -> Result<RunPlans, Fault> {
+    not_too_many(&wanted.urls)?;
+    for text in &wanted.urls {
+        target::of_url(text, &caller.daemon.local).map_err(|error| Fault::url(text, &error))?;
+    }
+    let asked = |url| Asked { url, aim: wanted.aim.clone() };
+    let asked: Vec<_> = wanted.urls.into_iter().map(asked).collect();
+    Ok(RunPlans { plans: plan_runs(&caller.daemon, &caller.requester(), &asked).await? })
+}
+
+/// What of the queue the caller may see would bring.
+pub(super) async fn queue(caller: &Caller) -> Result<QueuePlan, Fault> {
+    Ok(plan_queue(&caller.daemon, |place| caller.may_see_queued(place)).await?)
+}

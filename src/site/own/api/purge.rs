@@ -1,0 +1,73 @@
+//! `/api/purge` and `/api/pins`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::StatusCode;
+use hyper::body::Frame;
+
+use super::super::caller::Caller;
+use super::super::purge::set_pinned;
+use super::{Fault, not_too_many, push_line};
+use crate::api::{PinRequest, Pins, PurgeEvent, PurgeRequest};
+use crate::base::error_chain::error_chain;
+use crate::proxy::body::Body;
+use crate::storage::purge::{self, NotPurged, What};
+
+impl From<NotPurged> for Fault {
+    fn from(error: NotPurged) -> Self {
+        match error {
+            NotPurged::Spool(error) => Fault::from(error),
+            error => Fault::new(StatusCode::CONFLICT, error.to_string()),
+        }
+    }
+}
+
+/// Begins a purge, or a plan of one. The answer is one line, which comes when it is done: that may take long.
+pub(super) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, Fault> {
+    if caller.daemon.purging.told().running {
+        return Err(NotPurged::Busy.into());
+    }
+    let what = if wanted.dry_run { What::Plan } else { What::Purge };
+    let daemon = Arc::clone(&caller.daemon);
+    let line = async move {
+        let event = match purge::run(&daemon, what).await {
+            Ok(report) => PurgeEvent::Done(Box::new(report)),
+            Err(error) => PurgeEvent::Failed(error_chain(&error)),
+        };
+        let mut line = Vec::new();
+        push_line(&mut line, &event);
+        Ok(Frame::data(Bytes::from(line)))
+    };
+    Ok(StreamBody::new(stream::once(line)).boxed_unsync())
+}
+
+/// What is pinned, by whomever: for those who may see what is kept for others.
+pub(super) async fn pins(caller: &Caller) -> Result<Pins, Fault> {
+    if !caller.operates {
+        let error = "what is pinned is shown to the command line, and with the control password";
+        return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
+    }
+    let pins = caller.daemon.store.run(wwwoffle_spool::Spool::pins).await?;
+    Ok(Pins { pins: pins.into_iter().collect() })
+}
+
+/// Pins URLs, or unpins them. Each is looked at first, so that a mistake in one leaves nothing half done.
+pub(super) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<Pins, Fault> {
+    not_too_many(&wanted.urls)?;
+    let local = &caller.daemon.local;
+    let mut urls = Vec::new();
+    for text in &wanted.urls {
+        urls.push(purge::pinned_url(text, local).map_err(|error| Fault::url(text, &error))?);
+    }
+    for url in &urls {
+        set_pinned(&caller.daemon, url.clone(), wanted.pinned).await?;
+    }
+    if caller.operates {
+        return pins(caller).await;
+    }
+    // Of what others have pinned they are told nothing.
+    Ok(Pins { pins: if wanted.pinned { urls } else { Vec::new() } })
+}

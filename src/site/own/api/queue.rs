@@ -1,0 +1,33 @@
+//! `POST /api/queue/priority`: what of the queue goes first, and what last.
+
+use wwwoffle_url::CanonicalUrl;
+
+use super::{Fault, key, not_too_many};
+use crate::api::{Prioritized, PriorityRequest};
+use crate::site::own::caller::Caller;
+use crate::site::own::queue;
+
+/// Gives requests a priority.
+pub(super) async fn prioritize(
+    caller: &Caller,
+    wanted: PriorityRequest,
+) -> Result<Prioritized, Fault> {
+    not_too_many(&wanted.urls)?;
+    not_too_many(&wanted.keys)?;
+    let mut keys = wanted.keys.iter().map(|text| key(text)).collect::<Result<Vec<_>, _>>()?;
+    let urls: Result<Vec<_>, Fault> = (wanted.urls.iter())
+        .map(|text| {
+            let url = CanonicalUrl::parse(text, &caller.daemon.local);
+            let url = url.map_err(|error| Fault::url(text, &error))?;
+            Ok(url.without_credentials().as_str().to_owned())
+        })
+        .collect();
+    let mut missing = urls?;
+    let found = queue::with_urls(caller, &missing);
+    missing.retain(|url| !found.contains_key(url));
+    keys.extend(found.into_values().flatten());
+    keys.sort_unstable();
+    keys.dedup();
+    let prioritized = queue::prioritize(caller, keys, wanted.priority.into()).await?;
+    Ok(Prioritized { prioritized, missing })
+}

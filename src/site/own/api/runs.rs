@@ -1,0 +1,231 @@
+//! Fetches that follow links: `/api/runs`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use hyper::{Response, StatusCode};
+use wwwoffle_spool::{OutgoingSummary, Place, RequestKind, RequestState, RunId};
+
+use super::sum::{Sum, held_back, progress};
+use super::tell::{News, Tell, Teller, body};
+use super::{Fault, json, lines, not_too_many};
+use crate::api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
+use crate::api::{Event, Whole};
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Requester;
+use crate::daemon::Daemon;
+use crate::fetch::held;
+use crate::fetch::recurse::aim::Asked;
+use crate::fetch::recurse::{begin, outcome, runs};
+use crate::proxy::body::Body;
+use crate::proxy::target;
+use crate::site::own::caller::Caller;
+
+impl From<runs::Told> for RunItem {
+    fn from(told: runs::Told) -> Self {
+        Self {
+            id: told.id.to_string(),
+            owner: told.owner,
+            start: told.start,
+            aim: told.aim,
+            begun: told.begun,
+            ended: told.ended,
+            waiting: u64::try_from(told.waiting).unwrap_or(u64::MAX),
+            report: told.report,
+        }
+    }
+}
+
+/// All that the caller may see.
+pub(in crate::site::own) fn all(caller: &Caller) -> RunList {
+    let list = caller.daemon.fetcher.runs().list();
+    let may_see = |told: &runs::Told| caller.may_see_owned(told.owner.as_deref());
+    RunList { runs: list.into_iter().filter(may_see).map(RunItem::from).collect() }
+}
+
+/// Begins to fetch pages with what belongs to them. Each URL is looked at first, so that a mistake in one
+/// leaves nothing half done.
+pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Response<Body>, Fault> {
+    not_too_many(&wanted.urls)?;
+    for text in &wanted.urls {
+        target::of_url(text, &caller.daemon.local).map_err(|error| Fault::url(text, &error))?;
+    }
+    let mut follow = Follow::new(&caller.daemon);
+    for url in wanted.urls {
+        let asked = Asked { url, aim: wanted.aim.clone() };
+        follow.begin(&caller.requester(), &asked).await;
+    }
+    if wanted.wait {
+        return Ok(lines(caller, body(follow)));
+    }
+    if let Some(Event::Failed { error, .. }) = follow.teller.ready.pop_front() {
+        return Err(Fault::new(StatusCode::CONFLICT, error));
+    }
+    let runs = caller.daemon.fetcher.runs();
+    let begun = follow.ids.iter().filter_map(|id| runs.told(*id)).map(RunItem::from);
+    Ok(json(caller, &RunList { runs: begun.collect() }))
+}
+
+/// Ends a fetch before its time.
+pub(super) async fn stop(caller: &Caller, wanted: RunToStop) -> Result<RunStopped, Fault> {
+    let unknown = || Fault::new(StatusCode::NOT_FOUND, "no such fetch is under way".to_owned());
+    let id = wanted.id.parse().map_err(|_| unknown())?;
+    let removed = stop_for(caller, id).await?.ok_or_else(unknown)?;
+    Ok(RunStopped { removed })
+}
+
+/// The same for one that is known to be so called. Returns how many requests have left the queue; `None`
+/// for one that is not under way, or another's.
+///
+/// # Errors
+///
+/// When the disk fails.
+pub(in crate::site::own) async fn stop_for(
+    caller: &Caller,
+    id: RunId,
+) -> Result<Option<u64>, wwwoffle_spool::Error> {
+    let told = caller.daemon.fetcher.runs().told(id);
+    if !told.is_some_and(|told| caller.may_see_owned(told.owner.as_deref())) {
+        return Ok(None);
+    }
+    outcome::stop(&caller.daemon, id).await
+}
+
+/// Tells of runs until they have ended. Dropping it ends the telling, and nothing else.
+struct Follow {
+    teller: Teller,
+    ids: Vec<RunId>,
+    /// How many bytes were told of what is on its way.
+    told: HashMap<String, u64>,
+    sum: Sum,
+    failed: u64,
+}
+
+impl Tell for Follow {
+    fn teller(&mut self) -> &mut Teller {
+        &mut self.teller
+    }
+
+    async fn go_on(&mut self) {
+        match self.teller.news().await {
+            News::Event(event) => self.teller.ready.push_back(event),
+            News::Look => self.look().await,
+            News::Other => {}
+        }
+    }
+}
+
+impl Follow {
+    fn new(daemon: &Arc<Daemon>) -> Self {
+        Self {
+            teller: Teller::new(daemon),
+            ids: Vec::new(),
+            told: HashMap::new(),
+            sum: Sum::default(),
+            failed: 0,
+        }
+    }
+
+    async fn begin(&mut self, requester: &Requester, asked: &Asked) {
+        match begin(&self.teller.daemon, requester, asked, RequestKind::Page).await {
+            Ok(id) => self.ids.push(id),
+            Err(error) => {
+                self.failed += 1;
+                let (url, error) = (asked.url.clone(), error_chain(&error));
+                self.teller.ready.push_back(Event::Failed { url, status: None, error });
+            }
+        }
+    }
+
+    /// Tells how far the runs have come, and whether that is the end.
+    async fn look(&mut self) {
+        while let Some(event) = self.teller.event() {
+            self.teller.ready.push_back(event);
+        }
+        let runs = self.teller.daemon.fetcher.runs();
+        let told: Vec<_> = self.ids.iter().filter_map(|id| runs.told(*id)).collect();
+        let is_over = told.iter().all(|told| told.ended.is_some()) || self.nothing_moves();
+        if is_over {
+            self.end(told).await;
+        } else {
+            let items: Vec<RunItem> = told.into_iter().map(RunItem::from).collect();
+            self.tell_progress(&items);
+            self.teller
+                .ready
+                .extend(items.into_iter().map(|run| Event::Run { run: Box::new(run) }));
+        }
+    }
+
+    /// Tells how far each download is that the runs want, and how far all of it has come together.
+    fn tell_progress(&mut self, items: &[RunItem]) {
+        let wanted = self.under_way();
+        let mut under_way = 0_u64;
+        for download in self.teller.daemon.downloads.list() {
+            let (url, shown) = (download.url(), download.progress());
+            if !wanted.contains(url) {
+                continue;
+            }
+            under_way = under_way.saturating_add(shown.bytes);
+            if self.told.insert(url.to_owned(), shown.bytes) != Some(shown.bytes) {
+                self.teller.ready.push_back(progress(url, &shown));
+            }
+        }
+        self.told.retain(|url, _| wanted.contains(url));
+        let mut whole = items.iter().map(Whole::of_run).fold(Whole::default(), Whole::and);
+        whole.bytes = whole.bytes.saturating_add(under_way);
+        let whole = self.sum.measured(whole, self.teller.may_dial());
+        self.teller.ready.extend(whole.map(Event::Whole));
+    }
+
+    /// What of the runs is on its way.
+    fn under_way(&self) -> HashSet<String> {
+        let (fetcher, mut urls) = (&self.teller.daemon.fetcher, HashSet::new());
+        self.teller.daemon.store.spool().queue().visit(|request| {
+            if self.wants(request) && fetcher.is_active(&request.place.key()) {
+                urls.insert(request.place.url().to_owned());
+            }
+        });
+        urls
+    }
+
+    fn wants(&self, request: &OutgoingSummary) -> bool {
+        request.wishes.iter().any(|wish| self.ids.contains(&wish.run))
+    }
+
+    /// Whether nothing more happens for now: all that waits is held back for long, or a person has to be
+    /// asked.
+    fn nothing_moves(&self) -> bool {
+        let fetcher = &self.teller.daemon.fetcher;
+        if fetcher.active_count() > 0 {
+            return false;
+        }
+        let ours = self.waiting();
+        ours.is_empty() || held::all_rest(&self.teller.daemon, ours.iter()).is_some()
+    }
+
+    /// Where what the runs want waits.
+    fn waiting(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        self.teller.daemon.store.spool().queue().visit(|request| {
+            if self.wants(request) && request.state == RequestState::Waiting {
+                places.push(request.place.clone());
+            }
+        });
+        places
+    }
+
+    async fn end(&mut self, told: Vec<runs::Told>) {
+        self.failed += u64::from(!self.teller.flush().await);
+        let held = held::all_rest(&self.teller.daemon, self.waiting().iter());
+        self.teller.ready.extend(held_back(held));
+        let (mut fetched, mut waiting) = (0_u64, 0_u64);
+        for told in told {
+            let counts = told.report.counts;
+            fetched += counts.fetched + counts.unchanged + counts.kept;
+            self.failed += counts.failed;
+            waiting += u64::try_from(told.waiting).unwrap_or(u64::MAX);
+            self.teller.ready.push_back(Event::Run { run: Box::new(told.into()) });
+        }
+        self.teller.end(Event::End { fetched, failed: self.failed, waiting });
+    }
+}

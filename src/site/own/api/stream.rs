@@ -1,0 +1,409 @@
+//! Answers that come line by line while the queue is worked off: `POST /api/get` and
+//! `POST /api/fetch`.
+//!
+//! What is followed is known from the queue itself; the events of the fetcher only tell of it
+//! sooner. So a client that reads too slowly, for whom events are dropped, still learns how
+//! everything ended.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use hyper::HeaderMap;
+use wwwoffle_spool::{Error, Place, RequestState};
+use wwwoffle_url::{CanonicalUrl, Key};
+
+use super::sum::{Sum, held_back, progress};
+use super::tell::{News, Tell, Teller, body};
+use crate::api::{Event, Held};
+use crate::base::error_chain::error_chain;
+use crate::base::mode::Mode;
+use crate::base::owner::{Owner, Places, Requester};
+use crate::daemon::Daemon;
+use crate::fetch::{self, Wanted, held, why_it_rests};
+use crate::proxy::body::Body;
+use crate::proxy::lookup::look_up;
+use crate::storage::store::Kept;
+
+/// How many looks in a row must find a request settled before that is told without an event: the
+/// event may still be on its way.
+const LOOKS_TO_SETTLE: u8 = 2;
+
+/// How many URLs of one `get` are followed, redirects included.
+const MOST_FOLLOWED: usize = 20_000;
+
+/// Gets `urls` into the spool for `requester`, and tells of each until it is settled.
+pub(super) fn get(
+    daemon: &Arc<Daemon>,
+    requester: Requester,
+    urls: Vec<String>,
+    refresh: bool,
+) -> Body {
+    let (wanted, settled) = (urls.into(), HashSet::new());
+    body(Follow::new(daemon, Task::Get { requester, wanted, refresh, settled }))
+}
+
+/// Works the queue off, and tells of it until nothing waits.
+pub(super) fn fetch(daemon: &Arc<Daemon>, budget: Option<u64>) -> Body {
+    let mut follow = Follow::new(daemon, Task::WorkOff);
+    // Before anything leaves the queue, so that all of it is told of.
+    follow.look_at_queue();
+    daemon.fetcher.begin(budget);
+    body(follow)
+}
+
+/// What is followed.
+#[derive(Debug)]
+enum Task {
+    /// These URLs and where they redirect to.
+    Get { requester: Requester, wanted: VecDeque<String>, refresh: bool, settled: HashSet<String> },
+    /// All that waits on the queue.
+    WorkOff,
+}
+
+/// A request that is not settled.
+#[derive(Debug)]
+struct Open {
+    place: Place,
+    /// How many looks in a row found it settled.
+    found_settled: u8,
+    /// Bytes that were told of.
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Follow {
+    teller: Teller,
+    task: Task,
+    /// By URL, for that is what events have.
+    open: HashMap<String, Open>,
+    fetched: u64,
+    failed: u64,
+    sum: Sum,
+}
+
+/// What the queue has: requests that wait, and those that were followed and failed, with the reason.
+type OnQueue = HashMap<Key, Option<(String, Option<u16>)>>;
+
+impl Tell for Follow {
+    fn teller(&mut self) -> &mut Teller {
+        &mut self.teller
+    }
+
+    async fn go_on(&mut self) {
+        if let Some((requester, url, refresh)) = self.next_wanted() {
+            self.want(&requester, &url, refresh).await;
+            return self.take_all();
+        }
+        if self.is_settled() {
+            return self.end().await;
+        }
+        if !self.teller.ready.is_empty() {
+            return;
+        }
+        match self.teller.news().await {
+            News::Event(event) => self.take(event),
+            News::Look => self.look().await,
+            News::Other => {}
+        }
+    }
+}
+
+impl Follow {
+    fn new(daemon: &Arc<Daemon>, task: Task) -> Self {
+        let (teller, sum) = (Teller::new(daemon), Sum::default());
+        Self { teller, task, open: HashMap::new(), fetched: 0, failed: 0, sum }
+    }
+
+    fn next_wanted(&mut self) -> Option<(Requester, String, bool)> {
+        match &mut self.task {
+            Task::Get { requester, wanted, refresh, .. } => {
+                wanted.pop_front().map(|url| (requester.clone(), url, *refresh))
+            }
+            Task::WorkOff => None,
+        }
+    }
+
+    async fn want(&mut self, requester: &Requester, text: &str, refresh: bool) {
+        let Ok(url) = CanonicalUrl::parse(text, &self.teller.daemon.local) else { return };
+        if self.is_known(url.as_str()) {
+            return;
+        }
+        match fetch::want(&self.teller.daemon, requester, text, refresh).await {
+            Ok(Wanted::Kept { url: shown, place, .. }) => {
+                self.settle_unheard(shown, &place, None).await;
+            }
+            Ok(Wanted::Queued { url: shown, place }) => self.follow(shown, place),
+            Err(error) => self.fail(url.as_str().to_owned(), None, error_chain(&error)),
+        }
+    }
+
+    fn follow(&mut self, url: String, place: Place) {
+        self.open.entry(url).or_insert(Open { place, found_settled: 0, bytes: 0 });
+    }
+
+    /// Whether a URL is followed or was.
+    fn is_known(&self, url: &str) -> bool {
+        let was = match &self.task {
+            Task::Get { settled, .. } => settled.contains(url),
+            Task::WorkOff => false,
+        };
+        was || self.open.contains_key(url)
+    }
+
+    /// Whether no more redirects are followed.
+    fn is_full(&self) -> bool {
+        match &self.task {
+            Task::Get { wanted, settled, .. } => {
+                wanted.len() + settled.len() + self.open.len() >= MOST_FOLLOWED
+            }
+            Task::WorkOff => false,
+        }
+    }
+
+    /// Follows a URL no longer.
+    fn settle(&mut self, url: &str) {
+        self.open.remove(url);
+        if let Task::Get { settled, .. } = &mut self.task {
+            settled.insert(url.to_owned());
+        }
+    }
+
+    fn fail(&mut self, url: String, status: Option<u16>, error: String) {
+        self.settle(&url);
+        self.failed += 1;
+        self.teller.ready.push_back(Event::Failed { url, status, error });
+    }
+
+    /// Takes the events that have come, so that few are missed while URLs are still being queued.
+    fn take_all(&mut self) {
+        while let Some(event) = self.teller.event() {
+            self.take(event);
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        let (Event::Start { url }
+        | Event::Retry { url, .. }
+        | Event::Browser { url, .. }
+        | Event::Done { url, .. }
+        | Event::Failed { url, .. }
+        | Event::Redirect { url, .. }) = &event
+        else {
+            return;
+        };
+        // One that comes and goes between two looks belongs to the queue all the same.
+        if !matches!(self.task, Task::WorkOff) && !self.open.contains_key(url) {
+            return;
+        }
+        let mut next = None;
+        match &event {
+            Event::Done { url, bytes, .. } => {
+                self.fetched += 1;
+                self.sum.came(*bytes);
+                self.settle(url);
+            }
+            Event::Failed { url, .. } => {
+                self.failed += 1;
+                self.settle(url);
+            }
+            Event::Redirect { location, .. } => next.clone_from(location),
+            _ => {}
+        }
+        self.teller.ready.push_back(event);
+        if let Some(location) = next {
+            self.redirect(&location);
+        }
+    }
+
+    /// Follows a redirect, which the fetcher has put on the queue if it is to be fetched.
+    fn redirect(&mut self, location: &str) {
+        let Ok(mut url) = CanonicalUrl::parse(location, &self.teller.daemon.local) else { return };
+        let shown = url.as_str().to_owned();
+        if self.is_full() || self.is_known(&shown) {
+            return;
+        }
+        // It may be there under another key, with the credentials of who asked.
+        let mut found = None;
+        self.teller.daemon.store.spool().queue().visit(|request| {
+            if request.place.url() == shown {
+                found = Some((request.place.clone(), request.state.clone()));
+            }
+        });
+        match found {
+            Some((place, state)) => match why_it_rests(&state) {
+                Some((reason, status)) => self.fail(shown, status, reason),
+                None => self.follow(shown, place),
+            },
+            None if matches!(self.task, Task::WorkOff) => {}
+            // Kept already, or fetched meanwhile: the next look, or an event, will tell.
+            None => {
+                let found_settled = LOOKS_TO_SETTLE.saturating_sub(1);
+                let place = self.queued_place(&mut url);
+                self.open.insert(shown, Open { place, found_settled, bytes: 0 });
+            }
+        }
+    }
+
+    /// Where a request for `url` waits, if one does.
+    fn queued_place(&self, url: &mut CanonicalUrl) -> Place {
+        let owner = match &self.task {
+            Task::Get { requester, .. } => &requester.owner,
+            Task::WorkOff => &Owner::Local,
+        };
+        Places::of(url, &HeaderMap::new(), owner).queued
+    }
+
+    /// Whether nothing more will happen: all is settled, or held back for long.
+    fn is_settled(&mut self) -> bool {
+        self.take_all();
+        if self.open.is_empty() {
+            self.look_at_queue();
+        }
+        if self.open.is_empty() {
+            return true;
+        }
+        let may_dial = self.teller.may_dial();
+        let fetcher = &self.teller.daemon.fetcher;
+        if may_dial && fetcher.active_count() > 0 {
+            return false;
+        }
+        !self.open.values().any(|open| fetcher.is_active(&open.place.key()))
+            && (!may_dial || self.all_rest().is_some())
+    }
+
+    /// What holds back all that is open, if that lasts.
+    fn all_rest(&self) -> Option<Vec<(Held, u64)>> {
+        held::all_rest(&self.teller.daemon, self.open.values().map(|open| &open.place))
+    }
+
+    async fn end(&mut self) {
+        self.failed += u64::from(!self.teller.flush().await);
+        if matches!(self.task, Task::Get { .. }) {
+            let mut waiting: Vec<_> = self.open.keys().cloned().collect();
+            waiting.sort_unstable();
+            self.teller.ready.extend(waiting.into_iter().map(|url| Event::Queued { url }));
+        }
+        self.teller.ready.extend(held_back(self.all_rest()));
+        let waiting = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
+        let (fetched, failed) = (self.fetched, self.failed);
+        self.teller.end(Event::End { fetched, failed, waiting });
+    }
+
+    /// Reads the queue; when it is to be worked off, follows what waits there.
+    fn look_at_queue(&mut self) -> OnQueue {
+        let (open, task, daemon) = (&mut self.open, &self.task, &self.teller.daemon);
+        let mut on_queue = OnQueue::new();
+        daemon.store.spool().queue().visit(|request| {
+            let (url, key) = (request.place.url(), request.place.key());
+            let is_open = open.contains_key(url);
+            // A form that is under way counts as failed on the queue, so that it is not sent twice.
+            let waits = request.state == RequestState::Waiting || daemon.fetcher.is_active(&key);
+            if !is_open && !waits {
+                return;
+            }
+            let failure = if waits { None } else { why_it_rests(&request.state) };
+            if matches!(task, Task::WorkOff) && failure.is_none() && !is_open {
+                let place = request.place.clone();
+                open.insert(url.to_owned(), Open { place, found_settled: 0, bytes: 0 });
+            }
+            on_queue.insert(key, failure);
+        });
+        on_queue
+    }
+
+    /// Tells progress, and settles what has left the queue without an event.
+    async fn look(&mut self) {
+        self.tell_progress();
+        let mut on_queue = self.look_at_queue();
+        let fetcher = &self.teller.daemon.fetcher;
+        let mut settled = Vec::new();
+        for (url, open) in &mut self.open {
+            let key = open.place.key();
+            if fetcher.is_active(&key) || matches!(on_queue.get(&key), Some(None)) {
+                open.found_settled = 0;
+                continue;
+            }
+            open.found_settled = open.found_settled.saturating_add(1);
+            if open.found_settled >= LOOKS_TO_SETTLE {
+                settled.push((url.clone(), open.place.clone()));
+            }
+        }
+        for (url, place) in settled {
+            let failure = on_queue.remove(&place.key()).flatten();
+            self.settle_unheard(url, &place, failure).await;
+        }
+    }
+
+    /// Tells from the spool how a request ended.
+    async fn settle_unheard(
+        &mut self,
+        url: String,
+        place: &Place,
+        failure: Option<(String, Option<u16>)>,
+    ) {
+        if let Some((error, status)) = failure {
+            return self.fail(url, status, error);
+        }
+        match self.kept(place).await {
+            Ok(Some(kept)) => {
+                self.settle(&url);
+                self.fetched += 1;
+                self.want_location(&url, &kept);
+                let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
+                self.sum.came(bytes);
+                self.teller.ready.push_back(Event::Done { url, status, bytes });
+            }
+            // Somebody has taken it off the queue.
+            Ok(None) if matches!(self.task, Task::WorkOff) => {
+                self.settle(&url);
+            }
+            Ok(None) => self.fail(url, None, "it was taken off the queue".to_owned()),
+            Err(error) => self.fail(url, None, error_chain(&error)),
+        }
+    }
+
+    /// What is kept for a request that was queued for `place`.
+    async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
+        let Some(places) = Places::of_queued(place, &self.teller.daemon.local) else {
+            return Ok(None);
+        };
+        Ok(look_up(&self.teller.daemon.store, &places).await?.choose(Mode::Online))
+    }
+
+    /// Where a kept redirect leads is wanted too: the fetcher, which follows the others, has nothing
+    /// to do with this one.
+    fn want_location(&mut self, url: &str, kept: &Kept) {
+        let location = fetch::location(url, kept.status, &kept.fields);
+        let Some(location) = location.filter(|_| !self.is_full()) else { return };
+        if let Task::Get { wanted, .. } = &mut self.task {
+            let (url, status) = (url.to_owned(), kept.status.as_u16());
+            let told = Event::Redirect {
+                url,
+                status,
+                location: fetch::shown(&self.teller.daemon, &location),
+            };
+            self.teller.ready.push_back(told);
+            wanted.push_back(location);
+        }
+    }
+
+    fn tell_progress(&mut self) {
+        for download in self.teller.daemon.downloads.list() {
+            let shown = download.progress();
+            if let Some(open) = self.open.get_mut(download.url())
+                && shown.bytes != open.bytes
+            {
+                open.bytes = shown.bytes;
+                self.teller.ready.push_back(progress(download.url(), &shown));
+            }
+        }
+        let under_way = self.open.values().map(|open| open.bytes).sum();
+        let left = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
+        let moves = self.teller.may_dial();
+        let whole = self.sum.whole(self.fetched, self.failed, left, under_way, moves);
+        self.teller.ready.extend(whole.map(Event::Whole));
+    }
+}
+
+#[cfg(test)]
+mod tests;

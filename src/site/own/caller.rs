@@ -1,0 +1,414 @@
+//! Who asks for one of our own pages, and how they are answered.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN, REFERER};
+use hyper::{Request, Response, StatusCode};
+use wwwoffle_config::Reach;
+use wwwoffle_spool::{AskedFrom, Error as SpoolError, Place};
+use wwwoffle_url::CanonicalUrl;
+
+use super::Visit;
+use super::info::REQUEST;
+use crate::base::error_chain::error_chain;
+use crate::base::mode::Mode;
+use crate::base::owner::{Owner, Requester};
+use crate::daemon::{Daemon, Reader};
+use crate::net::upstream;
+use crate::page::guard::{Asked, Over, Refusal, Scope, Token, Verdict, guard};
+use crate::page::message::{self, Denied, Message};
+use crate::page::shown;
+use crate::page::token::Purpose;
+use crate::proxy::admit::with_challenge;
+use crate::proxy::audience::Audience;
+use crate::proxy::body::{self, Body};
+use crate::proxy::intent::SEC_FETCH_DEST;
+use crate::proxy::reply;
+use crate::site::pages::address::{self, About};
+use crate::site::pages::{LocalOrigin, Page, Shell};
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// A request to ourselves, without its body.
+#[derive(Clone, Debug)]
+pub(super) struct Caller {
+    /// The daemon.
+    pub(super) daemon: Arc<Daemon>,
+    /// What pages share, at the address that the client used.
+    pub(super) shell: Shell,
+    /// Whether they may command: see [`crate::page::guard::Asked`].
+    pub(super) commands: bool,
+    /// How far they may change the configuration: all of it on the control socket, which is for its
+    /// owner alone, and with the control password.
+    pub(super) reach: Reach,
+    /// Who they are: they see what is kept for them, besides what is everyone's.
+    pub(super) owner: Owner,
+    /// Where they sit.
+    asked_from: AskedFrom,
+    /// Whether they see what is kept for others, too: on the control socket, and with the control
+    /// password.
+    pub(super) operates: bool,
+    over: Over,
+    host_is_ours: bool,
+    fetch_site: Option<String>,
+    /// The page that the request says it comes from.
+    referer: Option<String>,
+    origin: Option<String>,
+    /// Who gets the answer, where a browser says so outright.
+    audience: Option<Audience>,
+    /// What their browser has sent, for the page that shows it.
+    pub(super) sent: Option<Sent>,
+}
+
+/// A request as it came.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    /// Its first line.
+    pub(super) line: String,
+    /// Its fields.
+    pub(super) fields: HeaderMap,
+    /// Whether a login to the proxy was among them, which was taken out.
+    pub(super) has_proxy_login: bool,
+}
+
+impl Sent {
+    fn of<B>(request: &Request<B>, visit: &Visit) -> Self {
+        let (method, uri, version) = (request.method(), request.uri(), request.version());
+        Self {
+            line: shown::text(&format!("{method} {uri} {version:?}")),
+            fields: request.headers().clone(),
+            has_proxy_login: visit.login.is_some(),
+        }
+    }
+}
+
+/// A body that was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum BadBody {
+    /// It is longer than what is read.
+    #[error("the body is longer than {0} bytes")]
+    TooLong(usize),
+    /// The client left in the middle of it.
+    #[error("the body ended early")]
+    CutShort,
+    /// It came too slowly.
+    #[error("the body did not come in time")]
+    Late,
+}
+
+impl BadBody {
+    /// The status that says so.
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::CutShort => StatusCode::BAD_REQUEST,
+            Self::Late => StatusCode::REQUEST_TIMEOUT,
+        }
+    }
+}
+
+impl Caller {
+    /// Someone on the port; `url` is made from the name they used, which is in the request target
+    /// or else in `Host`, and from how they came.
+    pub(super) fn over_tcp<B>(
+        daemon: Arc<Daemon>,
+        mode: Mode,
+        url: &CanonicalUrl,
+        visit: &Visit,
+        request: &Request<B>,
+    ) -> Self {
+        let mut shell = daemon.shell(&Reader::of(mode, request.headers()));
+        let scheme = if url.protocol() == "https" { "https" } else { "http" };
+        let used = LocalOrigin::parse(scheme, url.host_port());
+        let host_is_ours = url.is_local() && used.is_ok();
+        if let Ok(used) = used {
+            shell.origin = used;
+        }
+        url.path().clone_into(&mut shell.path);
+        let owner = Owner::of(visit.peer.ip(), None);
+        shell.reader = owner.to_string();
+        let audience = || Audience::of(request.method(), request.headers());
+        Self {
+            shell,
+            daemon,
+            referer: only(request.headers(), &REFERER),
+            commands: false,
+            reach: Reach::Guarded,
+            owner,
+            asked_from: upstream::Reach::of(visit.peer.ip()).into(),
+            operates: false,
+            over: Over::Tcp,
+            host_is_ours,
+            fetch_site: only(request.headers(), &FETCH_SITE),
+            origin: only(request.headers(), &ORIGIN),
+            sent: (url.path() == REQUEST).then(|| Sent::of(request, visit)),
+            audience: request.headers().contains_key(SEC_FETCH_DEST).then(audience),
+        }
+    }
+
+    /// Whether they are on the control socket: at this machine, as who runs the daemon.
+    pub(super) fn is_on_socket(&self) -> bool {
+        self.over == Over::UnixSocket
+    }
+
+    /// Someone on the control socket.
+    pub(super) fn over_socket(daemon: Arc<Daemon>) -> Self {
+        let shell = daemon.shell(&Reader::of(daemon.mode.now(), &HeaderMap::new()));
+        let over = Over::UnixSocket;
+        let (commands, reach, host_is_ours) = (true, Reach::Whole, true);
+        Self {
+            daemon,
+            shell,
+            commands,
+            reach,
+            owner: Owner::Local,
+            asked_from: AskedFrom::Here,
+            operates: true,
+            over,
+            host_is_ours,
+            fetch_site: None,
+            referer: None,
+            origin: None,
+            sent: None,
+            audience: None,
+        }
+    }
+
+    /// How far what they ask for may go.
+    pub(super) fn reaches(&self) -> upstream::Reach {
+        match self.asked_from {
+            AskedFrom::Here => upstream::Reach::All,
+            AskedFrom::Elsewhere => upstream::Reach::Outward,
+        }
+    }
+
+    /// As whom they ask for something to be fetched.
+    pub(super) fn requester(&self) -> Requester {
+        Requester { owner: self.owner.clone(), asked_from: self.asked_from }
+    }
+
+    /// Whether they own the machine, as far as can be told: on the control socket, with the control password,
+    /// or, where there is neither such a password nor users, sitting at it.
+    pub(super) fn owns(&self) -> bool {
+        self.operates || (self.commands && self.owner == Owner::Local)
+    }
+
+    /// Whether they may be shown what is kept or queued at `place`.
+    pub(super) fn may_see(&self, place: &Place) -> bool {
+        self.operates || self.owner.may_see(place)
+    }
+
+    /// Whether they may be shown a queued request: a place without an owner is this machine's there.
+    pub(super) fn may_see_queued(&self, place: &Place) -> bool {
+        self.operates || Owner::of_queued(place).as_ref() == Some(&self.owner)
+    }
+
+    /// Whether they may be shown what is `owner`'s, as the queue writes it.
+    pub(super) fn may_see_owned(&self, owner: Option<&str>) -> bool {
+        let owner = owner.map_or(Ok(Owner::Local), str::parse);
+        self.operates || owner.as_ref() == Ok(&self.owner)
+    }
+
+    /// Whether the browser says that another site made it ask.
+    pub(super) fn is_sent_by_another_site(&self) -> bool {
+        match self.fetch_site.as_deref() {
+            Some(site) => !matches!(site, "same-origin" | "none"),
+            // Browsers say it to origins alone that they trust; to others a page of ours sends what it is.
+            None => !self.shell.origin.is_trustworthy() && !self.is_referred_by_us(),
+        }
+    }
+
+    /// Whether the request says that it comes from a page of ours.
+    fn is_referred_by_us(&self) -> bool {
+        let rest =
+            self.referer.as_deref().and_then(|page| page.strip_prefix(self.shell.origin.as_str()));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// The mode the request began under.
+    pub(super) fn mode(&self) -> Mode {
+        self.shell.mode
+    }
+
+    /// Whether the request may pass.
+    pub(super) fn check(
+        &self,
+        safe_method: bool,
+        scope: Scope,
+        token: Token,
+    ) -> Result<(), Refusal> {
+        let verdict = guard(&Asked {
+            over: self.over,
+            safe_method,
+            host_is_ours: self.host_is_ours,
+            fetch_site: self.fetch_site.as_deref(),
+            origin: self.origin.as_deref(),
+            our_origin: self.shell.origin.as_str(),
+            token,
+            scope,
+            commands: self.commands,
+        });
+        match verdict {
+            Verdict::Allow => Ok(()),
+            Verdict::Refuse(refusal) => Err(refusal),
+        }
+    }
+
+    /// Whether the name that was used is ours, without which nobody learns anything.
+    pub(super) fn check_host(&self) -> Result<(), Refusal> {
+        self.check(true, Scope::General, Token::Absent)
+    }
+
+    /// The token in the forms of pages that are for them.
+    pub(super) fn token(&self) -> String {
+        self.daemon.tokens.of_page(&self.owner.to_string())
+    }
+
+    /// The same, as whom the page was for that a form with this token came from. The control password is everyone's who
+    /// knows it: it lets them do it, and tells not who it is that does.
+    pub(super) fn for_page(&self, token: Option<&str>) -> Self {
+        let has_told = self.operates && !self.is_on_socket();
+        let told = token.filter(|_| has_told).and_then(|token| self.daemon.tokens.owner(token));
+        let owner = told.and_then(|owner| owner.parse().ok());
+        Self { owner: owner.unwrap_or_else(|| self.owner.clone()), ..self.clone() }
+    }
+
+    /// What a token is worth for `purpose`.
+    pub(super) fn worth(&self, purpose: Purpose<'_>, presented: Option<&str>) -> Token {
+        match presented {
+            None | Some("") => Token::Absent,
+            Some(token) if self.daemon.tokens.check(purpose, token) => Token::Right,
+            Some(_) => Token::Wrong,
+        }
+    }
+
+    /// Reads a body of at most `limit` bytes, in at most the time in which one must move at all.
+    pub(super) async fn read(&self, body: Incoming, limit: usize) -> Result<Bytes, BadBody> {
+        let patience = self.daemon.config().options.socket_timeout;
+        match tokio::time::timeout(patience, Limited::new(body, limit).collect()).await {
+            Ok(Ok(whole)) => Ok(whole.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BadBody::TooLong(limit)),
+            Ok(Err(_)) => Err(BadBody::CutShort),
+            Err(_) => Err(BadBody::Late),
+        }
+    }
+
+    /// A page.
+    pub(super) fn page(&self, page: Page) -> Response<Body> {
+        reply::from_page(&self.shell, page)
+    }
+
+    /// A message page, unless that would become a part of a page.
+    pub(super) fn message(&self, told: &Message<'_>) -> Response<Body> {
+        if let Some(audience) = self.audience.filter(|audience| audience.is_part()) {
+            return audience.nothing(told.status());
+        }
+        self.page(message::page(&self.daemon.templates, &self.shell, told))
+    }
+
+    /// The form in place of the page about an address, where it is not said which; `typed` is what was said that
+    /// is none.
+    pub(super) fn ask_for_address(&self, about: About, typed: &str) -> Response<Body> {
+        let typed = Some(typed).filter(|typed| !typed.is_empty());
+        self.page(address::page(&self.daemon.templates, &self.shell, about, typed))
+    }
+
+    /// The message page for an address of ours that says what its page cannot use.
+    pub(super) fn bad_address(&self, detail: &str) -> Response<Body> {
+        self.message(&Message::BadAddress { detail })
+    }
+
+    /// The message page for a form of ours that cannot be done.
+    pub(super) fn bad_form(&self, status: StatusCode, detail: &str) -> Response<Body> {
+        self.message(&Message::BadForm { status: status.as_u16(), detail })
+    }
+
+    /// The message page for whoever may not, which asks for what is missing.
+    pub(super) fn denied(&self, denied: Denied) -> Response<Body> {
+        with_challenge(self.message(&Message::Denied(denied)), denied)
+    }
+
+    /// The message page for a request that was refused.
+    pub(super) fn refused(&self, refusal: Refusal) -> Response<Body> {
+        match refusal {
+            Refusal::NoPassword => self.denied(Denied::Control),
+            refusal => self.message(&Message::Forbidden(refusal)),
+        }
+    }
+
+    /// The message page for a spool that failed, which the log learns of too.
+    pub(super) fn spool_failed(&self, error: &SpoolError) -> Response<Body> {
+        let detail = error_chain(error);
+        tracing::error!(error = detail, "the spool failed");
+        self.message(&if error.is_full() {
+            Message::SpoolFull
+        } else if error.is_queue_full() {
+            Message::QueueFull
+        } else {
+            Message::SpoolFailed { detail: &detail }
+        })
+    }
+
+    /// The way to another page of ours, after something was done (RFC 9110 §15.4.4).
+    pub(super) fn see_other(&self, path: &str) -> Response<Body> {
+        let mut response = self.other(StatusCode::SEE_OTHER, None, body::empty());
+        // Paths of ours are ASCII: what is foreign in them is encoded.
+        let path = HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/"));
+        response.headers_mut().insert(LOCATION, path);
+        response
+    }
+
+    /// Anything else, with the fields that every answer of ours has.
+    pub(super) fn other(
+        &self,
+        status: StatusCode,
+        content_type: Option<&'static str>,
+        body: Body,
+    ) -> Response<Body> {
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let fields = response.headers_mut();
+        if let Some(content_type) = content_type {
+            fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
+        for (name, value) in self.shell.header_fields() {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                fields.insert(HeaderName::from_static(name), value);
+            }
+        }
+        response
+    }
+}
+
+/// The value of a field. One that is given twice, or is no text, is nobody's: it is there, and
+/// equals nothing.
+fn only(fields: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let mut values = fields.get_all(name).iter();
+    let first = values.next()?;
+    let text = first.to_str().ok().filter(|_| values.next().is_none());
+    Some(text.unwrap_or_default().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_is_unclear_equals_nothing() {
+        for (values, want) in [
+            (&[][..], None),
+            (&[&b"http://a"[..]], Some("http://a")),
+            (&[b"http://a", b"http://b"], Some("")),
+            (&[b"\xff"], Some("")),
+        ] {
+            let mut fields = HeaderMap::new();
+            for value in values {
+                fields.append(ORIGIN, HeaderValue::from_bytes(value).unwrap());
+            }
+            assert_eq!(only(&fields, &ORIGIN).as_deref(), want, "{values:?}");
+        }
+    }
+}

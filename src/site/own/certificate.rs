@@ -1,0 +1,144 @@
+//! The certificate of one origin: what was refused, whether it is allowed, and allowing it.
+//!
+//! Only what an origin has shown this program is allowed, and only what the person saw of it: the
+//! fingerprint of the form has to be that of the certificate that was refused last.
+
+use hyper::Response;
+use tracing::info;
+use wwwoffle_config::edit::Edit;
+use wwwoffle_config::{AllowedCertificate, ChangeError};
+use wwwoffle_url::CanonicalUrl;
+
+use super::caller::Caller;
+use crate::daemon::live::Change;
+use crate::net::upstream::{Origin, Scheme};
+use crate::page::form::Form;
+use crate::proxy::body::Body;
+use crate::site::pages::certificates::{self, Site, Standing};
+
+/// Shows the page for the arguments `site`, host and port, and `url`, where to go on.
+pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let daemon = &caller.daemon;
+    let arguments = arguments.unwrap_or_default().as_bytes();
+    let form = match Form::parse(Some("application/x-www-form-urlencoded"), arguments) {
+        Ok(form) => form,
+        Err(error) => return caller.bad_address(&error.to_string()),
+    };
+    let Some(origin) = form.value("site").and_then(origin) else {
+        let detail = "expected the host of a certificate, such as site=old.example:8443";
+        return caller.bad_address(detail);
+    };
+    let site = origin.to_string();
+    let url = form.value("url").and_then(|url| at(&origin, url, caller));
+    let refused = daemon.upstream.refused().of(&origin);
+    let sha256 = refused.as_ref().and_then(|refused| refused.sha256);
+    let fault = refused.as_ref().map(|refused| refused.fault.to_string());
+    let config = daemon.config();
+    let mut allowed = config.https.allowed_certificates.at(&origin.host, origin.port);
+    let standing = match (&refused, &fault, sha256) {
+        (_, _, Some(sha256)) if allowed.any(|one| *one == sha256) => Standing::Allowed,
+        (Some(refused), Some(fault), Some(_)) => {
+            Standing::Refused { fault, differs: refused.differs }
+        }
+        _ => Standing::Unknown,
+    };
+    let file = daemon.live.file();
+    let file = file.path();
+    let page = certificates::page(
+        &daemon.templates,
+        &caller.shell,
+        &Site {
+            site: &site,
+            url: url.as_ref().map(CanonicalUrl::as_str),
+            standing,
+            chain: refused.as_ref().map(|refused| &refused.chain),
+            sha256: &sha256.map(hex::encode).unwrap_or_default(),
+            file: file.to_str().filter(|file| !file.is_empty()),
+        },
+        &daemon.tokens.general(),
+    );
+    caller.page(page)
+}
+
+/// Why a certificate was not allowed.
+#[derive(Debug)]
+pub(super) enum NotAllowed {
+    /// It is not what was seen.
+    Unseen(&'static str),
+    /// The configuration cannot be changed.
+    Config(ChangeError),
+}
+
+/// Adds the certificate that `form` names to the configuration, which is in force then. Gives the
+/// address of the page that says so.
+pub(super) async fn allow(caller: &Caller, form: &Form) -> Result<String, NotAllowed> {
+    let daemon = &caller.daemon;
+    let origin = form.value("site").and_then(origin);
+    let origin = origin.ok_or(NotAllowed::Unseen("expected the host of a certificate"))?;
+    let refused = daemon.upstream.refused().of(&origin);
+    let seen = refused.and_then(|refused| refused.sha256).map(hex::encode);
+    let Some(sha256) = seen.filter(|seen| form.value("sha256") == Some(seen)) else {
+        return Err(NotAllowed::Unseen(
+            "this is not the certificate that the host showed last: load the page again, and look \
+             at what it shows now",
+        ));
+    };
+    let site = origin.to_string();
+    let allowed = AllowedCertificate::parse(&site, &sha256).map_err(NotAllowed::Unseen)?;
+    let edit = Edit::Add {
+        section: "https".to_owned(),
+        key: "allowed-certificates".to_owned(),
+        item: allowed.to_string(),
+        before: None,
+    };
+    let config = daemon.config();
+    let mut allowed = config.https.allowed_certificates.at(&origin.host, origin.port);
+    if !allowed.any(|one| hex::encode(one) == sha256) {
+        let changed = daemon.change_config(Change::Edit(edit), None, caller.reach).await;
+        changed.map_err(NotAllowed::Config)?;
+        info!(site, sha256, "a certificate is allowed");
+    }
+    let url = form.value("url").and_then(|url| at(&origin, url, caller));
+    Ok(certificates::path_of(&site, url.as_ref().map_or("", CanonicalUrl::as_str)))
+}
+
+/// The origin of host and port, in the form in which requests name it.
+pub(super) fn origin(site: &str) -> Option<Origin> {
+    // Read as the configuration reads it, so that what is allowed is what was seen.
+    let read = AllowedCertificate::parse(site, &"0".repeat(64)).ok()?;
+    Some(Origin {
+        scheme: Scheme::Https,
+        host: read.host().to_owned(),
+        port: read.port(),
+        via: None,
+        reach: crate::net::upstream::Reach::Outward,
+    })
+}
+
+/// The URL, if it is one of this origin: our page must not lead anywhere else.
+fn at(origin: &Origin, url: &str, caller: &Caller) -> Option<CanonicalUrl> {
+    let url = CanonicalUrl::parse(url, &caller.daemon.local).ok()?;
+    let is_there = url.protocol() == "https"
+        && url.host() == origin.host
+        && url.port_or_default() == Some(origin.port);
+    (is_there && !url.is_local()).then(|| url.without_credentials())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::origin;
+
+    #[test]
+    fn a_site_is_a_host_and_its_port() {
+        for (site, want) in [
+            ("old.example", Some("old.example:443")),
+            ("OLD.example:8443", Some("old.example:8443")),
+            ("[::1]:8443", Some("[::1]:8443")),
+            ("https://old.example", None),
+            ("old.example/x", None),
+            ("", None),
+        ] {
+            assert_eq!(origin(site).map(|origin| origin.to_string()).as_deref(), want, "{site}");
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The forms of the configuration pages.
+
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::{Request, Response, StatusCode};
+use wwwoffle_config::edit::{Edit, Rule, without_secrets};
+use wwwoffle_config::{ChangeError, Faults, Stamp, UrlSpec};
+
+use super::super::caller::Caller;
+use super::super::forms::from_our_page;
+use super::{Seen, Where, builder, index, option};
+use crate::base::error_chain::error_chain;
+use crate::daemon::live::{Change, Done, blocking};
+use crate::page::form::{Form, LONGEST_FORM};
+use crate::page::shown;
+use crate::proxy::body::Body;
+use crate::site::pages::configuration::changed::{self, Conflict};
+use crate::site::pages::configuration::control::Control;
+use crate::site::pages::configuration::item::{Act, Refused};
+use crate::site::pages::configuration::specification::{OTHER, Parts};
+use crate::site::pages::configuration::{Item, path_of};
+
+/// Where the last change is told.
+const CHANGED: &str = "/configuration/changed";
+
+/// Faults of a refused change that are shown.
+const MOST_FAULTS: usize = 20;
+
+/// Reads a form, and does what it says if it may.
+pub(super) async fn submit(
+    caller: &Caller,
+    place: Where,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ChangeError> {
+    let (parts, incoming) = request.into_parts();
+    let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let whole = match caller.read(incoming, LONGEST_FORM).await {
+        Ok(whole) => whole,
+        Err(error) => return Ok(bad(caller, error.status(), &error.to_string())),
+    };
+    let form = match Form::parse(content_type, &whole) {
+        Ok(form) => form,
+        Err(error) => return Ok(bad(caller, StatusCode::BAD_REQUEST, &error.to_string())),
+    };
+    if let Err(refusal) = from_our_page(caller, &form) {
+        return Ok(caller.refused(refusal));
+    }
+    match place {
+        Where::Item(item) => edit(caller, item, &form).await,
+        Where::Undo => undo(caller, &form).await,
+        Where::Reload => match caller.daemon.reload().await {
+            Ok(_) => Ok(caller.see_other(&path_of(&[], None))),
+            Err(_faults) => {
+                Ok(caller.page(index(caller, StatusCode::UNPROCESSABLE_ENTITY, None).await?))
+            }
+        },
+        Where::EditUrl => Ok(specification(caller, &form)),
+        _ => Ok(bad(caller, StatusCode::METHOD_NOT_ALLOWED, "no form is sent here")),
+    }
+}
+
+fn bad(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> {
+    caller.bad_form(status, detail)
+}
+
+/// The text that a form is meant for.
+fn expected(form: &Form) -> Option<Stamp> {
+    form.value("stamp")?.parse().ok()
+}
+
+const NO_STAMP: &str =
+    "the form does not say which text of the file it is meant for: load the page again";
+
+async fn edit(caller: &Caller, item: Item, form: &Form) -> Result<Response<Body>, ChangeError> {
+    let Some(act) = form.value("do").and_then(Act::named) else {
+        return Ok(bad(caller, StatusCode::BAD_REQUEST, "expected a form of the option's page"));
+    };
+    let Some(expected) = expected(form) else {
+        return Ok(bad(caller, StatusCode::BAD_REQUEST, NO_STAMP));
+    };
+    let seen = Seen::of(caller).await?;
+    let path = path_of(&[item.section.name, item.option.key], None);
+    let wanted = match wanted(&seen, item, act, form) {
+        Ok(wanted) => wanted,
+        Err(fault) => return Ok(refused(caller, &seen, item, act, form, vec![fault])),
+    };
+    match caller.daemon.change_config(Change::Edit(wanted), Some(expected), caller.reach).await {
+        Ok(done) => Ok(changed_page(caller, &done, expected)),
+        Err(ChangeError::Conflict { current, wanted }) => {
+            // A rule of that number may be another one by now, and a secret is in no page.
+            let may_repeat =
+                !matches!(act, Act::SetRule | Act::UnsetRule) && !item.option.is_secret;
+            let told = Told { expected, current, wanted, path: &path };
+            conflict(caller, told, form, may_repeat && fits_again(form)).await
+        }
+        Err(ChangeError::Edit(error)) => {
+            let faults = vec![shown::text(&error.to_string())];
+            Ok(refused(caller, &seen, item, act, form, faults))
+        }
+        Err(ChangeError::Faults(faults)) => {
+            Ok(refused(caller, &seen, item, act, form, told(&faults)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn told(faults: &Faults) -> Vec<String> {
+    let all = faults.as_slice();
+    let mut told: Vec<_> =
+        all.iter().take(MOST_FAULTS).map(|fault| shown::text(&fault.to_string())).collect();
+    if all.len() > MOST_FAULTS {
+        told.push(format!("and {} more", all.len() - MOST_FAULTS));
+    }
+    told
+}
+
+/// Whether the fields of a form can stand in a page, for a person to send them again.
+fn fits_again(form: &Form) -> bool {
+    form.fields().all(|(_, value)| value.lines().all(|line| shown::line(line) == line))
+}
+
+/// After a change: where it is told.
+fn changed_page(caller: &Caller, done: &Done, expected: Stamp) -> Response<Body> {
+    if done.text.stamp == expected {
+        return caller.see_other(&format!("{CHANGED}?same"));
+    }
+    caller.see_other(CHANGED)
+}
+
+/// The page of the option, with what was typed and what is wrong with it.
+fn refused(
+    caller: &Caller,
+    seen: &Seen,
+    item: Item,
+    act: Act,
+    form: &Form,
+    faults: Vec<String>,
+) -> Response<Body> {
+    let value = if item.option.is_secret { "" } else { form.value("value").unwrap_or_default() };
+    let refused = Refused {
+        act,
+        value: value.to_owned(),
+        urls: form.value("urls").unwrap_or_default().to_owned(),
+        index: number(form, "index"),
+        faults,
+    };
+    caller.page(option(caller, seen, item, None, Some(&refused)))
+}
+
+fn number(form: &Form, name: &str) -> Option<usize> {
+    form.value(name)?.parse().ok()
+}
+
+/// The edit that a form asks for.
+fn wanted(seen: &Seen, item: Item, act: Act, form: &Form) -> Result<Edit, String> {
+    let Item { section, option } = item;
+    let typed = form.value("value").unwrap_or_default();
+    let (name, key) = (section.name.to_owned(), option.key.to_owned());
+    let control = Control::of(option);
+    // Counted from 1 on the page.
+    let before = number(form, "before").and_then(|number| number.checked_sub(1));
+    Ok(match act {
+        Act::Set => Edit::Set { section: name, key, value: control.value(typed) },
+        Act::Unset => Edit::Unset { section: name, key },
+        Act::Add if typed.trim().is_empty() => return Err("expected an entry".to_owned()),
+        Act::Add => Edit::Add { section: name, key, item: typed.trim().to_owned(), before },
+        Act::Remove => Edit::Remove { section: name, key, item: typed.to_owned() },
+        Act::AddRule => {
+            let options = vec![(key, control.value(typed))];
+            Edit::AddRule { section: name, rule: Rule { urls: urls(form, &[])?, options }, before }
+        }
+        Act::SetRule | Act::UnsetRule => {
+            let index = number(form, "index").ok_or("expected the number of a rule")?;
+            let mut rules = seen.rules(section).into_iter();
+            // Another text than the page was made of is refused by its stamp.
+            let rule = rules.find(|rule| rule.index == index).unwrap_or_default();
+            let mut options = rule.options;
+            if act == Act::UnsetRule {
+                options.retain(|(of, _)| *of != key);
+                if options.is_empty() {
+                    return Ok(Edit::RemoveRule { section: name, index, urls: rule.urls });
+                }
+                let urls = rule.urls.clone();
+                let rule = Rule { urls: rule.urls, options };
+                return Ok(Edit::ReplaceRule { section: name, index, urls, rule });
+            }
+            let keep = option.is_secret && typed.is_empty();
+            if let Some((_, value)) = options.iter_mut().find(|(of, _)| *of == key && !keep) {
+                *value = control.value(typed);
+            }
+            let new = Rule { urls: urls(form, &rule.urls)?, options };
+            Edit::ReplaceRule { section: name, index, urls: rule.urls, rule: new }
+        }
+    })
+}
+
+/// The URL-SPECIFICATIONs of a rule, one to a line. Those it has, `known`, may be the file of a list.
+fn urls(form: &Form, known: &[String]) -> Result<Vec<String>, String> {
+    let typed = form.value("urls").unwrap_or_default();
+    let lines = typed.lines().map(str::trim).filter(|line| !line.is_empty());
+    let urls: Vec<String> = lines.map(str::to_owned).collect();
+    for url in urls.iter().filter(|url| !known.contains(url)) {
+        if let Err(error) = UrlSpec::parse(url) {
+            return Err(format!("{:?} is no URL-SPECIFICATION: {error}", shown::text(url)));
+        }
+    }
+    if urls.is_empty() {
+        return Err("expected a URL-SPECIFICATION, such as *://*.example.org/*".to_owned());
+    }
+    Ok(urls)
+}
+
+async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>, ChangeError> {
+    let Some(expected) = expected(form) else {
+        return Ok(bad(caller, StatusCode::BAD_REQUEST, NO_STAMP));
+    };
+    let Some(version) = form.value("version").and_then(|version| version.parse().ok()) else {
+        return Ok(bad(caller, StatusCode::BAD_REQUEST, "expected the number of a version"));
+    };
+    match caller
+        .daemon
+        .change_config(Change::Undo(Some(version)), Some(expected), caller.reach)
+        .await
+    {
+        Ok(done) => Ok(changed_page(caller, &done, expected)),
+        Err(ChangeError::Conflict { current, wanted }) => {
+            let told = Told { expected, current, wanted, path: "/configuration/undo" };
+            conflict(caller, told, form, true).await
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A change that was meant for another text.
+struct Told<'a> {
+    expected: Stamp,
+    current: String,
+    wanted: Option<String>,
+    path: &'a str,
+}
+
+async fn conflict(
+    caller: &Caller,
+    told: Told<'_>,
+    form: &Form,
+    may_repeat: bool,
+) -> Result<Response<Body>, ChangeError> {
+    let daemon = &caller.daemon;
+    let Told { expected, current, wanted, path } = told;
+    let standing = daemon.config_standing().await?;
+    let known = blocking(move || {
+        let versions = standing.versions.into_iter().rev();
+        let texts = versions.filter_map(|version| version.text().ok());
+        let mut texts = std::iter::once(standing.in_force).chain(texts);
+        texts.find(|text| Stamp::of(text) == expected)
+    })
+    .await;
+    let stamp = Stamp::of(&current).to_string();
+    let fields: Vec<(String, String)> = form
+        .fields()
+        .filter(|(name, _)| !matches!(*name, "token" | "stamp"))
+        .chain([("stamp", stamp.as_str())])
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let known = known.as_deref().map(without_secrets);
+    let may_repeat = may_repeat && wanted.is_some();
+    let wanted = wanted.as_deref().map(without_secrets);
+    let file = daemon.live.file().path().display().to_string();
+    let look = if matches!(path, "/configuration/undo") { "/configuration/" } else { path };
+    let page = changed::conflict(
+        &daemon.templates,
+        &caller.shell,
+        &Conflict {
+            known: known.as_deref(),
+            current: &without_secrets(&current),
+            wanted: wanted.as_deref(),
+            file: &file,
+            path,
+            look,
+            fields: may_repeat.then_some(&fields),
+            token: &daemon.tokens.general(),
+        },
+    );
+    Ok(caller.page(page))
+}
+
+/// Puts a URL-SPECIFICATION together, and leads to what it can be used for.
+fn specification(caller: &Caller, form: &Form) -> Response<Body> {
+    let chosen_or_typed = |name: &str, other: &str| {
+        let chosen = form.value(name).unwrap_or_default();
+        let typed = form.value(other).unwrap_or_default();
+        // What is typed is meant, also when its button was left alone.
+        if chosen == OTHER || !typed.trim().is_empty() {
+            typed.to_owned()
+        } else {
+            chosen.to_owned()
+        }
+    };
+    let (protocol, host) =
+        (chosen_or_typed("proto", "proto_other"), chosen_or_typed("host", "host_other"));
+    let (port, path) =
+        (chosen_or_typed("port", "port_other"), chosen_or_typed("path", "path_other"));
+    let arguments = chosen_or_typed("args", "args_other");
+    let parts =
+        Parts { protocol: &protocol, host: &host, port: &port, path: &path, arguments: &arguments };
+    let spec = parts.specification();
+    match UrlSpec::parse(&spec) {
+        Ok(_) => caller.see_other(&path_of(&["url"], Some(&spec))),
+        Err(error) => {
+            let fault = error_chain(&error);
+            caller.page(builder(caller, None, Some((&spec, &fault))))
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Who has to give which password for our own pages and calls.
+//!
+//! | | no users | users |
+//! |---|---|---|
+//! | what sets a browser up | open | open |
+//! | reading | open | a user, or the control password |
+//! | changing, with a control password | the control password | the control password |
+//! | changing, without one | open | a user |
+//! | numbers, and hosts by name, with a control password | the control password | the control password |
+//!
+//! "Open" is for those machines that may use the proxy at all. The buttons of message pages, which
+//! undo, confirm, fetch or order one request under a token of its own, are for whoever may send it: they
+//! pass as reading does. The same addresses with the token of our own pages are refused later,
+//! unless the login that came along is the control password.
+
+use hyper::header::AUTHORIZATION;
+use hyper::{Method, Request, Version};
+use wwwoffle_config::{Config, Reach};
+
+use super::Visit;
+use super::caller::Caller;
+use super::forms::Act;
+use super::{is_read, metrics, statistics};
+use crate::base::basic::Login;
+use crate::base::owner::Owner;
+use crate::page::message::Denied;
+use crate::proxy::admit::{candidate, denied};
+use crate::server::access::Candidate;
+use crate::site::pages::authority;
+
+/// What a request has to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    /// Nothing.
+    Nothing,
+    /// To be a user, or to know the control password.
+    User,
+    /// To know the control password.
+    Control,
+}
+
+/// What `method` at `path` needs; `has_login` tells whether the request brings one for us.
+fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Need {
+    let users = !config.allowed_users.users.is_empty();
+    let control = config.startup.password.hash().is_some();
+    let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let is_button = *method == Method::POST && Act::at(path).is_some_and(Act::is_of_message);
+    if reads && sets_up(path) {
+        Need::Nothing
+    } else if control && (!reads && !is_button || is_owners(path)) {
+        Need::Control
+    } else if users {
+        Need::User
+    } else if control && is_button && has_login {
+        Need::Control
+    } else {
+        Need::Nothing
+    }
+}
+
+/// What is for whoever owns the machine alone; where there is a control password, that tells.
+fn is_owners(path: &str) -> bool {
+    path == metrics::PATH || path == statistics::HOSTS
+}
+
+/// What a browser, or its owner, needs before it can be told a password: all of it is public.
+fn sets_up(path: &str) -> bool {
+    let public = [
+        "/proxy.pac",
+        "/wpad.dat",
+        "/wwwoffle.pac",
+        "/ca.pem",
+        "/certificates/root-cert.pem",
+        "/ca.crt",
+        // A browser sends no password with what a page loads from another origin.
+        authority::TEST,
+        "/style.css",
+        "/robots.txt",
+        "/favicon.ico",
+    ];
+    public.contains(&path)
+}
+
+/// Lets a request in and tells `caller` who it is and whether it may command, or says what is missing. The login
+/// is taken out of the request.
+pub(super) async fn admit<B>(
+    caller: &mut Caller,
+    path: &str,
+    visit: &Visit,
+    request: &mut Request<B>,
+) -> Result<(), Denied> {
+    let config = caller.daemon.config();
+    let to_us = Login::take(request.headers_mut(), &AUTHORIZATION);
+    // In HTTP/2 every request has a scheme; whoever asks through us takes a 401 of ours as well.
+    let is_proxied = request.uri().scheme().is_some() && request.version() < Version::HTTP_2;
+    let control = config.startup.password.hash();
+    let need = need(&config, request.method(), path, to_us.is_some());
+    caller.commands = control.is_none();
+    let (missing, wrong) = match need {
+        Need::Nothing => return Ok(()),
+        Need::User if is_proxied => (Denied::ProxyLogin, Denied::ProxyLogin),
+        Need::User => (Denied::Login, Denied::Login),
+        Need::Control if is_read(request.method()) => (Denied::ControlPage, Denied::WrongControl),
+        Need::Control => (Denied::Control, Denied::WrongControl),
+    };
+    let of_proxy = visit.login.as_ref().filter(|_| need == Need::User);
+    let login = of_proxy.or(to_us.as_ref()).ok_or(missing)?;
+    let user = if need == Need::User { candidate(&config, login) } else { None };
+    // The first match counts, and the control password is good for more.
+    let control = control.cloned().map(Candidate::Hash);
+    let is_control = |place: usize| control.is_some() && place == 0;
+    let candidates: Vec<Candidate> = control.clone().into_iter().chain(user).collect();
+    let checked = caller.daemon.access.logins.check(visit.peer.ip(), &login.password, &candidates);
+    let place = checked.await.map_err(|refused| denied(refused, wrong))?;
+    if is_control(place) {
+        caller.commands = true;
+        caller.reach = Reach::Whole;
+        caller.operates = true;
+    } else if let Some(user) = config.allowed_users.users.named(&login.user) {
+        caller.owner = Owner::of(visit.peer.ip(), Some(&user.name));
+        caller.shell.reader = caller.owner.to_string();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Method, Need, need};
+    use std::path::Path;
+    use wwwoffle_config::{PasswordHash, User};
+
+    #[test]
+    fn each_request_needs_what_the_table_says() {
+        use Need::{Control, Nothing, User as AUser};
+        let hash = PasswordHash::make("x").unwrap();
+        let control = format!("[startup]\npassword = \"{}\"\n", hash.as_str());
+        let user = User::make("ada", "x").unwrap();
+        let users = format!("[allowed-connect-users]\nusers = [\"{user}\"]\n");
+        let configs = [String::new(), users.clone(), control.clone(), format!("{control}{users}")]
+            .map(|text| Config::parse(&text, Path::new("w.conf")).unwrap());
+        let button = [Nothing, AUser, Nothing, AUser];
+        let changing = [Nothing, AUser, Control, Control];
+        for (line, has_login, wants) in [
+            ("GET /proxy.pac", false, [Nothing; 4]),
+            ("GET /wpad.dat", false, [Nothing; 4]),
+            ("GET /wwwoffle.pac", false, [Nothing; 4]),
+            ("GET /ca.pem", true, [Nothing; 4]),
+            ("GET /certificates/root-cert.pem", true, [Nothing; 4]),
+            ("POST /control/delete/url", false, changing),
+            ("POST /control/queue/edit", false, changing),
+            ("GET /ca/trusted.css", false, [Nothing; 4]),
+            ("GET /ca", false, button),
+            ("POST /proxy.pac", false, changing),
+            ("GET /", false, button),
+            ("HEAD /queue/", false, button),
+            ("GET /api/entries", true, button),
+            ("GET /control/online", false, button),
+            ("OPTIONS /api/mode", false, button),
+            ("GET /statistics/", false, button),
+            ("GET /statistics/hosts", false, changing),
+            ("GET /metrics", true, changing),
+            ("POST /control/online", false, changing),
+            ("POST /api/mode", true, changing),
+            ("POST /api/config", false, changing),
+            ("PUT /whatever", false, changing),
+            ("DELETE /", false, changing),
+            ("POST /configuration/x", false, changing),
+            ("POST /control/delete/req", false, button),
+            ("POST /control/delete/req", true, [Nothing, AUser, Control, AUser]),
+            ("PUT /control/delete/req", false, changing),
+            ("POST /refresh-request/", false, button),
+            ("POST /control/delete/req-all", false, changing),
+        ] {
+            let (method, path) = line.split_once(' ').unwrap();
+            let method = method.parse::<Method>().unwrap();
+            for (config, want) in configs.iter().zip(wants) {
+                assert_eq!(need(config, &method, path, has_login), want, "{line} {has_login}");
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Addresses of WWWOFFLE 2.9 whose place others have taken.
+
+use wwwoffle_config::schema::SECTIONS;
+use wwwoffle_config::{FORMER, Former, Now};
+use wwwoffle_url::{split_form_args, url_decode_form_args, url_encode_form_args};
+
+use super::certificate;
+use crate::site::pages::certificates;
+use crate::site::pages::configuration::PREFIX;
+use crate::site::pages::lists::ROOT;
+use crate::site::pages::search::PATH as SEARCH;
+
+/// The search engines of 2.9, below `/search/`.
+const ENGINES: [&str; 5] = ["htdig", "mnogosearch", "udmsearch", "namazu", "hyperestraier"];
+
+/// The fields in which they got the words.
+const WORDS: [&str; 4] = ["q", "words", "query", "phrase"];
+
+/// The certificate authority.
+const AUTHORITY: &str = "/ca";
+
+/// What 2.9 calls the entries of a section that is a list.
+const NO_NAME: &str = "no-name";
+
+/// Where the page is now that 2.9 had at this path, with these arguments; `None` for a path that it had not, or
+/// that is an address of ours, too.
+pub(super) fn now_at(path: &str, arguments: Option<&str>) -> Option<String> {
+    Some(match path {
+        "/index.html" | "/Welcome.html" => "/".to_owned(),
+        "/FAQ.html" => "/?help=1".to_owned(),
+        "/README.CONF.html" => PREFIX.to_owned(),
+        "/certificates" | "/certificates/" | "/certificates/root" | "/certificates/trusted" => {
+            AUTHORITY.to_owned()
+        }
+        "/certificates/server" | "/certificates/fake" | "/certificates/real" => site(arguments),
+        path if path.starts_with(PREFIX) => option(path, arguments)?,
+        path => searched(path.strip_prefix(SEARCH)?, arguments)?,
+    })
+}
+
+/// The page about the certificate of a host, which is the whole of the arguments.
+fn site(arguments: Option<&str>) -> String {
+    let site = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
+    let origin = certificate::origin(&String::from_utf8_lossy(&site));
+    origin.map_or_else(|| AUTHORITY.to_owned(), |at| certificates::path_of(&at.to_string(), ""))
+}
+
+/// The page of what a section or an option has become, with the URL that the address carries along.
+fn option(path: &str, arguments: Option<&str>) -> Option<String> {
+    let rest = path.strip_prefix(PREFIX)?.trim_end_matches('/');
+    let (section, key) = rest.split_once('/').unwrap_or((rest, ""));
+    if !FORMER.iter().any(|former| former.section.eq_ignore_ascii_case(section)) {
+        return None;
+    }
+    let place = if rest == section {
+        section_of(section).map(|section| (section, ""))
+    } else {
+        let former = Former::find(section, if key == NO_NAME { "" } else { key })?;
+        became(former).or_else(|| section_of(section).map(|section| (section, "")))
+    };
+    let mut to = match place {
+        Some((section, "")) => format!("{PREFIX}{section}"),
+        Some((section, key)) => format!("{PREFIX}{section}/{key}"),
+        None => PREFIX.to_owned(),
+    };
+    if let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) {
+        to.push('?');
+        to.push_str(arguments);
+    }
+    Some(to)
+}
+
+/// Section and option that do what an option did.
+fn became(former: &Former) -> Option<(&'static str, &'static str)> {
+    match former.now {
+        Now::Is { section, key } => Some((section, key)),
+        Now::Gone { instead, .. } => instead,
+    }
+}
+
+/// The section of the same name, or the one that most of a section of 2.9 went to: where its first option is.
+fn section_of(former: &str) -> Option<&'static str> {
+    let same = SECTIONS.iter().map(|section| section.name);
+    let same = same.into_iter().find(|name| name.replace('-', "").eq_ignore_ascii_case(former));
+    let mut options = FORMER.iter().filter(|one| one.section.eq_ignore_ascii_case(former));
+    same.or_else(|| options.find_map(became).map(|(section, _)| section))
+}
+
+/// The search for the words that one of the engines was asked for. What 2.9 listed for a crawler is in our lists.
+fn searched(rest: &str, arguments: Option<&str>) -> Option<String> {
+    let (engine, file) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_engine = engine == "index" || ENGINES.contains(&engine);
+    match field(arguments, &WORDS).filter(|_| is_engine) {
+        Some(words) => Some(format!("{SEARCH}?q={}", url_encode_form_args(words.as_bytes()))),
+        None if engine == "index" => Some(format!("{ROOT}{file}")),
+        // Their forms, and the one that had all of them.
+        None if is_engine || rest == "search.html" => Some(SEARCH.to_owned()),
+        None => None,
+    }
+}
+
+/// The value of the first argument with one of these names.
+fn field(arguments: Option<&str>, names: &[&str]) -> Option<String> {
+    split_form_args(arguments?.as_bytes()).find_map(|argument| {
+        let argument = std::str::from_utf8(argument).ok()?;
+        let (_, value) = argument.split_once('=').filter(|(name, _)| names.contains(name))?;
+        let value = url_decode_form_args(value.as_bytes());
+        let value = String::from_utf8_lossy(&value).trim().to_owned();
+        (!value.is_empty()).then_some(value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_former_option_leads_to_one_there_is() {
+        for former in FORMER {
+            let key = if former.key.is_empty() { NO_NAME } else { former.key };
+            for path in [former.section.to_owned(), format!("{}/{key}", former.section)] {
+                let to = option(&format!("{PREFIX}{path}"), None).expect(&path);
+                let rest = to.strip_prefix(PREFIX).expect(&to);
+                let (section, key) = rest.split_once('/').unwrap_or((rest, ""));
+                let found = SECTIONS.iter().find(|one| one.name == section);
+                let is_there = found.is_some_and(|section| {
+                    key.is_empty() || section.options.iter().any(|option| option.key == key)
+                });
+                assert!(is_there || rest.is_empty(), "{path} leads to {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_ours_or_nobodys_is_left_alone() {
+        for path in [
+            "/",
+            "/ca.pem",
+            "/search/",
+            "/search/opensearch.xml",
+            "/search/other",
+            "/configuration/",
+            "/configuration/Nothing",
+            "/configuration/Options/nothing",
+            "/configuration/options/nothing",
+            "/certificates/other",
+            "/control/delete/req-all",
+            "/faq.html",
+        ] {
+            assert_eq!(now_at(path, Some("url=http://a/")), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn an_address_leads_nowhere_else() {
+        for (path, arguments, want) in [
+            ("/certificates/server", "//evil.example/", "/ca"),
+            ("/certificates/real", "a.example:8443", "/certificate?site=a.example:8443&url="),
+            ("/search/index//evil.example/", "", "/index//evil.example/"),
+            ("/search/htdig/htsearch", "words=a%0D%0Ab", "/search/?q=a%0D%0Ab"),
+            ("/search/htdig/htsearch", "q=;words=tea", "/search/?q=tea"),
+        ] {
+            assert_eq!(now_at(path, Some(arguments)).as_deref(), Some(want), "{path} {arguments}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The form that leads to an address of the gateway.
+
+use hyper::Response;
+use wwwoffle_url::{BrowserError, BrowserUrl};
+
+use super::caller::Caller;
+use crate::page::form::Form;
+use crate::page::message::Message;
+use crate::proxy::body::Body;
+use crate::site::pages::gateway;
+use wwwoffle_html::rewrite::gateway::address;
+
+/// Why what was typed leads nowhere.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum NoAddress {
+    /// It is no URL.
+    #[error("expected an address, as www.example.org: {0}")]
+    Url(#[from] BrowserError),
+    /// It is one of which the gateway has none.
+    #[error("expected an address of http or https, without a user")]
+    Scheme,
+}
+
+/// The form; or the way to the page whose address was typed into it.
+pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let (daemon, shell) = (&caller.daemon, &caller.shell);
+    if !daemon.config().pages.gateway {
+        return caller.message(&Message::NotFound { path: gateway::PATH });
+    }
+    let form = Form::parse(
+        Some("application/x-www-form-urlencoded"),
+        arguments.unwrap_or_default().as_bytes(),
+    );
+    let form = match form {
+        Ok(form) => form,
+        Err(error) => return caller.bad_address(&error.to_string()),
+    };
+    let Some(typed) = form.value("url").map(str::trim).filter(|typed| !typed.is_empty()) else {
+        return caller.page(gateway::page(&daemon.templates, shell, None));
+    };
+    match typed_address(typed) {
+        Ok(address) => caller.see_other(&address),
+        Err(error) => {
+            let refused = Some((typed, error.to_string()));
+            let refused = refused.as_ref().map(|(typed, why)| (*typed, why.as_str()));
+            caller.page(gateway::page(&daemon.templates, shell, refused))
+        }
+    }
+}
+
+/// The address of what a person typed, who leaves the scheme away.
+fn typed_address(typed: &str) -> Result<String, NoAddress> {
+    let url = match BrowserUrl::parse(typed, None) {
+        // A host with a port is read as a scheme.
+        Ok(url) if url.host().is_some() => url,
+        Err(error) if typed.contains("://") => return Err(error.into()),
+        _ => BrowserUrl::parse(&format!("http://{typed}"), None)?,
+    };
+    address(&url).ok_or(NoAddress::Scheme)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_is_an_address() {
+        for (typed, want) in [
+            ("www.example.org", Some("/http/www.example.org/")),
+            ("Example.org:81/a b?c#d", Some("/http/example.org:81/a%20b?c#d")),
+            ("https://example.org", Some("/https/example.org/")),
+            ("//example.org/x", Some("/http/example.org/x")),
+            ("localhost:8080/control", Some("/http/localhost:8080/control")),
+            ("ftp://example.org/", None),
+            ("http://u:p@example.org/", None),
+            ("http://[", None),
+            ("javascript:alert(1)", None),
+        ] {
+            assert_eq!(typed_address(typed).ok().as_deref(), want, "{typed}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! What is kept of one page over time: the list, a version as it was, and what can be done with one.
+
+use std::sync::Arc;
+
+use hyper::header::{
+    CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    HeaderName, HeaderValue, LINK, LOCATION, REFERRER_POLICY, X_FRAME_OPTIONS,
+};
+use hyper::{HeaderMap, Response, StatusCode};
+use jiff::Timestamp;
+use wwwoffle_spool::Restored;
+use wwwoffle_url::CanonicalUrl;
+
+use super::caller::Caller;
+use super::info::NoInfo;
+use super::versions::{Asked, NotTold, not_told};
+use crate::api::History;
+use crate::base::owner::{Owner, Places};
+use crate::daemon::Daemon;
+use crate::fetch::location;
+use crate::page::form::Form;
+use crate::proxy::body::{self, Body};
+use crate::proxy::recode;
+use crate::site::pages::address::About;
+use crate::site::pages::{history as pages, history::Lines};
+use crate::storage::store::Kept;
+use crate::storage::versions::memento::{self, LINK_FORMAT, http_date, links};
+use crate::storage::versions::{self, NotCompared, Versions, base};
+use wwwoffle_http::caching::coding::Terms;
+
+/// Versions of which it is told how many lines differ from the one before; of others only what their heads
+/// say.
+const COMPARED: usize = 6;
+
+/// A body that is longer, in bytes, is not read for that.
+const COMPARED_BODY: u64 = 512 << 10;
+
+/// What a page that is shown as it was may do: be looked at. It has no origin, runs nothing, sends nothing.
+const GLASS_CASE: &str = "sandbox; default-src data: http: https: 'unsafe-inline'; \
+     script-src 'none'; object-src 'none'; frame-src 'none'; connect-src 'none'; form-action 'none'; \
+     frame-ancestors 'none'";
+
+/// The fields of an answer that go along when it is shown as it was.
+const SHOWN: [HeaderName; 4] =
+    [CONTENT_TYPE, CONTENT_LANGUAGE, CONTENT_DISPOSITION, CONTENT_ENCODING];
+
+/// Why nothing was done with a version.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotDone {
+    /// It is not known which page.
+    #[error(transparent)]
+    Url(#[from] NoInfo),
+    /// There is none of that time.
+    #[error("no such version is kept")]
+    Missing,
+    /// Something came in between.
+    #[error("other answers came meanwhile: try again")]
+    Overtaken,
+    /// The form names no version.
+    #[error("expected a time as 2026-11-20T14:25:15.812Z in the field at")]
+    Time,
+}
+
+/// What is kept of a URL over time: the answer of `owner`, else everyone's.
+pub(super) async fn of(
+    daemon: &Daemon,
+    owner: &Owner,
+    url: &str,
+) -> Result<(History, Option<Versions>), NoInfo> {
+    let (url, found) = find(daemon, owner, url).await?;
+    let history = match &found {
+        None => versions::history::of(&url, None, &[]),
+        Some(Versions { left_over: Some(newest), older, .. }) => {
+            let all: Vec<_> = std::iter::once(newest).chain(older).cloned().collect();
+            versions::history::of(&url, None, &all)
+        }
+        Some(found) => versions::history::of(&url, Some(&found.current.entry), &found.older),
+    };
+    Ok((history, found))
+}
+
+/// All that is kept of a URL: the answer of `owner`, else everyone's, and its older versions.
+pub(super) async fn find(
+    daemon: &Daemon,
+    owner: &Owner,
+    url: &str,
+) -> Result<(String, Option<Versions>), NoInfo> {
+    let mut url = CanonicalUrl::parse(url, &daemon.local)?;
+    let places = Places::of(&mut url, &HeaderMap::new(), owner);
+    Ok((places.public.url().to_owned(), versions::of(daemon, &places).await?))
+}
+
+/// The list.
+pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let daemon = &caller.daemon;
+    match listed(caller, arguments).await {
+        Ok((history, found)) => {
+            let lines = match &found {
+                Some(found) => lines(daemon, &history, found).await,
+                None => Vec::new(),
+            };
+            let token = caller.token();
+            caller.page(pages::page(&daemon.templates, &caller.shell, &history, &lines, &token))
+        }
+        Err(NotTold::NoUrl) => caller.ask_for_address(About::History, ""),
+        Err(NotTold::Url(_)) => {
+            let typed = Asked::read(arguments).map(|asked| asked.url).unwrap_or_default();
+            caller.ask_for_address(About::History, &typed)
+        }
+        Err(error) => not_told(caller, arguments, &error),
+    }
+}
+
+async fn listed(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<(History, Option<Versions>), NotTold> {
+    let asked = Asked::read(arguments)?;
+    of(&caller.daemon, &caller.owner, &asked.url).await.map_err(|error| match error {
+        NoInfo::Url(error) => NotTold::Url(error),
+        NoInfo::Spool(error) => NotTold::from(error),
+    })
+}
+
+/// How many lines of text the newest versions differ in from those before them. What has no text, or too
+/// much of it, tells nothing.
+async fn lines(daemon: &Daemon, history: &History, found: &Versions) -> Vec<Option<Lines>> {
+    let mut told = Vec::new();
+    let pairs = history.versions.iter().zip(history.versions.iter().skip(1));
+    for (new, old) in pairs.take(COMPARED) {
+        let is_short = new.bytes.max(old.bytes) <= COMPARED_BODY;
+        let compared = if is_short {
+            versions::compare(daemon, found, Some(old.stored), Some(new.stored)).await.ok()
+        } else {
+            None
+        };
+        told.push(
+            compared.map(|compared| Lines {
+                added: compared.diff.added,
+                removed: compared.diff.removed,
+            }),
+        );
+    }
+    told
+}
+
+/// The list for programs that speak Memento.
+pub(super) async fn timemap(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    match listed(caller, arguments).await {
+        Ok((_, None)) => not_told(caller, arguments, &NotCompared::NotKept.into()),
+        Ok((history, Some(_))) => {
+            let text = memento::timemap(caller.shell.origin.as_str(), &history);
+            caller.other(StatusCode::OK, Some(LINK_FORMAT), body::whole(text))
+        }
+        Err(error) => not_told(caller, arguments, &error),
+    }
+}
+
+/// One version as it was: the newest, unless another is named.
+pub(super) async fn version(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    match read(caller, arguments).await {
+        Ok(kept) => as_it_was(caller, &kept).await,
+        Err(error) => not_told(caller, arguments, &error),
+    }
+}
+
+async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<Kept>, NotTold> {
+    let asked = Asked::read(arguments)?;
+    let daemon = &caller.daemon;
+    let (_, found) =
+        find(daemon, &caller.owner, &asked.url).await.map_err(|error| match error {
+            NoInfo::Url(error) => NotTold::Url(error),
+            NoInfo::Spool(error) => NotTold::from(error),
+        })?;
+    let found = found.ok_or(NotCompared::NotKept)?;
+    let stored = asked.at.unwrap_or_else(|| found.current.entry.stored());
+    let kept = found.read(daemon, stored).await?;
+    Ok(kept.ok_or(NotCompared::NoVersion)?)
+}
+
+/// Shows an answer under our own name, where nothing of it may do anything: see [`GLASS_CASE`]. Of a page it
+/// is told where its links lead.
+async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
+    let delivery = Terms::of_a_reader().deliver(kept.status, &kept.fields);
+    let mut theirs = kept.fields.clone();
+    delivery.amend(&mut theirs);
+    let url = kept.entry.url();
+    let mut body = recode::body(delivery, body::kept(&caller.daemon.store, kept, None));
+    if is_page(&theirs) {
+        body = base::put(body, url).await;
+    }
+    let mut response = caller.other(kept.status, None, body);
+    let fields = response.headers_mut();
+    for name in SHOWN {
+        if let Some(value) = theirs.get(&name) {
+            fields.insert(name, value.clone());
+        }
+    }
+    // Under our own name a relative one would lead to a page of ours.
+    if let Some(to) = location(url, kept.status, &theirs)
+        && let Ok(to) = HeaderValue::try_from(to)
+    {
+        fields.insert(LOCATION, to);
+    }
+    fields.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(GLASS_CASE));
+    fields.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    // No other site may load it as a script, a style or an image.
+    let only_ours = HeaderValue::from_static("same-origin");
+    fields.insert(HeaderName::from_static("cross-origin-resource-policy"), only_ours);
+    let entry = &kept.entry;
+    let link = links(caller.shell.origin.as_str(), url, (entry.stored(), entry.when()));
+    // So that its parts are looked for as they were: the address tells the proxy when that was.
+    fields.insert(REFERRER_POLICY, HeaderValue::from_static("unsafe-url"));
+    for (name, value) in
+        [(LINK, link), (HeaderName::from_static("memento-datetime"), http_date(entry.when()))]
+    {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            fields.insert(name, value);
+        }
+    }
+    response
+}
+
+/// Whether an answer with these fields is a page whose coding is undone.
+fn is_page(fields: &HeaderMap) -> bool {
+    let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("text/html") && !fields.contains_key(CONTENT_ENCODING)
+}
+
+/// Makes the version of `owner`'s, or of everyone's, that was stored then what is kept; what was kept
+/// becomes a version.
+pub(super) async fn restore(
+    daemon: &Daemon,
+    owner: &Owner,
+    url: &str,
+    stored: Timestamp,
+) -> Result<(), NotDone> {
+    let (_, found) = find(daemon, owner, url).await?;
+    let place = found.ok_or(NotDone::Missing)?.current.entry.place().clone();
+    let restored = daemon.store.run(move |spool| spool.restore(&place, stored)).await;
+    match restored.map_err(NoInfo::from)? {
+        Restored::Done | Restored::Same => Ok(()),
+        Restored::Missing => Err(NotDone::Missing),
+        Restored::Overtaken => Err(NotDone::Overtaken),
+    }
+}
+
+/// Removes an older version.
+pub(super) async fn remove(
+    daemon: &Daemon,
+    owner: &Owner,
+    url: &str,
+    stored: Timestamp,
+) -> Result<(), NotDone> {
+    let (_, found) = find(daemon, owner, url).await?;
+    let found = found.ok_or(NotDone::Missing)?;
+    if !found.left_over.iter().chain(&found.older).any(|version| version.stored == stored) {
+        return Err(NotDone::Missing);
+    }
+    let place = found.current.entry.place().clone();
+    let removed = daemon.store.run(move |spool| spool.remove_version(&place, stored)).await;
+    if removed.map_err(NoInfo::from)? { Ok(()) } else { Err(NotDone::Missing) }
+}
+
+/// What a button of the list does with the version that its form names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Button {
+    /// It becomes what is kept.
+    Restore,
+    /// It goes.
+    Remove,
+}
+
+/// Does what a button says, and leads back to the list.
+pub(super) async fn press(
+    caller: &Caller,
+    button: Button,
+    form: &Form,
+) -> Result<Response<Body>, NotDone> {
+    let url = form.value("url").unwrap_or_default().trim();
+    let at = form.value("at").and_then(|text| text.trim().parse().ok()).ok_or(NotDone::Time)?;
+    let (daemon, owner) = (&caller.daemon, &caller.owner);
+    match button {
+        Button::Restore => restore(daemon, owner, url, at).await?,
+        Button::Remove => remove(daemon, owner, url, at).await?,
+    }
+    Ok(caller.see_other(&pages::path_of(url)))
+}

@@ -1,0 +1,122 @@
+//! What the page `/` tells, put together from all that knows something of it.
+
+use std::sync::Arc;
+
+use hyper::Response;
+use wwwoffle_config::SizeLimit;
+use wwwoffle_index::{Error, KeptSum};
+use wwwoffle_spool::purge::space as room;
+
+use super::api::index::carry_out;
+use super::caller::Caller;
+use super::icons::Icons;
+use super::status;
+use crate::api::{IndexItem, IndexPage, Listed};
+use crate::base::clock;
+use crate::base::owner::Owner;
+use crate::page::form::Form;
+use crate::proxy::body::Body;
+use crate::site::pages::welcome::{self, Home, Recent, Refused, Space};
+use crate::storage::lists::found;
+use crate::storage::lists::query::Wanted;
+use crate::storage::store::timestamp;
+
+/// Pages that are listed.
+const RECENT: &str = "10";
+
+/// Bytes of all icons on the page together, as they are written into it.
+const MOST_ICONS: usize = 30_000;
+
+/// Shows the page, with the help for whoever begins where nothing is kept yet, or if the argument `help` asks.
+pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let daemon = &caller.daemon;
+    let kept = kept(caller).await;
+    let is_ready = kept.is_ok();
+    let (total, recent) = kept.unwrap_or_default();
+    let standing = daemon.config_standing().await;
+    let asked = arguments.unwrap_or_default().as_bytes();
+    let asked = Form::parse(Some("application/x-www-form-urlencoded"), asked).unwrap_or_default();
+    let home = Home {
+        status: status::own_status(caller),
+        link: status::link_shown(daemon),
+        last: daemon.fetcher.last(),
+        recent,
+        is_ready,
+        space: space(caller, total),
+        refused: refused(caller),
+        config_faults: standing.is_ok_and(|standing| standing.faults.is_some()),
+        template_faults: daemon.template_faults.len(),
+        help: (is_ready && total.entries == 0) || asked.value("help").is_some(),
+        now: timestamp(clock::now()),
+    };
+    let token = caller.token();
+    caller.page(welcome::page(&daemon.templates, &caller.shell, &home, &token))
+}
+
+/// How much is kept of what the caller may see, and the pages that were kept last.
+async fn kept(caller: &Caller) -> Result<(KeptSum, Vec<Recent>), Error> {
+    let wanted = Wanted::parse(|name| match name {
+        "pages" => Some("1"),
+        "sort" => Some("stored"),
+        "status" => Some("2xx"),
+        "limit" => Some(RECENT),
+        _ => None,
+    });
+    // It says nothing that is none.
+    let Ok(wanted) = wanted else { return Ok(Default::default()) };
+    let daemon = Arc::clone(&caller.daemon);
+    let owner = caller.owner.clone();
+    carry_out(caller, wanted, move |source, wanted| {
+        let total = source.index.total(source.viewer)?;
+        let items = match found::list(source, wanted)? {
+            IndexPage { listed: Listed::Entries(items), .. } => items,
+            _ => Vec::new(),
+        };
+        let icons = Icons {
+            spool: source.spool,
+            index: source.index,
+            viewer: source.viewer,
+            owner: &owner,
+            local: &daemon.local,
+        };
+        Ok((total, with_icons(items, &icons)))
+    })
+    .await
+}
+
+/// The pages with their icons, as many as there is room for.
+fn with_icons(items: Vec<IndexItem>, icons: &Icons<'_>) -> Vec<Recent> {
+    let mut room = MOST_ICONS;
+    let with_icon = |item: IndexItem| {
+        let icon = icons.of(&item.url).filter(|icon| icon.len() <= room);
+        room -= icon.as_ref().map_or(0, String::len);
+        Recent { url: item.url, title: item.title, stored: item.stored, icon }
+    };
+    items.into_iter().map(with_icon).collect()
+}
+
+/// The room on the disk, if it tells.
+fn space(caller: &Caller, kept: KeptSum) -> Option<Space> {
+    let daemon = &caller.daemon;
+    let (config, disk) = (daemon.config(), room(daemon.store.spool().root()));
+    let bytes = |limit| match limit {
+        SizeLimit::At(size) => Some(size.bytes()),
+        SizeLimit::None => None,
+    };
+    let disk = disk.ok()?;
+    Some(Space {
+        entries: kept.entries,
+        kept: kept.bytes,
+        free: disk.free,
+        total: disk.total,
+        least: bytes(config.purge.min_free),
+        most: bytes(config.purge.max_size),
+    })
+}
+
+/// Who was sent away of late, to whoever may open the way to them.
+fn refused(caller: &Caller) -> Option<Refused> {
+    let is_here = caller.operates || caller.owner == Owner::Local;
+    let refused = caller.daemon.access.strangers.sent_away(clock::now()).filter(|_| is_here)?;
+    Some(Refused { count: refused.count, client: refused.client, at: timestamp(refused.at) })
+}

@@ -1,0 +1,372 @@
+//! The pages below `/index/`, at the addresses of 2.9 and some more, and what is done with the entries
+//! that were chosen there.
+
+pub(super) mod whole;
+
+use hyper::Response;
+use wwwoffle_index::{Error, Sort};
+use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
+
+use super::api::index::carry_out;
+use super::caller::Caller;
+use super::export::{self, Format};
+use super::{monitor, purge, removed};
+use crate::api::IndexPage;
+use crate::base::error_chain::error_chain;
+use crate::fetch;
+use crate::page::form::Form;
+use crate::page::text::Text;
+use crate::proxy::body::Body;
+use crate::site::pages::info::ABOUT;
+use crate::site::pages::{
+    lists as pages,
+    lists::{Done, Outcome, ROOT, ROWS, SCHEMES, Shown, Told, Trail, room},
+};
+use crate::storage::lists;
+use crate::storage::lists::found::{self, Source};
+use crate::storage::lists::query::{Subject, Wanted};
+use crate::storage::lists::sessions;
+use crate::storage::lists::whole::is_part;
+
+/// What is done with what was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chosen {
+    /// It is removed.
+    Delete,
+    /// It is fetched anew, now or once online.
+    Refresh,
+    /// It stays whatever its age.
+    Pin,
+    /// It is looked at once a day, if it is not monitored already.
+    Monitor,
+    /// It is downloaded.
+    Export(Format),
+}
+
+/// Whether a path is that of a list.
+pub(super) fn is_list(path: &str) -> bool {
+    path == ROOT.trim_end_matches('/') || path.starts_with(ROOT)
+}
+
+/// Shows a list, or all there are.
+pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -> Response<Body> {
+    let Some(name) = path.strip_prefix(ROOT) else { return caller.see_other(ROOT) };
+    let (daemon, shell) = (&caller.daemon, &caller.shell);
+    if name.is_empty() {
+        let sessions = sessions::sessions(daemon).await;
+        let resting = removed::resting(caller).await;
+        let (told, token) = ((sessions.began(), &*resting), caller.token());
+        return caller.page(pages::root(&daemon.templates, shell, told, &token));
+    }
+    if name == "url" || name == "url/" {
+        return caller.see_other(&of_url(caller, arguments));
+    }
+    let (shown, wanted) = match read(name, arguments) {
+        Ok(read) => read,
+        Err((shown, why)) => return answer(caller, &shown, (Outcome::Refused(why), None, None)),
+    };
+    let (outcome, count) = match carry_out(caller, wanted, some).await {
+        Ok((found, count)) => (Outcome::Found(found), count),
+        Err(error) => (Outcome::Refused(pages::untold(&error_chain(&error))), None),
+    };
+    let told = told(caller, arguments).await;
+    answer(caller, &shown, (outcome, told, count))
+}
+
+/// As much of a list as there is room for on one page, and how much all of it is: what follows is on the next.
+fn some(source: &Source<'_>, wanted: &Wanted) -> Result<(IndexPage, Option<u64>), Error> {
+    let mut found = found::list(source, wanted)?;
+    if let Some(limit) = room::fewer(&found.listed) {
+        found = found::list(source, &Wanted { limit, ..wanted.clone() })?;
+    }
+    let count = found::count(source, wanted, &found);
+    Ok((found, count))
+}
+
+/// What was just done to the list, as its arguments tell.
+pub(super) async fn told(caller: &Caller, arguments: Option<&str>) -> Option<Told> {
+    let value = |name: &str| {
+        let pairs = arguments?.split(['&', ';']);
+        pairs.filter_map(|pair| pair.split_once('=')).find(|(it, _)| *it == name).map(|(_, it)| it)
+    };
+    if let Some(removal) = value(pages::REMOVED).and_then(|text| text.parse().ok()) {
+        let resting = removed::resting(caller).await;
+        return resting.into_iter().find(|it| it.removal == removal).map(Told::Removed);
+    }
+    if let Some((done, count)) = value(pages::DONE).and_then(|text| text.split_once('.')) {
+        return Some(Told::Done(Done::named(done)?, count.parse().ok()?));
+    }
+    Some(Told::Back(pages::Back::parse(value(pages::BACK)?)?))
+}
+
+fn answer(
+    caller: &Caller,
+    shown: &Shown,
+    outcome: (Outcome, Option<Told>, Option<u64>),
+) -> Response<Body> {
+    let owner = caller.owner.to_string();
+    let is_going_on = caller.daemon.deletions.is_by(&owner);
+    let shown = &Shown { is_going_on, owner, ..shown.clone() };
+    let (daemon, token) = (&caller.daemon, caller.token());
+    caller.page(pages::page(&daemon.templates, &caller.shell, shown, outcome, &token))
+}
+
+/// The list of what is kept of the host of a URL: `/index/url?<URL>`.
+fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
+    let text = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
+    of_host(caller, &String::from_utf8_lossy(&text))
+}
+
+fn of_host(caller: &Caller, url: &str) -> String {
+    match CanonicalUrl::parse(url, &caller.daemon.local) {
+        Ok(url) if !url.is_local() => {
+            let path = format!("{}/{}", url.protocol(), url.host_port());
+            Shown { path, ..Shown::default() }.address()
+        }
+        _ => ROOT.to_owned(),
+    }
+}
+
+/// What a list is asked for with: its name is the rest of the path, and between its arguments stand `&` or,
+/// as in 2.9, `;`. The flags of 2.9 that added a column to the list count for nothing: all are there.
+fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Box<Shown>, Text)> {
+    let path = url_decode_form_args(name.trim_end_matches('/').replace('+', "%2B").as_bytes());
+    let path = String::from_utf8_lossy(&path).into_owned();
+    let mut shown = Shown { path, ..Shown::default() };
+    let arguments = arguments.unwrap_or_default().replace(';', "&");
+    let form = match Form::parse(Some("application/x-www-form-urlencoded"), arguments.as_bytes()) {
+        Ok(form) => form,
+        Err(error) => return Err((Box::new(shown), pages::untold(&error.to_string()))),
+    };
+    let (what, site) = what(&shown.path);
+    let flag = |name: &str| form.fields().any(|(field, value)| field == name && value.is_empty());
+    let all = if flag("all") { "1" } else { form.value("all").unwrap_or_default() };
+    // As in 2.9 a word that names no order is as good as none.
+    let sort = form.value("sort").filter(|sort| sort.trim().parse::<Sort>().is_ok());
+    let wanted = Wanted::parse(|name| match name {
+        "what" => Some(what.as_str()),
+        "site" => site.or(form.value("site")),
+        "all" => Some(all),
+        "sort" => sort,
+        "limit" | "q" => None,
+        name => form.value(name),
+    });
+    let mut wanted = match wanted {
+        Ok(wanted) => wanted,
+        Err(why) => return Err((Box::new(shown), why)),
+    };
+    wanted.limit = ROWS;
+    if sort.is_none() && matches!(wanted.subject, Subject::Asked(_)) {
+        wanted.sort = Sort::Stored;
+    }
+    shown.sort = Some(wanted.sort);
+    shown.kind = wanted.filter.class;
+    shown.text = wanted.filter.text.clone().unwrap_or_default();
+    let other = |name: &&'static str| Some((*name, form.value(name)?.trim().to_owned()));
+    shown.others =
+        pages::OTHERS.iter().filter_map(other).filter(|(_, it)| !it.is_empty()).collect();
+    (shown.is_part, shown.is_all_chosen) =
+        (is_part(&wanted), form.value(pages::CHOSEN) == Some("1"));
+    (shown.pages_only, shown.all) = (wanted.filter.pages_only, wanted.all);
+    shown.after = wanted.after.as_ref().map(ToString::to_string);
+    shown.trail = Trail::parse(form.value("before").unwrap_or_default());
+    Ok((shown, wanted))
+}
+
+/// What a path of ours means to [`Wanted`], and of which site.
+fn what(path: &str) -> (String, Option<&str>) {
+    match path.split_once('/') {
+        Some(("site", site)) => (String::new(), Some(site)),
+        None if path == "all" => (String::new(), None),
+        None if SCHEMES.contains(&path) => (format!("hosts/{path}"), None),
+        _ => (path.to_owned(), None),
+    }
+}
+
+/// Why nothing was done with what was chosen.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotDone {
+    /// Nothing was.
+    #[error("nothing was chosen that is kept")]
+    Nothing,
+    /// Others are at it.
+    #[error("two exports are under way already: try again when one is at its end")]
+    Busy,
+    /// There is no room for it.
+    #[error("there is too little room for the archive: WARC needs none")]
+    NoRoom,
+    /// Another deletes all of a list.
+    #[error("a list is being deleted already: try again when that is at its end")]
+    Deleting,
+    /// The index cannot tell what is in the list.
+    #[error("the list cannot be had now: {0}")]
+    Index(String),
+    /// It cannot be written.
+    #[error("the archive cannot be written: {0}")]
+    Export(String),
+    /// It is no URL.
+    #[error("what was chosen is no URL")]
+    Url(#[from] wwwoffle_url::ParseError),
+    /// It cannot be asked for.
+    #[error(transparent)]
+    Want(#[from] fetch::WantError),
+    /// The spool failed.
+    #[error(transparent)]
+    Spool(#[from] wwwoffle_spool::Error),
+}
+
+/// Does something with the entries of the fields `url`, and leads back to the list they were chosen in.
+pub(super) async fn submit(
+    caller: &Caller,
+    chosen: Chosen,
+    form: &Form,
+) -> Result<Response<Body>, NotDone> {
+    if let Chosen::Export(format) = chosen {
+        return export::send(caller, format, form).await;
+    }
+    let texts = form.fields().filter(|(name, _)| *name == "url").map(|(_, text)| text);
+    // All of them before anything is done with one.
+    let urls = texts.map(|text| CanonicalUrl::parse(text, &caller.daemon.local));
+    let urls = urls.collect::<Result<Vec<_>, _>>()?;
+    if urls.is_empty() {
+        return Err(NotDone::Nothing);
+    }
+    let back = back(form.value("back"));
+    if chosen == Chosen::Delete {
+        return delete(caller, urls, back).await;
+    }
+    let count = urls.len();
+    for url in urls {
+        act(caller, chosen, url).await?;
+    }
+    let done = match chosen {
+        Chosen::Delete | Chosen::Export(_) => return Ok(caller.see_other(back)),
+        Chosen::Refresh => Done::Queued,
+        Chosen::Monitor => Done::Monitored,
+        Chosen::Pin => Done::Pinned,
+    };
+    // What follows shows the list as it is then.
+    lists::level(&caller.daemon).await;
+    let value = format!("{}.{count}", done.name());
+    Ok(caller.see_other(&pages::with(back, pages::DONE, &value)))
+}
+
+/// Deletes what was chosen, and leads to where it can be had back.
+async fn delete(
+    caller: &Caller,
+    urls: Vec<CanonicalUrl>,
+    back: &str,
+) -> Result<Response<Body>, NotDone> {
+    let (removal, mut is_any) = (removed::begin(caller), false);
+    for url in urls {
+        match removed::delete(caller, url, removal).await {
+            Ok(was_there) => is_any |= was_there,
+            // The list shows what is there still, and what is not can be had back.
+            Err(error) if is_any => {
+                let error = error_chain(&error);
+                tracing::error!(error, "not all could be deleted that was chosen");
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    lists::level(&caller.daemon).await;
+    Ok(if is_any {
+        caller.see_other(&pages::with(back, pages::REMOVED, &removal.to_string()))
+    } else {
+        caller.see_other(back)
+    })
+}
+
+/// Does something else with one entry.
+async fn act(caller: &Caller, chosen: Chosen, url: CanonicalUrl) -> Result<(), NotDone> {
+    let daemon = &caller.daemon;
+    match chosen {
+        Chosen::Refresh => {
+            fetch::want(daemon, &caller.requester(), url.as_str(), true).await?;
+        }
+        Chosen::Monitor => monitor::daily(caller, url.as_str()).await?,
+        Chosen::Pin => {
+            let url = url.without_credentials().as_str().to_owned();
+            purge::set_pinned(daemon, url, true).await?;
+        }
+        Chosen::Delete | Chosen::Export(_) => {}
+    }
+    Ok(())
+}
+
+/// Where a form says that it came from, if that is a list of ours or the page about a URL.
+pub(super) fn back(back: Option<&str>) -> &str {
+    let is_ours = |back: &&str| back.starts_with(ROOT) || back.starts_with(ABOUT);
+    back.filter(is_ours)
+        .filter(|back| back.bytes().all(|byte| byte.is_ascii_graphic()))
+        .unwrap_or(ROOT)
+}
+
+#[cfg(test)]
+mod tests {
+    use wwwoffle_index::Class;
+
+    use super::*;
+
+    #[test]
+    fn the_addresses_of_2_9_lead_to_lists() {
+        let hosts = |scheme: &str| Subject::Hosts(Some(scheme.to_owned()));
+        for (name, arguments, subject, host, sort) in [
+            ("http", None, hosts("http"), None, Sort::Name),
+            ("https/", Some("sort=domain"), hosts("https"), None, Sort::Domain),
+            (
+                "http/a.example",
+                Some("sort=mtime;delete;refresh"),
+                Subject::Entries,
+                Some("a.example"),
+                Sort::Stored,
+            ),
+            ("https/a.example:8443/", None, Subject::Entries, Some("a.example:8443"), Sort::Name),
+            (
+                "https/a.example%3A8443",
+                Some("sort=none"),
+                Subject::Entries,
+                Some("a.example:8443"),
+                Sort::Name,
+            ),
+            ("lasttime", None, Subject::Session(0), None, Sort::Stored),
+            ("prevtime7", Some("sort=alpha&info"), Subject::Session(7), None, Sort::Name),
+            ("prevtime1", Some("sort=up;bogus=1"), Subject::Session(1), None, Sort::Stored),
+            ("prevout2", None, Subject::Asked(2), None, Sort::Stored),
+            ("sites", None, Subject::Sites, None, Sort::Name),
+            ("failed", None, Subject::Failed, None, Sort::Name),
+            ("all", Some("sort=atime&pages=1"), Subject::Entries, None, Sort::Used),
+        ] {
+            let (shown, wanted) = read(name, arguments).unwrap();
+            let told = (wanted.subject, wanted.filter.host.as_deref(), wanted.sort);
+            assert_eq!(told, (subject, host, sort), "{name}");
+            assert_eq!(wanted.limit, ROWS, "{name}");
+            assert_eq!(shown.sort, Some(sort), "{name}");
+        }
+        let (shown, wanted) = read("site/example.org", Some("type=image&text=a+b;all")).unwrap();
+        assert_eq!(wanted.filter.site.as_deref(), Some("example.org"));
+        assert_eq!((wanted.filter.class, shown.kind), (Some(Class::Image), Some(Class::Image)));
+        assert_eq!((wanted.all, wanted.filter.text.as_deref()), (true, Some("a b")));
+        for (name, arguments) in [("gopher", None), ("prevtimex", None), ("all", Some("after=%ff"))]
+        {
+            assert!(read(name, arguments).is_err(), "{name} {arguments:?}");
+        }
+    }
+
+    #[test]
+    fn a_form_leads_back_to_a_list_or_the_page_about_a_url_and_nowhere_else() {
+        for (given, want) in [
+            (Some("/index/http/a?sort=name"), "/index/http/a?sort=name"),
+            (Some("/info/?http://a.example/%3Fx"), "/info/?http://a.example/%3Fx"),
+            (Some("/info/source?http://a.example/"), ROOT),
+            (Some("/info/?http://a.example/\u{e9}"), ROOT),
+            (Some("//evil.example/"), ROOT),
+            (Some("http://evil.example/index/"), ROOT),
+            (Some("/index/a\r\nb"), ROOT),
+            (None, ROOT),
+        ] {
+            assert_eq!(back(given), want, "{given:?}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Files of the user's own below `/local/`: what lies in `local/` of the spool, as it lies there.
+//!
+//! Nothing in it is run here. 2.9 ran programs that lay there, for whoever asked; a page that another site shows could ask
+//! too, so this does not. What runs in the browser is kept off our own pages: each file is sandboxed (HTML
+//! §7.1.5), so that its scripts have none of our names, and no token of ours.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderValue,
+    LAST_MODIFIED, X_FRAME_OPTIONS,
+};
+use hyper::{HeaderMap, Response, StatusCode};
+use wwwoffle_config::Config;
+use wwwoffle_spool::fs::{Beneath, DiskFile, Stamp};
+use wwwoffle_spool::{Error, Spool};
+use wwwoffle_url::url_decode_form_args;
+
+use super::caller::Caller;
+use crate::net::upstream::BoxError;
+use crate::page::message::Message;
+use crate::proxy::body::{self, Body};
+use crate::proxy::conditional::{Conditions, not_modified};
+use crate::storage::store::Store;
+use crate::storage::versions::memento::http_date;
+
+/// Where they are.
+const ROOT: &str = "/local/";
+
+/// What stands for a directory.
+const INDEX: &str = "index.html";
+
+/// What a file of the user's own may do: everything but to be of our own origin.
+const SANDBOX: HeaderValue = HeaderValue::from_static(
+    "sandbox allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox allow-modals allow-downloads",
+);
+
+/// Bytes that are read at once.
+const PIECE: usize = 128 * 1024;
+
+/// What of `path` follows [`ROOT`], with its slash, if a file of ours is meant by it.
+pub(super) fn at(path: &str) -> Option<&str> {
+    path.strip_prefix(ROOT.trim_end_matches('/'))
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Sends the file at `path`, as [`at`] has it.
+pub(super) async fn serve(caller: &Caller, path: &str, request: &HeaderMap) -> Response<Body> {
+    let Some(path) = path.strip_prefix('/') else { return caller.see_other(ROOT) };
+    let config = caller.daemon.config();
+    let names = names(path);
+    let found = caller.daemon.store.run(move |spool| find(spool, &names)).await;
+    match found {
+        Err(error) => caller.spool_failed(&error),
+        Ok(Found::Nothing) => caller.message(&Message::NotFound { path: &format!("{ROOT}{path}") }),
+        Ok(Found::Directory) => caller.see_other(&format!("{ROOT}{path}/")),
+        Ok(Found::File { file, length, stamp, name }) => {
+            let mut response = caller.other(StatusCode::OK, None, body::empty());
+            let fields = response.headers_mut();
+            describe(fields, stamp, length, &content_type(&config, &name));
+            if Conditions::of(request).are_met_by(StatusCode::OK, fields) {
+                not_modified(fields);
+                *response.status_mut() = StatusCode::NOT_MODIFIED;
+                return response;
+            }
+            fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
+            *response.body_mut() = sent(caller.daemon.store.clone(), file, length);
+            response
+        }
+    }
+}
+
+/// What a path leads to.
+enum Found {
+    File {
+        file: Arc<dyn DiskFile>,
+        length: u64,
+        stamp: Stamp,
+        name: String,
+    },
+    /// Its own address ends with a slash.
+    Directory,
+    Nothing,
+}
+
+/// The names of a path, each as it is on the disk. The last is empty where a directory is meant.
+fn names(path: &str) -> Vec<Vec<u8>> {
+    // `+` is a blank in a form, and itself in a path.
+    path.split('/').map(|name| url_decode_form_args(name.replace('+', "%2B").as_bytes())).collect()
+}
+
+fn find(spool: &Spool, names: &[Vec<u8>]) -> Result<Found, Error> {
+    let is_directory = names.last().is_some_and(Vec::is_empty);
+    let index = is_directory.then(|| OsStr::new(INDEX));
+    let given = names.len() - usize::from(is_directory);
+    let path = names.iter().take(given).map(|name| OsStr::from_bytes(name)).chain(index);
+    Ok(match spool.local(path)? {
+        Beneath::File(file, length, stamp) => {
+            let last = names.last().filter(|last| !last.is_empty());
+            let name = last.map_or_else(|| INDEX.into(), |last| String::from_utf8_lossy(last));
+            Found::File { file, length, stamp, name: name.into_owned() }
+        }
+        Beneath::Directory if !is_directory => Found::Directory,
+        Beneath::Directory | Beneath::Nothing => Found::Nothing,
+    })
+}
+
+/// The type of a file by its name: as the configuration says, else as is usual, else as it says of all others.
+fn content_type(config: &Config, name: &str) -> String {
+    let options = &config.mime_types;
+    let usual = || mime_guess::from_path(name).first_raw();
+    let found = options.types.of(name).map(wwwoffle_config::MediaType::as_str).or_else(usual);
+    let found = found.unwrap_or(options.default.as_str());
+    if found == "text/plain" { "text/plain; charset=utf-8".to_owned() } else { found.to_owned() }
+}
+
+fn describe(fields: &mut HeaderMap, stamp: Stamp, length: u64, content_type: &str) {
+    let modified = stamp.modified();
+    let tag = format!("\"{:x}-{length:x}\"", modified.as_nanosecond());
+    let pairs = [
+        (CONTENT_TYPE, content_type.to_owned()),
+        (LAST_MODIFIED, http_date(modified)),
+        (ETAG, tag),
+        (CACHE_CONTROL, "no-cache".to_owned()),
+    ];
+    for (name, value) in pairs {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            fields.insert(name, value);
+        }
+    }
+    fields.insert(CONTENT_SECURITY_POLICY, SANDBOX);
+    // There are no buttons of ours in it that somebody could have pressed unseen.
+    fields.remove(X_FRAME_OPTIONS);
+}
+
+/// The body. What has become shorter meanwhile breaks off.
+pub(super) fn sent(store: Store, file: Arc<dyn DiskFile>, length: u64) -> Body {
+    let frames = stream::unfold((store, file, 0), move |(store, file, at)| async move {
+        let left = usize::try_from(length.saturating_sub(at)).unwrap_or(PIECE).min(PIECE);
+        if left == 0 {
+            return None;
+        }
+        let reading = Arc::clone(&file);
+        let read = store.run(move |_| {
+            let mut piece = vec![0; left];
+            Ok(reading.read_at(&mut piece, at).map(|read| {
+                piece.truncate(read);
+                piece
+            }))
+        });
+        let frame = match read.await {
+            Ok(Ok(piece)) if piece.is_empty() => Err(BoxError::from("the file has become shorter")),
+            Ok(Ok(piece)) => Ok(piece),
+            Ok(Err(error)) => Err(BoxError::from(error)),
+            Err(error) => Err(BoxError::from(error)),
+        };
+        Some(match frame {
+            Ok(piece) => {
+                let next = at.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
+                (Ok(Frame::data(Bytes::from(piece))), (store, file, next))
+            }
+            Err(error) => (Err(error), (store, file, length)),
+        })
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_path_is_taken_apart_before_it_is_decoded() {
+        let told = |path: &str| names(path).into_iter().map(String::from_utf8).map(Result::unwrap);
+        for (path, want) in [
+            ("", &[""][..]),
+            ("a/b.html", &["a", "b.html"]),
+            ("a%2Fb/c+d%20e/", &["a/b", "c+d e", ""]),
+            ("%2E%2E/x", &["..", "x"]),
+        ] {
+            assert_eq!(told(path).collect::<Vec<_>>(), want, "{path}");
+        }
+        assert_eq!(at("/local"), Some(""));
+        assert_eq!(at("/local/a"), Some("/a"));
+        assert_eq!(at("/locals"), None);
+    }
+
+    #[test]
+    fn the_longest_end_then_the_usual_then_the_default_tells_the_type() {
+        let text = "[mime-types]\ndefault = \"application/octet-stream\"\n\
+                    types = { \".ship.html\" = \"text/x-log\", \".log\" = \"text/plain\" }\n";
+        let config = Config::parse(text, Path::new("w.conf")).unwrap();
+        for (name, want) in [
+            ("a.ship.html", "text/x-log"),
+            ("a.html", "text/html"),
+            ("a.HTML", "text/html"),
+            ("a.log", "text/plain; charset=utf-8"),
+            ("a.svg", "image/svg+xml"),
+            ("a.mp4", "video/mp4"),
+            ("a.nothing-known", "application/octet-stream"),
+            ("README", "application/octet-stream"),
+        ] {
+            assert_eq!(content_type(&config, name), want, "{name}");
+        }
+    }
+}

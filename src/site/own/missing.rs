@@ -1,0 +1,47 @@
+//! What is kept that is like a page that is not: `/missing/?URL`.
+
+use hyper::{HeaderMap, Response};
+use wwwoffle_spool::Error;
+use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
+
+use super::caller::Caller;
+use crate::base::mode::Mode;
+use crate::base::owner::Places;
+use crate::proxy::body::Body;
+use crate::proxy::like;
+use crate::proxy::lookup::look_up;
+use crate::site::pages::address::About;
+use crate::site::pages::missing::{self, Missing};
+
+/// Shows it for the URL that is the whole of the arguments, or the value of `url` in them.
+pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let url = arguments.unwrap_or_default();
+    let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
+    let url = String::from_utf8_lossy(&url);
+    let url = url.trim();
+    let parsed = Some(url).filter(|url| !url.is_empty());
+    let parsed = parsed.and_then(|url| CanonicalUrl::parse(url, &caller.daemon.local).ok());
+    let Some(url) = parsed.filter(|url| !url.is_local()).map(|url| url.without_credentials())
+    else {
+        return caller.ask_for_address(About::Missing, url);
+    };
+    match told(caller, &url).await {
+        Ok(response) => response,
+        Err(error) => caller.spool_failed(&error),
+    }
+}
+
+async fn told(caller: &Caller, url: &CanonicalUrl) -> Result<Response<Body>, Error> {
+    let (daemon, owner) = (&caller.daemon, &caller.owner);
+    let places = Places::of(&mut url.clone(), &HeaderMap::new(), owner);
+    let kept = look_up(&daemon.store, &places).await?.choose(Mode::Offline);
+    let likes = like::all(daemon, owner, url).await?;
+    let page = Missing {
+        url: url.as_str(),
+        is_kept: kept.is_some(),
+        has_versions: like::has_versions(daemon, &places).await?,
+        likes: &likes,
+        token: &caller.token(),
+    };
+    Ok(caller.page(missing::page(&daemon.templates, &caller.shell, &page)))
+}

@@ -1,0 +1,273 @@
+//! What is looked at on a schedule: the list, the form of one page, and what the forms do.
+
+use hyper::{HeaderMap, Response};
+use jiff::tz::TimeZone;
+use wwwoffle_spool::{BadSchedule, MonitorSummary, Schedule};
+use wwwoffle_url::{CanonicalUrl, Key, ParseError, url_decode_form_args, url_encode_form_args};
+
+use super::caller::Caller;
+use super::refresh::{no_url, not_wanted};
+use crate::api::MonitorItem;
+use crate::base::clock;
+use crate::base::owner::Places;
+use crate::fetch::WantError;
+use crate::fetch::monitor::{self, Wish};
+use crate::fetch::recurse::aim::MAX_DEPTH;
+use crate::fetch::recurse::scope::Scope;
+use crate::page::fault::Fault;
+use crate::page::form::Form;
+use crate::page::text::say;
+use crate::proxy::body::Body;
+use crate::proxy::like;
+use crate::proxy::target;
+use crate::site::pages::monitor as pages;
+use crate::storage::lists::found::Kind;
+use crate::storage::store::timestamp;
+
+/// What is monitored, as far as the caller may see it.
+pub(super) fn list(caller: &Caller) -> Vec<MonitorItem> {
+    let list = monitor::list(&caller.daemon, |place| caller.may_see_queued(place));
+    list.iter().map(item).collect()
+}
+
+/// One monitored page in the shape of the API.
+pub(super) fn item(one: &MonitorSummary) -> MonitorItem {
+    MonitorItem {
+        key: one.place.key().to_string(),
+        url: one.place.url().to_owned(),
+        schedule: one.schedule.to_string(),
+        versions: one.versions,
+        last: one.last_run,
+        next: one.next_run(timestamp(clock::now()), &TimeZone::system()),
+        owner: one.place.owner().map(str::to_owned),
+    }
+}
+
+/// The key under which a page of the caller's is monitored.
+pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
+    let mut url = CanonicalUrl::parse(url, &caller.daemon.local)?;
+    Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
+}
+
+/// The list, as far as the configuration lets pages be in it.
+pub(super) async fn show(caller: &Caller) -> Response<Body> {
+    let daemon = &caller.daemon;
+    let (token, config) = (caller.token(), daemon.config());
+    let mut items = list(caller);
+    items.retain(|item| Kind::Monitored.has(&config, &item.url));
+    let mut changed = Vec::new();
+    for item in items.iter().take(pages::SHOWN_PAGES) {
+        changed.push(has_changed(caller, &item.url).await);
+    }
+    caller.page(pages::page(&daemon.templates, &caller.shell, &items, &changed, &token))
+}
+
+/// Whether there is anything to compare what is kept with. That it cannot be told is no reason not to show the list.
+async fn has_changed(caller: &Caller, url: &str) -> bool {
+    let daemon = &caller.daemon;
+    let Ok(mut url) = CanonicalUrl::parse(url, &daemon.local) else { return false };
+    let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+    like::has_versions(daemon, &places).await.unwrap_or_default()
+}
+
+/// The form for the URL that is the whole of the arguments, or the value of `url` in them; filled in
+/// with what is said of it already.
+pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let url = arguments.unwrap_or_default();
+    let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
+    let url = String::from_utf8_lossy(&url);
+    let url = url.trim();
+    let known = match key_of(caller, url) {
+        _ if url.is_empty() => Ok(None),
+        Ok(key) => caller.daemon.store.run(move |spool| spool.monitors().get(&key)).await,
+        // The form says so when it is sent.
+        Err(_) => Ok(None),
+    };
+    let known = match known {
+        Ok(known) => known,
+        // What is damaged is as good as not said.
+        Err(error) if error.is_damaged() => None,
+        Err(error) => return caller.spool_failed(&error),
+    };
+    let token = caller.token();
+    let form = pages::Options {
+        url,
+        schedule: known.as_ref().map(|known| known.schedule),
+        versions: known.as_ref().map(|known| known.versions),
+        max_versions: monitor::MAX_VERSIONS,
+        aim: known.as_ref().and_then(|known| monitor::aim(&known.request)),
+        token: &token,
+    };
+    caller.page(pages::options(&caller.daemon.templates, &caller.shell, &form))
+}
+
+/// The form of 2.9 as a link: it is shown for the page that the link names.
+pub(super) async fn by_link(caller: &Caller, form: &Form) -> Response<Body> {
+    let url = form.value("url").unwrap_or_default();
+    options(caller, Some(&url_encode_form_args(url.as_bytes()))).await
+}
+
+/// Monitors the page that a form names; a form that cannot be done is shown again.
+pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, WantError> {
+    let wish = match wish(form) {
+        Ok(wish) => wish,
+        Err(mut faults) => {
+            let url = form.value("url").unwrap_or_default().trim();
+            if target::of_url(url, &caller.daemon.local).is_err() {
+                faults.push(Fault::new("url", no_url()));
+            }
+            return Ok(again(caller, form, &faults));
+        }
+    };
+    match monitor::set(&caller.daemon, &caller.requester(), wish).await {
+        Ok(_) => Ok(caller.see_other("/monitor/")),
+        Err(error) => match not_wanted(&error) {
+            Some(text) => Ok(again(caller, form, &[Fault::new("url", text)])),
+            None => Err(error),
+        },
+    }
+}
+
+fn again(caller: &Caller, form: &Form, faults: &[Fault]) -> Response<Body> {
+    let (daemon, token) = (&caller.daemon, caller.token());
+    let given = (monitor::MAX_VERSIONS, token.as_str());
+    caller.page(pages::options_again(&daemon.templates, &caller.shell, form, faults, given))
+}
+
+/// What the form says, or what is wrong with its fields but for the URL.
+fn wish(form: &Form) -> Result<Wish, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let mut number = |field: &'static str, most: u16| {
+        let text = form.value(field).map(str::trim).filter(|text| !text.is_empty());
+        let number = text.map_or(Some(0), |text| text.parse().ok()).filter(|it| *it <= most);
+        if number.is_none() {
+            let text = say("This takes a number from 0 to {most}.").with("most", most.to_string());
+            faults.push(Fault::new(field, text));
+        }
+        number.unwrap_or_default()
+    };
+    let (versions, depth) = (number("versions", monitor::MAX_VERSIONS), number("depth", MAX_DEPTH));
+    let scope = form.value("method").map_or(Ok(Scope::default()), Scope::parse);
+    if scope.is_err() {
+        faults.push(Fault::new("method", say("Choose one of these.")));
+    }
+    let url = form.value("url").map(str::trim).filter(|url| !url.is_empty());
+    match (schedule(form), url) {
+        (Ok(schedule), Some(url)) if faults.is_empty() => {
+            Ok(Wish::new(url.to_owned(), schedule, versions)
+                .following(depth, scope.unwrap_or_default()))
+        }
+        (Ok(_), _) => Err(faults),
+        (Err(wrong), _) => {
+            faults.extend(wrong);
+            Err(faults)
+        }
+    }
+}
+
+/// Has a page looked at once a day, unless it is monitored already.
+pub(super) async fn daily(caller: &Caller, url: &str) -> Result<(), WantError> {
+    let monitors = caller.daemon.store.spool().monitors();
+    let known = key_of(caller, url).is_ok_and(|key| monitors.summary(&key).is_some());
+    let schedule = if known { None } else { "@daily".parse().ok() };
+    if let Some(schedule) = schedule {
+        let wish = Wish::new(url.to_owned(), schedule, 0);
+        monitor::set(&caller.daemon, &caller.requester(), wish).await?;
+    }
+    Ok(())
+}
+
+/// When: a line of cron in the field `cron`, else as 2.9 has it. No month and no day of the week means
+/// all of them.
+fn schedule(form: &Form) -> Result<Schedule, Vec<Fault>> {
+    let text = |name: &str| form.value(name).map(str::trim).filter(|text| !text.is_empty());
+    if let Some(line) = text("cron") {
+        let fault = || {
+            let text = say("This takes five fields with blanks between them, such as {example}.");
+            vec![Fault::new("cron", text.with("example", "30 6 * * 1-5"))]
+        };
+        return line.parse().map_err(|_: BadSchedule| fault());
+    }
+    let checked = |name: &str, numbers: std::ops::RangeInclusive<u8>| {
+        let is_checked = |number: &u8| form.value(&format!("{name}{number}")).is_some();
+        let numbers: Vec<_> = numbers.filter(is_checked).map(|n| n.to_string()).collect();
+        if numbers.is_empty() { "*".to_owned() } else { numbers.join(",") }
+    };
+    let (days, hours) = (text("dofm").unwrap_or("*"), text("hofd").unwrap_or("0"));
+    let set = Schedule::of_sets(&checked("mofy", 1..=12), days, &checked("dofw", 0..=6), hours);
+    set.map_err(|_| {
+        let mut faults = Vec::new();
+        if Schedule::of_sets("*", days, "*", "*").is_err() {
+            let text = say("This takes days from 1 to 31, such as {example}.");
+            faults.push(Fault::new("dofm", text.with("example", "1,3,5-10")));
+        }
+        if Schedule::of_sets("*", "*", "*", hours).is_err() {
+            let text = say("This takes hours from 0 to 23, such as {example}.");
+            faults.push(Fault::new("hofd", text.with("example", "6,18-20")));
+        }
+        if faults.is_empty() {
+            faults.push(Fault::new("dofm", say("None of these days is in any of the months.")));
+        }
+        faults
+    })
+}
+
+/// Monitors the page no longer that a form names by its key or its URL.
+pub(super) async fn delete(
+    caller: &Caller,
+    form: &Form,
+) -> Result<Response<Body>, wwwoffle_spool::Error> {
+    let key = match (form.value("key"), form.value("url")) {
+        (Some(text), _) => text.parse().ok(),
+        (None, Some(url)) => key_of(caller, url).ok(),
+        (None, None) => None,
+    };
+    let monitors = caller.daemon.store.spool().monitors();
+    let known = key.and_then(|key| monitors.summary(&key));
+    if let Some(known) = known.filter(|known| caller.may_see_queued(&known.place)) {
+        monitor::remove(&caller.daemon, known.place.key()).await?;
+    }
+    Ok(caller.see_other("/monitor/"))
+}
+
+/// Monitors nothing of the caller's any longer.
+pub(super) async fn delete_all(caller: &Caller) -> Result<Response<Body>, wwwoffle_spool::Error> {
+    for one in monitor::list(&caller.daemon, |place| caller.may_see_queued(place)) {
+        monitor::remove(&caller.daemon, one.place.key()).await?;
+    }
+    Ok(caller.see_other("/monitor/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_2_9_and_lines_of_cron_are_schedules() {
+        for (fields, want) in [
+            ("", "0 0 * * *"),
+            ("hofd=", "0 0 * * *"),
+            ("hofd=6,18", "0 6,18 * * *"),
+            ("mofy1=Y&mofy12=Y&dofm=1,3,5-10&hofd=4", "0 4 1,3,5-10 1,12 *"),
+            ("dofm=20-&dofw0=Y&dofw6=Y", "0 0 20-31 * 0,6 and"),
+            ("dofm=*&hofd=*", "0 * * * *"),
+            ("cron=30+6+*+*+mon-fri&hofd=7", "30 6 * * 1-5"),
+            ("cron=@weekly", "0 0 * * 0"),
+        ] {
+            let form = Form::parse(Some("application/x-www-form-urlencoded"), fields.as_bytes());
+            assert_eq!(schedule(&form.unwrap()).unwrap().to_string(), want, "{fields}");
+        }
+        for (fields, wrong) in [
+            ("hofd=24", &["hofd"][..]),
+            ("dofm=0", &["dofm"]),
+            ("dofm=x&hofd=-", &["dofm", "hofd"]),
+            ("mofy2=Y&dofm=30", &["dofm"]),
+            ("cron=x&hofd=24", &["cron"]),
+        ] {
+            let form = Form::parse(Some("application/x-www-form-urlencoded"), fields.as_bytes());
+            let faults = schedule(&form.unwrap()).unwrap_err();
+            let fields_of: Vec<_> = faults.iter().map(Fault::field).collect();
+            assert_eq!(fields_of, wrong, "{fields}");
+        }
+    }
+}

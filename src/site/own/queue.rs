@@ -1,0 +1,268 @@
+//! The page of the outgoing queue, in the order in which it is worked off, and what is done with several of
+//! its requests at once.
+
+pub(super) mod edit;
+
+use std::collections::{HashMap, HashSet};
+
+use hyper::{HeaderMap, Response};
+use jiff::Timestamp;
+use wwwoffle_spool::{Error, OutgoingSummary, Priority, Turn};
+use wwwoffle_url::{CanonicalUrl, Key, ParseError};
+
+use super::caller::Caller;
+use super::{forms, status};
+use crate::api::{ItemState, QueueCounts};
+use crate::base::clock;
+use crate::base::owner::Places;
+use crate::fetch;
+use crate::fetch::held::Holder;
+use crate::page::form::Form;
+use crate::proxy::body::Body;
+use crate::site::pages::{
+    queue as page,
+    queue::{Asked, PATH, ROWS, Shown},
+};
+use crate::storage::lists::found::Kind;
+use crate::storage::store::timestamp;
+
+/// What is done with the requests of the fields `chosen`, or, as in 2.9, `url`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chosen {
+    /// They go then.
+    Prioritize(Priority),
+    /// They wait no longer.
+    Retry,
+    /// They are taken off the queue.
+    Delete,
+}
+
+/// Where a request stands in the list of all: what is on its way, what may go, what may go later, what
+/// waits for a person; and in its order there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stand {
+    among: Among,
+    /// Its place among those.
+    pub(super) turn: Turn,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Among {
+    Active,
+    Due,
+    Later(Timestamp),
+    Asking,
+    Failed,
+}
+
+impl Stand {
+    /// Where a request in this state stands.
+    pub(super) fn of(request: &OutgoingSummary, state: ItemState, now: Timestamp) -> Self {
+        let among = match state {
+            ItemState::Active => Among::Active,
+            ItemState::Asking => Among::Asking,
+            ItemState::Failed => Among::Failed,
+            ItemState::Waiting => match request.not_before.filter(|time| *time > now) {
+                Some(time) => Among::Later(time),
+                None => Among::Due,
+            },
+        };
+        Self { among, turn: request.turn() }
+    }
+}
+
+/// Shows what the arguments ask for of the queue, as far as the caller may see it and the configuration lets it be in
+/// the list.
+pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let (daemon, now) = (&caller.daemon, timestamp(clock::now()));
+    let config = daemon.config();
+    let mut asked = Asked::parse(arguments);
+    let (mut counts, mut stands) = (QueueCounts::default(), Vec::new());
+    daemon.store.spool().queue().visit(|request| {
+        let place = &request.place;
+        if caller.may_see_queued(place) && Kind::Outgoing.has(&config, place.url()) {
+            let state = status::state(daemon, request);
+            counts.add(state);
+            if asked.state.is_none_or(|only| only == state) {
+                stands.push(Stand::of(request, state, now));
+            }
+        }
+    });
+    let total = stands.len();
+    asked.page = asked.page.min(total.div_ceil(ROWS)).max(1);
+    let from = (asked.page - 1).saturating_mul(ROWS);
+    let (holder, queue) = (Holder::new(daemon), daemon.store.spool().queue());
+    // One that has gone meanwhile is missing.
+    let found =
+        some_of(stands, from).into_iter().filter_map(|stand| queue.summary(&stand.turn.key));
+    let items = found.map(|request| {
+        let (state, held) = (status::state(daemon, &request), holder.held(&request));
+        let mut item = status::item(request, state, held);
+        item.owner.take_if(|owner| *owner == caller.owner.to_string());
+        item
+    });
+    let shown = Shown { items: items.collect(), asked, total, counts };
+    let token = caller.token();
+    caller.page(page::page(&daemon.templates, &caller.shell, &shown, &token))
+}
+
+/// Those of a page, in order, without putting in order all others.
+fn some_of(mut stands: Vec<Stand>, from: usize) -> Vec<Stand> {
+    if from > 0 && from < stands.len() {
+        stands.select_nth_unstable(from);
+    }
+    let mut some = stands.split_off(from.min(stands.len()));
+    if some.len() > ROWS {
+        some.select_nth_unstable(ROWS);
+        some.truncate(ROWS);
+    }
+    some.sort_unstable();
+    some
+}
+
+/// Why nothing was done with what was chosen.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotDone {
+    /// Nothing was.
+    #[error("nothing was chosen")]
+    Nothing,
+    /// It is no key.
+    #[error("expected a key of 64 hex digits")]
+    Key,
+    /// It is no URL.
+    #[error("what was chosen is no URL")]
+    Url(#[from] ParseError),
+    /// The spool failed.
+    #[error(transparent)]
+    Spool(#[from] Error),
+}
+
+/// Does something with the requests that a form has chosen, and leads back to where they were.
+pub(super) async fn submit(
+    caller: &Caller,
+    chosen: Chosen,
+    form: &Form,
+) -> Result<Response<Body>, NotDone> {
+    let mut keys = Vec::new();
+    for (name, value) in form.fields() {
+        match name {
+            "chosen" => keys.push(value.parse().map_err(|_| NotDone::Key)?),
+            "url" => {
+                let mut url = CanonicalUrl::parse(value, &caller.daemon.local)?;
+                let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+                keys.push(places.queued.key());
+            }
+            _ => {}
+        }
+    }
+    if keys.is_empty() {
+        return Err(NotDone::Nothing);
+    }
+    match chosen {
+        Chosen::Prioritize(priority) => {
+            prioritize(caller, keys, priority).await?;
+        }
+        Chosen::Retry => {
+            fetch::retry(&caller.daemon, Some(&keys), |place| caller.may_see_queued(place)).await?;
+        }
+        Chosen::Delete => {
+            for key in keys {
+                forms::dequeue(caller, key).await?;
+            }
+        }
+    }
+    Ok(caller.see_other(&back(form)))
+}
+
+/// Where a form says that it came from, if that is the queue.
+pub(super) fn back(form: &Form) -> String {
+    let back = form.value("back").and_then(|back| back.strip_prefix(PATH));
+    Asked::parse(back.and_then(|rest| rest.strip_prefix('?'))).address()
+}
+
+/// Gives those of these requests that the caller may see a priority; returns how many have it now.
+///
+/// # Errors
+///
+/// When the disk fails; those before it have it.
+pub(super) async fn prioritize(
+    caller: &Caller,
+    mut keys: Vec<Key>,
+    priority: Priority,
+) -> Result<u64, Error> {
+    let queue = caller.daemon.store.spool().queue();
+    keys.retain(|key| queue.summary(key).is_some_and(|known| caller.may_see_queued(&known.place)));
+    let count = caller.daemon.store.run(move |spool| spool.queue().prioritize(&keys, priority));
+    let count = count.await?;
+    caller.daemon.fetcher.nudge();
+    Ok(count)
+}
+
+/// The requests that the caller may see for each of these URLs, which are canonical.
+pub(super) fn with_urls(caller: &Caller, urls: &[String]) -> HashMap<String, Vec<Key>> {
+    let wanted: HashSet<&str> = urls.iter().map(String::as_str).collect();
+    let mut found = HashMap::<String, Vec<Key>>::new();
+    caller.daemon.store.spool().queue().visit(|request| {
+        let url = request.place.url();
+        if wanted.contains(url) && caller.may_see_queued(&request.place) {
+            found.entry(url.to_owned()).or_default().push(request.place.key());
+        }
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wwwoffle_spool::{Outgoing, Place, RequestKind};
+    use wwwoffle_url::LocalHost;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn request(number: usize) -> OutgoingSummary {
+        let url = CanonicalUrl::parse(&format!("http://a/{number}"), &LocalHost::default());
+        let head = b"GET / HTTP/1.1\r\n\r\n".to_vec();
+        let queued = at(i64::try_from(number).unwrap());
+        Outgoing::new(Place::of(&url.unwrap()), head, RequestKind::Page, queued).summary()
+    }
+
+    #[test]
+    fn what_goes_stands_before_what_waits_for_its_time_or_for_a_person() {
+        use ItemState::{Active, Asking, Failed, Waiting};
+        let mut later = request(1);
+        later.not_before = Some(at(100));
+        let mut due = request(2);
+        due.not_before = Some(at(50));
+        let (mut first, mut last) = (request(9), request(0));
+        (first.priority, last.priority) = (Priority::First, Priority::Last);
+        let mut stands: Vec<_> = [
+            (0, &request(3), Failed),
+            (1, &request(4), Asking),
+            (2, &later, Waiting),
+            (3, &last, Waiting),
+            (4, &due, Waiting),
+            (5, &first, Waiting),
+            (6, &request(8), Active),
+        ]
+        .map(|(number, request, state)| (Stand::of(request, state, at(60)), number))
+        .into();
+        stands.sort_unstable();
+        let order: Vec<_> = stands.iter().map(|(_, number)| *number).collect();
+        assert_eq!(order, [6, 5, 4, 3, 2, 1, 0]);
+    }
+
+    #[test]
+    fn a_page_of_a_long_queue_is_the_same_as_if_all_were_put_in_order() {
+        let mut all: Vec<_> = (0..231)
+            .map(|number| Stand::of(&request(number * 97 % 231), ItemState::Waiting, at(0)))
+            .collect();
+        let given = all.clone();
+        all.sort_unstable();
+        for from in (0..=all.len() + ROWS).step_by(ROWS) {
+            let want: Vec<_> = all.iter().skip(from).take(ROWS).copied().collect();
+            assert_eq!(some_of(given.clone(), from), want, "{from}");
+        }
+    }
+}

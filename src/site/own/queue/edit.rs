@@ -1,0 +1,132 @@
+//! How one request of the queue is fetched: what is said of it, and changing that.
+
+use hyper::Response;
+use wwwoffle_spool::{OutgoingSummary, Priority, RequestKind, RunId};
+use wwwoffle_url::Key;
+
+use super::super::api::runs::stop_for;
+use super::super::caller::Caller;
+use super::super::refresh::{NotDone, as_configured};
+use super::super::status;
+use super::{back, prioritize};
+use crate::fetch::recurse::aim::{Aim, Asked, PartClass};
+use crate::fetch::recurse::begin_at;
+use crate::page::form::Form;
+use crate::proxy::body::Body;
+use crate::proxy::target;
+use crate::site::pages::undone;
+use crate::site::pages::{queue as list, queue::edit as page};
+
+/// The fields of the form that say nothing of what is fetched.
+const OTHERS: [&str; 5] = ["token", "key", "back", "priority", "url"];
+
+/// What a request says of what it is to bring besides itself.
+struct Bring {
+    aim: Aim,
+    /// What the configuration has come, and no more.
+    usual: Aim,
+    /// The fetches that begin with it, and would end with it.
+    runs: Vec<RunId>,
+}
+
+/// Shows the form for the request of the argument `key`.
+pub(in crate::site::own) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let text = arguments.unwrap_or_default().as_bytes();
+    let form = Form::parse(Some("application/x-www-form-urlencoded"), text).unwrap_or_default();
+    let Some(request) = named(caller, &form) else { return gone(caller) };
+    let (daemon, shell) = (&caller.daemon, &caller.shell);
+    let bring = bring(caller, &request);
+    let state = status::state(daemon, &request);
+    let item = status::item(request, state, None);
+    let about = (&item, bring.as_ref().map(|bring| &bring.aim));
+    let back = list::Asked::parse(arguments).address();
+    caller.page(page::page(&daemon.templates, shell, about, &back, &caller.token()))
+}
+
+/// Changes the request of the field `key` to what the form says; what it does not say stays.
+pub(in crate::site::own) async fn save(
+    caller: &Caller,
+    form: &Form,
+) -> Result<Response<Body>, NotDone> {
+    let Some(request) = named(caller, form) else { return Ok(gone(caller)) };
+    let key = request.place.key();
+    if let Some(priority) = form.value("priority").and_then(|word| word.parse::<Priority>().ok())
+        && priority != request.priority
+    {
+        prioritize(caller, vec![key], priority).await?;
+    }
+    if let Some(now) = bring(caller, &request)
+        && form.value("depth").is_some()
+    {
+        let fields = form.fields().filter(|(name, _)| !OTHERS.contains(name));
+        let asked = Asked::read(fields.chain([("url", request.place.url())]))?;
+        let aim = Aim { limits: now.aim.limits, robots: now.aim.robots, ..asked.aim };
+        if is_other(&aim, &now.aim) {
+            replace(caller, key, &now, &aim).await?;
+        }
+    }
+    Ok(caller.see_other(&back(form)))
+}
+
+/// Has the request bring what `aim` says in place of what it would. What is wanted of it by fetches that began
+/// elsewhere stays wanted.
+async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<(), NotDone> {
+    let daemon = &caller.daemon;
+    if is_other(aim, &now.usual) {
+        // As it was recorded, with its secrets. Whoever began to fetch it meanwhile goes on with both.
+        let Some(mut outgoing) = daemon.store.queued(key).await? else { return Ok(()) };
+        outgoing.wishes.clear();
+        begin_at(daemon, outgoing, aim).await?;
+    }
+    for run in &now.runs {
+        stop_for(caller, *run).await?;
+    }
+    Ok(())
+}
+
+/// Whether that brings anything else. Where no link is followed it is all the same where links may lead.
+fn is_other(aim: &Aim, than: &Aim) -> bool {
+    let scope = if aim.depth == 0 { &than.scope } else { &aim.scope };
+    Aim { scope: scope.clone(), ..aim.clone() } != *than
+}
+
+/// The request of the field `key`, if it is there and the caller's.
+fn named(caller: &Caller, form: &Form) -> Option<OutgoingSummary> {
+    let key = form.value("key")?.parse().ok()?;
+    let known = caller.daemon.store.spool().queue().summary(&key)?;
+    caller.may_see_queued(&known.place).then_some(known)
+}
+
+fn gone(caller: &Caller) -> Response<Body> {
+    caller.page(undone::page(&caller.daemon.templates, &caller.shell, "", false))
+}
+
+/// What a page that a person asked for is to bring; `None` for what is sent or comes as it is, or as others say.
+fn bring(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
+    let is_page = matches!(request.kind, RequestKind::Page | RequestKind::Refresh);
+    if !is_page || request.class.is_some() || request.method != "GET" {
+        return None;
+    }
+    let url = target::of_url(request.place.url(), &caller.daemon.local).ok()?.url;
+    let runs = caller.daemon.fetcher.runs();
+    let begins = request.wishes.iter().filter_map(|wish| {
+        let aim = runs.look(wish.run, |run| {
+            (run.ended.is_none() && run.starts().contains(&url)).then(|| run.aim.clone())
+        });
+        Some((wish.run, aim.flatten()?))
+    });
+    let begins: Vec<_> = begins.collect();
+    let usual = whole(as_configured(caller, request.place.url()), &Aim::default());
+    let deepest = begins.iter().map(|(_, aim)| aim).max_by_key(|aim| aim.depth);
+    let aim = deepest.map_or_else(|| usual.clone(), |aim| whole(aim.clone(), &usual));
+    Some(Bring { aim, usual, runs: begins.into_iter().map(|(run, _)| run).collect() })
+}
+
+/// The same with every part said, as the form says it.
+fn whole(mut aim: Aim, usual: &Aim) -> Aim {
+    for class in PartClass::ALL {
+        let is_usual = usual.parts.get(&class).copied().unwrap_or_default();
+        aim.parts.entry(class).or_insert(is_usual);
+    }
+    aim
+}

@@ -1,0 +1,346 @@
+//! Fetching anew, with parts and along links: the form, the command URLs of WWWOFFLE 2.9, and the list of
+//! what was begun.
+
+use hyper::Response;
+use hyper::header::{HeaderMap, HeaderValue, REFRESH};
+use wwwoffle_spool::{RequestKind, RunId};
+use wwwoffle_url::{split_form_args, url_decode_form_args};
+
+use super::api::runs::{all, stop_for};
+use super::caller::Caller;
+use super::status;
+use crate::api::plan::RunPlan;
+use crate::api::runs::RunItem;
+use crate::base::error_chain::error_chain;
+use crate::base::mode::Mode;
+use crate::base::owner::Places;
+use crate::fetch::plan::{NotPlanned, plan_runs};
+use crate::fetch::recurse::aim::{Aim, Asked, BadAim, Limits, MAX_DEPTH, PartClass};
+use crate::fetch::recurse::choose::{Wanted, is_usual};
+use crate::fetch::recurse::runs::MAX_RUNS;
+use crate::fetch::recurse::scope::Scope;
+use crate::fetch::recurse::{NotBegun, begin};
+use crate::fetch::{self, WantError};
+use crate::page::fault::Fault;
+use crate::page::form::Form;
+use crate::page::message::Message;
+use crate::page::text::{Text, say};
+use crate::proxy::body::Body;
+use crate::proxy::lookup::look_up;
+use crate::proxy::target::{self, BadTarget};
+use crate::site::pages::refresh as pages;
+
+/// The list.
+pub(super) const LIST: &str = "/fetches/";
+
+/// After how many seconds a browser asks for the list again.
+const AGAIN: HeaderValue = HeaderValue::from_static("10");
+
+/// Links that are followed one after the other for the form of a message page.
+const DEEPEST_FOR_SITE: u16 = 2;
+
+/// Pages that come for it.
+const MOST_FOR_SITE: u64 = 200;
+
+/// Bytes of bodies that come for it.
+const MOST_BYTES_FOR_SITE: u64 = 1 << 30;
+
+/// Fetches under way with which it begins none: the places after these are for what a person begins on our own pages.
+const MOST_RUNS_FOR_SITES: usize = MAX_RUNS / 4;
+
+/// Why a form begins nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotDone {
+    /// It cannot be read.
+    #[error(transparent)]
+    Aim(#[from] BadAim),
+    /// It names no page that can be fetched.
+    #[error("the URL cannot be fetched")]
+    Url(#[from] BadTarget),
+    /// The page cannot be asked for.
+    #[error(transparent)]
+    Want(#[from] WantError),
+    /// It cannot begin.
+    #[error(transparent)]
+    NotBegun(#[from] NotBegun),
+    /// What it would bring cannot be told.
+    #[error(transparent)]
+    NotPlanned(#[from] NotPlanned),
+    /// No such fetch is under way.
+    #[error("no such fetch is under way")]
+    NoRun,
+    /// The spool failed.
+    #[error(transparent)]
+    Spool(#[from] wwwoffle_spool::Error),
+}
+
+/// The form for the URL that is the whole of the arguments, or the value of `url` in them.
+pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let url = named(arguments);
+    show(caller, &Asked { aim: as_configured(caller, &url), url }, None)
+}
+
+/// The form of 2.9 as a link: it is shown with what the link says, as far as that can be read.
+pub(super) fn by_link(caller: &Caller, form: &Form, arguments: &str) -> Response<Body> {
+    let pairs = pairs(arguments);
+    let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let asked = Asked::read(pairs).unwrap_or_else(|_| {
+        let url = form.value("url").unwrap_or_default().trim().to_owned();
+        Asked { aim: as_configured(caller, &url), url }
+    });
+    show(caller, &asked, None)
+}
+
+/// `/refresh/?URL`: the page anew, now or once online; then whoever asked is led there. What another
+/// site made the browser ask for becomes the form, which a person sends or not.
+pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let url = named(arguments);
+    if url.is_empty() || caller.is_sent_by_another_site() {
+        return options(caller, arguments);
+    }
+    match again(caller, &url).await {
+        Ok(response) => response,
+        Err(error) => {
+            let asked = Asked { aim: as_configured(caller, &url), url };
+            show_again(caller, &asked, None, error).unwrap_or_else(|error| failed(caller, &error))
+        }
+    }
+}
+
+/// `/refresh-recurse/?url=…;depth=…`: as 2.9 writes down what its form says.
+pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let pairs = pairs(arguments.unwrap_or_default());
+    let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let done = match Asked::read(pairs.iter().copied()) {
+        Ok(asked) if caller.is_sent_by_another_site() => return show(caller, &asked, None),
+        Ok(asked) => start(caller, &asked).await,
+        Err(error) => Err(error.into()),
+    };
+    let done = done.or_else(|error| typed_again(caller, &pairs, error));
+    done.unwrap_or_else(|error| failed(caller, &error))
+}
+
+/// The list of what was begun. While anything comes a browser asks for it again by itself.
+pub(super) fn list(caller: &Caller) -> Response<Body> {
+    let (token, runs) = (caller.token(), all(caller).runs);
+    let downloads = status::downloads(caller);
+    let templates = &caller.daemon.templates;
+    let page = pages::list(templates, &caller.shell, &runs, &downloads, &token);
+    let mut response = caller.page(page);
+    if !downloads.is_empty() || runs.iter().any(|run| run.ended.is_none()) {
+        response.headers_mut().insert(REFRESH, AGAIN);
+    }
+    response
+}
+
+/// Begins what the form says; a form that cannot be done is shown again.
+pub(super) async fn submit(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
+    let done = match asked(form) {
+        Ok(asked) => start(caller, &asked).await,
+        Err(error) => Err(error.into()),
+    };
+    done.or_else(|error| typed_again(caller, &told(form), error))
+}
+
+/// Begins what the form of a message page says: that may be sent by the scripts of the site, too, so it
+/// brings no more than a person is offered there, and nothing while anything of the same host is under way, or
+/// so many fetches that a person may soon need what places are left. `url` is the one that the form's token is for.
+pub(super) async fn submit_for_site(
+    caller: &Caller,
+    form: &Form,
+    url: &str,
+) -> Result<Response<Body>, NotDone> {
+    let mut asked = asked(form)?;
+    // A form may name several; only this one was offered.
+    url.clone_into(&mut asked.url);
+    let (pages, bytes) = (MOST_FOR_SITE, Some(MOST_BYTES_FOR_SITE));
+    let limits = Limits { pages, bytes, ..Limits::default() };
+    let depth = asked.aim.depth.min(DEEPEST_FOR_SITE);
+    asked.aim = Aim { depth, scope: Scope::Host, limits, ..Aim::default() };
+    let url = target::of_url(&asked.url, &caller.daemon.local)?.url;
+    let host_of = |start: &str| {
+        target::of_url(start, &caller.daemon.local).ok().map(|to| to.url.host_port().to_owned())
+    };
+    let runs = all(caller).runs;
+    let under_way: Vec<&RunItem> = runs.iter().filter(|run| run.ended.is_none()).collect();
+    let host = Some(url.host_port().to_owned());
+    if under_way.iter().any(|run| host_of(&run.start) == host)
+        || under_way.len() >= MOST_RUNS_FOR_SITES
+    {
+        return Ok(caller.see_other(LIST));
+    }
+    start(caller, &asked).await
+}
+
+/// Tells what that would bring.
+pub(super) async fn plan(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
+    let planned = async {
+        let asked = asked(form)?;
+        target::of_url(&asked.url, &caller.daemon.local)?;
+        let plans =
+            plan_runs(&caller.daemon, &caller.requester(), std::slice::from_ref(&asked)).await?;
+        Ok(show(caller, &asked, plans.first()))
+    };
+    planned.await.or_else(|error| typed_again(caller, &told(form), error))
+}
+
+/// What the form says. The token is for us, and says nothing of what is fetched.
+fn told(form: &Form) -> Vec<(&str, &str)> {
+    form.fields().filter(|(name, _)| *name != "token").collect()
+}
+
+fn asked(form: &Form) -> Result<Asked, BadAim> {
+    Asked::read(told(form))
+}
+
+/// Ends the fetch of the field `id`.
+pub(super) async fn stop(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
+    let id: RunId = form.value("id").and_then(|id| id.parse().ok()).ok_or(NotDone::NoRun)?;
+    stop_for(caller, id).await?.ok_or(NotDone::NoRun)?;
+    Ok(caller.see_other(LIST))
+}
+
+async fn start(caller: &Caller, asked: &Asked) -> Result<Response<Body>, NotDone> {
+    target::of_url(&asked.url, &caller.daemon.local)?;
+    begin(&caller.daemon, &caller.requester(), asked, RequestKind::Page).await?;
+    Ok(caller.see_other(LIST))
+}
+
+async fn again(caller: &Caller, url: &str) -> Result<Response<Body>, NotDone> {
+    let daemon = &caller.daemon;
+    let mut to = target::of_url(url, &daemon.local)?.url;
+    fetch::want(daemon, &caller.requester(), url, true).await?;
+    let response = caller.see_other(to.as_str());
+    if caller.mode() == Mode::Offline {
+        let places = Places::of(&mut to, &HeaderMap::new(), &caller.owner);
+        // What is kept would be shown there as if nothing had been asked for; what is not has a page that tells.
+        if look_up(&daemon.store, &places).await?.choose(Mode::Offline).is_some() {
+            return Ok(caller.message(&Message::RefreshQueued { url: places.public.url() }));
+        }
+    }
+    Ok(response)
+}
+
+fn show(caller: &Caller, asked: &Asked, plan: Option<&RunPlan>) -> Response<Body> {
+    let token = caller.token();
+    caller.page(pages::options(&caller.daemon.templates, &caller.shell, asked, &token, plan))
+}
+
+/// Shows the form again with what these fields say, as far as that can be read, and what is wrong beside it.
+///
+/// # Errors
+///
+/// The same, when it is no field that is wrong.
+fn typed_again(
+    caller: &Caller,
+    pairs: &[(&str, &str)],
+    error: NotDone,
+) -> Result<Response<Body>, NotDone> {
+    let value =
+        |field: &str| pairs.iter().rev().find(|(name, _)| *name == field).map(|(_, value)| *value);
+    // Each for itself: one that is wrong is left out.
+    let any = ("url", "-");
+    let good = pairs
+        .iter()
+        .filter(|(name, _)| *name != "url")
+        .filter(|pair| Asked::read([any, **pair]).is_ok());
+    let Ok(asked) = Asked::read(std::iter::once(&any).chain(good).copied()) else {
+        return Err(error);
+    };
+    let url = value("url").unwrap_or_default().trim().to_owned();
+    show_again(caller, &Asked { url, ..asked }, value("depth"), error)
+}
+
+fn show_again(
+    caller: &Caller,
+    asked: &Asked,
+    depth: Option<&str>,
+    error: NotDone,
+) -> Result<Response<Body>, NotDone> {
+    let Some(fault) = fault(&error) else { return Err(error) };
+    let mut faults = vec![fault];
+    // Reading ends at the first one; a person wants to know of both.
+    if let NotDone::Aim(BadAim::Depth(_)) = error
+        && target::of_url(&asked.url, &caller.daemon.local).is_err()
+    {
+        faults.push(Fault::new("url", no_url()));
+    }
+    let (daemon, token) = (&caller.daemon, caller.token());
+    let depth = depth.map_or_else(|| asked.aim.depth.to_string(), str::to_owned);
+    let (templates, shell) = (&daemon.templates, &caller.shell);
+    Ok(caller.page(pages::options_again(templates, shell, asked, &depth, &faults, &token)))
+}
+
+/// Which field of the form is to be put right, where it is one.
+fn fault(error: &NotDone) -> Option<Fault> {
+    Some(match error {
+        NotDone::Aim(BadAim::Depth(_)) => {
+            let text = say("This takes a number from 0 to {most}.");
+            Fault::new("depth", text.with("most", MAX_DEPTH.to_string()))
+        }
+        NotDone::Aim(BadAim::Scope(_)) => Fault::new("method", say("Choose one of these.")),
+        NotDone::Aim(BadAim::NoUrl) | NotDone::Url(_) => Fault::new("url", no_url()),
+        NotDone::Want(error) | NotDone::NotBegun(NotBegun::Page(error)) => {
+            Fault::new("url", not_wanted(error)?)
+        }
+        _ => return None,
+    })
+}
+
+/// Said of what is no address of a page.
+pub(super) fn no_url() -> Text {
+    say("This takes the address of a page, such as {example}.")
+        .with("example", "https://www.example.org/")
+}
+
+/// Why a page cannot be asked for; `None` where it is not its address that is wrong.
+pub(super) fn not_wanted(error: &WantError) -> Option<Text> {
+    Some(match error {
+        WantError::Url(_) => no_url(),
+        WantError::Blocked(_) => say("The configuration says that this address is never got."),
+        WantError::NeverKept(_) => {
+            say("The configuration says that nothing of this address is kept.")
+        }
+        WantError::Circle(_) => say("The aliases of this address lead in a circle."),
+        WantError::Spool(_) => return None,
+    })
+}
+
+fn failed(caller: &Caller, error: &NotDone) -> Response<Body> {
+    caller.bad_address(&error_chain(error))
+}
+
+/// The URL that is the whole of the arguments, or the value of `url` in them.
+fn named(arguments: Option<&str>) -> String {
+    let url = arguments.unwrap_or_default();
+    let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
+    String::from_utf8_lossy(&url).trim().to_owned()
+}
+
+/// What the form begins with: the parts that the configuration says for `url`, or for pages in general if `url`
+/// is empty or invalid.
+pub(super) fn as_configured(caller: &Caller, url: &str) -> Aim {
+    let config = caller.daemon.config();
+    let wanted = target::of_url(url, &caller.daemon.local)
+        .ok()
+        .map(|resource| Wanted::of(&config, &resource.url, &[]));
+    let is_wanted = |class| match &wanted {
+        Some(wanted) => wanted.has(class),
+        None => is_usual(&config, class),
+    };
+    let parts = PartClass::ALL.into_iter().map(|class| (class, is_wanted(class)));
+    Aim { parts: parts.collect(), ..Aim::default() }
+}
+
+/// The names and values in the arguments of a command URL.
+fn pairs(arguments: &str) -> Vec<(String, String)> {
+    let decoded = |text: &[u8]| String::from_utf8_lossy(&url_decode_form_args(text)).into_owned();
+    split_form_args(arguments.as_bytes())
+        .filter(|argument| !argument.is_empty())
+        .map(|argument| {
+            let mut sides = argument.splitn(2, |&byte| byte == b'=');
+            let name = decoded(sides.next().unwrap_or_default());
+            (name, decoded(sides.next().unwrap_or_default()))
+        })
+        .collect()
+}

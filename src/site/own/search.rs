@@ -1,0 +1,163 @@
+//! The page `/search/`.
+
+use std::net::Ipv4Addr;
+
+use hyper::{HeaderMap, Response};
+use wwwoffle_index::{Class, Error};
+use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
+
+use super::api::index::{carry_out, wanted};
+use super::caller::Caller;
+use crate::api::SearchPage;
+use crate::base::error_chain::error_chain;
+use crate::base::mode::Mode;
+use crate::base::owner::Places;
+use crate::page::text::say;
+use crate::proxy::body::Body;
+use crate::proxy::lookup::look_up;
+use crate::site::pages::info;
+use crate::site::pages::lists::untold;
+use crate::site::pages::search::{self, Outcome, Typed};
+use crate::storage::lists::found::{self, Source};
+use crate::storage::lists::query::Wanted;
+
+/// Hits on a page.
+const HITS: usize = 10;
+
+/// Shows the form, and what was found if something is looked for.
+pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let (typed, outcome) = match wanted(arguments) {
+        // Whoever types an address wants to know of that.
+        Ok(wanted) if is_address(&wanted.words) => {
+            return caller.see_other(&info::path_of(wanted.words.trim()));
+        }
+        Err(why) => (Typed::default(), Outcome::Refused(why)),
+        Ok(wanted) => {
+            if let Some(kept) = kept_at(caller, wanted.words.trim()).await {
+                return caller.see_other(&info::path_of(&kept));
+            }
+            let typed = Typed {
+                words: wanted.words.clone(),
+                host: wanted.filter.host.clone().unwrap_or_default(),
+                kind: wanted.filter.class,
+            };
+            let outcome = if typed.words.trim().is_empty() {
+                Outcome::Nothing
+            } else if wanted.query().is_empty() {
+                // "-milk" alone would be nearly all there is.
+                Outcome::Refused(say(
+                    "A word to look for is needed, besides what is not to be there.",
+                ))
+            } else {
+                look(caller, &typed, wanted).await
+            };
+            (typed, outcome)
+        }
+    };
+    caller.page(search::page(&caller.daemon.templates, &caller.shell, &typed, outcome))
+}
+
+/// Whether these words are the address of a page, and nothing else.
+fn is_address(words: &str) -> bool {
+    let words = words.trim();
+    let is_web = ["http://", "https://", "ftp://"].iter().any(|scheme| words.starts_with(scheme));
+    is_web && !words.contains(char::is_whitespace)
+}
+
+/// What is kept at words that look like an address without its scheme, as `www.example.org/tea`.
+async fn kept_at(caller: &Caller, words: &str) -> Option<String> {
+    if !is_bare_address(words) {
+        return None;
+    }
+    for scheme in ["https", "http"] {
+        let url = CanonicalUrl::parse(&format!("{scheme}://{words}"), &caller.daemon.local);
+        let Ok(mut url) = url else { continue };
+        if url.is_local() {
+            continue;
+        }
+        let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+        // A spool that fails is told of by what follows.
+        let found = look_up(&caller.daemon.store, &places).await.ok()?;
+        if found.choose(Mode::Offline).is_some() {
+            return Some(url.without_credentials().as_str().to_owned());
+        }
+    }
+    None
+}
+
+/// Whether a person may have meant an address by this: one word that begins with a host of two labels or more,
+/// the last of which has a letter. `node.js` is one too, but nothing is kept there.
+fn is_bare_address(words: &str) -> bool {
+    let host = words.split(['/', '?', '#']).next().unwrap_or_default();
+    let (host, port) = host.split_once(':').unwrap_or((host, ""));
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_label = |label: &str| {
+        let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+        !label.is_empty() && !label.starts_with('-') && label.chars().all(fits)
+    };
+    let labels: Vec<_> = host.trim_end_matches('.').split('.').collect();
+    let has_letter = labels.last().is_some_and(|last| last.chars().any(char::is_alphabetic));
+    let is_host = labels.len() > 1 && has_letter && labels.into_iter().all(is_label);
+    let is_host = is_host || host.parse::<Ipv4Addr>().is_ok();
+    is_host && is_port && !words.contains(char::is_whitespace)
+}
+
+async fn look(caller: &Caller, typed: &Typed, wanted: Wanted) -> Outcome {
+    let wanted = Wanted { limit: HITS, ..wanted };
+    match carry_out(caller, wanted, some).await {
+        Ok(found) => {
+            let next = found.next.as_deref().map(|next| arguments(typed, next));
+            Outcome::Found(found, next)
+        }
+        Err(error) => Outcome::Refused(untold(&error_chain(&error))),
+    }
+}
+
+/// As much of what is found as there is room for on one page: what follows is on the next.
+fn some(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error> {
+    let found = found::search(source, wanted)?;
+    match search::fewer(&found.hits) {
+        Some(limit) => found::search(source, &Wanted { limit, ..wanted.clone() }),
+        None => Ok(found),
+    }
+}
+
+/// The arguments for what follows.
+fn arguments(typed: &Typed, after: &str) -> String {
+    let kind = typed.kind.map(Class::name).unwrap_or_default();
+    let pairs =
+        [("q", typed.words.as_str()), ("host", &typed.host), ("type", kind), ("after", after)];
+    let coded = |text: &str| url_encode_form_args(text.as_bytes());
+    let pairs = pairs.into_iter().filter(|(_, value)| !value.is_empty());
+    pairs.map(|(name, value)| format!("{name}={}", coded(value))).collect::<Vec<_>>().join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_an_address_may_be_one() {
+        for (words, want) in [
+            ("www.tea.example", true),
+            ("www.tea.example/a?b#c", true),
+            ("tea.example:8080/", true),
+            ("tee-haus.example.", true),
+            ("bücher.example/", true),
+            ("node.js", true),
+            ("tea", false),
+            ("3.14", false),
+            ("127.0.0.1:8080/", true),
+            ("tea.example and more", false),
+            ("-tea.example", false),
+            ("\"tea.example\"", false),
+            ("user:pw@tea.example", false),
+            ("tea..example", false),
+            (".example", false),
+            ("/a.html", false),
+            ("", false),
+        ] {
+            assert_eq!(is_bare_address(words), want, "{words}");
+        }
+    }
+}

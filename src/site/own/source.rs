@@ -1,0 +1,176 @@
+//! What is kept of a URL as it is: its source as text, and its records as WARC.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Response, StatusCode};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::task::spawn_blocking;
+use wwwoffle_exchange::{ExportOptions, to_warc_one};
+use wwwoffle_spool::Spool;
+use wwwoffle_url::CanonicalUrl;
+
+use super::caller::Caller;
+use super::export::{AHEAD, PIECE, Sending, received};
+use super::info::url_in;
+use crate::base::clock;
+use crate::base::mode::Mode;
+use crate::base::owner::Places;
+use crate::net::upstream::BoxError;
+use crate::page::message::Message;
+use crate::proxy::body::{self, Body};
+use crate::proxy::lookup::look_up;
+use crate::proxy::{recode, reply};
+use crate::site::entry_info as info;
+use crate::site::pages::address::About;
+use crate::storage::store::{Kept, timestamp};
+use crate::storage::versions::text;
+use wwwoffle_http::caching::coding::Terms;
+
+/// The longest source that is shown as text, in bytes; more is handed over as a file.
+const MAX_SOURCE: usize = 8 << 20;
+
+/// So many sources are shown at once: each is in memory until its client has read it.
+pub(crate) const AT_ONCE: usize = 4;
+
+/// Nothing in what is shown does anything.
+const GLASS_CASE: &str = "sandbox; default-src 'none'";
+
+/// Shows the source: as text, whatever it is; what is no text, or too long, is a file to be saved.
+pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let kept = match find(caller, About::Source, arguments).await {
+        Ok(kept) => kept,
+        Err(response) => return response,
+    };
+    let url = kept.entry.url().to_owned();
+    let content_type = info::content_type(&kept.entry);
+    let (body, is_readable) = decoded(caller, &kept);
+    let bound = u64::try_from(MAX_SOURCE).unwrap_or(u64::MAX);
+    if !is_readable || kept.entry.body_len() > bound {
+        return saved(caller, body);
+    }
+    let Ok(turn) = Arc::clone(&caller.daemon.sources).try_acquire_owned() else {
+        return reply::plain(503, "other sources are being read; try again in a moment");
+    };
+    let Some(bytes) = whole(body).await else { return saved(caller, decoded(caller, &kept).0) };
+    let read = spawn_blocking(move || {
+        let text = text::source(content_type.as_deref(), &url, &bytes);
+        text.map_or_else(|| Err(Bytes::from(bytes)), |text| Ok(Bytes::from(text)))
+    });
+    match read.await {
+        Ok(Ok(text)) => shown(caller, sliced(text, turn), "text/plain; charset=utf-8", None),
+        Ok(Err(bytes)) => saved(caller, sliced(bytes, turn)),
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
+/// What is in memory whole, which its turn lasts for.
+fn sliced(whole: Bytes, turn: OwnedSemaphorePermit) -> Body {
+    let frames = stream::unfold((whole, turn), |(mut rest, turn)| async move {
+        let piece = rest.split_to(rest.len().min(PIECE));
+        (!piece.is_empty()).then(|| (Ok(Frame::data(piece)), (rest, turn)))
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// A body, if it is no longer than what is shown, and can be read.
+async fn whole(mut body: Body) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.ok()?.into_data() {
+            if bytes.len().saturating_add(data.len()) > MAX_SOURCE {
+                return None;
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Some(bytes)
+}
+
+/// The body, and whether it could be decoded.
+fn decoded(caller: &Caller, kept: &Arc<Kept>) -> (Body, bool) {
+    let delivery = Terms::of_a_reader().deliver(kept.status, &kept.fields);
+    let is_readable = delivery.is_readable();
+    (recode::body(delivery, body::kept(&caller.daemon.store, kept, None)), is_readable)
+}
+
+fn saved(caller: &Caller, body: Body) -> Response<Body> {
+    shown(caller, body, "application/octet-stream", Some("attachment"))
+}
+
+fn shown(
+    caller: &Caller,
+    body: Body,
+    content_type: &'static str,
+    disposition: Option<&str>,
+) -> Response<Body> {
+    let mut response = caller.other(StatusCode::OK, Some(content_type), body);
+    let fields = response.headers_mut();
+    fields.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(GLASS_CASE));
+    let only_ours = HeaderValue::from_static("same-origin");
+    fields.insert(HeaderName::from_static("cross-origin-resource-policy"), only_ours);
+    if let Some(Ok(disposition)) = disposition.map(HeaderValue::from_str) {
+        fields.insert(CONTENT_DISPOSITION, disposition);
+    }
+    response
+}
+
+/// Hands the records over: what is compressed or shared is whole in them, and cookies and credentials are left out, as on
+/// the page.
+pub(super) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let kept = match find(caller, About::Records, arguments).await {
+        Ok(kept) => kept,
+        Err(response) => return response,
+    };
+    let name = format!("attachment; filename=\"{}.warc.gz\"", kept.entry.key());
+    let options = ExportOptions {
+        software: concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned(),
+        now: timestamp(clock::now()),
+        versions: false,
+    };
+    let Ok(turn) = Arc::clone(&caller.daemon.exports).try_acquire_owned() else {
+        return reply::plain(503, "other archives are being sent; try again in a moment");
+    };
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    let store = caller.daemon.store.clone();
+    caller.daemon.tasks.spawn(async move {
+        let work = move |_: &Spool| {
+            let _turn = turn;
+            let mut out = io::BufWriter::with_capacity(PIECE, Sending(sender.clone()));
+            let heads = (info::open_head(kept.entry.head()), info::open_head(kept.entry.request()));
+            let written = to_warc_one(&kept.entry, (&heads.0, &heads.1), &mut out, &options);
+            if let Err(error) = written.map_err(BoxError::from).and_then(|()| Ok(out.flush()?)) {
+                // Nobody may be there any more.
+                let _left = sender.blocking_send(Err(error));
+            }
+            Ok(())
+        };
+        // What went wrong is told to the client, who has an archive that breaks off.
+        let _done = store.run(work).await;
+    });
+    shown(caller, received(receiver), "application/warc", Some(&name))
+}
+
+/// What is kept for who asks, else for everyone.
+async fn find(
+    caller: &Caller,
+    about: About,
+    arguments: Option<&str>,
+) -> Result<Arc<Kept>, Response<Body>> {
+    let daemon = &caller.daemon;
+    let typed = url_in(arguments);
+    let mut url = Some(typed.as_str())
+        .filter(|url| !url.is_empty())
+        .and_then(|url| CanonicalUrl::parse(url, &daemon.local).ok())
+        .ok_or_else(|| caller.ask_for_address(about, &typed))?;
+    let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+    let found = look_up(&daemon.store, &places).await;
+    let kept = found.map_err(|error| caller.spool_failed(&error))?.choose(Mode::Offline);
+    kept.map(Arc::new)
+        .ok_or_else(|| caller.message(&Message::NothingKept { url: places.public.url() }))
+}

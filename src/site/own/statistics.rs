@@ -1,0 +1,53 @@
+//! What was counted, as JSON and as a page.
+
+use hyper::Response;
+use wwwoffle_spool::Counts;
+
+use super::caller::Caller;
+use crate::api::{DayCounts, HostCounts, Statistics, Sums};
+use crate::base::clock;
+use crate::proxy::body::Body;
+use crate::storage::statistics::{self, FETCHED, GIVEN, Outcome, SAVED};
+use crate::{page::shown, site::pages::statistics as page};
+
+/// The page with the hosts by name.
+pub(super) const HOSTS: &str = "/statistics/hosts";
+
+/// What was counted, as far as the caller may see it: hosts by name are for whoever owns the machine, for they tell
+/// what others have read.
+pub(super) fn statistics(caller: &Caller) -> Statistics {
+    let now = clock::now();
+    let books = caller.daemon.statistics.books(now);
+    let day = |(day, counts): (&jiff::civil::Date, &Counts)| DayCounts {
+        day: day.to_string(),
+        sums: sums(counts),
+    };
+    let host = |(host, counts): (&str, &wwwoffle_spool::HostCounts)| HostCounts {
+        host: shown::text(host),
+        before: counts.before,
+        sums: sums(&counts.counts),
+    };
+    Statistics {
+        today: statistics::day(now).to_string(),
+        days: books.days().iter().map(day).collect(),
+        hosts: caller.owns().then(|| books.hosts().into_iter().map(host).collect()),
+        rest: caller.owns().then(|| sums(books.rest())),
+    }
+}
+
+/// Shows the page.
+pub(super) fn show(caller: &Caller) -> Response<Body> {
+    let told = statistics(caller);
+    caller.page(page::page(&caller.daemon.templates, &caller.shell, &told))
+}
+
+fn sums(counts: &Counts) -> Sums {
+    let requests = Outcome::ALL.iter().map(|outcome| outcome.as_str());
+    let requests = requests.map(|name| (name.to_owned(), counts.of(name)));
+    Sums {
+        requests: requests.filter(|(_, count)| *count > 0).collect(),
+        given: counts.of(GIVEN),
+        fetched: counts.of(FETCHED),
+        saved: counts.of(SAVED),
+    }
+}

@@ -1,0 +1,212 @@
+//! What the daemon does now, in the shapes of the API.
+
+use std::collections::HashMap;
+
+use wwwoffle_spool::{OutgoingSummary, RequestState};
+use wwwoffle_url::Key;
+
+use super::caller::Caller;
+use super::queue::Stand;
+use crate::api::{
+    Choice, Download, DownloadWaiting, Held, ItemState, LinkStatus, QueueCounts, QueueItem,
+    Rejection, Status,
+};
+use crate::base::clock;
+use crate::daemon::Daemon;
+use crate::fetch::held::Holder;
+use crate::net::link::Class;
+use crate::proxy::download::Shown;
+use crate::site::pages::link::Link;
+use crate::storage::store::timestamp;
+
+/// The most rejections that are told.
+const MAX_REJECTIONS: usize = 100;
+
+/// The daemon as a whole.
+pub(super) fn status(caller: &Caller) -> Status {
+    with_queue(caller, counts(&caller.daemon))
+}
+
+/// The same with what the caller may see of the queue.
+pub(super) fn own_status(caller: &Caller) -> Status {
+    with_queue(caller, own_counts(caller))
+}
+
+fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
+    let (daemon, mode) = (&caller.daemon, caller.mode());
+    Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        mode,
+        chosen: daemon.mode.chosen(),
+        link: link(daemon),
+        metered: daemon.link.class(&daemon.config()) == Class::Metered,
+        pid: std::process::id(),
+        spool: daemon.store.spool().root().display().to_string(),
+        listen: daemon.listening.iter().map(ToString::to_string).collect(),
+        since: timestamp(daemon.since),
+        queue,
+        downloads: downloads(caller),
+        connections: u64::try_from(daemon.connections()).unwrap_or(u64::MAX),
+        outward_refused: daemon.upstream.dialer().refused(),
+        rejections: rejections(daemon),
+    }
+}
+
+/// What is known of the link, if that decides.
+fn link(daemon: &Daemon) -> Option<LinkStatus> {
+    let told = daemon.link.told();
+    (daemon.mode.chosen() == Choice::Auto).then(|| LinkStatus {
+        reason: told.reason.to_string(),
+        since: timestamp(told.since),
+        portal: told.portal().map(|portal| portal.url.clone()),
+        probed: told.probed.map(timestamp),
+        probes: daemon.upstream.dialer().probes(),
+    })
+}
+
+/// What pages tell of it in every mode: how it was judged, or else what the system says.
+pub(super) fn link_shown(daemon: &Daemon) -> Link {
+    let told = daemon.link.told();
+    if daemon.mode.chosen() != Choice::Auto {
+        return Link { reason: daemon.link.standing().text(), decides: None, portal: None };
+    }
+    Link {
+        reason: told.reason.text(),
+        decides: Some(timestamp(told.since)),
+        portal: told.portal().map(|portal| portal.url.clone()),
+    }
+}
+
+/// Who does not take our certificates.
+pub(super) fn rejections(daemon: &Daemon) -> Vec<Rejection> {
+    let list = daemon.faces.rejections.list(clock::now()).into_iter().take(MAX_REJECTIONS);
+    list.map(|one| Rejection {
+        host: one.host,
+        client: one.client.to_string(),
+        until: timestamp(one.until),
+    })
+    .collect()
+}
+
+/// The outgoing queue, oldest first, as far as the caller may see it.
+pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
+    let (daemon, now) = (&caller.daemon, timestamp(clock::now()));
+    let mut list = daemon.store.spool().queue().list();
+    list.retain(|request| caller.may_see_queued(&request.place));
+    let states: Vec<_> = list.iter().map(|request| state(daemon, request)).collect();
+    let mut line: Vec<_> = (list.iter().zip(&states))
+        .filter(|(_, state)| **state == ItemState::Waiting)
+        .map(|(request, state)| Stand::of(request, *state, now))
+        .collect();
+    line.sort_unstable();
+    let turns: HashMap<Key, u64> = line.iter().map(|stand| stand.turn.key).zip(1..).collect();
+    let holder = Holder::new(daemon);
+    let told = list.into_iter().zip(states).map(|(request, state)| {
+        let (held, turn) = (holder.held(&request), turns.get(&request.place.key()).copied());
+        QueueItem { turn, ..item(request, state, held) }
+    });
+    told.collect()
+}
+
+/// The outgoing queue in numbers.
+pub(super) fn counts(daemon: &Daemon) -> QueueCounts {
+    let mut counts = QueueCounts::default();
+    daemon.store.spool().queue().visit(|request| counts.add(state(daemon, request)));
+    counts
+}
+
+/// The same of what the caller may see.
+pub(super) fn own_counts(caller: &Caller) -> QueueCounts {
+    let (daemon, mut counts) = (&caller.daemon, QueueCounts::default());
+    daemon.store.spool().queue().visit(|request| {
+        if caller.may_see_queued(&request.place) {
+            counts.add(state(daemon, request));
+        }
+    });
+    counts
+}
+
+/// What comes in now, as far as the caller may see it.
+pub(super) fn downloads(caller: &Caller) -> Vec<Download> {
+    let list = caller.daemon.downloads.list();
+    list.iter()
+        .filter(|download| !download.is_personal() || caller.may_see(download.own()))
+        .map(|download| shown(download.url(), download.progress()))
+        .collect()
+}
+
+fn shown(url: &str, progress: Shown) -> Download {
+    let seconds_left = progress.time_left().map(|time| time.as_secs());
+    let waiting = progress.waiting.map(|waiting| DownloadWaiting {
+        since: timestamp(waiting.since),
+        next: timestamp(waiting.next),
+        attempts: waiting.attempts,
+        error: waiting.error,
+    });
+    Download {
+        url: url.to_owned(),
+        bytes: progress.bytes,
+        total: progress.total,
+        rate: progress.rate,
+        seconds_left,
+        resumed: progress.resumed,
+        waiting,
+    }
+}
+
+pub(super) fn state(daemon: &Daemon, request: &OutgoingSummary) -> ItemState {
+    match request.state {
+        _ if daemon.fetcher.is_active(&request.place.key()) => ItemState::Active,
+        RequestState::Waiting => ItemState::Waiting,
+        RequestState::Failed { .. } => ItemState::Failed,
+        RequestState::Asking { .. } => ItemState::Asking,
+    }
+}
+
+pub(super) fn item(request: OutgoingSummary, state: ItemState, held: Option<Held>) -> QueueItem {
+    let error = match request.state {
+        RequestState::Failed { reason, .. } => Some(reason),
+        RequestState::Waiting | RequestState::Asking { .. } => request.last_error,
+    };
+    QueueItem {
+        key: request.place.key().to_string(),
+        url: request.place.url().to_owned(),
+        method: request.method,
+        kind: request.kind.into(),
+        page: request.page,
+        queued: request.queued,
+        state,
+        attempts: request.attempts,
+        not_before: request.not_before,
+        held,
+        error,
+        priority: request.priority.into(),
+        turn: None,
+        owner: request.place.owner().map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::ItemKind;
+    use wwwoffle_spool::{Outgoing, Place, RequestKind, Timestamp};
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    #[test]
+    fn a_failed_request_says_why() {
+        let url = CanonicalUrl::parse("http://u:p@h.example/x", &LocalHost::default()).unwrap();
+        let head = b"GET /x HTTP/1.1\r\nHost: h.example\r\n\r\n".to_vec();
+        let queued = Timestamp::UNIX_EPOCH;
+        let mut outgoing = Outgoing::new(Place::of(&url), head, RequestKind::Part, queued);
+        outgoing.page = Some("http://h.example/".to_owned());
+        outgoing.last_error = Some("refused".to_owned());
+        let waiting = item(outgoing.summary(), ItemState::Waiting, Some(Held::Mode));
+        assert_eq!((waiting.url.as_str(), waiting.method.as_str()), ("http://h.example/x", "GET"));
+        assert_eq!((waiting.kind, waiting.error.as_deref()), (ItemKind::Part, Some("refused")));
+        assert_eq!((waiting.key, waiting.held), (url.key().to_string(), Some(Held::Mode)));
+        outgoing.state = RequestState::Failed { reason: "gone".to_owned(), status: Some(410) };
+        let failed = item(outgoing.summary(), ItemState::Failed, None);
+        assert_eq!(failed.error.as_deref(), Some("gone"));
+    }
+}

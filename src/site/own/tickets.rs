@@ -1,0 +1,208 @@
+//! Forms that a person sent offline and has not confirmed yet. They are in memory alone: what is
+//! not confirmed is not kept.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use wwwoffle_spool::{Added, Error, Outgoing, Spool};
+
+use crate::base::clock;
+use crate::base::owner::Owner;
+use crate::daemon::Daemon;
+
+/// How many forms may wait for their confirmation. A further one takes the place of the oldest of whoever has
+/// the most: a page that sends many pushes out those of nobody else.
+const MAX_TICKETS: usize = 32;
+
+/// How long a form may be confirmed.
+const LIFETIME: Duration = Duration::from_secs(60 * 60);
+
+/// A form that waits for its confirmation.
+#[derive(Debug)]
+pub struct Ticket {
+    /// The request that will be queued.
+    pub outgoing: Outgoing,
+}
+
+/// All forms that wait, by the random name of their ticket.
+#[derive(Debug)]
+pub struct Tickets<T = Ticket> {
+    waiting: Mutex<HashMap<String, Waiting<T>>>,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    since: SystemTime,
+    owner: Owner,
+    form: T,
+}
+
+impl<T> Default for Tickets<T> {
+    fn default() -> Self {
+        Self { waiting: Mutex::default() }
+    }
+}
+
+impl<T> Tickets<T> {
+    /// None.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Keeps a form of `owner` and returns the name under which it is confirmed.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no randomness.
+    pub fn issue(
+        &self,
+        form: T,
+        owner: Owner,
+        now: SystemTime,
+    ) -> Result<String, getrandom::Error> {
+        let mut name = [0; 16];
+        getrandom::fill(&mut name)?;
+        let name = hex::encode(name);
+        forget_old(&mut self.lock(), now);
+        self.keep(name.clone(), Waiting { since: now, owner, form });
+        Ok(name)
+    }
+
+    /// Takes the form of a ticket; each works once, and for an hour.
+    pub fn redeem(&self, name: &str, now: SystemTime) -> Option<T> {
+        let mut waiting = self.lock();
+        forget_old(&mut waiting, now);
+        waiting.remove(name).map(|waiting| waiting.form)
+    }
+
+    /// Uses the form of a ticket, which works no more then. Where that fails it works again, but not meanwhile: so
+    /// none is used twice. None if there is no such ticket.
+    pub fn redeem_by<R, E>(
+        &self,
+        name: &str,
+        now: SystemTime,
+        using: impl FnOnce(&T) -> Result<R, E>,
+    ) -> Option<Result<R, E>> {
+        let taken = {
+            let mut waiting = self.lock();
+            forget_old(&mut waiting, now);
+            waiting.remove(name)?
+        };
+        let done = using(&taken.form);
+        if done.is_err() {
+            self.keep(name.to_owned(), taken);
+        }
+        Some(done)
+    }
+
+    fn keep(&self, name: String, form: Waiting<T>) {
+        let mut waiting = self.lock();
+        if waiting.len() >= MAX_TICKETS
+            && let Some(least) = least(&waiting)
+        {
+            waiting.remove(&least);
+        }
+        waiting.insert(name, form);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting<T>>> {
+        // Each change of the map is one call.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts the form of a ticket on the queue. None if there is no such ticket; where the queue or the disk fails it can
+/// be confirmed again.
+pub(super) async fn queue(daemon: &Arc<Daemon>, name: &str) -> Result<Option<Added>, Error> {
+    let (own, name) = (Arc::clone(daemon), name.to_owned());
+    // In one call, which goes on to its end even if whoever asked for it has left.
+    let call = move |spool: &Spool| {
+        let add = |ticket: &Ticket| spool.queue().add(&ticket.outgoing);
+        own.tickets.redeem_by(&name, clock::now(), add).transpose()
+    };
+    daemon.store.run(call).await
+}
+
+/// The form that makes room.
+fn least<T>(waiting: &HashMap<String, Waiting<T>>) -> Option<String> {
+    let of = |owner: &Owner| waiting.values().filter(|one| one.owner == *owner).count();
+    let rank = |one: &Waiting<T>| (Reverse(of(&one.owner)), one.since);
+    waiting.iter().min_by_key(|(_, one)| rank(one)).map(|(name, _)| name.clone())
+}
+
+fn forget_old<T>(waiting: &mut HashMap<String, Waiting<T>>, now: SystemTime) {
+    waiting.retain(|_, one| now.duration_since(one.since).is_ok_and(|age| age < LIFETIME));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use wwwoffle_spool::{Place, RequestKind};
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    fn ticket() -> Ticket {
+        let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let place = Place::of(&url);
+        let head = b"POST / HTTP/1.1\r\n\r\n".to_vec();
+        Ticket { outgoing: Outgoing::new(place, head, RequestKind::Post, Timestamp::UNIX_EPOCH) }
+    }
+
+    #[test]
+    fn a_ticket_works_once_and_for_an_hour() {
+        let (tickets, now) = (Tickets::new(), SystemTime::UNIX_EPOCH);
+        let first = tickets.issue(ticket(), Owner::Local, now).unwrap();
+        assert!(tickets.redeem("rubbish", now).is_none());
+        assert!(tickets.redeem(&first, now + LIFETIME / 2).is_some());
+        assert!(tickets.redeem(&first, now).is_none());
+        let late = tickets.issue(ticket(), Owner::Local, now).unwrap();
+        assert!(tickets.redeem(&late, now + LIFETIME).is_none());
+    }
+
+    #[test]
+    fn a_ticket_works_again_only_where_using_it_failed() {
+        let (tickets, now) = (Tickets::new(), SystemTime::UNIX_EPOCH);
+        let name = tickets.issue(ticket(), Owner::Local, now).unwrap();
+        let redeem = |at, done: Result<(), ()>| {
+            tickets.redeem_by(&name, at, |_| {
+                assert!(tickets.redeem(&name, at).is_none(), "it is used already");
+                done
+            })
+        };
+        assert_eq!(redeem(now, Err(())), Some(Err(())));
+        assert_eq!(redeem(now + LIFETIME / 2, Err(())), Some(Err(())));
+        assert_eq!(redeem(now + LIFETIME / 2, Ok(())), Some(Ok(())));
+        assert_eq!(redeem(now + LIFETIME / 2, Ok(())), None);
+        let name = tickets.issue(ticket(), Owner::Local, now).unwrap();
+        assert!(tickets.redeem_by(&name, now, |_| Err::<(), _>(())).is_some());
+        assert!(tickets.redeem(&name, now + LIFETIME).is_none(), "it is no younger than before");
+    }
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let tickets = Tickets::new();
+        let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+        let names: Vec<_> =
+            (0..33).map(|n| tickets.issue(ticket(), Owner::Local, at(n)).unwrap()).collect();
+        assert!(tickets.redeem(&names[0], at(33)).is_none());
+        assert!(tickets.redeem(&names[1], at(33)).is_some());
+        assert!(tickets.redeem(&names[32], at(33)).is_some());
+    }
+
+    #[test]
+    fn who_has_many_pushes_out_nobody_else() {
+        let tickets = Tickets::new();
+        let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+        let ada = tickets.issue(ticket(), Owner::User("ada".into()), at(0)).unwrap();
+        let many = |n| tickets.issue(ticket(), Owner::Local, at(n)).unwrap();
+        let names: Vec<_> = (1..100).map(many).collect();
+        let bob = tickets.issue(ticket(), Owner::User("bob".into()), at(100)).unwrap();
+        for name in [&ada, &bob, &names[98], &names[69]] {
+            assert!(tickets.redeem(name, at(101)).is_some(), "{name}");
+        }
+        assert!(tickets.redeem(&names[68], at(101)).is_none());
+    }
+}

@@ -1,0 +1,27 @@
+//! What is told after the button of a will-get page: `/undone/`, to which it leads, so that to load that again
+//! takes nothing else off the queue.
+
+use hyper::{HeaderMap, Response};
+use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
+
+use super::caller::Caller;
+use crate::base::owner::Places;
+use crate::proxy::body::Body;
+use crate::site::pages::undone::page;
+
+/// Tells it of the URL in the arguments, unless that waits again meanwhile: then the queue tells more.
+pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let daemon = &caller.daemon;
+    let Some(url) = arguments.and_then(|arguments| arguments.strip_prefix("url=")) else {
+        return caller.page(page(&daemon.templates, &caller.shell, "", false));
+    };
+    let url = url_decode_form_args(url.as_bytes());
+    let url = String::from_utf8_lossy(&url);
+    if let Ok(mut url) = CanonicalUrl::parse(&url, &daemon.local) {
+        let queued = Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued;
+        if daemon.store.spool().queue().summary(&queued.key()).is_some() {
+            return caller.see_other("/queue/");
+        }
+    }
+    caller.page(page(&daemon.templates, &caller.shell, &url, true))
+}

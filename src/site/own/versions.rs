@@ -1,0 +1,206 @@
+//! What has changed of a page between two versions, and the feed of changes.
+
+use std::collections::HashMap;
+
+use hyper::{HeaderMap, Response, StatusCode};
+use jiff::Timestamp;
+use wwwoffle_spool::Error;
+use wwwoffle_url::{CanonicalUrl, ParseError, url_decode_form_args, url_encode_form_args};
+
+use super::caller::Caller;
+use crate::api::VersionDiff;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::{Owner, Places};
+use crate::fetch::monitor;
+use crate::page::form::{BadForm, Form};
+use crate::proxy::body::{self, Body};
+use crate::site::pages::{history, monitor as pages};
+use crate::storage::store::timestamp;
+use crate::storage::versions::diff::Diff;
+use crate::storage::versions::feed::{self, Change, MAX_ENTRIES};
+use crate::storage::versions::{self, NotCompared};
+
+/// The type of the feed (RFC 4287 §7).
+const ATOM: &str = "application/atom+xml; charset=utf-8";
+
+/// Why nothing can be told.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotTold {
+    /// The arguments are no form.
+    #[error(transparent)]
+    Form(#[from] BadForm),
+    /// There is no URL among them.
+    #[error("expected a URL, as in /history/?https://www.example.org/")]
+    NoUrl,
+    /// It is none.
+    #[error("no URL")]
+    Url(#[from] ParseError),
+    /// A time is none.
+    #[error("expected a time as 2026-11-20T14:25:15.812Z in {0:?}")]
+    Time(&'static str),
+    /// There is nothing to compare.
+    #[error(transparent)]
+    Versions(#[from] NotCompared),
+}
+
+impl From<Error> for NotTold {
+    fn from(error: Error) -> Self {
+        Self::Versions(error.into())
+    }
+}
+
+/// What is asked for: the whole of the arguments is a URL, or they are a form.
+pub(super) struct Asked {
+    pub(super) url: String,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    /// One version.
+    pub(super) at: Option<Timestamp>,
+}
+
+impl Asked {
+    pub(super) fn read(arguments: Option<&str>) -> Result<Self, NotTold> {
+        let arguments = arguments.unwrap_or_default();
+        let names = ["url=", "from=", "to=", "at="];
+        let is_form = names.iter().any(|name| arguments.starts_with(name));
+        let asked = if is_form {
+            let form =
+                Form::parse(Some("application/x-www-form-urlencoded"), arguments.as_bytes())?;
+            let time = |name| {
+                let text = form.value(name).filter(|text| !text.is_empty());
+                text.map(|text| text.parse().map_err(|_| NotTold::Time(name))).transpose()
+            };
+            let url = form.value("url").unwrap_or_default().trim().to_owned();
+            Self { url, from: time("from")?, to: time("to")?, at: time("at")? }
+        } else {
+            let url = url_decode_form_args(arguments.as_bytes());
+            let url = String::from_utf8_lossy(&url).trim().to_owned();
+            Self { url, from: None, to: None, at: None }
+        };
+        if asked.url.is_empty() { Err(NotTold::NoUrl) } else { Ok(asked) }
+    }
+}
+
+/// What has changed, of the caller's own answers or everyone's.
+async fn compared(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<(VersionDiff, Diff), NotTold> {
+    let asked = Asked::read(arguments)?;
+    let daemon = &caller.daemon;
+    let mut url = CanonicalUrl::parse(&asked.url, &daemon.local)?;
+    let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+    let versions = versions::of(daemon, &places).await?.ok_or(NotCompared::NotKept)?;
+    let done = versions::compare(daemon, &versions, asked.from, asked.to).await?;
+    let older = versions.older.iter().map(|one| one.stored);
+    let told = VersionDiff {
+        url: places.public.url().to_owned(),
+        versions: std::iter::once(versions.current.entry.stored()).chain(older).collect(),
+        from: done.from,
+        to: done.to,
+        title: done.title,
+        added: done.diff.added,
+        removed: done.diff.removed,
+        diff: done.diff.plain(),
+        is_cut: done.diff.is_cut,
+    };
+    Ok((told, done.diff))
+}
+
+/// The same for programs.
+pub(super) async fn told(caller: &Caller, arguments: Option<&str>) -> Result<VersionDiff, NotTold> {
+    compared(caller, arguments).await.map(|(told, _)| told)
+}
+
+/// The page that shows it.
+pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    match compared(caller, arguments).await {
+        Ok((told, diff)) => {
+            caller.page(pages::diff(&caller.daemon.templates, &caller.shell, &told, &diff))
+        }
+        Err(error) => not_told(caller, arguments, &error),
+    }
+}
+
+/// The page that says why nothing can be told.
+pub(super) fn not_told(
+    caller: &Caller,
+    arguments: Option<&str>,
+    error: &NotTold,
+) -> Response<Body> {
+    match error {
+        NotTold::Versions(NotCompared::Spool(error)) => caller.spool_failed(error),
+        NotTold::Versions(why) => {
+            let url = Asked::read(arguments).map(|asked| asked.url).unwrap_or_default();
+            let (templates, shell) = (&caller.daemon.templates, &caller.shell);
+            caller.page(history::not_told(templates, shell, &url, why))
+        }
+        error => caller.bad_address(&error_chain(error)),
+    }
+}
+
+/// The changes of what the caller monitors.
+pub(super) async fn feed(caller: &Caller) -> Response<Body> {
+    match changes(caller).await {
+        Ok(changes) => {
+            let origin = caller.shell.origin.as_str();
+            let root = caller.daemon.store.spool().root().display();
+            let name = format!("{root} {}", caller.owner);
+            let now = timestamp(clock::now());
+            let link = format!("{origin}/monitor/feed");
+            let xml = feed::write(changes, &name, &link, now);
+            caller.other(StatusCode::OK, Some(ATOM), body::whole(xml))
+        }
+        Err(error) => caller.spool_failed(&error),
+    }
+}
+
+async fn changes(caller: &Caller) -> Result<Vec<Change>, Error> {
+    let daemon = &caller.daemon;
+    let mut found = Vec::new();
+    // Only their own, whoever commands: a feed is read by programs that show it to others.
+    let own =
+        monitor::list(daemon, |place| Owner::of_queued(place).as_ref() == Some(&caller.owner));
+    for one in own {
+        let Some(places) = Places::of_queued(&one.place, &daemon.local) else { continue };
+        let Some(versions) = versions::of(daemon, &places).await? else { continue };
+        let current = versions.current.entry.stored();
+        let times = std::iter::once(current).chain(versions.older.iter().map(|one| one.stored));
+        let times: Vec<_> = times.take(MAX_ENTRIES + 1).collect();
+        for (stored, before) in times.iter().zip(times.iter().skip(1)) {
+            let change = change(caller, &versions, *stored, *before);
+            found.push((change, std::sync::Arc::clone(&versions.current)));
+        }
+    }
+    found.sort_by_key(|(change, _)| std::cmp::Reverse(change.stored));
+    found.truncate(MAX_ENTRIES);
+    let mut titles: HashMap<String, Option<String>> = HashMap::new();
+    let mut changes = Vec::new();
+    for (mut change, kept) in found {
+        if !titles.contains_key(&change.url) {
+            let title = versions::title(daemon, &kept).await;
+            titles.insert(change.url.clone(), title);
+        }
+        change.title = titles.get(&change.url).cloned().flatten();
+        changes.push(change);
+    }
+    Ok(changes)
+}
+
+fn change(
+    caller: &Caller,
+    versions: &versions::Versions,
+    stored: Timestamp,
+    before: Timestamp,
+) -> Change {
+    let place = versions.current.entry.place();
+    let url = place.url().to_owned();
+    let link = format!(
+        "{}/monitor/diff/?url={}&from={before}&to={stored}",
+        caller.shell.origin.as_str(),
+        url_encode_form_args(url.as_bytes())
+    );
+    let name = format!("{} {}", place.key(), place.variant_text());
+    Change { url, name, stored, before, title: None, link }
+}

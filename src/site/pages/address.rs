@@ -1,0 +1,98 @@
+//! The small page in place of one about an address, where none is named or it is none: it asks for one.
+
+use serde::Serialize;
+
+use super::{Page, Shell, Templates};
+use crate::page::{
+    fault::Fault,
+    text::{Text, say},
+};
+
+/// Which page is to be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// What is known of an address.
+    Info,
+    /// What a browser sends, and what the site of an address would get of it.
+    Request,
+    /// Its source.
+    Source,
+    /// Its records.
+    Records,
+    /// What was kept of it over time.
+    History,
+    /// What is kept that is like it.
+    Missing,
+}
+
+impl About {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Info => "/info/",
+            Self::Request => "/info/request",
+            Self::Source => "/info/source",
+            Self::Records => "/info/warc",
+            Self::History => "/history/",
+            Self::Missing => "/missing/",
+        }
+    }
+
+    fn title(self) -> Text {
+        match self {
+            Self::Info => say("What is known of an address"),
+            Self::Request => say("Your request for an address"),
+            Self::Source => say("The source of an address"),
+            Self::Records => say("The records of an address"),
+            Self::History => say("What was kept of an address over time"),
+            Self::Missing => say("Similar pages that are kept"),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    title: Text,
+    path: &'static str,
+    value: &'a str,
+    faults: Vec<Fault>,
+}
+
+/// Makes the page; `typed` is what was given that is no address of the web.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, about: About, typed: Option<&str>) -> Page {
+    let fault = |_| {
+        let text = say("This takes the address of a page, such as {example}.");
+        Fault::new("url", text.with("example", "https://www.example.org/"))
+    };
+    let view = View {
+        title: about.title(),
+        path: about.path(),
+        value: typed.unwrap_or_default(),
+        faults: typed.map(fault).into_iter().collect(),
+    };
+    let status = if typed.is_some() { 400 } else { 200 };
+    templates.page("address.html", status, shell, &view)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{About, page};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+
+    #[test]
+    fn it_asks_for_an_address_and_says_what_is_wrong_with_one() {
+        use About::{History, Info, Missing, Records, Request, Source};
+        for about in [Info, Request, Source, Records, History, Missing] {
+            let asked = page(&templates(), &shell(), about, None);
+            assert_harmless(&asked);
+            assert_eq!(asked.status, 200);
+            assert!(!asked.body.contains("aria-invalid"), "{}", asked.body);
+            for text in &hostile() {
+                let wrong = page(&templates(), &shell(), about, Some(as_key(text)));
+                assert_harmless(&wrong);
+                assert_eq!(wrong.status, 400);
+                assert!(wrong.body.contains("aria-invalid=\"true\""), "{}", wrong.body);
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The local page `/ca`: our certificate authority, how a browser or phone is told to trust it, and
+//! whether this browser does.
+//!
+//! The test needs no script: the page loads a stylesheet from us over TLS. If the browser trusts the
+//! authority it comes, and shows another sentence.
+
+use std::net::{IpAddr, SocketAddr};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::code::Code;
+use super::{LocalOrigin, Page, Shell, Templates};
+use crate::api::Rejection;
+use crate::page::shown::{self, ShownTime};
+
+/// Rejections that are listed; the others are counted.
+const SHOWN_REJECTIONS: usize = 50;
+
+/// The stylesheet of the test.
+pub const TEST: &str = "/ca/trusted.css";
+
+/// What the page tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Trust<'a> {
+    /// The name of the authority.
+    pub name: &'a str,
+    /// Its SHA-256 fingerprint.
+    pub fingerprint: &'a str,
+    /// When it was made, less the day it is dated back.
+    pub from: Timestamp,
+    /// When it ends.
+    pub until: Timestamp,
+    /// Whether it should be renewed.
+    pub ends_soon: bool,
+    /// Whether HTTPS is answered by us at all.
+    pub intercept: bool,
+    /// Where our pages are over TLS, under the name that the client used.
+    pub secure: &'a LocalOrigin,
+    /// Where a phone finds us, if it can.
+    pub phone: Option<&'a str>,
+    /// The clients that have lately rejected our certificate.
+    pub rejected: &'a [Rejection],
+}
+
+#[derive(Serialize)]
+struct View {
+    name: String,
+    fingerprint: String,
+    from: ShownTime,
+    until: ShownTime,
+    ends_soon: bool,
+    intercept: bool,
+    test: String,
+    code: Option<Code>,
+    rejected: Vec<RejectionView>,
+    more_rejected: usize,
+}
+
+#[derive(Serialize)]
+struct RejectionView {
+    host: String,
+    client: String,
+    until: ShownTime,
+}
+
+/// Makes the page.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, trust: &Trust<'_>) -> Page {
+    let rejection = |one: &Rejection| RejectionView {
+        host: shown::text(&one.host),
+        client: shown::text(&one.client),
+        until: ShownTime::new(one.until, &shell.zone),
+    };
+    let view = View {
+        name: shown::text(trust.name),
+        fingerprint: shown::text(trust.fingerprint),
+        from: ShownTime::new(trust.from, &shell.zone),
+        until: ShownTime::new(trust.until, &shell.zone),
+        ends_soon: trust.ends_soon,
+        intercept: trust.intercept,
+        test: format!("{}{TEST}", trust.secure),
+        code: trust.phone.and_then(|phone| Code::of(&format!("{phone}/ca.crt"))),
+        rejected: trust.rejected.iter().take(SHOWN_REJECTIONS).map(rejection).collect(),
+        more_rejected: trust.rejected.len().saturating_sub(SHOWN_REJECTIONS),
+    };
+    templates.page("ca.html", 200, shell, &view)
+}
+
+/// The stylesheet that comes only to a browser that trusts the authority.
+#[must_use]
+pub fn test() -> Page {
+    Page {
+        status: 200,
+        content_type: "text/css; charset=utf-8",
+        body: ".untrusted { display: none; }\n.trusted { display: block; }\n".to_owned(),
+    }
+}
+
+/// Where a phone finds us, given the name `used` by who asks, our `names` and where we listen: by an
+/// address other than loopback, under a name that is ours.
+#[must_use]
+pub fn for_phones(
+    used: &LocalOrigin,
+    names: &[String],
+    listening: &[SocketAddr],
+) -> Option<String> {
+    let open = listening.iter().find(|address| !address.ip().is_loopback())?;
+    if !is_here(used.host()) {
+        return Some(used.as_str().replacen("https://", "http://", 1));
+    }
+    let name = names.iter().find(|name| !is_here(name))?;
+    let name =
+        if name.parse::<std::net::Ipv6Addr>().is_ok() { format!("[{name}]") } else { name.clone() };
+    Some(format!("http://{name}:{}", open.port()))
+}
+
+/// Whether a name leads to the machine that uses it, whichever that is.
+fn is_here(name: &str) -> bool {
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    bare == "localhost"
+        || bare.ends_with(".localhost")
+        || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+
+    fn secure() -> LocalOrigin {
+        LocalOrigin::parse("https", "localhost:8080").unwrap()
+    }
+
+    fn trust<'a>(text: &'a str, secure: &'a LocalOrigin, rejected: &'a [Rejection]) -> Trust<'a> {
+        let (from, until) = (time(), time());
+        let (ends_soon, intercept, phone) = (false, true, None);
+        let (name, fingerprint) = (text, text);
+        Trust { name, fingerprint, from, until, ends_soon, intercept, secure, phone, rejected }
+    }
+
+    fn rejection(text: &str) -> Rejection {
+        Rejection { host: text.to_owned(), client: text.to_owned(), until: time() }
+    }
+
+    #[test]
+    fn it_offers_the_certificate_and_says_what_to_do_with_it() {
+        let (templates, secure) = (templates(), secure());
+        let plain = page(&templates, &shell(), &trust("AB:CD", &secure, &[]));
+        assert_harmless(&plain);
+        let body = plain.body;
+        for want in [
+            "href=\"http://localhost:8080/ca.pem\"",
+            "href=\"http://localhost:8080/ca.crt\"",
+            "<link rel=\"stylesheet\" href=\"https://localhost:8080/ca/trusted.css\">",
+            "<code>AB:CD</code>",
+            "Firefox",
+            "Android",
+            "iPhone",
+            "Windows",
+            "macOS",
+            "wwwoffle ca install --user",
+            "A phone cannot reach this proxy",
+        ] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
+        assert!(
+            !body.contains("intercept = true") && !body.contains("wwwoffle ca renew</code> now")
+        );
+        let open = Trust {
+            phone: Some("http://192.168.1.2:8080"),
+            ends_soon: true,
+            ..trust("x", &secure, &[])
+        };
+        let page = page(&templates, &shell(), &open);
+        assert_harmless(&page);
+        let body = page.body;
+        assert!(body.contains("<code>http://192.168.1.2:8080/ca.crt</code>"), "{body}");
+        assert!(body.contains("<path fill=\"#000\" d=\"M4 4h7"), "{body}");
+        assert!(body.contains("wwwoffle ca renew</code> now"), "{body}");
+    }
+
+    #[test]
+    fn rejections_and_hostile_values_are_bounded_text() {
+        let (templates, secure) = (templates(), secure());
+        let many: Vec<Rejection> =
+            (0..SHOWN_REJECTIONS + 5).map(|n| rejection(&format!("h{n}.example"))).collect();
+        let page_of_many = page(&templates, &shell(), &trust("x", &secure, &many));
+        assert_harmless(&page_of_many);
+        assert!(page_of_many.body.contains("and 5 more"));
+        for text in hostile() {
+            let rejected = [rejection(&text)];
+            let off = Trust { intercept: false, ..trust(&text, &secure, &rejected) };
+            let page = page(&templates, &shell(), &off);
+            assert_harmless(&page);
+            assert!(page.body.contains("intercept = true"));
+        }
+    }
+
+    #[test]
+    fn a_phone_is_told_an_address_that_it_can_reach() {
+        let names = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let usual = names(&["localhost", "127.0.0.1", "::1"]);
+        let open = names(&["localhost", "192.168.1.2"]);
+        let six = names(&["::1", "fd00::2"]);
+        for (used, names, listening, want) in [
+            ("localhost:8080", &usual, "127.0.0.1:8080", None),
+            ("localhost:8080", &usual, "0.0.0.0:8080", None),
+            ("localhost:8080", &open, "127.0.0.1:8080", None),
+            ("localhost:8080", &open, "0.0.0.0:8080", Some("http://192.168.1.2:8080")),
+            ("[::1]:8080", &six, "[fd00::2]:81", Some("http://[fd00::2]:81")),
+            ("ship.lan:8080", &usual, "10.0.0.1:8080", Some("http://ship.lan:8080")),
+            ("ship.lan:8080", &usual, "127.0.0.1:8080", None),
+        ] {
+            for scheme in ["http", "https"] {
+                let used = LocalOrigin::parse(scheme, used).unwrap();
+                let got = for_phones(&used, names, &[listening.parse().unwrap()]);
+                assert_eq!(got.as_deref(), want, "{used} {listening}");
+            }
+        }
+    }
+}

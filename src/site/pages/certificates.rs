@@ -1,0 +1,255 @@
+//! Certificates of origins on pages, and the local page `/certificate` where one is allowed.
+
+use jiff::{Timestamp, tz::TimeZone};
+use serde::Serialize;
+use wwwoffle_url::url_encode_form_args;
+
+use super::{Page, Shell, Templates};
+use crate::api::{Certificate, Chain};
+use crate::net::certificates::with_colons;
+use crate::page::shown::{self, ShownTime, ShownUrl};
+
+/// A certificate that a message page tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShownCertificate<'a> {
+    /// Whose it is: host and port.
+    pub site: &'a str,
+    /// It, and what was sent with it.
+    pub chain: &'a Chain,
+    /// Whether it is one that can be allowed.
+    pub may_be_allowed: bool,
+    /// The time by the clock of this machine.
+    pub now: Timestamp,
+}
+
+/// The address of the page where the certificate of `site` is allowed, without our origin; `url` is
+/// where its link leads back to.
+#[must_use]
+pub fn path_of(site: &str, url: &str) -> String {
+    let (site, url) = (shown::text(site), ShownUrl::new(url).href.unwrap_or_default());
+    let (site, url) = (url_encode_form_args(site.as_bytes()), url_encode_form_args(url.as_bytes()));
+    format!("/certificate?site={site}&url={url}")
+}
+
+/// A chain as templates see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ChainView {
+    certificates: Vec<CertificateView>,
+    left_out: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct CertificateView {
+    subject: String,
+    issuer: String,
+    is_self_signed: bool,
+    from: Option<ShownTime>,
+    until: Option<ShownTime>,
+    names: Vec<String>,
+    more_names: usize,
+    sha256: String,
+}
+
+impl ChainView {
+    pub(crate) fn new(chain: &Chain, zone: &TimeZone) -> Self {
+        let certificates =
+            chain.certificates.iter().map(|one| CertificateView::new(one, zone)).collect();
+        Self { certificates, left_out: chain.left_out }
+    }
+}
+
+impl CertificateView {
+    fn new(one: &Certificate, zone: &TimeZone) -> Self {
+        let time = |time: Option<Timestamp>| time.map(|time| ShownTime::new(time, zone));
+        Self {
+            subject: shown::text(&one.subject),
+            issuer: shown::text(&one.issuer),
+            is_self_signed: one.subject == one.issuer,
+            from: time(one.from),
+            until: time(one.until),
+            names: one.names.iter().map(|name| shown::text(name)).collect(),
+            more_names: one.more_names,
+            sha256: with_colons(&shown::text(&one.sha256)),
+        }
+    }
+}
+
+/// How a certificate stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing<'a> {
+    /// It was refused.
+    Refused {
+        /// What is wrong with it, in words.
+        fault: &'a str,
+        /// Whether another is allowed there.
+        differs: bool,
+    },
+    /// It is allowed there by its fingerprint.
+    Allowed,
+    /// None was refused there of late.
+    Unknown,
+}
+
+/// What the page `/certificate` tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// Host and port.
+    pub site: &'a str,
+    /// The page that was asked for, if it is one of this host.
+    pub url: Option<&'a str>,
+    /// How its certificate stands.
+    pub standing: Standing<'a>,
+    /// The certificate and what was sent with it.
+    pub chain: Option<&'a Chain>,
+    /// The fingerprint, 64 hex digits; empty when there is none.
+    pub sha256: &'a str,
+    /// The configuration that it would be written to; `None` when the program runs without one.
+    pub file: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    site: String,
+    state: &'static str,
+    fault: Option<String>,
+    differs: bool,
+    url: Option<ShownUrl>,
+    back: &'a str,
+    chain: Option<ChainView>,
+    sha256: &'a str,
+    token: &'a str,
+    file: String,
+    lines: Option<String>,
+}
+
+/// Makes the page; `token` is the general token.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, site: &Site<'_>, token: &str) -> Page {
+    let (state, fault, differs) = match site.standing {
+        Standing::Refused { fault, differs } => ("refused", Some(shown::text(fault)), differs),
+        Standing::Allowed => ("allowed", None, false),
+        Standing::Unknown => ("unknown", None, false),
+    };
+    let line = || {
+        format!(
+            "allowed-certificates = [{{ host = \"{}\", sha256 = \"{}\" }}]",
+            shown::text(site.site),
+            site.sha256
+        )
+    };
+    let url = site.url.map(ShownUrl::new);
+    let view = View {
+        site: shown::text(site.site),
+        state,
+        fault,
+        differs,
+        back: url.as_ref().and_then(|url| url.href.as_deref()).unwrap_or_default(),
+        url: url.clone(),
+        chain: site.chain.map(|chain| ChainView::new(chain, &shell.zone)),
+        sha256: site.sha256,
+        token,
+        file: shown::text(site.file.unwrap_or_default()),
+        lines: site.file.is_none().then(line),
+    };
+    templates.page("certificate.html", 200, shell, &view)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+
+    /// A chain of which every text is this.
+    pub(crate) fn chain(text: &str) -> Chain {
+        let one = Certificate {
+            subject: text.to_owned(),
+            issuer: format!("{text}!"),
+            sha256: "ab".repeat(32),
+            from: Some(time()),
+            until: None,
+            names: vec![text.to_owned(); 8],
+            more_names: 3,
+        };
+        Chain { certificates: vec![one; 8], left_out: 2 }
+    }
+
+    fn site<'a>(standing: Standing<'a>, chain: &'a Chain) -> Site<'a> {
+        Site {
+            site: "old.example:8443",
+            url: Some("https://old.example:8443/p"),
+            standing,
+            chain: Some(chain),
+            sha256: "abcd",
+            file: Some("/etc/wwwoffle.conf"),
+        }
+    }
+
+    fn body(site: &Site<'_>) -> String {
+        let page = page(&templates(), &shell(), site, "f00");
+        assert_harmless(&page);
+        page.body
+    }
+
+    #[test]
+    fn a_refused_one_has_the_form_and_its_chain() {
+        let chain = chain("CN=a.example");
+        let refused = Standing::Refused { fault: "it is self-signed", differs: true };
+        let text = body(&site(refused, &chain));
+        for want in [
+            "action=\"http://localhost:8080/control/certificate/allow\"",
+            "name=\"token\" value=\"f00\"",
+            "name=\"site\" value=\"old.example:8443\"",
+            "name=\"sha256\" value=\"abcd\"",
+            "it is self-signed",
+            "Another certificate is allowed",
+            "/etc/wwwoffle.conf",
+            "<bdi>CN=a.example</bdi>",
+            "AB:AB:AB",
+            "and 3 more",
+            "and 2 more",
+        ] {
+            assert!(text.contains(want), "{want} in {text}");
+        }
+        let without = Site { file: None, ..site(refused, &chain) };
+        let text = body(&without);
+        assert!(!text.contains("<form"), "{text}");
+        assert!(
+            text.contains("[{ host = &quot;old.example:8443&quot;, sha256 = &quot;abcd&quot; }]")
+        );
+    }
+
+    #[test]
+    fn without_a_refusal_there_is_no_form() {
+        for (standing, words) in
+            [(Standing::Allowed, "is allowed for this host"), (Standing::Unknown, "No certificate")]
+        {
+            let text = body(&site(standing, &Chain::default()));
+            assert!(text.contains(words) && !text.contains("<form"), "{text}");
+        }
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for text in hostile() {
+            let chain = chain(&text);
+            let site = Site {
+                site: &text,
+                url: Some(&text),
+                standing: Standing::Refused { fault: &text, differs: false },
+                chain: Some(&chain),
+                sha256: "00",
+                file: Some(&text),
+            };
+            body(&site);
+            body(&Site { file: None, ..site });
+        }
+    }
+
+    #[test]
+    fn the_address_of_the_page_holds_any_url() {
+        assert_eq!(
+            path_of("a.example:8443", "https://a.example:8443/p?x=1&y=%20#"),
+            "/certificate?site=a.example:8443&url=https://a.example:8443/p%3Fx%3D1%26y%3D%2520%23"
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! How an option is put into a form, after its type.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use serde_json::Value;
+use wwwoffle_config::edit::{quoted, unquoted};
+use wwwoffle_config::schema::OptionInfo;
+
+use crate::page::shown;
+
+/// What a person fills in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Yes or no.
+    YesNo,
+    /// One of these words.
+    Words(Vec<String>),
+    /// A whole number.
+    Number,
+    /// A text, without quotes.
+    Text,
+    /// A password, or what is made of one. It is never shown.
+    Secret,
+    /// An array, element by element.
+    List,
+    /// Anything else, as the file writes it.
+    Toml,
+}
+
+impl Control {
+    /// That of an option.
+    #[must_use]
+    pub fn of(option: &OptionInfo) -> Self {
+        let schema: Value = serde_json::from_str(&(option.json)()).unwrap_or_default();
+        let kind = schema.get("type").and_then(Value::as_str);
+        if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+            let words: Option<Vec<_>> =
+                words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
+            return words.map_or(Self::Toml, Self::Words);
+        }
+        match kind {
+            Some("array") => Self::List,
+            _ if option.is_secret => Self::Secret,
+            Some("boolean") => Self::YesNo,
+            Some("integer") => Self::Number,
+            Some("string") => Self::Text,
+            _ => Self::Toml,
+        }
+    }
+
+    /// What a form shows of a value that the file has.
+    #[must_use]
+    pub fn typed(&self, value: &str) -> String {
+        match self {
+            Self::Text | Self::Words(_) => match unquoted(value) {
+                Some(text) if shown::line(&text) == text => text,
+                _ => fit(value),
+            },
+            Self::Secret => String::new(),
+            Self::YesNo | Self::Number | Self::List | Self::Toml => fit(value),
+        }
+    }
+
+    /// What the file is to have for what was typed.
+    #[must_use]
+    pub fn value(&self, typed: &str) -> String {
+        match self {
+            // Whoever writes the quotes has written the value as the file has it.
+            Self::Text if typed.starts_with('"') && unquoted(typed).is_some() => typed.to_owned(),
+            Self::Text | Self::Words(_) | Self::Secret => quoted(typed),
+            Self::YesNo | Self::Number | Self::List | Self::Toml => typed.trim().to_owned(),
+        }
+    }
+
+    /// A name for templates.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::YesNo => "yes-no",
+            Self::Words(_) => "words",
+            Self::Number => "number",
+            Self::Text => "text",
+            Self::Secret => "secret",
+            Self::List => "list",
+            Self::Toml => "toml",
+        }
+    }
+}
+
+/// A value as the file writes it, with escapes for characters that cannot be seen.
+#[must_use]
+pub fn fit(value: &str) -> String {
+    let escaped = |text: &str| {
+        text.chars().fold(String::new(), |mut fit, c| {
+            let is_seen = c == '\n' || shown::line(c.encode_utf8(&mut [0; 4])).starts_with(c);
+            if is_seen {
+                fit.push(c);
+            } else {
+                // Writing to a string cannot fail.
+                let _ = write!(fit, "\\U{:08X}", u32::from(c));
+            }
+            fit
+        })
+    };
+    match unquoted(value) {
+        Some(text) if shown::line(&text) != text => {
+            let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+            format!("\"{}\"", escaped(&text).replace('\n', "\\n"))
+        }
+        _ => escaped(value),
+    }
+}
+
+/// Bytes of the longest value that is put into a form.
+pub const LONGEST_VALUE: usize = 8 * 1024;
+
+/// A control as templates see it.
+#[derive(Debug, Serialize)]
+pub(super) struct ControlView {
+    name: &'static str,
+    value: String,
+    choices: Vec<Choice>,
+    /// Whether the value is not in the form, for its length.
+    too_long: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Choice {
+    value: String,
+    word: String,
+    chosen: bool,
+}
+
+impl ControlView {
+    /// `control` with `typed` in it.
+    pub(super) fn new(control: &Control, typed: &str) -> Self {
+        let typed = if *control == Control::Secret { "" } else { typed };
+        let mut choices: Vec<String> = match control {
+            // The template has words for them.
+            Control::YesNo => vec!["true".to_owned(), "false".to_owned()],
+            Control::Words(words) => words.clone(),
+            _ => Vec::new(),
+        };
+        let is_known = choices.iter().any(|value| value == typed);
+        // What is none of the choices, and stands in the file all the same, is shown, too.
+        if !choices.is_empty() && !is_known && !typed.is_empty() && typed.len() <= LONGEST_VALUE {
+            choices.push(typed.to_owned());
+        }
+        let choices = choices.into_iter().map(|value| Choice {
+            chosen: value == typed,
+            word: shown::text(&value),
+            value,
+        });
+        let too_long = typed.len() > LONGEST_VALUE;
+        let value = if too_long { String::new() } else { typed.to_owned() };
+        Self { name: control.name(), value, choices: choices.collect(), too_long }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wwwoffle_config::edit::unquoted;
+    use wwwoffle_config::schema::SECTIONS;
+
+    use super::{Control, fit};
+
+    #[test]
+    fn each_type_has_its_control() {
+        for (section, key, want) in [
+            ("options", "log-level", "words"),
+            ("options", "finish-downloads", "yes-no"),
+            ("options", "connections-per-host", "number"),
+            ("options", "connect-timeout", "text"),
+            ("startup", "spool-dir", "text"),
+            ("startup", "listen", "list"),
+            ("startup", "password", "secret"),
+            ("allowed-connect-users", "users", "list"),
+            ("dont-get", "urls", "list"),
+            ("censor-header", "headers", "toml"),
+        ] {
+            let section = SECTIONS.iter().find(|known| known.name == section).unwrap();
+            let option = section.options.iter().find(|known| known.key == key).unwrap();
+            assert_eq!(Control::of(option).name(), want, "{key}");
+        }
+    }
+
+    #[test]
+    fn every_default_comes_back_as_it_was() {
+        for section in SECTIONS {
+            for option in section.options {
+                let control = Control::of(option);
+                if control == Control::Secret {
+                    continue;
+                }
+                let back = control.value(&control.typed(option.default));
+                let same = |text: &str| unquoted(text).unwrap_or_else(|| text.to_owned());
+                assert_eq!(same(&back), same(option.default), "{}.{}", section.name, option.key);
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_escaped() {
+        for (value, want) in [
+            ("'a'", "'a'"),
+            ("\"a\u{202e}\\\"b\"", "\"a\\U0000202E\\\"b\""),
+            ("[\"a\u{200b}\"]", "[\"a\\U0000200B\"]"),
+        ] {
+            assert_eq!(fit(value), want);
+        }
+        assert_eq!(Control::Text.value("\"a\\U0000202E\""), "\"a\\U0000202E\"");
+        assert_eq!(Control::Text.value("\""), "'\"'");
+    }
+}

@@ -1,0 +1,106 @@
+//! What differs between two texts, line by line.
+
+use serde::Serialize;
+
+use crate::page::shown;
+
+/// Lines that are the same, shown before and after those that differ.
+const AROUND: usize = 3;
+
+/// Lines that are shown of each side; what is left out is counted.
+const MOST_LINES: usize = 120;
+
+/// A line of a difference, as templates see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// `same`, `old`, `new`, or `more` for a number of lines left out.
+    kind: &'static str,
+    /// Its number, counted from 1; that of the new text, except for what only the old one has.
+    number: usize,
+    text: String,
+}
+
+impl Line {
+    /// A line of a difference that was made elsewhere.
+    pub(crate) fn new(kind: &'static str, number: usize, text: &str) -> Self {
+        Self { kind, number, text: shown::text(text) }
+    }
+}
+
+/// The lines in which `old` and `new` differ, and some around them; none when they are the same.
+///
+/// All between the first and the last line that differ is taken as changed: an edit is one stretch.
+#[must_use]
+pub fn diff(old: &str, new: &str) -> Vec<Line> {
+    if old == new {
+        return Vec::new();
+    }
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let shorter = old.len().min(new.len());
+    let alike = |(one, other): &(&&str, &&str)| one == other;
+    let before = old.iter().zip(&new).take_while(alike).count();
+    let backward = old.iter().rev().zip(new.iter().rev());
+    let after = backward.take(shorter - before).take_while(alike).count();
+    let mut lines = Vec::new();
+    let begin = before.saturating_sub(AROUND);
+    push(&mut lines, "same", begin, new.get(begin..before));
+    push(&mut lines, "old", before, old.get(before..old.len() - after));
+    push(&mut lines, "new", before, new.get(before..new.len() - after));
+    let end = new.len() - after;
+    push(&mut lines, "same", end, new.get(end..new.len().min(end + AROUND)));
+    lines
+}
+
+fn push(lines: &mut Vec<Line>, kind: &'static str, from: usize, texts: Option<&[&str]>) {
+    let texts = texts.unwrap_or_default();
+    let shown = texts.iter().take(MOST_LINES).zip(from + 1..);
+    lines.extend(shown.map(|(text, number)| Line { kind, number, text: shown::text(text) }));
+    if texts.len() > MOST_LINES {
+        lines.push(Line { kind: "more", number: texts.len() - MOST_LINES, text: String::new() });
+    }
+}
+
+/// The lines of a text from `first` to `last`, counted from 1.
+#[must_use]
+pub fn lines(text: &str, first: usize, last: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let texts: Vec<&str> =
+        text.lines().skip(first.saturating_sub(1)).take(last + 1 - first).collect();
+    push(&mut lines, "same", first.saturating_sub(1), Some(&texts));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_LINES, diff, lines};
+
+    fn told(old: &str, new: &str) -> String {
+        let of_kind = |kind| match kind {
+            "old" => '-',
+            "new" => '+',
+            "more" => '…',
+            _ => ' ',
+        };
+        let told = diff(old, new).into_iter();
+        told.map(|line| format!("{}{}{}", of_kind(line.kind), line.number, line.text))
+            .collect::<Vec<_>>()
+            .join("|")
+    }
+
+    #[test]
+    fn what_differs_is_told_with_its_numbers() {
+        for (old, new, want) in [
+            ("a\n", "a\n", ""),
+            ("", "a\nb\n", "+1a|+2b"),
+            ("a\nb\n", "", "-1a|-2b"),
+            ("a\nb\nc\n", "a\nx\nc\n", " 1a|-2b|+2x| 3c"),
+            ("a\na\n", "a\na\na\n", " 1a| 2a|+3a"),
+            ("1\n2\n3\n4\n5\n6\n7\n8\n", "1\n2\n3\n4\n5\n6\n7\n", " 55| 66| 77|-88"),
+        ] {
+            assert_eq!(told(old, new), want, "{old:?} {new:?}");
+        }
+        let long = "x\n".repeat(MOST_LINES + 7);
+        assert!(told("", &long).ends_with("…7"));
+        assert_eq!(lines("a\nb\nc", 2, 3).len(), 2);
+    }
+}

@@ -1,0 +1,130 @@
+//! `/configuration/`: the file, its versions, and the sections.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use wwwoffle_config::schema::{Effect, SECTIONS};
+use wwwoffle_config::{Faults, OptionChange};
+
+use super::{Named, path_of};
+use crate::page::shown::{self, ShownTime};
+use crate::site::pages::{Page, Shell, Templates};
+
+/// The options of a version that are named; the rest is counted.
+const MOST_NAMED: usize = 5;
+
+/// What the page tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Index<'a> {
+    /// The file; empty when the daemon runs without one.
+    pub file: &'a str,
+    /// Whether it is there.
+    pub exists: bool,
+    /// What tells its text from others.
+    pub stamp: &'a str,
+    /// Whether that text is the one in force.
+    pub in_force: bool,
+    /// What is wrong with the file.
+    pub faults: Option<&'a Faults>,
+    /// Options that need a restart.
+    pub restart: &'a [OptionChange],
+    /// Versions before, the oldest first: number, when it ended, what it would change.
+    pub versions: &'a [(u64, Timestamp, &'a [OptionChange])],
+    /// Every option that the file sets, with the section of it; a rule is `for`.
+    pub set: &'a [(&'a str, &'a str)],
+    /// Options that are set and have no effect yet.
+    pub later: &'a [(&'static str, &'static str)],
+    /// The URL carried along.
+    pub url: Option<&'a str>,
+    /// The general token.
+    pub token: &'a str,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    file: String,
+    exists: bool,
+    stamp: &'a str,
+    short_stamp: String,
+    in_force: bool,
+    faults: Vec<String>,
+    more_faults: usize,
+    restart: Vec<Named>,
+    later: Vec<Named>,
+    versions: Vec<VersionView>,
+    sections: Vec<SectionView>,
+    url: String,
+    token: &'a str,
+}
+
+#[derive(Serialize)]
+struct VersionView {
+    number: u64,
+    until: ShownTime,
+    changes: Vec<Named>,
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct SectionView {
+    name: &'static str,
+    path: String,
+    sentence: &'static str,
+    total: usize,
+    set: usize,
+    rules: usize,
+}
+
+/// Faults that are shown.
+pub(super) const MOST_FAULTS: usize = 20;
+
+/// The faults of a file, fit to be shown, and how many more there are.
+pub(super) fn told(faults: &Faults) -> (Vec<String>, usize) {
+    let all = faults.as_slice();
+    let shown = all.iter().take(MOST_FAULTS).map(|fault| shown::text(&fault.to_string()));
+    (shown.collect(), all.len().saturating_sub(MOST_FAULTS))
+}
+
+/// Makes the page.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, status: u16, index: &Index<'_>) -> Page {
+    let (faults, more_faults) = index.faults.map(told).unwrap_or_default();
+    let versions = index.versions.iter().rev().map(|(number, until, changes)| VersionView {
+        number: *number,
+        until: ShownTime::new(*until, &shell.zone),
+        changes: changes
+            .iter()
+            .take(MOST_NAMED)
+            .map(|one| Named::of(one.section, one.key, one.effect))
+            .collect(),
+        more: changes.len().saturating_sub(MOST_NAMED),
+    });
+    let count = |section: &str, rules: bool| {
+        let set = index.set.iter().filter(|(of, key)| *of == section && (*key == "for") == rules);
+        set.count()
+    };
+    let sections = SECTIONS.iter().map(|section| SectionView {
+        name: section.name,
+        path: path_of(&[section.name], index.url),
+        sentence: section.sentence.trim(),
+        total: section.options.len(),
+        set: count(section.name, false),
+        rules: count(section.name, true),
+    });
+    let later = index.later.iter().map(|(section, key)| Named::of(section, key, Effect::Later));
+    let view = View {
+        file: shown::text(index.file),
+        exists: index.exists,
+        stamp: index.stamp,
+        short_stamp: index.stamp.chars().take(12).collect(),
+        in_force: index.in_force,
+        faults,
+        more_faults,
+        restart: Named::all(index.restart),
+        later: later.collect(),
+        versions: versions.collect(),
+        sections: sections.collect(),
+        url: index.url.map(shown::text).unwrap_or_default(),
+        token: index.token,
+    };
+    templates.page("configuration.html", status, shell, &view)
+}

@@ -1,0 +1,362 @@
+//! `/configuration/SECTION/OPTION`: one option, its rules, and the forms that change it.
+
+use serde::Serialize;
+use wwwoffle_config::edit::{elements, unquoted};
+
+use super::control::{Control, ControlView, LONGEST_VALUE, fit};
+use super::diff::Line;
+use super::part::{MOST_RULES, PlaceView, RuleSetting, Setting, place};
+use super::{Item, effect_word, path_of, short};
+use crate::page::shown;
+use crate::site::pages::{Page, Shell, Templates};
+
+/// Elements of an array that are shown, each with its button.
+const MOST_ELEMENTS: usize = 200;
+
+/// Bytes of the elements that are shown, all together.
+const LONGEST_LIST: usize = 32 * 1024;
+
+/// What one of the forms does, the value of its field `do`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Gives the option a value.
+    Set,
+    /// Lets it have its default.
+    Unset,
+    /// Adds an element.
+    Add,
+    /// Removes one.
+    Remove,
+    /// Adds a rule.
+    AddRule,
+    /// Changes the URLs of a rule, and the value there.
+    SetRule,
+    /// Takes the option out of a rule.
+    UnsetRule,
+}
+
+impl Act {
+    /// The act of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "set" => Self::Set,
+            "unset" => Self::Unset,
+            "add" => Self::Add,
+            "remove" => Self::Remove,
+            "add-rule" => Self::AddRule,
+            "set-rule" => Self::SetRule,
+            "unset-rule" => Self::UnsetRule,
+            _ => return None,
+        })
+    }
+}
+
+/// What was sent and refused, to be shown in its form again.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// What it was to do.
+    pub act: Act,
+    /// The value or element.
+    pub value: String,
+    /// The URL-SPECIFICATIONs of a rule, one to a line.
+    pub urls: String,
+    /// The rule, counted from 0.
+    pub index: Option<usize>,
+    /// What is wrong.
+    pub faults: Vec<String>,
+}
+
+/// What the page tells.
+#[derive(Clone, Copy, Debug)]
+pub struct ItemPage<'a> {
+    /// The option.
+    pub item: Item,
+    /// As the file has it.
+    pub setting: &'a Setting,
+    /// What is in force, if that is not what the file has: the file is faulty or was just changed.
+    pub in_force: Option<&'a str>,
+    /// Its lines in the file.
+    pub lines: &'a [Line],
+    /// The rules of the section, all of them.
+    pub rules: &'a [RuleSetting],
+    /// What tells the text of the file from others.
+    pub stamp: &'a str,
+    /// The URL, or URL-SPECIFICATION, for which the next rule is.
+    pub url: Option<&'a str>,
+    /// What was refused.
+    pub refused: Option<&'a Refused>,
+    /// The general token.
+    pub token: &'a str,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    section: &'static str,
+    section_path: String,
+    key: &'static str,
+    path: String,
+    sentence: &'static str,
+    kind: &'static str,
+    meaning: Vec<MeaningLine>,
+    is_secret: bool,
+    rules_apply: bool,
+    effect: &'static str,
+    default: String,
+    value: Option<String>,
+    place: Option<PlaceView>,
+    other_file: bool,
+    in_force: Option<String>,
+    lines: &'a [Line],
+    /// How many entries an array that is set has.
+    entries: Option<usize>,
+    control: ControlView,
+    faults: FaultsOf,
+    elements: Vec<Element>,
+    more_elements: usize,
+    add: String,
+    positions: Vec<usize>,
+    rules: Vec<RuleView>,
+    rule_count: usize,
+    more_rules: usize,
+    new_urls: String,
+    new_control: ControlView,
+    url: String,
+    stamp: &'a str,
+    token: &'a str,
+}
+
+/// What is wrong, with the form it was typed into.
+#[derive(Default, Serialize)]
+struct FaultsOf {
+    set: Vec<String>,
+    add: Vec<String>,
+    add_rule: Vec<String>,
+    other: Vec<String>,
+}
+
+/// A line of what is said of a type: words, or code between them.
+#[derive(Serialize)]
+struct MeaningLine {
+    text: String,
+    is_code: bool,
+}
+
+#[derive(Serialize)]
+struct Element {
+    text: String,
+    toml: String,
+}
+
+#[derive(Serialize)]
+struct RuleView {
+    index: usize,
+    number: usize,
+    line: usize,
+    urls: String,
+    too_long: bool,
+    control: ControlView,
+    others: Vec<String>,
+    faults: Vec<String>,
+}
+
+/// Makes the page.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'_>) -> Page {
+    let Item { section, option } = told.item;
+    let control = Control::of(option);
+    let current = told.setting.value.as_deref();
+    let value = current.unwrap_or(option.default);
+    let (elements, more_elements) = match control {
+        Control::List if !option.is_secret => shown_elements(value),
+        _ => (Vec::new(), 0),
+    };
+    let rules = rules(told, &control);
+    let of_act = |act: Act| told.refused.filter(|refused| refused.act == act);
+    let typed =
+        of_act(Act::Set).map_or_else(|| control.typed(value), |refused| fit(&refused.value));
+    let faults = |act: Act| of_act(act).map(|refused| refused.faults.clone()).unwrap_or_default();
+    let list = option.kind.starts_with("URL-SPECIFICATIONs");
+    let spec = told.url.map(fit_url).unwrap_or_default();
+    let add = match of_act(Act::Add) {
+        Some(refused) if !option.is_secret && refused.value.len() <= LONGEST_LIST => {
+            fit(&refused.value)
+        }
+        _ if list => spec.clone(),
+        _ => String::new(),
+    };
+    let of_new = of_act(Act::AddRule);
+    let new_value = of_new.map_or_else(|| control.typed(option.default), |new| fit(&new.value));
+    let view = View {
+        section: section.name,
+        section_path: path_of(&[section.name], told.url),
+        key: option.key,
+        path: path_of(&[section.name, option.key], None),
+        sentence: option.sentence.trim(),
+        kind: option.kind,
+        meaning: meaning(option.meaning),
+        is_secret: option.is_secret,
+        rules_apply: option.rules,
+        effect: effect_word(option.effect),
+        default: fit(option.default),
+        value: current.map(|value| if option.is_secret { String::new() } else { limited(value) }),
+        place: place(told.setting),
+        other_file: matches!(&told.setting.place, Some((_, Some(_)))),
+        in_force: told.in_force.map(short),
+        lines: told.lines,
+        entries: (control == Control::List && current.is_some())
+            .then_some(elements.len() + more_elements),
+        control: ControlView::new(&control, &typed),
+        faults: FaultsOf {
+            set: faults(Act::Set),
+            add: faults(Act::Add),
+            add_rule: faults(Act::AddRule),
+            other: [faults(Act::Unset), faults(Act::Remove), faults(Act::UnsetRule)].concat(),
+        },
+        positions: (1..=elements.len()).collect(),
+        elements,
+        more_elements,
+        add,
+        rule_count: told.rules.len(),
+        more_rules: rules.len().saturating_sub(MOST_RULES),
+        rules: rules.into_iter().take(MOST_RULES).collect(),
+        new_urls: of_new.map_or(spec, |new| fit_lines(&new.urls)),
+        new_control: ControlView::new(&control, &new_value),
+        url: told.url.map(shown::text).unwrap_or_default(),
+        stamp: told.stamp,
+        token: told.token,
+    };
+    templates.page("configuration-option.html", status, shell, &view)
+}
+
+/// The rules that set the option.
+fn rules(told: &ItemPage<'_>, control: &Control) -> Vec<RuleView> {
+    let key = told.item.option.key;
+    let mut views = Vec::new();
+    let mut room = LONGEST_LIST;
+    for rule in told.rules {
+        let Some((_, value)) = rule.options.iter().find(|(of, _)| of == key) else { continue };
+        let refused = told
+            .refused
+            .filter(|refused| refused.act == Act::SetRule && refused.index == Some(rule.index));
+        let urls = match refused {
+            Some(refused) => fit_lines(&refused.urls),
+            None => fit_lines(&rule.urls.join("\n")),
+        };
+        let typed = refused.map_or_else(|| control.typed(value), |refused| fit(&refused.value));
+        let too_long = urls.len() + typed.len() > room.min(LONGEST_VALUE);
+        if !too_long {
+            room -= urls.len() + typed.len();
+        }
+        let others = rule.options.iter().filter(|(of, _)| of != key);
+        views.push(RuleView {
+            index: rule.index,
+            number: rule.index + 1,
+            line: rule.line,
+            urls: if too_long { String::new() } else { urls },
+            too_long,
+            control: ControlView::new(control, if too_long { "" } else { &typed }),
+            others: others.map(|(key, _)| shown::text(key)).take(MOST_ELEMENTS).collect(),
+            faults: refused.map(|refused| refused.faults.clone()).unwrap_or_default(),
+        });
+    }
+    views
+}
+
+/// The elements of an array, and how many more there are.
+fn shown_elements(value: &str) -> (Vec<Element>, usize) {
+    let all = elements(value).unwrap_or_default();
+    let mut room = LONGEST_LIST;
+    let fits = |toml: &&String| {
+        let left = room.checked_sub(2 * toml.len());
+        room = left.unwrap_or_default();
+        left.is_some()
+    };
+    let shown: Vec<Element> = all
+        .iter()
+        .take(MOST_ELEMENTS)
+        .take_while(fits)
+        .map(|toml| Element {
+            text: shown::text(&unquoted(toml).unwrap_or_else(|| toml.clone())),
+            toml: fit(toml),
+        })
+        .collect();
+    let more = all.len() - shown.len();
+    (shown, more)
+}
+
+/// A value in full, unless it is too long for a page.
+fn limited(value: &str) -> String {
+    let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.len() > LONGEST_VALUE { short(&line) } else { shown::whole(&line) }
+}
+
+/// A URL or URL-SPECIFICATION for a form.
+fn fit_url(url: &str) -> String {
+    let line = shown::whole(url);
+    if line.len() > LONGEST_VALUE { String::new() } else { line }
+}
+
+/// The URLs of a rule for a form, unless they are too long for a page.
+fn fit_lines(urls: &str) -> String {
+    if urls.len() > LONGEST_LIST {
+        return String::new();
+    }
+    urls.lines().map(shown::line).collect::<Vec<_>>().join("\n")
+}
+
+/// What is said of a type, without its tables, which are in the documents.
+fn meaning(meaning: &str) -> Vec<MeaningLine> {
+    let text = meaning.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    // A sentence that leads to a table is of no use without it.
+    let text = match text.rsplit_once(". ") {
+        Some((before, _)) if text.ends_with(':') => format!("{before}."),
+        _ => text,
+    };
+    let text = without_links(&text);
+    let parts = text.split('`').enumerate();
+    parts
+        .map(|(number, text)| MeaningLine { text: text.to_owned(), is_code: number % 2 == 1 })
+        .collect()
+}
+
+/// The same with the words of its links alone, `[words](address)`: they lead to places in the documents.
+fn without_links(text: &str) -> String {
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some((before, link)) = rest.split_once('[') {
+        plain.push_str(before);
+        let told = link.split_once("](").and_then(|(words, address)| {
+            let (_, after) = address.split_once(')')?;
+            (!words.contains(['[', '`'])).then_some((words, after))
+        });
+        if let Some((words, after)) = told {
+            plain.push_str(words);
+            rest = after;
+        } else {
+            plain.push('[');
+            rest = link;
+        }
+    }
+    plain + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_of_the_documents_are_plain_words() {
+        for (text, want) in [
+            (
+                "An array of [URL-SPECIFICATIONs](#type-url), of which",
+                "An array of URL-SPECIFICATIONs, of which",
+            ),
+            ("[a](#a) and [b](#b)", "a and b"),
+            ("`[0-9]` [c](#c)", "`[0-9]` c"),
+            ("`x[1]` and [d", "`x[1]` and [d"),
+            ("none", "none"),
+        ] {
+            assert_eq!(without_links(text), want);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `/configuration/SECTION`: the options of a section, and its rules.
+
+use serde::Serialize;
+use wwwoffle_config::schema::{SECTIONS, Section};
+
+use super::{effect_word, path_of, short};
+use crate::page::shown;
+use crate::site::pages::{Page, Shell, Templates};
+
+/// Rules that are shown.
+pub(super) const MOST_RULES: usize = 100;
+
+/// The URL-SPECIFICATIONs of a rule that are shown in a list.
+const MOST_URLS: usize = 10;
+
+/// An option as it is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// Its value, as a file writes it. Of a secret only that it is set.
+    pub value: Option<String>,
+    /// Where: the line, and the file if it is another one.
+    pub place: Option<(usize, Option<String>)>,
+}
+
+/// A rule as it is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuleSetting {
+    /// Its number, counted from 0.
+    pub index: usize,
+    /// The line where it begins.
+    pub line: usize,
+    /// URL-SPECIFICATIONs.
+    pub urls: Vec<String>,
+    /// Options and their values.
+    pub options: Vec<(String, String)>,
+}
+
+/// What the page tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// The section.
+    pub section: &'static Section,
+    /// Its options, in their order.
+    pub settings: &'a [Setting],
+    /// Its rules, in their order.
+    pub rules: &'a [RuleSetting],
+    /// The URL carried along.
+    pub url: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct View {
+    name: &'static str,
+    sentence: &'static str,
+    options: Vec<OptionView>,
+    rules: Vec<RuleView>,
+    more_rules: usize,
+    before: Option<Way>,
+    after: Option<Way>,
+    index: String,
+}
+
+#[derive(Serialize)]
+struct Way {
+    name: &'static str,
+    path: String,
+}
+
+#[derive(Serialize)]
+struct OptionView {
+    key: &'static str,
+    path: String,
+    sentence: &'static str,
+    value: Option<String>,
+    default: String,
+    is_secret: bool,
+    place: Option<PlaceView>,
+    effect: &'static str,
+}
+
+#[derive(Serialize)]
+struct RuleView {
+    number: usize,
+    line: usize,
+    urls: Vec<String>,
+    more_urls: usize,
+    options: Vec<RuleOption>,
+}
+
+#[derive(Serialize)]
+struct RuleOption {
+    key: String,
+    value: String,
+    path: Option<String>,
+}
+
+/// A line of the file, or of another one.
+#[derive(Serialize)]
+pub(super) struct PlaceView {
+    line: usize,
+    file: Option<String>,
+}
+
+/// Where an option is set.
+pub(super) fn place(setting: &Setting) -> Option<PlaceView> {
+    let (line, file) = setting.place.as_ref()?;
+    Some(PlaceView { line: *line, file: file.as_deref().map(shown::text) })
+}
+
+/// Makes the page.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, part: &Part<'_>) -> Page {
+    let section = part.section;
+    let none = Setting::default();
+    let settings = part.settings.iter().chain(std::iter::repeat(&none));
+    let options = section.options.iter().zip(settings).map(|(option, setting)| OptionView {
+        key: option.key,
+        path: path_of(&[section.name, option.key], part.url),
+        sentence: option.sentence.trim(),
+        value: setting.value.as_deref().map(short),
+        default: short(option.default),
+        is_secret: option.is_secret,
+        place: place(setting),
+        effect: effect_word(option.effect),
+    });
+    let rules = part.rules.iter().take(MOST_RULES).map(|rule| RuleView {
+        number: rule.index + 1,
+        line: rule.line,
+        urls: rule.urls.iter().take(MOST_URLS).map(|url| shown::text(url)).collect(),
+        more_urls: rule.urls.len().saturating_sub(MOST_URLS),
+        options: rule.options.iter().map(|(key, value)| rule_option(section, key, value)).collect(),
+    });
+    let at = SECTIONS.iter().position(|known| known.name == section.name).unwrap_or_default();
+    let way = |at: Option<usize>| {
+        let name = SECTIONS.get(at?)?.name;
+        Some(Way { name, path: path_of(&[name], part.url) })
+    };
+    let view = View {
+        name: section.name,
+        sentence: section.sentence.trim(),
+        options: options.collect(),
+        rules: rules.collect(),
+        more_rules: part.rules.len().saturating_sub(MOST_RULES),
+        before: way(at.checked_sub(1)),
+        after: way(at.checked_add(1)),
+        index: path_of(&[], part.url),
+    };
+    templates.page("configuration-section.html", 200, shell, &view)
+}
+
+fn rule_option(section: &Section, key: &str, value: &str) -> RuleOption {
+    let known = section.options.iter().find(|option| option.key == key);
+    RuleOption {
+        key: shown::text(key),
+        value: short(value),
+        path: known.map(|option| path_of(&[section.name, option.key], None)),
+    }
+}

@@ -1,0 +1,227 @@
+//! `/configuration/editurl`: a URL-SPECIFICATION put together part by part.
+
+use serde::Serialize;
+use wwwoffle_url::CanonicalUrl;
+
+use super::control::LONGEST_VALUE;
+use crate::page::shown;
+use crate::page::text::{Text, say};
+use crate::site::pages::{Page, Shell, Templates};
+
+/// Choices of one part.
+const MOST_CHOICES: usize = 12;
+
+/// The word of a choice that is typed.
+pub const OTHER: &str = "other";
+
+/// The parts, by the names of their fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts<'a> {
+    /// `*` or a protocol.
+    pub protocol: &'a str,
+    /// `*` or a host, with stars.
+    pub host: &'a str,
+    /// Empty for any, `:` for the protocol's own, or `:` and a port.
+    pub port: &'a str,
+    /// A path, with stars; `/*` is any.
+    pub path: &'a str,
+    /// Empty for any, `?` for none, or `?` and arguments.
+    pub arguments: &'a str,
+}
+
+impl Parts<'_> {
+    /// The URL-SPECIFICATION, not yet checked.
+    #[must_use]
+    pub fn specification(&self) -> String {
+        let or = |text: &str, otherwise: &str| {
+            if text.trim().is_empty() { otherwise.to_owned() } else { text.trim().to_owned() }
+        };
+        let lead = |text: &str, mark: char| match text.trim() {
+            "" => String::new(),
+            text if text.starts_with(mark) => text.to_owned(),
+            text => format!("{mark}{text}"),
+        };
+        let path = or(&lead(self.path, '/'), "/*");
+        let (port, arguments) = (lead(self.port, ':'), lead(self.arguments, '?'));
+        format!("{}://{}{port}{path}{arguments}", or(self.protocol, "*"), or(self.host, "*"))
+    }
+}
+
+/// What the page tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Builder<'a> {
+    /// The URL that gives the choices.
+    pub url: Option<&'a CanonicalUrl>,
+    /// What was sent and refused, and why.
+    pub refused: Option<(&'a str, &'a str)>,
+    /// The general token.
+    pub token: &'a str,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    parts: Vec<PartView>,
+    url: String,
+    refused: Option<String>,
+    fault: Option<String>,
+    token: &'a str,
+}
+
+#[derive(Serialize)]
+struct PartView {
+    name: &'static str,
+    title: Text,
+    hint: &'static str,
+    choices: Vec<Choice>,
+}
+
+#[derive(Serialize)]
+struct Choice {
+    value: String,
+    text: String,
+    words: Option<Text>,
+    chosen: bool,
+}
+
+/// Makes the page.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, builder: &Builder<'_>) -> Page {
+    let refused = builder.refused.filter(|(spec, _)| spec.len() <= LONGEST_VALUE);
+    let view = View {
+        parts: parts(builder.url),
+        url: builder.url.map(|url| shown::text(url.as_str())).unwrap_or_default(),
+        refused: refused.map(|(spec, _)| shown::text(spec)),
+        fault: builder.refused.map(|(_, fault)| shown::text(fault)),
+        token: builder.token,
+    };
+    let status = if builder.refused.is_some() { 422 } else { 200 };
+    templates.page("configuration-editurl.html", status, shell, &view)
+}
+
+fn parts(url: Option<&CanonicalUrl>) -> Vec<PartView> {
+    let protocols = url.map(|url| vec![url.protocol().to_owned()]);
+    let protocols = protocols.unwrap_or_else(|| vec!["http".to_owned(), "https".to_owned()]);
+    let part = |name, title, hint, any: &'static str, words, mut values: Vec<String>| {
+        values.retain(|value| value.len() <= shown_length() && value != any);
+        values.truncate(MOST_CHOICES);
+        let mut choices = vec![(any.to_owned(), Some(words))];
+        choices.extend(values.into_iter().map(|value| {
+            let words = match value.as_str() {
+                ":" => Some(say("the protocol's own port")),
+                "?" => Some(say("no arguments")),
+                _ => None,
+            };
+            (value, words)
+        }));
+        let choices = choices.into_iter().enumerate().map(|(number, (value, words))| Choice {
+            text: shown::text(&value),
+            value,
+            words,
+            chosen: number == 0,
+        });
+        PartView { name, title, hint, choices: choices.collect() }
+    };
+    let mut all = vec![
+        part("proto", say("Protocol"), "ftp", "*", say("any protocol"), protocols),
+        part("host", say("Host"), "*.example.org", "*", say("any host"), hosts(url)),
+        part("port", say("Port"), "8080", "", say("any port"), ports(url)),
+        part("path", say("Path"), "/dir/*.gif", "/*", say("any path"), paths(url)),
+        part("args", say("Arguments"), "id=*", "", say("any arguments, or none"), arguments(url)),
+    ];
+    // The host is what a person most often means.
+    if let Some(host) = all.get_mut(1).filter(|host| host.choices.len() > 1) {
+        for (number, choice) in host.choices.iter_mut().enumerate() {
+            choice.chosen = number == 1;
+        }
+    }
+    all
+}
+
+/// Bytes of the longest choice.
+fn shown_length() -> usize {
+    400
+}
+
+/// The host, and every domain it is in.
+fn hosts(url: Option<&CanonicalUrl>) -> Vec<String> {
+    let Some(url) = url else { return Vec::new() };
+    let host = url.host();
+    let mut hosts = vec![host.to_owned()];
+    let is_name =
+        !host.starts_with('[') && !host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let mut rest = host;
+    while let Some((_, domain)) = rest.split_once('.').filter(|_| is_name) {
+        if domain.contains('.') {
+            hosts.push(format!("*.{domain}"));
+        }
+        rest = domain;
+    }
+    hosts
+}
+
+fn ports(url: Option<&CanonicalUrl>) -> Vec<String> {
+    let own = url.map(|url| url.port().map_or_else(|| ":".to_owned(), |port| format!(":{port}")));
+    own.into_iter().collect()
+}
+
+/// The path, and every directory it is in.
+fn paths(url: Option<&CanonicalUrl>) -> Vec<String> {
+    let Some(url) = url else { return Vec::new() };
+    let path = url.path();
+    let mut paths = vec![path.to_owned()];
+    let mut rest = path;
+    while let Some((directory, _)) = rest.rsplit_once('/') {
+        paths.push(format!("{directory}/*"));
+        rest = directory;
+    }
+    if let Some((_, ending)) = path.rsplit_once('.').filter(|(_, ending)| !ending.contains('/')) {
+        paths.push(format!("/*.{ending}"));
+    }
+    paths
+}
+
+fn arguments(url: Option<&CanonicalUrl>) -> Vec<String> {
+    let own = url.and_then(|url| url.arguments()).map(|arguments| format!("?{arguments}"));
+    ["?".to_owned()].into_iter().chain(own).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    use super::{Parts, parts};
+
+    #[test]
+    fn a_specification_is_made_of_its_parts() {
+        for (protocol, host, port, path, arguments, want) in [
+            ("", "", "", "", "", "*://*/*"),
+            ("http", "a.test", ":", "/x/*", "?", "http://a.test:/x/*?"),
+            ("*", "*.test", "8080", "x.gif", "a=*", "*://*.test:8080/x.gif?a=*"),
+        ] {
+            let parts = Parts { protocol, host, port, path, arguments };
+            assert_eq!(parts.specification(), want);
+        }
+    }
+
+    #[test]
+    fn a_url_gives_the_choices() {
+        let url = "https://www.news.example.org:8443/a/b/page.html?x=1";
+        let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+        let told: Vec<_> = parts(Some(&url))
+            .iter()
+            .map(|part| {
+                part.choices.iter().map(|choice| choice.value.clone()).collect::<Vec<_>>().join(" ")
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "* https",
+                "* www.news.example.org *.news.example.org *.example.org",
+                " :8443",
+                "/* /a/b/page.html /a/b/* /a/* /*.html",
+                " ? ?x=1",
+            ]
+        );
+    }
+}

@@ -1,0 +1,305 @@
+use std::path::Path;
+
+use wwwoffle_config::edit::quoted;
+use wwwoffle_config::schema::SECTIONS;
+use wwwoffle_config::{Config, changes};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use super::changed::{Conflict, LastChange};
+use super::diff::lines;
+use super::index::Index;
+use super::item::{Act, ItemPage, Refused};
+use super::part::{Part, RuleSetting, Setting};
+use super::specification::Builder;
+use super::url::UrlPage;
+use super::*;
+use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+use crate::site::pages::Page;
+
+fn item(section: &str, key: &str) -> Item {
+    let section = SECTIONS.iter().find(|known| known.name == section).unwrap();
+    let option = section.options.iter().find(|known| known.key == key).unwrap();
+    Item { section, option }
+}
+
+fn setting(value: &str) -> Setting {
+    Setting { value: Some(value.to_owned()), place: Some((3, None)) }
+}
+
+fn told(page: &ItemPage<'_>) -> Page {
+    item::page(&templates(), &shell(), 200, page)
+}
+
+fn plain(item: Item, setting: &Setting) -> ItemPage<'_> {
+    ItemPage {
+        item,
+        setting,
+        in_force: None,
+        lines: &[],
+        rules: &[],
+        stamp: "5a",
+        url: None,
+        refused: None,
+        token: "t0",
+    }
+}
+
+#[test]
+fn every_option_has_a_page_with_its_control() {
+    for section in SECTIONS {
+        for option in section.options {
+            let none = Setting::default();
+            let page = told(&plain(Item { section, option }, &none));
+            assert_harmless(&page);
+            let body = page.body;
+            assert!(body.contains(&format!("<h1>{}.{}</h1>", section.name, option.key)), "{body}");
+            assert!(body.contains(r#"name="token" value="t0""#) && body.contains(r#"value="5a""#));
+            let has_rules = body.contains(r#"value="add-rule""#);
+            assert_eq!(has_rules, option.rules, "{}.{}", section.name, option.key);
+            assert!(!body.contains(r#"value="unset""#), "nothing is set");
+        }
+    }
+}
+
+#[test]
+fn a_choice_shows_what_is_set_and_a_text_has_no_quotes() {
+    let body = |section, key, value| told(&plain(item(section, key), &setting(value))).body;
+    let level = body("options", "log-level", "'warn'");
+    assert!(level.contains(r#"<option value="warn" selected="selected">warn</option>"#), "{level}");
+    assert!(level.contains(r#"value="unset""#));
+    let yes = body("options", "finish-downloads", "false");
+    assert!(yes.contains(r#"<option value="false" selected="selected">no</option>"#), "{yes}");
+    let odd = body("options", "finish-downloads", "\"perhaps\"");
+    assert!(odd.contains("perhaps") && odd.contains("selected"), "{odd}");
+    let text = body("options", "connect-timeout", "\"5s\" ");
+    assert!(text.contains(r#"name="value" value="5s""#), "{text}");
+}
+
+#[test]
+fn what_was_refused_is_in_its_form_again() {
+    let refused = Refused {
+        act: Act::Set,
+        value: "thirty".to_owned(),
+        urls: String::new(),
+        index: None,
+        faults: vec!["\"connect-timeout\" takes a time".to_owned()],
+    };
+    let at = setting("\"5s\"");
+    let page =
+        ItemPage { refused: Some(&refused), ..plain(item("options", "connect-timeout"), &at) };
+    let body = told(&page).body;
+    assert!(body.contains(r#"name="value" value="thirty""#) && body.contains(r#"role="alert""#));
+    assert!(body.contains("takes a time") && body.contains("Nothing was changed"));
+}
+
+#[test]
+fn a_secret_is_never_in_a_page() {
+    for (section, key) in
+        [("startup", "password"), ("allowed-connect-users", "users"), ("proxy", "auth-password")]
+    {
+        let at = setting("\"(hidden)\"");
+        let refused = Refused {
+            act: if key == "users" { Act::Add } else { Act::Set },
+            value: "s3cr3t".to_owned(),
+            urls: "*://*/*".to_owned(),
+            index: None,
+            faults: vec!["no".to_owned()],
+        };
+        let page = ItemPage { refused: Some(&refused), ..plain(item(section, key), &at) };
+        let page = told(&page);
+        assert_harmless(&page);
+        assert!(!page.body.contains("s3cr3t") && !page.body.contains("(hidden)"), "{}", page.body);
+        assert!(page.body.contains("<b>set</b>"), "{}", page.body);
+    }
+}
+
+#[test]
+fn hostile_values_are_text_on_the_page_of_an_option() {
+    for hostile in &hostile() {
+        // What is in the file is in the form that changes it, also a password in a URL.
+        let hostile = &hostile.replace("hunter2", "");
+        for (section, key) in [
+            ("options", "log-level"),
+            ("options", "connect-timeout"),
+            ("dont-get", "urls"),
+            ("offline-options", "dont-request"),
+            ("censor-header", "headers"),
+        ] {
+            let value = quoted(hostile);
+            let array = format!("[{value}, {{ file = {value} }}]");
+            let value = if key == "urls" { array } else { value };
+            let at =
+                Setting { value: Some(value.clone()), place: Some((1, Some(hostile.clone()))) };
+            let rule = RuleSetting {
+                index: 0,
+                line: 1,
+                urls: vec![hostile.clone()],
+                options: vec![(key.to_owned(), value.clone()), (hostile.clone(), value)],
+            };
+            let file = lines(hostile, 1, 3);
+            for act in [Act::Set, Act::Add, Act::AddRule, Act::SetRule, Act::Remove] {
+                let refused = Refused {
+                    act,
+                    value: hostile.clone(),
+                    urls: hostile.clone(),
+                    index: Some(0),
+                    faults: vec![crate::page::shown::text(hostile)],
+                };
+                assert_harmless(&told(&ItemPage {
+                    in_force: Some(hostile),
+                    lines: &file,
+                    rules: std::slice::from_ref(&rule),
+                    url: Some(hostile),
+                    refused: Some(&refused),
+                    ..plain(item(section, key), &at)
+                }));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_index_tells_what_is_set_and_hostile_names_are_text() {
+    let faults = Config::parse("[options]\nx = 1\n", Path::new("w.conf")).unwrap_err();
+    let changed = changes("", "[options]\nlog-level = 'warn'\n[startup]\nmax-connections = 1\n");
+    for hostile in &hostile() {
+        let page = index::page(
+            &templates(),
+            &shell(),
+            200,
+            &Index {
+                file: hostile,
+                exists: true,
+                stamp: "5a",
+                in_force: false,
+                faults: Some(&faults),
+                restart: &changed,
+                versions: &[(7, time(), &changed), (8, time(), &[])],
+                set: &[("options", "log-level"), ("options", "for")],
+                later: &[("options", "log-level")],
+                url: Some(hostile),
+                token: "t0",
+            },
+        );
+        assert_harmless(&page);
+        let body = page.body;
+        assert!(body.contains("1 of ") && body.contains("1 rule"), "{body}");
+        assert!(body.contains("has no option"), "{body}");
+        assert!(body.contains(r#"name="version" value="7""#));
+        assert!(body.contains("startup.max-connections"));
+    }
+}
+
+#[test]
+fn a_section_shows_options_and_rules() {
+    let section = item("offline-options", "dont-request").section;
+    for hostile in &hostile() {
+        let settings: Vec<_> = section.options.iter().map(|_| setting(&quoted(hostile))).collect();
+        let rule = RuleSetting {
+            index: 0,
+            line: 9,
+            urls: vec![hostile.clone(); 12],
+            options: vec![
+                ("dont-request".to_owned(), hostile.clone()),
+                (hostile.clone(), hostile.clone()),
+            ],
+        };
+        let part =
+            Part { section, settings: &settings, rules: &[rule], url: Some(hostile.as_str()) };
+        // The address of the page is in the browser, which bounds it; ours are bounded by it.
+        let part = if hostile.len() > 1_000 { Part { url: None, ..part } } else { part };
+        let page = part::page(&templates(), &shell(), &part);
+        assert_harmless(&page);
+        assert!(page.body.contains("line 9") && page.body.contains("and 2 more"));
+    }
+}
+
+#[test]
+fn a_change_and_a_conflict_show_both_texts() {
+    let old = "[options]\nlog-level = 'warn'\n";
+    let new = "[options]\nlog-level = 'info'\n";
+    for hostile in &hostile() {
+        let (old, new) = (format!("{old}# {hostile}"), format!("{new}# {hostile}x"));
+        let changed = changes(old.as_str(), new.as_str());
+        let change = LastChange {
+            old: Some(&old),
+            new: &new,
+            options: &changed,
+            restart: &changed,
+            version: Some(3),
+            stamp: "5a",
+            file: hostile,
+            was_so: false,
+            token: "t0",
+        };
+        let page = changed::page(&templates(), &shell(), &change);
+        assert_harmless(&page);
+        assert!(page.body.contains("Undo this change"));
+        let same = changed::page(&templates(), &shell(), &LastChange { was_so: true, ..change });
+        assert!(same.body.contains("Nothing to change"));
+        let first = LastChange { old: None, version: None, ..change };
+        assert_harmless(&changed::page(&templates(), &shell(), &first));
+        let short: String = hostile.replace("hunter2", "").chars().take(40).collect();
+        let fields = [("do".to_owned(), "set".to_owned()), ("value".to_owned(), short)];
+        let fits = crate::page::shown::line(hostile) == *hostile;
+        let conflict = Conflict {
+            known: Some(&old),
+            current: &new,
+            wanted: Some(&old),
+            file: hostile,
+            path: "/configuration/options/log-level",
+            look: "/configuration/options/log-level",
+            fields: fits.then_some(&fields),
+            token: "t0",
+        };
+        let page = changed::conflict(&templates(), &shell(), &conflict);
+        assert_eq!(page.status, 409);
+        assert_harmless(&page);
+        assert_eq!(page.body.contains("Make my change"), fits);
+        for (known, wanted) in [(None, None), (None, Some("x"))] {
+            let bare = Conflict { known, wanted, fields: None, ..conflict };
+            assert_harmless(&changed::conflict(&templates(), &shell(), &bare));
+        }
+        let gone = Conflict { current: "", wanted: None, ..conflict };
+        assert_harmless(&changed::conflict(&templates(), &shell(), &gone));
+    }
+}
+
+#[test]
+fn a_url_is_told_with_its_places() {
+    let text = "[dont-get]\nurls = [\n  \"*://ads.example/*\",\n]\n[startup]\npassword = \"\"\n";
+    let config = Config::parse(text, Path::new("w.conf")).unwrap();
+    let url = CanonicalUrl::parse("http://ads.example/b?x=1", &LocalHost::default()).unwrap();
+    let told = config.explain(&url);
+    let page = UrlPage { url: url.as_str(), told: Some(&told), fault: None };
+    let page = url::page(&templates(), &shell(), &page);
+    assert_harmless(&page);
+    let body = page.body;
+    for want in
+        ["dont-get.urls", "w.conf:3", "make a rule", "By default", "/configuration/editurl?http"]
+    {
+        assert!(body.contains(want), "{want} in {body}");
+    }
+    for hostile in hostile().iter().filter(|hostile| hostile.len() < 1_000) {
+        for (told, fault) in [(Some(told.as_slice()), None), (None, None), (None, Some("no URL"))] {
+            let page = UrlPage { url: hostile, told, fault };
+            assert_harmless(&url::page(&templates(), &shell(), &page));
+        }
+    }
+}
+
+#[test]
+fn a_specification_is_put_together_from_a_url() {
+    let url = "https://www.example.org:8443/a/\"%3Cb%3E.html?<script>";
+    let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+    for hostile in &hostile() {
+        let builder =
+            Builder { url: Some(&url), refused: Some((hostile, "it is none")), token: "t0" };
+        let page = specification::page(&templates(), &shell(), &builder);
+        assert_harmless(&page);
+        assert_eq!(page.status, 422);
+        assert!(page.body.contains("it is none"));
+    }
+    let builder = Builder { url: None, refused: None, token: "t0" };
+    assert_harmless(&specification::page(&templates(), &shell(), &builder));
+}

@@ -1,0 +1,96 @@
+//! `/configuration/url?URL`: what every option is for one URL.
+
+use serde::Serialize;
+use wwwoffle_config::Explained;
+use wwwoffle_config::schema::SECTIONS;
+
+use super::{effect_word, path_of, short};
+use crate::page::shown::{self, ShownUrl};
+use crate::site::pages::{Page, Shell, Templates};
+
+/// What the page tells.
+#[derive(Clone, Copy, Debug)]
+pub struct UrlPage<'a> {
+    /// The URL, in its canonical form, or what was given in its place.
+    pub url: &'a str,
+    /// What holds for it; `None` when it is a pattern.
+    pub told: Option<&'a [Explained]>,
+    /// What is wrong with it, if it is neither.
+    pub fault: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct View {
+    url: Option<ShownUrl>,
+    typed: String,
+    is_pattern: bool,
+    fault: Option<String>,
+    edit: String,
+    set: Vec<Row>,
+    unset: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    path: String,
+    value: String,
+    /// Whether the value is a secret: no more is told than that it is set.
+    is_hidden: bool,
+    place: Option<String>,
+    rule: Option<String>,
+    may_rule: bool,
+    is_list: bool,
+    effect: &'static str,
+}
+
+/// Makes the page.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
+    let mut set = Vec::new();
+    let mut unset = Vec::new();
+    let options = SECTIONS
+        .iter()
+        .flat_map(|section| section.options.iter().map(move |option| (section, option)));
+    for (section, option) in options {
+        let explained = told.told.and_then(|told| {
+            told.iter().find(|one| (one.section, one.key) == (section.name, option.key))
+        });
+        let may_rule = option.rules || option.kind.starts_with("URL-SPECIFICATIONs");
+        let is_set = explained.is_some_and(|one| one.place.is_some() || one.rule.is_some());
+        if !is_set && !may_rule {
+            continue;
+        }
+        let value = explained.map_or(option.default, |one| one.value.as_str());
+        let place = explained.and_then(|one| one.place.as_ref());
+        let rule = explained.and_then(|one| one.rule.as_ref());
+        let is_hidden = option.is_secret && is_set;
+        let row = Row {
+            name: format!("{}.{}", section.name, option.key),
+            path: path_of(&[section.name, option.key], Some(told.url)),
+            value: if is_hidden { String::new() } else { short(value) },
+            is_hidden,
+            place: place.map(|place| shown::text(&place.to_string())),
+            rule: rule.map(|rule| shown::text(&format!("{} ({})", rule.spec(), rule.place()))),
+            may_rule,
+            is_list: !option.rules,
+            effect: effect_word(option.effect),
+        };
+        if is_set { set.push(row) } else { unset.push(row) }
+    }
+    let view = View {
+        url: (!told.url.is_empty()).then(|| ShownUrl::new(told.url)),
+        typed: if told.url.len() > super::control::LONGEST_VALUE {
+            String::new()
+        } else {
+            shown::whole(told.url)
+        },
+        is_pattern: told.told.is_none() && told.fault.is_none() && !told.url.is_empty(),
+        fault: told.fault.map(shown::text),
+        edit: path_of(&["editurl"], Some(told.url)),
+        set,
+        unset,
+    };
+    let status = if told.fault.is_some() { 400 } else { 200 };
+    templates.page("configuration-url.html", status, shell, &view)
+}

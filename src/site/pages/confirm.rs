@@ -1,0 +1,114 @@
+//! The message page that asks whether a form is to be sent later, or a page to be got.
+
+use serde::Serialize;
+
+use super::{Page, Shell, Templates};
+use crate::page::{
+    shown::{self, ShownUrl},
+    ways::Way,
+};
+
+/// What the page says. The body itself stays with the daemon, under the ticket.
+#[derive(Clone, Copy, Debug)]
+pub struct Confirm<'a> {
+    /// The method of the request.
+    pub method: &'a str,
+    /// Where it would be sent.
+    pub url: &'a str,
+    /// The length of its body in bytes.
+    pub body_bytes: u64,
+    /// The `Content-Type` of its body.
+    pub content_type: Option<&'a str>,
+    /// Under what the daemon keeps it.
+    pub ticket: &'a str,
+    /// [`Tokens::confirm`](crate::page::token::Tokens::confirm) for that ticket.
+    pub token: &'a str,
+    /// Where the answer to this very form is kept, if it was sent before.
+    pub kept: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    is_form: bool,
+    method: String,
+    url: ShownUrl,
+    size: String,
+    content_type: Option<String>,
+    ticket: &'a str,
+    token: &'a str,
+    kept: Option<ShownUrl>,
+    ways: Vec<Way>,
+}
+
+/// Makes the page, with status 504.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, confirm: &Confirm<'_>) -> Page {
+    let url = confirm.url;
+    let is_form = confirm.method == "POST";
+    // Of what a form would bring nothing is told by its address.
+    let like = [Way::like(url), Way::choices(url)].into_iter().flatten().filter(|_| !is_form);
+    let view = View {
+        ways: like.chain([Way::mode(shell.mode), Way::queue()]).collect(),
+        is_form,
+        method: shown::text(confirm.method),
+        url: ShownUrl::new(confirm.url),
+        size: shown::bytes(confirm.body_bytes),
+        content_type: confirm.content_type.map(shown::text),
+        ticket: confirm.ticket,
+        token: confirm.token,
+        kept: confirm.kept.map(ShownUrl::new),
+    };
+    templates.page("confirm-post.html", 504, shell, &view)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Confirm, page};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+
+    #[test]
+    fn says_what_would_be_sent_where() {
+        let confirm = Confirm {
+            method: "POST",
+            url: "https://me:pw@a.example/order",
+            body_bytes: 1_234,
+            content_type: Some("application/x-www-form-urlencoded"),
+            ticket: "t1",
+            token: "t2",
+            kept: Some("https://a.example/order?!POST:ab"),
+        };
+        let page = page(&templates(), &shell(), &confirm);
+        assert_eq!(page.status, 504);
+        assert_harmless(&page);
+        let body = page.body;
+        for want in [
+            "POST",
+            ">https://a.example/order<",
+            "1.2 kB, <bdi>application/x-www-form-urlencoded</bdi>",
+            r#"action="http://localhost:8080/refresh-request/""#,
+            r#"name="ticket" value="t1""#,
+            r#"name="token" value="t2""#,
+            r#"href="https://a.example/order?!POST:ab""#,
+        ] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
+        assert!(!body.contains("pw"));
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for hostile in &hostile() {
+            let ticket = as_key(hostile);
+            let confirm = Confirm {
+                method: hostile,
+                url: hostile,
+                body_bytes: u64::MAX,
+                content_type: Some(hostile),
+                ticket,
+                token: ticket,
+                kept: Some(hostile),
+            };
+            assert_harmless(&page(&templates(), &shell(), &confirm));
+        }
+    }
+}

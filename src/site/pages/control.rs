@@ -1,0 +1,215 @@
+//! The local page `/control/`: what can be switched, begun and stopped, and the pages that ask first.
+
+pub mod question;
+
+use serde::Serialize;
+
+use super::link::{Link, LinkView};
+use super::{Page, Shell, Templates};
+use crate::api::{Choice, Mode, QueueCounts};
+use crate::page::text::{Text, say};
+
+/// Where it is.
+pub const PATH: &str = "/control/";
+
+/// Something that is done by a button, and for which there is a page that asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Changes the mode.
+    Mode(Choice),
+    /// Works the queue off.
+    Fetch,
+    /// Stops that.
+    Hold,
+    /// Reads the configuration anew.
+    Reload,
+}
+
+impl Action {
+    const ALL: [Self; 7] = [
+        Self::Mode(Choice::Online),
+        Self::Mode(Choice::Offline),
+        Self::Mode(Choice::Autodial),
+        Self::Mode(Choice::Auto),
+        Self::Fetch,
+        Self::Hold,
+        Self::Reload,
+    ];
+
+    /// What the form at this address does; `config` is what 2.9 calls it.
+    #[must_use]
+    pub fn at(path: &str) -> Option<Self> {
+        let name = path.strip_prefix(PATH)?;
+        let name = if name == "config" { "reload" } else { name };
+        Self::ALL.into_iter().find(|action| action.name() == name)
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Mode(choice) => choice.as_str(),
+            Self::Fetch => "fetch",
+            Self::Hold => "hold",
+            Self::Reload => "reload",
+        }
+    }
+
+    const fn label(self) -> Text {
+        match self {
+            Self::Mode(Choice::Online) => say("Go online"),
+            Self::Mode(Choice::Offline) => say("Go offline"),
+            Self::Mode(Choice::Autodial) => say("Go to autodial"),
+            Self::Mode(Choice::Auto) => say("Let the link decide"),
+            Self::Fetch => say("Fetch now"),
+            Self::Hold => say("Stop fetching"),
+            Self::Reload => say("Read the configuration again"),
+        }
+    }
+
+    const fn explanation(self) -> Text {
+        match self {
+            Self::Mode(Choice::Online) => {
+                say("Pages come from the web, what you see is kept, and the queue is worked off.")
+            }
+            Self::Mode(Choice::Offline) => {
+                say("Pages come from the spool. What is missing is queued; nothing goes out.")
+            }
+            Self::Mode(Choice::Autodial) => {
+                say("What is kept comes from the spool at once, the rest from the web.")
+            }
+            Self::Mode(Choice::Auto) => {
+                say("It is online or offline by what the link really does.")
+            }
+            Self::Fetch => say("What waits on the queue is fetched."),
+            Self::Hold => {
+                say("What has come is kept, and the rest waits until it is fetched the next time.")
+            }
+            Self::Reload => say("The file is read anew, as after an edit by hand."),
+        }
+    }
+}
+
+/// The name of a mode, as its button has it.
+pub(super) const fn choice_word(choice: Choice) -> Text {
+    match choice {
+        Choice::Online => say("online"),
+        Choice::Offline => say("offline"),
+        Choice::Autodial => say("autodial"),
+        Choice::Auto => say("auto"),
+    }
+}
+
+/// How things are.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// What was chosen.
+    pub chosen: Choice,
+    /// The link.
+    pub link: Link,
+    /// The queue in numbers.
+    pub counts: QueueCounts,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    token: &'a str,
+    modes: Vec<Button>,
+    link: LinkView,
+    counts: QueueCounts,
+    fetch: Option<Button>,
+    hold: Option<Button>,
+    reload: Button,
+}
+
+#[derive(Serialize)]
+struct Button {
+    path: String,
+    label: Text,
+    explanation: Text,
+    chosen: bool,
+}
+
+fn button(action: Action, chosen: bool) -> Button {
+    let path = format!("{PATH}{}", action.name());
+    Button { path, label: action.label(), explanation: action.explanation(), chosen }
+}
+
+/// Makes the page; `token` is the general token.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, told: &Told, token: &str) -> Page {
+    let counts = told.counts;
+    let may_dial = shell.mode != Mode::Offline;
+    let is_some = |some: bool, action| (may_dial && some).then(|| button(action, false));
+    let modes = Choice::ALL.map(|one| button(Action::Mode(one), one == told.chosen));
+    let view = View {
+        token,
+        modes: modes.into(),
+        link: LinkView::new(&told.link, shell),
+        counts,
+        fetch: is_some(counts.waiting > 0, Action::Fetch),
+        hold: is_some(counts.waiting > 0 || counts.active > 0, Action::Hold),
+        reload: button(Action::Reload, false),
+    };
+    templates.page("control.html", 200, shell, &view)
+}
+
+#[derive(Serialize)]
+struct ConfirmView<'a> {
+    token: &'a str,
+    button: Button,
+}
+
+/// Makes the page that asks whether to do it; `token` is the general token.
+#[must_use]
+pub fn confirm(templates: &Templates, shell: &Shell, action: Action, token: &str) -> Page {
+    let view = ConfirmView { token, button: button(action, false) };
+    templates.page("control-confirm.html", 200, shell, &view)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::testing::{assert_harmless, link, shell, templates};
+
+    #[test]
+    fn each_address_of_a_button_has_its_question() {
+        for (path, want) in [
+            ("/control/online", Some(Action::Mode(Choice::Online))),
+            ("/control/auto", Some(Action::Mode(Choice::Auto))),
+            ("/control/config", Some(Action::Reload)),
+            ("/control/reload", Some(Action::Reload)),
+            ("/control/hold", Some(Action::Hold)),
+            ("/control/", None),
+            ("/control/delete/req-all", None),
+            ("/controlonline", None),
+        ] {
+            assert_eq!(Action::at(path), want, "{path}");
+        }
+        for action in Action::ALL {
+            let page = confirm(&templates(), &shell(), action, "f00");
+            assert_harmless(&page);
+            let body = page.body;
+            let to = format!("action=\"http://localhost:8080/control/{}\"", action.name());
+            assert!(body.contains(&to) && body.contains("value=\"f00\""), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_done_now_has_its_button() {
+        let counts = QueueCounts { waiting: 2, ..QueueCounts::default() };
+        for (mode, counts, fetch, hold) in [
+            (Mode::Online, counts, true, true),
+            (Mode::Offline, counts, false, false),
+            (Mode::Online, QueueCounts::default(), false, false),
+            (Mode::Online, QueueCounts { active: 1, ..QueueCounts::default() }, false, true),
+        ] {
+            let told = Told { chosen: mode.into(), link: link(), counts };
+            let page = page(&templates(), &Shell { mode, ..shell() }, &told, "f00");
+            assert_harmless(&page);
+            let body = page.body;
+            assert_eq!(body.contains("/control/fetch\""), fetch, "{mode} {counts:?}");
+            assert_eq!(body.contains("/control/hold\""), hold, "{mode} {counts:?}");
+            assert!(body.contains("/control/reload\"") && body.contains("/purge/\""), "{body}");
+            assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
+        }
+    }
+}

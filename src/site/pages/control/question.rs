@@ -1,0 +1,212 @@
+//! The pages that ask before something is deleted: what goes, and one button.
+
+use serde::Serialize;
+
+use super::super::{Page, Shell, Templates};
+use crate::api::QueueCounts;
+use crate::page::shown::ShownUrl;
+use crate::page::text::{Text, count, say};
+
+/// What would be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doomed<'a> {
+    /// All of the queue that is the caller's.
+    Queue {
+        /// It in numbers.
+        counts: QueueCounts,
+        /// How many of these requests are forms that were not sent yet.
+        forms: u64,
+    },
+    /// One request.
+    Request {
+        /// Its URL.
+        url: &'a str,
+        /// Its key.
+        key: &'a str,
+    },
+    /// The schedules of so many pages, which are all that the caller has.
+    Monitors(u64),
+    /// One of them.
+    Monitor {
+        /// The URL of the page.
+        url: &'a str,
+        /// The key of its schedule.
+        key: &'a str,
+    },
+    /// What is kept of one URL.
+    Entry {
+        /// The URL, as it was given.
+        url: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    token: &'a str,
+    heading: Text,
+    url: Option<ShownUrl>,
+    lines: Vec<Text>,
+    explanation: Text,
+    /// The end of the address of the form.
+    act: &'static str,
+    /// What the form sends besides the token.
+    field: Option<(&'static str, String)>,
+    label: Text,
+    back: Back,
+}
+
+/// Makes the page; `token` is the general token.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, doomed: &Doomed<'_>, token: &str) -> Page {
+    let view = View { token, ..view(*doomed) };
+    templates.page("question.html", 200, shell, &view)
+}
+
+fn view(doomed: Doomed<'_>) -> View<'_> {
+    let for_good = say("It is taken off the queue for good: nothing brings it back.");
+    match doomed {
+        Doomed::Queue { counts, forms } => {
+            let all = counts.waiting + counts.active + counts.asking + counts.failed;
+            let text = say("They are taken off the queue for good: nothing brings them back.");
+            let label = count(all, "Delete {n} request", "Delete all {n} requests");
+            let view = View::new(say("Delete all requests?"), text, QUEUE, "req-all", label);
+            View { lines: of_queue(counts, forms), ..view }
+        }
+        Doomed::Request { url, key } => {
+            let heading = say("Delete this request?");
+            View::new(heading, for_good, QUEUE, "req", say("Delete")).of(url, "key", key)
+        }
+        Doomed::Monitors(pages) => {
+            let text = say("What is kept of them stays.");
+            let label = count(pages, "Stop monitoring {n} page", "Stop monitoring all {n} pages");
+            View::new(say("Stop monitoring all pages?"), text, MONITOR, "mon-all", label)
+        }
+        Doomed::Monitor { url, key } => {
+            let text = say("What is kept of it stays.");
+            let heading = say("Stop monitoring this page?");
+            View::new(heading, text, MONITOR, "mon", say("Stop")).of(url, "key", key)
+        }
+        Doomed::Entry { url } => {
+            // Without a password, which no page shows.
+            let href = ShownUrl::new(url).href.unwrap_or_default();
+            let text = say("For an hour it can be brought back.");
+            let heading = say("Delete what is kept of this page?");
+            View::new(heading, text, LISTS, "url", say("Delete")).of(url, "url", &href)
+        }
+    }
+}
+
+/// Where one goes back to without having deleted anything.
+type Back = (&'static str, Text);
+
+const QUEUE: Back = ("/queue/", say("Back to the queue"));
+const MONITOR: Back = ("/monitor/", say("All monitored pages"));
+const LISTS: Back = ("/index/", say("Lists of all that is kept"));
+
+impl View<'_> {
+    /// A question without a token; `act` is the end of the address of its form.
+    fn new(heading: Text, explanation: Text, back: Back, act: &'static str, label: Text) -> Self {
+        let (url, lines, field, token) = (None, Vec::new(), None, "");
+        Self { token, heading, url, lines, explanation, act, field, label, back }
+    }
+
+    /// The same about one URL, which `field` names to the form.
+    fn of(self, url: &str, field: &'static str, value: &str) -> Self {
+        Self { url: Some(ShownUrl::new(url)), field: Some((field, value.to_owned())), ..self }
+    }
+}
+
+fn of_queue(counts: QueueCounts, forms: u64) -> Vec<Text> {
+    let waiting = counts.waiting + counts.active;
+    [
+        (
+            waiting,
+            count(
+                waiting,
+                "{n} request waits or is on its way",
+                "{n} requests wait or are on their way",
+            ),
+        ),
+        (
+            counts.asking,
+            count(
+                counts.asking,
+                "{n} is too long to be fetched unasked",
+                "{n} are too long to be fetched unasked",
+            ),
+        ),
+        (counts.failed, count(counts.failed, "{n} has failed", "{n} have failed")),
+        (
+            forms,
+            count(
+                forms,
+                "{n} of these is a form that was not sent",
+                "{n} of these are forms that were not sent",
+            ),
+        ),
+    ]
+    .into_iter()
+    .filter(|(number, _)| *number > 0)
+    .map(|(_, text)| text)
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+
+    #[test]
+    fn tells_how_much_goes_before_it_does() {
+        let counts = QueueCounts { waiting: 40, active: 1, failed: 2, asking: 1 };
+        for (counts, forms, want, not) in [
+            (
+                counts,
+                3,
+                &[
+                    "41 requests wait",
+                    "1 is too long",
+                    "2 have failed",
+                    "3 of these are forms",
+                    "all 44 requests",
+                ][..],
+                "undo",
+            ),
+            (
+                QueueCounts { failed: 1, ..QueueCounts::default() },
+                0,
+                &["1 has failed", "Delete 1 request<"],
+                "wait",
+            ),
+        ] {
+            let page = page(&templates(), &shell(), &Doomed::Queue { counts, forms }, "f00");
+            assert_harmless(&page);
+            let body = page.body;
+            let to = "method=\"post\" action=\"http://localhost:8080/control/delete/req-all\"";
+            for want in want.iter().chain(&[to, "value=\"f00\"", "/queue/\">Back"]) {
+                assert!(body.contains(want), "{want} in {body}");
+            }
+            let main = body.split("<main").nth(1).unwrap_or(&body);
+            assert!(!main.contains(not), "{not} in {body}");
+        }
+    }
+
+    #[test]
+    fn names_what_goes_and_hostile_names_are_text() {
+        for hostile in &hostile() {
+            let (url, key) = (hostile.as_str(), as_key(hostile));
+            for (doomed, to) in [
+                (Doomed::Request { url, key }, "delete/req"),
+                (Doomed::Monitors(3), "delete/mon-all"),
+                (Doomed::Monitor { url, key }, "delete/mon"),
+                (Doomed::Entry { url }, "delete/url"),
+            ] {
+                let page = page(&templates(), &shell(), &doomed, "f00");
+                assert_harmless(&page);
+                let body = page.body;
+                let to = format!("action=\"http://localhost:8080/control/{to}\"");
+                assert!(body.contains(&to) && body.contains("value=\"f00\""), "{to} in {body}");
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The gateway's own pages: a form for an address, and the question before a form is sent.
+
+use serde::Serialize;
+
+use super::{Page, Shell, Templates};
+use crate::page::shown::{self, ShownUrl};
+
+/// The path of the form.
+pub const PATH: &str = "/gateway/";
+
+/// Where a confirmed form is sent.
+pub const SEND: &str = "/gateway/send";
+
+/// A form that waits to be confirmed. The body itself stays with the daemon, under the ticket.
+#[derive(Clone, Copy, Debug)]
+pub struct Send<'a> {
+    /// Where it would be sent.
+    pub url: &'a str,
+    /// The length of its body.
+    pub bytes: u64,
+    /// The `Content-Type` of its body.
+    pub content_type: Option<&'a str>,
+    /// Under what the daemon keeps it.
+    pub ticket: &'a str,
+    /// [`Tokens::confirm`](crate::page::token::Tokens::confirm) for that ticket.
+    pub token: &'a str,
+}
+
+#[derive(Serialize)]
+struct SendView<'a> {
+    url: ShownUrl,
+    size: String,
+    content_type: Option<String>,
+    path: &'static str,
+    ticket: &'a str,
+    token: &'a str,
+}
+
+#[derive(Serialize)]
+struct View {
+    path: &'static str,
+    typed: String,
+    refused: Option<String>,
+}
+
+/// The page with the form; `typed` is what was typed and cannot be read, and why.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, typed: Option<(&str, &str)>) -> Page {
+    let (typed, refused) = typed.unzip();
+    let view = View {
+        path: PATH,
+        typed: shown::text(typed.unwrap_or_default()),
+        refused: refused.map(shown::text),
+    };
+    let status = if view.refused.is_some() { 400 } else { 200 };
+    templates.page("gateway.html", status, shell, &view)
+}
+
+/// The page that asks whether a form is to be sent.
+#[must_use]
+pub fn send(templates: &Templates, shell: &Shell, send: &Send<'_>) -> Page {
+    let view = SendView {
+        url: ShownUrl::new(send.url),
+        size: shown::bytes(send.bytes),
+        content_type: send.content_type.map(shown::text),
+        path: SEND,
+        ticket: send.ticket,
+        token: send.token,
+    };
+    templates.page("gateway-send.html", 200, shell, &view)
+}
+
+/// The words of a link to where a page would go by itself: HTML.
+#[must_use]
+pub fn onward(templates: &Templates, shell: &Shell) -> String {
+    templates.page("gateway-onward.html", 200, shell, &()).body.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Send, onward, page, send};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+
+    #[test]
+    fn pages_say_what_is_to_be_said() {
+        let form = page(&templates(), &shell(), None);
+        assert_harmless(&form);
+        assert_eq!(form.status, 200);
+        let body = form.body;
+        assert!(
+            body.contains(r#"<form method="get" action="http://localhost:8080/gateway/""#),
+            "{body}"
+        );
+        let refused = page(&templates(), &shell(), Some(("http://[", "no host")));
+        assert_eq!(refused.status, 400);
+        assert!(refused.body.contains("no host"), "{}", refused.body);
+        let question = Send {
+            url: "http://a.example/order",
+            bytes: 1_234,
+            content_type: Some("application/x-www-form-urlencoded"),
+            ticket: "t1",
+            token: "t2",
+        };
+        let question = send(&templates(), &shell(), &question);
+        assert_harmless(&question);
+        let body = question.body;
+        for want in [
+            "http://a.example/order",
+            "1.2 kB",
+            r#"method="post" action="http://localhost:8080/gateway/send""#,
+            r#"name="ticket" value="t1""#,
+            r#"name="token" value="t2""#,
+        ] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
+        assert!(!onward(&templates(), &shell()).contains(['<', '\n']));
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for hostile in &hostile() {
+            assert_harmless(&page(&templates(), &shell(), Some((hostile, hostile))));
+            let ticket = as_key(hostile);
+            let question = Send {
+                url: hostile,
+                bytes: u64::MAX,
+                content_type: Some(hostile),
+                ticket,
+                token: ticket,
+            };
+            assert_harmless(&send(&templates(), &shell(), &question));
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The local page `/history/`: what was kept of one page over time.
+
+use serde::Serialize;
+use wwwoffle_url::url_encode_form_args;
+
+use super::{
+    Page, Shell, Templates,
+    lists::room::{brief, fitting, linked},
+};
+use crate::api::{History, Version};
+use crate::page::{
+    escape::written,
+    shown::{self, ShownTime, ShownUrl},
+    text::{Text, say},
+};
+use crate::storage::versions::NotCompared;
+use crate::storage::versions::history::changes;
+use crate::storage::versions::memento::{timemap_path, version_path};
+
+/// Versions that are listed, fewer where the URL is long; the others are counted.
+const SHOWN_VERSIONS: usize = 30;
+
+/// Bytes of all that has the URL in it, as it is written; with what stands around that stays below 100 kB.
+const ROOM: usize = 80_000;
+
+/// Bytes of a row of its own, whatever is in it.
+const ROW: usize = 1_500;
+
+/// The address of the page about `url`, without our origin.
+#[must_use]
+pub fn path_of(url: &str) -> String {
+    let url = ShownUrl::new(url).href.unwrap_or_default();
+    format!("/history/?{}", url_encode_form_args(url.as_bytes()))
+}
+
+/// In how many lines of text a version differs from the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// It alone has them.
+    pub added: usize,
+    /// The one before it alone has them.
+    pub removed: usize,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    url: ShownUrl,
+    token: &'a str,
+    owner: Option<Text>,
+    versions: Vec<VersionView>,
+    more: usize,
+    /// The list for programs, without our origin.
+    timemap: String,
+}
+
+#[derive(Serialize)]
+struct VersionView {
+    /// Its name among the others.
+    at: String,
+    received: ShownTime,
+    present: bool,
+    status: u16,
+    size: String,
+    content_type: Option<String>,
+    /// In what it differs from the one before, in words.
+    changes: Option<Vec<Text>>,
+    lines: Option<LinesView>,
+    /// Where it is shown as it was, and what has changed in it, without our origin.
+    path: String,
+    diff: Option<String>,
+}
+
+#[derive(Serialize)]
+struct LinesView {
+    added: usize,
+    removed: usize,
+}
+
+/// Makes the page; `lines` are those of the first versions, `token` is the general token.
+#[must_use]
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    history: &History,
+    lines: &[Option<Lines>],
+    token: &str,
+) -> Page {
+    let url = ShownUrl::new(&history.url);
+    let href = url.href.clone().unwrap_or_default();
+    let url = brief(url);
+    let before = history.versions.iter().skip(1).map(Some).chain([None]);
+    let lines = lines.iter().copied().chain(std::iter::repeat(None));
+    let all = history.versions.iter().zip(before).zip(lines);
+    let view = |((version, before), lines): ((&Version, Option<&Version>), Option<Lines>)| {
+        VersionView::new(&href, version, before, lines, shell)
+    };
+    let timemap = timemap_path(&href);
+    let mut versions: Vec<_> = all.take(SHOWN_VERSIONS).map(view).collect();
+    // The link to it, and the form that compares.
+    let around = 2 * linked(&url) + written(&timemap);
+    let costs = versions.iter().map(|version| version.cost(linked(&url) + token.len()));
+    versions.truncate(fitting(ROOM.saturating_sub(around), costs));
+    let view = View {
+        token,
+        owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
+        more: history.versions.len().saturating_sub(versions.len()),
+        versions: told_apart(versions, history, shell),
+        timemap,
+        url,
+    };
+    templates.page("history.html", 200, shell, &view)
+}
+
+/// The same with seconds where several would be told alike.
+fn told_apart(mut views: Vec<VersionView>, history: &History, shell: &Shell) -> Vec<VersionView> {
+    let times: Vec<_> = views.iter().map(|view| view.received.text.clone()).collect();
+    for (view, version) in views.iter_mut().zip(&history.versions) {
+        if times.iter().filter(|time| **time == view.received.text).count() > 1 {
+            view.received = ShownTime::to_the_second(version.received, &shell.zone);
+        }
+    }
+    views
+}
+
+impl VersionView {
+    fn new(
+        href: &str,
+        version: &Version,
+        before: Option<&Version>,
+        lines: Option<Lines>,
+        shell: &Shell,
+    ) -> Self {
+        let url = url_encode_form_args(href.as_bytes());
+        let diff = before.map(|before| {
+            format!("/history/diff/?url={url}&from={}&to={}", before.stored, version.stored)
+        });
+        Self {
+            at: version.stored.to_string(),
+            received: ShownTime::new(version.received, &shell.zone),
+            present: version.present,
+            status: version.status,
+            size: shown::bytes(version.bytes),
+            content_type: version.content_type.as_deref().map(shown::text),
+            changes: before.map(|before| changes(before, version)),
+            lines: lines.map(|Lines { added, removed }| LinesView { added, removed }),
+            path: version_path(href, (version.stored, version.received)),
+            diff,
+        }
+    }
+
+    /// Bytes of its row as it is written, with a form of so many.
+    fn cost(&self, form: usize) -> usize {
+        let kind = self.content_type.as_deref().map_or(0, written);
+        ROW + kind + written(&self.path) + self.diff.as_deref().map_or(0, written) + form
+    }
+}
+
+#[derive(Serialize)]
+struct NotTold {
+    url: ShownUrl,
+    why: Text,
+    /// The list, without our origin, if there is anything in it.
+    list: Option<String>,
+}
+
+/// The page in place of a version, or of what has changed, where there is nothing to be shown. With status
+/// 404 if nothing is kept.
+#[must_use]
+pub fn not_told(templates: &Templates, shell: &Shell, url: &str, why: &NotCompared) -> Page {
+    let (status, list) = match why {
+        NotCompared::NotKept => (404, None),
+        NotCompared::NoVersion => (404, Some(path_of(url))),
+        _ => (200, Some(path_of(url))),
+    };
+    let view = NotTold { url: ShownUrl::new(url), why: words(why), list };
+    templates.page("history-none.html", status, shell, &view)
+}
+
+fn words(why: &NotCompared) -> Text {
+    match why {
+        NotCompared::NotKept => say("nothing of it is kept"),
+        NotCompared::NoVersion => {
+            say("no older version is kept, or none of that time; `keep-versions` says how many are")
+        }
+        NotCompared::NoText => say("one of the versions has no text"),
+        NotCompared::Unread(error) => {
+            say("one of the versions cannot be read: {error}").with("error", shown::text(error))
+        }
+        NotCompared::Spool(_) => say("the spool failed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+
+    fn version(number: i64, content_type: &str) -> Version {
+        let received = time() - jiff::SignedDuration::from_hours(number);
+        Version {
+            stored: received,
+            received,
+            present: number == 0,
+            status: if number == 1 { 404 } else { 200 },
+            bytes: 1_000,
+            content_type: Some(content_type.to_owned()),
+        }
+    }
+
+    fn body(history: &History, lines: &[Option<Lines>]) -> String {
+        let page = page(&templates(), &shell(), history, lines, "f00");
+        assert_harmless(&page);
+        page.body
+    }
+
+    #[test]
+    fn it_lists_what_was_when_and_what_can_be_done() {
+        let versions = (0..3).map(|number| version(number, "text/html")).collect();
+        let url = "http://a.example/p?x=1&y".to_owned();
+        let history = History { url, owner: None, versions };
+        let lines = [Some(Lines { added: 3, removed: 1 })];
+        let body = body(&history, &lines);
+        for want in [
+            "2026-11-20 12:00",
+            "kept now",
+            "status 404 before",
+            "3 lines added, 1 line removed",
+            "status 200 before",
+            r#"name="at" value="2026-11-20T11:00:00Z""#,
+            r#"formaction="http://localhost:8080/control/history/restore""#,
+            r#"formaction="http://localhost:8080/control/history/delete""#,
+            "http://localhost:8080/history/version/?url=http://a.example/p%3Fx%3D1%26y&amp;came=2026-11-20T11:00:00Z&amp;at=2026-11-20T11:00:00Z",
+            "http://localhost:8080/history/diff/?url=http://a.example/p%3Fx%3D1%26y&amp;from=2026-11-20T10:00:00Z&amp;to=2026-11-20T11:00:00Z",
+            r#"<select name="from""#,
+        ] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
+        // What is kept now is neither restored nor removed here.
+        assert_eq!(body.matches("/control/history/restore").count(), 2, "{body}");
+    }
+
+    #[test]
+    fn versions_of_one_minute_are_told_to_the_second() {
+        let at = |number, received: &str| Version {
+            received: received.parse().unwrap(),
+            ..version(number, "text/html")
+        };
+        let versions = vec![
+            at(0, "2026-11-20T12:00:41Z"),
+            at(1, "2026-11-20T12:00:07Z"),
+            at(2, "2026-11-20T11:59:58Z"),
+        ];
+        let url = "http://a.example/".to_owned();
+        let body = body(&History { url, owner: None, versions }, &[]);
+        for want in [">2026-11-20 12:00:41<", ">2026-11-20 12:00:07, ", ">2026-11-20 11:59<"] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
+    }
+
+    #[test]
+    fn few_and_many_versions_have_their_page() {
+        let url = "http://a.example/".to_owned();
+        let none = body(&History { url: url.clone(), owner: None, versions: Vec::new() }, &[]);
+        assert!(none.contains("Nothing of it is kept"), "{none}");
+        let one = vec![version(0, "text/html")];
+        let one = body(&History { url: url.clone(), owner: None, versions: one }, &[]);
+        assert!(one.contains("keep-versions") && !one.contains("<select"), "{one}");
+        let many = (0..101).map(|number| version(number, "text/html")).collect();
+        let many = body(&History { url, owner: None, versions: many }, &[]);
+        assert!(many.contains("and 71 more"), "{many}");
+    }
+
+    #[test]
+    fn there_are_as_many_versions_as_there_is_room_for() {
+        let token = "f".repeat(64);
+        for (part, length, at_least) in [
+            ("a/b", 60, 30),
+            ("a/b=c&", 900, 10),
+            ("a/b", 8_100, 2),
+            ("&", 8_100, 1),
+            ("=", 8_100, 1),
+            ("%3f", 8_100, 1),
+        ] {
+            let url = format!("http://www.example.org/?{}", part.repeat(length / part.len()));
+            let versions = (0..30).map(|number| version(number, "application/xhtml+xml")).collect();
+            let history = History { url: url.clone(), owner: None, versions };
+            let lines = [Some(Lines { added: 3_000, removed: 1_000 }); 30];
+            let page = page(&templates(), &shell(), &history, &lines, &token);
+            assert_harmless(&page);
+            let body = page.body;
+            let shown = body.matches("class=\"card\"").count();
+            assert!(shown >= at_least, "{shown} versions of {url:.60}");
+            let rest = format!("and {} more", 30 - shown);
+            assert_eq!(body.contains(&rest), shown < 30, "{shown} versions of {url:.60}");
+            assert!(!body.contains("There is no older version"), "{url:.60}");
+            assert_eq!(body.contains("<select"), shown > 1, "{shown} versions of {url:.60}");
+        }
+    }
+
+    #[test]
+    fn why_there_is_nothing_is_said() {
+        for (why, status, want) in [
+            (NotCompared::NotKept, 404, "nothing of it is kept"),
+            (NotCompared::NoVersion, 404, "no older version is kept"),
+            (NotCompared::NoText, 200, "one of the versions has no text"),
+        ] {
+            let page = not_told(&templates(), &shell(), "http://a.example/", &why);
+            assert_harmless(&page);
+            assert_eq!(page.status, status);
+            assert!(page.body.contains(want), "{want} in {}", page.body);
+        }
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for text in hostile() {
+            let versions = (0..3).map(|number| version(number, &text)).collect();
+            let history = History { url: text.clone(), owner: Some(text.clone()), versions };
+            body(&history, &[]);
+            assert_harmless(&not_told(
+                &templates(),
+                &shell(),
+                &text,
+                &NotCompared::Unread(text.clone()),
+            ));
+        }
+    }
+}

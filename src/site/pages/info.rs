@@ -1,0 +1,355 @@
+//! The local page `/info/`: what is known of one URL; and `/info/request`: what a browser sends.
+
+mod words;
+
+use serde::Serialize;
+use wwwoffle_url::url_encode_form_args;
+
+use super::{
+    Page, Shell, Templates,
+    certificates::ChainView,
+    history,
+    lists::{self, Told, ToldView},
+};
+use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
+use crate::fetch::recurse::aim::AS_CONFIGURED;
+use crate::page::shown::{self, ShownTime, ShownUrl};
+use crate::page::text::{Text, count, say};
+use crate::proxy::last::Last;
+use crate::proxy::rehearsal::Would;
+use crate::storage::store::timestamp;
+
+/// Parts of one state that are listed; the others are counted.
+const SHOWN_PARTS: usize = 15;
+
+/// Fields of a head that are listed; the others are counted.
+const SHOWN_FIELDS: usize = 40;
+
+/// Pages that refer to a URL that are listed; the others are counted.
+const SHOWN_REFERRERS: usize = 50;
+
+/// Bytes that they take at most, before they are escaped: a URL may be very long.
+const ROOM_FOR_REFERRERS: usize = 5_000;
+
+/// How the address of the page about a URL begins; the URL follows, encoded.
+pub const ABOUT: &str = "/info/?";
+
+/// What the page tells besides what the API does.
+#[derive(Clone, Debug, Default)]
+pub struct More {
+    /// The pages that refer to it, as far as whoever asks may see them; `None` where the index cannot tell.
+    pub referrers: Option<Vec<String>>,
+    /// How many versions are kept of it, the one that is served among them.
+    pub versions: Option<usize>,
+    /// What was done the last time whoever asks here asked for it.
+    pub last: Option<Last>,
+    /// What would be done if they did now.
+    pub would: Option<Would>,
+    /// Whether a request for it is on the queue of whoever asks.
+    pub queued: bool,
+    /// What was just done with it.
+    pub told: Option<Told>,
+}
+
+/// A request, as it came and as it would go on.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// The URL whose origin would be asked.
+    pub url: String,
+    /// The first line and the fields that came.
+    pub came: (String, Vec<Field>),
+    /// Those that would go.
+    pub goes: (String, Vec<Field>),
+}
+
+/// The address of the page about `url`, without our origin.
+#[must_use]
+pub fn path_of(url: &str) -> String {
+    let url = ShownUrl::new(url).href.unwrap_or_default();
+    format!("{ABOUT}{}", url_encode_form_args(url.as_bytes()))
+}
+
+#[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "what a template asks")]
+struct View<'a> {
+    url: ShownUrl,
+    token: &'a str,
+    as_configured: &'static str,
+    key: String,
+    is_secure: bool,
+    kept: Option<KeptView>,
+    parts: Option<PartsView>,
+    /// Where its versions are listed, without our origin.
+    history: String,
+    pinned: bool,
+    versions: u64,
+    /// Its URL as the argument of an address.
+    argument: String,
+    referrers: Option<Vec<ShownUrl>>,
+    more_referrers: u64,
+    last: Option<LastView>,
+    would: Option<Text>,
+    queued: bool,
+    #[serde(flatten)]
+    told: ToldView,
+    /// The address of this page, to come back to.
+    back: String,
+    /// Whether the URL alone says which entry it is: else no button finds it.
+    is_named_by_url: bool,
+}
+
+#[derive(Serialize)]
+struct LastView {
+    at: ShownTime,
+    method: String,
+    answer: u16,
+    status: String,
+    words: Text,
+}
+
+#[derive(Serialize)]
+struct RequestView {
+    url: ShownUrl,
+    came: Head,
+    goes: Head,
+}
+
+#[derive(Serialize)]
+struct Head {
+    line: String,
+    fields: Fields,
+}
+
+#[derive(Serialize)]
+struct PartsView {
+    complete: bool,
+    kept: u64,
+    missing: u64,
+    /// Whether some of those could be asked for now.
+    can_be_had: bool,
+    cut: Option<Text>,
+    groups: Vec<GroupView>,
+}
+
+/// The parts of one state.
+#[derive(Serialize)]
+struct GroupView {
+    title: Text,
+    count: u64,
+    parts: Vec<PartView>,
+    more: u64,
+}
+
+#[derive(Serialize)]
+struct PartView {
+    url: ShownUrl,
+    class: Text,
+    from: Option<ShownUrl>,
+    reason: Option<Text>,
+}
+
+#[derive(Serialize)]
+struct KeptView {
+    owner: Text,
+    status: u16,
+    received: ShownTime,
+    stored: ShownTime,
+    size: String,
+    bytes: u64,
+    /// What is said of its file and its body.
+    notes: Vec<Text>,
+    sha256: String,
+    content_type: Option<String>,
+    method: String,
+    response: Fields,
+    request: Fields,
+    connection: Option<ConnectionView>,
+}
+
+#[derive(Serialize)]
+struct Fields {
+    fields: Vec<FieldView>,
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct FieldView {
+    name: String,
+    value: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ConnectionView {
+    version: String,
+    suite: String,
+    by_fingerprint: bool,
+    chain: ChainView,
+}
+
+/// Makes the page; `token` is the general token.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, info: &Info, more: &More, token: &str) -> Page {
+    let url = ShownUrl::new(&info.url);
+    let (referrers, more_referrers) = more.referrers.as_deref().map_or((None, 0), referrers);
+    let view = View {
+        argument: url_encode_form_args(url.href.as_deref().unwrap_or_default().as_bytes()),
+        versions: more.versions.map_or(0, |many| u64::try_from(many).unwrap_or(u64::MAX)),
+        referrers,
+        more_referrers,
+        last: more.last.as_ref().map(|last| LastView::new(last, shell)),
+        would: more.would.map(words::would),
+        queued: more.queued,
+        told: ToldView::new(more.told, shell),
+        back: path_of(&info.url),
+        is_named_by_url: info.kept.as_ref().is_some_and(|kept| {
+            lists::is_named_by_url(&info.url, kept.owner.as_deref(), &info.key)
+        }),
+        url,
+        token,
+        as_configured: AS_CONFIGURED,
+        key: shown::text(&info.key),
+        is_secure: info.url.starts_with("https:"),
+        kept: info.kept.as_ref().map(|kept| KeptView::new(kept, shell)),
+        parts: info.parts.as_ref().map(PartsView::new),
+        history: history::path_of(&info.url),
+        pinned: info.pinned,
+    };
+    templates.page("info.html", 200, shell, &view)
+}
+
+/// The first of the pages that refer to a URL, and how many more there are.
+fn referrers(all: &[String]) -> (Option<Vec<ShownUrl>>, u64) {
+    let (mut shown, mut room) = (Vec::new(), ROOM_FOR_REFERRERS);
+    for url in all.iter().take(SHOWN_REFERRERS) {
+        let url = ShownUrl::new(url);
+        let takes = url.text.len() + url.href.as_deref().map_or(0, str::len);
+        let Some(left) = room.checked_sub(takes) else { break };
+        room = left;
+        shown.push(url);
+    }
+    let more = u64::try_from(all.len() - shown.len()).unwrap_or(u64::MAX);
+    (Some(shown), more)
+}
+
+/// Makes the page about a request.
+#[must_use]
+pub fn request_page(templates: &Templates, shell: &Shell, told: &Exchange) -> Page {
+    let head = |(line, fields): &(String, Vec<Field>)| Head {
+        line: shown::text(line),
+        fields: Fields::new(fields),
+    };
+    let (came, goes) = (head(&told.came), head(&told.goes));
+    let view = RequestView { url: ShownUrl::new(&told.url), came, goes };
+    templates.page("info-request.html", 200, shell, &view)
+}
+
+impl LastView {
+    fn new(last: &Last, shell: &Shell) -> Self {
+        Self {
+            at: ShownTime::new(timestamp(last.at), &shell.zone),
+            method: shown::text(last.method.as_str()),
+            answer: last.answer.as_u16(),
+            status: last.status.to_string(),
+            words: words::done(last.status),
+        }
+    }
+}
+
+impl PartsView {
+    fn new(parts: &Parts) -> Self {
+        let counts = parts.counts;
+        let groups = [
+            (PartState::Absent, say("Not kept"), counts.absent),
+            (PartState::Failed, say("Failed"), counts.failed),
+            (PartState::Queued, say("On the queue"), counts.queued),
+            (PartState::LeftOut, say("Left out"), counts.left_out),
+            (PartState::Kept, say("Kept"), counts.kept),
+        ];
+        let groups = groups.into_iter().filter(|(.., count)| *count > 0);
+        let group = |(state, title, count): (PartState, Text, u64)| {
+            let of_state = parts.list.iter().filter(|part| part.state == state);
+            let shown: Vec<_> = of_state.take(SHOWN_PARTS).map(PartView::new).collect();
+            let told = u64::try_from(shown.len()).unwrap_or(u64::MAX);
+            GroupView { title, count, more: count.saturating_sub(told), parts: shown }
+        };
+        Self {
+            complete: parts.complete,
+            kept: counts.kept,
+            missing: counts.missing(),
+            can_be_had: counts.absent.saturating_add(counts.failed) > 0,
+            cut: parts.cut.clone(),
+            groups: groups.map(group).collect(),
+        }
+    }
+}
+
+impl PartView {
+    fn new(part: &PartItem) -> Self {
+        Self {
+            url: ShownUrl::new(&part.url),
+            class: words::class(&part.class),
+            from: part.from.as_deref().map(ShownUrl::new),
+            reason: part.reason.clone(),
+        }
+    }
+}
+
+impl KeptView {
+    fn new(kept: &KeptInfo, shell: &Shell) -> Self {
+        let connection = |connection: &Connection| ConnectionView {
+            version: shown::text(&connection.version),
+            suite: shown::text(&connection.suite),
+            by_fingerprint: connection.by_fingerprint,
+            chain: ChainView::new(&connection.chain, &shell.zone),
+        };
+        Self {
+            owner: kept.owner.as_deref().map_or(say("for everyone"), |owner| shell.for_whom(owner)),
+            status: kept.status,
+            received: ShownTime::new(kept.received, &shell.zone),
+            stored: ShownTime::new(kept.stored, &shell.zone),
+            size: shown::bytes(kept.bytes),
+            bytes: kept.bytes,
+            notes: notes(kept),
+            sha256: shown::text(&kept.sha256),
+            content_type: kept.content_type.as_deref().map(shown::text),
+            method: shown::text(&kept.method),
+            response: Fields::new(&kept.response),
+            request: Fields::new(&kept.request),
+            connection: kept.connection.as_ref().map(connection),
+        }
+    }
+}
+
+/// What is said of the file of what is kept, and of its body.
+fn notes(kept: &KeptInfo) -> Vec<Text> {
+    let compressed = kept.compressed.map(|file| {
+        say("It is compressed: its file has {bytes} in place of {plain}.")
+            .with("bytes", shown::bytes(file.bytes))
+            .with("plain", shown::bytes(file.plain))
+    });
+    let shared = kept.shared.then(|| match kept.sharing {
+        Some(many) => count(
+            many,
+            "Its body is kept once for {n} entry.",
+            "Its body is kept once for {n} entries.",
+        ),
+        None => say("Its body is kept once for all entries that have the same."),
+    });
+    compressed.into_iter().chain(shared).collect()
+}
+
+impl Fields {
+    fn new(fields: &[Field]) -> Self {
+        let view = |field: &Field| FieldView {
+            name: shown::text(&field.name),
+            value: field.value.as_deref().map(shown::text),
+        };
+        Self {
+            fields: fields.iter().take(SHOWN_FIELDS).map(view).collect(),
+            more: fields.len().saturating_sub(SHOWN_FIELDS),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! What was done with a request and what would be, in words.
+
+use crate::page::shown;
+use crate::page::text::{Text, say};
+use crate::proxy::decide::{Decision, Refusal};
+use crate::proxy::rehearsal::Would;
+use crate::proxy::status::{CacheStatus, NotStored, Why};
+use wwwoffle_html::references::Class;
+
+/// Why a request was or was not answered from what is kept.
+pub(super) fn done(status: CacheStatus) -> Text {
+    use CacheStatus as S;
+    match status {
+        S::Hit(why) => hit(why),
+        S::Validated { .. } => {
+            say("Its site was asked, and said that what is kept still holds: that was served.")
+        }
+        S::Stored { collapsed: true, .. } | S::Resumed { collapsed: true } => {
+            say("It was on its way for another request already, and served to both.")
+        }
+        S::Stored { .. } => say("Its site was asked, and the answer was kept."),
+        S::Resumed { .. } => say("Its site was asked for what was missing, and the whole is kept."),
+        S::StoredPart => say("Its site was asked for a part, and that is kept."),
+        S::Passed { why, .. } => passed(why),
+        S::Unreachable(_) => say("Its site could not be reached: what is kept was served."),
+        S::InsteadOf(status) => {
+            say("Its site answered with the status {status}: what is kept was served instead.")
+                .with("status", status.as_u16().to_string())
+        }
+        S::MustAsk => say(
+            "Its site could not be reached, and what is kept says that it must not be used without asking.",
+        ),
+        S::Failed => say("Its site could not be asked, and nothing is kept that could be served."),
+        S::Queued => {
+            say("Nothing was kept that could be served: the request was put on the queue.")
+        }
+        S::Refused(refusal) => refused(refusal),
+        S::Asking => say("A person was asked first whether to put it on the queue."),
+        S::Moved => say("The configuration has another address for it, which was named."),
+        S::Blocked => say("The configuration says that it is never got."),
+        S::LeadsToBlocked => {
+            say("It leads to an address of which the configuration says that it is never got.")
+        }
+    }
+}
+
+fn hit(why: Why) -> Text {
+    match why {
+        Why::Reused { ttl, .. } if ttl > 0 => {
+            say("What is kept was served: it was still fresh, and its site was not asked.")
+        }
+        Why::Reused { .. } => say(
+            "What is kept was served: it was old, and might be used without asking all the same.",
+        ),
+        Why::Offline => say("What is kept was served: the mode was offline."),
+        Why::Autodial => say("What is kept was served: the mode was autodial."),
+        Why::RefreshQueued => {
+            say("What is kept was served, and put on the queue to be fetched anew.")
+        }
+        Why::Near(_) => say("What is kept of an address that names the same page was served."),
+        Why::Memento => say("What was kept at the time that was asked for was served."),
+    }
+}
+
+fn passed(why: NotStored) -> Text {
+    match why {
+        NotStored::Request => {
+            say("Its site was asked. The answer was not kept: the request was for no whole page.")
+        }
+        NotStored::Ruled(_) => say(
+            "Its site was asked. The answer was not kept: the configuration, or the kind of the request, says so.",
+        ),
+        NotStored::Answer(reason) => {
+            say("Its site was asked. The answer was not kept because of what it is ({reason}).")
+                .with("reason", reason.as_str())
+        }
+        NotStored::Spool => {
+            say("Its site was asked. The answer was not kept: the spool could not take it.")
+        }
+    }
+}
+
+fn refused(refusal: Refusal) -> Text {
+    match refusal {
+        Refusal::Noise => say("Nothing was done: it is not worth fetching later."),
+        Refusal::OnlyOnline => say("Nothing was done: it is of use online alone."),
+        Refusal::NotKept => {
+            say("Nothing was done: only what is kept was asked for, and it is not.")
+        }
+        Refusal::NeverKept => {
+            say("Nothing was done: nothing of it is ever kept, and the mode was offline.")
+        }
+        Refusal::NotQueued => {
+            say("Nothing was done: the configuration says that it is not put on the queue.")
+        }
+        Refusal::Unconfirmed => {
+            say("Nothing was done: a person has to say first that it is put on the queue.")
+        }
+        Refusal::LeftToBrowsers => {
+            say("Nothing was done: the configuration says that it is not got with its page.")
+        }
+    }
+}
+
+/// What would be done now.
+pub(super) fn would(would: Would) -> Text {
+    match would {
+        Would::Move => {
+            say("The browser would be sent to the address that the configuration has for it.")
+        }
+        Would::Block => say("It would not be got: the configuration says so."),
+        Would::Deny => say("It would not be got: you may not reach that host through the proxy."),
+        Would::Do(decision) => decided(decision),
+    }
+}
+
+fn decided(decision: Decision) -> Text {
+    match decision {
+        Decision::Serve => say("What is kept would be served, and nobody asked."),
+        Decision::ServeVersion => say("What was kept at that time would be served."),
+        Decision::ServeAndRefresh => {
+            say("What is kept would be served, and put on the queue to be fetched anew.")
+        }
+        Decision::ServeAndRevalidate => say(
+            "What is kept would be served, and its site asked meanwhile whether it still holds.",
+        ),
+        Decision::Revalidate => {
+            say("Its site would be asked first whether what is kept still holds.")
+        }
+        Decision::Fetch => say("Its site would be asked, and the answer kept."),
+        Decision::Pass => say("Its site would be asked, and the answer not kept."),
+        Decision::QueuePage | Decision::QueuePart => say("It would be put on the queue."),
+        Decision::Confirm => say("You would be asked whether to put it on the queue."),
+        Decision::Refuse(Refusal::NeverKept) => {
+            say("Nothing would be done: nothing of it is ever kept, and the mode is offline.")
+        }
+        Decision::Refuse(Refusal::NotQueued) => {
+            say("Nothing would be done: the configuration says that it is not put on the queue.")
+        }
+        Decision::Refuse(_) => say("Nothing would be done."),
+    }
+}
+
+/// As what a page needs a part, by the name that the API has for it.
+pub(super) fn class(name: &str) -> Text {
+    let Some(class) = Class::parse(name) else {
+        return say("{fact}").with("fact", shown::text(name));
+    };
+    match class {
+        Class::Stylesheet => say("style sheet"),
+        Class::Image => say("image"),
+        Class::Icon => say("icon"),
+        Class::Font => say("font"),
+        Class::Script => say("script"),
+        Class::Frame => say("frame"),
+        Class::IFrame => say("inline frame"),
+        Class::Media => say("sound or video"),
+        Class::Object => say("object"),
+        Class::Manifest => say("manifest"),
+        Class::Data => say("data"),
+        Class::Preview => say("preview image"),
+        Class::Feed => say("feed"),
+        Class::Sitemap => say("list of pages"),
+        Class::Refresh => say("page that it leads to"),
+        Class::Page => say("page"),
+    }
+}

@@ -1,0 +1,494 @@
+//! The local pages below `/index/`: everything that is kept, waits or is monitored, in lists.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use wwwoffle_index::Sort;
+use wwwoffle_spool::{Place, Resting};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+mod address;
+mod back;
+pub mod room;
+pub mod whole;
+mod words;
+
+pub use self::address::{BACK, CHOSEN, DONE, OTHERS, REMOVED, Shown, Trail, told_before, with};
+pub use self::back::Back;
+pub use self::words::SCHEMES;
+
+use self::address::encode_path;
+use self::words::{crumbs, cut, heading, kinds, sorts};
+use super::{Page, Shell, Templates, info};
+use crate::api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
+use crate::page::{
+    shown::{self, ShownTime, ShownUrl},
+    text::{Text, count, say},
+};
+
+/// Where they are.
+pub const ROOT: &str = "/index/";
+
+/// Entries on a page that a small machine shows at once; fewer where they have long titles and URLs ([`room`]).
+pub const ROWS: usize = 50;
+
+/// Bytes of the longest URL that can be chosen in a list; longer ones are handled one by one.
+const LONGEST_CHOSEN: usize = 1_000;
+
+/// So many deletions can be undone at the root of the lists, those that were last; the others where they were made.
+const SHOWN_REMOVALS: usize = 10;
+
+/// What was just done to a list, and is told above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Entries were deleted, and can be had back.
+    Removed(Resting),
+    /// They came back.
+    Back(Back),
+    /// That was done with so many.
+    Done(Done, u64),
+}
+
+/// What a button did that cannot be undone with one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// They stay whatever their age.
+    Pinned,
+    /// They are looked at once a day.
+    Monitored,
+    /// They are to be fetched anew.
+    Queued,
+    /// They were deleted, and cannot be had back.
+    Deleted,
+}
+
+impl Done {
+    const ALL: [Done; 4] = [Done::Pinned, Done::Monitored, Done::Queued, Done::Deleted];
+
+    /// A word for it, in addresses.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Done::Pinned => "pinned",
+            Done::Monitored => "monitored",
+            Done::Queued => "queued",
+            Done::Deleted => "deleted",
+        }
+    }
+
+    /// What has this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Done> {
+        Done::ALL.into_iter().find(|done| done.name() == name)
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is no such list, or the index cannot tell now: in words.
+    Refused(Text),
+    /// Some of the list.
+    Found(IndexPage),
+}
+
+#[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
+struct View<'a> {
+    heading: Text,
+    token: &'a str,
+    crumbs: Vec<Link>,
+    /// The path of this list, for the form that orders it; `None` where there is nothing to be ordered.
+    form: Option<String>,
+    /// The address of this very page, to come back to.
+    back: String,
+    sorts: Vec<Choice>,
+    kinds: Vec<Choice>,
+    text: String,
+    pages_only: bool,
+    refused: Option<Text>,
+    entries: Vec<EntryRow>,
+    can_choose: bool,
+    hosts: Vec<HostRow>,
+    requests: Vec<RequestRow>,
+    /// The arguments that the form has to keep.
+    others: Vec<Other>,
+    /// All that can be chosen is.
+    is_all_chosen: bool,
+    /// The address where that is the other way round.
+    choose: String,
+    /// Where all of the list can be deleted.
+    whole: Option<String>,
+    /// What is deleted with all of a list goes on: where to look again.
+    again: Option<String>,
+    next: Option<String>,
+    previous: Option<String>,
+    /// The beginning, where that is not the page before.
+    first: Option<String>,
+    empty: bool,
+    /// How many entries the whole list has, where that is known.
+    count: Option<u64>,
+    #[serde(flatten)]
+    told: ToldView,
+}
+
+/// What was just done, as it is told above a list or on the page about a URL.
+#[derive(Default, Serialize)]
+pub(super) struct ToldView {
+    undo: Option<UndoView>,
+    back_again: Option<BackView>,
+    done: Option<DoneView>,
+}
+
+impl ToldView {
+    pub(super) fn new(told: Option<Told>, shell: &Shell) -> ToldView {
+        match told {
+            Some(Told::Removed(resting)) => {
+                ToldView { undo: Some(UndoView::new(&resting, shell)), ..ToldView::default() }
+            }
+            Some(Told::Back(told)) => {
+                let back_again = Some(BackView { nothing: told.is_nothing(), told });
+                ToldView { back_again, ..ToldView::default() }
+            }
+            Some(Told::Done(done, count)) => {
+                let done = Some(DoneView { what: done.name(), count });
+                ToldView { done, ..ToldView::default() }
+            }
+            None => ToldView::default(),
+        }
+    }
+}
+
+/// What was deleted.
+#[derive(Serialize)]
+pub(super) struct UndoView {
+    entries: u64,
+    removal: String,
+    at: ShownTime,
+}
+
+impl UndoView {
+    fn new(resting: &Resting, shell: &Shell) -> UndoView {
+        UndoView {
+            entries: resting.entries,
+            removal: resting.removal.to_string(),
+            at: ShownTime::new(resting.removal.at(), &shell.zone),
+        }
+    }
+}
+
+/// What came back.
+#[derive(Serialize)]
+struct BackView {
+    nothing: bool,
+    #[serde(flatten)]
+    told: Back,
+}
+
+/// What was done with so many.
+#[derive(Serialize)]
+struct DoneView {
+    what: &'static str,
+    count: u64,
+}
+
+/// An argument that a form keeps.
+#[derive(Serialize)]
+struct Other {
+    name: &'static str,
+    value: String,
+}
+
+#[derive(Serialize)]
+struct Link {
+    label: Text,
+    path: String,
+}
+
+#[derive(Serialize)]
+struct Choice {
+    value: &'static str,
+    label: Text,
+    chosen: bool,
+}
+
+#[derive(Serialize)]
+struct EntryRow {
+    /// The day, where it is another than that of the row before.
+    day: Option<String>,
+    url: ShownUrl,
+    title: Option<String>,
+    /// What a form says it is.
+    value: Option<String>,
+    stored: ShownTime,
+    size: String,
+    /// `None`: it says no type.
+    kind: Option<String>,
+    status: Option<u16>,
+    /// It says that it failed, and does not lead elsewhere.
+    failed: bool,
+    /// Of a page: how many of its parts are not kept, where that is known.
+    missing: Option<u64>,
+    notes: Vec<Text>,
+    info: String,
+}
+
+#[derive(Serialize)]
+struct HostRow {
+    name: String,
+    path: String,
+    entries: u64,
+    size: String,
+}
+
+#[derive(Serialize)]
+struct RequestRow {
+    url: ShownUrl,
+    queued: ShownTime,
+}
+
+/// That something cannot be listed, for this reason that the log has in English.
+#[must_use]
+pub fn untold(why: &str) -> Text {
+    say("It cannot be told now: {why}").with("why", shown::text(why))
+}
+
+/// Makes the page of a list; `token` is the general token.
+#[must_use]
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    shown: &Shown,
+    (outcome, told, count): (Outcome, Option<Told>, Option<u64>),
+    token: &str,
+) -> Page {
+    let mut view = View {
+        heading: heading(&shown.path),
+        token,
+        crumbs: crumbs(&shown.path),
+        form: None,
+        back: shown.address(),
+        sorts: Vec::new(),
+        kinds: Vec::new(),
+        text: shown::text(&shown.text),
+        pages_only: shown.pages_only,
+        refused: None,
+        entries: Vec::new(),
+        can_choose: false,
+        hosts: Vec::new(),
+        requests: Vec::new(),
+        others: Vec::new(),
+        is_all_chosen: shown.is_all_chosen,
+        choose: choose(shown),
+        whole: None,
+        again: shown.is_going_on.then(|| again(shown, told.as_ref())),
+        next: None,
+        previous: shown.previous().map(|previous| previous.address()),
+        first: None,
+        empty: false,
+        count,
+        told: ToldView::new(told, shell),
+    };
+    if shown.after.is_some() {
+        let first = shown.first().address();
+        view.first = Some(first).filter(|first| view.previous.as_ref() != Some(first));
+    }
+    let mut status = 200;
+    match outcome {
+        Outcome::Refused(why) => {
+            (view.refused, status) = (Some(why), 404);
+        }
+        Outcome::Found(found) => {
+            view.next = found.next.as_deref().map(|next| shown.following(next).address());
+            fill(&mut view, shell, shown, found.listed);
+        }
+    }
+    templates.page("lists.html", status, shell, &view)
+}
+
+/// This page, with what it tells.
+fn again(shown: &Shown, told: Option<&Told>) -> String {
+    match told {
+        Some(Told::Removed(resting)) => {
+            with(&shown.address(), REMOVED, &resting.removal.to_string())
+        }
+        _ => shown.address(),
+    }
+}
+
+/// This page, with all chosen that can be, or else nothing.
+fn choose(shown: &Shown) -> String {
+    let address = shown.address();
+    let with = |between: char| format!("{address}{between}{CHOSEN}=1");
+    match (shown.is_all_chosen, address.contains('?')) {
+        (true, _) => address,
+        (false, true) => with('&'),
+        (false, false) => with('?'),
+    }
+}
+
+fn fill(view: &mut View<'_>, shell: &Shell, shown: &Shown, listed: Listed) {
+    match listed {
+        Listed::Entries(items) => {
+            view.form = Some(format!("{ROOT}{}", encode_path(&shown.path)));
+            (view.sorts, view.kinds) = (sorts(shown.sort), kinds(shown.kind));
+            view.entries = entries(&items, shown, shell);
+            view.can_choose = view.entries.iter().any(|row| row.value.is_some());
+            view.empty = items.is_empty();
+            view.whole = (shown.is_part && !items.is_empty()).then(|| whole::address(shown));
+            let others = shown.others.iter();
+            let others = others.map(|(name, value)| Other { name, value: shown::text(value) });
+            view.others = others.collect();
+        }
+        Listed::Hosts(hosts) => {
+            view.empty = hosts.is_empty();
+            view.hosts = hosts.iter().map(host).collect();
+        }
+        Listed::Sites(sites) => {
+            view.empty = sites.is_empty();
+            view.hosts = sites.iter().map(site).collect();
+        }
+        Listed::Requests(requests) => {
+            view.empty = requests.is_empty();
+            let row = |one: &EntryItem| request(&one.url, one.stored, shell);
+            view.requests = requests.iter().map(row).collect();
+        }
+        Listed::Asked(asked) => {
+            view.empty = asked.is_empty();
+            let row = |one: &IndexAsked| request(&one.url, one.queued, shell);
+            view.requests = asked.iter().map(row).collect();
+        }
+    }
+}
+
+fn entries(items: &[IndexItem], shown: &Shown, shell: &Shell) -> Vec<EntryRow> {
+    let time = |item: &IndexItem| match shown.sort {
+        Some(Sort::Stored | Sort::Day) => Some(item.stored),
+        Some(Sort::Used) => Some(item.used),
+        _ => None,
+    };
+    let day = |item| time(item).map(|time| day_of(time, shell));
+    let mut before = None;
+    let mut rows = Vec::new();
+    for item in items {
+        let day = day(item);
+        let is_new = day != before;
+        rows.push(entry(item, day.clone().filter(|_| is_new), shown, shell));
+        before = day;
+    }
+    rows
+}
+
+fn day_of(time: Timestamp, shell: &Shell) -> String {
+    time.to_zoned(shell.zone.clone()).strftime("%Y-%m-%d").to_string()
+}
+
+fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) -> EntryRow {
+    let url = ShownUrl::new(&item.url);
+    let title = item.title.as_deref().map(cut);
+    let mut notes = Vec::new();
+    if item.queued {
+        notes.push(say("queued"));
+    }
+    if item.monitored {
+        notes.push(say("monitored"));
+    }
+    if item.pinned {
+        notes.push(say("pinned"));
+    }
+    if item.versions > 0 {
+        let versions = u64::from(item.versions);
+        notes.push(count(versions, "{n} older version", "{n} older versions"));
+    }
+    if let Some(owner) = &item.owner {
+        notes.push(shell.for_whom(owner));
+    }
+    EntryRow {
+        day,
+        title: title.filter(|title| !title.trim().is_empty()),
+        value: url.href.clone().filter(|_| is_choosable(item, &shown.owner)),
+        stored: ShownTime::new(item.stored, &shell.zone),
+        size: shown::bytes(item.bytes),
+        kind: Some(shown::text(&item.content_type)).filter(|kind| !kind.is_empty()),
+        status: (item.status != 200).then_some(item.status),
+        failed: item.status >= 400,
+        missing: item.missing.map(u64::from),
+        notes,
+        info: info::path_of(&item.url),
+        url,
+    }
+}
+
+/// Whether an entry can be chosen in a list by who looks at it.
+fn is_choosable(item: &IndexItem, owner: &str) -> bool {
+    let of = item.owner.as_deref();
+    let is_theirs = of.is_none_or(|of| of == owner);
+    is_theirs && item.url.len() <= LONGEST_CHOSEN && is_named_by_url(&item.url, of, &item.key)
+}
+
+/// Whether the URL alone says which entry of an owner is meant: not of what is kept for a login or as the answer to a form.
+pub(super) fn is_named_by_url(url: &str, owner: Option<&str>, key: &str) -> bool {
+    let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return false };
+    Place::of(&url).owned_by(owner.unwrap_or_default()).key().to_string() == key
+}
+
+fn host(host: &IndexHost) -> HostRow {
+    let path = format!("{}/{}", host.scheme, host.host);
+    HostRow {
+        name: shown::text(&format!("{}://{}", host.scheme, host.host)),
+        path: format!("{ROOT}{}", encode_path(&path)),
+        entries: host.entries,
+        size: shown::bytes(host.bytes),
+    }
+}
+
+fn site(site: &IndexSite) -> HostRow {
+    HostRow {
+        name: shown::text(&site.site),
+        path: format!("{ROOT}site/{}", encode_path(&site.site)),
+        entries: site.entries,
+        size: shown::bytes(site.bytes),
+    }
+}
+
+fn request(url: &str, queued: Timestamp, shell: &Shell) -> RequestRow {
+    RequestRow { url: ShownUrl::new(url), queued: ShownTime::new(queued, &shell.zone) }
+}
+
+#[derive(Serialize)]
+struct Root<'a> {
+    token: &'a str,
+    removed: Vec<UndoView>,
+    online: Vec<Session>,
+    schemes: [&'static str; 4],
+}
+
+#[derive(Serialize)]
+struct Session {
+    began: ShownTime,
+    kept: String,
+    asked: String,
+}
+
+/// Makes the page of all lists; `sessions` is when the last times online began, the last one first, `resting` what
+/// was deleted and can be had back.
+#[must_use]
+pub fn root(
+    templates: &Templates,
+    shell: &Shell,
+    (sessions, resting): (&[Timestamp], &[Resting]),
+    token: &str,
+) -> Page {
+    let session = |(back, began): (usize, &Timestamp)| Session {
+        began: ShownTime::new(*began, &shell.zone),
+        kept: if back == 0 { "lasttime".to_owned() } else { format!("prevtime{back}") },
+        asked: if back == 0 { "lastout".to_owned() } else { format!("prevout{back}") },
+    };
+    let online = sessions.iter().enumerate().map(session).collect();
+    let removed =
+        resting.iter().take(SHOWN_REMOVALS).map(|resting| UndoView::new(resting, shell)).collect();
+    let view = Root { token, removed, online, schemes: SCHEMES };
+    templates.page("lists-root.html", 200, shell, &view)
+}
+
+#[cfg(test)]
+mod tests;

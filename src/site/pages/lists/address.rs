@@ -1,0 +1,283 @@
+//! The addresses of lists: what each shows, in what order, and from where on.
+
+use std::fmt;
+
+use wwwoffle_index::{Class, Cursor, Sort};
+use wwwoffle_url::url_encode_form_args;
+
+use super::ROOT;
+use crate::site::pages::info::ABOUT;
+
+/// What a list is of, and how it was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
+pub struct Shown {
+    /// The path of the page below [`ROOT`]: `https/www.example.org`.
+    pub path: String,
+    /// In what order it is.
+    pub sort: Option<Sort>,
+    /// Of this sort alone.
+    pub kind: Option<Class>,
+    /// With this in its URL or title.
+    pub text: String,
+    /// Pages alone, without their parts.
+    pub pages_only: bool,
+    /// Also what the configuration keeps out of lists.
+    pub all: bool,
+    /// What else was asked for that leaves entries out, as it was written.
+    pub others: Vec<(&'static str, String)>,
+    /// It is a part of what is kept that all may be deleted of at once.
+    pub is_part: bool,
+    /// All that can be chosen on the page is.
+    pub is_all_chosen: bool,
+    /// What was deleted by who looks at it goes on.
+    pub is_going_on: bool,
+    /// Who looks at it, as entries tell for whom they are kept.
+    pub owner: String,
+    /// Where this page of it begins; `None` at the beginning.
+    pub after: Option<String>,
+    /// The pages before it.
+    pub trail: Trail,
+}
+
+/// Pages that can be gone back to one by one; before them is the beginning.
+const LONGEST_TRAIL: usize = 6;
+
+impl Shown {
+    /// The address of this very page, without our origin.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let trail = self.trail.to_string();
+        let others = self.others.iter().map(|(name, value)| (*name, value.as_str()));
+        let pairs = [
+            ("sort", self.sort.map(Sort::name).unwrap_or_default()),
+            ("type", self.kind.map(Class::name).unwrap_or_default()),
+            ("text", &self.text),
+            ("pages", if self.pages_only { "1" } else { "" }),
+            ("all", if self.all { "1" } else { "" }),
+            ("after", self.after.as_deref().unwrap_or_default()),
+            ("before", &trail),
+        ];
+        let coded = |text: &str| url_encode_form_args(text.as_bytes());
+        let pairs = pairs.into_iter().chain(others).filter(|(_, value)| !value.is_empty());
+        let pairs: Vec<_> = pairs.map(|(name, value)| format!("{name}={}", coded(value))).collect();
+        let begin = format!("{ROOT}{}", encode_path(&self.path));
+        if pairs.is_empty() { begin } else { format!("{begin}?{}", pairs.join("&")) }
+    }
+}
+
+/// The arguments that leave entries out and have no box of their own.
+pub const OTHERS: [&str; 7] = ["scheme", "host", "site", "status", "since", "until", "owner"];
+
+/// That all that can be chosen on a page is.
+pub const CHOSEN: &str = "chosen";
+
+/// Where the pages before one begin, without the beginning of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trail {
+    /// Those that are known, the first first.
+    known: Vec<String>,
+    /// There are more, before these.
+    is_cut: bool,
+}
+
+/// What stands between the beginnings of pages; none has it in it. In front of all: the trail is cut.
+const BETWEEN: &str = "_";
+
+impl Trail {
+    /// Reads it; what is no beginning of a page is left out.
+    #[must_use]
+    pub fn parse(text: &str) -> Trail {
+        let is_one = |one: &&str| one.parse::<Cursor>().is_ok();
+        let known = text.split(BETWEEN).filter(is_one).map(str::to_owned).collect();
+        Trail { known, is_cut: text.starts_with(BETWEEN) }.bounded()
+    }
+
+    fn bounded(mut self) -> Trail {
+        let skipped = self.known.len().saturating_sub(LONGEST_TRAIL);
+        self.known.drain(..skipped);
+        self.is_cut |= skipped > 0;
+        self
+    }
+}
+
+impl fmt::Display for Trail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_cut { BETWEEN } else { "" })?;
+        f.write_str(&self.known.join(BETWEEN))
+    }
+}
+
+impl Shown {
+    /// The list from its beginning.
+    pub(super) fn first(&self) -> Shown {
+        Shown { after: None, trail: Trail::default(), ..self.clone() }
+    }
+
+    /// The page that follows, which begins at `next`.
+    pub(super) fn following(&self, next: &str) -> Shown {
+        let mut trail = self.trail.clone();
+        trail.known.extend(self.after.clone());
+        Shown { after: Some(next.to_owned()), trail: trail.bounded(), ..self.clone() }
+    }
+
+    /// The page before, if it is known where that begins.
+    pub(super) fn previous(&self) -> Option<Shown> {
+        let mut trail = self.trail.clone();
+        let after = trail.known.pop();
+        let is_known = after.is_some() || !trail.is_cut;
+        (self.after.is_some() && is_known).then(|| Shown { after, trail, ..self.clone() })
+    }
+}
+
+/// An address of ours with one argument more, in place of those that tell of what was done before.
+#[must_use]
+pub fn with(address: &str, name: &str, value: &str) -> String {
+    if let Some(arguments) = address.strip_prefix(ABOUT) {
+        // The URL is all the rest: what is told stands before it.
+        let (_, url) = told_before(arguments);
+        return format!(
+            "{ABOUT}{name}={}{BEFORE_URL}{url}",
+            url_encode_form_args(value.as_bytes())
+        );
+    }
+    let (path, arguments) = address.split_once('?').unwrap_or((address, ""));
+    let is_kept = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default();
+        !pair.is_empty() && !TELLING.contains(&name)
+    };
+    let mut pairs: Vec<_> = arguments.split('&').filter(is_kept).map(str::to_owned).collect();
+    pairs.push(format!("{name}={}", url_encode_form_args(value.as_bytes())));
+    format!("{path}?{}", pairs.join("&"))
+}
+
+/// What stands between that and the URL, in the address of the page about it.
+const BEFORE_URL: &str = "&url=";
+
+/// Of the arguments of the page about a URL: the one that tells of something that was just done, and the rest.
+#[must_use]
+pub fn told_before(arguments: &str) -> (Option<&str>, &str) {
+    let told = arguments.split_once(BEFORE_URL).filter(|(told, _)| {
+        let name = told.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| TELLING.contains(&name))
+    });
+    told.map_or((None, arguments), |(told, url)| (Some(told), url))
+}
+
+/// The arguments that tell of something that was just done.
+const TELLING: [&str; 3] = [REMOVED, BACK, DONE];
+
+/// What was deleted: the name of the removal.
+pub const REMOVED: &str = "removed";
+
+/// What came back: how many entries, and how many are older versions now or did not come.
+pub const BACK: &str = "back-again";
+
+/// What was done, other than to delete: the name of it, and with how many.
+pub const DONE: &str = "done";
+
+/// A path of ours has host names in it, which are not ours.
+pub(super) fn encode_path(path: &str) -> String {
+    path.split('/')
+        .map(|part| url_encode_form_args(part.as_bytes()).replace('+', "%20"))
+        .collect::<Vec<_>>()
+        .join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use wwwoffle_spool::{Key, Timestamp};
+
+    use super::*;
+
+    fn cursor(number: i64) -> String {
+        let time = Timestamp::from_second(number).unwrap();
+        Cursor::of_moment(time, Key::from_bytes([0; 32])).to_string()
+    }
+
+    #[test]
+    fn a_list_keeps_how_it_is_ordered() {
+        let shown = Shown {
+            path: "https/www.example.org:8443".into(),
+            sort: Some(Sort::Size),
+            kind: Some(Class::Image),
+            text: "a&b c".into(),
+            pages_only: true,
+            all: true,
+            after: Some("x+".into()),
+            others: vec![("status", "4xx".into()), ("until", "2026-11-20".into())],
+            ..Shown::default()
+        };
+        let want = "/index/https/www.example.org:8443?sort=size&type=image&text=a%26b+c&pages=1&all=1&after=x%2B\
+                    &status=4xx&until=2026-11-20";
+        assert_eq!(shown.address(), want);
+        assert_eq!(Shown::default().address(), "/index/");
+    }
+
+    #[test]
+    fn one_goes_on_and_back_page_by_page() {
+        let begin = Shown { path: "all".into(), sort: Some(Sort::Name), ..Shown::default() };
+        assert_eq!(begin.previous(), None);
+        let mut pages = vec![begin.clone()];
+        for number in 1..=9 {
+            let next = pages.last().unwrap().following(&cursor(number));
+            // As it is read again from its address.
+            let address = next.address();
+            let trail = address.split_once("before=").map_or("", |(_, trail)| trail);
+            assert_eq!(Trail::parse(trail), next.trail);
+            assert!(next.trail.known.len() <= LONGEST_TRAIL && address.len() < 1_500, "{address}");
+            pages.push(next);
+        }
+        for number in 1..=7 {
+            assert_eq!(
+                pages[number].previous().unwrap().after,
+                pages[number - 1].after,
+                "{number}"
+            );
+        }
+        let mut at = pages[9].clone();
+        let mut steps = 0;
+        while let Some(before) = at.previous() {
+            assert_eq!(before.after, pages[8 - steps].after);
+            (at, steps) = (before, steps + 1);
+        }
+        // Farther back only the beginning is known.
+        assert_eq!(steps, LONGEST_TRAIL);
+        assert_eq!(at.first(), begin);
+    }
+
+    #[test]
+    fn what_is_no_beginning_of_a_page_is_left_out() {
+        let good = cursor(1);
+        let text = format!("x_{good}__../_{good}\r\n_{}", "a".repeat(10_000));
+        assert_eq!(Trail::parse(&text).known, [good]);
+        assert_eq!(Trail::parse(""), Trail::default());
+    }
+
+    #[test]
+    fn what_was_done_is_told_in_place_of_what_was_done_before() {
+        for (address, want) in [
+            ("/index/", "/index/?removed=1-a"),
+            ("/index/all?sort=name", "/index/all?sort=name&removed=1-a"),
+            ("/index/all?removed=x&sort=name&back-again=1.2", "/index/all?sort=name&removed=1-a"),
+            ("/info/?http://a/%3Fx%26y", "/info/?removed=1-a&url=http://a/%3Fx%26y"),
+            ("/info/?back-again=1.0&url=http://a/", "/info/?removed=1-a&url=http://a/"),
+        ] {
+            assert_eq!(with(address, REMOVED, "1-a"), want);
+        }
+    }
+
+    #[test]
+    fn the_page_about_a_url_tells_what_was_done_and_takes_nothing_of_the_url_for_it() {
+        for (arguments, want) in [
+            ("removed=1-a&url=http://a/", (Some("removed=1-a"), "http://a/")),
+            ("back-again=1.0&url=http://a/?x&url=y", (Some("back-again=1.0"), "http://a/?x&url=y")),
+            ("http://a/?removed=1-a&url=y", (None, "http://a/?removed=1-a&url=y")),
+            ("url=http://a/?x&url=y", (None, "url=http://a/?x&url=y")),
+            ("removed=1-a", (None, "removed=1-a")),
+            ("", (None, "")),
+        ] {
+            assert_eq!(told_before(arguments), want, "{arguments}");
+        }
+    }
+}

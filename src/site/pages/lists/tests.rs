@@ -1,0 +1,263 @@
+use wwwoffle_url::url_encode_form_args;
+
+use super::*;
+use crate::page::form::LONGEST_FORM;
+use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
+
+fn item(text: &str) -> IndexItem {
+    IndexItem {
+        url: text.to_owned(),
+        key: String::new(),
+        owner: Some(text.to_owned()),
+        site: String::new(),
+        title: Some(text.to_owned()),
+        language: None,
+        content_type: text.to_owned(),
+        class: "page".into(),
+        page: true,
+        status: 404,
+        bytes: 1_500,
+        file_bytes: 2_000,
+        digest: String::new(),
+        answered: time(),
+        stored: time(),
+        checked: time(),
+        used: time(),
+        versions: 2,
+        words: "indexed".into(),
+        missing: Some(2),
+        queued: true,
+        monitored: true,
+        pinned: true,
+    }
+}
+
+fn page_of(shown: &Shown, outcome: Outcome) -> Page {
+    page(&templates(), &shell(), shown, (outcome, None, Some(3)), "t")
+}
+
+fn found(listed: Listed, next: Option<&str>) -> Outcome {
+    Outcome::Found(IndexPage { listed, next: next.map(str::to_owned) })
+}
+
+#[test]
+fn nothing_in_a_list_becomes_markup() {
+    for text in hostile() {
+        let path = format!("https/{}", as_key(&text));
+        // What was typed is in the address already; a host has neither user nor password.
+        let typed = as_key(&text).to_owned();
+        let shown = Shown { path, text: typed.clone(), ..Shown::default() };
+        let (host, site) = (typed.clone(), typed);
+        let host =
+            IndexHost { scheme: "http".into(), host, site: site.clone(), entries: 1, bytes: 1 };
+        let site = IndexSite { site, hosts: 1, entries: 1, bytes: 1 };
+        let asked = IndexAsked { url: text.clone(), queued: time() };
+        for outcome in [
+            Outcome::Refused(untold(&text)),
+            found(Listed::Entries(vec![item(&text)]), Some("x")),
+            found(Listed::Entries(Vec::new()), None),
+            found(Listed::Asked(vec![asked]), None),
+        ] {
+            assert_harmless(&page_of(&shown, outcome));
+        }
+        // A host is in its own address, so it is as long as it is.
+        if text.len() < 1_000 {
+            assert_harmless(&page_of(&shown, found(Listed::Hosts(vec![host]), None)));
+            assert_harmless(&page_of(&shown, found(Listed::Sites(vec![site]), None)));
+        }
+    }
+    assert_harmless(&root(&templates(), &shell(), (&[time(), time()], &[]), "t"));
+}
+
+#[test]
+fn the_longest_page_takes_few_steps_of_the_templates_engine() {
+    let canonical = CanonicalUrl::parse("http://a.example/", &LocalHost::default()).unwrap();
+    let key = Place::of(&canonical).key().to_string();
+    // With all that can be told in a row, and each on a day of its own.
+    let row = |number: i64| IndexItem {
+        key: key.clone(),
+        owner: None,
+        stored: time() - jiff::SignedDuration::from_hours(24 * number),
+        ..item("http://a.example/")
+    };
+    let items: Vec<_> = (0..).map(row).take(ROWS).collect();
+    let shown = Shown { sort: Some(Sort::Stored), is_all_chosen: true, ..Shown::default() };
+    for (steps, want) in [(20_000, false), (5_000, true)] {
+        let (templates, shown) = (Templates::within(steps), shown.clone());
+        let outcome = found(Listed::Entries(items.clone()), Some("x"));
+        let page = page(&templates, &shell(), &shown, (outcome, None, Some(3)), "t");
+        assert_harmless(&page);
+        assert_eq!(templates.have_failed(), want, "{steps} steps");
+    }
+}
+
+#[test]
+fn a_usual_page_is_small() {
+    let mut usual = item("http://www.example.org/a/usual/path/of/a/page.html?with=argument");
+    usual.title = Some("A title as pages have them, of some length".to_owned());
+    usual.content_type = "text/html".to_owned();
+    usual.owner = None;
+    let shown = Shown { sort: Some(Sort::Stored), ..Shown::default() };
+    let page = page_of(&shown, found(Listed::Entries(vec![usual; ROWS]), Some("x")));
+    assert!(page.body.len() < 100_000, "{} bytes", page.body.len());
+}
+
+#[test]
+fn what_was_deleted_can_be_had_back() {
+    let told = |told| {
+        let outcome = found(Listed::Entries(Vec::new()), None);
+        let shown = Shown { path: "all".into(), sort: Some(Sort::Size), ..Shown::default() };
+        let page = page(&templates(), &shell(), &shown, (outcome, Some(told), None), "f00");
+        assert_harmless(&page);
+        page.body
+    };
+    let removal = "1700000000000000-00112233445566778899aabbccddeeff";
+    let resting = Resting { removal: removal.parse().unwrap(), entries: 3, bytes: 10 };
+    let body = told(Told::Removed(resting));
+    for want in [
+        "3 entries were deleted",
+        "action=\"http://localhost:8080/control/undo\"",
+        "name=\"token\" value=\"f00\"",
+        &format!("name=\"removal\" value=\"{removal}\""),
+        "name=\"back\" value=\"/index/all?sort=size\"",
+        ">Undo</button>",
+    ] {
+        assert!(body.contains(want), "{want} in {body}");
+    }
+    let back = |entries, overtaken, there, left| {
+        told(Told::Back(Back { entries, overtaken, there, left }))
+    };
+    let others = ["was here already", "behind", "did not come back", "Nothing came back"];
+    let body = back(2, 0, 0, 0);
+    assert!(body.contains("2 entries are here again."), "{body}");
+    assert!(others.iter().all(|other| !body.contains(other)), "{body}");
+    assert!(back(1, 1, 0, 0).contains("1 entry stays behind what has come meanwhile"));
+    for (number, body) in
+        [back(0, 0, 1, 0), back(0, 1, 0, 0), back(0, 0, 0, 1), back(0, 0, 0, 0)].iter().enumerate()
+    {
+        let told = others.map(|other| body.contains(other));
+        let want = [0, 1, 2, 3].map(|other| other == number);
+        assert!(told == want && !body.contains("are here again"), "{body}");
+    }
+    // As many as help, and those that were last.
+    let many: Vec<_> = (0..12).map(|entries| Resting { entries, ..resting }).collect();
+    let last = root(&templates(), &shell(), (&[], &many), "f00").body;
+    assert_eq!(last.matches(">Undo</button>").count(), 10);
+    assert!(last.contains(">9 entries") && !last.contains(">10 entries"), "{last}");
+    let root = root(&templates(), &shell(), (&[], &[resting]), "f00");
+    assert_harmless(&root);
+    assert!(root.body.contains("3 entries were deleted") && root.body.contains("f00"));
+}
+
+#[test]
+fn days_are_told_where_they_begin() {
+    let at = |text: &str| IndexItem { stored: text.parse().unwrap(), ..item("http://a/") };
+    let items = ["2026-11-20T12:00:00Z", "2026-11-20T11:00:00Z", "2026-11-19T12:00:00Z"].map(at);
+    let days = |sort| {
+        let shown = Shown { sort, ..Shown::default() };
+        let rows = entries(&items, &shown, &shell());
+        rows.into_iter().map(|row| row.day.unwrap_or_default()).collect::<Vec<_>>()
+    };
+    assert_eq!(days(Some(Sort::Stored)), ["2026-11-20", "", "2026-11-19"]);
+    assert_eq!(days(Some(Sort::Name)), ["", "", ""]);
+}
+
+#[test]
+fn each_list_has_a_name() {
+    for (path, want, above) in [
+        ("http", "Hosts by http", 1),
+        ("https/a.example", "Kept of https://a.example", 2),
+        ("site/a.example", "Kept of a.example", 2),
+        ("prevtime1", "Kept 1 time online before", 1),
+        ("prevtime3", "Kept 3 times online before", 1),
+        ("prevout21", "Asked for 21 times offline before", 1),
+        ("prevtimex", "Lists", 1),
+        ("lastout", "Asked for the last time offline", 1),
+        ("all", "All that is kept", 1),
+        ("nothing", "Lists", 1),
+    ] {
+        assert_eq!((&*heading(path).to_string(), crumbs(path).len()), (want, above), "{path}");
+    }
+}
+
+#[test]
+fn a_form_has_room_for_all_that_can_be_chosen() {
+    let url = url_encode_form_args("=".repeat(LONGEST_CHOSEN).as_bytes());
+    let others = 32 * 1024;
+    assert!(ROWS * ("url=&".len() + url.len()) + others <= LONGEST_FORM);
+}
+
+#[test]
+fn what_can_be_chosen_is_what_its_url_names() {
+    let url = CanonicalUrl::parse("http://a.example/x", &LocalHost::default()).unwrap();
+    let key = |owner: &str| Place::of(&url).owned_by(owner).key().to_string();
+    for (owner, key, want) in [
+        (None, key(""), true),
+        (Some("user:ada"), key("user:ada"), true),
+        (Some("user:bob"), key("user:bob"), false),
+        // Of a login, or of a form.
+        (None, url.key().variant("x").to_string(), false),
+    ] {
+        let item = IndexItem { owner: owner.map(str::to_owned), key, ..item("http://a.example/x") };
+        assert_eq!(is_choosable(&item, "user:ada"), want, "{owner:?} {}", item.key);
+    }
+}
+
+#[test]
+fn a_page_has_as_many_rows_as_there_is_room_for() {
+    // Somewhere in a list by name, where each address tells of the pages before.
+    let cursor = |number: u32| {
+        let (host, path) = (hex::encode("w".repeat(60)), hex::encode("p".repeat(120)));
+        format!("n.0.0.{number:x}.{host}.68747470.{path}")
+    };
+    let begin = Shown { path: "all".into(), sort: Some(Sort::Name), ..Shown::default() };
+    let shown = (0..9).fold(begin, |shown, number| shown.following(&cursor(number)));
+    let shown = Shown { is_part: true, is_all_chosen: true, is_going_on: true, ..shown };
+    let usual = "http://www.example.org/a/usual/path/of/a/page.html?with=argument".to_owned();
+    let long = |part: &str, length: usize| {
+        format!("http://www.example.org/?{}", part.repeat(length / part.len()))
+    };
+    let titles = ["A title as pages have them, of some length", &"東京都<&'\"".repeat(60)];
+    for (url, title, at_least) in [
+        (usual.clone(), titles[0], ROWS),
+        (usual, titles[1], 20),
+        (long("a/b=", 150), titles[0], 35),
+        (long("a/b=c&", 960), titles[0], 10),
+        (long("&", 960), titles[0], 4),
+        (long("%3f", 960), titles[1], 8),
+        (long("a/b=c&", 8_100), titles[0], 1),
+        (long("&", 8_100), titles[1], 1),
+        (long("x", 100_000), titles[1], 20),
+    ] {
+        let canonical = CanonicalUrl::parse(&url, &LocalHost::default()).unwrap();
+        let mut one = item(canonical.as_str());
+        one.owner = None;
+        one.key = Place::of(&canonical).key().to_string();
+        one.title = Some(title.to_owned());
+        one.content_type = "application/xhtml+xml".to_owned();
+        let items = vec![one; ROWS];
+        let rows = room::fewer(&Listed::Entries(items.clone())).unwrap_or(ROWS);
+        assert!(rows >= at_least, "{rows} rows of {url:.80}");
+        let page =
+            page_of(&shown, found(Listed::Entries(items[..rows].to_vec()), Some(&cursor(99))));
+        assert_harmless(&page);
+        // No room is left that another row would fit in twice.
+        let (bytes, one) = (page.body.len(), page.body.len() / (rows + 1));
+        assert!(rows == ROWS || bytes + 2 * one > 60_000, "{bytes} in {rows} rows of {url:.80}");
+        let asked = EntryItem {
+            url: url.clone(),
+            key: String::new(),
+            status: None,
+            content_type: None,
+            bytes: 0,
+            stored: time(),
+            owner: None,
+            held: None,
+        };
+        let asked = vec![asked; ROWS];
+        let rows = room::fewer(&Listed::Requests(asked.clone())).unwrap_or(ROWS);
+        assert!(rows >= at_least, "{rows} requests for {url:.80}");
+        assert_harmless(&page_of(&shown, found(Listed::Requests(asked[..rows].to_vec()), None)));
+    }
+    assert_eq!(room::fewer(&Listed::Entries(Vec::new())), None);
+}

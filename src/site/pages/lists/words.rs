@@ -1,0 +1,115 @@
+//! What is said in lists: what each is called, what lies above it, orders and kinds.
+
+use wwwoffle_index::{Class, Sort};
+
+use super::{Choice, Link, ROOT};
+use crate::page::shown;
+use crate::page::text::{Text, count, say};
+
+/// Characters of a title that are shown.
+const SHOWN_TITLE: usize = 120;
+
+/// The schemes that have a list of hosts.
+pub const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
+
+/// A title of bounded length, as it is shown.
+pub(super) fn cut(title: &str) -> String {
+    let title = shown::text(title);
+    match title.char_indices().nth(SHOWN_TITLE) {
+        Some((end, _)) => format!("{} …", title.get(..end).unwrap_or_default()),
+        None => title,
+    }
+}
+
+/// What a list is called.
+pub(super) fn heading(path: &str) -> Text {
+    let (word, rest) = path.trim_end_matches('/').split_once('/').unwrap_or((path, ""));
+    match (word.trim_end_matches('/'), rest) {
+        ("all", "") => say("All that is kept"),
+        ("sites", "") => say("Sites"),
+        ("hosts", "") => say("Hosts"),
+        ("lasttime", "") => say("Kept the last time online"),
+        ("lastout", "") => say("Asked for the last time offline"),
+        ("site", site) => say("Kept of {site}").with("site", shown::text(site)),
+        (scheme, "") if SCHEMES.contains(&scheme) => by_scheme(scheme),
+        (scheme, host) if SCHEMES.contains(&scheme) => {
+            say("Kept of {site}").with("site", shown::text(&format!("{scheme}://{host}")))
+        }
+        (word, _) => {
+            let back = |begin: &str| word.strip_prefix(begin)?.parse::<u64>().ok();
+            match (back("prevtime"), back("prevout")) {
+                (Some(back), _) => {
+                    count(back, "Kept {n} time online before", "Kept {n} times online before")
+                }
+                (_, Some(back)) => count(
+                    back,
+                    "Asked for {n} time offline before",
+                    "Asked for {n} times offline before",
+                ),
+                _ => say("Lists"),
+            }
+        }
+    }
+}
+
+fn by_scheme(scheme: &str) -> Text {
+    say("Hosts by {scheme}").with("scheme", scheme)
+}
+
+/// The lists above this one.
+pub(super) fn crumbs(path: &str) -> Vec<Link> {
+    let link = |label, path: &str| Link { label, path: format!("{ROOT}{path}") };
+    let mut crumbs = vec![link(say("Lists"), "")];
+    crumbs.extend(match path.split_once('/') {
+        Some(("site", rest)) if !rest.is_empty() => Some(link(say("Sites"), "sites")),
+        Some((scheme, rest)) if !rest.is_empty() => {
+            let known = SCHEMES.into_iter().find(|known| *known == scheme);
+            known.map(|scheme| link(by_scheme(scheme), scheme))
+        }
+        _ => None,
+    });
+    crumbs
+}
+
+/// The orders a list can have.
+pub(super) fn sorts(chosen: Option<Sort>) -> Vec<Choice> {
+    let label = |sort| match sort {
+        Sort::Name => say("by name"),
+        Sort::Stored => say("kept last first"),
+        Sort::Used => say("used last first"),
+        Sort::Day => say("by day"),
+        Sort::Domain => say("by domain"),
+        Sort::Type => say("by type"),
+        Sort::Size => say("largest first"),
+        Sort::Random => say("at random"),
+    };
+    let choice = |sort: Sort| Choice {
+        value: sort.name(),
+        label: label(sort),
+        chosen: chosen == Some(sort),
+    };
+    Sort::ALL.into_iter().map(choice).collect()
+}
+
+/// The kinds of things it can be of.
+pub(super) fn kinds(chosen: Option<Class>) -> Vec<Choice> {
+    let rows = [
+        (say("anything"), None),
+        (say("pages"), Some(Class::Page)),
+        (say("plain texts"), Some(Class::Text)),
+        (say("documents"), Some(Class::Document)),
+        (say("images"), Some(Class::Image)),
+        (say("sound and video"), Some(Class::Media)),
+        (say("packed files"), Some(Class::Archive)),
+        (say("styles"), Some(Class::Style)),
+        (say("scripts"), Some(Class::Script)),
+        (say("fonts"), Some(Class::Font)),
+        (say("data"), Some(Class::Data)),
+    ];
+    let choice = |(label, kind): (Text, Option<Class>)| Choice {
+        value: kind.map(Class::name).unwrap_or_default(),
+        label,
+        chosen: chosen == kind,
+    };
+    rows.into_iter().map(choice).collect()
+}

@@ -1,0 +1,115 @@
+//! The local page about a page that is not kept: what is kept that is like it, and how it can be had.
+
+use serde::Serialize;
+
+use super::{Page, Shell, Templates};
+use crate::page::{
+    shown::ShownUrl,
+    ways::{Fetch, FetchView, Like, LikeView, Way},
+};
+
+/// What the page says.
+#[derive(Clone, Copy, Debug)]
+pub struct Missing<'a> {
+    /// The URL, without credentials.
+    pub url: &'a str,
+    /// Whether it is kept after all.
+    pub is_kept: bool,
+    /// Whether older versions of it are.
+    pub has_versions: bool,
+    /// What is kept that is like it.
+    pub likes: &'a [Like],
+    /// The general token.
+    pub token: &'a str,
+}
+
+#[derive(Serialize)]
+struct View {
+    url: ShownUrl,
+    is_kept: bool,
+    has_versions: bool,
+    likes: Vec<LikeView>,
+    fetch: Option<FetchView>,
+    ways: Vec<Way>,
+}
+
+/// Makes the page.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, missing: &Missing<'_>) -> Page {
+    let url = missing.url;
+    let versions = (missing.has_versions || missing.is_kept).then(|| Way::versions(url)).flatten();
+    let ways = [
+        versions,
+        Way::about(url),
+        Way::host(url),
+        Way::words(url),
+        Way::choices(url),
+        Way::rules(url),
+    ];
+    let view = View {
+        url: ShownUrl::new(url),
+        is_kept: missing.is_kept,
+        has_versions: missing.has_versions,
+        likes: missing.likes.iter().map(|like| LikeView::new(like, shell)).collect(),
+        fetch: FetchView::new(&Fetch { url, token: missing.token }, shell),
+        ways: ways.into_iter().flatten().collect(),
+    };
+    templates.page("missing.html", 200, shell, &view)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
+    use wwwoffle_http::caching::like::Likeness;
+
+    fn like(url: &str) -> Like {
+        Like { likeness: Likeness::Slash, url: url.to_owned(), version: (time(), time()) }
+    }
+
+    #[test]
+    fn what_is_like_it_is_listed_and_it_can_be_fetched() {
+        let likes = [like("http://a.example/tea/")];
+        let missing = Missing {
+            url: "http://a.example/tea",
+            is_kept: false,
+            has_versions: true,
+            likes: &likes,
+            token: "t",
+        };
+        let body = page(&templates(), &shell(), &missing).body;
+        for want in [
+            "<h1>",
+            "href=\"http://a.example/tea/\"",
+            "a slash or index.html",
+            "2026-11-20 12:00",
+            "href=\"http://localhost:8080/history/?",
+            "href=\"http://localhost:8080/index/url?",
+            "href=\"http://localhost:8080/search/?q=tea\"",
+            "action=\"http://localhost:8080/refresh-request/\"",
+            "name=\"token\" value=\"t\"",
+        ] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
+        let none = Missing { likes: &[], has_versions: false, ..missing };
+        let body = page(&templates(), &shell(), &none).body;
+        assert!(body.contains("No similar page is kept.") && !body.contains("/history/"));
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for hostile in &hostile() {
+            let likes = [like(hostile), like(hostile)];
+            for is_kept in [false, true] {
+                let missing = Missing {
+                    url: hostile,
+                    is_kept,
+                    has_versions: true,
+                    likes: &likes,
+                    token: as_key(hostile),
+                };
+                assert_harmless(&page(&templates(), &shell(), &missing));
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+use super::*;
+use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
+
+fn item(url: &str) -> MonitorItem {
+    MonitorItem {
+        key: "ab".to_owned(),
+        url: url.to_owned(),
+        schedule: "0 6 * * 1-5".to_owned(),
+        versions: 3,
+        last: Some(time()),
+        next: Some(time()),
+        owner: None,
+    }
+}
+
+#[test]
+fn it_lists_when_and_what_can_be_done() {
+    let items = [item("http://a.example/p?x=1&y")];
+    let unchanged = page(&templates(), &shell(), &items, &[false], "f00");
+    assert_harmless(&unchanged);
+    assert!(!unchanged.body.contains("Changes"), "{}", unchanged.body);
+    let page = page(&templates(), &shell(), &items, &[true], "f00");
+    assert_harmless(&page);
+    let body = page.body;
+    for want in [
+        "Mon to Fri at 6:00 (<code>0 6 * * 1-5</code>)",
+        ">Changes</a>",
+        "last <time",
+        "next <time",
+        "keeps 3 older versions",
+        r#"name="token" value="f00""#,
+        r#"name="key" value="ab""#,
+        r#"formaction="http://localhost:8080/control/delete/mon""#,
+        "http://localhost:8080/monitor-options/?http://a.example/p%3Fx%3D1%26y",
+    ] {
+        assert!(body.contains(want), "{want} in {body}");
+    }
+    let many = vec![item("http://a.example/"); SHOWN_PAGES + 2];
+    let page = super::page(&templates(), &shell(), &many, &[], "f00");
+    assert_harmless(&page);
+    assert!(page.body.contains("and 2 more"), "{}", page.body);
+    let none = super::page(&templates(), &shell(), &[], &[], "f00");
+    assert_harmless(&none);
+    assert!(none.body.contains("Nothing is monitored"));
+}
+
+#[test]
+fn the_list_has_as_many_rows_as_there_is_room_for() {
+    let token = "f".repeat(64);
+    for (part, length, at_least) in
+        [("a/b", 40, 45), ("a/b=c&", 900, 10), ("&", 8_100, 1), ("=", 8_100, 1), ("%3f", 8_100, 1)]
+    {
+        let url = format!("http://www.example.org/?{}", part.repeat(length / part.len()));
+        let many = vec![MonitorItem { key: "a".repeat(64), ..item(&url) }; SHOWN_PAGES];
+        let page = page(&templates(), &shell(), &many, &[true; SHOWN_PAGES], &token);
+        assert_harmless(&page);
+        let rows = page.body.matches("<section").count();
+        assert!(rows >= at_least, "{rows} rows of {url:.60}");
+        let rest = format!("and {} more", SHOWN_PAGES - rows);
+        assert_eq!(page.body.contains(&rest), rows < SHOWN_PAGES, "{rows} rows of {url:.60}");
+    }
+}
+
+#[test]
+fn the_form_begins_with_what_is_said_already() {
+    let form = |schedule: Option<&str>| {
+        let schedule = schedule.map(|text| text.parse().unwrap());
+        let given = Options {
+            url: "http://a.example/",
+            schedule,
+            versions: Some(7),
+            max_versions: 100,
+            aim: None,
+            token: "f00",
+        };
+        let page = options(&templates(), &shell(), &given);
+        assert_harmless(&page);
+        page.body
+    };
+    let checked = |body: &str| body.matches("checked=\"checked\"").count();
+    for (schedule, boxes, cron, days, hours) in [
+        (None, 19, "", "*", "0"),
+        (Some("0 6,18 1-7 1,2 *"), 9, "", "1-7", "6,18"),
+        (Some("0 6 1-7 * 1 and"), 13, "", "1-7", "6"),
+        (Some("30 6 * * 1-5"), 19, "30 6 * * 1-5", "*", "0"),
+        (Some("0 6 1 * 1"), 19, "0 6 1 * 1", "*", "0"),
+    ] {
+        let body = form(schedule);
+        assert_eq!(checked(&body), boxes, "{schedule:?}");
+        for (name, value) in [("cron", cron), ("dofm", days), ("hofd", hours), ("versions", "7")] {
+            let want = format!("name=\"{name}\" value=\"{value}\"");
+            assert!(body.contains(&want), "{want} in {body}");
+        }
+    }
+}
+
+#[test]
+fn the_form_says_how_far_links_are_followed() {
+    for (aim, depth, method) in [
+        (None, 0, "host"),
+        (Some(Aim { depth: 3, scope: Scope::Site, ..Aim::default() }), 3, "site"),
+        (
+            Some(Aim { depth: 1, scope: Scope::parse("http://*/a").unwrap(), ..Aim::default() }),
+            1,
+            "http://*/a",
+        ),
+    ] {
+        let url = "http://a.example/";
+        let given =
+            Options { url, schedule: None, versions: None, max_versions: 9, aim, token: "t" };
+        let page = options(&templates(), &shell(), &given);
+        assert_harmless(&page);
+        let body = page.body;
+        for want in [
+            format!("name=\"depth\" value=\"{depth}\""),
+            format!("<option value=\"{method}\" selected=\"selected\">"),
+        ] {
+            assert!(body.contains(&want), "{want} in {body}");
+        }
+    }
+}
+
+#[test]
+fn a_form_that_cannot_be_done_shows_what_was_typed() {
+    let body = b"url=x%22y&dofw6=Y&mofy2=Y&dofm=30-31&hofd=24&cron=&versions=ten&depth=-1";
+    let form = Form::parse(Some("application/x-www-form-urlencoded"), body).unwrap();
+    let fields = ["url", "dofm", "hofd", "cron", "versions", "depth", "method"];
+    let faults = fields.map(|field| Fault::new(field, say("none")));
+    let page = options_again(&templates(), &shell(), &form, &faults, (9, "t"));
+    assert_harmless(&page);
+    assert_eq!(page.status, 422);
+    assert_eq!(page.body.matches("checked=\"checked\"").count(), 2, "{}", page.body);
+    for want in [
+        "name=\"url\" value=\"x&quot;y\"",
+        "name=\"dofm\" value=\"30-31\"",
+        "name=\"versions\" value=\"ten\"",
+        "name=\"depth\" value=\"-1\"",
+    ] {
+        assert!(page.body.contains(want), "{want} in {}", page.body);
+    }
+    for field in fields {
+        let told = format!("aria-describedby=\"{field}-fault\"");
+        assert_eq!(page.body.matches(&told).count(), 1, "{field}");
+        assert!(page.body.contains(&format!("id=\"{field}-fault\">none")), "{field}");
+    }
+    for text in &hostile() {
+        let fields = [("url", as_key(text)), ("cron", text), ("hofd", text), ("depth", text)];
+        let body: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| format!("{name}={}", url_encode_form_args(value.as_bytes())))
+            .collect();
+        let Ok(form) =
+            Form::parse(Some("application/x-www-form-urlencoded"), body.join("&").as_bytes())
+        else {
+            continue;
+        };
+        assert_harmless(&options_again(&templates(), &shell(), &form, &faults, (9, "t")));
+    }
+}
+
+#[test]
+fn a_change_is_shown_line_by_line() {
+    let text = |line: &str| crate::storage::versions::text::Text {
+        lines: vec![line.to_owned()],
+        ..Default::default()
+    };
+    for hostile in hostile().iter().map(String::as_str).chain(["old"]) {
+        let diff = Diff::of(&text(hostile), &text("new words"));
+        let told = VersionDiff {
+            url: hostile.to_owned(),
+            versions: vec![time(), jiff::Timestamp::UNIX_EPOCH],
+            from: jiff::Timestamp::UNIX_EPOCH,
+            to: time(),
+            title: Some(hostile.to_owned()),
+            added: diff.added,
+            removed: diff.removed,
+            diff: diff.plain(),
+            is_cut: true,
+        };
+        let page = super::diff(&templates(), &shell(), &told, &diff);
+        assert_harmless(&page);
+        assert!(page.body.contains("<bdi>new words</bdi>"), "{}", page.body);
+    }
+}
+
+#[test]
+fn hostile_values_are_text() {
+    for text in &hostile() {
+        let item = MonitorItem {
+            key: as_key(text).to_owned(),
+            schedule: text.clone(),
+            owner: Some(text.clone()),
+            ..item(text)
+        };
+        assert_harmless(&page(&templates(), &shell(), &[item], &[true], "t"));
+        let url = as_key(text);
+        let given = Options {
+            url,
+            schedule: None,
+            versions: None,
+            max_versions: 9,
+            aim: Some(Aim {
+                depth: 7,
+                scope: Scope::Prefix(as_key(text).to_owned()),
+                ..Aim::default()
+            }),
+            token: "t",
+        };
+        assert_harmless(&options(&templates(), &shell(), &given));
+    }
+}

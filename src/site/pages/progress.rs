@@ -1,0 +1,116 @@
+//! How far a download has come, in words.
+
+use jiff::Timestamp;
+
+use crate::api::{Download, Whole};
+use crate::page::shown;
+use crate::page::text::{Given, Text, count, row, say};
+
+/// How much is here, how fast it comes, and how often it was taken up again.
+#[must_use]
+pub fn line(download: &Download) -> Text {
+    let received = shown::bytes(download.bytes);
+    let mut facts = vec![match download.total {
+        Some(total) => {
+            let text = say("{size} of {total}").with("size", received);
+            text.with("total", shown::bytes(total)).into()
+        }
+        None => received.into(),
+    }];
+    facts.extend(download.rate.filter(|_| download.waiting.is_none()).map(rate));
+    facts.extend(download.seconds_left.map(left));
+    if download.resumed > 0 {
+        let resumed = u64::from(download.resumed);
+        facts.push(count(resumed, "taken up again once", "taken up again {n} times").into());
+    }
+    row(facts)
+}
+
+/// How far all of it has come together: how much is done and left, and how long that takes if it can be
+/// said.
+#[must_use]
+pub fn whole(whole: &Whole) -> Text {
+    let mut facts: Vec<Given> = vec![
+        count(whole.done, "{n} done", "{n} done").into(),
+        count(whole.failed, "{n} failed", "{n} failed").into(),
+    ];
+    if whole.left > 0 {
+        facts.push(count(whole.left, "{n} to go", "{n} to go").into());
+    }
+    facts.push(shown::bytes(whole.bytes).into());
+    facts.extend(whole.rate.map(rate));
+    facts.extend(whole.seconds_left.map(left));
+    row(facts)
+}
+
+fn rate(bytes: u64) -> Given {
+    say("{size}/s").with("size", shown::bytes(bytes)).into()
+}
+
+fn left(seconds: u64) -> Given {
+    say("{time} left").with("time", shown::span(seconds)).into()
+}
+
+/// What a download that broke off waits for, if it did; `time` writes a moment.
+#[must_use]
+pub fn waiting<T: Into<Given>>(download: &Download, time: impl Fn(Timestamp) -> T) -> Option<Text> {
+    let waiting = download.waiting.as_ref()?;
+    let text =
+        say("broke off at {since}: {error}; attempt {attempt} to take it up again at {next}");
+    Some(
+        text.with("since", time(waiting.since))
+            .with("error", shown::text(&waiting.error))
+            .with("attempt", waiting.attempts.to_string())
+            .with("next", time(waiting.next)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::api::DownloadWaiting;
+    use crate::page::shown::ShownTime;
+    use crate::page::testing::time;
+
+    #[test]
+    fn the_whole_tells_what_can_be_said() {
+        let some = Whole { done: 3, failed: 1, bytes: 1_500, ..Whole::default() };
+        assert_eq!(whole(&some).to_string(), "3 done, 1 failed, 1.5 kB");
+        let more = Whole { left: 7, rate: Some(200), seconds_left: Some(3_725), ..some };
+        assert_eq!(
+            whole(&more).to_string(),
+            "3 done, 1 failed, 7 to go, 1.5 kB, 200 B/s, 1:02:05 left"
+        );
+    }
+
+    #[test]
+    fn each_number_that_is_known_is_told() {
+        let plain = Download {
+            url: "http://a.example/".to_owned(),
+            bytes: 1_500,
+            total: None,
+            rate: None,
+            seconds_left: None,
+            resumed: 0,
+            waiting: None,
+        };
+        assert_eq!(line(&plain).to_string(), "1.5 kB");
+        assert_eq!(waiting(&plain, |time| time.to_string()), None);
+        let running = Download { total: Some(3_000), rate: Some(200), resumed: 1, ..plain.clone() };
+        assert_eq!(line(&running).to_string(), "1.5 kB of 3.0 kB, 200 B/s, taken up again once");
+        let foretold = Download { seconds_left: Some(8), resumed: 0, ..running.clone() };
+        assert_eq!(line(&foretold).to_string(), "1.5 kB of 3.0 kB, 200 B/s, 0:08 left");
+        let error = "reset\u{1b}[2J".to_owned();
+        let broken = DownloadWaiting { since: time(), next: time(), attempts: 3, error };
+        let broken = Download { resumed: 2, waiting: Some(broken), ..running };
+        assert_eq!(line(&broken).to_string(), "1.5 kB of 3.0 kB, taken up again 2 times");
+        assert_eq!(
+            waiting(&broken, |_| "noon".to_owned()).unwrap().to_string(),
+            "broke off at noon: reset⟨U+001B⟩[2J; attempt 3 to take it up again at noon"
+        );
+        let told = waiting(&broken, |time| ShownTime::new(time, &TimeZone::UTC)).unwrap();
+        assert!(told.to_string().ends_with("again at 2026-11-20 12:00"), "{told}");
+    }
+}

@@ -1,0 +1,245 @@
+//! The local page `/purge/`: what would go by its age, and what went.
+
+use serde::Serialize;
+
+use super::{Page, Shell, Templates};
+use crate::api::{PurgeCompressed, PurgeReport, PurgeShared, PurgeSum, Purging};
+use crate::page::{
+    shown::{self, ShownTime},
+    text::{Text, count, say},
+};
+
+#[derive(Serialize)]
+struct View<'a> {
+    token: &'a str,
+    running: bool,
+    looked: u64,
+    plan: Option<ReportView>,
+    last: Option<ReportView>,
+    failure: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ReportView {
+    at: ShownTime,
+    goes: Vec<SumView>,
+    stays: Vec<SumView>,
+    /// In hundredths, if ages are scaled.
+    scale: Option<u64>,
+    missing: Option<String>,
+    removed: Option<SumView>,
+    compressible: Option<SumView>,
+    compressed: Option<CompressedView>,
+    /// Sentences without their full stop.
+    shared: Vec<Text>,
+    shared_failure: Option<String>,
+    free: Option<String>,
+}
+
+#[derive(Serialize)]
+struct SumView {
+    why: Text,
+    entries: u64,
+    size: String,
+}
+
+/// Makes the page; `token` is the general token.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, told: &Purging, token: &str) -> Page {
+    let view = |report: &PurgeReport| ReportView::new(report, shell);
+    let view = View {
+        token,
+        running: told.running,
+        looked: told.looked,
+        plan: told.plan.as_ref().map(view),
+        last: told.last.as_ref().map(view),
+        failure: told.failure.as_deref().map(shown::text),
+    };
+    templates.page("purge.html", 200, shell, &view)
+}
+
+impl ReportView {
+    fn new(report: &PurgeReport, shell: &Shell) -> Self {
+        Self {
+            at: ShownTime::new(report.at, &shell.zone),
+            goes: report.goes.iter().map(SumView::new).collect(),
+            stays: report.stays.iter().map(SumView::new).collect(),
+            scale: (report.scale < 1_000).then_some(report.scale / 10),
+            missing: (report.missing > 0).then(|| shown::bytes(report.missing)),
+            removed: report.removed.as_ref().map(SumView::new),
+            compressible: report.compressible.as_ref().map(SumView::new),
+            compressed: report.compressed.as_ref().map(CompressedView::new),
+            shared: report.shared.as_ref().map(shared_in_words).unwrap_or_default(),
+            shared_failure: report
+                .shared
+                .as_ref()
+                .and_then(|shared| shared.failure.as_deref().map(shown::text)),
+            free: report.free.map(shown::bytes),
+        }
+    }
+}
+
+/// What was compressed.
+#[derive(Serialize)]
+struct CompressedView {
+    entries: u64,
+    before: String,
+    after: String,
+    failed: u64,
+    first_failure: Option<String>,
+    failure: Option<String>,
+}
+
+impl CompressedView {
+    fn new(done: &PurgeCompressed) -> Self {
+        let (before, after) = (shown::bytes(done.before), shown::bytes(done.after));
+        let failure = done.failure.as_deref().map(shown::text);
+        let first_failure = done.first_failure.as_deref().map(shown::text);
+        Self { entries: done.entries, before, after, failed: done.failed, first_failure, failure }
+    }
+}
+
+impl SumView {
+    fn new(sum: &PurgeSum) -> Self {
+        Self { why: in_words(&sum.why), entries: sum.entries, size: shown::bytes(sum.bytes) }
+    }
+}
+
+/// What became of bodies that are the same, a line each; none where there is nothing to say.
+#[must_use]
+pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
+    let mut lines = Vec::new();
+    if shared.entries > 0 {
+        let text = count(
+            shared.entries,
+            "put together: the body of {n} entry, {size} saved",
+            "put together: the bodies of {n} entries, {size} saved",
+        );
+        lines.push(text.with("size", shown::bytes(shared.saved)));
+    }
+    if shared.removed > 0 {
+        let text = count(
+            shared.removed,
+            "removed {n} body that nothing needed any more, {size}",
+            "removed {n} bodies that nothing needed any more, {size}",
+        );
+        lines.push(text.with("size", shown::bytes(shared.removed_bytes)));
+    }
+    if shared.bodies > 0 {
+        let text = count(
+            shared.all_entries,
+            "{n} entry shares {bodies}, {size}, which saves {saved}",
+            "{n} entries share {bodies}, {size}, which saves {saved}",
+        );
+        lines.push(
+            text.with("bodies", count(shared.bodies, "{n} body", "{n} bodies"))
+                .with("size", shown::bytes(shared.bodies_bytes))
+                .with("saved", shown::bytes(shared.all_saved)),
+        );
+    }
+    lines
+}
+
+/// A reason, for a person.
+#[must_use]
+pub fn in_words(why: &str) -> Text {
+    match why {
+        "old" => say("past their age"),
+        "room" => say("for room, with ages scaled down"),
+        "dont-get" => say("never got any more"),
+        "dont-cache" => say("never kept any more"),
+        "young" => say("not as old as they may get"),
+        "recent" => say("used or stored within the last hour"),
+        "no-age" => say("without an age"),
+        "pinned" => say("pinned"),
+        "needed" => say("parts of pages that stay"),
+        "perhaps-needed" => say("perhaps parts of pages that stay"),
+        "removed" => say("removed"),
+        "compress" => say("to be compressed"),
+        _ => say("for another reason"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+
+    fn report(why: &str, missing: u64) -> PurgeReport {
+        let sum = |why: &str| PurgeSum { why: why.to_owned(), entries: 7, bytes: 81_920 };
+        PurgeReport {
+            at: time(),
+            goes: vec![sum(why), sum("room")],
+            stays: vec![sum("pinned"), sum("perhaps-needed")],
+            scale: 420,
+            missing,
+            removed: Some(sum("removed")),
+            compressible: Some(sum("compress")),
+            compressed: Some(PurgeCompressed {
+                entries: 3,
+                before: 40_960,
+                after: 12_288,
+                failed: 2,
+                first_failure: Some(why.to_owned()),
+                failure: Some(why.to_owned()),
+                tried: None,
+            }),
+            shared: Some(PurgeShared {
+                entries: 2,
+                saved: 70_000,
+                removed: 1,
+                removed_bytes: 3_000,
+                bodies: 4,
+                bodies_bytes: 90_000,
+                all_entries: 9,
+                all_saved: 400_000,
+                failure: Some(why.to_owned()),
+            }),
+            free: Some(1_000_000),
+        }
+    }
+
+    fn body(told: &Purging) -> String {
+        let page = page(&templates(), &shell(), told, "f00");
+        assert_harmless(&page);
+        page.body
+    }
+
+    #[test]
+    fn it_says_what_would_go_and_what_went() {
+        let told = Purging { plan: Some(report("old", 0)), ..Purging::default() };
+        let shown = body(&told);
+        for want in [
+            "past their age: 7 entries, 81 kB",
+            "pinned: 7 entries",
+            "42 %",
+            "7 entries, which take 81 kB, are old enough to be compressed",
+            r#"action="http://localhost:8080/control/purge""#,
+            r#"name="token" value="f00""#,
+        ] {
+            assert!(shown.contains(want), "{want} in {shown}");
+        }
+        let short = Purging { last: Some(report("old", 5_000)), ..Purging::default() };
+        let shown = body(&short);
+        assert!(shown.contains("5.0 kB more"), "{shown}");
+        assert!(shown.contains("3 entries were compressed, from 40 kB to 12 kB"), "{shown}");
+        assert!(shown.contains("2 entries could not be compressed"), "{shown}");
+        for want in ["5.0 kB more", "9 entries share 4 bodies, 90 kB, which saves 400 kB"] {
+            assert!(body(&short).contains(want), "{want} in {}", body(&short));
+        }
+        let running = Purging { running: true, looked: 512, ..Purging::default() };
+        let shown = body(&running);
+        assert!(shown.contains("512 entries") && !shown.contains("<button"), "{shown}");
+        let nothing = PurgeReport { goes: Vec::new(), scale: 1_000, ..report("old", 0) };
+        let shown = body(&Purging { plan: Some(nothing), ..Purging::default() });
+        assert!(shown.contains("Nothing would go") && !shown.contains("<button"), "{shown}");
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for text in hostile() {
+            let (plan, failure) = (Some(report(&text, 1)), Some(text));
+            body(&Purging { last: plan.clone(), plan, failure, ..Purging::default() });
+        }
+    }
+}

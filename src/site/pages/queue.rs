@@ -1,0 +1,266 @@
+//! The local page `/queue/`: the outgoing queue in the order in which it is worked off.
+
+pub mod edit;
+mod held;
+
+use serde::Serialize;
+
+use super::{Page, Shell, Templates};
+use crate::api::{ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem};
+use crate::page::text::{Text, say};
+use crate::page::{
+    escape::written,
+    form::Form,
+    shown::{self, ShownTime, ShownUrl},
+};
+
+/// Where it is.
+pub const PATH: &str = "/queue/";
+
+/// Requests on a page: so many can be chosen in one form.
+pub const ROWS: usize = 50;
+
+/// Characters of a URL in the name of a button, and where it is the page of a part.
+const SHOWN_NAME: usize = 28;
+const SHOWN_PAGE: usize = 40;
+
+/// Bytes of all links on a page together, as they are written into it; further URLs are only shown.
+const MOST_LINKS: usize = 7_000;
+
+/// What a page of the queue is asked for with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Only what is in this state.
+    pub state: Option<ItemState>,
+    /// Which page, from 1 on.
+    pub page: usize,
+}
+
+impl Asked {
+    /// Reads the arguments of the address. What is no argument of ours counts for nothing.
+    #[must_use]
+    pub fn parse(arguments: Option<&str>) -> Self {
+        let arguments = arguments.unwrap_or_default().as_bytes();
+        let form = Form::parse(Some("application/x-www-form-urlencoded"), arguments);
+        let form = form.unwrap_or_default();
+        let state = form.value("state");
+        let page = form.value("page").and_then(|page| page.parse().ok());
+        Self {
+            state: STATES.into_iter().find(|one| state == Some(word(*one))),
+            page: page.unwrap_or(1).max(1),
+        }
+    }
+
+    /// The address of this page, without our origin.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let state = self.state.map(|state| format!("state={}", word(state)));
+        let page = (self.page > 1).then(|| format!("page={}", self.page));
+        let arguments: Vec<_> = state.into_iter().chain(page).collect();
+        match arguments.as_slice() {
+            [] => PATH.to_owned(),
+            arguments => format!("{PATH}?{}", arguments.join("&")),
+        }
+    }
+}
+
+/// Some of the queue, as its page shows it.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// The requests of this page, in their order.
+    pub items: Vec<QueueItem>,
+    /// What was asked for; the page is one that there is.
+    pub asked: Asked,
+    /// How many requests there are on all pages.
+    pub total: usize,
+    /// The whole queue in numbers.
+    pub counts: QueueCounts,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    token: &'a str,
+    back: String,
+    /// What the address of a request's own page says of this one.
+    rest: String,
+    counts: QueueCounts,
+    can_fetch: bool,
+    filters: Vec<Filter>,
+    groups: Vec<Group<'a>>,
+    first: usize,
+    last: usize,
+    total: usize,
+    previous: Option<String>,
+    next: Option<String>,
+}
+
+/// A link to what is in one state.
+#[derive(Serialize)]
+struct Filter {
+    label: Text,
+    path: String,
+    chosen: bool,
+}
+
+/// Requests that stand together.
+#[derive(Serialize)]
+struct Group<'a> {
+    heading: Text,
+    /// The numbers of its rows say in what order they go.
+    numbered: bool,
+    rows: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    number: usize,
+    key: &'a str,
+    url: ShownUrl,
+    /// The URL as buttons name it.
+    name: String,
+    state: ItemState,
+    /// The state in words.
+    is: Text,
+    what: Text,
+    page: Option<String>,
+    priority: Option<Text>,
+    queued: ShownTime,
+    attempts: u32,
+    /// What holds it back, in words.
+    held: Option<Text>,
+    error: Option<String>,
+    owner: Option<Text>,
+}
+
+/// Makes the page; `token` is the general token.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, shown: &Shown, token: &str) -> Page {
+    let Shown { items, asked, total, counts } = shown;
+    let before = asked.page.saturating_sub(1).saturating_mul(ROWS);
+    let beside = |page: usize| Asked { page, ..*asked }.address();
+    let view = View {
+        token,
+        rest: edit::rest(&asked.address()),
+        back: asked.address(),
+        counts: *counts,
+        can_fetch: shell.mode != Mode::Offline && counts.waiting > 0,
+        filters: filters(asked.state, *counts),
+        groups: groups(items, before, shell),
+        first: before + 1,
+        last: before + items.len(),
+        total: *total,
+        previous: (asked.page > 1).then(|| beside(asked.page - 1)),
+        next: (before + ROWS < *total).then(|| beside(asked.page + 1)),
+    };
+    templates.page("queue.html", 200, shell, &view)
+}
+
+const STATES: [ItemState; 4] =
+    [ItemState::Active, ItemState::Waiting, ItemState::Asking, ItemState::Failed];
+
+const fn word(state: ItemState) -> &'static str {
+    match state {
+        ItemState::Waiting => "waiting",
+        ItemState::Active => "active",
+        ItemState::Failed => "failed",
+        ItemState::Asking => "asking",
+    }
+}
+
+/// The address of what has failed.
+#[must_use]
+pub fn failed() -> String {
+    Asked { state: Some(ItemState::Failed), page: 1 }.address()
+}
+
+/// Links to what is in each state, where that is not the same as all.
+fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<Filter> {
+    let rows = [
+        (say("on the way"), ItemState::Active, counts.active),
+        (say("waiting"), ItemState::Waiting, counts.waiting),
+        (say("asking"), ItemState::Asking, counts.asking),
+        (say("failed"), ItemState::Failed, counts.failed),
+    ];
+    let link = |label, state| Filter {
+        label,
+        path: Asked { state, page: 1 }.address(),
+        chosen: chosen == state,
+    };
+    let there = rows.into_iter().filter(|(_, state, count)| *count > 0 || chosen == Some(*state));
+    let mut filters: Vec<_> = there.map(|(label, state, _)| link(label, Some(state))).collect();
+    if filters.len() > 1 || chosen.is_some() {
+        filters.insert(0, link(say("all"), None));
+    } else {
+        filters.clear();
+    }
+    filters
+}
+
+/// Those in one state stand together: so they came.
+fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<Group<'a>> {
+    let rows: Vec<(usize, &QueueItem)> = (before + 1..).zip(items).collect();
+    let mut room = MOST_LINKS;
+    rows.chunk_by(|one, other| one.1.state == other.1.state)
+        .filter_map(|together| {
+            let state = together.first()?.1.state;
+            let heading = match state {
+                ItemState::Active => say("On the way"),
+                ItemState::Waiting => say("Waiting, in the order in which they go"),
+                ItemState::Asking => say("Too long to be fetched unasked"),
+                ItemState::Failed => say("Failed"),
+            };
+            let rows = together.iter().map(|(number, item)| {
+                let mut row = row(*number, item, shell);
+                let cost = row.url.href.as_deref().map_or(0, written);
+                match room.checked_sub(cost) {
+                    Some(left) => room = left,
+                    None => row.url.href = None,
+                }
+                row
+            });
+            let rows = rows.collect();
+            Some(Group { heading, numbered: state == ItemState::Waiting, rows })
+        })
+        .collect()
+}
+
+fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> Row<'a> {
+    let zone = &shell.zone;
+    let what = match item.kind {
+        ItemKind::Page => say("page"),
+        ItemKind::Part => say("part of a page"),
+        ItemKind::Refresh => say("newer version"),
+        ItemKind::Post => say("form ({method})").with("method", shown::text(&item.method)),
+        ItemKind::Recursive => say("recursive fetch"),
+        ItemKind::Monitored => say("on a schedule"),
+    };
+    let is = match item.state {
+        ItemState::Waiting => say("waiting"),
+        ItemState::Active => say("active"),
+        ItemState::Failed => say("failed"),
+        ItemState::Asking => say("asking"),
+    };
+    Row {
+        number,
+        key: &item.key,
+        url: ShownUrl::new(&item.url),
+        name: shown::brief(&item.url, SHOWN_NAME),
+        state: item.state,
+        is,
+        what,
+        page: item.page.as_deref().map(|page| shown::brief(page, SHOWN_PAGE)),
+        priority: match item.priority {
+            Priority::First => Some(say("first")),
+            Priority::Usual => None,
+            Priority::Last => Some(say("last")),
+        },
+        queued: ShownTime::new(item.queued, zone),
+        attempts: item.attempts,
+        held: item.held.map(|held| held::sentence(held, |time| ShownTime::new(time, zone))),
+        error: item.error.as_deref().map(shown::text),
+        owner: item.owner.as_deref().map(|owner| shell.for_whom(owner)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

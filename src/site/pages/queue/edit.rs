@@ -1,0 +1,199 @@
+//! The local page `/queue/edit`: how one request is fetched, and a form that changes it.
+
+use serde::Serialize;
+
+use super::PATH;
+use crate::api::{ItemKind, Priority, QueueItem};
+use crate::fetch::recurse::aim::{Aim, PartClass};
+use crate::page::shown::ShownUrl;
+use crate::page::text::{Text, say};
+use crate::site::pages::refresh::{LinksView, PartView};
+use crate::site::pages::{Page, Shell, Templates, info, monitor};
+
+/// Where it is.
+pub const EDIT: &str = "/queue/edit";
+
+/// How many links may be followed, as the form offers it; what was asked for before is offered too.
+const DEPTHS: [u16; 6] = [0, 1, 2, 3, 4, 5];
+
+/// What follows the key in the address of the page, so that it leads back to `back`, an address of the queue.
+pub(super) fn rest(back: &str) -> String {
+    let arguments = back.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('?'));
+    arguments.map(|arguments| format!("&{arguments}")).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    token: &'a str,
+    key: &'a str,
+    back: &'a str,
+    url: ShownUrl,
+    info: String,
+    priorities: Vec<Choice>,
+    bring: Option<Bring>,
+    /// Why there is nothing else to choose, and a page where there is.
+    why: Option<Text>,
+    elsewhere: Option<String>,
+}
+
+/// What a request is to bring besides itself.
+#[derive(Serialize)]
+struct Bring {
+    parts: Vec<PartView>,
+    depths: Vec<Depth>,
+    links: LinksView,
+    force: bool,
+}
+
+#[derive(Serialize)]
+struct Depth {
+    number: u16,
+    chosen: bool,
+}
+
+#[derive(Serialize)]
+struct Choice {
+    value: &'static str,
+    label: Text,
+    chosen: bool,
+}
+
+/// Makes the page. Of a request that says itself what it is to bring, `aim` is that; `back` is where the queue was
+/// left, and `token` the general token.
+#[must_use]
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    (item, aim): (&QueueItem, Option<&Aim>),
+    back: &str,
+    token: &str,
+) -> Page {
+    let why = match item.kind {
+        _ if aim.is_some() => None,
+        ItemKind::Post => Some(say("A form is sent once, as it was filled in.")),
+        ItemKind::Monitored => Some(say("What comes with it is said by its schedule.")),
+        ItemKind::Part => Some(say("It is a part of a page, and comes as it is.")),
+        ItemKind::Page | ItemKind::Refresh | ItemKind::Recursive => {
+            Some(say("What comes with it is said by the fetch that it belongs to."))
+        }
+    };
+    let elsewhere = match item.kind {
+        ItemKind::Monitored => Some(monitor::options_path(&item.url)),
+        ItemKind::Recursive => Some("/fetches/".to_owned()),
+        _ => None,
+    };
+    let view = View {
+        token,
+        key: &item.key,
+        back,
+        url: ShownUrl::new(&item.url),
+        info: info::path_of(&item.url),
+        priorities: priorities(item.priority),
+        bring: aim.map(bring),
+        elsewhere: elsewhere.filter(|_| why.is_some()),
+        why,
+    };
+    templates.page("queue-edit.html", 200, shell, &view)
+}
+
+fn priorities(chosen: Priority) -> Vec<Choice> {
+    let choice = |value: Priority, label| Choice {
+        value: wwwoffle_spool::Priority::from(value).as_str(),
+        label,
+        chosen: value == chosen,
+    };
+    vec![
+        choice(Priority::First, say("before all others")),
+        choice(Priority::Usual, say("in the usual order")),
+        choice(Priority::Last, say("after all others")),
+    ]
+}
+
+fn bring(aim: &Aim) -> Bring {
+    let mut depths: Vec<_> = DEPTHS.into_iter().collect();
+    if !depths.contains(&aim.depth) {
+        depths.push(aim.depth);
+    }
+    let depth = |number| Depth { number, chosen: number == aim.depth };
+    let is_wanted = |class| aim.parts.get(&class).copied().unwrap_or_default();
+    Bring {
+        parts: PartClass::ALL.into_iter().map(|it| PartView::new(it, is_wanted(it))).collect(),
+        depths: depths.into_iter().map(depth).collect(),
+        links: LinksView::new(aim.depth.to_string(), &aim.scope),
+        force: aim.force,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::item;
+    use super::*;
+    use crate::api::ItemState;
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+
+    fn body(item: &QueueItem, aim: Option<&Aim>) -> String {
+        let page = page(&templates(), &shell(), (item, aim), "/queue/?page=2", "f00");
+        assert_harmless(&page);
+        page.body
+    }
+
+    #[test]
+    fn shows_what_is_said_already() {
+        let aim = Aim {
+            depth: 9,
+            parts: [(PartClass::Images, true)].into(),
+            force: true,
+            ..Aim::default()
+        };
+        let first = QueueItem {
+            priority: Priority::First,
+            ..item("http://a.example/", None, ItemState::Waiting)
+        };
+        let body = body(&first, Some(&aim));
+        for want in [
+            r#"action="http://localhost:8080/control/queue/edit""#,
+            r#"name="back" value="/queue/?page=2""#,
+            r#"<option value="first" selected="selected">"#,
+            r#"<option value="9" selected="selected">"#,
+            r#"name="images" value="Y" id="images" checked"#,
+            r#"name="force" value="Y" id="force" checked"#,
+            "/info/?http://a.example/",
+        ] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
+        assert!(!body.contains(r#"id="scripts" checked"#), "{body}");
+    }
+
+    #[test]
+    fn of_what_says_nothing_itself_only_the_order_changes() {
+        for (kind, want) in [
+            (ItemKind::Post, "sent once"),
+            (ItemKind::Part, "part of a page"),
+            (ItemKind::Monitored, "/monitor-options/?http://a.example/"),
+            (ItemKind::Recursive, "/fetches/"),
+        ] {
+            let item = QueueItem { kind, ..item("http://a.example/", None, ItemState::Waiting) };
+            let body = body(&item, None);
+            assert!(body.contains(want) && body.contains("name=\"priority\""), "{want} in {body}");
+            assert!(!body.contains("name=\"depth\""), "{body}");
+        }
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for hostile in &hostile() {
+            let key = as_key(hostile).to_owned();
+            let item = QueueItem { key, ..item(hostile, Some(hostile), ItemState::Failed) };
+            body(&item, Some(&Aim::default()));
+        }
+    }
+
+    #[test]
+    fn its_address_says_where_it_was_left() {
+        for (back, want) in
+            [("/queue/", ""), ("/queue/?state=failed&page=2", "&state=failed&page=2")]
+        {
+            assert_eq!(rest(back), want);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What holds a request back, in the language of who reads: in English as [`Held::in_words`] has it.
+
+use jiff::Timestamp;
+
+use crate::api::{BudgetOf, Held};
+use crate::page::shown;
+use crate::page::text::{Given, Text, say};
+
+/// What holds a request back, as a sentence; `time` writes a moment.
+pub(super) fn sentence<T: Into<Given>>(held: Held, time: impl Fn(Timestamp) -> T) -> Text {
+    match held {
+        Held::Mode => say("It waits until the proxy is online."),
+        Held::Window { until } => {
+            let text = say("It waits for its time of the day, which begins at {time}.");
+            text.with("time", time(until))
+        }
+        Held::Budget { of, metered, until } => {
+            budget(of, metered, until.map(|until| time(until).into()))
+        }
+        Held::Origin { until } => {
+            say("It waits until {time}: its host asks to be left alone.").with("time", time(until))
+        }
+        Held::Distance { until } => {
+            let text = say("It waits until {time}, to keep a distance from the one before.");
+            text.with("time", time(until))
+        }
+        Held::Retry { until } => say("It is tried again at {time}.").with("time", time(until)),
+        Held::LastTry { until } => {
+            say("It is tried for the last time at {time}.").with("time", time(until))
+        }
+        Held::Asks { bytes: None } => say("It is longer than what is fetched unasked."),
+        Held::Asks { bytes: Some(bytes) } => {
+            let text = say("It is longer than what is fetched unasked ({size}).");
+            text.with("size", shown::bytes(bytes))
+        }
+        Held::Unknown => say("It waits for a reason that this version does not know."),
+    }
+}
+
+fn budget(of: BudgetOf, metered: bool, until: Option<Given>) -> Text {
+    let why = match (of, metered) {
+        (BudgetOf::Fetch, false) => say("the budget of this fetch is spent"),
+        (BudgetOf::Fetch, true) => say("the budget of this fetch over a metered link is spent"),
+        (BudgetOf::Day, false) => say("the budget of the day is spent"),
+        (BudgetOf::Day, true) => say("the budget of the day over a metered link is spent"),
+    };
+    match until {
+        Some(time) => say("It waits until {time}: {why}.").with("time", time).with("why", why),
+        None => say("It waits until the queue is fetched the next time: {why}.").with("why", why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_say_what_the_command_line_says() {
+        let until = Timestamp::UNIX_EPOCH;
+        let budget = |of, metered, until| Held::Budget { of, metered, until };
+        for held in [
+            Held::Mode,
+            Held::Window { until },
+            budget(BudgetOf::Fetch, false, None),
+            budget(BudgetOf::Fetch, true, None),
+            budget(BudgetOf::Day, false, Some(until)),
+            budget(BudgetOf::Day, true, Some(until)),
+            Held::Origin { until },
+            Held::Distance { until },
+            Held::Retry { until },
+            Held::LastTry { until },
+            Held::Asks { bytes: None },
+            Held::Asks { bytes: Some(4_000_000) },
+            Held::Unknown,
+        ] {
+            let time = |_| "noon".to_owned();
+            assert_eq!(
+                sentence(held, time).to_string(),
+                format!("It {}.", held.in_words(time)),
+                "{held:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,172 @@
+use super::{Asked, ROWS, Shown, page};
+use crate::{
+    api::{Held, ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem},
+    page::testing::{as_key, assert_harmless, hostile, shell, templates, time},
+    site::pages::{Page, Shell},
+};
+
+pub(super) fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem {
+    QueueItem {
+        key: "ab".into(),
+        url: url.into(),
+        method: "GET".into(),
+        kind: if page.is_some() { ItemKind::Part } else { ItemKind::Page },
+        page: page.map(Into::into),
+        queued: time(),
+        state,
+        attempts: 0,
+        not_before: None,
+        held: None,
+        error: None,
+        priority: Priority::Usual,
+        turn: None,
+        owner: None,
+    }
+}
+
+fn shown(items: &[QueueItem]) -> Shown {
+    let mut counts = QueueCounts::default();
+    for item in items {
+        counts.add(item.state);
+    }
+    let asked = Asked { state: None, page: 1 };
+    Shown { items: items.to_vec(), asked, total: items.len(), counts }
+}
+
+fn page_of(mode: Mode, shown: &Shown) -> Page {
+    page(&templates(), &Shell { mode, ..shell() }, shown, "f00")
+}
+
+fn body(page: &Page) -> String {
+    page.body.clone()
+}
+
+#[test]
+fn arguments_are_read_back_from_the_address() {
+    for (arguments, want) in [
+        (None, "/queue/"),
+        (Some("page=1"), "/queue/"),
+        (Some("page=0&state=some"), "/queue/"),
+        (Some("page=-1&x=%ff"), "/queue/"),
+        (Some("page=3"), "/queue/?page=3"),
+        (Some("page=3&state=failed&x=y"), "/queue/?state=failed&page=3"),
+        (Some("state=asking"), "/queue/?state=asking"),
+    ] {
+        let address = Asked::parse(arguments).address();
+        assert_eq!(address, want);
+        assert_eq!(Asked::parse(address.strip_prefix("/queue/?")).address(), want);
+    }
+}
+
+#[test]
+fn shows_why_and_when_and_what_can_be_done() {
+    let failed = QueueItem {
+        key: "f1".into(),
+        attempts: 5,
+        error: Some("connection refused".into()),
+        ..item("http://a.example/", None, ItemState::Failed)
+    };
+    let waiting = QueueItem {
+        attempts: 1,
+        not_before: Some(time()),
+        held: Some(Held::Retry { until: time() }),
+        priority: Priority::First,
+        ..item("http://a.example/x.css", Some("http://a.example/"), ItemState::Waiting)
+    };
+    let page = page_of(Mode::Online, &shown(&[waiting, failed]));
+    assert_harmless(&page);
+    let body = body(&page);
+    for want in [
+        "1 request waits, 0 on the way, 1 failed.",
+        r#"<b class="failed">failed</b>, page, recorded"#,
+        r#"<b>1.</b> <a class="url" href="http://a.example/x.css""#,
+        r#"<b class="waiting">waiting</b>, <b>first</b>, part of a page, recorded"#,
+        "5 attempts",
+        "1 attempt</span>",
+        r#"It is tried again at <time datetime="2026-11-20T12:00:00Z">2026-11-20 12:00</time>."#,
+        "<bdi>connection refused</bdi>",
+        r#"name="chosen" value="f1""#,
+        r#"name="token" value="f00""#,
+        r#"value="f1" formaction="http://localhost:8080/control/retry" aria-label="Retry http://a.example/">Retry</button>"#,
+        r#"value="f1" formaction="http://localhost:8080/control/delete/req" aria-label="Delete http://a.example/">Delete</button>"#,
+        r#"<a href="http://localhost:8080/control/delete/req-all">Delete all</a>"#,
+        r#"formaction="http://localhost:8080/control/fetch""#,
+        r#"href="http://localhost:8080/queue/edit?key=f1" aria-label="Edit http://a.example/">Edit</a>"#,
+        r#"formaction="http://localhost:8080/control/queue/first""#,
+        r#"formaction="http://localhost:8080/control/queue/usual""#,
+        r#"formaction="http://localhost:8080/control/queue/last""#,
+        r#"formaction="http://localhost:8080/control/retry-multiple""#,
+        r#"formaction="http://localhost:8080/control/delete-multiple/req""#,
+        r#"href="http://localhost:8080/queue/?state=failed""#,
+        "Part of <bdi>http://a.example/</bdi>",
+    ] {
+        assert!(body.contains(want), "{want} in {body}");
+    }
+    // What has failed has no place in the order.
+    assert!(!body.contains("<b>2.</b>"), "{body}");
+}
+
+#[test]
+fn empty_and_offline() {
+    let empty = page_of(Mode::Offline, &shown(&[]));
+    assert_harmless(&empty);
+    assert!(empty.body.contains("Nothing is on the queue"));
+    let waiting = shown(&[item("http://a/", None, ItemState::Waiting)]);
+    let offline = page_of(Mode::Offline, &waiting);
+    assert!(!offline.body.contains("Fetch now"));
+    assert!(offline.body.contains("when the proxy goes online"));
+    // What failed is not fetched again of itself, whatever the mode.
+    let failed = shown(&[item("http://a/", None, ItemState::Failed)]);
+    for mode in [Mode::Online, Mode::Offline] {
+        let body = page_of(mode, &failed).body;
+        assert!(!body.contains("when the proxy goes online") && body.contains("Retry all"));
+    }
+    let asked = Asked { state: Some(ItemState::Failed), page: 1 };
+    let none = page_of(Mode::Online, &Shown { asked, items: Vec::new(), total: 0, ..waiting });
+    assert_harmless(&none);
+    assert!(none.body.contains("is in this state") && none.body.contains("aria-current"));
+}
+
+#[test]
+fn hostile_values_are_text() {
+    for hostile in &hostile() {
+        let item = QueueItem {
+            key: as_key(hostile).into(),
+            method: hostile.clone(),
+            kind: ItemKind::Post,
+            error: Some(hostile.clone()),
+            owner: Some(hostile.clone()),
+            ..item(hostile, Some(hostile), ItemState::Failed)
+        };
+        assert_harmless(&page_of(Mode::Offline, &shown(&[item])));
+    }
+}
+
+#[test]
+fn a_long_queue_is_pages_of_bounded_size_and_each_has_its_place() {
+    // Each of such a length that links to all of them would be too long a page.
+    let url = |n: usize| format!("http://host{n}.example/{}?{n}", "path/to/a/page&".repeat(100));
+    let item = |n: usize| QueueItem {
+        key: "ab".repeat(32),
+        held: Some(Held::Retry { until: time() }),
+        error: Some("the connection was refused".repeat(4)),
+        ..item(&url(n), Some(&url(n)), ItemState::Waiting)
+    };
+    let items: Vec<_> = (0..ROWS).map(item).collect();
+    let counts = QueueCounts { waiting: 10_000, failed: 3, ..QueueCounts::default() };
+    let asked = Asked { state: None, page: 3 };
+    let page = page_of(Mode::Online, &Shown { items, asked, total: 10_003, counts });
+    assert_harmless(&page);
+    let body = body(&page);
+    for want in [
+        "10000 requests wait",
+        "<b>101.</b>",
+        "<b>150.</b>",
+        "101 to 150 of 10003",
+        "/queue/?page=2\">Previous",
+        "/queue/?page=4\">Next",
+        r#"name="back" value="/queue/?page=3""#,
+    ] {
+        assert!(body.contains(want), "{want}");
+    }
+}

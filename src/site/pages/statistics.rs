@@ -1,0 +1,273 @@
+//! The local page `/statistics/`: what the proxy has done, in figures, as a picture and by host.
+
+mod chart;
+
+use jiff::civil::Date;
+use serde::Serialize;
+
+use self::chart::Chart;
+use super::{Page, Shell, Templates};
+use crate::api::{HostCounts, Statistics, Sums};
+use crate::page::shown;
+use crate::page::text::{Text, count, say};
+use crate::storage::statistics::Outcome;
+
+/// The path of the page.
+pub const PATH: &str = "/statistics/";
+
+/// Days in a picture, and in the longest of the figures but the last.
+const MONTH: usize = 30;
+
+/// Hosts that are listed; the others are told together.
+const SHOWN_HOSTS: usize = 50;
+
+#[derive(Serialize)]
+struct View {
+    /// Nothing was counted yet.
+    is_empty: bool,
+    lines: Vec<Line>,
+    charts: Vec<Chart>,
+    days: Vec<Day>,
+    /// `None`: they are not for who asks.
+    hosts: Option<Vec<Host>>,
+}
+
+/// One number for each of the times that the page tells of.
+#[derive(Serialize)]
+struct Line {
+    title: Text,
+    values: Vec<String>,
+    /// It is a part of a line above.
+    is_part: bool,
+}
+
+#[derive(Serialize)]
+struct Day {
+    date: String,
+    requests: u64,
+    kept: u64,
+    saved: String,
+    fetched: String,
+}
+
+#[derive(Serialize)]
+struct Host {
+    /// `None`: all others.
+    name: Option<String>,
+    requests: u64,
+    /// There may have been so many more.
+    before: Option<Text>,
+    kept: u64,
+    saved: String,
+}
+
+/// Makes the page.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, statistics: &Statistics) -> Page {
+    let month = last_days(statistics, MONTH);
+    let view = View {
+        is_empty: statistics.days.is_empty(),
+        lines: lines(statistics, &month),
+        charts: charts(&month),
+        days: month.iter().rev().map(|(day, sums)| Day::new(*day, sums)).collect(),
+        hosts: statistics.hosts.as_ref().map(|hosts| self::hosts(hosts, statistics.rest.as_ref())),
+    };
+    templates.page("statistics.html", 200, shell, &view)
+}
+
+/// The last days to this one, also those on which nothing was done, the first one first.
+fn last_days(statistics: &Statistics, many: usize) -> Vec<(Date, Sums)> {
+    let Ok(mut day) = statistics.today.parse::<Date>() else { return Vec::new() };
+    let mut days = Vec::with_capacity(many);
+    for _ in 0..many {
+        let name = day.to_string();
+        let counted = statistics.days.iter().rfind(|counted| counted.day == name);
+        days.push((day, counted.map(|counted| counted.sums.clone()).unwrap_or_default()));
+        let Ok(before) = day.yesterday() else { break };
+        day = before;
+    }
+    days.reverse();
+    days
+}
+
+/// How many requests were answered without the whole answer having to come.
+fn kept(sums: &Sums) -> u64 {
+    let saving = Outcome::ALL.iter().filter(|outcome| outcome.saves());
+    saving.fold(0, |sum, outcome| sum.saturating_add(sums.of(outcome.as_str())))
+}
+
+fn lines(statistics: &Statistics, month: &[(Date, Sums)]) -> Vec<Line> {
+    let of_last = |many: usize| {
+        let mut sums = Sums::default();
+        month.iter().rev().take(many).for_each(|(_, day)| sums.add(day));
+        sums
+    };
+    let mut all = Sums::default();
+    statistics.days.iter().for_each(|day| all.add(&day.sums));
+    let times = [of_last(1), of_last(7), of_last(MONTH), all];
+    let line = |title: Text, is_part: bool, value: &dyn Fn(&Sums) -> String| Line {
+        title,
+        values: times.iter().map(value).collect(),
+        is_part,
+    };
+    let mut lines = vec![line(say("Requests"), false, &|sums| sums.all().to_string())];
+    for outcome in Outcome::ALL {
+        let of = |sums: &Sums| sums.of(outcome.as_str());
+        if times.iter().any(|sums| of(sums) > 0) {
+            lines.push(line(words(outcome), true, &|sums| of(sums).to_string()));
+        }
+    }
+    lines.push(line(say("Given to browsers"), false, &|sums| shown::bytes(sums.given)));
+    lines.push(line(say("Fetched"), false, &|sums| shown::bytes(sums.fetched)));
+    lines.push(line(say("Saved"), false, &|sums| shown::bytes(sums.saved)));
+    lines
+}
+
+fn words(outcome: Outcome) -> Text {
+    match outcome {
+        Outcome::Hit => say("served as it was kept"),
+        Outcome::Validated => say("served after its site had confirmed it"),
+        Outcome::Stale => say("served as it was kept because its site failed"),
+        Outcome::Stored => say("fetched and kept"),
+        Outcome::Joined => say("fetched together with another request"),
+        Outcome::Passed => say("passed on and not kept"),
+        Outcome::Queued => say("put on the queue"),
+        Outcome::Refused => say("not kept and not queued"),
+        Outcome::Blocked => say("blocked by the configuration"),
+        Outcome::Moved => say("led to another address by the configuration"),
+        Outcome::Failed => say("failed"),
+        Outcome::Tunnelled => say("passed unread, as a tunnel"),
+    }
+}
+
+fn charts(month: &[(Date, Sums)]) -> Vec<Chart> {
+    let days: Vec<Date> = month.iter().map(|(day, _)| *day).collect();
+    let counts: Vec<u64> = month.iter().map(|(_, sums)| kept(sums)).collect();
+    let bytes: Vec<u64> = month.iter().map(|(_, sums)| sums.saved).collect();
+    let sum = |all: &[u64]| all.iter().fold(0, |sum: u64, one| sum.saturating_add(*one));
+    let most = |all: &[u64]| all.iter().copied().max().unwrap_or_default();
+    vec![
+        Chart::new(
+            say("Requests answered from what is kept, by day"),
+            say("{sum} in the last 30 days, {most} on the day with the most.")
+                .with("sum", sum(&counts).to_string())
+                .with("most", most(&counts).to_string()),
+            (&days, &counts),
+            |count| count.to_string(),
+        ),
+        Chart::new(
+            say("Bytes saved, by day"),
+            say("{sum} in the last 30 days, {most} on the day with the most.")
+                .with("sum", shown::bytes(sum(&bytes)))
+                .with("most", shown::bytes(most(&bytes))),
+            (&days, &bytes),
+            shown::bytes,
+        ),
+    ]
+}
+
+impl Day {
+    fn new(day: Date, sums: &Sums) -> Self {
+        Self {
+            date: day.to_string(),
+            requests: sums.all(),
+            kept: kept(sums),
+            saved: shown::bytes(sums.saved),
+            fetched: shown::bytes(sums.fetched),
+        }
+    }
+}
+
+fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<Host> {
+    let mut others = rest.cloned().unwrap_or_default();
+    all.iter().skip(SHOWN_HOSTS).for_each(|host| others.add(&host.sums));
+    let one = |name: Option<String>, before: u64, sums: &Sums| Host {
+        name,
+        requests: sums.all(),
+        before: (before > 0)
+            .then(|| count(before, "at most {n} more before", "at most {n} more before")),
+        kept: kept(sums),
+        saved: shown::bytes(sums.saved),
+    };
+    let listed = all.iter().take(SHOWN_HOSTS);
+    let listed = listed.map(|host| one(Some(shown::text(&host.host)), host.before, &host.sums));
+    let others = (others != Sums::default()).then(|| one(None, 0, &others));
+    listed.chain(others).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::DayCounts;
+    use crate::page::testing::{assert_harmless, hostile, shell, templates};
+
+    fn sums(hits: u64, saved: u64) -> Sums {
+        let requests = [("hit".to_owned(), hits), ("queued".to_owned(), 1)].into_iter().collect();
+        Sums { requests, given: saved + 10, fetched: 10, saved }
+    }
+
+    fn statistics(host: &str) -> Statistics {
+        let day = |day: &str, hits| {
+            let sums = sums(hits, hits * 1_500);
+            DayCounts { day: day.to_owned(), sums }
+        };
+        let one = HostCounts { host: host.to_owned(), before: 3, sums: sums(2, 10) };
+        Statistics {
+            today: "2026-11-22".to_owned(),
+            days: vec![day("2026-01-01", 7), day("2026-11-16", 5), day("2026-11-22", 2)],
+            hosts: Some(vec![one; SHOWN_HOSTS + 2]),
+            rest: Some(sums(4, 10)),
+        }
+    }
+
+    fn body(statistics: &Statistics) -> String {
+        let page = page(&templates(), &shell(), statistics);
+        assert_harmless(&page);
+        page.body
+    }
+
+    #[test]
+    fn it_tells_today_the_week_the_month_and_all() {
+        let told = body(&statistics("a.example"));
+        for want in [
+            "<th scope=\"row\">Requests</th><td>3</td><td>9</td><td>9</td><td>17</td>",
+            "served as it was kept</th><td>2</td><td>7</td><td>7</td><td>14</td>",
+            "put on the queue</th><td>1</td><td>2</td><td>2</td><td>3</td>",
+            "<th scope=\"row\">Saved</th><td>3.0 kB</td><td>10 kB</td><td>10 kB</td><td>21 kB</td>",
+            "10 kB in the last 30 days, 7.5 kB on the day with the most.",
+            "<th scope=\"row\"><time datetime=\"2026-11-16\">2026-11-16</time></th><td>6</td><td>5</td>",
+            "<time datetime=\"2026-10-24\">2026-10-24</time></th><td>0</td>",
+            "<bdi>a.example</bdi>",
+            "at most 3 more before",
+            "All others</th><td>11</td>",
+        ] {
+            assert!(told.contains(want), "{want} in {told}");
+        }
+        assert!(!told.contains("blocked by"));
+        assert_eq!(told.matches("<svg").count(), 2);
+        assert_eq!(told.matches("a.example").count(), SHOWN_HOSTS);
+    }
+
+    #[test]
+    fn who_does_not_own_the_machine_sees_no_hosts() {
+        let told = body(&Statistics { hosts: None, rest: None, ..statistics("a.example") });
+        assert!(!told.contains("a.example") && told.contains("/statistics/hosts"), "{told}");
+    }
+
+    #[test]
+    fn nothing_counted_is_said() {
+        let today = "2026-11-22".to_owned();
+        let told = body(&Statistics { today, hosts: Some(Vec::new()), ..Statistics::default() });
+        assert!(told.contains("Nothing was counted yet") && !told.contains("<svg"), "{told}");
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for text in hostile() {
+            let mut told = statistics(&text);
+            told.days.push(DayCounts { day: text.clone(), sums: sums(u64::MAX, 1 << 60) });
+            body(&told);
+            body(&Statistics { today: text, ..told });
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The local page after the undo button of a will-get page.
+
+use serde::Serialize;
+use wwwoffle_url::url_encode_form_args;
+
+use super::{Page, Shell, Templates};
+use crate::page::shown::ShownUrl;
+
+#[derive(Serialize)]
+struct View {
+    url: ShownUrl,
+    removed: bool,
+}
+
+/// Where it is.
+pub const PATH: &str = "/undone/";
+
+/// Bytes of the longest URL that its address carries along; longer addresses are refused by some.
+const LONGEST_URL: usize = 4096;
+
+/// Its address, without our origin. It names the URL that was taken off the queue, and nothing where none was.
+#[must_use]
+pub fn path_of(url: &str, removed: bool) -> String {
+    if !removed {
+        return PATH.to_owned();
+    }
+    let url = ShownUrl::new(url).href.filter(|url| url.len() <= LONGEST_URL).unwrap_or_default();
+    format!("{PATH}?url={}", url_encode_form_args(url.as_bytes()))
+}
+
+/// Makes the page; `removed` says whether there was something to take off the queue. The URL of
+/// what was not there may be empty: nobody remembers it.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, url: &str, removed: bool) -> Page {
+    templates.page("undone.html", 200, shell, &View { url: ShownUrl::new(url), removed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST_URL, PATH, page, path_of};
+    use crate::page::testing::{assert_harmless, hostile, shell, templates};
+
+    #[test]
+    fn says_whether_it_was_there() {
+        let done = page(&templates(), &shell(), "http://a.example/", true);
+        assert!(done.body.contains("<h1>Taken off the queue</h1>"));
+        let gone = page(&templates(), &shell(), "http://a.example/", false);
+        assert!(gone.body.contains("<h1>Not on the queue</h1>"));
+        for url in &hostile() {
+            assert_harmless(&page(&templates(), &shell(), url, true));
+            let path = path_of(url, true);
+            assert!(
+                path.len() < 3 * LONGEST_URL + 100 && path.bytes().all(|b| b.is_ascii_graphic())
+            );
+        }
+        assert_eq!(path_of("http://a.example/?b", true), "/undone/?url=http://a.example/%3Fb");
+        assert_eq!(path_of("http://a.example/", false), PATH);
+    }
+}

@@ -1,0 +1,276 @@
+//! The local page `/`: the mode and its switch, what is going on, what was kept last, and what needs somebody.
+
+mod age;
+mod space;
+
+use std::net::IpAddr;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+pub use self::space::Space;
+use self::space::SpaceView;
+use super::control::choice_word;
+use super::link::{Link, LinkView};
+use super::{Page, Shell, Templates, info, progress, queue};
+use crate::api::{Choice as Chosen, Download, Mode, QueueCounts, Status};
+use crate::fetch::LastFetch;
+use crate::page::text::{Text, say};
+use crate::page::{
+    escape::written,
+    shown::{self, ShownTime, ShownUrl},
+};
+
+/// Downloads that are listed; the others are counted.
+const SHOWN_DOWNLOADS: usize = 20;
+
+/// Characters of a title that are shown.
+const SHOWN_TITLE: usize = 120;
+
+/// Bytes of the longest link to a page, as it is written here: of a longer one there is the title alone.
+const LONGEST_LINK: usize = 1_000;
+
+/// Characters of a URL in the name of a link.
+const SHOWN_NAME: usize = 50;
+
+/// What the page tells.
+#[derive(Clone, Debug)]
+pub struct Home {
+    /// What the daemon does.
+    pub status: Status,
+    /// The link.
+    pub link: Link,
+    /// What came of the queue the last time that something did.
+    pub last: Option<LastFetch>,
+    /// The pages that were kept last, the newest first.
+    pub recent: Vec<Recent>,
+    /// Whether the index could tell them.
+    pub is_ready: bool,
+    /// The room on the disk, if it tells.
+    pub space: Option<Space>,
+    /// Who was sent away of late.
+    pub refused: Option<Refused>,
+    /// Whether the file of the configuration has faults.
+    pub config_faults: bool,
+    /// How many templates and catalogues of the user's own cannot be used.
+    pub template_faults: usize,
+    /// Whether to tell how to begin.
+    pub help: bool,
+    /// When it is looked.
+    pub now: Timestamp,
+}
+
+/// A page that was kept of late.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recent {
+    /// Where it is.
+    pub url: String,
+    /// What it is called.
+    pub title: Option<String>,
+    /// When it was kept.
+    pub stored: Timestamp,
+    /// Its icon as a `data:` URL.
+    pub icon: Option<String>,
+}
+
+/// Clients that may not use the proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// How many connections they have tried.
+    pub count: u64,
+    /// The address of the last one.
+    pub client: IpAddr,
+    /// When that was.
+    pub at: Timestamp,
+}
+
+#[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "what a template asks")]
+struct View<'a> {
+    headline: Text,
+    explanation: Text,
+    modes: [Choice; 4],
+    link: LinkView,
+    token: &'a str,
+    queue: QueueCounts,
+    failed: String,
+    can_fetch: bool,
+    can_hold: bool,
+    last: Option<LastView>,
+    downloads: Vec<DownloadView>,
+    more_downloads: usize,
+    recent: Vec<RecentView>,
+    is_ready: bool,
+    space: Option<SpaceView>,
+    /// Something needs somebody.
+    attention: bool,
+    /// Hosts whose certificates some client does not take.
+    rejected: usize,
+    refused: Option<RefusedView>,
+    config_faults: bool,
+    template_faults: usize,
+    help: bool,
+    proxy: &'a str,
+    /// Where the settings are for a browser that finds them by itself.
+    pac: String,
+}
+
+#[derive(Serialize)]
+struct Choice {
+    word: &'static str,
+    label: Text,
+    chosen: bool,
+}
+
+#[derive(Serialize)]
+struct LastView {
+    at: ShownTime,
+    age: Text,
+    done: u64,
+    failed: u64,
+}
+
+#[derive(Serialize)]
+struct RecentView {
+    href: Option<String>,
+    /// The URL, to tell links apart by.
+    name: String,
+    title: String,
+    host: String,
+    icon: Option<String>,
+    /// What stands where there is no icon.
+    letter: String,
+    at: ShownTime,
+    age: Text,
+    info: Option<String>,
+}
+
+#[derive(Serialize)]
+struct DownloadView {
+    url: ShownUrl,
+    text: Text,
+    waiting: Option<Text>,
+    percent: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct RefusedView {
+    count: u64,
+    client: String,
+    at: ShownTime,
+}
+
+/// Makes the page; `token` is the general token.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, home: &Home, token: &str) -> Page {
+    let (headline, explanation) = mode(home.status.mode);
+    let Status { queue: counts, downloads, chosen, .. } = &home.status;
+    let may_dial = home.status.mode != Mode::Offline;
+    let choice = |one: Chosen| Choice {
+        word: one.as_str(),
+        label: choice_word(one),
+        chosen: one == *chosen,
+    };
+    let space = home.space.map(SpaceView::of);
+    let rejected = rejected(&home.status);
+    let view = View {
+        headline,
+        explanation,
+        modes: Chosen::ALL.map(choice),
+        link: LinkView::new(&home.link, shell),
+        token,
+        queue: *counts,
+        failed: queue::failed(),
+        can_fetch: may_dial && counts.waiting > 0,
+        can_hold: may_dial && counts.active > 0,
+        last: home.last.map(|last| LastView {
+            at: ShownTime::new(last.at, &shell.zone),
+            age: age::of(last.at, home.now, &shell.zone),
+            done: last.done,
+            failed: last.failed,
+        }),
+        downloads: (downloads.iter().take(SHOWN_DOWNLOADS))
+            .map(|one| download(shell, one))
+            .collect(),
+        more_downloads: downloads.len().saturating_sub(SHOWN_DOWNLOADS),
+        recent: home.recent.iter().map(|one| recent(one, home.now, shell)).collect(),
+        is_ready: home.is_ready,
+        attention: counts.failed > 0
+            || counts.asking > 0
+            || rejected > 0
+            || home.refused.is_some()
+            || home.config_faults
+            || home.template_faults > 0
+            || space.as_ref().is_some_and(|space| space.is_short),
+        space,
+        rejected,
+        refused: home.refused.map(|refused| RefusedView {
+            count: refused.count,
+            client: refused.client.to_string(),
+            at: ShownTime::new(refused.at, &shell.zone),
+        }),
+        config_faults: home.config_faults,
+        template_faults: home.template_faults,
+        help: home.help,
+        proxy: shell.origin.host_port(),
+        pac: format!("{}/proxy.pac", shell.origin),
+    };
+    templates.page("welcome.html", 200, shell, &view)
+}
+
+const fn mode(mode: Mode) -> (Text, Text) {
+    match mode {
+        Mode::Online => (say("Online"), say("Pages come from the web, and what you see is kept.")),
+        Mode::Offline => (
+            say("Offline"),
+            say("Pages come from the spool. What is missing is queued; nothing goes out."),
+        ),
+        Mode::Autodial => (
+            say("Autodial"),
+            say("What is kept comes from the spool at once, the rest from the web."),
+        ),
+    }
+}
+
+fn download(shell: &Shell, download: &Download) -> DownloadView {
+    let percent = download
+        .total
+        .and_then(|total| download.bytes.saturating_mul(100).checked_div(total))
+        .map(|percent| percent.min(100));
+    let time = |time| ShownTime::new(time, &shell.zone);
+    DownloadView {
+        url: ShownUrl::new(&download.url),
+        text: progress::line(download),
+        waiting: progress::waiting(download, time),
+        percent,
+    }
+}
+
+fn rejected(status: &Status) -> usize {
+    let mut hosts: Vec<&str> = status.rejections.iter().map(|one| one.host.as_str()).collect();
+    hosts.dedup();
+    hosts.len()
+}
+
+fn recent(recent: &Recent, now: Timestamp, shell: &Shell) -> RecentView {
+    let url = ShownUrl::new(&recent.url);
+    let host = url.text.split_once("://").map_or(&*url.text, |(_, rest)| rest);
+    let host = host.split(['/', '?']).next().unwrap_or_default().to_owned();
+    let title = recent.title.as_deref().filter(|title| !title.trim().is_empty());
+    let title = title.map_or_else(|| url.text.clone(), |title| shown::brief(title, SHOWN_TITLE));
+    let first = host.strip_prefix("www.").unwrap_or(&host).chars().find(|c| c.is_alphanumeric());
+    RecentView {
+        title,
+        letter: first.map(String::from).unwrap_or_default(),
+        host,
+        icon: recent.icon.clone(),
+        at: ShownTime::new(recent.stored, &shell.zone),
+        age: age::of(recent.stored, now, &shell.zone),
+        name: shown::brief(&recent.url, SHOWN_NAME),
+        info: Some(info::path_of(&recent.url)).filter(|path| written(path) <= LONGEST_LINK),
+        href: url.href.filter(|href| written(href) <= LONGEST_LINK),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! The room on the disk, as a bar.
+
+use serde::Serialize;
+
+use crate::page::shown;
+
+/// How wide the bar is, in the units of its picture.
+const WIDTH: u64 = 1_000;
+
+/// How far from the ends of the bar a line stands at least.
+const LINE: u64 = 8;
+
+/// Under so much of the disk, but at most so many bytes, it is nearly full where nobody has said more.
+const SHORT: (u64, u64) = (20, 1_000_000_000);
+
+/// The room on the disk, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Space {
+    /// How much is kept, in entries.
+    pub entries: u64,
+    /// How much that takes.
+    pub kept: u64,
+    /// What may still be used.
+    pub free: u64,
+    /// All there is.
+    pub total: u64,
+    /// What the configuration wants to be free.
+    pub least: Option<u64>,
+    /// What a purge leaves at most, as the configuration says.
+    pub most: Option<u64>,
+}
+
+#[derive(Serialize)]
+pub(super) struct SpaceView {
+    entries: u64,
+    kept: String,
+    other: String,
+    free: String,
+    /// The paths of what is kept and what else is on the disk, in a picture of [`WIDTH`] by 10.
+    kept_path: String,
+    other_path: String,
+    /// The path of a line that stands where what is kept may reach, and how much that is.
+    most_path: Option<String>,
+    most: Option<String>,
+    width: u64,
+    pub(super) is_short: bool,
+}
+
+impl SpaceView {
+    pub(super) fn of(space: Space) -> Self {
+        let Space { kept, free, total, .. } = space;
+        let used = total.saturating_sub(free);
+        // What is kept may lie on less than its length, compressed by the file system.
+        let other = used.saturating_sub(kept);
+        let ends_kept = part(kept.min(used), total);
+        let ends_used = part(used, total).max(ends_kept);
+        let (divisor, most) = SHORT;
+        let least = space.least.unwrap_or_default().max((total / divisor).min(most));
+        Self {
+            entries: space.entries,
+            kept: shown::bytes(kept),
+            other: shown::bytes(other),
+            free: shown::bytes(free),
+            kept_path: path(0, ends_kept),
+            other_path: path(ends_kept, ends_used),
+            most_path: space.most.map(|most| line(part(most, total))),
+            most: space.most.map(shown::bytes),
+            width: WIDTH,
+            is_short: free < least,
+        }
+    }
+}
+
+/// So much of the whole, in parts of the bar; what is there at all can be seen.
+fn part(bytes: u64, total: u64) -> u64 {
+    let part = u128::from(bytes) * u128::from(WIDTH) / u128::from(total.max(1));
+    let part = u64::try_from(part).unwrap_or(WIDTH).min(WIDTH);
+    if bytes > 0 { part.max(4) } else { part }
+}
+
+fn path(from: u64, to: u64) -> String {
+    format!("M{from} 0H{to}V10H{from}Z")
+}
+
+/// A line across the bar that is whole at its ends, too.
+fn line(at: u64) -> String {
+    format!("M{} 0V10", at.clamp(LINE, WIDTH - LINE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_is_never_longer_than_the_disk() {
+        for (kept, free, total, kept_path, other_path, is_short) in [
+            (250, 500, 1_000, "M0 0H250V10H0Z", "M250 0H500V10H250Z", false),
+            (0, 1_000, 1_000, "M0 0H0V10H0Z", "M0 0H0V10H0Z", false),
+            (1, 999_998, 1_000_000, "M0 0H4V10H0Z", "M4 0H4V10H4Z", false),
+            // More than is used, on a disk that is full.
+            (5_000, 0, 1_000, "M0 0H1000V10H0Z", "M1000 0H1000V10H1000Z", true),
+            (u64::MAX, 0, u64::MAX, "M0 0H1000V10H0Z", "M1000 0H1000V10H1000Z", true),
+            (5, 5, 0, "M0 0H0V10H0Z", "M0 0H0V10H0Z", false),
+        ] {
+            let view = SpaceView::of(Space { kept, free, total, ..Space::default() });
+            let told = (&*view.kept_path, &*view.other_path, view.is_short);
+            assert_eq!(told, (kept_path, other_path, is_short), "{kept} {free} {total}");
+        }
+    }
+
+    #[test]
+    fn a_line_stands_where_what_is_kept_may_reach() {
+        let of = |most, total| {
+            let view = SpaceView::of(Space { total, most, ..Space::default() });
+            (view.most_path, view.most)
+        };
+        assert_eq!(of(None, 1_000), (None, None));
+        for (most, total, path, words) in [
+            (250_000, 1_000_000, "M250 0V10", "250 kB"),
+            (0, 1_000_000, "M8 0V10", "0 B"),
+            // More than there is.
+            (2_000_000, 1_000_000, "M992 0V10", "2.0 MB"),
+            (u64::MAX, u64::MAX, "M992 0V10", &*shown::bytes(u64::MAX)),
+            (5, 0, "M992 0V10", "5 B"),
+        ] {
+            let want = (Some(path.to_owned()), Some(words.to_owned()));
+            assert_eq!(of(Some(most), total), want, "{most} of {total}");
+        }
+    }
+
+    #[test]
+    fn it_is_nearly_full_below_what_is_to_be_free() {
+        let of =
+            |free, total, least| SpaceView::of(Space { free, total, least, ..Space::default() });
+        let (gb, tb) = (1_000_000_000, 1_000_000_000_000);
+        assert!(!of(2 * gb, tb, None).is_short);
+        assert!(of(gb - 1, tb, None).is_short);
+        assert!(of(2 * gb, tb, Some(3 * gb)).is_short);
+        assert!(of(4 * gb / 100, gb, None).is_short);
+    }
+}

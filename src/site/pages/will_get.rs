@@ -1,0 +1,197 @@
+//! The message page for a page that is missing offline: it was recorded, and how to undo that.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{Page, Shell, Templates};
+use crate::api::Priority;
+use crate::page::{
+    shown::{self, ShownTime, ShownUrl},
+    ways::{Fetch, FetchView, Like, LikeView, Way},
+};
+
+/// What the page says.
+#[derive(Clone, Copy, Debug)]
+pub struct WillGet<'a> {
+    /// What was asked for.
+    pub url: &'a str,
+    /// The key of the request on the queue.
+    pub key: &'a str,
+    /// [`Tokens::undo`](crate::page::token::Tokens::undo) for that key.
+    pub undo_token: &'a str,
+    /// When it was recorded before; `None` when it was recorded just now.
+    pub recorded: Option<Timestamp>,
+    /// What the last attempt ended with.
+    pub last_error: Option<&'a str>,
+    /// How many bytes of it are here, and how many it has in all if that is known, when only a part is.
+    pub part: Option<(u64, Option<u64>)>,
+    /// When it goes, as somebody has said.
+    pub priority: Priority,
+    /// [`Tokens::priority`](crate::page::token::Tokens::priority) for that key.
+    pub priority_token: &'a str,
+    /// It can be fetched with its parts and what it links to.
+    pub fetch: Option<Fetch<'a>>,
+    /// What is kept of the same host that is like it.
+    pub likes: &'a [Like],
+    /// Whether older versions of it are kept.
+    pub has_versions: bool,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    url: ShownUrl,
+    key: &'a str,
+    undo_token: &'a str,
+    recorded: Option<ShownTime>,
+    last_error: Option<String>,
+    part: Option<PartView>,
+    priority: Priority,
+    priority_token: &'a str,
+    fetch: Option<FetchView>,
+    likes: Vec<LikeView>,
+    ways: Vec<Way>,
+}
+
+#[derive(Serialize)]
+struct PartView {
+    here: String,
+    total: Option<String>,
+}
+
+/// Makes the page, with status 504: a program that asked must not take it for the page wanted.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, will_get: &WillGet<'_>) -> Page {
+    let url = will_get.url;
+    let versions = will_get.has_versions.then(|| Way::versions(url)).flatten();
+    let ways = [
+        versions,
+        Way::like(url),
+        Way::host(url),
+        Way::words(url),
+        Way::choices(url),
+        Some(Way::queue()),
+        Some(Way::mode(shell.mode)),
+    ];
+    let view = View {
+        url: ShownUrl::new(will_get.url),
+        key: will_get.key,
+        undo_token: will_get.undo_token,
+        recorded: will_get.recorded.map(|time| ShownTime::new(time, &shell.zone)),
+        last_error: will_get.last_error.map(shown::text),
+        part: will_get.part.map(|(here, total)| PartView {
+            here: shown::bytes(here),
+            total: total.map(shown::bytes),
+        }),
+        priority: will_get.priority,
+        priority_token: will_get.priority_token,
+        fetch: will_get.fetch.and_then(|fetch| FetchView::new(&fetch, shell)),
+        likes: will_get.likes.iter().map(|like| LikeView::new(like, shell)).collect(),
+        ways: ways.into_iter().flatten().collect(),
+    };
+    templates.page("will-get.html", 504, shell, &view)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fetch, Like, Priority, WillGet, page};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
+    use wwwoffle_http::caching::like::Likeness;
+
+    fn like(url: &str) -> Like {
+        Like { likeness: Likeness::Slash, url: url.to_owned(), version: (time(), time()) }
+    }
+
+    #[test]
+    fn new_and_old_are_told_apart_and_can_be_undone() {
+        let new = WillGet {
+            url: "http://a.example/p",
+            key: "ab12",
+            undo_token: "cd34",
+            recorded: None,
+            last_error: None,
+            part: None,
+            priority: Priority::Usual,
+            priority_token: "gh78",
+            fetch: None,
+            likes: &[],
+            has_versions: false,
+        };
+        let likes = [like("http://a.example/p/")];
+        let like = WillGet { likes: &likes, has_versions: true, ..new };
+        let first = WillGet { priority: Priority::First, ..new };
+        let fetch = Fetch { url: "http://a.example/p", token: "ef56" };
+        let fetch = WillGet { fetch: Some(fetch), ..new };
+        let old = WillGet { recorded: Some(time()), last_error: Some("refused"), ..new };
+        let part = WillGet { part: Some((1_500, Some(3_000))), ..new };
+        let open_end = WillGet { part: Some((7, None)), ..new };
+        for (will_get, want) in [
+            (part, &["Only a part of it is here", "1.5 kB of 3.0 kB"][..]),
+            (
+                like,
+                &[
+                    "href=\"http://a.example/p/\"",
+                    "Older versions of it",
+                    "href=\"http://localhost:8080/history/?",
+                ],
+            ),
+            (
+                first,
+                &[r#"formaction="http://localhost:8080/control/queue/first" aria-pressed="true""#],
+            ),
+            (
+                fetch,
+                &[
+                    r#"action="http://localhost:8080/refresh-request/""#,
+                    r#"<input type="hidden" name="url" value="http://a.example/p">"#,
+                    r#"name="token" value="ef56""#,
+                    r#"<select name="depth" id="depth">"#,
+                ],
+            ),
+            (open_end, &["Only a part of it is here", "7 B"]),
+            (new, &["<h1>Recorded: it will be fetched</h1>"]),
+            (old, &["<h1>Already recorded</h1>", ">2026-11-20 12:00</time>", "refused"]),
+        ] {
+            let page = page(&templates(), &shell(), &will_get);
+            assert_eq!(page.status, 504);
+            assert_harmless(&page);
+            let common = [
+                r#"action="http://localhost:8080/control/delete/req""#,
+                r#"<input type="hidden" name="key" value="ab12">"#,
+                r#"<input type="hidden" name="token" value="cd34">"#,
+                r#"href="http://localhost:8080/queue/""#,
+                r#"href="http://a.example/p""#,
+                r#"<input type="hidden" name="token" value="gh78">"#,
+                r#"<input type="hidden" name="chosen" value="ab12">"#,
+                r#"formaction="http://localhost:8080/control/queue/last""#,
+                r#"href="http://localhost:8080/missing/?http://a.example/p""#,
+                r#"href="http://localhost:8080/index/url?"#,
+                r#"href="http://localhost:8080/""#,
+            ];
+            for want in want.iter().chain(&common) {
+                let body = &page.body;
+                assert!(body.contains(want), "{want} in {body}");
+            }
+        }
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for hostile in &hostile() {
+            let key = as_key(hostile);
+            let will_get = WillGet {
+                url: hostile,
+                key,
+                undo_token: key,
+                recorded: None,
+                last_error: Some(hostile),
+                part: None,
+                priority: Priority::Last,
+                priority_token: key,
+                fetch: Some(Fetch { url: hostile, token: key }),
+                likes: &[like(hostile)],
+                has_versions: true,
+            };
+            assert_harmless(&page(&templates(), &shell(), &will_get));
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! TODO.
+
+pub mod edit;
+pub mod lists;
+pub mod purge;
+pub mod spool_options;
+pub mod statistics;
+pub mod store;
+pub mod versions;

@@ -1,0 +1,154 @@
+//! Compressing what is kept, and expanding it again: some URLs, those of a host, or all.
+
+use std::collections::HashSet;
+
+use wwwoffle_config::{Config, SizeLimit};
+use wwwoffle_spool::purge::space;
+use wwwoffle_spool::{Bounds, Error, Place, Rewritten, Spool};
+
+use crate::api::CompressedUrls;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Places;
+
+/// The file system gives files so many bytes at once, or a multiple of it.
+const BLOCK: u64 = 4_096;
+
+/// What is to be rewritten.
+#[derive(Clone, Debug)]
+pub enum Which {
+    /// What is kept of these URLs.
+    Urls(Vec<Places>),
+    /// What is kept of a host, with its port, under all schemes; of all hosts if none is given.
+    Hosts(Option<String>),
+}
+
+/// How.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Compressed, where that saves enough.
+    Compressed,
+    /// As it was before it was compressed.
+    Plain,
+}
+
+/// Rewrites entries and their older versions, each by itself: whenever it ends, each is there whole. As much as
+/// `spare` is left free of the disk, in bytes. `go_on` is asked before each and within large ones; `None`: it
+/// said no. One that cannot be rewritten is told, and the others are.
+///
+/// # Errors
+///
+/// When the disk is full, or what is kept cannot be listed. What was rewritten before stays so.
+pub fn carry_out(
+    spool: &Spool,
+    which: &Which,
+    form: Form,
+    (spare, go_on): (u64, &dyn Fn() -> bool),
+) -> Result<Option<CompressedUrls>, Error> {
+    let free = || space(spool.root()).ok().map(|space| space.free);
+    let bounds = Bounds::new(spare, &free, go_on);
+    let mut work = Work { spool, form, bounds, done: CompressedUrls::default() };
+    let is_all = match which {
+        Which::Urls(all) => work.urls(all)?,
+        Which::Hosts(host) => {
+            let mut is_all = true;
+            for summary in spool.list(None, host.as_deref())? {
+                is_all = go_on() && work.one(&summary?.place)?;
+                if !is_all {
+                    break;
+                }
+            }
+            is_all
+        }
+    };
+    Ok(is_all.then_some(work.done))
+}
+
+/// How many bytes of the disk are to be free; 0 where nothing is said.
+#[must_use]
+pub fn min_free(config: &Config) -> u64 {
+    match config.purge.min_free {
+        SizeLimit::At(size) => size.bytes(),
+        SizeLimit::None => 0,
+    }
+}
+
+struct Work<'a> {
+    spool: &'a Spool,
+    form: Form,
+    bounds: Bounds<'a>,
+    done: CompressedUrls,
+}
+
+impl Work<'_> {
+    /// False: it is not to go on.
+    fn urls(&mut self, all: &[Places]) -> Result<bool, Error> {
+        for places in all {
+            let (mut seen, mut is_any) = (HashSet::new(), false);
+            for place in [&places.own, &places.public] {
+                if !seen.insert(place.key()) {
+                    continue;
+                }
+                for entry in self.spool.entries(place)?.found {
+                    is_any = true;
+                    if !self.one(entry.place())? {
+                        return Ok(false);
+                    }
+                }
+            }
+            if !is_any {
+                self.done.missing.push(places.public.url().to_owned());
+            }
+        }
+        Ok(true)
+    }
+
+    /// Rewrites an entry and its older versions. False: it is not to go on.
+    fn one(&mut self, place: &Place) -> Result<bool, Error> {
+        let versions = match self.spool.versions(place) {
+            Ok(versions) => versions,
+            Err(error) => return self.failed(error).map(|()| true),
+        };
+        for version in std::iter::once(None).chain(versions.iter().map(|it| Some(it.stored))) {
+            let rewritten = match self.form {
+                Form::Compressed => self.spool.compress_within(place, version, &self.bounds),
+                Form::Plain => self.spool.expand_within(place, version, &self.bounds),
+            };
+            match rewritten {
+                Ok(Rewritten::Stopped) => return Ok(false),
+                Ok(Rewritten::NoRoom) => self.tell("too little is free on the disk for it"),
+                Ok(rewritten) => note(rewritten, &mut self.done),
+                Err(error) => self.failed(error)?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// Nothing more can be written where the disk is full.
+    fn failed(&mut self, error: Error) -> Result<(), Error> {
+        if error.is_full() {
+            return Err(error);
+        }
+        self.tell(&error_chain(&error));
+        Ok(())
+    }
+
+    fn tell(&mut self, why: &str) {
+        self.done.failed += 1;
+        self.done.first_failure.get_or_insert_with(|| why.to_owned());
+    }
+}
+
+fn note(rewritten: Rewritten, done: &mut CompressedUrls) {
+    let blocks = |len: u64| len.div_ceil(BLOCK).saturating_mul(BLOCK);
+    match rewritten {
+        Rewritten::Done { before, after } => {
+            done.rewritten += 1;
+            done.before = done.before.saturating_add(blocks(before));
+            done.after = done.after.saturating_add(blocks(after));
+        }
+        Rewritten::Already => done.already += 1,
+        Rewritten::NotWorth => done.not_worth += 1,
+        // What has come instead is new, or nothing.
+        Rewritten::Overtaken | Rewritten::Missing | Rewritten::NoRoom | Rewritten::Stopped => {}
+    }
+}

@@ -1,0 +1,167 @@
+//! Other URLs for what is kept.
+
+use std::collections::HashSet;
+
+use hyper::HeaderMap;
+use wwwoffle_spool::{Error, Moved, Place, Spool};
+use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
+
+use crate::api::{EntriesToMove, MovedUrl, MovedUrls, NotMoved};
+use crate::base::error_chain::error_chain;
+use crate::base::owner::{Owner, Places};
+
+/// So many URLs are moved at once; of more, the next call moves the next.
+const AT_ONCE: usize = 1_000;
+
+/// What is to be moved, read.
+#[derive(Clone, Debug)]
+pub struct Rename {
+    what: What,
+    is_forced: bool,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    /// The person's own answer and everyone's, and where they go.
+    One(Box<[(Place, Place); 2]>),
+    /// All below a URL that ends with a slash, and what takes its place.
+    Below { from: CanonicalUrl, to: String, owner: Owner },
+}
+
+/// Why something is not to be moved at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadRename {
+    /// One of both is no URL.
+    #[error("{0:?}")]
+    Url(String, #[source] ParseError),
+    /// What is moved would come by again.
+    #[error("{0:?} lies below {1:?}, so it cannot be moved there")]
+    IntoItself(String, String),
+    /// A login is in one of the URLs.
+    #[error("{0:?} has a login, and what is kept below a URL is none of one person's by that")]
+    Login(String),
+}
+
+impl Rename {
+    /// Reads what is wanted of what belongs to `owner` and to everyone.
+    ///
+    /// # Errors
+    ///
+    /// [`BadRename`] for what cannot be moved, whatever is kept.
+    pub fn read(
+        wanted: &EntriesToMove,
+        owner: &Owner,
+        local: &LocalHost,
+    ) -> Result<Self, BadRename> {
+        let parse = |text: &str| {
+            CanonicalUrl::parse(text, local).map_err(|error| BadRename::Url(text.to_owned(), error))
+        };
+        let (mut from, mut to) = (parse(&wanted.from)?, parse(&wanted.to)?);
+        let is_forced = wanted.force;
+        if !wanted.below {
+            let from = Places::of(&mut from, &HeaderMap::new(), owner);
+            let to = Places::of(&mut to, &HeaderMap::new(), owner);
+            let both = [(from.own, to.own), (from.public, to.public)];
+            return Ok(Self { what: What::One(Box::new(both)), is_forced });
+        }
+        for url in [&from, &to] {
+            if url.user().is_some() || url.password().is_some() {
+                return Err(BadRename::Login(url.without_credentials().as_str().to_owned()));
+            }
+        }
+        let slashed = |url: &CanonicalUrl| {
+            let text = url.as_str();
+            if text.ends_with('/') { text.to_owned() } else { format!("{text}/") }
+        };
+        let (from, to) = (parse(&slashed(&from))?, slashed(&to));
+        if to.starts_with(from.as_str()) {
+            return Err(BadRename::IntoItself(to, from.as_str().to_owned()));
+        }
+        Ok(Self { what: What::Below { from, to, owner: owner.clone() }, is_forced })
+    }
+
+    /// Moves it, or a good many of it.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full. What is not moved then has its old URL.
+    pub fn carry_out(&self, spool: &Spool, local: &LocalHost) -> Result<MovedUrls, Error> {
+        let mut done = MovedUrls::default();
+        match &self.what {
+            What::One(both) => {
+                for (from, to) in &**both {
+                    self.one(spool, from, to, &mut done)?;
+                }
+                // The own answer and everyone's have one URL.
+                done.moved.dedup();
+                done.taken.dedup();
+            }
+            What::Below { from, to, owner } => {
+                self.below(spool, local, (from, to, owner), &mut done)?;
+            }
+        }
+        Ok(done)
+    }
+
+    fn one(
+        &self,
+        spool: &Spool,
+        from: &Place,
+        to: &Place,
+        done: &mut MovedUrls,
+    ) -> Result<(), Error> {
+        let (old, new) = (from.url().to_owned(), to.url().to_owned());
+        match spool.move_to(from, to, self.is_forced) {
+            Ok(Moved::Yes) => done.moved.push(MovedUrl { from: old, to: new }),
+            Ok(Moved::Nothing) => {}
+            Ok(Moved::Taken) => done.taken.push(new),
+            Err(error) if error.is_too_large() || error.is_invalid() || error.is_damaged() => {
+                done.failed.push(NotMoved { url: old, error: error_chain(&error) });
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn below(
+        &self,
+        spool: &Spool,
+        local: &LocalHost,
+        (from, to, owner): (&CanonicalUrl, &str, &Owner),
+        done: &mut MovedUrls,
+    ) -> Result<(), Error> {
+        let (mut keys, mut places) = (HashSet::new(), Vec::new());
+        for summary in spool.list(Some(from.protocol()), Some(from.host_port()))? {
+            let place = summary?.place;
+            let is_meant = place.url().starts_with(from.as_str()) && owner.may_see(&place);
+            if is_meant && keys.insert(place.key()) {
+                places.push(place);
+            }
+            if places.len() == AT_ONCE {
+                done.more = true;
+                break;
+            }
+        }
+        for place in places {
+            let rest = place.url().get(from.as_str().len()..).unwrap_or_default();
+            let new = CanonicalUrl::parse(&format!("{to}{rest}"), local);
+            match new {
+                Ok(new) if place.follows_from_url() => {
+                    let new = Place::of(&new).owned_by(place.owner().unwrap_or_default());
+                    self.one(spool, &place, &new, done)?;
+                }
+                Ok(_) => {
+                    let error = "it is kept for a login, which is not known".to_owned();
+                    done.failed.push(NotMoved { url: place.url().to_owned(), error });
+                }
+                Err(error) => {
+                    let error = error_chain(&error);
+                    done.failed.push(NotMoved { url: place.url().to_owned(), error });
+                }
+            }
+        }
+        // What could not be moved comes by again, so there must be some that could.
+        done.more &= !done.moved.is_empty();
+        Ok(())
+    }
+}

@@ -1,0 +1,249 @@
+//! An answer that comes from no origin: a head and a body, as a person gives them.
+
+use wwwoffle_spool::{Error, MAX_HEAD, NewEntry, Place, Spool, Stored, Timestamp, Writer};
+
+use wwwoffle_http::head::read_answer;
+
+/// An answer on its way into the spool: its head, then its body, in pieces of any length.
+#[derive(Debug)]
+pub struct Intake {
+    place: Place,
+    now: Timestamp,
+    /// Before there is a writer: what came of the head.
+    head: Vec<u8>,
+    writer: Option<Writer>,
+    /// The length of the body, if the head tells it.
+    told: Option<u64>,
+}
+
+/// Why an answer was not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// It does not begin with the head of an answer.
+    #[error("expected the head of an answer, as \"HTTP/1.1 200 OK\", fields and an empty line")]
+    NoHead,
+    /// The head is longer than one may be.
+    #[error("the head of the answer is longer than {MAX_HEAD} bytes")]
+    LongHead,
+    /// The body has another length than its head tells.
+    #[error("the body has {found} bytes, and its Content-Length tells {told}")]
+    OtherLength {
+        /// What the head tells.
+        told: u64,
+        /// What came.
+        found: u64,
+    },
+    /// The spool does not take it.
+    #[error("it cannot be kept")]
+    Spool(#[from] Error),
+}
+
+impl Intake {
+    /// For an answer of `place` that came at `now`.
+    #[must_use]
+    pub fn new(place: Place, now: Timestamp) -> Self {
+        Self { place, now, head: Vec::new(), writer: None, told: None }
+    }
+
+    /// Takes the next piece.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] when it is no answer, or the disk fails or is full. Then nothing is kept.
+    pub fn push(&mut self, spool: &Spool, bytes: &[u8]) -> Result<(), Refused> {
+        if let Some(writer) = &mut self.writer {
+            return Ok(writer.write(bytes)?);
+        }
+        let before = self.head.len();
+        self.head.extend_from_slice(bytes);
+        // The end may lie in two pieces.
+        let Some(end) = end_of_head(&self.head, before.saturating_sub(3)) else {
+            return if self.head.len() > MAX_HEAD { Err(Refused::LongHead) } else { Ok(()) };
+        };
+        let body = self.head.split_off(end);
+        let (head, told) = tidied(&self.head)?;
+        let new = NewEntry {
+            asked: self.now,
+            when: self.now,
+            head,
+            request: request(self.place.url()),
+            connection: None,
+        };
+        let mut writer = spool.begin(&self.place, new)?;
+        writer.write(&body)?;
+        (self.writer, self.told) = (Some(writer), told);
+        Ok(())
+    }
+
+    /// Keeps it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] when it is not whole, or the disk fails or is full. Then nothing is kept.
+    pub fn finish(self) -> Result<Stored, Refused> {
+        let writer = self.writer.ok_or(Refused::NoHead)?;
+        let found = writer.written();
+        if let Some(told) = self.told.filter(|told| *told != found) {
+            return Err(Refused::OtherLength { told, found });
+        }
+        Ok(writer.finish(None)?)
+    }
+}
+
+/// The head of an answer with this type.
+#[must_use]
+pub fn head_of(content_type: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n\r\n")
+}
+
+/// The type of a file whose URL ends so.
+#[must_use]
+pub fn type_of(path: &str) -> &'static str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let ending = name.rsplit_once('.').map_or("html", |(_, ending)| ending);
+    match ending.to_ascii_lowercase().as_str() {
+        "html" | "htm" => "text/html",
+        "txt" => "text/plain",
+        "css" => "text/css",
+        "js" | "mjs" => "text/javascript",
+        "json" => "application/json",
+        "xml" => "application/xml",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "svg" => "image/svg+xml",
+        "pdf" => "application/pdf",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Where the body begins: behind the first empty line, whichever line ends there are. Nothing before `from`
+/// is looked at.
+fn end_of_head(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    rest.iter().enumerate().find_map(|(index, &byte)| {
+        if byte != b'\n' {
+            return None;
+        }
+        match (rest.get(index + 1), rest.get(index + 2)) {
+            (Some(b'\n'), _) => Some(from + index + 2),
+            (Some(b'\r'), Some(b'\n')) => Some(from + index + 3),
+            _ => None,
+        }
+    })
+}
+
+/// A head with the line ends of HTTP, without the fields that tell of one connection or of the length, which
+/// is given beside it.
+fn tidied(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), Refused> {
+    const OF_CONNECTION: [&str; 7] = [
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    let (mut tidied, mut told) = (Vec::with_capacity(head.len() + 64), None);
+    let lines =
+        head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    for line in lines.take_while(|line| !line.is_empty()) {
+        let name = line.split(|&byte| byte == b':').next().unwrap_or_default();
+        let name = String::from_utf8_lossy(name).trim().to_ascii_lowercase();
+        if name == "content-length" {
+            let value = line.get(name.len() + 1..).unwrap_or_default().trim_ascii();
+            let value = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
+            told = Some(value.ok_or(Refused::NoHead)?);
+        } else if !OF_CONNECTION.contains(&name.as_str()) {
+            tidied.extend_from_slice(line);
+            tidied.extend_from_slice(b"\r\n");
+        }
+    }
+    tidied.extend_from_slice(b"\r\n");
+    read_answer(&tidied).map_err(|_| Refused::NoHead)?;
+    Ok((tidied, told))
+}
+
+/// The request that would have brought it.
+fn request(url: &str) -> Vec<u8> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (host, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
+    format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wwwoffle_spool::{Body, Options};
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    /// Keeps what comes in pieces of `piece` bytes; gives head and body as they are kept.
+    fn kept(bytes: &[u8], piece: usize) -> Result<(String, Vec<u8>), Refused> {
+        let root = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
+        let url = CanonicalUrl::parse("http://a/b?c", &LocalHost::default()).unwrap();
+        let place = Place::of(&url);
+        let mut intake = Intake::new(place.clone(), Timestamp::UNIX_EPOCH);
+        for piece in bytes.chunks(piece) {
+            intake.push(&spool, piece)?;
+        }
+        intake.finish()?;
+        let entry = spool.entry(&place).unwrap().found().unwrap();
+        assert_eq!(entry.request(), b"GET /b?c HTTP/1.1\r\nHost: a\r\n\r\n");
+        let Body::Whole(body) = entry.body() else { panic!("it is small") };
+        Ok((String::from_utf8(entry.head().to_vec()).unwrap(), body.to_vec()))
+    }
+
+    #[test]
+    fn head_and_body_are_told_apart_wherever_they_are_cut() {
+        let table: [(&[u8], &str, &[u8]); 5] = [
+            (b"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", b""),
+            (b"HTTP/1.1 200 OK\n\nbody\n\n", "HTTP/1.1 200 OK\r\n\r\n", b"body\n\n"),
+            (b"HTTP/1.0 404 No\r\nA: b\n\r\nx", "HTTP/1.0 404 No\r\nA: b\r\n\r\n", b"x"),
+            (
+                b"HTTP/1.1 200 OK\nContent-length: 3\nConnection: close\nA: b\n\nabc",
+                "HTTP/1.1 200 OK\r\nA: b\r\n\r\n",
+                b"abc",
+            ),
+            (b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n", "HTTP/1.1 200 OK\r\n\r\n", b""),
+        ];
+        for (bytes, head, body) in table {
+            for piece in [1, 2, 3, 7, 1_000] {
+                let (got, got_body) = kept(bytes, piece).unwrap();
+                assert_eq!((got.as_str(), got_body.as_slice()), (head, body), "{piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused() {
+        for (bytes, why) in [
+            (&b""[..], "expected the head"),
+            (b"HTTP/1.1 200 OK\r\nA: b", "expected the head"),
+            (b"<!doctype html>\n\n", "expected the head"),
+            (b"HTTP/1.1 200 OK\nContent-Length: x\n\n", "expected the head"),
+            (b"HTTP/1.1 200 OK\nContent-Length: 4\n\nabc", "the body has 3 bytes"),
+            (b"HTTP/1.1 200 OK\n bad\0\n\n", "expected the head"),
+        ] {
+            let refused = kept(bytes, 5).unwrap_err();
+            assert!(refused.to_string().starts_with(why), "{refused}");
+        }
+        let long = [b"HTTP/1.1 200 OK\nA: ".to_vec(), vec![b'x'; MAX_HEAD]].concat();
+        assert!(matches!(kept(&long, 1_000).unwrap_err(), Refused::LongHead));
+    }
+
+    #[test]
+    fn types_follow_from_the_ends_of_names() {
+        for (path, want) in [
+            ("/", "text/html"),
+            ("/a", "text/html"),
+            ("/a.b/c", "text/html"),
+            ("/a.PNG", "image/png"),
+            ("/a.tar.gz", "application/octet-stream"),
+        ] {
+            assert_eq!(type_of(path), want, "{path}");
+        }
+    }
+}

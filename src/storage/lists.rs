@@ -1,0 +1,116 @@
+//! The index of the spool in the daemon: what pages say, the times online, and who may see what.
+//!
+//! The index itself is in `wwwoffle-index`, whose every call blocks; here it is asked off the runtime's
+//! threads ([`ask`]), and told what it cannot know.
+
+pub mod deletions;
+pub mod describe;
+pub mod found;
+pub mod query;
+pub mod sessions;
+pub mod whole;
+
+use std::sync::Arc;
+
+use tracing::{info, warn};
+use wwwoffle_index::{Error, Index, Reindex, Viewer};
+
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Owner;
+use crate::daemon::Daemon;
+
+/// So many ask the index at one time: as many as it answers at once.
+pub const READERS: usize = 4;
+
+/// How often it is looked whether the index has failed.
+const LOOK_FOR_FAULTS: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// How long an answer waits for the index to have what was just done.
+const LEVEL_WITHIN: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// How long it may take to write what is noted when the daemon stops.
+const STOP_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// What an owner may be shown; `None` is whoever commands the spool.
+#[must_use]
+pub fn viewer(owner: Option<&Owner>) -> Viewer {
+    owner.map_or(Viewer::Operator, |owner| Viewer::Person(owner.to_string()))
+}
+
+/// Asks the index something, off the runtime's own threads.
+///
+/// # Errors
+///
+/// What the call returns.
+pub async fn ask<T: Send + 'static>(
+    daemon: &Daemon,
+    ask: impl FnOnce(&Index) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let index = daemon.index.clone();
+    // Waiting here holds no thread: those are the ones that read pages from the disk.
+    let _place = daemon.index_readers.acquire().await;
+    match tokio::task::spawn_blocking(move || ask(&index)).await {
+        Ok(answer) => answer,
+        // Only a panic ends it early: it goes on where the caller waits.
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
+/// Has the index made anew, or what others have changed looked for. It may take minutes, and keeps nobody from
+/// asking meanwhile.
+///
+/// # Errors
+///
+/// When it cannot be done.
+pub async fn remake(daemon: &Daemon, what: Reindex) -> Result<(), Error> {
+    let index = daemon.index.clone();
+    match tokio::task::spawn_blocking(move || index.reindex(what)).await {
+        Ok(done) => done,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
+/// Waits, but not for long, until what was changed until now is in lists. Where it is not by then, or the index is being
+/// made, a list shows what there is.
+pub async fn level(daemon: &Daemon) {
+    let progress = daemon.index.progress();
+    if !progress.is_ready || progress.walked.is_some() {
+        return;
+    }
+    let index = daemon.index.clone();
+    let wait = move || index.is_level_within(LEVEL_WITHIN);
+    let _level_or_not = tokio::task::spawn_blocking(wait).await;
+}
+
+/// Has the index write what it knows, and waits for that, but not for long: what is not written is found
+/// at the next start.
+pub async fn stop(daemon: &Daemon) {
+    let index = daemon.index.clone();
+    let stopped = tokio::task::spawn_blocking(move || index.stop());
+    let _stopped_or_late = tokio::time::timeout(STOP_WITHIN, stopped).await;
+}
+
+/// Follows the index as long as the daemon runs: says what it has come to, and keeps the times online.
+pub async fn work(daemon: Arc<Daemon>) {
+    let mut tick = tokio::time::interval(LOOK_FOR_FAULTS);
+    let (mut was_ready, told) = (false, daemon.lock_online().told());
+    loop {
+        tokio::select! {
+            () = daemon.tasks.stopping() => return,
+            _ = tick.tick() => {}
+            () = told.notified() => {}
+        }
+        for fault in daemon.index.faults() {
+            warn!(
+                error = error_chain(&fault),
+                "the index of the spool is made again or looked through"
+            );
+        }
+        let is_ready = daemon.index.progress().is_ready;
+        if is_ready && !was_ready {
+            info!("the index of the spool can be asked");
+        }
+        was_ready = is_ready;
+        sessions::look(&daemon).await;
+    }
+}

@@ -1,0 +1,231 @@
+//! What a kept page says, read for the index: its title, its text and to what it refers.
+//!
+//! Bounded whatever is kept: `MAX_BODY` bytes of a body are read, a text and a parser have the bounds of
+//! [`crate::storage::versions::text`] and [`wwwoffle_html::references`].
+//!
+//! PDF is not read: a small file can have the crates that get text out of it take all the memory there is,
+//! which no thread of its own bounds. `docs/guide/search.md` has what was measured; a PDF is found by its
+//! URL.
+
+use hyper::header::{CONTENT_LANGUAGE, CONTENT_TYPE, LOCATION};
+use hyper::{HeaderMap, StatusCode};
+use wwwoffle_index::{Class, Describe, Description, MAX_REFERENCES, Reference, essence};
+use wwwoffle_spool::{Body, Entry};
+use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
+
+use crate::storage::versions::text;
+use wwwoffle_html::references::{Finder, HEAD, Kind, Want};
+use wwwoffle_http::caching::coding::{Delivery, Terms};
+use wwwoffle_http::decoding::{Coding, Decoder, Made};
+use wwwoffle_http::head;
+
+/// Bytes of a body that are read, decoded.
+const MAX_BODY: usize = 4 << 20;
+
+/// Bytes that are decoded at once.
+const PIECE: usize = 64 * 1024;
+
+/// Bytes of a page in which its language is looked for.
+const LANGUAGE_WITHIN: usize = 4 << 10;
+
+/// Reads pages.
+#[derive(Debug)]
+pub struct Pages {
+    /// What a page's links to this proxy itself are known by.
+    pub local: LocalHost,
+}
+
+impl Describe for Pages {
+    fn describe(&self, entry: &Entry) -> Option<Description> {
+        let (status, fields) = head::read_answer(entry.head()).ok()?;
+        let mut told = Description::default();
+        self.redirect(entry.url(), status, &fields, &mut told);
+        let body = decoded(entry, status, &fields);
+        let Some(Decoded { body, is_whole }) = body else {
+            return Some(told).filter(|told| !told.references.is_empty());
+        };
+        told.is_cut = !is_whole;
+        let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        self.refer(entry.url(), content_type, &body, &mut told);
+        if matches!(
+            Class::of(&essence(content_type.map(str::as_bytes))),
+            Class::Style | Class::Script
+        ) {
+            // Nobody reads it.
+            return Some(told);
+        }
+        let text = text::extract(content_type, entry.url(), &body)?;
+        told.title = text.title;
+        for line in text.lines {
+            told.text.push_str(&line);
+            told.text.push('\n');
+        }
+        told.language = language(&fields, &body);
+        Some(told)
+    }
+}
+
+impl Pages {
+    /// What says where to ask is shown with what is there.
+    fn redirect(&self, url: &str, status: StatusCode, fields: &HeaderMap, told: &mut Description) {
+        let location = fields.get(LOCATION).filter(|_| status.is_redirection());
+        let Some(location) = location.and_then(|value| value.to_str().ok()) else { return };
+        let base = BrowserUrl::parse(url, None).ok();
+        let target = BrowserUrl::parse(location, base.as_ref()).ok();
+        let target = target.and_then(|url| CanonicalUrl::parse(url.as_str(), &self.local).ok());
+        let key = target.map(|url| url.without_credentials().key());
+        told.references.extend(key.map(|key| Reference { key, is_part: true, is_spare: false }));
+    }
+
+    fn refer(&self, url: &str, content_type: Option<&str>, body: &[u8], told: &mut Description) {
+        let kind = Kind::of(content_type, url, body.get(..HEAD).unwrap_or(body));
+        let Ok(base) = BrowserUrl::parse(url, None) else { return };
+        if kind == Kind::None {
+            return;
+        }
+        let mut finder = Finder::new(kind, &base, content_type, &Want::default());
+        for piece in body.chunks(PIECE) {
+            finder.write(piece);
+        }
+        let found = finder.finish();
+        told.is_cut |= found.is_cut();
+        let mut links = found.links;
+        // What another browser takes than the one that is thought of is a part all the same, if it is kept.
+        links.retain(|link| link.left_out.is_none() || link.class.is_part());
+        let parts = links.iter().filter(|link| link.left_out.is_none() && link.class.is_part());
+        told.is_cut |= parts.count() > MAX_REFERENCES - told.references.len();
+        // The index takes only so many, and a page without its parts is no page.
+        links.sort_by_key(|link| (!link.class.is_part(), link.left_out.is_some()));
+        let reference = |link: &wwwoffle_html::references::Link| {
+            let url = CanonicalUrl::parse(&link.url, &self.local).ok()?.without_credentials();
+            let (is_part, is_spare) = (link.class.is_part(), link.left_out.is_some());
+            Some(Reference { key: url.key(), is_part, is_spare })
+        };
+        told.references.extend(links.iter().filter_map(reference));
+        told.references.truncate(MAX_REFERENCES);
+    }
+}
+
+/// The text of a kept answer, for a snippet of it.
+#[must_use]
+pub fn text_of(entry: &Entry) -> Option<String> {
+    let (status, fields) = head::read_answer(entry.head()).ok()?;
+    let Decoded { body, .. } = decoded(entry, status, &fields)?;
+    let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    Some(text::extract(content_type, entry.url(), &body)?.lines.join("\n"))
+}
+
+/// A body with its codings undone.
+struct Decoded {
+    body: Vec<u8>,
+    /// It is all of it.
+    is_whole: bool,
+}
+
+/// The beginning of a body, its codings undone; `None` when nothing of it can be read.
+fn decoded(entry: &Entry, status: StatusCode, fields: &HeaderMap) -> Option<Decoded> {
+    let undone = match Terms::of_a_reader().deliver(status, fields) {
+        Delivery::Decoded { undone, .. } => undone,
+        _ => Vec::new(),
+    };
+    let mut out = Out::new(&undone);
+    match entry.body() {
+        Body::Whole(whole) => {
+            for piece in whole.chunks(PIECE) {
+                if !out.take(piece, false) {
+                    break;
+                }
+            }
+        }
+        Body::File(file) => {
+            let (mut buffer, mut offset) = (vec![0; PIECE], 0_u64);
+            loop {
+                let read = file.read_at(offset, &mut buffer).ok()?;
+                let piece = buffer.get(..read).unwrap_or_default();
+                if piece.is_empty() || !out.take(piece, false) {
+                    break;
+                }
+                offset = offset.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+            }
+        }
+    }
+    out.take(&[], true);
+    let is_whole = out.body.len() < MAX_BODY && !out.is_damaged;
+    Some(Decoded { body: out.body, is_whole }).filter(|out| !out.body.is_empty())
+}
+
+/// What comes out of a decoder.
+struct Out {
+    decoder: Decoder,
+    made: Vec<u8>,
+    body: Vec<u8>,
+    is_done: bool,
+    is_damaged: bool,
+}
+
+impl Out {
+    fn new(undone: &[Coding]) -> Self {
+        let (decoder, made) = (Decoder::new(undone), vec![0; PIECE]);
+        Self { decoder, made, body: Vec::new(), is_done: false, is_damaged: false }
+    }
+
+    /// Takes a piece; whether more is wanted. What is damaged ends there.
+    fn take(&mut self, mut piece: &[u8], is_last: bool) -> bool {
+        while !self.is_done {
+            match self.decoder.decode(&mut piece, is_last, &mut self.made) {
+                Ok(Made::Bytes(length)) => {
+                    let room = MAX_BODY.saturating_sub(self.body.len());
+                    let made = self.made.get(..length.min(room)).unwrap_or_default();
+                    self.body.extend_from_slice(made);
+                    self.is_done = self.body.len() >= MAX_BODY;
+                }
+                Ok(Made::Busy) => {}
+                Ok(Made::Hungry) => return true,
+                Ok(Made::End) => self.is_done = true,
+                Err(_) => (self.is_done, self.is_damaged) = (true, true),
+            }
+        }
+        false
+    }
+}
+
+/// The language that a page says it is in: in its own first tag, or as its origin has it.
+fn language(fields: &HeaderMap, body: &[u8]) -> Option<String> {
+    let begin = body.get(..LANGUAGE_WITHIN).unwrap_or(body);
+    let begin = String::from_utf8_lossy(begin).to_ascii_lowercase();
+    let of_page = begin.split_once("<html").and_then(|(_, rest)| {
+        let tag = rest.split('>').next()?;
+        let (_, value) = tag.split_once(" lang=")?;
+        let value = value.trim_start_matches(['"', '\'']);
+        let end = value.find(['"', '\'', ' ', '/']).unwrap_or(value.len());
+        value.get(..end).map(str::to_owned)
+    });
+    let of_origin = || {
+        let field = fields.get(CONTENT_LANGUAGE)?.to_str().ok()?;
+        // Of several nobody knows which counts.
+        Some(field.trim().to_owned()).filter(|field| !field.contains(','))
+    };
+    of_page.filter(|language| !language.is_empty()).or_else(of_origin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_says_in_which_language_it_is() {
+        let mut fields = HeaderMap::new();
+        fields.insert(CONTENT_LANGUAGE, "fr".parse().unwrap());
+        for (body, want) in [
+            ("<!DOCTYPE html><html lang=\"en-GB\" class=x>", "en-gb"),
+            ("<HTML class=x LANG='de'>", "de"),
+            ("<html lang=pt/>", "pt"),
+            ("<html><body lang=de>", "fr"),
+            ("<html lang=\"\">", "fr"),
+            ("", "fr"),
+        ] {
+            assert_eq!(language(&fields, body.as_bytes()).as_deref(), Some(want), "{body}");
+        }
+        assert_eq!(language(&HeaderMap::new(), b"<html>"), None);
+    }
+}

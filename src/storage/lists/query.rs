@@ -1,0 +1,276 @@
+//! What a list or a search is asked for with, by a URL or on the command line.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use wwwoffle_index::{Class, Cursor, Filter, Query, Sort};
+
+use crate::api::What;
+use crate::page::shown;
+use crate::page::text::{Text, say};
+
+/// Entries on a page where nobody says how many.
+const USUAL: usize = 100;
+
+/// What is to be listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Entries.
+    Entries,
+    /// What was stored in the session so many back; 0 is this one, or the last.
+    Session(usize),
+    /// What was on the queue when the session so many back began.
+    Asked(usize),
+    /// Hosts, of a scheme or all.
+    Hosts(Option<String>),
+    /// Sites.
+    Sites,
+    /// The outgoing queue.
+    Outgoing,
+    /// What failed on it.
+    Failed,
+    /// What is looked at on a schedule.
+    Monitored,
+}
+
+/// A list that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// What is listed.
+    pub subject: Subject,
+    /// Which of it; who asks is not known yet.
+    pub filter: Filter,
+    /// In what order.
+    pub sort: Sort,
+    /// From where on.
+    pub after: Option<Cursor>,
+    /// How many.
+    pub limit: usize,
+    /// Also what the configuration keeps out of lists.
+    pub all: bool,
+    /// What is looked for, in a search.
+    pub words: String,
+}
+
+impl Wanted {
+    /// Reads the arguments of a list, as `value` has them by name.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with one of them, in words.
+    pub fn parse<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Self, Text> {
+        let value = |name: &str| value(name).map(str::trim).filter(|value| !value.is_empty());
+        let text = |name: &str| value(name).map(str::to_owned);
+        let mut filter = Filter {
+            scheme: text("scheme"),
+            host: text("host").map(|host| host.to_ascii_lowercase()),
+            site: text("site").map(|site| site.to_ascii_lowercase()),
+            text: text("text"),
+            owner: value("owner").map(|owner| if owner == "all" { "" } else { owner }.to_owned()),
+            pages_only: is_set(value("pages")),
+            ..Filter::default()
+        };
+        filter.class = value("type").map(class).transpose()?;
+        filter.status = value("status").map(status).transpose()?;
+        filter.since = value("since").map(|text| time(text, "since")).transpose()?;
+        filter.until = value("until").map(|text| time(text, "until")).transpose()?;
+        let subject = subject(value("what").unwrap_or_default(), &mut filter)?;
+        let sort = value("sort").map_or_else(|| Ok(usual(&subject)), sort)?;
+        let limit = value("limit").map_or(Ok(USUAL), |text| {
+            let limit = text.parse().ok().filter(|limit| *limit > 0);
+            limit.ok_or_else(|| not(say("expected a number of entries, not {found}"), text))
+        })?;
+        Ok(Self {
+            subject,
+            filter,
+            sort,
+            after: value("after").map(cursor).transpose()?,
+            limit,
+            all: is_set(value("all")),
+            words: text("q").unwrap_or_default(),
+        })
+    }
+
+    /// What is looked for.
+    #[must_use]
+    pub fn query(&self) -> Query {
+        Query::parse(&self.words)
+    }
+}
+
+fn usual(subject: &Subject) -> Sort {
+    match subject {
+        Subject::Session(_) => Sort::Stored,
+        _ => Sort::Name,
+    }
+}
+
+fn is_set(value: Option<&str>) -> bool {
+    value.is_some_and(|value| !matches!(value, "0" | "no" | "false"))
+}
+
+/// What was expected, in place of what was found.
+fn not(expected: Text, found: &str) -> Text {
+    expected.with("found", format!("{:?}", shown::text(found)))
+}
+
+fn cursor(text: &str) -> Result<Cursor, Text> {
+    text.parse().map_err(|_| say("this place of the list is not known"))
+}
+
+fn class(text: &str) -> Result<Class, Text> {
+    let names: Vec<_> = Class::ALL.into_iter().map(Class::name).collect();
+    let expected = || say("expected one of {known}, not {found}").with("known", names.join(", "));
+    text.parse().map_err(|_| not(expected(), text))
+}
+
+fn sort(text: &str) -> Result<Sort, Text> {
+    let names: Vec<_> = Sort::ALL.into_iter().map(Sort::name).collect();
+    let expected = || say("expected one of {known}, not {found}").with("known", names.join(", "));
+    text.parse().map_err(|_| not(expected(), text))
+}
+
+/// Reads `404`, `4xx` or `400-499`.
+fn status(text: &str) -> Result<std::ops::RangeInclusive<u16>, Text> {
+    let bad = || not(say("expected a status as 404, 4xx or 400-499, not {found}"), text);
+    let number = |text: &str| text.parse::<u16>().map_err(|_| bad());
+    if let Some(hundreds) = text.strip_suffix("xx") {
+        let hundreds = number(hundreds)?;
+        let hundreds = if (1..=9).contains(&hundreds) { hundreds * 100 } else { return Err(bad()) };
+        return Ok(hundreds..=hundreds + 99);
+    }
+    match text.split_once('-') {
+        Some((from, to)) => Ok(number(from)?..=number(to)?),
+        None => number(text).map(|status| status..=status),
+    }
+}
+
+/// Reads a time, or the beginning of a day where this program runs; of `until` the day is meant whole.
+fn time(text: &str, name: &str) -> Result<Timestamp, Text> {
+    if let Ok(time) = text.parse() {
+        return Ok(time);
+    }
+    let bad = || {
+        let expected = say("expected {name} as 2026-11-20 or 2026-11-20T13:00:00Z, not {found}");
+        not(expected.with("name", name), text)
+    };
+    let date: Date = text.parse().map_err(|_| bad())?;
+    let date = if name == "until" { date.tomorrow().map_err(|_| bad())? } else { date };
+    let begins: Zoned = date.to_zoned(TimeZone::system()).map_err(|_| bad())?;
+    Ok(begins.timestamp())
+}
+
+/// What can be listed.
+const KNOWN: &str = "outgoing, http, https, ftp, finger, SCHEME/HOST, sites, hosts, failed, monitored, \
+                     session/N or asked/N";
+
+/// Reads what is to be listed: as `ls` has it, or as the pages of 2.9 were called.
+fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
+    let (word, rest) =
+        text.trim_end_matches('/').split_once('/').unwrap_or((text.trim_end_matches('/'), ""));
+    let back = || match rest {
+        "" => Ok(0),
+        rest => rest.parse().map_err(|_| {
+            not(
+                say("expected {list} with a number, not {found}").with("list", format!("{word}/N")),
+                text,
+            )
+        }),
+    };
+    let of_2_9 =
+        |begin: &str| word.strip_prefix(begin)?.parse::<usize>().ok().filter(|_| rest.is_empty());
+    Ok(match word {
+        "" => Subject::Entries,
+        "session" => Subject::Session(back()?),
+        "asked" => Subject::Asked(back()?),
+        "lasttime" => Subject::Session(0),
+        "lastout" => Subject::Asked(0),
+        "hosts" => Subject::Hosts(Some(rest.to_owned()).filter(|rest| !rest.is_empty())),
+        "sites" => Subject::Sites,
+        "failed" => Subject::Failed,
+        "monitored" | "monitor" => Subject::Monitored,
+        _ => {
+            if let Some(back) = of_2_9("prevtime") {
+                return Ok(Subject::Session(back));
+            }
+            if let Some(back) = of_2_9("prevout") {
+                return Ok(Subject::Asked(back));
+            }
+            match What::parse(text) {
+                Ok(What::Outgoing) => Subject::Outgoing,
+                Ok(What::Entries { scheme, host }) => {
+                    filter.scheme = scheme.map(str::to_owned).or(filter.scheme.take());
+                    filter.host = host.map(str::to_owned).or(filter.host.take());
+                    Subject::Entries
+                }
+                Err(_) => {
+                    let expected = say("expected {known}, not {found}");
+                    return Err(not(expected.with("known", KNOWN), text));
+                }
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &str) -> Result<Wanted, Text> {
+        let pairs: Vec<_> = arguments.split('&').filter_map(|pair| pair.split_once('=')).collect();
+        Wanted::parse(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| *value))
+    }
+
+    #[test]
+    fn what_is_listed_is_said_in_words() {
+        for (what, want) in [
+            ("", Subject::Entries),
+            ("http", Subject::Entries),
+            ("https/a.example", Subject::Entries),
+            ("session", Subject::Session(0)),
+            ("session/3", Subject::Session(3)),
+            ("lasttime", Subject::Session(0)),
+            ("prevtime2", Subject::Session(2)),
+            ("prevout7", Subject::Asked(7)),
+            ("asked/1/", Subject::Asked(1)),
+            ("hosts", Subject::Hosts(None)),
+            ("hosts/http", Subject::Hosts(Some("http".into()))),
+            ("sites", Subject::Sites),
+            ("outgoing", Subject::Outgoing),
+            ("failed", Subject::Failed),
+            ("monitored", Subject::Monitored),
+        ] {
+            assert_eq!(parse(&format!("what={what}")).unwrap().subject, want, "{what}");
+        }
+        let wanted = parse("what=https/a.example&sort=atime&status=4xx&type=page&pages=1&limit=7");
+        let wanted = wanted.unwrap();
+        let filter = wanted.filter;
+        assert_eq!(
+            (filter.scheme.as_deref(), filter.host.as_deref()),
+            (Some("https"), Some("a.example"))
+        );
+        assert_eq!((filter.status, filter.class), (Some(400..=499), Some(Class::Page)));
+        assert_eq!((wanted.sort, wanted.limit, filter.pages_only), (Sort::Used, 7, true));
+    }
+
+    #[test]
+    fn what_is_none_is_said_to_be() {
+        for bad in [
+            "what=gopher",
+            "what=session/x",
+            "sort=up",
+            "type=pictures",
+            "status=abc",
+            "status=0xx",
+            "since=yesterday",
+            "until=2026-13-01",
+            "limit=0",
+            "limit=x",
+            "after=x",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+        let since = parse("since=2026-11-20T13:00:00Z&until=2026-11-20").unwrap().filter;
+        assert!(since.since < since.until);
+    }
+}

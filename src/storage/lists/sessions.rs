@@ -1,0 +1,153 @@
+//! The times online, which the lists of the last sessions go by.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tokio::sync::Notify;
+use tracing::warn;
+use wwwoffle_index::{Asked, Sessions};
+use wwwoffle_spool::Spool;
+
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::daemon::Daemon;
+use crate::storage::store::timestamp;
+
+/// The key of the state that has them.
+pub(crate) const KEY: &str = "online-sessions";
+
+/// What is known of the times online.
+#[derive(Debug, Default)]
+pub struct Online {
+    /// As the state has it, once it was read.
+    pub sessions: Option<Sessions>,
+    /// Whether there was a way out when it was last looked.
+    had_way_out: bool,
+    /// What was on the queue when the mode changed last, if that opened the way out.
+    asked: Option<Vec<Asked>>,
+    /// Told when the mode changes.
+    told: Arc<Notify>,
+}
+
+impl Online {
+    /// The mode has changed, with this on the queue.
+    pub(crate) fn changed(&mut self, asked: Option<Vec<Asked>>) {
+        self.asked = asked;
+        self.told.notify_one();
+    }
+
+    /// What is told when the mode changes.
+    pub(crate) fn told(&self) -> Arc<Notify> {
+        Arc::clone(&self.told)
+    }
+}
+
+/// Whether a session begins now: with the way out, or, if they are to go by days, with the first of a day.
+fn begins(was_online: bool, by_day: bool, last: Option<Timestamp>, now: Timestamp) -> bool {
+    let day = |time: Timestamp| time.to_zoned(TimeZone::system()).date();
+    match last {
+        None => true,
+        Some(last) if by_day => day(last) < day(now),
+        Some(_) => !was_online,
+    }
+}
+
+/// When a session began that is noticed now: with the way out, since what was fetched before it was noticed
+/// belongs to it.
+fn began(was_online: bool, dials_since: Timestamp, now: Timestamp) -> Timestamp {
+    if was_online { now } else { dials_since.min(now) }
+}
+
+/// Looks whether a session begins, and remembers it.
+pub async fn look(daemon: &Daemon) {
+    if !daemon.config().index_options.create_history_indexes {
+        return;
+    }
+    let is_online = daemon.mode.now().may_dial();
+    let by_day = daemon.config().index_options.cycle_indexes_daily;
+    let mut sessions = sessions(daemon).await;
+    let (now, dials_since) = (timestamp(clock::now()), timestamp(daemon.mode.dials_since()));
+    let (began, asked) = {
+        let mut online = daemon.lock_online();
+        let was_online = std::mem::replace(&mut online.had_way_out, is_online);
+        let last = sessions.began().first().copied();
+        let begins = is_online && begins(was_online, by_day, last, now);
+        let began = begins.then(|| began(was_online, dials_since, now));
+        (began, online.asked.take().filter(|_| begins))
+    };
+    let Some(began) = began else { return };
+    sessions.begin(began);
+    if let Err(error) = daemon.store.remember(KEY, sessions.to_string()).await {
+        warn!(error = error_chain(&error), "when this session began is not remembered");
+    }
+    let asked = asked.unwrap_or_else(|| on_queue(daemon.store.spool()));
+    daemon.index.keep_asked(began, asked);
+    daemon.lock_online().sessions = Some(sessions);
+}
+
+/// When the last sessions began.
+pub async fn sessions(daemon: &Daemon) -> Sessions {
+    let known = daemon.lock_online().sessions.clone();
+    if let Some(known) = known {
+        return known;
+    }
+    let text = daemon.store.remembered(KEY).await.unwrap_or_else(|error| {
+        warn!(error = error_chain(&error), "when the last sessions began is not known");
+        None
+    });
+    // A line that is none is begun anew.
+    let sessions: Sessions = text.and_then(|text| text.parse().ok()).unwrap_or_default();
+    daemon.lock_online().sessions.get_or_insert(sessions).clone()
+}
+
+/// What waits on the queue, the oldest first.
+pub(crate) fn on_queue(spool: &Spool) -> Vec<Asked> {
+    let mut asked = Vec::new();
+    spool.queue().visit(|request| {
+        asked.push(Asked {
+            url: request.place.url().to_owned(),
+            // On the queue what has no owner is this machine's.
+            owner: request.place.owner().unwrap_or("local").to_owned(),
+            queued: request.queued,
+        });
+    });
+    asked.sort_by_key(|asked| asked.queued);
+    asked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_begins_with_the_way_out_or_with_a_day() {
+        let time = |second: i64| Some(Timestamp::from_second(1_700_000_000 + second).unwrap());
+        let day = 86_400;
+        for (was_online, by_day, last, now, want) in [
+            (false, false, None, 0, true),
+            (false, false, time(0), 60, true),
+            (true, false, time(0), 9 * day, false),
+            (false, true, time(0), 60, false),
+            (true, true, time(0), 2 * day, true),
+        ] {
+            let now = time(now).unwrap();
+            assert_eq!(begins(was_online, by_day, last, now), want, "{was_online} {by_day} {now}");
+        }
+    }
+
+    #[test]
+    fn what_is_fetched_before_a_session_is_noticed_belongs_to_it() {
+        let time = |second: i64| Timestamp::from_second(second).unwrap();
+        for (was_online, dials_since, now, want) in [
+            (false, 100, 103, 100),
+            // With the first of a day.
+            (true, 100, 90_000, 90_000),
+            // The clock was put back meanwhile.
+            (false, 100, 50, 50),
+        ] {
+            let began = began(was_online, time(dials_since), time(now));
+            assert_eq!(began, time(want), "{was_online} {dials_since} {now}");
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! Purging: a plan of what goes by its age, carried out by the command line, on a page, or by the daemon
+//! itself.
+//!
+//! What goes is decided in the spool ([`wwwoffle_spool::purge`]), from what the configuration says of each URL
+//! ([`policy`]) and what the index knows of who needs what (`indexed`). Here the plan is made from the index or, where
+//! that does not know enough, by walking the files; and they are walked to carry it out, a step at a time, on a
+//! thread that may block, while requests are served. One purge is under way at a time.
+
+mod alone;
+pub mod compress;
+mod indexed;
+pub mod policy;
+mod share;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tracing::info;
+use wwwoffle_config::Config;
+use wwwoffle_index::Index;
+use wwwoffle_spool::purge::plan::{Because, Fate, Limits, Plan, Planner, Sum, Why};
+use wwwoffle_spool::purge::space;
+use wwwoffle_spool::{Error, Spool, Uses};
+use wwwoffle_url::LocalHost;
+
+pub use self::alone::{REST, work};
+use self::indexed::News;
+use self::policy::Policy;
+use crate::api::{PurgeReport, PurgeSum, Purging as Told};
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::daemon::Daemon;
+use crate::fetch::recurse::scope::site;
+use crate::storage::store::timestamp;
+
+/// How long it is waited for the uses of the last hour to be written down.
+const USES_WAIT: Duration = Duration::from_secs(10);
+
+/// Entries after which it is looked whether to go on.
+const AT_ONCE: usize = 512;
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The plan alone.
+    Plan,
+    /// It is carried out, too.
+    Purge,
+    /// The same by the daemon itself, for what there is to be room for.
+    ForRoom,
+    /// The same with nothing gone for the sake of what is free.
+    ByAge,
+}
+
+impl What {
+    /// Nobody has asked for it just now.
+    fn is_by_itself(self) -> bool {
+        matches!(self, Self::ForRoom | Self::ByAge)
+    }
+}
+
+/// Why nothing was purged.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPurged {
+    /// One is under way.
+    #[error(
+        "a purge is under way: its end is told by `wwwoffle purge --dry-run` and on the page /purge/"
+    )]
+    Busy,
+    /// It is not known what was used last.
+    #[error("it is not known yet what was used within the last hour")]
+    Uses,
+    /// The program ends.
+    #[error("the daemon stops")]
+    Stopping,
+    /// The spool failed.
+    #[error("the spool failed")]
+    Spool(#[from] Error),
+}
+
+/// The purges of a daemon.
+#[derive(Debug, Default)]
+pub struct Purging {
+    running: Arc<AtomicBool>,
+    looked: Arc<AtomicU64>,
+    last: Arc<Mutex<Last>>,
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    plan: Option<PurgeReport>,
+    purge: Option<PurgeReport>,
+    failure: Option<String>,
+}
+
+/// The turn to purge, which nobody else has as long as this lives.
+#[derive(Debug)]
+pub struct Turn(Arc<AtomicBool>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl Purging {
+    /// Takes the turn.
+    ///
+    /// # Errors
+    ///
+    /// [`NotPurged::Busy`] where somebody has it.
+    pub fn turn(&self) -> Result<Turn, NotPurged> {
+        if self.running.swap(true, Ordering::AcqRel) {
+            return Err(NotPurged::Busy);
+        }
+        self.looked.store(0, Ordering::Relaxed);
+        Ok(Turn(Arc::clone(&self.running)))
+    }
+
+    /// What is under way and what was.
+    #[must_use]
+    pub fn told(&self) -> Told {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        // Asking never takes the turn: that would turn others away.
+        let running = self.running.load(Ordering::Acquire);
+        Told {
+            running,
+            looked: if running { self.looked.load(Ordering::Relaxed) } else { 0 },
+            plan: last.plan.clone(),
+            last: last.purge.clone(),
+            failure: last.failure.clone(),
+        }
+    }
+}
+
+/// Makes a plan of a spool, and carries it out if that is asked for. `go_on` is told how many entries were
+/// looked at, and says whether to go on. It blocks, for as long as the spool is large.
+///
+/// # Errors
+///
+/// When the disk fails, or it is not to go on. What was removed before stays so.
+pub fn purge(
+    (spool, index): (&Spool, Option<&Index>),
+    (config, local): (Arc<Config>, LocalHost),
+    what: What,
+    now: Timestamp,
+    go_on: impl Fn(u64) -> bool,
+) -> Result<PurgeReport, NotPurged> {
+    let room = || space(spool.root()).ok();
+    if what == What::ForRoom {
+        // What nobody wants any more goes before what is kept.
+        spool.forget_removed(0)?;
+    }
+    let mut policy = Policy::new(config, spool.pins()?, Uses::default(), local);
+    let limits = policy.limits(room().filter(|_| what != What::ByAge));
+    let looked = AtomicU64::new(0);
+    let tell = |count| {
+        looked.store(count, Ordering::Relaxed);
+        go_on(count)
+    };
+    let indexed = match index {
+        Some(index) => indexed::plan((index, spool), &policy, limits, now, &tell)?,
+        None => None,
+    };
+    // The index has them itself.
+    policy.uses = spool.uses()?;
+    let mut packing = compress::Wanted::new(spool, &policy, what, now)?;
+    let mut plan = match indexed {
+        Some(plan) if packing.is_none() => plan,
+        indexed => {
+            // What would be compressed is known by the files alone.
+            let walked = walked(spool, &policy, (limits, now), packing.as_mut(), &tell)?;
+            indexed.unwrap_or(walked)
+        }
+    };
+    let removed = match what {
+        What::Plan => None,
+        What::Purge | What::ForRoom | What::ByAge => {
+            let before = looked.load(Ordering::Relaxed);
+            let news = News::since(index, now);
+            let go_on = |done| go_on(before + done);
+            Some(carry_out(spool, &mut policy, &mut plan, news, go_on)?)
+        }
+    };
+    let done = looked.load(Ordering::Relaxed);
+    let compressed = match &packing {
+        Some(packing) if removed.is_some() => {
+            Some(packing.carry_out(spool, &policy, &|count| go_on(done + count))?)
+        }
+        _ => None,
+    };
+    let compressible = packing.map(|packing| packing.told());
+    let shared = (what != What::Plan).then(|| share::carry_out(spool, &policy, &|| go_on(done)));
+    Ok(PurgeReport { compressible, compressed, shared, ..report(&plan, removed, room()) })
+}
+
+/// Makes a plan by walking the files.
+fn walked(
+    spool: &Spool,
+    policy: &Policy,
+    (limits, now): (Limits, Timestamp),
+    mut packing: Option<&mut compress::Wanted>,
+    go_on: &dyn Fn(u64) -> bool,
+) -> Result<Plan, NotPurged> {
+    let mut planner = Planner::new(limits, now);
+    let (mut looked, mut candidates) = (0, spool.candidates()?);
+    loop {
+        let before = looked;
+        for found in candidates.by_ref().take(AT_ONCE) {
+            let found = found?;
+            let candidate = policy.candidate(&found);
+            if let Some(packing) = &mut packing {
+                packing.count(policy, &found, &candidate);
+            }
+            planner.add(&candidate);
+            looked += 1;
+        }
+        if looked == before {
+            return Ok(planner.plan());
+        }
+        if !go_on(looked) {
+            return Err(NotPurged::Stopping);
+        }
+    }
+}
+
+fn carry_out(
+    spool: &Spool,
+    policy: &mut Policy,
+    plan: &mut Plan,
+    mut news: News<'_>,
+    go_on: impl Fn(u64) -> bool,
+) -> Result<Sum, NotPurged> {
+    let (mut removed, mut looked, mut sweep) = (Sum::default(), 0, spool.sweep()?);
+    if plan.going().count == 0 {
+        return Ok(removed);
+    }
+    loop {
+        // What has been pinned or has come meanwhile keeps its parts, too.
+        for url in policy.pin(spool.pins()?) {
+            plan.keep_site(site(url.host()), true);
+            news.pinned(&url, plan);
+        }
+        news.look(plan, policy);
+        let step = sweep.step(|found| news.goes(plan, found, policy.candidate(found)))?;
+        removed.count += step.removed.count;
+        removed.bytes = removed.bytes.saturating_add(step.removed.bytes);
+        looked += step.looked;
+        if step.looked == 0 {
+            return Ok(removed);
+        }
+        if !go_on(looked) {
+            return Err(NotPurged::Stopping);
+        }
+    }
+}
+
+fn report(
+    plan: &Plan,
+    removed: Option<Sum>,
+    room: Option<wwwoffle_spool::purge::Space>,
+) -> PurgeReport {
+    let told = |name: &str, sum: &Sum| PurgeSum {
+        why: name.to_owned(),
+        entries: sum.count,
+        bytes: sum.bytes,
+    };
+    let mut report = PurgeReport {
+        at: plan.now(),
+        scale: plan.scale(),
+        missing: plan.missing,
+        removed: removed.map(|sum| told("removed", &sum)),
+        free: room.map(|room| room.free),
+        ..PurgeReport::default()
+    };
+    for (fate, sum) in &plan.fates {
+        match fate {
+            Fate::Goes(why) => report.goes.push(told(name_of(*why), sum)),
+            Fate::Stays(because) => report.stays.push(told(name_of_stay(*because), sum)),
+        }
+    }
+    report
+}
+
+fn name_of(why: Why) -> &'static str {
+    match why {
+        Why::Old => "old",
+        Why::Room => "room",
+        Why::NeverGot => "dont-get",
+        Why::NeverKept => "dont-cache",
+    }
+}
+
+fn name_of_stay(because: Because) -> &'static str {
+    match because {
+        Because::Young => "young",
+        Because::Recent => "recent",
+        Because::NoAge => "no-age",
+        Because::Pinned => "pinned",
+        Because::Needed => "needed",
+        Because::PerhapsNeeded => "perhaps-needed",
+    }
+}
+
+/// Does it in the daemon, and remembers what came of it. Dropping this ends nothing that has begun.
+///
+/// # Errors
+///
+/// [`NotPurged`] says why not.
+pub async fn run(daemon: &Daemon, what: What) -> Result<PurgeReport, NotPurged> {
+    run_in(daemon, daemon.purging.turn()?, what).await
+}
+
+/// The same for who has the `turn`.
+///
+/// # Errors
+///
+/// [`NotPurged`] says why not; never that another is under way.
+pub async fn run_in(daemon: &Daemon, turn: Turn, what: What) -> Result<PurgeReport, NotPurged> {
+    let purging = &daemon.purging;
+    let (looked, last) = (Arc::clone(&purging.looked), Arc::clone(&purging.last));
+    let parts = (daemon.config(), daemon.local.clone());
+    let (tasks, index) = (daemon.tasks.clone(), daemon.index.clone());
+    let work = move |spool: &Spool| {
+        let go_on = |count| {
+            looked.store(count, Ordering::Relaxed);
+            !tasks.is_stopping()
+        };
+        // Without it everything would count as unused that was read within the last hour.
+        let are_written = index.write_uses(USES_WAIT);
+        let done = if are_written || !what.is_by_itself() {
+            purge((spool, Some(&index)), parts, what, timestamp(clock::now()), go_on)
+        } else {
+            Err(NotPurged::Uses)
+        };
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &done {
+            Ok(report) if what == What::Plan => last.plan = Some(report.clone()),
+            Ok(report) => (last.purge, last.plan) = (Some(report.clone()), None),
+            Err(_) => {}
+        }
+        last.failure = done.as_ref().err().map(|error| error_chain(error));
+        // Whoever sees what came of it can have the next turn.
+        drop(turn);
+        drop(last);
+        Ok(done)
+    };
+    let done = daemon.store.run(work).await?;
+    if let Ok(report) = &done {
+        compress::remember(daemon, report).await;
+        share::log(report);
+    }
+    if let Ok(report) = &done
+        && let Some(PurgeSum { entries, bytes, .. }) = report.removed
+    {
+        info!(entries, bytes, missing = report.missing, "purged");
+    }
+    done
+}
+
+/// A URL as it is pinned: canonical, and without credentials, for all that is kept of it.
+///
+/// # Errors
+///
+/// When it is no URL.
+pub fn pinned_url(text: &str, local: &LocalHost) -> Result<String, wwwoffle_url::ParseError> {
+    let url = wwwoffle_url::CanonicalUrl::parse(text, local)?;
+    Ok(url.without_credentials().as_str().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn asking_what_is_under_way_takes_nobodys_turn() {
+        let purging = Purging::default();
+        let ask = || (0..500_000).for_each(|_| assert_eq!(purging.told().looked, 0));
+        thread::scope(|scope| {
+            let asking = scope.spawn(ask);
+            while !asking.is_finished() {
+                assert!(purging.turn().is_ok());
+            }
+        });
+    }
+
+    #[test]
+    fn one_turn_is_had_at_a_time() {
+        let purging = Purging::default();
+        assert!(!purging.told().running);
+        let turn = purging.turn().unwrap();
+        assert!(purging.told().running);
+        assert!(matches!(purging.turn(), Err(NotPurged::Busy)));
+        drop(turn);
+        assert!(!purging.told().running && purging.turn().is_ok());
+    }
+}

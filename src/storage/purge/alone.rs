@@ -1,0 +1,284 @@
+//! Purging by itself: when it is time, and when too little is free.
+//!
+//! Nobody is there who would see that something is wrong. So nothing is removed while the clock may be, nor once
+//! more for room where removing does not make any.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::{Instant, sleep};
+use tracing::{debug, error, warn};
+use wwwoffle_config::{AgeLimit, SizeLimit};
+use wwwoffle_spool::purge::space;
+
+use super::{NotPurged, What, run};
+use crate::api::PurgeReport;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::daemon::Daemon;
+use crate::storage::store::timestamp;
+
+/// How long nothing is removed after a start: the clock of a machine without a battery is set by then.
+pub const REST: Duration = Duration::from_secs(15 * 60);
+
+/// How often it is looked whether it is time, or too little is free.
+const LOOK: Duration = Duration::from_secs(20);
+
+/// How long it rests after a purge for room: some file systems free what is removed only later.
+const AFTER_ROOM: Duration = Duration::from_secs(5 * 60);
+
+/// How long it rests after a purge that could not free enough, or could not be.
+const AFTER_TOO_LITTLE: Duration = Duration::from_secs(15 * 60);
+
+/// By how much the clock may go another way than time does, and how long nothing is removed after it has.
+const CLOCK_ASTRAY: Duration = Duration::from_secs(60 * 60);
+
+/// Under which key of the state the last purge by itself is remembered.
+const LAST: &str = "purged";
+
+/// Purges when it is time, and when too little is free, until the daemon stops; not in the first `rest`. One
+/// task of each daemon.
+pub async fn work(daemon: Arc<Daemon>, rest: Duration) {
+    let now = Instant::now();
+    let mut clock = Clock::new(now, timestamp(clock::now()), rest);
+    let (mut room, mut rests_until) = (Room::default(), now);
+    let mut pause = rest.min(LOOK);
+    loop {
+        tokio::select! {
+            () = daemon.tasks.stopping() => return,
+            () = sleep(pause) => pause = LOOK,
+        }
+        let (now, free) = (Instant::now(), free(&daemon));
+        if !clock.may_be_trusted(now, timestamp(clock::now())) {
+            continue;
+        }
+        let is_short = room.is_to_be_made(free, least(&daemon)) && rests_until <= now;
+        if !is_short && !is_time(&daemon).await {
+            continue;
+        }
+        debug!(is_short, "it is time to purge");
+        let what = if is_short { What::ForRoom } else { What::ByAge };
+        match run(&daemon, what).await {
+            Ok(report) => {
+                if is_short {
+                    rests_until = Instant::now() + AFTER_ROOM;
+                    tell_of_room(&mut room, free, &report);
+                }
+                if report.missing > 0 {
+                    rests_until = Instant::now() + AFTER_TOO_LITTLE;
+                    error!(missing = report.missing, "too much is kept, and nothing more may go");
+                }
+                remember(&daemon).await;
+            }
+            Err(NotPurged::Busy | NotPurged::Stopping) => {}
+            Err(NotPurged::Uses) => {
+                pause = AFTER_ROOM;
+                warn!(error = error_chain(&NotPurged::Uses), "purging is put off");
+            }
+            Err(NotPurged::Spool(failure)) => {
+                (pause, rests_until) = (AFTER_ROOM, Instant::now() + AFTER_TOO_LITTLE);
+                error!(error = error_chain(&failure), "the spool cannot be purged");
+            }
+        }
+    }
+}
+
+fn tell_of_room(room: &mut Room, before: Option<u64>, report: &PurgeReport) {
+    let removed = report.removed.as_ref().map_or(0, |removed| removed.bytes);
+    if !room.was_made(before, report.free, removed) {
+        error!(
+            removed,
+            free = report.free,
+            "removing does not free the disk: are there snapshots, or files held open? nothing more is removed \
+             for room until there is enough of it"
+        );
+    }
+}
+
+/// How much of the disk is free, if that is told.
+fn free(daemon: &Daemon) -> Option<u64> {
+    space(daemon.store.spool().root()).ok().map(|room| room.free)
+}
+
+/// How much of it is to be.
+fn least(daemon: &Daemon) -> Option<u64> {
+    match daemon.config().purge.min_free {
+        SizeLimit::At(least) => Some(least.bytes()),
+        SizeLimit::None => None,
+    }
+}
+
+/// Whether removing makes room.
+#[derive(Debug, Default)]
+struct Room {
+    /// It did not the last time, and there has not been enough since.
+    is_held: bool,
+}
+
+impl Room {
+    /// Whether something is to be removed for room; `free` and `least` are bytes.
+    fn is_to_be_made(&mut self, free: Option<u64>, least: Option<u64>) -> bool {
+        let is_short = free.zip(least).is_some_and(|(free, least)| free < least);
+        // What is not told says nothing.
+        self.is_held &= is_short || free.is_none();
+        is_short && !self.is_held
+    }
+
+    /// Notes what came of removing so many bytes; false where less than half of them were free then.
+    fn was_made(&mut self, before: Option<u64>, after: Option<u64>, removed: u64) -> bool {
+        let gained = before.zip(after).map(|(before, after)| after.saturating_sub(before));
+        self.is_held = gained.is_some_and(|gained| gained < removed / 2);
+        !self.is_held
+    }
+}
+
+/// The clock, held against the time that has passed.
+#[derive(Debug)]
+struct Clock {
+    began: Instant,
+    said: Timestamp,
+    trusted_from: Instant,
+}
+
+impl Clock {
+    /// One that is trusted after `rest`.
+    fn new(began: Instant, said: Timestamp, rest: Duration) -> Clock {
+        Clock { began, said, trusted_from: began + rest }
+    }
+
+    /// Whether what it says now may be believed. Once it has gone astray it is not, for as long as it takes to
+    /// set it anew; a machine that has slept is one of those cases.
+    fn may_be_trusted(&mut self, now: Instant, says: Timestamp) -> bool {
+        let passed = SignedDuration::try_from(now.saturating_duration_since(self.began));
+        let apart =
+            (says.duration_since(self.said) - passed.unwrap_or(SignedDuration::MAX)).unsigned_abs();
+        if apart > CLOCK_ASTRAY {
+            (self.began, self.said) = (now, says);
+            self.trusted_from = self.trusted_from.max(now + CLOCK_ASTRAY);
+        }
+        self.trusted_from <= now
+    }
+}
+
+/// What follows from when it was purged last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    Now,
+    Later,
+    /// There was no last time: it counts from now.
+    FromNow,
+    /// It is said to have been in the future: the clock is wrong, or was then.
+    Unknown,
+}
+
+fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> Due {
+    let every = SignedDuration::try_from(every).unwrap_or(SignedDuration::MAX);
+    match last {
+        None => Due::FromNow,
+        Some(last) if last > now => Due::Unknown,
+        Some(last) if now.duration_since(last) >= every => Due::Now,
+        Some(_) => Due::Later,
+    }
+}
+
+/// Whether it has been as long as the configuration says since the last purge by itself.
+async fn is_time(daemon: &Daemon) -> bool {
+    let AgeLimit::At(every) = daemon.config().purge.every else { return false };
+    // What cannot be read is not written over.
+    let Ok(last) = daemon.store.remembered(LAST).await else { return false };
+    let last = last.and_then(|last| last.parse().ok());
+    match due(last, every.as_duration(), timestamp(clock::now())) {
+        Due::Now => true,
+        Due::Later => false,
+        Due::FromNow => {
+            remember(daemon).await;
+            false
+        }
+        Due::Unknown => {
+            debug!("the last purge is said to have been in the future: it is waited for that");
+            false
+        }
+    }
+}
+
+/// Remembers that it was purged now; not over a time that is still to come.
+async fn remember(daemon: &Daemon) {
+    let now = timestamp(clock::now());
+    let last = daemon.store.remembered(LAST).await.ok().flatten();
+    if last.and_then(|last| last.parse::<Timestamp>().ok()).is_some_and(|last| last > now) {
+        return;
+    }
+    if let Err(failure) = daemon.store.remember(LAST, now.to_string()).await {
+        debug!(error = error_chain(&failure), "when it was purged is not remembered");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    #[test]
+    fn it_is_time_when_it_has_been_long_enough_since_a_known_time() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let now = at("2026-11-20T12:00:00Z");
+        for (last, want) in [
+            (None, Due::FromNow),
+            (Some("2026-11-19T12:00:00Z"), Due::Now),
+            (Some("2026-11-19T12:00:01Z"), Due::Later),
+            (Some("2026-11-20T12:00:00Z"), Due::Later),
+            (Some("2026-11-20T12:00:01Z"), Due::Unknown),
+            (Some("2099-01-01T00:00:00Z"), Due::Unknown),
+            (Some("1970-01-01T00:00:10Z"), Due::Now),
+        ] {
+            assert_eq!(due(last.map(at), 24 * HOUR, now), want, "{last:?}");
+        }
+    }
+
+    #[test]
+    fn a_clock_is_trusted_when_it_goes_as_time_does() {
+        let (began, said) = (Instant::now(), "2026-11-20T12:00:00Z".parse::<Timestamp>().unwrap());
+        let minutes = |count: u64| Duration::from_secs(60 * count);
+        let mut clock = Clock::new(began, said, REST);
+        let mut wrong = Vec::new();
+        // So many minutes after the start it says so many: whether it is trusted.
+        for (passed, says, want) in [
+            (0, 0, false),
+            (14, 14, false),
+            (15, 15, true),
+            (16, 70, true),
+            // It is set, or a machine has slept.
+            (20, 5_000_000, false),
+            (79, 5_000_059, false),
+            (80, 5_000_060, true),
+            // It is put back.
+            (90, 0, false),
+            (140, 50, false),
+            (150, 60, true),
+        ] {
+            let got = clock.may_be_trusted(began + minutes(passed), said + minutes(says));
+            if got != want {
+                wrong.push((passed, says));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
+
+    #[test]
+    fn where_removing_makes_no_room_nothing_more_is_removed_for_it() {
+        let mut room = Room::default();
+        assert!(!room.is_to_be_made(Some(10), None) && !room.is_to_be_made(None, Some(10)));
+        assert!(room.is_to_be_made(Some(10), Some(100)));
+        assert!(room.was_made(Some(10), Some(60), 100), "half of it");
+        assert!(room.is_to_be_made(Some(60), Some(100)));
+        assert!(!room.was_made(Some(60), Some(70), 100));
+        assert!(!room.is_to_be_made(Some(70), Some(100)));
+        assert!(!room.is_to_be_made(None, Some(100)));
+        assert!(!room.is_to_be_made(Some(70), Some(100)), "it has not been enough since");
+        assert!(!room.is_to_be_made(Some(100), Some(100)));
+        assert!(room.is_to_be_made(Some(70), Some(100)), "it has been");
+        assert!(room.was_made(None, Some(1), 100), "nobody knows");
+    }
+}

@@ -1,0 +1,227 @@
+//! What a purge compresses: what has reached `compress-age`, after all that goes is gone.
+//!
+//! What did not become smaller once is not tried at each purge again. For that it is remembered when the last
+//! one was that came to its end, and by which rules: what was of its age then, and has not been written since,
+//! has been tried. By other rules everything is tried once more.
+//!
+//! For room nothing is compressed: that has to be quick. And what fills the disk does not wait: it ends when less
+//! is free than there is to be, and after an hour; the next purge goes on.
+
+use std::cell::Cell;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use tracing::{debug, warn};
+use wwwoffle_spool::purge::plan::{self, Candidate, GRACE, Sum};
+use wwwoffle_spool::purge::{Found, NotPacked, Packed, space};
+use wwwoffle_spool::{Bounds, Error, Spool};
+
+use super::policy::Policy;
+use super::{NotPurged, What};
+use crate::api::{PurgeCompressed, PurgeReport, PurgeSum};
+use crate::base::error_chain::error_chain;
+use crate::daemon::Daemon;
+use crate::storage::edit::compress::min_free;
+
+/// Under which key of the state it is remembered what was tried.
+const TRIED: &str = "compressed";
+
+/// A file that takes no more of the disk, in bytes, takes less by nothing.
+const LEAST: u64 = 4_096;
+
+/// How long one purge compresses: no other begins meanwhile.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
+
+/// What is to be compressed, as one purge sees it.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    now: Timestamp,
+    by_stored: bool,
+    /// A digest of the rules.
+    rules: String,
+    /// When the last one by the same rules was.
+    last: Option<Timestamp>,
+    /// What was counted.
+    sum: Sum,
+}
+
+impl Wanted {
+    /// `None` where nothing is to be compressed.
+    pub(super) fn new(
+        spool: &Spool,
+        policy: &Policy,
+        what: What,
+        now: Timestamp,
+    ) -> Result<Option<Self>, Error> {
+        let Some(rules) = policy.compress_rules().filter(|_| what != What::ForRoom) else {
+            return Ok(None);
+        };
+        let rules = Sha256::digest(rules).iter().take(8).fold(String::new(), |mut text, byte| {
+            let _infallible = write!(text, "{byte:02x}");
+            text
+        });
+        let tried = spool.state()?.0.value(TRIED).map(str::to_owned);
+        let last = tried.and_then(|tried| last_by(&tried, &rules)).filter(|last| *last <= now);
+        let by_stored = policy.limits(None).by_stored;
+        Ok(Some(Self { now, by_stored, rules, last, sum: Sum::default() }))
+    }
+
+    /// Whether an entry is to be compressed.
+    fn is_meant(&self, policy: &Policy, found: &Found, candidate: &Candidate) -> bool {
+        if found.summary.plain_len.is_some() || found.summary.file_len <= LEAST {
+            return false;
+        }
+        let Some(limit) = policy.compress_age(found) else { return false };
+        let is_of_age = |at| plan::age(candidate, self.by_stored, at) >= limit.max(GRACE);
+        let was_tried =
+            |last| found.written.is_some_and(|written| written < last) && is_of_age(last);
+        is_of_age(self.now) && !self.last.is_some_and(was_tried)
+    }
+
+    /// Counts an entry, if it is meant.
+    pub(super) fn count(&mut self, policy: &Policy, found: &Found, candidate: &Candidate) {
+        if self.is_meant(policy, found, candidate) {
+            self.sum.count += 1;
+            self.sum.bytes = self.sum.bytes.saturating_add(found.size);
+        }
+    }
+
+    /// What was counted, for the report.
+    pub(super) fn told(&self) -> PurgeSum {
+        PurgeSum { why: "compress".to_owned(), entries: self.sum.count, bytes: self.sum.bytes }
+    }
+
+    /// Compresses it. That it fails is told in what comes of it: what was removed stays so. `go_on` is asked
+    /// within large files, too.
+    pub(super) fn carry_out(
+        &self,
+        spool: &Spool,
+        policy: &Policy,
+        go_on: &dyn Fn(u64) -> bool,
+    ) -> Result<PurgeCompressed, NotPurged> {
+        let (mut all, mut first) = (Packed::default(), None);
+        let is_any = self.sum.count > 0;
+        let done = if is_any {
+            self.walk(spool, policy, (&mut all, &mut first), go_on)
+        } else {
+            Ok(Walked::ToItsEnd)
+        };
+        let failure = match done {
+            Ok(Walked::ToItsEnd) => None,
+            Ok(Walked::Stopped) => return Err(NotPurged::Stopping),
+            Ok(Walked::TooLong) => Some("the next purge goes on with it".to_owned()),
+            Ok(Walked::NoRoom) => Some("too little is free on the disk".to_owned()),
+            Err(error) => Some(error_chain(&error)),
+        };
+        let Packed { entries, before, after, failed, .. } = all;
+        if let Some(failure) = &failure {
+            warn!(failure, "compressing ended before its end");
+        }
+        let first_failure = first.map(|failure| match failure {
+            NotPacked::NoRoom => "there is too little room for it on the disk".to_owned(),
+            NotPacked::Failed(error) => error_chain(&error),
+        });
+        if let Some(failure) = &first_failure {
+            warn!(failed, failure, "not all that has reached its age could be compressed");
+        }
+        // What failed is tried no more until it is written anew, or by other rules.
+        let tried = failure.is_none().then(|| format!("{} {}", self.now, self.rules));
+        Ok(PurgeCompressed { entries, before, after, failed, first_failure, failure, tried })
+    }
+
+    fn walk(
+        &self,
+        spool: &Spool,
+        policy: &Policy,
+        (all, first): (&mut Packed, &mut Option<NotPacked>),
+        go_on: &dyn Fn(u64) -> bool,
+    ) -> Result<Walked, Error> {
+        let (began, looked) = (Instant::now(), Cell::new(0));
+        let free = || space(spool.root()).ok().map(|space| space.free);
+        let within = || began.elapsed() < LONGEST && go_on(looked.get());
+        let bounds = Bounds::new(min_free(policy.config()), &free, &within);
+        let mut packing = spool.packing()?;
+        let is_meant = |found: &_| self.is_meant(policy, found, &policy.candidate(found));
+        loop {
+            let step = packing.step(is_meant, &bounds)?;
+            all.add(&step);
+            looked.set(all.looked);
+            if first.is_none() {
+                *first = packing.failure();
+            }
+            if !go_on(all.looked) {
+                return Ok(Walked::Stopped);
+            }
+            if step.is_short {
+                return Ok(Walked::NoRoom);
+            }
+            if step.looked == 0 {
+                return Ok(Walked::ToItsEnd);
+            }
+            if step.is_stopped || began.elapsed() >= LONGEST {
+                return Ok(Walked::TooLong);
+            }
+        }
+    }
+}
+
+/// How far it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Walked {
+    ToItsEnd,
+    Stopped,
+    TooLong,
+    NoRoom,
+}
+
+/// When the last one was, if it was by these rules.
+fn last_by(tried: &str, rules: &str) -> Option<Timestamp> {
+    let (at, by) = tried.split_once(' ')?;
+    at.parse().ok().filter(|_| by == rules)
+}
+
+fn tried(report: &PurgeReport) -> Option<String> {
+    report.compressed.as_ref()?.tried.clone()
+}
+
+/// Remembers in the daemon what was tried.
+pub(super) async fn remember(daemon: &Daemon, report: &PurgeReport) {
+    let Some(tried) = tried(report) else { return };
+    if let Err(failure) = daemon.store.remember(TRIED, tried).await {
+        debug!(error = error_chain(&failure), "what was compressed is not remembered");
+    }
+}
+
+/// The same without a daemon.
+///
+/// # Errors
+///
+/// When the disk fails or is full.
+pub fn remember_alone(spool: &Spool, report: &PurgeReport) -> Result<(), Error> {
+    let Some(tried) = tried(report) else { return Ok(()) };
+    let (mut state, _) = spool.state()?;
+    state.set_value(TRIED, &tried)?;
+    spool.set_state(&state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_by;
+
+    #[test]
+    fn what_was_tried_holds_for_the_same_rules() {
+        let at = "2026-11-20T13:13:26.123456Z";
+        let time = Some(at.parse().unwrap());
+        for (tried, want) in [
+            (format!("{at} 00ff"), time),
+            (format!("{at} 00fe"), None),
+            (at.to_owned(), None),
+            ("now 00ff".to_owned(), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(last_by(&tried, "00ff"), want, "{tried}");
+        }
+    }
+}

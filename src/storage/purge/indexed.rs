@@ -1,0 +1,214 @@
+//! A plan made from the index, which knows who needs what; and what has come since.
+//!
+//! The index may be behind, being made, or not have read all pages yet. Then there is no plan from it, or one in which
+//! a part counts as that of any page of its site, as in one that is made by walking the files. The plan is carried out
+//! by the files in either case.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tracing::debug;
+use wwwoffle_index::{Error, Index, Moment};
+use wwwoffle_spool::purge::Found;
+use wwwoffle_spool::purge::plan::{Candidate, Fate, Limits, Plan, Planner, Role};
+use wwwoffle_spool::{Bodies, Spool};
+
+use super::policy::Policy;
+use super::{AT_ONCE, NotPurged};
+use crate::base::error_chain::error_chain;
+
+/// How long it is waited for pages that nobody has read yet, twice at most.
+const READ_WITHIN: Duration = Duration::from_secs(3);
+
+/// How long going through the index may take.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// How often it is looked what has come meanwhile, …
+const NEWS_EVERY: Duration = Duration::from_millis(500);
+
+/// … and how long it is waited for what is on its way into the index.
+const NEWS_WITHIN: Duration = Duration::from_secs(2);
+
+/// How much earlier than the plan something may have come that was not in the index by then.
+const SLACK: Duration = Duration::from_secs(2);
+
+/// Makes a plan from the index, if that knows all that there is. `go_on` is told how many entries were weighed.
+///
+/// # Errors
+///
+/// When it is not to go on.
+pub(super) fn plan(
+    (index, spool): (&Index, &Spool),
+    policy: &Policy,
+    limits: Limits,
+    now: Timestamp,
+    go_on: &dyn Fn(u64) -> bool,
+) -> Result<Option<Plan>, NotPurged> {
+    let bodies = spool.bodies()?;
+    if !index.catch_up(READ_WITHIN) {
+        debug!("the index does not know all that there is: the plan is made by the files");
+        return Ok(None);
+    }
+    let mut gathered =
+        Gathered { bodies, had: HashSet::new(), numbers: Vec::new(), stops: false, go_on };
+    let made = index.at_a_moment(LOOK, |moment| gathered.plan(moment, policy, limits, now));
+    if gathered.stops {
+        return Err(NotPurged::Stopping);
+    }
+    match made {
+        Ok(_) if !go_on(gathered.count()) => Err(NotPurged::Stopping),
+        Ok(plan) => Ok(plan),
+        Err(error) => {
+            debug!(error = error_chain(&error), "the plan is made by the files");
+            Ok(None)
+        }
+    }
+}
+
+/// The entries that were weighed.
+struct Gathered<'a> {
+    /// The bodies that several of them share.
+    bodies: Bodies,
+    /// Which of them some entry was found to have.
+    had: HashSet<[u8; 32]>,
+    /// Their numbers in the index, which ascend.
+    numbers: Vec<i64>,
+    stops: bool,
+    go_on: &'a dyn Fn(u64) -> bool,
+}
+
+impl Gathered<'_> {
+    fn plan(
+        &mut self,
+        moment: &Moment<'_>,
+        policy: &Policy,
+        limits: Limits,
+        now: Timestamp,
+    ) -> Result<Option<Plan>, Error> {
+        let mut planner = Planner::new(limits, now);
+        if !moment.is_whole()? {
+            return Ok(None);
+        }
+        moment.candidates(&mut |one| {
+            // Those of older versions are not known here: they count as free with the entries that share them.
+            let held = one.digest.and_then(|digest| Some((digest, self.bodies.of(digest)?)));
+            self.had.extend(held.map(|(digest, _)| digest));
+            let bodies = held.into_iter().map(|(_, held)| held).collect();
+            planner.add(&Candidate { bodies, ..policy.indexed(&one) });
+            self.numbers.push(one.number);
+            self.step(self.numbers.len())
+        })?;
+        if self.stops {
+            return Ok(None);
+        }
+        if limits.is_for_room() && self.had.len() < self.bodies.len() {
+            debug!(
+                "bodies are shared by what the index does not tell: the plan is made by the files"
+            );
+            return Ok(None);
+        }
+        if moment.has_unread()? {
+            debug!("not all pages have been read yet: a part may be that of any page of its site");
+            return Ok(Some(planner.plan()));
+        }
+        let (mut needs, mut at) = (planner.needs(), 0);
+        moment.parts(&mut |number, parts| {
+            // Both are in order.
+            while self.numbers.get(at).is_some_and(|known| *known < number) {
+                at += 1;
+            }
+            if self.numbers.get(at) == Some(&number) {
+                needs.tell(at, parts);
+            }
+            self.step(at)
+        })?;
+        needs.follow(|entry| {
+            self.numbers.get(entry).map_or(Ok(Vec::new()), |number| moment.parts_of(*number))
+        })?;
+        Ok(Some(needs.plan()))
+    }
+
+    fn count(&self) -> u64 {
+        u64::try_from(self.numbers.len()).unwrap_or(u64::MAX)
+    }
+
+    /// Looks now and then whether to go on.
+    fn step(&mut self, count: usize) -> ControlFlow<()> {
+        if count.is_multiple_of(AT_ONCE) && !(self.go_on)(self.count()) {
+            self.stops = true;
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What happens while a plan is carried out.
+pub(super) struct News<'a> {
+    index: Option<&'a Index>,
+    since: Timestamp,
+    looked: Option<Instant>,
+    /// It could not be found out what has come: then no part goes.
+    is_blind: bool,
+}
+
+impl<'a> News<'a> {
+    /// Since a plan was begun.
+    pub(super) fn since(index: Option<&'a Index>, begun: Timestamp) -> News<'a> {
+        News { index, since: begun - SLACK, looked: None, is_blind: false }
+    }
+
+    /// Has the parts stay of what has come.
+    pub(super) fn look(&mut self, plan: &mut Plan, policy: &Policy) {
+        let Some(index) = self.index else { return };
+        if self.looked.is_some_and(|looked| looked.elapsed() < NEWS_EVERY) {
+            return;
+        }
+        let is_level = index.is_level_within(NEWS_WITHIN);
+        self.is_blind = self.keep(index, plan, policy).is_err() || !is_level;
+        self.looked = Some(Instant::now());
+    }
+
+    /// Each time from the begin on: what was told before may have been read since, and what came late may lie
+    /// before it.
+    fn keep(&self, index: &Index, plan: &mut Plan, policy: &Policy) -> Result<(), Error> {
+        let mut since = self.since;
+        loop {
+            let came = index.came(since)?;
+            let Some((last, _)) = came.last() else { return Ok(()) };
+            let last = last.stored;
+            for (one, parts) in came {
+                let one = policy.indexed(&one);
+                if one.role == Role::Page {
+                    // What its parts need is not followed here: of its site it may be anything.
+                    plan.keep_site(&one.site, true);
+                }
+                for part in parts {
+                    plan.keep(part);
+                }
+            }
+            if last <= since {
+                return Ok(());
+            }
+            since = last;
+        }
+    }
+
+    /// Has what a page needs stay that was pinned meanwhile.
+    pub(super) fn pinned(&self, url: &wwwoffle_url::CanonicalUrl, plan: &mut Plan) {
+        let needs = self.index.and_then(|index| index.needs(&url.key()).ok());
+        needs.into_iter().flatten().for_each(|part| plan.keep(part));
+    }
+
+    /// Whether an entry goes, as it is now, and as far as it has not been used meanwhile.
+    pub(super) fn goes(&self, plan: &Plan, found: &Found, mut one: Candidate) -> bool {
+        let goes = |one: &Candidate| matches!(plan.fate(one), Fate::Goes(_));
+        if !goes(&one) || (self.is_blind && one.role == Role::Part) {
+            return false;
+        }
+        let used = self.index.and_then(|index| index.last_use(&found.summary.place.key()));
+        one.used = used.map_or(one.used, |used| used.max(one.used));
+        goes(&one)
+    }
+}

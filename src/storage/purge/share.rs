@@ -1,0 +1,31 @@
+//! Bodies that are the same are kept once, and those go that nothing needs any more: the end of each purge.
+
+use tracing::warn;
+use wwwoffle_spool::Spool;
+
+use super::policy::Policy;
+use crate::api::{PurgeReport, PurgeShared};
+use crate::base::error_chain::error_chain;
+
+/// Tells the log what went wrong.
+pub(super) fn log(report: &PurgeReport) {
+    if let Some(failure) = report.shared.as_ref().and_then(|shared| shared.failure.as_deref()) {
+        warn!(failure, "not all equal bodies are kept once");
+    }
+}
+
+/// Does it, and tells what came of it. A failure is a part of that: what was removed before stays so.
+pub(super) fn carry_out(spool: &Spool, policy: &Policy, go_on: &dyn Fn() -> bool) -> PurgeShared {
+    let done = spool.share(policy.share_above(), go_on);
+    PurgeShared {
+        entries: done.made.count,
+        saved: done.made.bytes,
+        removed: done.removed.count,
+        removed_bytes: done.removed.bytes,
+        bodies: done.bodies.count,
+        bodies_bytes: done.bodies.bytes,
+        all_entries: done.saved.count,
+        all_saved: done.saved.bytes,
+        failure: done.failure.as_ref().map(|failure| error_chain(failure)),
+    }
+}

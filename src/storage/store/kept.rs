@@ -1,0 +1,61 @@
+//! A kept answer, as the proxy sees it.
+
+use hyper::{HeaderMap, StatusCode};
+use jiff::Timestamp;
+use tracing::warn;
+use wwwoffle_spool::Entry;
+use wwwoffle_url::Key;
+
+use crate::proxy::ranges::part::Part;
+use wwwoffle_http::caching::vary::Stored;
+use wwwoffle_http::head;
+
+/// A kept answer with its head read.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The entry itself.
+    pub entry: Entry,
+    /// Its status.
+    pub status: StatusCode,
+    /// Its fields, as the origin sent them less those of one hop.
+    pub fields: HeaderMap,
+    /// The fields of the request it answered, less the secret ones.
+    pub request: HeaderMap,
+    /// Where it is not whole: the parts that have what is asked for. Then the entry is the newest of them.
+    pub part: Option<Part>,
+}
+
+/// Which entry something is said of: its key, and when it was finished, which is unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity(Key, Timestamp);
+
+impl Kept {
+    /// Reads the head of an entry. One that cannot be read is told in the log, and counts as missing.
+    pub(crate) fn read(entry: Entry) -> Option<Self> {
+        let Ok((status, fields)) = head::read_answer(entry.head()) else {
+            warn!(url = entry.url(), "a kept page has a head that cannot be read");
+            return None;
+        };
+        // One without a recorded request was asked for with nothing that is known.
+        let request = head::read_request(entry.request(), b"").map(|request| request.headers);
+        let request = request.unwrap_or_default();
+        Some(Self { entry, status, fields, request, part: None })
+    }
+
+    /// It as a choice among several sees it.
+    #[must_use]
+    pub fn stored(&self) -> Stored<'_> {
+        Stored {
+            fields: &self.fields,
+            variant: self.entry.place().variant_text(),
+            request: &self.request,
+            received: self.entry.responded().into(),
+        }
+    }
+
+    /// Which entry this is.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity(self.entry.place().key(), self.entry.stored())
+    }
+}

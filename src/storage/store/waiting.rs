@@ -1,0 +1,215 @@
+//! What waits or goes on: the outgoing queue, recursive fetches, and what the next start is to know.
+
+use std::sync::{Arc, PoisonError};
+
+use tracing::warn;
+use wwwoffle_spool::{Added, Error, Finished, Outgoing, RunId, State};
+use wwwoffle_url::Key;
+
+use super::{Store, Unqueued, blocking};
+use crate::base::mode::ModeSwitch;
+
+impl Store {
+    /// Records a request to be fetched, unless it is recorded already.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full, or the queue is.
+    pub async fn enqueue(&self, outgoing: Outgoing) -> Result<Added, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.queue().add(&outgoing)).await
+    }
+
+    /// Records what a queued request has led to, before that leaves the queue. Returns what cannot be
+    /// recorded whatever is tried.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full, or the queue is; those before it are recorded.
+    pub async fn enqueue_next(&self, next: Vec<Outgoing>) -> Result<Vec<Unqueued>, Error> {
+        let spool = self.spool.clone();
+        blocking(move || {
+            let mut unqueued = Vec::new();
+            for request in next {
+                match spool.queue().add_next(&request) {
+                    Ok(_) => {}
+                    Err(error) if error.is_too_large() || error.is_invalid() => {
+                        unqueued.push(Unqueued { request, error });
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(unqueued)
+        })
+        .await
+    }
+
+    /// Takes a queued request that is answered off the queue, unless more was asked of it since it was
+    /// read.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn finish_queued(&self, seen: Outgoing) -> Result<Finished, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.queue().finish(&seen)).await
+    }
+
+    /// A queued request, whole.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn queued(&self, key: Key) -> Result<Option<Outgoing>, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.queue().get(&key)).await
+    }
+
+    /// Writes a queued request anew; `false` when it has been taken off the queue meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full; the old record stays.
+    pub async fn requeue(&self, outgoing: Outgoing) -> Result<bool, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.queue().update(&outgoing)).await
+    }
+
+    /// Takes a request out of the queue; `false` when it was not there.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn dequeue(&self, key: Key) -> Result<bool, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.queue().remove(&key)).await
+    }
+
+    /// The texts of all recursive fetches.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn runs(&self) -> Result<Vec<(RunId, String)>, Error> {
+        let spool = self.spool.clone();
+        blocking(move || {
+            let ids = spool.runs()?;
+            let text = |id| spool.run(id).map(|text| text.map(|text| (id, text))).transpose();
+            ids.into_iter().filter_map(text).collect()
+        })
+        .await
+    }
+
+    /// Writes the text of a recursive fetch.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full.
+    pub async fn set_run(&self, id: RunId, text: String) -> Result<(), Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.set_run(id, &text)).await
+    }
+
+    /// Removes the text of a recursive fetch; `false` when there was none.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn remove_run(&self, id: RunId) -> Result<bool, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.remove_run(id)).await
+    }
+
+    /// Sets the text of a recursive fetch aside.
+    pub async fn set_run_aside(&self, id: RunId, reason: String) {
+        let spool = self.spool.clone();
+        // Where it cannot be moved it stays; its caller has told of it.
+        let _told = blocking(move || Ok(spool.set_run_aside(id, &reason))).await;
+    }
+
+    /// Takes off the queue what only this recursive fetch wants. Returns how many that were.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails; those before it are gone.
+    pub async fn forget_run(&self, id: RunId) -> Result<u64, Error> {
+        let spool = self.spool.clone();
+        blocking(move || spool.queue().forget_run(id)).await
+    }
+
+    /// Remembers for the next start what is chosen.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full; then the next start has the mode of before.
+    pub async fn save_mode(&self, mode: &ModeSwitch) -> Result<(), Error> {
+        let mode = mode.clone();
+        // Whoever writes last has to write the last choice, whatever was chosen when it was asked for.
+        self.change_state(move |state| state.set_mode(mode.chosen().as_str())).await
+    }
+
+    /// What is remembered under a key of the state.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn remembered(&self, key: &'static str) -> Result<Option<String>, Error> {
+        let spool = self.spool.clone();
+        blocking(move || Ok(spool.state()?.0.value(key).map(str::to_owned))).await
+    }
+
+    /// Remembers a line of text under a key of the state.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full, or it is no line.
+    pub async fn remember(&self, key: &'static str, value: String) -> Result<(), Error> {
+        self.change_state(move |state| state.set_value(key, &value)).await
+    }
+
+    async fn change_state(
+        &self,
+        change: impl FnOnce(&mut State) -> Result<(), Error> + Send + 'static,
+    ) -> Result<(), Error> {
+        let (spool, changing) = (self.spool.clone(), Arc::clone(&self.changing_state));
+        blocking(move || {
+            let _changing = changing.lock().unwrap_or_else(PoisonError::into_inner);
+            let (mut state, damage) = spool.state()?;
+            if let Some(damage) = damage {
+                warn!(%damage, "the remembered state was set aside");
+            }
+            change(&mut state)?;
+            spool.set_state(&state)
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use wwwoffle_spool::{Options, Spool};
+
+    use super::*;
+    use crate::base::mode::Mode;
+
+    #[tokio::test]
+    async fn the_mode_that_is_saved_last_is_the_one_in_force() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::new(Spool::open(root.path(), &Options::default()).unwrap().0);
+        let mode = ModeSwitch::new(Mode::Online);
+        mode.set(Mode::Offline);
+        let mut saving = pin!(store.save_mode(&mode));
+        {
+            // Another chooses after this one, and is done with saving before it.
+            let _first = store.changing_state.lock().unwrap();
+            assert!(saving.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            mode.set(Mode::Autodial);
+        }
+        saving.await.unwrap();
+        let (state, _) = store.spool().state().unwrap();
+        assert_eq!(state.mode(), Some("autodial"));
+    }
+}

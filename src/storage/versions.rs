@@ -1,0 +1,193 @@
+//! Older versions of pages: which there are, what they say, and what has changed.
+
+pub mod at;
+pub mod base;
+pub mod diff;
+pub mod feed;
+pub mod history;
+pub mod memento;
+pub mod text;
+
+use std::sync::Arc;
+
+use hyper::header::CONTENT_TYPE;
+use jiff::Timestamp;
+use wwwoffle_spool::{Error, Place, Summary};
+
+use self::diff::Diff;
+use self::text::{Text, extract};
+use crate::base::mode::Mode;
+use crate::base::owner::Places;
+use crate::daemon::Daemon;
+use crate::fetch::recurse::read::beginning;
+use crate::proxy::lookup::look_up;
+use crate::storage::store::Kept;
+
+/// Bytes of a body, less its coding, that are read to compare it.
+const READ: usize = 1 << 20;
+
+/// Bytes of a page in which its title is looked for.
+const TITLE_WITHIN: usize = 32 << 10;
+
+/// A page with its older versions.
+#[derive(Debug)]
+pub struct Versions {
+    /// The answer that is kept.
+    pub current: Arc<Kept>,
+    /// Those before, the newest first.
+    pub older: Vec<Summary>,
+    /// Where the answer itself is gone, as when its file was damaged: then `current` is the newest of those
+    /// before, and this tells of it.
+    pub left_over: Option<Summary>,
+}
+
+impl Versions {
+    /// The one that was stored then.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub async fn read(
+        &self,
+        daemon: &Daemon,
+        stored: Timestamp,
+    ) -> Result<Option<Arc<Kept>>, Error> {
+        if stored == self.current.entry.stored() {
+            return Ok(Some(Arc::clone(&self.current)));
+        }
+        read(daemon, self.current.entry.place(), stored).await
+    }
+}
+
+/// Why two versions cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum NotCompared {
+    /// The page is not kept.
+    #[error("nothing of it is kept")]
+    NotKept,
+    /// There is only one version, or none of that time.
+    #[error("no older version is kept, or none of that time; `keep-versions` says how many are")]
+    NoVersion,
+    /// It is an image, for example.
+    #[error("one of the versions has no text")]
+    NoText,
+    /// It is damaged.
+    #[error("one of the versions cannot be read: {0}")]
+    Unread(String),
+    /// The spool failed.
+    #[error("the spool failed")]
+    Spool(#[from] Error),
+}
+
+/// Two versions compared.
+#[derive(Debug)]
+pub struct Compared {
+    /// When the older one was kept.
+    pub from: Timestamp,
+    /// When the newer one was kept.
+    pub to: Timestamp,
+    /// The title of the newer one.
+    pub title: Option<String>,
+    /// What differs.
+    pub diff: Diff,
+}
+
+/// What is kept at one of these places, a person's own before everyone's, with its older versions.
+///
+/// # Errors
+///
+/// When the disk fails.
+pub async fn of(daemon: &Daemon, places: &Places) -> Result<Option<Versions>, Error> {
+    let found = look_up(&daemon.store, places).await?.choose(Mode::Offline);
+    let Some(current) = found.map(Arc::new) else { return left_over(daemon, places).await };
+    let place = current.entry.place().clone();
+    let mut older = daemon.store.run(move |spool| spool.versions(&place)).await?;
+    // A crash while it was to be replaced leaves it the name of a version besides.
+    older.retain(|version| version.stored != current.entry.stored());
+    Ok(Some(Versions { current, older, left_over: None }))
+}
+
+/// The older versions of a page that itself is not there any more.
+async fn left_over(daemon: &Daemon, places: &Places) -> Result<Option<Versions>, Error> {
+    for place in [&places.own, &places.public] {
+        let at = place.clone();
+        let mut older = daemon.store.run(move |spool| spool.versions(&at)).await?;
+        if older.is_empty() {
+            continue;
+        }
+        let newest = older.remove(0);
+        let read = read(daemon, place, newest.stored).await?;
+        let is_theirs =
+            |kept: &Arc<Kept>| place == &places.own || places.takes_public(&kept.fields, false);
+        if let Some(current) = read.filter(is_theirs) {
+            return Ok(Some(Versions { current, older, left_over: Some(newest) }));
+        }
+    }
+    Ok(None)
+}
+
+/// Compares two versions: that of `to`, or the current one, with that of `from`, or the one before it.
+///
+/// # Errors
+///
+/// [`NotCompared`] says why not.
+pub async fn compare(
+    daemon: &Daemon,
+    versions: &Versions,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+) -> Result<Compared, NotCompared> {
+    let current = versions.current.entry.stored();
+    let to = to.unwrap_or(current);
+    let before = versions.older.iter().map(|one| one.stored).find(|stored| *stored < to);
+    let from = from.or(before).ok_or(NotCompared::NoVersion)?;
+    let kept =
+        |stored| async move { versions.read(daemon, stored).await?.ok_or(NotCompared::NoVersion) };
+    let (old, new) =
+        (text(daemon, &kept(from).await?).await?, text(daemon, &kept(to).await?).await?);
+    let title = new.title.clone();
+    // It may take a moment, which others do not wait for.
+    let diff = daemon.store.run(move |_| Ok(Diff::of(&old, &new))).await?;
+    Ok(Compared { from, to, title, diff })
+}
+
+/// The older version of a place that was stored then, if it is there and sound.
+///
+/// # Errors
+///
+/// When the disk fails.
+pub async fn read(
+    daemon: &Daemon,
+    place: &Place,
+    stored: Timestamp,
+) -> Result<Option<Arc<Kept>>, Error> {
+    let place = place.clone();
+    let found = daemon.store.run(move |spool| spool.version(&place, stored)).await?.found();
+    Ok(found.and_then(Kept::read).map(Arc::new))
+}
+
+/// The title of a kept page, if it has one near its beginning.
+pub async fn title(daemon: &Daemon, kept: &Arc<Kept>) -> Option<String> {
+    let mut body = beginning(&daemon.store, kept, TITLE_WITHIN).await.ok()?;
+    body.truncate(TITLE_WITHIN);
+    extract(content_type(kept), kept.entry.url(), &body)?.title
+}
+
+fn content_type(kept: &Kept) -> Option<&str> {
+    kept.fields.get(CONTENT_TYPE)?.to_str().ok()
+}
+
+/// The text of a kept answer.
+async fn text(daemon: &Daemon, kept: &Arc<Kept>) -> Result<Text, NotCompared> {
+    let mut body = beginning(&daemon.store, kept, READ + 1)
+        .await
+        .map_err(|error| NotCompared::Unread(crate::base::error_chain::error_chain(&error)))?;
+    let is_longer = body.len() > READ;
+    body.truncate(READ);
+    let content_type = content_type(kept).map(str::to_owned);
+    let url = kept.entry.url().to_owned();
+    let text = daemon.store.run(move |_| Ok(extract(content_type.as_deref(), &url, &body)));
+    let mut text = text.await?.ok_or(NotCompared::NoText)?;
+    text.is_cut |= is_longer;
+    Ok(text)
+}

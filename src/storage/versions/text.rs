@@ -1,0 +1,286 @@
+//! The text of a page as a reader sees it, line by line: without marks, scripts and styles.
+//!
+//! Pure and bounded: what is longer than `MAX_TEXT` or has more than `MAX_LINES` lines is cut, and
+//! says so.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use lol_html::html_content::{Element, TextChunk, TextType};
+use lol_html::{HtmlRewriter, MemorySettings, Settings, doc_text, element, text};
+
+use wwwoffle_html::references::{HEAD, Kind, charset, entity};
+
+/// Bytes of text that are taken of one page.
+const MAX_TEXT: usize = 1 << 20;
+
+/// Lines that are taken of one page.
+pub const MAX_LINES: usize = 20_000;
+
+/// Bytes of the longest line; what follows is another.
+const MAX_LINE: usize = 4 << 10;
+
+/// Bytes of the longest title.
+const MAX_TITLE: usize = 1 << 10;
+
+/// Bytes of memory that the parser may take.
+const MAX_PARSER: usize = 8 << 20;
+
+/// Elements that stand in a line with others; all others begin one.
+const INLINE: [&str; 36] = [
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "button", "cite", "code", "data", "del",
+    "dfn", "em", "font", "i", "img", "input", "ins", "kbd", "label", "mark", "q", "s", "samp",
+    "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
+];
+
+/// The text of a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text {
+    /// Its title, if it has one.
+    pub title: Option<String>,
+    /// What it says.
+    pub lines: Vec<String>,
+    /// It was longer.
+    pub is_cut: bool,
+}
+
+/// The text of a body without content coding. `None` when it is none that a person reads: an image, for
+/// example.
+#[must_use]
+pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Text> {
+    let head = body.get(..HEAD).unwrap_or(body);
+    let kind = Kind::of(content_type, url, head);
+    let is_html = matches!(kind, Kind::Html | Kind::Xhtml);
+    if !is_html && !is_text(kind, content_type) {
+        return None;
+    }
+    let (decoded, _, _) = charset::choose(kind, content_type, head).decode(body);
+    Some(if is_html { of_html(&decoded) } else { of_lines(&decoded) })
+}
+
+/// A body without content coding as text, with its marks. `None` when it is none that a person reads.
+#[must_use]
+pub fn source(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<String> {
+    let head = body.get(..HEAD).unwrap_or(body);
+    let kind = Kind::of(content_type, url, head);
+    // What says that it is text and has such bytes is a file.
+    if !is_text(kind, content_type) || body.contains(&0) {
+        return None;
+    }
+    let (decoded, _, _) = charset::choose(kind, content_type, head).decode(body);
+    Some(decoded.into_owned())
+}
+
+fn is_text(kind: Kind, content_type: Option<&str>) -> bool {
+    let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+    let essence = essence.trim().to_ascii_lowercase();
+    kind != Kind::None
+        || essence.starts_with("text/")
+        || ["application/json", "application/xml"].contains(&essence.as_str())
+        || essence.ends_with("+json")
+        || essence.ends_with("+xml")
+}
+
+fn of_lines(text: &str) -> Text {
+    let mut gather = Gather::default();
+    for line in text.lines() {
+        gather.push(line);
+        gather.end_line();
+    }
+    gather.finish()
+}
+
+fn of_html(html: &str) -> Text {
+    let gather = Rc::new(RefCell::new(Gather::default()));
+    let (starts, titles, texts) = (Rc::clone(&gather), Rc::clone(&gather), Rc::clone(&gather));
+    let memory = MemorySettings::new().with_max_allowed_memory_usage(MAX_PARSER);
+    let settings = Settings::new()
+        .with_memory_settings(memory)
+        .with_strict(false)
+        .append_element_content_handler(element!("*", move |element: &mut Element<'_, '_>| {
+            if INLINE.contains(&element.tag_name().as_str()) {
+                return Ok(());
+            }
+            starts.borrow_mut().end_line();
+            let ends = Rc::clone(&starts);
+            if let Some(handlers) = element.end_tag_handlers() {
+                handlers.push(Box::new(move |_| {
+                    ends.borrow_mut().end_line();
+                    Ok(())
+                }));
+            }
+            Ok(())
+        }))
+        .append_element_content_handler(text!("title", move |chunk: &mut TextChunk<'_>| {
+            titles.borrow_mut().title(chunk.as_str());
+            Ok(())
+        }))
+        .append_document_content_handler(doc_text!(move |chunk: &mut TextChunk<'_>| {
+            // Neither scripts nor styles, nor what a form field begins with.
+            if matches!(chunk.text_type(), TextType::Data | TextType::PlainText) {
+                texts.borrow_mut().raw(chunk.as_str(), chunk.last_in_text_node());
+            }
+            Ok(())
+        }));
+    let mut rewriter = HtmlRewriter::new(settings, |_: &[u8]| {});
+    let is_read = rewriter.write(html.as_bytes()).and_then(|()| rewriter.end()).is_ok();
+    let mut gather = std::mem::take(&mut *gather.borrow_mut());
+    gather.is_cut |= !is_read;
+    gather.finish()
+}
+
+/// Where a text can be cut that at most so many bytes are before it.
+fn boundary(text: &str, most: usize) -> usize {
+    let most = most.min(text.len());
+    (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or_default()
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Gather {
+    title: String,
+    lines: Vec<String>,
+    line: String,
+    /// Text with references in it, which may be cut by the pieces that it comes in.
+    raw: String,
+    bytes: usize,
+    is_cut: bool,
+}
+
+impl Gather {
+    fn title(&mut self, piece: &str) {
+        let room = MAX_TITLE.saturating_sub(self.title.len());
+        self.title.push_str(piece.get(..boundary(piece, room)).unwrap_or_default());
+    }
+
+    fn raw(&mut self, piece: &str, is_last: bool) {
+        self.raw.push_str(piece);
+        if is_last || self.raw.len() > MAX_LINE {
+            let raw = std::mem::take(&mut self.raw);
+            self.push(&entity::decode(&raw, entity::Place::Text));
+        }
+    }
+
+    /// Adds text to the line, blanks between words as one.
+    fn push(&mut self, text: &str) {
+        let is_blank = |c: char| c.is_ascii_whitespace() || c == '\u{a0}';
+        for (index, word) in text.split(is_blank).enumerate() {
+            if index > 0 && !self.line.is_empty() && !self.line.ends_with(' ') {
+                self.line.push(' ');
+            }
+            let mut rest = word;
+            while !rest.is_empty() {
+                let room = MAX_LINE.saturating_sub(self.line.len());
+                let (fits, beyond) = rest.split_at(boundary(rest, room));
+                self.line.push_str(fits);
+                rest = beyond;
+                if !rest.is_empty() {
+                    self.end_line();
+                }
+            }
+            if self.is_full() {
+                return;
+            }
+        }
+    }
+
+    fn is_full(&mut self) -> bool {
+        let is_full = self.bytes + self.line.len() > MAX_TEXT || self.lines.len() >= MAX_LINES;
+        self.is_cut |= is_full;
+        is_full
+    }
+
+    fn end_line(&mut self) {
+        if self.is_full() {
+            self.line.clear();
+            return;
+        }
+        let line = self.line.trim_end();
+        if !line.is_empty() {
+            self.bytes += line.len();
+            self.lines.push(line.to_owned());
+        }
+        self.line.clear();
+    }
+
+    fn finish(mut self) -> Text {
+        let raw = std::mem::take(&mut self.raw);
+        self.push(&entity::decode(&raw, entity::Place::Text));
+        self.end_line();
+        let title = entity::decode(&self.title, entity::Place::Text);
+        let title = title.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        let title = Some(title).filter(|title| !title.is_empty());
+        Text { title, lines: self.lines, is_cut: self.is_cut }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(content_type: &str, body: &[u8]) -> Vec<String> {
+        extract(Some(content_type), "http://h.example/", body).unwrap().lines
+    }
+
+    #[test]
+    fn a_page_is_read_as_a_person_reads_it() {
+        let html = "text/html; charset=utf-8";
+        for (body, want) in [
+            ("one two\n three", &["one two three"][..]),
+            ("<p>one<p>two", &["one", "two"]),
+            ("<p>one</p>two", &["one", "two"]),
+            ("<b>one</b>two <i>three</i>", &["onetwo three"]),
+            ("a<br>b<hr>c", &["a", "b", "c"]),
+            ("<ul><li>a<li>b</ul>c", &["a", "b", "c"]),
+            ("<title>no</title><style>p{}</style><script>x()</script>yes", &["yes"]),
+            ("a <!-- no --> b", &["a b"]),
+            ("<textarea>no</textarea>yes", &["yes"]),
+            ("R&eacute;sum&#xe9; &lt;b&gt; A&nbsp;B &amp;lt;", &["Résumé <b> A B &lt;"]),
+            ("<table><tr><td>1<td>2</table>", &["1", "2"]),
+            ("", &[]),
+        ] {
+            assert_eq!(lines(html, body.as_bytes()), want, "{body}");
+        }
+        let text = extract(Some(html), "http://h/", b"<title> A &amp;\n B </title>x").unwrap();
+        assert_eq!(text.title.as_deref(), Some("A & B"));
+    }
+
+    #[test]
+    fn its_encoding_is_found() {
+        for (content_type, body) in [
+            ("text/html; charset=iso-8859-1", &b"<p>gr\xfc\xdfe"[..]),
+            ("text/html", b"<meta charset=windows-1252><p>gr\xfc\xdfe"),
+            ("text/html", "<p>gr\u{fc}\u{df}e".as_bytes()),
+            ("text/plain; charset=utf-16le", b"g\0r\0\xfc\0\xdf\0e\0"),
+        ] {
+            assert_eq!(lines(content_type, body), ["grüße"], "{content_type}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_reads_has_no_text() {
+        for content_type in
+            ["image/png", "application/octet-stream", "video/mp4", "application/pdf"]
+        {
+            assert_eq!(extract(Some(content_type), "http://h/", b"\x89PNG"), None);
+        }
+        assert_eq!(lines("application/json", b"{\n \"a\": 1\n}"), ["{", "\"a\": 1", "}"]);
+    }
+
+    #[test]
+    fn it_is_bounded() {
+        for body in [
+            "x".repeat(3 * MAX_TEXT),
+            "<p>y".repeat(2 * MAX_LINES),
+            "z ".repeat(MAX_TEXT),
+            "<div>".repeat(300_000),
+            "&amp;".repeat(MAX_TEXT),
+            "<".repeat(MAX_TEXT),
+        ] {
+            let text = extract(Some("text/html"), "http://h/", body.as_bytes()).unwrap();
+            let bytes: usize = text.lines.iter().map(String::len).sum();
+            assert!(bytes <= MAX_TEXT + MAX_LINE && text.lines.len() <= MAX_LINES);
+            assert!(text.lines.iter().all(|line| line.len() <= MAX_LINE));
+        }
+    }
+}
