@@ -1,9 +1,8 @@
 //! Dates of HTTP (RFC 9110 §5.6.7): three forms, and what is no date.
 //!
-//! Laxer than the grammar, as RFC 9111 §4.2 wants it of caches: letters in any case, and `UTC` for
-//! `GMT`. The name of the day has to be one and need not be the right one. All else that is not
-//! exactly one of the three forms is no date: what follows from that is for the caller, and for
-//! `Expires` it is the past (RFC 9111 §5.3).
+//! Laxer than the grammar in one thing, as RFC 9111 §4.2 wants it of caches: letters may have any
+//! case. The name of the day has to be one and need not be the right one. Everything else is
+//! invalid, also a zone other than `GMT`: an invalid `Expires` is in the past (RFC 9111 §5.3).
 
 use std::time::{Duration, SystemTime};
 
@@ -87,8 +86,8 @@ fn asctime(text: &str) -> Option<SystemTime> {
 }
 
 fn date(year: i16, month: &str, day: i16, time: &str, zone: &str) -> Option<SystemTime> {
-    // RFC 9111 §4.2: any other zone makes it none.
-    if !matches!(zone, "gmt" | "utc") {
+    // RFC 9111 §4.2: a date with any other zone is invalid.
+    if zone != "gmt" {
         return None;
     }
     let month = (1..).zip(MONTHS).find(|(_, name)| *name == month)?.0;

@@ -25,8 +25,8 @@ pub struct Exchange {
 pub struct Age {
     /// As far as it is known.
     pub at_least: Duration,
-    /// Whether that is all: not so where its `Age` is nothing one can count with, or our clock has
-    /// been set back since it came. Then it counts as stale.
+    /// Whether that is all. If our clock has been set back since the answer came, its age is
+    /// unknown, and the answer counts as stale.
     pub is_known: bool,
 }
 
@@ -34,37 +34,20 @@ pub struct Age {
 #[must_use]
 pub fn current_age(fields: &HeaderMap, exchange: Exchange, now: SystemTime) -> Age {
     let Exchange { asked, received } = exchange;
-    let told = told_age(fields);
     let apparent = date::of(fields, &DATE, received)
         .and_then(|date| received.duration_since(date).ok())
         .unwrap_or_default();
     let delay = received.duration_since(asked).unwrap_or_default();
-    let corrected = told.unwrap_or_default().unwrap_or_default().saturating_add(delay);
+    let corrected = age_field(fields).unwrap_or_default().saturating_add(delay);
     let resident = now.duration_since(received).unwrap_or_default();
     let is_ahead = received.duration_since(now).is_ok_and(|ahead| ahead > CLOCK_DRIFT);
-    Age {
-        at_least: apparent.max(corrected).saturating_add(resident),
-        is_known: told.is_some() && !is_ahead,
-    }
+    Age { at_least: apparent.max(corrected).saturating_add(resident), is_known: !is_ahead }
 }
 
-/// What the `Age` of an answer says (RFC 9111 §5.1); the outer `None` where it says nothing that can
-/// be counted with.
-///
-/// Of a list the first member counts. The standard lets a cache leave out what is no number; we are
-/// stricter: whoever sent it has kept the answer for a time that nobody knows. The same holds for
-/// two lines, and for the one line `a, b` that they become where fields are joined (RFC 9110 §5.3):
-/// they are what two caches say, in an order that nobody knows.
-#[expect(clippy::option_option, reason = "absent and unreadable are two things")]
-fn told_age(fields: &HeaderMap) -> Option<Option<Duration>> {
-    let mut lines = fields.get_all(AGE).iter();
-    let Some(line) = lines.next() else { return Some(None) };
-    let text = line.to_str().ok().filter(|_| lines.next().is_none())?;
-    if text.contains(", ") {
-        return None;
-    }
-    let first = text.split(',').next().unwrap_or_default();
-    delta_seconds(first.trim_ascii().as_bytes()).ok().map(Some)
+/// The `Age` of an answer (RFC 9111 §5.1): the first member of a list. An invalid value is ignored.
+fn age_field(fields: &HeaderMap) -> Option<Duration> {
+    let first = fields.get(AGE)?.to_str().ok()?.split(',').next()?;
+    delta_seconds(first.trim_ascii().as_bytes()).ok()
 }
 
 /// How much of the time since an answer was last modified it counts as fresh, where it does not say
@@ -270,18 +253,25 @@ pub(super) mod tests {
             // Ours was set back: a little is nothing, more makes it unknown.
             ("Date: @0", 0, 0, -30, Some(0)),
             ("Date: @0", 0, 0, -3600, None),
-            // RFC 9111 §5.1
+            // RFC 9111 §5.1: the first member of a list counts, an invalid value is ignored.
             ("Age: 0,7200", 0, 0, 0, Some(0)),
             ("Age: 7200,0", 0, 0, 0, Some(7200)),
+            ("Age: 7200 , 0", 0, 0, 0, Some(7200)),
             ("Age: 99999999999", 0, 0, 0, Some(1 << 31)),
-            ("Age: 0, 0", 0, 0, 0, None),
-            ("Age: 3600, 3600", 0, 0, 0, None),
-            ("Age: 0 | Age: 0", 0, 0, 0, None),
-            ("Age: 0 | Age: 7200", 0, 0, 0, None),
-            ("Age: 7200;foo=bar", 0, 0, 0, None),
-            ("Age: -1", 0, 0, 0, None),
-            ("Age: 7200.0", 0, 0, 0, None),
-            ("Age: abc", 0, 0, 0, None),
+            ("Age: 0, 0", 0, 0, 0, Some(0)),
+            ("Age: 3600, 3600", 0, 0, 0, Some(3600)),
+            ("Age: 0 | Age: 0", 0, 0, 0, Some(0)),
+            ("Age: 0 | Age: 7200", 0, 0, 0, Some(0)),
+            ("Age: 7200 | Age: 0", 0, 0, 0, Some(7200)),
+            ("Age: 7200, abc", 0, 0, 0, Some(7200)),
+            ("Age: abc, 7200", 0, 0, 0, Some(0)),
+            ("Age: , 7200", 0, 0, 0, Some(0)),
+            ("Age: 7200;foo=bar", 0, 0, 0, Some(0)),
+            ("Age: -1", 0, 0, 0, Some(0)),
+            ("Age: +1", 0, 0, 0, Some(0)),
+            ("Age: 7200.0", 0, 0, 0, Some(0)),
+            ("Age: abc", 0, 0, 0, Some(0)),
+            ("Date: @-60 | Age: abc", 0, 0, 5, Some(65)),
         ] {
             let exchange = Exchange { asked: at(asked), received: at(received) };
             let age = current_age(&fields(given), exchange, at(now));
@@ -313,11 +303,39 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_has_an_age_that_nobody_knows_is_stale() {
-        let exchange = Exchange { asked: at(0), received: at(0) };
-        let fields = fields("Cache-Control: max-age=3600 | Age: abc");
+    fn an_answer_of_unknown_age_is_stale() {
+        let exchange = Exchange { asked: at(3600), received: at(3600) };
+        let fields = fields("Cache-Control: max-age=3600");
         let fresh = Freshness::of(StatusCode::OK, &fields, exchange, (false, HEURISTICS), at(0));
         assert!(!fresh.is_fresh() && fresh.left().is_none());
         assert!(!fresh.is_stale_for_at_most(FOREVER));
+    }
+
+    /// The figures of the section, each with every term of the sum on its own.
+    #[test]
+    fn ages_add_up_as_the_algorithm_of_rfc_9111_says() {
+        // date_value, age_value, request_time, response_time, now -> current_age
+        for (date, age, asked, received, now, want) in [
+            // apparent_age = max(0, response_time - date_value)
+            (-50, None, 0, 0, 0, 50),
+            (50, None, 0, 0, 0, 0),
+            // response_delay = response_time - request_time
+            (0, None, 0, 0, 0, 0),
+            (5, None, 0, 5, 5, 5),
+            // corrected_age_value = age_value + response_delay
+            (5, Some(20), 0, 5, 5, 25),
+            // corrected_initial_age = max(apparent_age, corrected_age_value)
+            (-50, Some(20), 0, 5, 5, 55),
+            (-50, Some(80), 0, 5, 5, 85),
+            // resident_time = now - response_time; current_age = corrected_initial_age + resident_time
+            (-50, Some(80), 0, 5, 105, 185),
+        ] {
+            let age = age.map(|age| format!(" | Age: {age}")).unwrap_or_default();
+            let given = format!("Date: @{date}{age}");
+            let exchange = Exchange { asked: at(asked), received: at(received) };
+            let got = current_age(&fields(&given), exchange, at(now));
+            let want = Age { at_least: Duration::from_secs(want), is_known: true };
+            assert_eq!(got, want, "{given}, {asked}, {received}, {now}");
+        }
     }
 }
