@@ -385,6 +385,9 @@ fn a_file_of_2_9_is_written_anew_and_can_be_used() {
     fs::write(&old, "Options\n{\n# as ever\n log-level = important\n lock-files = yes\n}\n")
         .unwrap();
     let (old, new) = (old.to_str().unwrap(), new.to_str().unwrap());
+    let mistaken = daemon.run(&["config", "check", old]);
+    assert_eq!(mistaken.status, 64);
+    assert!(mistaken.err.contains("`wwwoffle config import "), "{}", mistaken.err);
     let shown = daemon.ok(&["config", "import", old]);
     assert!(
         shown.ends_with(

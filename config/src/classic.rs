@@ -24,7 +24,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use table::{Listen, To, home, target};
-use values::{is_none, truth};
+use values::{HTTPS_IS_STORED, is_none, truth};
 
 /// A configuration of 2.9 in our form.
 ///
@@ -61,6 +61,11 @@ impl fmt::Display for LeftOut {
         let Self { file, line, text, because } = self;
         write!(f, "{}:{line}: {text:?} is left out: {because}", file.display())
     }
+}
+
+/// Whether `text` is a configuration of 2.9, as far as its beginning tells.
+pub(crate) fn is_classic(text: &str) -> bool {
+    grammar::is_main(text)
 }
 
 impl Imported {
@@ -343,6 +348,9 @@ fn placed(section: &'static str, item: &Item) -> Result<(&'static str, Put), (St
         Some(To::Tunnel { negated }) => {
             let not = if negated { "!" } else { "" };
             let host = given.ok_or_else(|| refuse("it has no value"))?;
+            if !negated && matches!(host, "*" | "*:443" | "*:*") {
+                return Err(refuse(HTTPS_IS_STORED));
+            }
             let value = quoted(&format!("{not}https://{host}/"));
             Ok(("https", Put::Member { key: "tunnel", value }))
         }

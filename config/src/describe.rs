@@ -60,7 +60,9 @@ const FORMER_INTRODUCTION: &str = r#"# From WWWOFFLE 2.9
 
 `wwwoffle config import OLD.conf --output wwwoffle.conf` writes an old file anew, with its comments and with the
 files of sections that it names. It tells each line that has no counterpart, with the reason, and leaves it in the
-new file as a comment. Passwords do not come along: `wwwoffle passwd` makes new ones.
+new file as a comment. Passwords do not come along: `wwwoffle passwd` makes new ones. HTTPS is stored by default:
+`enable-caching = no` and an `allow-tunnel` for all hosts are left out. A file of 2.9 that is found in the place of a
+new one is refused, and the message names the command that converts it.
 
 The configuration is TOML now. Sections have the names they had, in small letters with dashes, and so have most
 options. What differs in general:

@@ -36,6 +36,10 @@ pub(crate) enum Kind {
         message: String,
         found: String,
     },
+    /// A configuration of 2.9 where one of ours is expected.
+    Classic {
+        file: Arc<Path>,
+    },
     UnknownSection {
         found: String,
         nearest: Option<&'static str>,
@@ -184,6 +188,12 @@ impl fmt::Display for Kind {
             Self::NotToml { message, found } => {
                 write!(f, "{found:?} is not TOML: {message}")
             }
+            Self::Classic { file } => write!(
+                f,
+                "this is a configuration of WWWOFFLE 2.9: \
+                 `wwwoffle config import {} --output NEW.conf` converts it",
+                file.display()
+            ),
             Self::UnknownSection { found, nearest } => {
                 write!(f, "there is no section [{}]", found.escape_debug())?;
                 nearest.map_or(Ok(()), |name| write!(f, "; the nearest is [{name}]"))

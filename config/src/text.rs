@@ -1,6 +1,7 @@
 //! The texts of a configuration: the file itself, and the files that its sections include.
 
 use crate::{
+    classic::is_classic,
     error::{Collected, Fault, Faults, Kind},
     file::read_included,
     schema::SECTIONS,
@@ -39,6 +40,9 @@ impl Text {
         let lines = Lines::of(text);
         match Document::parse(text.to_owned()) {
             Ok(document) => Ok(Self { file: Arc::clone(file), document, lines, section }),
+            Err(_) if section.is_none() && is_classic(text) => {
+                Err(Fault::new(file, None, Kind::Classic { file: Arc::clone(file) }))
+            }
             Err(error) => Err(not_toml(file, text, &error)),
         }
     }

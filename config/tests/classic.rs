@@ -44,6 +44,17 @@ fn old_files_become_new_ones() {
 }
 
 #[test]
+fn https_is_kept_after_the_import_of_the_stock_file() {
+    let imported = Imported::load(&data("template.conf")).unwrap();
+    let config = Config::parse(imported.text(), Path::new("wwwoffle.conf")).unwrap();
+    assert!(config.https.intercept && config.https.tunnel.is_empty());
+    for line in ["enable-caching", "allow-tunnel    = *:443"] {
+        let said = |left: &wwwoffle_config::LeftOut| left.to_string().contains(line);
+        assert!(imported.left_out().iter().any(said), "{line}");
+    }
+}
+
+#[test]
 fn no_secret_comes_along() {
     for given in ["template.conf", "hard.conf"] {
         let got = imported(given);

@@ -95,6 +95,14 @@ pub(super) fn parts(text: &str) -> Vec<Part> {
     parts
 }
 
+/// Whether `text` begins as a main file does: the name of a section, and below it its bracket.
+pub(super) fn is_main(text: &str) -> bool {
+    let lines = text.lines().map(str::trim);
+    let mut written = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let is_section = |name: &str| SECTIONS.iter().any(|known| known.eq_ignore_ascii_case(name));
+    written.next().is_some_and(is_section) && matches!(written.next(), Some("{" | "["))
+}
+
 /// Reads the lines of one section from a file of its own.
 pub(super) fn lines(text: &str) -> Vec<Numbered> {
     (1..).zip(text.lines().map(|line| read(line, item))).collect()

@@ -1,8 +1,8 @@
 //! What each option of 2.9 is here, and how its value is written.
 
 use super::values::{
-    Convert, account, age, ask_again, count, kilobytes, level, megabytes, percent, syslog, text,
-    time, truth,
+    Convert, account, age, ask_again, count, intercept, kilobytes, level, megabytes, percent,
+    syslog, text, time, truth,
 };
 use crate::former::{Former, Now};
 
@@ -103,7 +103,7 @@ fn otherwise(section: &str, key: &str) -> Option<To> {
             "the spool has keys and private pages in it, and is for its owner alone unless \
              \"dir-perm\" and \"file-perm\" in [startup] say otherwise",
         ),
-        ("SSLOptions", "enable-caching") => To::Option("https", "intercept", truth),
+        ("SSLOptions", "enable-caching") => To::Option("https", "intercept", intercept),
         ("SSLOptions", "allow-tunnel") => To::Tunnel { negated: false },
         ("SSLOptions", "disallow-tunnel") => To::Tunnel { negated: true },
         ("DontCompress", "mime-type") => To::Member("dont-compress", "mime-type"),

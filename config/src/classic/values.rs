@@ -18,6 +18,20 @@ pub(super) fn truth(text: &str) -> Result<String, &'static str> {
     }
 }
 
+/// Why the import does not turn the storing of HTTPS off.
+///
+/// 2.9 refuses HTTPS by default, so its file names these to make it work at all.
+pub(super) const HTTPS_IS_STORED: &str = "HTTPS is stored by default; to let all of it pass \
+                                          unread, set \"intercept = false\" in [https]";
+
+/// Whether HTTPS is stored.
+pub(super) fn intercept(text: &str) -> Result<String, &'static str> {
+    match truth(text)?.as_str() {
+        "false" => Err(HTTPS_IS_STORED),
+        stored => Ok(stored.to_owned()),
+    }
+}
+
 /// A time: a number of seconds, or of what its letter says.
 pub(super) fn time(text: &str) -> Result<String, &'static str> {
     let (number, unit) = number(text)?;
