@@ -409,6 +409,7 @@ async fn act(
     match (decision, kept) {
         (Decision::Serve, Some(kept)) => {
             let why = match ask.mode {
+                _ if ask.asked.form_answer => Why::FormAnswer,
                 Mode::Offline => ask.near.map_or(Why::Offline, Why::Near),
                 Mode::Autodial => Why::Autodial,
                 Mode::Online => reused(&ask),

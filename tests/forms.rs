@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::caching::{counted, host, is_hit, page, status};
+use crate::harness::form::encode;
 use crate::harness::{Answer, Daemon, Gate, Origin, Response, eventually};
 
 /// Sends a small form with these fields.
@@ -102,4 +105,83 @@ fn what_is_under_way_while_a_form_is_answered_is_given_to_nobody_after_that() {
         assert_eq!(got.text(), "answer 2", "{is_asked_between}");
         assert!(is_hit(&got, 600), "{got:?}");
     }
+}
+
+/// Where the answer to [`post`] is stored.
+fn answer_url(url: &str) -> String {
+    format!("{url}?!POST:{}", hex::encode(Sha256::digest("a=b")))
+}
+
+/// An origin that answers each method with its name.
+fn echo(origin: &Origin) -> String {
+    origin.on("/form", |exchange| {
+        exchange.body()?;
+        let method = exchange.seen.method.clone();
+        exchange.answer(&Answer::html(method).field("Cache-Control", "max-age=0"))
+    });
+    origin.url("/form")
+}
+
+/// The stored answer to a form has a URL that its origin does not know.
+#[test]
+fn the_stored_answer_to_a_form_answers_whatever_the_mode_and_is_never_asked_for() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let form = echo(&origin);
+    let stored = answer_url(&form);
+    assert_eq!(post(&daemon, &form, "").text(), "POST");
+    daemon.settle();
+    for mode in ["offline", "autodial", "online"] {
+        daemon.ok(&[mode]);
+        for fields in
+            ["", "Cache-Control: no-cache\r\n", "Accept: text/html\r\nPragma: no-cache\r\n"]
+        {
+            let got = daemon.client().get_with(&stored, fields).whole();
+            assert_eq!(got.text(), "POST", "{mode} {fields}");
+            assert_eq!(status(&got), "hit; detail=form-answer", "{mode} {fields}");
+        }
+        let missing = format!("{form}?!POST:{}", "0".repeat(64));
+        for url in [missing, format!("{form}?!POST:0000"), format!("{form}?!a=b!PUT:x.5f0e8a11")] {
+            let got = daemon.browse(&url);
+            assert_eq!(got.status, 404, "{mode} {url}");
+            assert!(got.shown().contains("send the form again"), "{}", got.shown());
+            assert_eq!(status(&got), "detail=form-answer", "{mode} {url}");
+        }
+        assert_eq!(post(&daemon, &stored, "").status, 404, "{mode}");
+    }
+    daemon.settle();
+    assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
+}
+
+#[test]
+fn nothing_fetches_the_answer_to_a_form_anew() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let form = echo(&origin);
+    let stored = answer_url(&form);
+    assert_eq!(post(&daemon, &form, "").text(), "POST");
+    daemon.settle();
+    assert!(daemon.ok(&["get", &stored]).contains(&stored), "it is stored");
+    for command in [&["get", "--refresh"][..], &["get", "-r", "1"], &["monitor", "add"]] {
+        let refused = daemon.run(&[command, &[stored.as_str()]].concat());
+        let told = [refused.out, refused.err].concat();
+        assert_ne!(refused.status, 0, "{command:?}");
+        assert!(told.contains("sending the form again"), "{command:?}: {told}");
+    }
+    let about = daemon.page(&format!("/info/?{}", encode(&stored)));
+    assert!(!about.text().contains("id=\"anew\""), "{}", about.text());
+    let anew = daemon.page(&format!("/refresh/?{}", encode(&stored)));
+    assert!(anew.shown().contains("sending the form again"), "{}", anew.shown());
+    assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
+    assert_eq!(daemon.get(&stored).whole().text(), "POST");
+}
+
+#[test]
+fn a_page_that_names_the_answer_to_a_form_does_not_have_it_fetched() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let stored = answer_url(&echo(&origin));
+    let page = format!("<img src=\"{stored}\"><a href=\"{stored}\">answer</a>");
+    origin.on("/page", move |exchange| exchange.answer(&Answer::html(page.clone())));
+    origin.say("/moved", Answer::redirect(302, &stored));
+    daemon.ok(&["get", "-r", "1", &origin.url("/page")]);
+    assert_ne!(daemon.run(&["get", &origin.url("/moved")]).status, 0);
+    assert_eq!(origin.asked("/form").len(), 0);
 }

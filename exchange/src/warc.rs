@@ -283,7 +283,7 @@ impl About {
 /// The URL that an answer is kept under, by how it was asked for.
 fn key(url: CanonicalUrl, request: Option<&Request>) -> Result<CanonicalUrl, Reason> {
     // Ours say so themselves.
-    let Some(request) = request.filter(|_| !url.is_post()) else { return Ok(url) };
+    let Some(request) = request.filter(|_| !url.is_form_answer()) else { return Ok(url) };
     match (request.method, request.body) {
         (Method::Get, _) => Ok(url),
         (Method::Post, Some(body)) => Ok(url.with_post(&body)),

@@ -8,7 +8,9 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, StatusCode};
 use wwwoffle::base::mode::Mode;
-use wwwoffle::proxy::decide::{Asked, Decision, Kept, MethodKind, Online, Queueing, decide};
+use wwwoffle::proxy::decide::{
+    Asked, Decision, Kept, MethodKind, Online, Queueing, Refusal, decide,
+};
 use wwwoffle::proxy::intent::Intent;
 use wwwoffle::proxy::rules::Standing;
 use wwwoffle_http::caching::control::RequestControl;
@@ -43,7 +45,7 @@ pub fn run(data: &[u8]) {
     for mode in [Mode::Online, Mode::Autodial, Mode::Offline] {
         let decision = decide(mode, kept, verdict.reuse.into(), asked);
         is_sound(mode, kept, verdict.reuse.into(), asked, decision);
-        if mode == Mode::Online && asked.standing == Standing::Usual {
+        if mode == Mode::Online && asked.standing == Standing::Usual && !asked.form_answer {
             case.is_used_only_if_it_may(&verdict, kept, asked, decision);
         }
     }
@@ -388,6 +390,7 @@ fn asked(input: &mut Input<'_>) -> Asked {
         queueing: input.pick(&[Queueing::Usual, Queueing::Asking, Queueing::Never]),
         recursive: input.flag(),
         dated: input.byte() % 8 == 1,
+        form_answer: input.byte() % 8 == 1,
     }
 }
 
@@ -399,6 +402,12 @@ fn is_sound(mode: Mode, kept: Kept, online: Online, asked: Asked, decision: Deci
     let serves =
         matches!(decision, D::Serve | D::ServeVersion | D::ServeAndRefresh | D::ServeAndRevalidate);
     let queues = matches!(decision, D::QueuePage | D::QueuePart | D::ServeAndRefresh);
+    if asked.form_answer {
+        let is_refused = decision == D::Refuse(Refusal::FormAnswer);
+        assert!(is_refused || matches!(decision, D::Serve | D::ServeVersion), "{}", told());
+        assert!(!(serves && kept == Kept::Nothing), "{}", told());
+        return;
+    }
     assert!(!(mode == Mode::Offline && dials && asked.standing != Standing::Nearby), "{}", told());
     assert!(!(mode != Mode::Offline && queues), "{}", told());
     assert!(!(asked.only_if_cached && dials), "{}", told());

@@ -247,6 +247,9 @@ async fn by_rule(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Option<Verdict> {
     let failed = |error: &str| Some(Verdict::Failed { error: error.to_owned(), status: None });
     // What is no URL fails for that reason, later.
     let url = CanonicalUrl::parse(base(outgoing), &daemon.local).ok()?;
+    if url.is_form_answer() {
+        return failed("it is the answer to a form; only sending the form again brings a new one");
+    }
     // One whose secrets are lost fails for that reason, later.
     let asker = recorded(outgoing).map_or_else(
         |_| Asker::default(),

@@ -54,6 +54,9 @@ pub enum WantError {
     /// It is never kept.
     #[error("the configuration says that {0} is never kept, so it is not fetched for later")]
     NeverKept(String),
+    /// It is the stored answer to a form.
+    #[error("{0} is the answer to a form; only sending the form again brings a new one")]
+    FormAnswer(String),
     /// One alias leads to the next, without end.
     #[error("the aliases of {0} lead in a circle")]
     Circle(String),
@@ -81,6 +84,7 @@ pub async fn want(
         let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
         return Ok(Wanted::Kept { url: shown, place: ask.places.queued.clone(), status, bytes });
     }
+    let ask = unless_form_answer(ask)?;
     let kind = if kept.is_some() { RequestKind::Refresh } else { RequestKind::Page };
     put(daemon, outgoing(daemon, &ask, kind)).await?;
     daemon.fetcher.nudge();
@@ -126,7 +130,15 @@ pub(crate) fn request(
     kind: RequestKind,
 ) -> Result<Outgoing, WantError> {
     let ask = follow_aliases(daemon, requester, of_url(url, &daemon.local)?)?;
-    Ok(outgoing(daemon, &ask, kind))
+    Ok(outgoing(daemon, &unless_form_answer(ask)?, kind))
+}
+
+/// Refuses a request for the stored answer to a form, which its origin does not know.
+pub(super) fn unless_form_answer(ask: Ask) -> Result<Ask, WantError> {
+    if ask.asked.form_answer {
+        return Err(WantError::FormAnswer(ask.bare.as_str().to_owned()));
+    }
+    Ok(ask)
 }
 
 /// A request for what `resource` has become, if that may be fetched for later.

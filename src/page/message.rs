@@ -103,6 +103,11 @@ pub enum Message<'a> {
         /// What was asked for.
         url: &'a str,
     },
+    /// The URL names the stored answer to a form, and there is none.
+    FormAnswer {
+        /// What was asked for.
+        url: &'a str,
+    },
     /// Something of what is kept was asked for on a page of ours, and nothing is.
     NothingKept {
         /// Of what.
@@ -258,6 +263,7 @@ impl Message<'_> {
             Self::MethodNotAllowed { .. } => ours::method_not_allowed(),
             Self::MustAsk { .. } => ours::must_ask(),
             Self::NotKept { .. } => ours::not_kept(),
+            Self::FormAnswer { .. } => ours::form_answer(),
             Self::NothingKept { .. } => ours::nothing_kept(),
             Self::OfflineRefused { .. } => ours::offline_refused(),
             Self::PortBlocked { .. } => ours::port_blocked(),
@@ -305,6 +311,7 @@ impl Message<'_> {
             Self::OriginFailed { url, .. }
             | Self::MustAsk { url, .. }
             | Self::NotKept { url }
+            | Self::FormAnswer { url }
             | Self::NothingKept { url }
             | Self::RefreshQueued { url }
             | Self::OfflineRefused { url, .. }

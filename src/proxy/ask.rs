@@ -156,6 +156,7 @@ impl Ask {
             queueing: queueing(&config, &parts),
             recursive: *config.dont_get.get_recursive.of(&parts),
             dated: false,
+            form_answer: bare.is_form_answer(),
         };
         let is_for_all = asked.standing == Standing::Usual
             && upgrade.is_none()

@@ -189,7 +189,8 @@ pub fn stored(kept: &[Arc<Kept>]) -> Vec<Stored<'_>> {
 
 /// Looks up what is kept, for the requests that may use it.
 pub(super) async fn look_up(daemon: &Daemon, ask: &Ask) -> Result<Found, Error> {
-    if ask.asked.method == MethodKind::Other || ask.asked.standing != Standing::Usual {
+    let is_never_kept = ask.asked.standing != Standing::Usual && !ask.asked.form_answer;
+    if ask.asked.method == MethodKind::Other || is_never_kept {
         return Ok(Found::default());
     }
     let selecting = || ask.wire(&daemon.pseudonym).into_parts().0.headers;

@@ -31,6 +31,8 @@ pub struct Asked {
     pub recursive: bool,
     /// It names a moment of which an answer is kept: `Accept-Datetime` (RFC 7089).
     pub dated: bool,
+    /// Its URL names the stored answer to a form, which no origin knows.
+    pub form_answer: bool,
 }
 
 /// Methods by what may be kept of their answers.
@@ -138,12 +140,17 @@ pub enum Refusal {
     Unconfirmed,
     /// Offline, a part of a page, and not to be got because of that page.
     LeftToBrowsers,
+    /// The URL names the stored answer to a form, and there is none that answers this request.
+    FormAnswer,
 }
 
 /// Decides what is done with a request. Pure: the same arguments give the same decision. `online` counts
 /// where something is kept.
 #[must_use]
 pub fn decide(mode: Mode, kept: Kept, online: Online, asked: Asked) -> Decision {
+    if asked.form_answer {
+        return of_form_answer(kept, asked);
+    }
     match asked.standing {
         Standing::Usual => {}
         Standing::NeverKept if mode == Mode::Offline => {
@@ -162,6 +169,15 @@ pub fn decide(mode: Mode, kept: Kept, online: Online, asked: Asked) -> Decision 
             _ => with_a_line(kept, online, asked),
         },
         Mode::Offline => without_a_line(kept, asked),
+    }
+}
+
+/// The same for the URL of a stored answer to a form: whatever the mode, nothing but the spool answers it.
+fn of_form_answer(kept: Kept, asked: Asked) -> Decision {
+    match kept {
+        Kept::Whole | Kept::Uncoded if asked.reads() && asked.dated => Decision::ServeVersion,
+        Kept::Whole | Kept::Uncoded if asked.reads() => Decision::Serve,
+        _ => Decision::Refuse(Refusal::FormAnswer),
     }
 }
 
@@ -271,6 +287,7 @@ mod tests {
             },
             recursive: !has("get-recursive=false"),
             dated: has("dated"),
+            form_answer: has("form-answer"),
         };
         (mode, kept, online, asked)
     }
@@ -316,6 +333,7 @@ mod tests {
                             queueing: [Queueing::Usual, Queueing::Never][usize::from(bits >> 4)],
                             recursive: true,
                             dated: false,
+                            form_answer: bits & 4 != 0,
                         };
                         let decision = decide(Mode::Offline, kept, Online::Withheld, asked);
                         assert!(

@@ -200,6 +200,7 @@ pub(super) fn refuse(daemon: &Daemon, ask: &Ask, refusal: Refusal) -> Response<B
             *response.status_mut() = hyper::StatusCode::GATEWAY_TIMEOUT;
             response
         }
+        Refusal::FormAnswer => reply::instead(daemon, ask, status, &Message::FormAnswer { url }),
         Refusal::NotKept => reply::instead(daemon, ask, status, &Message::NotKept { url }),
         Refusal::NeverKept => {
             let told = Message::Ruled { url, ruled: Ruled::NeverKept, place: None };

@@ -133,6 +133,8 @@ pub enum Why {
     Near(Near),
     /// The request names a moment, and it was kept then.
     Memento,
+    /// The URL names the stored answer to a form.
+    FormAnswer,
 }
 
 /// Why an answer is not kept.
@@ -161,6 +163,7 @@ impl fmt::Display for CacheStatus {
             CacheStatus::Hit(Why::RefreshQueued) => {
                 f.write_str("hit; detail=offline-refresh-queued")
             }
+            CacheStatus::Hit(Why::FormAnswer) => f.write_str("hit; detail=form-answer"),
             CacheStatus::Hit(Why::Memento) => f.write_str("hit; detail=memento"),
             CacheStatus::Hit(Why::Near(Near::Arguments)) => {
                 f.write_str("hit; detail=near-arguments")
@@ -207,6 +210,7 @@ impl fmt::Display for CacheStatus {
             CacheStatus::Queued => f.write_str("detail=queued"),
             CacheStatus::Refused(Refusal::Noise) => f.write_str("detail=noise"),
             CacheStatus::Refused(Refusal::OnlyOnline) => f.write_str("detail=only-online"),
+            CacheStatus::Refused(Refusal::FormAnswer) => f.write_str("detail=form-answer"),
             CacheStatus::Refused(Refusal::NotKept) => f.write_str("detail=not-kept"),
             CacheStatus::Refused(Refusal::NeverKept) => f.write_str("detail=dont-cache"),
             CacheStatus::Refused(Refusal::NotQueued) => f.write_str("detail=dont-request"),

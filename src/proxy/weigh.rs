@@ -25,7 +25,8 @@ pub(super) struct Weighed {
 
 /// Looks what is kept for `ask` and decides; what the decision is made from is noted in `ask`.
 pub(super) async fn weigh(daemon: &Daemon, ask: &mut Ask) -> Result<Weighed, NotChosen> {
-    let mode = ask.mode;
+    // Nobody else can be asked for the answer to a form.
+    let mode = if ask.asked.form_answer { Mode::Offline } else { ask.mode };
     let found = look_up(daemon, ask).await?;
     let then = memento::choose(daemon, ask, &found).await?;
     let kept = if mode == Mode::Offline { found.near() } else { found.own() };

@@ -357,14 +357,15 @@ impl CanonicalUrl {
         Self { text, name_end, ..self.clone() }
     }
 
-    /// Whether the arguments end as [`with_post`](Self::with_post) makes them.
+    /// Whether this URL names the stored answer to a form, as [`with_post`](Self::with_post) and WWWOFFLE 2.9
+    /// make them. No origin knows such a URL.
     #[must_use]
-    pub fn is_post(&self) -> bool {
-        let Some(arguments) = self.arguments().and_then(|text| text.strip_prefix('!')) else {
+    pub fn is_form_answer(&self) -> bool {
+        let Some(arguments) = self.arguments().filter(|text| text.starts_with('!')) else {
             return false;
         };
-        let (head, hash) = arguments.rsplit_once("POST:").unwrap_or_default();
-        (head.is_empty() || head.ends_with('!')) && hash.parse::<Key>().is_ok()
+        let end = arguments.rsplit_once('!').map_or("", |(_, end)| end);
+        end.starts_with("POST:") || end.starts_with("PUT:")
     }
 
     fn credentials(&self) -> Option<(&str, Option<&str>)> {

@@ -42,3 +42,19 @@ fn table() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
+
+#[test]
+fn the_url_of_an_answer_to_a_form_is_known() {
+    for (url, want) in [
+        ("http://a/?!POST:00ff", true),
+        ("http://a/?!b=c!POST:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11", true),
+        ("http://a/?!PUT:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11", true),
+        ("http://a/?b=POST:c", false),
+        ("http://a/?!POST:c!d", false),
+        ("http://a/!POST:x", false),
+        ("http://a/", false),
+    ] {
+        let parsed = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+        assert_eq!(parsed.is_form_answer(), want, "{url}");
+    }
+}

@@ -222,7 +222,7 @@ proptest! {
             prop_assert_eq!(&parse(&file).unwrap(), &first);
             prop_assert_eq!(parse(first.as_str()).unwrap(), first.without_credentials());
             let post = first.with_post(&[7; 32]);
-            prop_assert!(post.is_post());
+            prop_assert!(post.is_form_answer());
             prop_assert_eq!(parse(post.as_str()).unwrap(), post.without_credentials());
         }
     }

@@ -92,6 +92,7 @@ pub(in crate::fetch) fn first(
 ) -> Result<(Run, Outgoing), NotBegun> {
     let resource = of_url(&asked.url, &daemon.local).map_err(WantError::from)?;
     let ask = want::follow_aliases(daemon, requester, resource)?;
+    let ask = want::unless_form_answer(ask)?;
     run_at(ask.bare.clone(), want::outgoing(daemon, &ask, kind), &asked.aim)
 }
 

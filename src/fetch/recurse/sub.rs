@@ -53,7 +53,7 @@ impl Sub {
             || matches!(ask.ruling, Ruling::Moved { .. });
         let may = *document.config.dont_get.get_recursive.of(&UrlParts::of(&ask.bare));
         let kind = kind(document.outgoing.kind, class);
-        (is_usual && may).then(|| want::outgoing(daemon, &ask, kind))
+        (is_usual && may && !ask.asked.form_answer).then(|| want::outgoing(daemon, &ask, kind))
     }
 
     fn parts(&self, document: &Document<'_>, class: Class) -> Parts {

@@ -165,6 +165,18 @@ pub(super) fn not_kept() -> Words {
     )
 }
 
+pub(super) fn form_answer() -> Words {
+    words(
+        404,
+        say("No stored answer to this form"),
+        say(
+            "This address belongs to the answer to a form. Only the proxy knows it, and the spool has no \
+             such answer for you. Nothing was sent.",
+        ),
+        vec![say("Open the page with the form and send the form again.")],
+    )
+}
+
 pub(super) fn nothing_kept() -> Words {
     words(
         404,

@@ -78,6 +78,7 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
             },
         ),
         (504, Message::NotKept { url: text }),
+        (404, Message::FormAnswer { url: text }),
         (404, Message::NothingKept { url: text }),
         (504, Message::OfflineRefused { method: text, url: text }),
         (403, Message::PortBlocked { host_port: text }),

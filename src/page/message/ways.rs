@@ -45,7 +45,9 @@ impl Message<'_> {
                 let rest = [Some(Way::queue()), Some(Way::mode(mode))];
                 [Way::about(url)].into_iter().chain(rest).flatten().collect()
             }
-            Self::NotFound { .. } | Self::NoLonger { .. } => vec![Way::start(), Way::lists()],
+            Self::FormAnswer { .. } | Self::NotFound { .. } | Self::NoLonger { .. } => {
+                vec![Way::start(), Way::lists()]
+            }
             Self::NothingChosen { back } => vec![Way::back(back)],
             Self::BadRequest { .. }
             | Self::BadAddress { .. }

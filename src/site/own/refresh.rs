@@ -301,9 +301,14 @@ pub(super) fn not_wanted(error: &WantError) -> Option<Text> {
         WantError::NeverKept(_) => {
             say("The configuration says that nothing of this address is kept.")
         }
+        WantError::FormAnswer(_) => form_answer(),
         WantError::Circle(_) => say("The aliases of this address lead in a circle."),
         WantError::Spool(_) => return None,
     })
+}
+
+fn form_answer() -> Text {
+    say("This is the answer to a form. Only sending the form again brings a new one.")
 }
 
 fn failed(caller: &Caller, error: &NotDone) -> Response<Body> {

@@ -3,7 +3,7 @@
 mod words;
 
 use serde::Serialize;
-use wwwoffle_url::url_encode_form_args;
+use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 
 use super::{
     Page, Shell, Templates,
@@ -96,6 +96,8 @@ struct View<'a> {
     back: String,
     /// Whether the URL alone says which entry it is: else no button finds it.
     is_named_by_url: bool,
+    /// Whether it is the answer to a form, which cannot be fetched.
+    is_form_answer: bool,
 }
 
 #[derive(Serialize)]
@@ -204,6 +206,8 @@ pub fn page(templates: &Templates, shell: &Shell, info: &Info, more: &More, toke
         is_named_by_url: info.kept.as_ref().is_some_and(|kept| {
             lists::is_named_by_url(&info.url, kept.owner.as_deref(), &info.key)
         }),
+        is_form_answer: CanonicalUrl::parse(&info.url, &LocalHost::default())
+            .is_ok_and(|url| url.is_form_answer()),
         url,
         token,
         as_configured: AS_CONFIGURED,

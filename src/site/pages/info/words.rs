@@ -58,6 +58,7 @@ fn hit(why: Why) -> Text {
             say("What is kept was served, and put on the queue to be fetched anew.")
         }
         Why::Near(_) => say("What is kept of an address that names the same page was served."),
+        Why::FormAnswer => say("The stored answer to the form was served."),
         Why::Memento => say("What was kept at the time that was asked for was served."),
     }
 }
@@ -84,6 +85,7 @@ fn refused(refusal: Refusal) -> Text {
     match refusal {
         Refusal::Noise => say("Nothing was done: it is not worth fetching later."),
         Refusal::OnlyOnline => say("Nothing was done: it is of use online alone."),
+        Refusal::FormAnswer => say("Nothing was done: the spool has no such answer to a form."),
         Refusal::NotKept => {
             say("Nothing was done: only what is kept was asked for, and it is not.")
         }
