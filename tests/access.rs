@@ -321,7 +321,7 @@ fn the_button_of_a_message_page_needs_no_control_password() {
     daemon.ok(&["offline"]);
     let told = daemon.browse(&origin.url("/oops"));
     let undo = form(&told.text(), "/control/delete/");
-    let from_there = format!("Origin: http://{}\r\nSec-Fetch-Site: cross-site\r\n", origin.addr);
+    let from_there = origin.sends();
     let guessed = daemon.submit_as(&undo.clone().with("token", "guessed"), &from_there);
     assert_eq!((guessed.status, daemon.queue().len()), (403, 1));
     assert_eq!(daemon.submit_as(&undo, &from_there).status, 303);

@@ -35,6 +35,7 @@ mod configuration;
 mod conformance;
 mod connections;
 mod crash;
+mod cross_site;
 mod disk;
 mod exchange;
 mod export_index;

@@ -102,11 +102,6 @@ fn a_part_gets_nothing_of_what_is_said_before_anything_is_asked() {
     }
 }
 
-/// What a browser says of a form that a page of `origin` holds.
-fn from_there(origin: &Origin) -> String {
-    format!("Origin: http://{}\r\nSec-Fetch-Site: cross-site\r\n", origin.addr)
-}
-
 #[test]
 fn a_missing_page_is_fetched_with_what_it_links_to() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -120,7 +115,7 @@ fn a_missing_page_is_fetched_with_what_it_links_to() {
     let page = daemon.browse(&origin.url("/a"));
     assert_eq!(page.status, 504);
     let fetch = form(&page.text(), "/refresh-request/");
-    let there = from_there(&origin);
+    let there = origin.sends();
     // It goes before all others, and says so when it is looked at again; its token orders nothing else.
     let when = |path: &str| {
         let forms = forms(&daemon.browse(&origin.url("/a")).text());
@@ -263,7 +258,7 @@ fn sites_leave_places_to_people() {
     };
     let begin_there = |origin: &Origin| {
         let page = daemon.browse(&origin.url("/")).text();
-        let done = daemon.submit_as(&form(&page, "/refresh-request/"), &from_there(origin));
+        let done = daemon.submit_as(&form(&page, "/refresh-request/"), &origin.sends());
         assert_eq!((done.status, done.field("Location")), (303, "/fetches/"), "{}", done.text());
     };
     begin(0..MOST - 1);
@@ -314,7 +309,7 @@ fn an_origin_that_fails_leaves_the_copy_and_a_way_to_have_it_later() {
     let copy = daemon.get(&copy);
     assert!(copy.status == 200 && copy.text().contains("the copy"), "{}", copy.text());
     let later = form(&page.text(), "/refresh-request/");
-    let done = daemon.submit_as(&later, &from_there(&origin));
+    let done = daemon.submit_as(&later, &origin.sends());
     assert_eq!((done.status, done.field("Location")), (303, "/fetches/"), "{}", done.text());
     assert_eq!(daemon.queued(), [origin.url("/p")]);
 }

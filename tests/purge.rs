@@ -8,6 +8,7 @@ use wwwoffle_spool::{Durability, NewEntry, Options, Place, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::harness::form::{encode, form};
+use crate::harness::origin::NAVIGATES;
 use crate::harness::{Answer, Daemon, Origin, eventually, then};
 
 /// In the year 2000 everything was kept that is kept here, but for what comes later.
@@ -256,7 +257,7 @@ fn another_site_has_no_plan_made() {
         || -> Value { serde_json::from_slice(&daemon.api("GET", "/api/purge", "").body).unwrap() };
     let mut client = daemon.client();
     client.send(format!(
-        "GET /purge/ HTTP/1.1\r\nHost: {}\r\nSec-Fetch-Site: cross-site\r\n\r\n",
+        "GET /purge/ HTTP/1.1\r\nHost: {}\r\nSec-Fetch-Site: cross-site\r\n{NAVIGATES}\r\n",
         daemon.addr()
     ));
     let sent = client.receive("GET").whole();

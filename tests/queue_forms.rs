@@ -56,8 +56,7 @@ fn a_person_gets_a_page_with_a_way_back() {
         assert_eq!(undo.method, "POST");
 
         // The page came under the origin's name, so that is where the browser says the form is from.
-        let from_there =
-            format!("Origin: http://{}\r\nSec-Fetch-Site: cross-site\r\n", origin.addr);
+        let from_there = origin.sends();
         let refused = daemon.submit_as(&undo.clone().without("token"), &from_there);
         assert_eq!((refused.status, daemon.queue().len()), (403, 1), "not without the token");
         let refused = daemon.submit_as(&undo.clone().with("token", "guessed"), &from_there);
@@ -219,7 +218,7 @@ fn a_post_is_queued_only_when_the_user_says_so() {
     assert_eq!(daemon.queue().len(), 0, "not before it is confirmed");
     let confirm = form(&page.text(), "/refresh-request");
     assert_eq!(confirm.method, "POST");
-    let from_there = format!("Origin: http://{}\r\nSec-Fetch-Site: cross-site\r\n", origin.addr);
+    let from_there = origin.sends();
     let refused = daemon.submit_as(&confirm.clone().without("token"), &from_there);
     assert_eq!((refused.status, daemon.queue().len()), (403, 0));
     let done = daemon.submit_as(&confirm, &from_there);

@@ -16,7 +16,7 @@ fn send_later(daemon: &Daemon, origin: &Origin) {
         origin.addr,
     ));
     let asks = client.receive("POST").whole().text();
-    let fields = format!("Origin: http://{}\r\nSec-Fetch-Site: cross-site\r\n", origin.addr);
+    let fields = origin.sends();
     assert!(daemon.submit_as(&form(&asks, "/refresh-request"), &fields).status < 400);
 }
 

@@ -25,7 +25,10 @@ const AT_SHIP: [(&str, bool); 11] = [
     ("Referer: OURS\r\n", true),
     ("Referer: OURS/index/?a=b\r\n", true),
     // Where a browser says it, that counts.
-    ("Referer: OURS/index/\r\nSec-Fetch-Site: cross-site\r\n", false),
+    (
+        "Referer: OURS/index/\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n",
+        false,
+    ),
     ("Referer: http://site.test/\r\nSec-Fetch-Site: same-origin\r\n", true),
     ("Sec-Fetch-Site: none\r\n", true),
 ];
@@ -34,8 +37,14 @@ const AT_SHIP: [(&str, bool); 11] = [
 const AT_HOME: [(&str, bool); 4] = [
     ("", true),
     ("Referer: OURS/index/\r\n", true),
-    ("Sec-Fetch-Site: cross-site\r\n", false),
-    ("Referer: OURS/index/\r\nSec-Fetch-Site: same-site\r\n", false),
+    (
+        "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n",
+        false,
+    ),
+    (
+        "Referer: OURS/index/\r\nSec-Fetch-Site: same-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n",
+        false,
+    ),
 ];
 
 /// Each host that the proxy is asked at, with what comes along and whether it is carried out.

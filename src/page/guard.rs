@@ -1,8 +1,9 @@
 //! Whether a request to our own pages and API may pass.
 //!
-//! Three things are kept out: a page of another origin that makes the browser send a form here
+//! Four things are kept out: a page of another origin that makes the browser send a form here
 //! (cross-site request forgery), a foreign name that was made to resolve to our address (DNS
-//! rebinding), and a link or image that changes something by being loaded.
+//! rebinding), a link or image that changes something by being loaded, and a page of another site
+//! that loads a page of ours to learn from the outcome.
 
 /// What decides, taken from the request by the caller.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +16,8 @@ pub struct Asked<'a> {
     pub host_is_ours: bool,
     /// `Sec-Fetch-Site`, where the browser says who made it send the request.
     pub fetch_site: Option<&'a str>,
+    /// Whether another site may make a browser send it.
+    pub other_sites: OtherSites,
     /// `Origin`.
     pub origin: Option<&'a str>,
     /// Our origin under the name the client used, `http://127.0.0.1:8080`.
@@ -35,6 +38,15 @@ pub enum Over {
     UnixSocket,
     /// The proxy port, which any page in a browser can address.
     Tcp,
+}
+
+/// Whether a page of another site may make a browser send a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherSites {
+    /// It may: to open a page of ours in a window, or to load a public file.
+    Allowed,
+    /// It may not.
+    Refused,
 }
 
 /// What the form field `token`, or the field `X-Wwwoffle-Token`, is worth for the scope.
@@ -93,8 +105,8 @@ pub enum Refusal {
 
 /// Decides whether a request may pass.
 ///
-/// A request with a safe method passes as soon as its `Host` is ours: it changes nothing, and what
-/// it is answered with cannot be read from another origin.
+/// A request with a safe method passes if its `Host` is ours and no other site makes the browser load
+/// it unseen: it changes nothing.
 #[must_use]
 pub fn guard(asked: &Asked<'_>) -> Verdict {
     match refusal(asked) {
@@ -109,6 +121,10 @@ fn refusal(asked: &Asked<'_>) -> Option<Refusal> {
     }
     if !asked.host_is_ours {
         return Some(Refusal::ForeignHost);
+    }
+    let is_foreign = |site: &str| !matches!(site, "same-origin" | "none");
+    if asked.other_sites == OtherSites::Refused && asked.fetch_site.is_some_and(is_foreign) {
+        return Some(Refusal::CrossSite);
     }
     if asked.safe_method {
         return None;
@@ -138,7 +154,7 @@ fn refusal(asked: &Asked<'_>) -> Option<Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, Over, Refusal, Scope, Token, Verdict, guard};
+    use super::{Asked, OtherSites, Over, Refusal, Scope, Token, Verdict, guard};
 
     const OURS: &str = "http://localhost:8080";
 
@@ -148,6 +164,7 @@ mod tests {
         safe_method: false,
         host_is_ours: true,
         fetch_site: Some("same-origin"),
+        other_sites: OtherSites::Refused,
         origin: Some(OURS),
         our_origin: OURS,
         token: Token::Right,
@@ -158,6 +175,7 @@ mod tests {
     /// The undo button of a message page under a foreign name.
     const UNDO: Asked<'static> = Asked {
         fetch_site: Some("cross-site"),
+        other_sites: OtherSites::Allowed,
         origin: Some("null"),
         scope: Scope::OnePurpose,
         ..FORM
@@ -185,6 +203,27 @@ mod tests {
                 Some(ForeignHost),
             ),
             ("a link from elsewhere", Asked { safe_method: true, ..UNDO }, None),
+            (
+                "an image from elsewhere",
+                Asked { safe_method: true, other_sites: OtherSites::Refused, ..UNDO },
+                Some(CrossSite),
+            ),
+            (
+                "an image from another port",
+                Asked { safe_method: true, fetch_site: Some("same-site"), ..FORM },
+                Some(CrossSite),
+            ),
+            (
+                "an image from nobody knows where",
+                Asked { safe_method: true, fetch_site: Some(""), ..FORM },
+                Some(CrossSite),
+            ),
+            ("typing", Asked { safe_method: true, fetch_site: Some("none"), ..FORM }, None),
+            (
+                "undo by a script",
+                Asked { other_sites: OtherSites::Refused, ..UNDO },
+                Some(CrossSite),
+            ),
             ("reading", Asked { safe_method: true, token: Token::Absent, ..FORM }, None),
             ("cross-site", Asked { fetch_site: Some("cross-site"), ..FORM }, Some(CrossSite)),
             ("another port", Asked { fetch_site: Some("same-site"), ..FORM }, Some(CrossSite)),

@@ -8,7 +8,8 @@
 //! over_socket ──────────────────── /api/… ── api
 //! ```
 //!
-//! Over TCP only a name of ours is answered, so that no other site's name can be made to lead here.
+//! Over TCP only a name of ours is answered, so that no other site's name can be made to lead here, and
+//! other sites may only open our pages in a window: see [`isolation`].
 //! What changes something is a POST with a token; see [`crate::page::guard`]. Who has to give which
 //! password is in `entry`. Over the socket in the spool there is neither: whoever may open it may command.
 
@@ -27,6 +28,7 @@ mod history;
 mod home;
 mod icons;
 mod info;
+mod isolation;
 mod lists;
 mod local;
 mod metrics;
@@ -80,11 +82,23 @@ pub async fn over_tcp(
     mode: Mode,
     url: &CanonicalUrl,
     visit: Visit,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let mut response = respond(daemon, mode, url, visit, request).await;
+    isolation::isolate(response.headers_mut(), url.path());
+    response
+}
+
+async fn respond(
+    daemon: Arc<Daemon>,
+    mode: Mode,
+    url: &CanonicalUrl,
+    visit: Visit,
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let mut caller = Caller::over_tcp(daemon, mode, url, &visit, &request);
-    // Under a foreign name nobody is even asked for a password.
-    if caller.check_host().is_ok()
+    // Under a foreign name, or for another site, nobody is even asked for a password.
+    if caller.check_origin().is_ok()
         && let Err(denied) = entry::admit(&mut caller, url.path(), &visit, &mut request).await
     {
         return if api::has(url.path()) {
@@ -96,7 +110,7 @@ pub async fn over_tcp(
     if api::has(url.path()) {
         return api::answer(&caller, url.path(), url.arguments(), request).await;
     }
-    if let Err(refusal) = caller.check_host() {
+    if let Err(refusal) = caller.check_origin() {
         return caller.message(&Message::Forbidden(refusal));
     }
     if let Some(place) = configuration::Where::at(url.path()) {

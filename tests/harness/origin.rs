@@ -226,6 +226,9 @@ pub(crate) struct Origin {
     stop: Option<Arc<AtomicBool>>,
 }
 
+/// What a browser says when it opens a page in a window.
+pub(crate) const NAVIGATES: &str = "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n";
+
 impl Origin {
     /// Starts on a port of its own, with the site tree behind every path that has no script.
     pub(crate) fn start() -> Self {
@@ -271,6 +274,11 @@ impl Origin {
                 std::thread::spawn(move || shared.serve(stream));
             }
         });
+    }
+
+    /// What a browser says when a person sends a form that is in a page of this origin.
+    pub(crate) fn sends(&self) -> String {
+        format!("Origin: http://{}\r\nSec-Fetch-Site: cross-site\r\n{NAVIGATES}", self.addr)
     }
 
     /// The URL of a path here.

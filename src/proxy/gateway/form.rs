@@ -12,7 +12,7 @@ use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
 use crate::page::form::Form;
-use crate::page::guard::{Asked, Over, Scope, Token, Verdict, guard};
+use crate::page::guard::{Asked, OtherSites, Over, Scope, Token, Verdict, guard};
 use crate::page::message::Message;
 use crate::page::token::Purpose;
 use crate::site::pages::{gateway as pages, gateway::Send};
@@ -105,6 +105,7 @@ impl Guest {
             safe_method: false,
             host_is_ours: true,
             fetch_site: field(&FETCH_SITE),
+            other_sites: OtherSites::Refused,
             origin: field(&ORIGIN),
             our_origin: self.shell.origin.as_str(),
             token,

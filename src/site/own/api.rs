@@ -220,7 +220,7 @@ async fn carry_out(
     parts: &Parts,
     incoming: Incoming,
 ) -> Result<Response<Body>, Fault> {
-    caller.check_host()?;
+    caller.check_origin()?;
     let call = Call::at(path).ok_or_else(|| Fault::unknown(path))?;
     if !call.takes(&parts.method) {
         return Err(Fault::not_with(&parts.method, call.allowed()));

@@ -13,12 +13,13 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::Visit;
 use super::info::REQUEST;
+use super::isolation;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Requester};
 use crate::daemon::{Daemon, Reader};
 use crate::net::upstream;
-use crate::page::guard::{Asked, Over, Refusal, Scope, Token, Verdict, guard};
+use crate::page::guard::{Asked, OtherSites, Over, Refusal, Scope, Token, Verdict, guard};
 use crate::page::message::{self, Denied, Message};
 use crate::page::shown;
 use crate::page::token::Purpose;
@@ -54,6 +55,7 @@ pub(super) struct Caller {
     over: Over,
     host_is_ours: bool,
     fetch_site: Option<String>,
+    other_sites: OtherSites,
     /// The page that the request says it comes from.
     referer: Option<String>,
     origin: Option<String>,
@@ -143,6 +145,7 @@ impl Caller {
             over: Over::Tcp,
             host_is_ours,
             fetch_site: only(request.headers(), &FETCH_SITE),
+            other_sites: isolation::other_sites(url.path(), request.headers()),
             origin: only(request.headers(), &ORIGIN),
             sent: (url.path() == REQUEST).then(|| Sent::of(request, visit)),
             audience: request.headers().contains_key(SEC_FETCH_DEST).then(audience),
@@ -170,6 +173,7 @@ impl Caller {
             over,
             host_is_ours,
             fetch_site: None,
+            other_sites: OtherSites::Refused,
             referer: None,
             origin: None,
             sent: None,
@@ -245,6 +249,7 @@ impl Caller {
             safe_method,
             host_is_ours: self.host_is_ours,
             fetch_site: self.fetch_site.as_deref(),
+            other_sites: self.other_sites,
             origin: self.origin.as_deref(),
             our_origin: self.shell.origin.as_str(),
             token,
@@ -257,8 +262,9 @@ impl Caller {
         }
     }
 
-    /// Whether the name that was used is ours, without which nobody learns anything.
-    pub(super) fn check_host(&self) -> Result<(), Refusal> {
+    /// Whether the request may be answered at all: the name that was used is ours, and no other site makes
+    /// the browser load the response unseen.
+    pub(super) fn check_origin(&self) -> Result<(), Refusal> {
         self.check(true, Scope::General, Token::Absent)
     }
 

@@ -64,7 +64,7 @@ fn is_owners(path: &str) -> bool {
 }
 
 /// What a browser, or its owner, needs before it can be told a password: all of it is public.
-fn sets_up(path: &str) -> bool {
+pub(super) fn sets_up(path: &str) -> bool {
     let public = [
         "/proxy.pac",
         "/wpad.dat",

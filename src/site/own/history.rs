@@ -204,9 +204,6 @@ async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
     }
     fields.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(GLASS_CASE));
     fields.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    // No other site may load it as a script, a style or an image.
-    let only_ours = HeaderValue::from_static("same-origin");
-    fields.insert(HeaderName::from_static("cross-origin-resource-policy"), only_ours);
     let entry = &kept.entry;
     let link = links(caller.shell.origin.as_str(), url, (entry.stored(), entry.when()));
     // So that its parts are looked for as they were: the address tells the proxy when that was.

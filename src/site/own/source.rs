@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
-use hyper::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::spawn_blocking;
@@ -112,8 +112,6 @@ fn shown(
     let mut response = caller.other(StatusCode::OK, Some(content_type), body);
     let fields = response.headers_mut();
     fields.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(GLASS_CASE));
-    let only_ours = HeaderValue::from_static("same-origin");
-    fields.insert(HeaderName::from_static("cross-origin-resource-policy"), only_ours);
     if let Some(Ok(disposition)) = disposition.map(HeaderValue::from_str) {
         fields.insert(CONTENT_DISPOSITION, disposition);
     }

@@ -1,0 +1,153 @@
+//! What pages of other sites may do with the daemon's own addresses: open a page in a window, and load
+//! public files. Else they would learn from the outcome which URLs are stored.
+
+use serde_json::json;
+
+use crate::access::control;
+use crate::browser::browser;
+use crate::harness::chromium::Chromium;
+use crate::harness::client::Response;
+use crate::harness::{Answer, Daemon, Origin, heavy};
+
+/// Pages and forms. `URL` stands for a stored one.
+const PAGES: &str = "/ /control/ /control /control/status /control/edit /queue/ /queue/edit /queue /index/outgoing \
+    /index/failed /undone/ /monitor/ /monitor /purge/ /purge /history?URL /history/version?URL /history/timemap?URL \
+    /history/diff?URL /monitor/diff /monitor/feed /monitor-options?URL /fetches/ /fetches /refresh-options?URL \
+    /refresh/?URL /refresh-recurse?url=URL /ca /certificate /info?URL /info/url?URL /info/source?url=URL \
+    /info/warc?url=URL /info/request /metrics /statistics/ /statistics/hosts /statistics /missing?URL /index/ \
+    /index/all /search/ /search /search/description.xml /gateway/ /gateway /configuration/ \
+    /configuration/startup/password /configuration /no/such/page /control/online /control/offline \
+    /control/fetch /control/delete/req /control/delete/url /control/delete/list /control/purge \
+    /control/certificate/allow /refresh-request/";
+
+/// Calls of the API.
+const CALLS: &str = "/api/status /api/statistics /api/queue /api/entries /api/events /api/config/schema \
+    /api/info?url=URL /api/index /api/search?q=x /api/reindex /api/history?url=URL /api/history/restore \
+    /api/history/delete /api/mode /api/queue/retry /api/queue/delete /api/queue/priority /api/queue/plan /api/get \
+    /api/fetch /api/entries/delete /api/entries/move /api/entries/compress /api/entries/write /api/purge /api/pins \
+    /api/flush /api/import /api/stop /api/monitor /api/monitor/diff /api/monitor/delete /api/runs /api/runs/plan \
+    /api/runs/stop /api/config /api/config/versions /api/config/undo /api/config/reload /api/none";
+
+/// What any page may load.
+const PUBLIC: &str = "/proxy.pac /wpad.dat /wwwoffle.pac /ca.pem /ca.crt /certificates/root-cert.pem /ca/trusted.css \
+    /style.css /robots.txt /favicon.ico /local/ /local/none";
+
+/// What browsers send along, and whether it opens a window.
+const FROM_ANOTHER_SITE: [(&str, bool); 8] = [
+    (
+        "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n",
+        true,
+    ),
+    ("Sec-Fetch-Site: same-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n", true),
+    ("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe\r\n", false),
+    ("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: image\r\n", false),
+    ("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: empty\r\n", false),
+    ("Sec-Fetch-Site: same-site\r\nSec-Fetch-Mode: cors\r\nSec-Fetch-Dest: empty\r\n", false),
+    (
+        "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: document\r\n",
+        false,
+    ),
+    ("Sec-Fetch-Site: cross-site\r\n", false),
+];
+
+fn ask(daemon: &Daemon, method: &str, path: &str, fields: &str) -> Response {
+    let mut client = daemon.client();
+    client.send(format!(
+        "{method} {path} HTTP/1.1\r\nHost: {}\r\n{fields}Content-Length: 0\r\n\r\n",
+        daemon.addr()
+    ));
+    client.receive(method)
+}
+
+#[test]
+fn other_sites_open_pages_and_load_public_files_alone() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let url = origin.url("/stored");
+    daemon.get(&url);
+    for (paths, is_public, opens) in
+        [(PAGES, false, true), (CALLS, false, false), (PUBLIC, true, true)]
+    {
+        for path in paths.split_whitespace().map(|path| path.replace("URL", &url)) {
+            for method in ["GET", "POST"] {
+                let policy = if is_public { "cross-origin" } else { "same-origin" };
+                let isolates = |response: &Response, fields: &str| {
+                    let told = ["Resource", "Opener"].map(|what| {
+                        response.field(&format!("Cross-Origin-{what}-Policy")).to_owned()
+                    });
+                    assert_eq!(told, [policy, "same-origin"], "{method} {path}\n{fields}");
+                };
+                for (fields, is_window) in FROM_ANOTHER_SITE {
+                    let response = ask(&daemon, method, &path, fields);
+                    isolates(&response, fields);
+                    let is_let_in = is_public || (opens && is_window);
+                    if !is_let_in {
+                        assert_eq!(response.status, 403, "{method} {path}\n{fields}");
+                    } else if method == "GET" && !path.starts_with("/api/pins") {
+                        assert_ne!(response.status, 403, "{method} {path}\n{fields}");
+                    }
+                }
+            }
+            // A page of ours gets what it asks for.
+            if !path.starts_with("/api/events") {
+                let response = ask(&daemon, "GET", &path, "Sec-Fetch-Site: same-origin\r\n");
+                assert_eq!(response.status == 403, path == "/api/pins", "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_login_is_asked_for_with_the_same_fields() {
+    let daemon = Daemon::configured(&control());
+    let response = ask(&daemon, "GET", "/metrics", "");
+    let policy = response.field("Cross-Origin-Resource-Policy");
+    assert_eq!((response.status, policy), (401, "same-origin"));
+    let (fields, _) = FROM_ANOTHER_SITE[4];
+    assert_eq!(ask(&daemon, "GET", "/metrics", fields).status, 403, "before a login is asked for");
+}
+
+#[test]
+fn responses_of_origins_keep_their_own_policy() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/open", Answer::html("x").field("Cross-Origin-Resource-Policy", "cross-origin"));
+    let (fields, _) = FROM_ANOTHER_SITE[4];
+    for (path, want) in [("/open", Some("cross-origin")), ("/page/1.html", None)] {
+        let response = daemon.client().get_with(&origin.url(path), fields);
+        assert_eq!(response.status, 200);
+        let policy = response.fields.get("Cross-Origin-Resource-Policy");
+        assert_eq!(policy, want, "{path}");
+    }
+}
+
+/// A page that loads two addresses and says of each whether it could.
+const SNIFFING: &str = "<title>Sniffing</title><script>const told = {};\
+    for (const path of PATHS) fetch(path, {mode: 'no-cors'})\
+    .then(() => told[path] = true, () => told[path] = false)</script>";
+
+#[test]
+fn a_browser_tells_other_sites_nothing_and_shows_the_person_all() {
+    let Some(program) = browser() else { return };
+    let _alone = heavy();
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let stored = origin.url("/page/1.html");
+    daemon.get(&stored);
+    let local = daemon.spool().join("local");
+    std::fs::create_dir_all(&local).unwrap();
+    let picture = "<svg xmlns='http://www.w3.org/2000/svg' width='7' height='7'/>";
+    std::fs::write(local.join("a.svg"), picture).unwrap();
+    std::fs::write(local.join("index.html"), "<title>Mine</title><img src=a.svg>").unwrap();
+    let source = |url: &str| daemon.own(&format!("/info/source?url={url}"));
+    let paths = [source(&stored), source("http://never.test/"), daemon.own("/style.css")];
+    origin.say("/sniff", Answer::html(SNIFFING.replace("PATHS", &json!(paths).to_string())));
+    let mut browser = Chromium::direct(&program, &[]);
+    browser.open(&origin.url("/sniff"));
+    browser.until("Object.keys(told).length == 3", "each was tried");
+    let outcome = paths.map(|path| browser.value(&format!("told[{}]", json!(path))));
+    assert_eq!(outcome, [json!(false), json!(false), json!(true)]);
+    // The sandboxed pages still open, and the user's own files load each other.
+    browser.open(&source(&stored));
+    browser.until("document.body.innerText.includes('page 1')", "the source is shown");
+    browser.open(&daemon.own(&format!("/history/version?url={stored}&at=")));
+    browser.open(&daemon.own("/local/"));
+    browser.until("document.title == 'Mine' && document.images[0].naturalWidth == 7", "a picture");
+}
