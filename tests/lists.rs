@@ -301,3 +301,18 @@ fn a_session_ends_where_the_next_begins() {
         names(&index(&daemon, "what=asked")) == ["cake.html"]
     });
 }
+
+#[test]
+fn a_search_prints_as_many_hits_as_its_limit_says() {
+    let place = Daemon::prepare(None);
+    let site = place.home().join("mirror/a.example");
+    std::fs::create_dir_all(&site).unwrap();
+    for number in 0..70 {
+        std::fs::write(site.join(format!("{number}.html")), "<title>Tea</title>green").unwrap();
+    }
+    place.ok(&["import", place.home().join("mirror").to_str().unwrap()]);
+    for (limit, count) in [("1", 1), ("60", 60), ("1000", 70)] {
+        let told = place.ok(&["search", "--json", "--limit", limit, "tea"]);
+        assert_eq!(told.lines().count(), count, "--limit {limit}");
+    }
+}

@@ -41,6 +41,7 @@ mod parts;
 mod pool;
 mod query;
 mod rebuild;
+mod relevance;
 mod schema;
 mod search;
 mod sessions;

@@ -25,6 +25,15 @@ pub struct Query {
     unwanted: Vec<Row>,
 }
 
+/// What has to be in the title of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Titles {
+    /// All that is looked for.
+    All,
+    /// Some of it.
+    Any,
+}
+
 /// Words that follow each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Row {
@@ -80,20 +89,15 @@ impl Query {
         self.wanted.is_empty()
     }
 
-    /// The same for the database: what is looked for in titles alone, or everywhere; what is not to be there nowhere.
-    pub(crate) fn to_match(&self, column: Option<&str>) -> String {
-        let mut text = column.map_or_else(String::new, |column| format!("({column} : ("));
-        for (at, alternatives) in self.wanted.iter().enumerate() {
-            text.push_str(if at == 0 { "(" } else { " AND (" });
-            for (at, row) in alternatives.iter().enumerate() {
-                text.push_str(if at == 0 { "" } else { " OR " });
-                row.write(&mut text);
+    /// The same for the database. What is not to be there may be nowhere.
+    pub(crate) fn to_match(&self, titles: Option<Titles>) -> String {
+        let mut text = match titles {
+            None => self.wanted(" AND "),
+            Some(Titles::All) => format!("(title : ({}))", self.wanted(" AND ")),
+            Some(Titles::Any) => {
+                format!("({}) AND (title : ({}))", self.wanted(" AND "), self.wanted(" OR "))
             }
-            text.push(')');
-        }
-        if column.is_some() {
-            text.push_str("))");
-        }
+        };
         for (at, row) in self.unwanted.iter().enumerate() {
             text.push_str(if at == 0 { " NOT (" } else { " OR " });
             row.write(&mut text);
@@ -102,6 +106,18 @@ impl Query {
             text.push(')');
         }
         text
+    }
+
+    fn wanted(&self, between: &str) -> String {
+        let groups = self.wanted.iter().map(|alternatives| {
+            let mut text = String::from("(");
+            for (at, row) in alternatives.iter().enumerate() {
+                text.push_str(if at == 0 { "" } else { " OR " });
+                row.write(&mut text);
+            }
+            text + ")"
+        });
+        groups.collect::<Vec<_>>().join(between)
     }
 
     /// Whether a text that is short, as a URL, has what is looked for.

@@ -1,26 +1,36 @@
 //! Pages by their words.
 //!
-//! Ranked is at most so much ([`RANKED`], [`TITLES`]): for words that are everywhere, the pages whose titles have
-//! them, and of the others those that came into the index last. So the most common word costs no more
-//! than a rare one that a few thousand pages have.
+//! The rank of a page is how well its text and its names match ([`relevance`]). At most so much is ranked
+//! ([`RANKED`], [`TITLES`]): for words that are everywhere, the pages whose titles have them, and of the
+//! others those that came into the index last. So the most common word costs no more than a rare one that
+//! a few thousand pages have.
 
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
+use crate::apply::first_of;
 use crate::error::Result;
 use crate::facts::Facts;
 use crate::filter::{Filter, Sieve};
 use crate::item::Item;
 use crate::list::{Cursor, MAX_PAGE, item};
-use crate::query::Query;
+use crate::query::{Query, Titles};
+use crate::relevance;
 
 /// Pages that are ranked at most.
 const RANKED: usize = 10_000;
 
 /// Pages with what is looked for in their title that are ranked at most, besides.
 const TITLES: usize = 2_000;
+
+/// Pages of which the names are compared although no title among them has what is looked for: those
+/// with the best texts.
+const NAMED: usize = 1_000;
+
+/// Pages of which it counts how many lead there: the best by their texts and names.
+const LINKED: usize = 100;
 
 /// How long pages are ranked.
 const PATIENCE: Duration = Duration::from_millis(40);
@@ -42,18 +52,20 @@ pub struct Hits {
     pub is_partial: bool,
 }
 
+/// A page that has what is looked for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Candidate {
+    /// How well its words match; the more, the better.
+    text: f64,
+    is_in_title: bool,
+}
+
 /// Looks for the best pages.
 struct Ranking<'a> {
     connection: &'a Connection,
-    sieve: Sieve<'a>,
-    keep: &'a dyn Fn(&Item) -> bool,
-    after: (i64, i64),
-    /// As many are wanted, and one to see whether there are more.
-    limit: usize,
-    /// The worst on top.
-    best: BinaryHeap<(i64, i64)>,
-    items: Vec<Item>,
-    seen: HashSet<i64>,
+    query: &'a Query,
+    candidates: HashMap<i64, Candidate>,
+    is_partial: bool,
     until: Instant,
 }
 
@@ -70,26 +82,41 @@ pub(crate) fn search(
         return Ok(Hits::default());
     }
     let after = after.map(|cursor| cursor.of_letter('q')).transpose()?;
+    let after = after.map_or((i64::MIN, i64::MIN), |at| (at.value, at.id));
     let limit = limit.clamp(1, MAX_PAGE);
     let mut ranking = Ranking {
         connection,
-        sieve: Sieve::new(connection, filter)?,
-        keep,
-        after: after.map_or((i64::MIN, i64::MIN), |at| (at.value, at.id)),
-        limit: limit + 1,
-        best: BinaryHeap::new(),
-        items: Vec::new(),
-        seen: HashSet::new(),
+        query,
+        candidates: HashMap::new(),
+        is_partial: false,
         until: Instant::now() + PATIENCE,
     };
-    let titles = ranking.rank(&query.to_match(Some("title")), TITLES)?;
-    let all = ranking.rank(&query.to_match(None), RANKED)?;
-    Ok(ranking.finish(limit, titles || all))
+    ranking.find(&query.to_match(Some(Titles::All)), TITLES, true)?;
+    if query.groups() > 1 {
+        ranking.find(&query.to_match(Some(Titles::Any)), TITLES, true)?;
+    }
+    ranking.find(&query.to_match(None), RANKED, false)?;
+    let mut hits = Hits { is_partial: ranking.is_partial, ..Hits::default() };
+    let sieve = Sieve::new(connection, filter)?;
+    let mut last = None;
+    for here in ranking.rank()?.into_iter().filter(|here| *here > after) {
+        let Some(item) = item(connection, here.1)? else { continue };
+        if !sieve.may_pass(Facts(item.facts)) || !sieve.passes(&item) || !keep(&item) {
+            continue;
+        }
+        if hits.items.len() == limit {
+            hits.next = last.map(|(rank, id)| Cursor::behind_hit(rank, id));
+            break;
+        }
+        hits.items.push(item);
+        last = Some(here);
+    }
+    Ok(hits)
 }
 
 impl Ranking<'_> {
-    /// Ranks what matches, the last first; true when there was more.
-    fn rank(&mut self, matches: &str, most: usize) -> Result<bool> {
+    /// Finds what matches, the last first, and at most so many.
+    fn find(&mut self, matches: &str, most: usize, is_in_title: bool) -> Result<()> {
         let mut find = self.connection.prepare_cached(&format!(
             "SELECT rowid, bm25(words, {TITLE_WEIGHT}, 1.0) FROM words WHERE words MATCH ?1 \
              ORDER BY rowid DESC"
@@ -99,54 +126,66 @@ impl Ranking<'_> {
         while let Some(row) = rows.next()? {
             count += 1;
             if count > most || (count % 64 == 0 && Instant::now() > self.until) {
-                return Ok(true);
+                self.is_partial = true;
+                break;
             }
             let (id, rank): (i64, f64) = (row.get(0)?, row.get(1)?);
-            self.consider(id, whole(rank))?;
-        }
-        Ok(false)
-    }
-
-    fn consider(&mut self, id: i64, rank: i64) -> Result<()> {
-        // What its title has counts by that, on every page.
-        let is_new = self.seen.insert(id);
-        let (here, is_full) = ((rank, id), self.best.len() >= self.limit);
-        let is_beaten = is_full && self.best.peek().is_some_and(|worst| here >= *worst);
-        if !is_new || here <= self.after || is_beaten {
-            return Ok(());
-        }
-        // Only of what is among the best so far it is looked whether it is asked for.
-        let Some(item) = item(self.connection, id)? else { return Ok(()) };
-        if !self.sieve.may_pass(Facts(item.facts))
-            || !self.sieve.passes(&item)
-            || !(self.keep)(&item)
-        {
-            return Ok(());
-        }
-        self.best.push(here);
-        self.items.push(item);
-        if self.best.len() > self.limit
-            && let Some((_, worst)) = self.best.pop()
-        {
-            self.items.retain(|item| item.id != worst);
+            let candidate = self.candidates.entry(id).or_default();
+            candidate.text = -rank;
+            candidate.is_in_title |= is_in_title;
         }
         Ok(())
     }
 
-    fn finish(self, limit: usize, is_partial: bool) -> Hits {
-        let mut items = self.items;
-        let mut order = self.best.into_sorted_vec();
-        let has_more = order.len() > limit;
-        order.truncate(limit);
-        let next = order.last().filter(|_| has_more);
-        let next = next.map(|(rank, id)| Cursor::behind_hit(*rank, *id));
-        let mut sorted = Vec::with_capacity(order.len());
-        for (_, id) in order {
-            if let Some(at) = items.iter().position(|item| item.id == id) {
-                sorted.push(items.swap_remove(at));
-            }
+    /// The rank and the number of each candidate, the best first.
+    fn rank(&self) -> Result<Vec<(i64, i64)>> {
+        let mut candidates: Vec<_> =
+            self.candidates.iter().map(|(id, found)| (*id, *found)).collect();
+        candidates.sort_by(|(one, a), (other, b)| {
+            let order = b.is_in_title.cmp(&a.is_in_title).then(b.text.total_cmp(&a.text));
+            order.then(one.cmp(other))
+        });
+        let in_titles = candidates.iter().filter(|(_, found)| found.is_in_title).count();
+        let best = candidates.iter().map(|(_, found)| found.text).fold(f64::MIN_POSITIVE, f64::max);
+        let mut scores = Vec::with_capacity(candidates.len());
+        for (at, (id, found)) in candidates.into_iter().enumerate() {
+            let names = if at < in_titles + NAMED { self.names(id)? } else { 0.0 };
+            scores.push((found.text / best + names, names, id));
         }
-        Hits { items: sorted, next, is_partial }
+        scores.sort_by(|(a, _, one), (b, _, other)| b.total_cmp(a).then(one.cmp(other)));
+        for (score, names, id) in
+            scores.iter_mut().take(LINKED).filter(|(_, names, _)| *names > 0.0)
+        {
+            *score += *names * relevance::of_links(self.links(*id)?);
+        }
+        let mut ranks: Vec<_> =
+            scores.into_iter().map(|(score, _, id)| (whole(-score), id)).collect();
+        ranks.sort_unstable();
+        Ok(ranks)
+    }
+
+    /// How well the names of an entry match.
+    fn names(&self, id: i64) -> Result<f64> {
+        let mut find = self.connection.prepare_cached(
+            "SELECT e.title, h.name, e.path FROM entries e JOIN hosts h ON h.id = e.host WHERE e.id = ?1",
+        )?;
+        let found = find.query_row([id], |row| {
+            let title: Option<String> = row.get(0)?;
+            let (host, path): (String, String) = (row.get(1)?, row.get(2)?);
+            Ok(relevance::of_names(self.query, title.as_deref().unwrap_or_default(), &host, &path))
+        });
+        Ok(found.optional()?.unwrap_or_default())
+    }
+
+    /// How many pages lead to an entry, of those that count.
+    fn links(&self, id: i64) -> Result<u32> {
+        let mut find = self.connection.prepare_cached("SELECT key FROM entries WHERE id = ?1")?;
+        let key: Option<[u8; 32]> = find.query_row([id], |row| row.get(0)).optional()?;
+        let Some(key) = key else { return Ok(0) };
+        let mut count = self.connection.prepare_cached(
+            "SELECT count(*) FROM (SELECT 1 FROM refs WHERE target = ?1 AND part = 0 LIMIT ?2)",
+        )?;
+        Ok(count.query_row((first_of(&key), relevance::MAX_LINKS), |row| row.get(0))?)
     }
 }
 

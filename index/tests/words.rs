@@ -188,3 +188,69 @@ fn a_page_that_its_reader_fails_at_costs_no_others() {
         index.stop();
     }
 }
+
+/// Pages as a documentation site has them: long ones about a thing, and many short ones that name it.
+fn documentation() -> Vec<(String, String)> {
+    let of = |path: &str, title: &str, text: String| {
+        (format!("https://doc.example.org/{path}"), format!("title {title}\n{text}"))
+    };
+    let long =
+        |words: &str| format!("{words} {}", "methods of this and that other thing ".repeat(3_000));
+    let mut pages = vec![
+        of("std/vec/struct.Vec.html", "Vec in std::vec - Docs", long("Vec push pop")),
+        of("std/string/struct.String.html", "String in std::string - Docs", long("String push")),
+        of("std/map/struct.HashMap.html", "HashMap in std::map - Docs", long("HashMap entry")),
+        of("std/result/enum.Result.html", "Result in std::result - Docs", long("Result")),
+        of("std/primitive.char.html", "char - Docs", long("char String")),
+        of("std/vec/index.html", "std::vec - Docs", "Vec".to_owned()),
+    ];
+    for number in 0..60 {
+        for (name, word) in
+            [("vec", "Vec"), ("string", "String"), ("char", "char"), ("result", "Result")]
+        {
+            let text = format!(
+                "{word} {word} push entry HashMap\nlink https://doc.example.org/std/result/enum.Result.html"
+            );
+            pages.push(of(
+                &format!("std/{name}/fn.f{number}.html"),
+                &format!("f{number} in std::{name} - Docs"),
+                text,
+            ));
+        }
+        let title = format!("Lesson {number}: Vec, String and char - Docs");
+        pages.push(of(&format!("book/lesson-{number}/"), &title, "Vec String char".to_owned()));
+    }
+    for language in ["de", "es", "fr", "ja"] {
+        pages.push(of(
+            &format!("book/{language}/error/result.html"),
+            "Result - Docs",
+            "Result".to_owned(),
+        ));
+    }
+    pages
+}
+
+#[test]
+fn the_page_about_a_thing_comes_before_those_that_name_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    for (url, page) in documentation() {
+        store(&spool, &url, &page);
+    }
+    let index = index(&spool);
+    index.settle(true).unwrap();
+    for (query, want) in [
+        ("Vec", "std/vec/struct.Vec.html"),
+        ("vec", "std/vec/struct.Vec.html"),
+        ("Vec push", "std/vec/struct.Vec.html"),
+        ("String", "std/string/struct.String.html"),
+        ("HashMap entry", "std/map/struct.HashMap.html"),
+        ("Result", "std/result/enum.Result.html"),
+        ("char", "std/primitive.char.html"),
+        ("std::vec", "std/vec/index.html"),
+    ] {
+        let found = hits(&index, query, &Filter::default()).items;
+        let found: Vec<_> = found.iter().map(|item| item.place.url()).take(3).collect();
+        assert!(found.contains(&&*format!("https://doc.example.org/{want}")), "{query}: {found:?}");
+    }
+}

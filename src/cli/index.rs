@@ -252,28 +252,46 @@ pub(super) fn search(
         // What is not read by then is told to be missing.
         opened.index.settle_within(true, READ_WITHIN).map_err(|error| failed(&error))?;
     }
-    let mut arguments = typed.filter.arguments();
-    arguments.extend([("q", words), ("limit", typed.limit.to_string())]);
-    let found: SearchPage = answerer.ask("/api/search", &arguments, found::search)?;
-    let out = &mut *terminal.stdout;
-    for hit in &found.hits {
-        if typed.json {
-            print_json(hit, out)?;
-        } else {
-            print_hit(hit, out)?;
+    let (mut left, mut after, mut is_found) = (typed.limit, None::<String>, false);
+    while left > 0 {
+        let mut arguments = typed.filter.arguments();
+        arguments.extend([("q", words.clone()), ("limit", left.min(AT_ONCE).to_string())]);
+        arguments.extend(after.take().map(|after| ("after", after)));
+        let page: SearchPage = answerer.ask("/api/search", &arguments, found::search)?;
+        is_found |= !page.hits.is_empty() || !page.queue.is_empty();
+        left = left.saturating_sub(print_hits(&page, left, typed.json, terminal.stdout)?);
+        after = page.next;
+        if page.incomplete && (after.is_none() || left == 0) {
+            writeln!(
+                terminal.stderr,
+                "wwwoffle: not all pages have been read yet; more may be found later"
+            )?;
+        }
+        if after.is_none() {
+            break;
         }
     }
-    for request in &found.queue {
-        print(request, typed.json, out)?;
-    }
-    if found.incomplete {
-        writeln!(
-            terminal.stderr,
-            "wwwoffle: not all pages have been read yet; more may be found later"
-        )?;
-    }
-    let is_found = !found.hits.is_empty() || !found.queue.is_empty();
     Ok(if is_found { ExitStatus::Done } else { ExitStatus::Failed })
+}
+
+/// Prints at most so many hits and requests, and counts them.
+fn print_hits(
+    page: &SearchPage,
+    most: u64,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<u64, Failure> {
+    let mut count = 0;
+    for hit in &page.hits {
+        count += 1;
+        if json { print_json(hit, out)? } else { print_hit(hit, out)? }
+    }
+    let room = usize::try_from(most.saturating_sub(count)).unwrap_or(usize::MAX);
+    for request in page.queue.iter().take(room) {
+        count += 1;
+        print(request, json, out)?;
+    }
+    Ok(count)
 }
 
 fn print_hit(hit: &SearchHit, out: &mut dyn Write) -> Result<(), Failure> {

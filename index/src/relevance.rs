@@ -1,0 +1,194 @@
+//! How well the names of a page match a query: its title, the last segment of its path, its host.
+//!
+//! A long page has the words of a query more thinly than a short one that mentions them in passing.
+//! The names tell which of them is about these words, and of several the links tell which is the main one.
+
+use crate::fold::{self, Word};
+use crate::query::Query;
+
+/// What an exact title, an exact last segment and a host count, where the best text counts 1.
+const TITLE: f64 = 2.0;
+const SEGMENT: f64 = 2.0;
+const HOST: f64 = 0.5;
+
+/// By what [`MAX_LINKS`] pages that lead to a page raise the value of its names.
+const LINKS: f64 = 0.5;
+
+/// More pages that lead to a page make no difference.
+pub(crate) const MAX_LINKS: u32 = 1_000;
+
+/// What a later part of a title counts, where the first part counts 1: often it is the name of the site.
+const LATER_PART: f64 = 0.5;
+
+/// The longest ending of a file name that is left out, in bytes with its dot.
+const MAX_ENDING: usize = 6;
+
+/// How well the names of a page match; 0 if no word of the query is in them.
+pub(crate) fn of_names(query: &Query, title: &str, host: &str, path: &str) -> f64 {
+    let host = of_host(query, host);
+    let segment = segment(path).map_or(host, |segment| of_segment(query, segment));
+    TITLE * of_title(query, title) + SEGMENT * segment + HOST * host
+}
+
+/// By what the pages that lead to a page raise the value of its names: each less than the one before.
+pub(crate) fn of_links(count: u32) -> f64 {
+    LINKS * f64::from(count).ln_1p() / f64::from(MAX_LINKS).ln_1p()
+}
+
+/// The best part of a title: `Vec` of `Vec | The Book`.
+fn of_title(query: &Query, title: &str) -> f64 {
+    let is_separator = |word: &str| !word.is_empty() && !word.chars().any(char::is_alphanumeric);
+    let (mut parts, mut part) = (Vec::new(), String::new());
+    for word in title.split_whitespace() {
+        if is_separator(word) {
+            parts.push(std::mem::take(&mut part));
+        } else {
+            part.push_str(word);
+            part.push(' ');
+        }
+    }
+    parts.push(part);
+    let weights = std::iter::once(1.0).chain(std::iter::repeat(LATER_PART));
+    let matches =
+        parts.iter().zip(weights).map(|(part, weight)| weight * Match::of(query, part).title());
+    matches.fold(0.0, f64::max)
+}
+
+/// The last segment of a path that names something. The page of a folder has the name of the folder.
+fn segment(path: &str) -> Option<&str> {
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let mut segments = path.rsplit('/').filter(|segment| !segment.is_empty());
+    segments.find(|segment| !matches!(stem(segment), "index" | "default"))
+}
+
+/// A file name without its ending.
+fn stem(segment: &str) -> &str {
+    match segment.rfind('.') {
+        Some(dot) if dot > 0 && segment.len() - dot <= MAX_ENDING => {
+            segment.get(..dot).unwrap_or(segment)
+        }
+        _ => segment,
+    }
+}
+
+/// A file name, or what follows a dot in it: `Vec` of `struct.Vec.html`.
+fn of_segment(query: &Query, segment: &str) -> f64 {
+    let segment = percent_encoding::percent_decode_str(stem(segment)).decode_utf8_lossy();
+    let last = segment.rsplit('.').next().unwrap_or_default();
+    [&*segment, last].map(|name| Match::of(query, name).share()).into_iter().fold(0.0, f64::max)
+}
+
+/// The best label of a host, without `www` and the last one.
+fn of_host(query: &Query, host: &str) -> f64 {
+    let labels = host.rsplit('.').skip(1).filter(|label| *label != "www");
+    labels.map(|label| Match::of(query, label).share()).fold(0.0, f64::max)
+}
+
+/// What of a query is in a short text, and how much of the text that is. Each is from 0 to 1.
+#[derive(Debug, Default)]
+struct Match {
+    /// Of what is looked for.
+    found: f64,
+    /// Of the words of the text.
+    covered: f64,
+    /// The text begins with it.
+    is_first: bool,
+}
+
+impl Match {
+    fn of(query: &Query, text: &str) -> Self {
+        let words: Vec<Word> = fold::words(text).collect();
+        let (mut groups, mut covered, mut is_first, mut at) = (Vec::new(), 0, false, 0);
+        while at < words.len() {
+            let hit = query.hit_at(&words, at);
+            is_first |= at == 0 && hit.is_some();
+            if let Some((length, group)) = hit {
+                covered += length;
+                groups.push(group);
+            }
+            at += hit.map_or(1, |(length, _)| length.max(1));
+        }
+        groups.sort_unstable();
+        groups.dedup();
+        Self {
+            found: ratio(groups.len(), query.groups()),
+            covered: ratio(covered, words.len()),
+            is_first,
+        }
+    }
+
+    fn share(&self) -> f64 {
+        self.found * self.covered
+    }
+
+    /// What a title begins with it is about, even if more follows.
+    fn title(&self) -> f64 {
+        let first = if self.is_first { 1.0 } else { 0.0 };
+        self.found * (first + self.covered) / 2.0
+    }
+}
+
+fn ratio(some: usize, all: usize) -> f64 {
+    let [some, all] = [some, all].map(|count| f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
+    if all > 0.0 { some / all } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_that_is_named_so_matches_best() {
+        for (query, best, worse) in [
+            (
+                "vec",
+                ("Vec in std::vec - Rust", "/std/vec/struct.Vec.html"),
+                ("nomicon", "/vec/vec-alloc.html"),
+            ),
+            (
+                "vec",
+                ("Vec in std::vec - Rust", "/std/vec/struct.Vec.html"),
+                ("std::vec - Rust", "/std/vec/index.html"),
+            ),
+            (
+                "vec push",
+                ("Vec in std::vec - Rust", "/struct.Vec.html"),
+                ("VecDeque - Rust", "/struct.VecDeque.html"),
+            ),
+            (
+                "json",
+                ("json — JSON encoder", "/3/library/json.html"),
+                ("What is new, json and more", "/3/new.html"),
+            ),
+            ("map", ("Array.prototype.map()", "/Array/map"), ("Array", "/Array/")),
+            ("café", ("Home", "/caf%C3%A9/"), ("Home", "/tea/")),
+            ("example", ("Home", "/"), ("Home", "/about.html")),
+            ("hash map", ("Hash map | Site", "/x"), ("Site | Hash map", "/x")),
+        ] {
+            let query = Query::parse(query);
+            let of = |(title, path): (&str, &str)| of_names(&query, title, "www.example.org", path);
+            assert!(
+                of(best) > of(worse),
+                "{query:?}: {best:?} {} {worse:?} {}",
+                of(best),
+                of(worse)
+            );
+        }
+        assert_eq!(of_names(&Query::parse("tea"), "Coffee", "a.example", "/x.html").to_bits(), 0);
+    }
+
+    #[test]
+    fn a_segment_is_a_file_or_its_folder() {
+        for (path, want) in [
+            ("/", None),
+            ("/index.html?x=/y", None),
+            ("/a/b/index.html", Some("b")),
+            ("/a/b/", Some("b")),
+            ("/a/b.html", Some("b.html")),
+            ("/.profile", Some(".profile")),
+            ("", None),
+        ] {
+            assert_eq!(segment(path), want, "{path}");
+        }
+    }
+}
