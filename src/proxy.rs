@@ -410,6 +410,7 @@ async fn act(
         (Decision::Serve, Some(kept)) => {
             let why = match ask.mode {
                 _ if ask.asked.form_answer => Why::FormAnswer,
+                Mode::Offline if ask.post.is_some() => Why::SameBody,
                 Mode::Offline => ask.near.map_or(Why::Offline, Why::Near),
                 Mode::Autodial => Why::Autodial,
                 Mode::Online => reused(&ask),

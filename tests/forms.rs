@@ -107,6 +107,38 @@ fn what_is_under_way_while_a_form_is_answered_is_given_to_nobody_after_that() {
     }
 }
 
+/// A program that asks by POST, as for GraphQL or JSON-RPC, gets offline what it got online.
+#[test]
+fn a_program_that_sends_the_same_body_again_gets_the_stored_response_offline() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let form = echo(&origin);
+    let json = "Content-Type: application/json\r\nAccept: */*\r\n";
+    assert_eq!(post(&daemon, &form, json).text(), "POST");
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for fields in ["", json, "Accept: application/json\r\nCache-Control: no-cache\r\n"] {
+        let got = post(&daemon, &form, fields);
+        assert_eq!((got.status, got.text().as_str()), (200, "POST"), "{fields}");
+        assert_eq!(status(&got), "hit; detail=offline-same-body");
+    }
+    let person = post(&daemon, &form, "Accept: text/html\r\n");
+    assert_eq!((person.status, status(&person)), (504, "detail=confirm"));
+    let mut client = daemon.client();
+    for (method, url) in
+        [("POST", form.clone()), ("PUT", form.clone()), ("POST", origin.url("/other"))]
+    {
+        let host = host(&url);
+        // Another body, another method, another URL.
+        let body = if url == form && method == "POST" { "a=c" } else { "a=b" };
+        client.send(format!(
+            "{method} {url} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3\r\n\r\n{body}"
+        ));
+        let refused = client.receive(method).whole();
+        assert_eq!((refused.status, status(&refused)), (504, "detail=only-online"));
+    }
+    assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
+}
+
 /// Where the answer to [`post`] is stored.
 fn answer_url(url: &str) -> String {
     format!("{url}?!POST:{}", hex::encode(Sha256::digest("a=b")))

@@ -218,9 +218,9 @@ fn without_a_line(kept: Kept, asked: Asked) -> Decision {
                 (_, Queueing::Usual | Queueing::Never) => Decision::ServeAndRefresh,
             }
         }
-        // A script that asks for data by POST gets the data it got before; a form that a person
-        // sends again is never answered as if it had been sent.
-        (MethodKind::Post, Kept::Whole | Kept::Uncoded) if asked.intent == Intent::Part => {
+        // A script or a program that asks for data by POST gets the response to the same body. A form
+        // that a person sends again is never answered as if it had been sent.
+        (MethodKind::Post, Kept::Whole | Kept::Uncoded) if asked.intent != Intent::Person => {
             Decision::Serve
         }
         _ if asked.noise => Decision::Refuse(Refusal::Noise),

@@ -133,6 +133,8 @@ pub enum Why {
     Near(Near),
     /// The request names a moment, and it was kept then.
     Memento,
+    /// The mode is offline, and the same body was sent to this URL before.
+    SameBody,
     /// The URL names the stored answer to a form.
     FormAnswer,
 }
@@ -163,6 +165,7 @@ impl fmt::Display for CacheStatus {
             CacheStatus::Hit(Why::RefreshQueued) => {
                 f.write_str("hit; detail=offline-refresh-queued")
             }
+            CacheStatus::Hit(Why::SameBody) => f.write_str("hit; detail=offline-same-body"),
             CacheStatus::Hit(Why::FormAnswer) => f.write_str("hit; detail=form-answer"),
             CacheStatus::Hit(Why::Memento) => f.write_str("hit; detail=memento"),
             CacheStatus::Hit(Why::Near(Near::Arguments)) => {

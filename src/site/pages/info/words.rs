@@ -58,6 +58,9 @@ fn hit(why: Why) -> Text {
             say("What is kept was served, and put on the queue to be fetched anew.")
         }
         Why::Near(_) => say("What is kept of an address that names the same page was served."),
+        Why::SameBody => {
+            say("The stored answer to the same request was served: the mode was offline.")
+        }
         Why::FormAnswer => say("The stored answer to the form was served."),
         Why::Memento => say("What was kept at the time that was asked for was served."),
     }
