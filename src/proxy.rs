@@ -41,6 +41,7 @@ mod missing;
 mod modify;
 mod near;
 mod pass;
+mod protocols;
 pub mod ranges;
 pub(crate) mod recode;
 pub mod rehearsal;
@@ -94,7 +95,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::daemon::{Daemon, Reader};
 use crate::net::upstream::Interim;
-use crate::page::message::{Message, OriginFailure};
+use crate::page::message::{Message, OriginFailure, Ruled};
 use crate::server::client_io::Interims;
 use crate::server::connection::Visitor;
 use crate::site::own::Visit;
@@ -301,7 +302,13 @@ async fn answer_to(
         Ruling::Blocked { by, replacement } => {
             return stand_in::blocked(daemon, &client.visitor, &ask, by, replacement.as_deref());
         }
+        Ruling::OtherProtocol => {
+            return stand_in::refused(daemon, &ask, Ruled::OtherProtocol);
+        }
         Ruling::Usual(_) => {}
+    }
+    if !protocols::allows_method(&ask.config, &ask.bare, &ask.method) {
+        return stand_in::refused(daemon, &ask, Ruled::UnknownMethod);
     }
     let Weighed { kept, found, decision } = match weigh(daemon, &mut ask).await {
         Ok(weighed) => weighed,

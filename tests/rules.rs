@@ -1,5 +1,6 @@
 //! What the configuration says of URLs: blocked, moved, never kept, nearby.
 
+use crate::harness::client::authority;
 use crate::harness::{Answer, Daemon, Origin, daemon::AS_PERSON, eventually, form};
 
 const AS_IMAGE: &str = "Accept: image/*\r\nSec-Fetch-Dest: image\r\n";
@@ -325,4 +326,49 @@ fn each_spelling_of_a_reload_is_heeded_unless_it_is_switched_off() {
             assert_eq!(daemon.queued().contains(&url), heeded, "{off} off, {fields}");
         }
     }
+}
+
+#[test]
+fn ports_of_other_protocols_and_unknown_methods_are_refused() {
+    // Nobody listens there, which says whether it was asked.
+    let (mail, allowed) = ("http://127.1.2.3:10080/", "http://127.1.2.4:10080/");
+    let origin = Origin::start();
+    origin.say("/purged", Answer::new(200, "text/plain", "purged"));
+    let daemon = Daemon::configured(&format!(
+        "[[dont-get.for]]\nurl = [\"*://127.1.2.4/*\", \"*://{}/purged\"]\n\
+         allowed-ports = [10080]\nallowed-methods = [\"PURGE\"]\n",
+        origin.addr
+    ));
+    let ask = |method: &str, url: &str| {
+        let mut client = daemon.client();
+        let host = authority(url);
+        client.send(format!("{method} {url} HTTP/1.1\r\nHost: {host}\r\n{AS_PERSON}\r\n"));
+        let answer = client.receive(method);
+        (answer.status, answer.field("Cache-Status").to_owned(), answer.shown())
+    };
+    for mode in ["online", "offline"] {
+        daemon.ok(&[mode]);
+        for (method, url, status, way) in [
+            ("GET", mail, 403, "/configuration/dont-get/allowed-ports"),
+            ("HELO", mail, 403, "/configuration/dont-get/allowed-ports"),
+            ("HELO", &origin.url("/helo"), 501, "/configuration/dont-get/allowed-methods"),
+        ] {
+            let (got, cache, page) = ask(method, url);
+            assert_eq!(
+                (got, &*cache),
+                (status, "wwwoffle; detail=dont-get"),
+                "{mode} {method} {url}"
+            );
+            assert!(page.contains(way), "{page}");
+        }
+        assert!(daemon.queue().is_empty(), "{mode}");
+        let refused = daemon.run(&["get", mail]);
+        assert!(refused.status != 0 && refused.out.contains("allowed-ports"), "{refused:?}");
+    }
+    daemon.ok(&["online"]);
+    assert_eq!(origin.count("/helo"), 0, "the origin is not asked");
+    assert_eq!(ask("GET", allowed).0, 502);
+    assert_eq!(ask("PURGE", &origin.url("/purged")).0, 200);
+    // The gateway neither.
+    assert_eq!(daemon.page("/http/127.1.2.3:10080/").status, 403);
 }

@@ -9,6 +9,7 @@ pub(crate) mod censored;
 pub(crate) mod hosts;
 pub(crate) mod links;
 pub(crate) mod media;
+pub(crate) mod methods;
 pub(crate) mod parent;
 pub(crate) mod ports;
 pub(crate) mod texts;

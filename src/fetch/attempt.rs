@@ -264,6 +264,11 @@ async fn by_rule(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Option<Verdict> {
             debug!(url = url.as_str(), %by, "blocked");
             return failed("the configuration says that it is never got ([dont-get])");
         }
+        Ruling::OtherProtocol => {
+            return failed(
+                "its port belongs to another protocol; [dont-get] allowed-ports can allow it",
+            );
+        }
         Ruling::Moved { to, .. } => to,
     };
     let status = StatusCode::TEMPORARY_REDIRECT;

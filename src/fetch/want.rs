@@ -51,6 +51,9 @@ pub enum WantError {
     /// It is never got.
     #[error("the configuration says that {0} is never got ([dont-get])")]
     Blocked(String),
+    /// Its port is one of another protocol.
+    #[error("the port of {0} belongs to another protocol; [dont-get] allowed-ports can allow it")]
+    OtherProtocol(String),
     /// It is never kept.
     #[error("the configuration says that {0} is never kept, so it is not fetched for later")]
     NeverKept(String),
@@ -153,6 +156,7 @@ pub(super) fn follow_aliases(
         let to = match &ask.ruling {
             Ruling::Moved { to, .. } => to,
             Ruling::Blocked { .. } => return Err(WantError::Blocked(shown())),
+            Ruling::OtherProtocol => return Err(WantError::OtherProtocol(shown())),
             Ruling::Usual(Standing::NeverKept | Standing::Nearby) => {
                 return Err(WantError::NeverKept(shown()));
             }

@@ -151,7 +151,9 @@ impl Ask {
                 // Somebody has to log in there before anything else can be got.
                 Ruling::Usual(_) if daemon.mode.passes(bare.host()) => Standing::Nearby,
                 Ruling::Usual(standing) => standing,
-                Ruling::Moved { .. } | Ruling::Blocked { .. } => Standing::Usual,
+                Ruling::Moved { .. } | Ruling::Blocked { .. } | Ruling::OtherProtocol => {
+                    Standing::Usual
+                }
             },
             queueing: queueing(&config, &parts),
             recursive: *config.dont_get.get_recursive.of(&parts),

@@ -88,7 +88,7 @@ impl Rehearsal {
         }
         match self.ask.ruling {
             Ruling::Moved { .. } => return Some(Would::Move),
-            Ruling::Blocked { .. } => return Some(Would::Block),
+            Ruling::Blocked { .. } | Ruling::OtherProtocol => return Some(Would::Block),
             Ruling::Usual(_) => {}
         }
         match weigh(daemon, &mut self.ask).await {

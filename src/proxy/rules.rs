@@ -10,6 +10,7 @@ use wwwoffle_config::{Asked, Config, Place, Purpose, Site, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::intent::SEC_FETCH_DEST;
+use super::protocols;
 use crate::net::upstream::Via;
 
 /// `Sec-Fetch-Site`: what the page that asks is to the URL (Fetch Metadata §2.4).
@@ -34,6 +35,8 @@ pub enum Ruling {
         /// What is served in its place, a URL or a path of ours.
         replacement: Option<String>,
     },
+    /// Its port is one of another protocol.
+    OtherProtocol,
 }
 
 /// Whether answers are kept at all.
@@ -116,6 +119,9 @@ pub fn ruled(config: &Config, url: &CanonicalUrl, asker: &Asker) -> Ruling {
             replacement.filter(|with| !asker.is_refused(config, with)).map(str::to_owned);
         return Ruling::Blocked { by: by.place().clone(), replacement };
     }
+    if !protocols::allows_port(config, url, &parts) {
+        return Ruling::OtherProtocol;
+    }
     Ruling::Usual(standing(config, &parts, url.host()))
 }
 
@@ -195,6 +201,7 @@ mod tests {
         match ruling {
             Ruling::Usual(standing) => format!("{standing:?}"),
             Ruling::Moved { to, by } => format!("Moved {to} {by}"),
+            Ruling::OtherProtocol => "OtherProtocol".to_owned(),
             Ruling::Blocked { by, replacement: None } => format!("Blocked {by}"),
             Ruling::Blocked { by, replacement: Some(with) } => format!("Blocked {by} {with}"),
         }

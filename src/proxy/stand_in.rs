@@ -45,6 +45,13 @@ pub(super) fn blocked(
     reply::instead(daemon, ask, CacheStatus::Blocked, &told)
 }
 
+/// Says that the request is none of the web's.
+pub(super) fn refused(daemon: &Daemon, ask: &Ask, ruled: Ruled) -> Response<Body> {
+    let url = ask.resource.url.as_str();
+    debug!(url, method = %ask.method, ?ruled, "refused");
+    reply::instead(daemon, ask, CacheStatus::Blocked, &Message::Ruled { url, ruled, place: None })
+}
+
 fn redirect(
     daemon: &Daemon,
     ask: &Ask,

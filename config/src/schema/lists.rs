@@ -8,7 +8,9 @@ use crate::{
         aliases::Aliases,
         censored::CensoredFields,
         media::{Extensions, MediaTypes},
+        methods::Methods,
         parent::{ParentProxy, Replacement},
+        ports::PortRanges,
         texts::{Secret, UserName},
     },
 };
@@ -24,6 +26,10 @@ section! {
         "get-recursive" => get_recursive: Ruled<bool> = "true", Live;
         /// Whether a redirection to a URL that is not got is answered as a page that is not there.
         "location-error" => location_error: Ruled<bool> = "false", Live;
+        /// Ports of other protocols, such as mail, that requests may go to nevertheless. Otherwise the ports are refused to which browsers do not connect (the bad ports of the Fetch standard).
+        "allowed-ports" => allowed_ports: Ruled<PortRanges> = "[]", Live;
+        /// Methods that are not registered with IANA and that requests may have nevertheless.
+        "allowed-methods" => allowed_methods: Ruled<Methods> = "[]", Live;
     }
 }
 

@@ -8,6 +8,10 @@ use crate::page::text::say;
 pub enum Ruled {
     /// It is never got.
     Blocked,
+    /// Its port is one of another protocol.
+    OtherProtocol,
+    /// The method of the request is not registered.
+    UnknownMethod,
     /// What is there leads to a URL that is never got.
     LeadsToBlocked,
     /// It is never kept, and there is no line.
@@ -30,6 +34,24 @@ impl Ruled {
                     "If you need the page, take the rule out of the configuration, or put one with a ! \
                      before it.",
                 )],
+            },
+            Self::OtherProtocol => Words {
+                status: 403,
+                title: say("This port is refused"),
+                happened: say(
+                    "The port of this address belongs to another protocol, such as mail. Browsers do not \
+                     connect to it either.",
+                ),
+                advice: vec![say("If a website is there, allow the port in the configuration.")],
+            },
+            Self::UnknownMethod => Words {
+                status: 501,
+                title: say("This method is refused"),
+                happened: say(
+                    "The method of the request is not registered for HTTP, so the proxy does not send \
+                     it on.",
+                ),
+                advice: vec![say("If the site needs it, allow the method in the configuration.")],
             },
             Self::LeadsToBlocked => Words {
                 status: 404,

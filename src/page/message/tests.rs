@@ -37,6 +37,8 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
         (429, Message::Denied(Denied::TooOften { seconds: 7 })),
         (503, Message::Denied(Denied::Busy)),
         (403, ruled(Ruled::Blocked)),
+        (403, ruled(Ruled::OtherProtocol)),
+        (501, ruled(Ruled::UnknownMethod)),
         (404, ruled(Ruled::LeadsToBlocked)),
         (504, ruled(Ruled::NeverKept)),
         (504, ruled(Ruled::NotQueued)),
@@ -130,6 +132,8 @@ fn each_leads_to_what_does_the_thing() {
     let of_url = "http://a.example/p";
     for (message, want) in [
         (ruled(Ruled::Blocked), vec!["/configuration/dont-get/urls?", "/configuration/url?"]),
+        (ruled(Ruled::OtherProtocol), vec!["/configuration/dont-get/allowed-ports?"]),
+        (ruled(Ruled::UnknownMethod), vec!["/configuration/dont-get/allowed-methods?"]),
         (ruled(Ruled::LeadsToBlocked), vec!["/configuration/dont-get/location-error?"]),
         (ruled(Ruled::NeverKept), vec!["/configuration/dont-cache/urls?", "/\""]),
         (

@@ -65,6 +65,8 @@ fn by_rule(ruled: Ruled, url: &str, mode: Mode) -> Vec<Way> {
     let option = |section, key| Way::option(section, key, Some(url));
     let ways = match ruled {
         Ruled::Blocked => vec![Some(option("dont-get", "urls"))],
+        Ruled::OtherProtocol => vec![Some(option("dont-get", "allowed-ports"))],
+        Ruled::UnknownMethod => vec![Some(option("dont-get", "allowed-methods"))],
         Ruled::LeadsToBlocked => {
             vec![Some(option("dont-get", "urls")), Some(option("dont-get", "location-error"))]
         }

@@ -298,6 +298,10 @@ pub(super) fn not_wanted(error: &WantError) -> Option<Text> {
     Some(match error {
         WantError::Url(_) => no_url(),
         WantError::Blocked(_) => say("The configuration says that this address is never got."),
+        WantError::OtherProtocol(_) => say(
+            "The port of this address belongs to another protocol, such as mail. Browsers do not \
+             connect to it either.",
+        ),
         WantError::NeverKept(_) => {
             say("The configuration says that nothing of this address is kept.")
         }

@@ -41,6 +41,7 @@ pub(super) fn rule(
         }
         Ruling::Moved { to, .. } => Rule::Moved(to),
         Ruling::Blocked { .. } => Rule::LeftOut(say("it is never got ([dont-get])")),
+        Ruling::OtherProtocol => Rule::LeftOut(say("its port belongs to another protocol")),
     }
 }
 

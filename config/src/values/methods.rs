@@ -1,0 +1,65 @@
+//! Methods of requests.
+
+use crate::{
+    source::{Given, Source},
+    value::{STRINGS, Value, elements},
+};
+
+/// Longest name of a method, in bytes.
+const MAX_NAME: usize = 127;
+
+/// Some methods of requests, letter by letter (RFC 9110 §9.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Methods(Vec<String>);
+
+impl Methods {
+    /// Whether `method` is one of these.
+    #[must_use]
+    pub fn contain(&self, method: &str) -> bool {
+        self.0.iter().any(|known| known == method)
+    }
+}
+
+impl Value for Methods {
+    const KIND: &'static str = "methods";
+    const MEANING: &'static str = "\
+An array of methods of requests, in capitals as they are sent: `[\"PURGE\", \"SUBSCRIBE\"]`.";
+    const EXPECTED: &'static str = "an array of methods of requests, such as [\"PURGE\"]";
+
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let read = elements(given, source, Self::EXPECTED, |one, source| {
+            let read = one.value.as_str().filter(|text| is_method(text)).map(str::to_owned);
+            read.or_else(|| source.refuse(one, "methods of requests, such as \"PURGE\"", ""))
+        })?;
+        Some(Self(read))
+    }
+}
+
+/// Whether it is a token (RFC 9110 §5.6.2).
+fn is_method(text: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.len() <= MAX_NAME && text.bytes().all(is_token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_method;
+
+    #[test]
+    fn methods_are_tokens() {
+        for (text, want) in [
+            ("PURGE", true),
+            ("M-SEARCH", true),
+            ("", false),
+            ("A B", false),
+            ("A\r\n", false),
+            ("É", false),
+        ] {
+            assert_eq!(is_method(text), want, "{text:?}");
+        }
+    }
+}
