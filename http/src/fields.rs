@@ -51,6 +51,39 @@ pub fn strip_one_hop(fields: &mut HeaderMap) {
     }
 }
 
+/// What the names of fields begin with by which a reverse proxy tells its origin about the client and the
+/// address that it asked for.
+const OF_REVERSE_PROXIES: [&str; 3] = ["x-forwarded-", "x-original-", "x-rewrite-"];
+
+/// Other fields that take the place of the host, the URL or the method for some origins.
+const OVERRIDES: [&str; 12] = [
+    "forwarded",
+    "x-forwarded",
+    "x-host",
+    "x-http-host-override",
+    "x-http-destinationurl",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-override-url",
+    "x-url-scheme",
+    "x-real-ip",
+    "front-end-https",
+];
+
+/// Removes the fields by which some origins take a request for another one than its method and URL say. No
+/// cache is told of it by `Vary`, so the answer would be stored as that to the URL.
+pub fn strip_overrides(fields: &mut HeaderMap) {
+    let overrides = |name: &&HeaderName| {
+        OVERRIDES.contains(&name.as_str())
+            || OF_REVERSE_PROXIES.iter().any(|begin| name.as_str().starts_with(begin))
+    };
+    let named: Vec<HeaderName> = fields.keys().filter(overrides).cloned().collect();
+    for name in named {
+        fields.remove(name);
+    }
+}
+
 /// The members of a comma-separated field, over all its lines, trimmed, empty ones left out.
 pub fn list<'fields>(
     fields: &'fields HeaderMap,
@@ -133,6 +166,20 @@ mod tests {
         let mut left: Vec<_> = given.keys().map(HeaderName::as_str).collect();
         left.sort_unstable();
         assert_eq!(left, ["trailer", "x-end"]);
+    }
+
+    #[test]
+    fn fields_that_override_the_request_are_removed() {
+        let mut given = fields(
+            "X-Forwarded-Host: a\nX-Forwarded-Host: b\nX-Forwarded-For: 1\nX-Forwarded-Proto: https\n\
+             Forwarded: host=a\nX-Original-URL: /a\nX-Original-Host: a\nX-Rewrite-URL: /a\n\
+             X-HTTP-Method-Override: PUT\nX-Method-Override: PUT\nX-Host: a\nX-Real-IP: ::1\n\
+             X-Forward: 1\nX-Requested-With: x\nAccept: a/b\nVia: 1.1 a",
+        );
+        strip_overrides(&mut given);
+        let mut left: Vec<_> = given.keys().map(HeaderName::as_str).collect();
+        left.sort_unstable();
+        assert_eq!(left, ["accept", "via", "x-forward", "x-requested-with"]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ use wwwoffle_http::caching::coding::Terms;
 use wwwoffle_http::caching::control::RequestControl;
 use wwwoffle_http::caching::noise::Near;
 use wwwoffle_http::caching::reuse::Verdict;
-use wwwoffle_http::fields::{add_via, has_member, strip_one_hop};
+use wwwoffle_http::fields::{add_via, has_member, strip_one_hop, strip_overrides};
 
 /// The largest body of a POST, in bytes, whose answer is kept and which can be queued: the body is
 /// part of the key, so it is read whole first.
@@ -122,9 +122,7 @@ impl Ask {
         let trailers = has_member(&fields, &TE, "trailers");
         let has_body = has_body(&fields) || extensions.get::<Unframed>().is_some();
         let is_websocket = websocket::is_asked(upgrade.as_ref());
-        strip_one_hop(&mut fields);
-        // Reading the body makes hyper say `100 (Continue)`; the origin is sent the body at once.
-        fields.remove(EXPECT);
+        strip_fields(&method, &mut fields);
         let audience = Audience::of(&method, &fields);
         let intent = audience.intent;
         let shown_at = memento::shown_at(&mut fields, &daemon.local);
@@ -303,6 +301,17 @@ pub fn has_small_body(method: &Method, fields: &HeaderMap) -> bool {
         && length
             .and_then(|value| value.parse().ok())
             .is_some_and(|size: u64| size <= MAX_KEPT_POST)
+}
+
+/// Removes the fields that no origin gets.
+fn strip_fields(method: &Method, fields: &mut HeaderMap) {
+    strip_one_hop(fields);
+    // The answers to other methods are never everyone's.
+    if matches!(*method, Method::GET | Method::HEAD) {
+        strip_overrides(fields);
+    }
+    // Reading the body makes hyper say `100 (Continue)`; the origin is sent the body at once.
+    fields.remove(EXPECT);
 }
 
 /// Whether a request brings a body, by its framing (RFC 9112 §6.3).
