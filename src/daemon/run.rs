@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use socket2::Socket;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
@@ -80,7 +80,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
     config
         .may_listen(&start.listen)
         .map_err(|nobody_said| refuse(ExitStatus::BadConfig, nobody_said.to_string()))?;
-    let listeners = bind_all(&start.listen)?;
+    let sockets = bind_all(&start.listen)?;
     // Before the first thread is started and the first file is written.
     become_somebody(&config.startup, &start.spool)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -90,7 +90,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
     let (store, mode) = open(&start.spool, &start.live)?;
     let mode = start.mode.unwrap_or(mode);
     let spool = store.spool().clone();
-    let ran = runtime.block_on(serve(start, listeners, store, mode, ready));
+    let ran = runtime.block_on(serve(start, sockets, store, mode, ready));
     // What has not ended by now is abandoned: unfinished entries are discarded at the next start.
     runtime.shutdown_timeout(Duration::from_secs(1));
     if let Err(error) = spool.flush() {
@@ -162,18 +162,17 @@ fn own_templates(store: &Store) -> OwnPages {
 
 async fn serve(
     start: Start,
-    listeners: Vec<std::net::TcpListener>,
+    sockets: Vec<Socket>,
     store: Store,
     mode: Choice,
     ready: impl FnOnce(&str),
 ) -> Result<(), Refusal> {
     let Start { live, spool, .. } = start;
-    let (listeners, listening) = accepting(listeners)?;
+    let listening = addresses(&sockets)?;
     let socket = control::bind(&spool).map_err(|error| {
         let message = format!("the control socket in {} cannot be made: {error}", spool.display());
         refuse(ExitStatus::BadSpool, message)
     })?;
-    let places = Arc::new(Semaphore::new(live.config().startup.max_connections.get()));
     let authority = authority(&spool, live.config().https.name_constraints.as_slice())?;
     let templates = own_templates(&store);
     let parts = Parts { live, store, authority, mode, listening, templates };
@@ -189,11 +188,13 @@ async fn serve(
     // The first page that anybody sees tells of before as well.
     fetch::begin(&daemon).await;
     statistics::keep::begin(&daemon).await;
-    start_tasks(&daemon, listeners, socket, &places, start.rest.unwrap_or(purge::REST));
+    start_tasks(&daemon, socket, start.rest.unwrap_or(purge::REST));
     // Whoever reads the line may send a signal at once.
     let signals = Signals::receive().map_err(|error| {
         refuse(ExitStatus::Failed, format!("signals cannot be received: {error}"))
     })?;
+    // Last of all: a program that waits for the port may command as soon as it connects.
+    listen(&daemon, sockets)?;
     ready(&ready_line(&daemon, &spool));
     let why = wait_for_the_end(&daemon, signals).await;
     info!(why, "stopping");
@@ -245,17 +246,7 @@ fn authority(spool: &Path, domains: &[String]) -> Result<Authority, Refusal> {
     Ok(authority)
 }
 
-fn start_tasks(
-    daemon: &Arc<Daemon>,
-    listeners: Vec<TcpListener>,
-    socket: ControlSocket,
-    places: &Arc<Semaphore>,
-    rest: Duration,
-) {
-    for listener in listeners {
-        let accepting = listener::accept(Arc::clone(daemon), listener, Arc::clone(places));
-        daemon.tasks.spawn(accepting);
-    }
+fn start_tasks(daemon: &Arc<Daemon>, socket: ControlSocket, rest: Duration) {
     daemon.tasks.spawn(control::accept(Arc::clone(daemon), socket));
     daemon.tasks.spawn(monitor::work(Arc::clone(daemon)));
     daemon.tasks.spawn(purge::work(Arc::clone(daemon), rest));
@@ -286,24 +277,31 @@ async fn tell_failures(daemon: Arc<Daemon>) {
     }
 }
 
-fn bind_all(listen: &[SocketAddr]) -> Result<Vec<std::net::TcpListener>, Refusal> {
+fn bind_all(listen: &[SocketAddr]) -> Result<Vec<Socket>, Refusal> {
     let bind =
         |address: &SocketAddr| listener::bind(*address).map_err(|e| cannot_listen(*address, &e));
     listen.iter().map(bind).collect()
 }
 
-/// Hands listeners to the runtime, and tells where they listen.
-fn accepting(
-    listeners: Vec<std::net::TcpListener>,
-) -> Result<(Vec<TcpListener>, Vec<SocketAddr>), Refusal> {
-    let accepting = |listener: std::net::TcpListener| {
-        let address = listener.local_addr()?;
-        Ok((TcpListener::from_std(listener)?, address))
+/// The addresses that were taken, with the ports that the system chose.
+fn addresses(sockets: &[Socket]) -> Result<Vec<SocketAddr>, Refusal> {
+    let address = |socket: &Socket| {
+        socket.local_addr()?.as_socket().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
     };
     let failed = |error: io::Error| {
-        refuse(ExitStatus::Failed, format!("a port cannot be listened on: {error}"))
+        refuse(ExitStatus::Failed, format!("the address of a port is unknown: {error}"))
     };
-    listeners.into_iter().map(accepting).collect::<io::Result<_>>().map_err(failed)
+    sockets.iter().map(address).collect::<io::Result<_>>().map_err(failed)
+}
+
+/// Listens on all sockets, and accepts clients of each.
+fn listen(daemon: &Arc<Daemon>, sockets: Vec<Socket>) -> Result<(), Refusal> {
+    let places = Arc::new(Semaphore::new(daemon.config().startup.max_connections.get()));
+    for (socket, address) in sockets.into_iter().zip(&daemon.listening) {
+        let listener = listener::listen(socket).map_err(|e| cannot_listen(*address, &e))?;
+        daemon.tasks.spawn(listener::accept(Arc::clone(daemon), listener, Arc::clone(&places)));
+    }
+    Ok(())
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> Refusal {

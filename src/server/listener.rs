@@ -20,12 +20,12 @@ const BACKLOG: i32 = 4096;
 /// How long accepting rests after a failure, such as too many open files.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
-/// Listens on `address`; port 0 takes any free one.
+/// Takes `address`, on which nobody is heard yet; port 0 takes any free one.
 ///
 /// # Errors
 ///
 /// What the system said: the port is taken, or not ours to take.
-pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+pub fn bind(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     // A restart must not wait for the connections of the time before to be forgotten.
     socket.set_reuse_address(true)?;
@@ -34,8 +34,17 @@ pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     }
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+/// Listens on a socket of [`bind`]: from now on clients connect.
+///
+/// # Errors
+///
+/// What the system said: another program began to listen there first.
+pub fn listen(socket: Socket) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?;
-    Ok(socket.into())
+    TcpListener::from_std(socket.into())
 }
 
 /// Accepts clients until the daemon stops; each is served in a task of its own.
