@@ -187,7 +187,7 @@ impl Daemon {
         let Parts { live, store, authority, mode, listening, templates } = parts;
         let config = live.config();
         let port = listening.first().map_or(8080, SocketAddr::port);
-        let local = config.local_host.names.at(port, Some(port));
+        let local = config.local_host.names.at(port, Some(port)).listening_on(&listening);
         let origin = LocalOrigin::parse("http", &format!("{}:{port}", local.name()))?;
         let (mode, tasks) = (ModeSwitch::new(mode), Tasks::new());
         let places = Places::new(config.startup.max_connections.get());

@@ -214,11 +214,11 @@ fn curl_logs_in_to_the_proxy() {
 #[test]
 fn its_own_pages_are_for_users_and_what_sets_a_browser_up_for_everyone() {
     let daemon = Daemon::configured(&users());
-    for path in ["/proxy.pac", "/wpad.dat", "/ca.pem", "/ca.crt", "/style.css"] {
+    for path in ["/proxy.pac", "/wpad.dat", "/ca", "/ca.pem", "/ca.crt", "/style.css"] {
         assert_eq!(page(&daemon, "GET", path, "").status, 200, "{path}");
     }
     let user = login("Authorization", "ada", PASSWORD);
-    for path in ["/", "/queue/", "/ca", "/api/status", "/api/entries"] {
+    for path in ["/", "/queue/", "/index/", "/api/status", "/api/entries"] {
         let refused = page(&daemon, "GET", path, "");
         assert_eq!(refused.status, 401, "{path}");
         assert!(refused.field("WWW-Authenticate").starts_with("Basic realm=\"wwwoffle\""));

@@ -87,6 +87,7 @@ mod offline;
 mod offline_choice;
 mod online;
 mod opened;
+mod own_addresses;
 mod owners;
 mod owners_any;
 mod pages;

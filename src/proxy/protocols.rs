@@ -14,7 +14,7 @@ const BAD_PORTS: [u16; 83] = [
     6668, 6669, 6679, 6697, 10080,
 ];
 
-/// The methods of the IANA registry (RFC 9110 §16.1.1), WebDAV's among them, less `PRI`, which no request has.
+/// The methods of the IANA registry (RFC 9110 §16.1.1), those of `WebDAV` among them, less `PRI`, which no request has.
 const METHODS: [&str; 39] = [
     "ACL",
     "BASELINE-CONTROL",

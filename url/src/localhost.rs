@@ -1,5 +1,7 @@
 //! The names and ports that mean this proxy itself.
 
+use std::net::SocketAddr;
+
 use crate::error::{Kind, ParseError};
 use crate::host::push_host_port;
 use crate::split::default_port;
@@ -25,6 +27,8 @@ pub struct LocalHost {
     longest: usize,
     http_port: u16,
     tls_port: Option<u16>,
+    /// Further ports that the proxy listens on.
+    more_ports: Vec<u16>,
 }
 
 impl LocalHost {
@@ -43,7 +47,31 @@ impl LocalHost {
 
     fn with(names: Vec<String>, http_port: u16, tls_port: Option<u16>) -> Self {
         let longest = names.iter().map(String::len).max().unwrap_or(0);
-        Self { names, longest, http_port, tls_port }
+        Self { names, longest, http_port, tls_port, more_ports: Vec::new() }
+    }
+
+    /// Adds the addresses that the proxy listens on: each is a name, and each port is one of ours. An
+    /// unspecified address, such as `0.0.0.0`, is no name.
+    ///
+    /// ```
+    /// # use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
+    /// let local = LocalHost::default().listening_on(&["192.0.2.7:3128".parse().unwrap()]);
+    /// assert!(CanonicalUrl::parse("http://192.0.2.7:3128/", &local)?.is_local());
+    /// assert_eq!(local.name(), "localhost");
+    /// # Ok::<(), ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn listening_on(mut self, addresses: &[SocketAddr]) -> Self {
+        for address in addresses {
+            let ip = address.ip().to_canonical();
+            let name = if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() };
+            if !ip.is_unspecified() && !self.has_name(&name) {
+                self.longest = self.longest.max(name.len());
+                self.names.push(name);
+            }
+            self.more_ports.push(address.port());
+        }
+        self
     }
 
     /// The name in links to our own pages; an IPv6 address is in brackets.
@@ -82,7 +110,11 @@ impl LocalHost {
         // Most hosts are longer than any of the names, with the dot at the end of one.
         host.len() <= self.longest + 1 && self.has_name(host) && {
             let port = port.or_else(|| default_port(protocol.as_bytes()));
-            port.is_some() && (port == Some(self.http_port) || port == self.tls_port)
+            port.is_some_and(|port| {
+                port == self.http_port
+                    || Some(port) == self.tls_port
+                    || self.more_ports.contains(&port)
+            })
         }
     }
 

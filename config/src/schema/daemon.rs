@@ -81,7 +81,7 @@ section! {
 section! {
     /// The names of this proxy itself, under which its own pages are reached.
     "local-host" => LocalNames {
-        /// Names and addresses that mean this proxy; the first is used in links.
+        /// Names and addresses that mean this proxy, besides the addresses that it listens on; the first is used in links.
         "names" => names: HostNames = r#"["localhost", "127.0.0.1", "::1"]"#, Restart;
     }
 }

@@ -45,7 +45,7 @@ fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Need {
     let control = config.startup.password.hash().is_some();
     let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     let is_button = *method == Method::POST && Act::at(path).is_some_and(Act::is_of_message);
-    if reads && sets_up(path) {
+    if reads && (sets_up(path) || is_guide(path)) {
         Need::Nothing
     } else if control && (!reads && !is_button || is_owners(path)) {
         Need::Control
@@ -56,6 +56,11 @@ fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Need {
     } else {
         Need::Nothing
     }
+}
+
+/// The page that explains how to trust our authority, which leads to the files of [`sets_up`].
+fn is_guide(path: &str) -> bool {
+    matches!(path, "/ca" | "/ca/")
 }
 
 /// What is for whoever owns the machine alone; where there is a control password, that tells.
@@ -149,7 +154,9 @@ mod tests {
             ("POST /control/delete/url", false, changing),
             ("POST /control/queue/edit", false, changing),
             ("GET /ca/trusted.css", false, [Nothing; 4]),
-            ("GET /ca", false, button),
+            ("GET /ca", false, [Nothing; 4]),
+            ("GET /ca/", true, [Nothing; 4]),
+            ("GET /certificate", false, button),
             ("POST /proxy.pac", false, changing),
             ("GET /", false, button),
             ("HEAD /queue/", false, button),
