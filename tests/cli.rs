@@ -152,6 +152,24 @@ fn get_says_what_failed() {
 }
 
 #[test]
+fn get_of_what_cannot_be_got_fails_at_once() {
+    let daemon = Daemon::start();
+    let own = daemon.own("/index/");
+    for (url, want) in [
+        ("nosuch.invalid", "is unknown"),
+        ("https://a.nosuch.invalid/x", "is unknown"),
+        ("ht!tp://a.example/", "the protocol \"ht!tp\" is not one this proxy fetches"),
+        ("ftp://a.example/", "the protocol \"ftp\""),
+        (&own, "it is a page of this proxy itself"),
+    ] {
+        let ran = daemon.run(&["get", url]);
+        assert_eq!(ran.status, 1, "{url}: {ran:?}");
+        assert!((ran.out.clone() + &ran.err).contains(want), "{url}: {ran:?}");
+        assert!(!ran.out.contains("retry"), "{url}: {ran:?}");
+    }
+}
+
+#[test]
 fn get_offline_queues() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);

@@ -53,6 +53,9 @@ pub enum BadTarget {
     /// A port that is no number, or a missing one for CONNECT.
     #[error("{0:?} has no port that can be connected to")]
     Port(String),
+    /// One of our own pages where one of an origin is expected.
+    #[error("it is a page of this proxy itself, which is never stored: open it in a browser")]
+    Own,
     /// A protocol this proxy does not speak.
     #[error("the protocol {0:?} is not one this proxy fetches")]
     Protocol(String),
@@ -179,15 +182,22 @@ fn checked(authority: Option<&str>) -> Result<Option<&str>, BadTarget> {
 /// a protocol we do not fetch.
 pub fn of_url(text: &str, local: &LocalHost) -> Result<Resource, BadTarget> {
     let url = CanonicalUrl::parse(text, local).map_err(BadTarget::Url)?;
+    if url.is_local() {
+        return Err(BadTarget::Own);
+    }
+    // What is not the name of a protocol would be taken for a host.
+    if let Some((protocol, _)) = text.split_once("://")
+        && !protocol.contains(['/', '?', '#'])
+        && !protocol.eq_ignore_ascii_case(url.protocol())
+    {
+        return Err(BadTarget::Protocol(protocol.to_owned()));
+    }
     let bare = text.split('#').next().unwrap_or_default();
     let uri: Uri = bare
         .parse()
         .or_else(|_| url.as_str().parse())
         .map_err(|_| BadTarget::Form(url.as_str().to_owned()))?;
     let authority = uri.authority().ok_or_else(|| form(&uri))?;
-    if url.is_local() {
-        return Err(form(&uri));
-    }
     resource(url, without_user(authority), &uri)
 }
 

@@ -1,12 +1,13 @@
 //! The one place that opens a connection outward, and refuses to in offline mode.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use dns_lookup::{AddrInfoHints, LookupError, LookupErrorKind, SockType};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpStream;
@@ -386,25 +387,47 @@ impl Dialer {
         if let Some(address) = tests::known(&host) {
             return Ok(vec![SocketAddr::new(address, origin.port)]);
         }
+        // RFC 6761 §6.4: no name server knows it.
+        if host.rsplit('.').find(|label| !label.is_empty()) == Some("invalid") {
+            let source = io::Error::new(io::ErrorKind::NotFound, "\".invalid\" has no addresses");
+            return Err(Failure::UnknownHost { host, source, may_pass: false });
+        }
         let (lookups, port) = (Arc::clone(&self.lookups), origin.port);
         let found = timeout(self.dns_timeout.get(), async move {
             let turn = lookups.acquire_owned().await.map_err(io::Error::other)?;
             spawn_blocking(move || {
                 // getaddrinfo follows a changed resolv.conf, which a resolver of our own would not.
                 // It cannot be stopped, so its turn ends when it does, and not when nobody waits.
-                let found = (host.as_str(), port).to_socket_addrs();
+                let found = resolve(&host, port);
                 drop(turn);
-                found
+                Ok(found)
             })
             .await
             .map_err(io::Error::other)?
         });
         match found.await {
-            Ok(Ok(addresses)) => Ok(addresses.take(MAX_ADDRESSES).collect()),
-            Ok(Err(source)) => Err(Failure::UnknownHost { host: origin.host.clone(), source }),
+            Ok(Ok(Ok(addresses))) => Ok(addresses),
+            Ok(Ok(Err(error))) => {
+                let may_pass = !matches!(error.kind(), LookupErrorKind::NoName);
+                let (host, source) = (origin.host.clone(), error.into());
+                Err(Failure::UnknownHost { host, source, may_pass })
+            }
+            Ok(Err(source)) => {
+                Err(Failure::UnknownHost { host: origin.host.clone(), source, may_pass: true })
+            }
             Err(_) => Err(Failure::LookupTimeout { host: origin.host.clone() }),
         }
     }
+}
+
+/// The addresses of a host, as the system resolves its name.
+fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, LookupError> {
+    let hints = AddrInfoHints { socktype: SockType::Stream.into(), ..AddrInfoHints::default() };
+    let found = dns_lookup::getaddrinfo(Some(host), None, Some(hints))?;
+    let mut addresses: Vec<_> = found.flatten().map(|found| found.sockaddr).collect();
+    addresses.truncate(MAX_ADDRESSES);
+    addresses.iter_mut().for_each(|address| address.set_port(port));
+    Ok(addresses)
 }
 
 /// Whether the origin is on this very machine, by its name.

@@ -42,6 +42,8 @@ pub enum Failure {
         host: String,
         /// What the resolver said.
         source: io::Error,
+        /// The resolver could not find out, rather than that there is no such name.
+        may_pass: bool,
     },
     /// The resolver gave no answer in time.
     #[error("looking up the host {host:?} took too long")]
@@ -199,6 +201,7 @@ impl Failure {
             self,
             Failure::Certificate { .. }
                 | Failure::Inward { .. }
+                | Failure::UnknownHost { may_pass: false, .. }
                 | Failure::Parent { fault: ParentFault::Login, .. }
                 | Failure::RequestBody(_)
                 | Failure::Unsendable(_)
