@@ -109,9 +109,10 @@ pub fn run(
     terminal: &mut Terminal<'_>,
     serve: impl FnOnce(ServeOptions, &mut Terminal<'_>) -> ExitStatus,
 ) -> ExitStatus {
-    let arguments = match Arguments::try_parse_from(args) {
+    let typed: Vec<OsString> = args.into_iter().collect();
+    let arguments = match Arguments::try_parse_from(&typed) {
         Ok(arguments) => arguments,
-        Err(error) => return explain(&error, terminal),
+        Err(error) => return explain(&error, &typed, terminal),
     };
     let outcome = dispatch(arguments, environment, terminal, serve);
     let flushed = terminal.stdout.flush().map_err(Failure::from);
@@ -141,10 +142,10 @@ fn dispatch(
 }
 
 /// Help and version are answers; everything else is a usage error.
-fn explain(error: &clap::Error, terminal: &mut Terminal<'_>) -> ExitStatus {
+fn explain(error: &clap::Error, typed: &[OsString], terminal: &mut Terminal<'_>) -> ExitStatus {
     let text = error.render();
     let (written, status) = if error.use_stderr() {
-        (write!(terminal.stderr, "{text}{}", tip(error)), ExitStatus::Usage)
+        (write!(terminal.stderr, "{text}{}", tip(error, typed)), ExitStatus::Usage)
     } else {
         (write!(terminal.stdout, "{text}"), ExitStatus::Done)
     };
@@ -153,9 +154,14 @@ fn explain(error: &clap::Error, terminal: &mut Terminal<'_>) -> ExitStatus {
     status
 }
 
-/// What clap cannot know: `--config` and `--spool` exist, and only their place is wrong.
-fn tip(error: &clap::Error) -> &'static str {
-    match error.get(ContextKind::InvalidArg) {
+/// What clap cannot know: `--config` and `--spool` exist, and only their place is wrong; and what was typed
+/// for WWWOFFLE 2.9.
+fn tip(error: &clap::Error, typed: &[OsString]) -> String {
+    let first = typed.get(1).and_then(|first| first.to_str()).unwrap_or_default();
+    if let Some((_, now)) = FORMER.iter().find(|(former, _)| *former == first) {
+        return format!("In WWWOFFLE 2.9 it was `wwwoffle {first}`; now it is `wwwoffle {now}`.\n");
+    }
+    let tip = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(given))
             if error.kind() == ErrorKind::UnknownArgument
                 && ["--config", "--spool"].contains(&given.as_str()) =>
@@ -163,8 +169,26 @@ fn tip(error: &clap::Error) -> &'static str {
             "--config FILE and --spool DIR go before the verb.\n"
         }
         _ => "",
-    }
+    };
+    tip.to_owned()
 }
+
+/// What the command line of WWWOFFLE 2.9 began with, and what it is now.
+const FORMER: [(&str, &str); 13] = [
+    ("-online", "online"),
+    ("-autodial", "autodial"),
+    ("-offline", "offline"),
+    ("-fetch", "fetch --wait"),
+    ("-status", "status"),
+    ("-purge", "purge"),
+    ("-config", "config reload"),
+    ("-dump", "config get"),
+    ("-kill", "stop"),
+    ("-o", "cat URL"),
+    ("-O", "cat --headers URL"),
+    ("-r", "get -r URL"),
+    ("-F", "get --refresh URL"),
+];
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::daemon::Ran;
+use crate::harness::daemon::{Ran, run};
 use crate::harness::{Answer, Daemon, Origin, daemon, eventually, site};
 
 #[test]
@@ -166,6 +166,85 @@ fn get_of_what_cannot_be_got_fails_at_once() {
         assert_eq!(ran.status, 1, "{url}: {ran:?}");
         assert!((ran.out.clone() + &ran.err).contains(want), "{url}: {ran:?}");
         assert!(!ran.out.contains("retry"), "{url}: {ran:?}");
+    }
+}
+
+#[test]
+fn what_was_typed_for_2_9_is_told_by_its_present_name() {
+    let place = Daemon::prepare(None);
+    for (typed, want) in [("-online", "`wwwoffle online`"), ("-fetch", "`wwwoffle fetch --wait`")] {
+        let mut command = place.bare_command();
+        command.arg(typed);
+        let ran = run(command, None);
+        assert_eq!(ran.status, 2, "{ran:?}");
+        assert!(ran.err.contains(want), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_mistyped_list_is_told_all_there_are() {
+    let place = Daemon::start();
+    let ran = place.run(&["ls", "bogus"]);
+    assert_eq!(ran.status, 2, "{ran:?}");
+    let help = place.ok(&["ls", "--help"]);
+    for name in ["lasttime", "prevtimeN", "lastout", "prevoutN", "monitor", "failed", "session/N"] {
+        assert!(ran.err.contains(name), "{name}: {ran:?}");
+        assert!(help.contains(name), "{name}: {help}");
+        place.ok(&["ls", &name.replace('N', "1")]);
+    }
+}
+
+#[test]
+fn a_section_of_the_configuration_can_be_shown() {
+    let place = Daemon::prepare(Some("[purge]\nage = \"9d\"\n"));
+    let shown = place.ok(&["config", "get", "purge"]);
+    assert!(shown.contains("purge.age = \"9d\""), "{shown}");
+    assert!(shown.lines().all(|line| line.starts_with("purge.")), "{shown}");
+    assert_eq!(place.run(&["config", "get", "purgatory"]).status, 2);
+}
+
+#[test]
+fn a_list_right_after_a_removal_is_current() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let url = origin.url("/page/1.html");
+    for _ in 0..3 {
+        daemon.ok(&["get", &url]);
+        assert!(daemon.ok(&["ls", "--text", "page/1"]).contains(&url));
+        daemon.ok(&["rm", &url]);
+        assert_eq!(daemon.ok(&["ls", "--text", "page/1"]), "");
+    }
+}
+
+#[test]
+fn requests_are_ordered_removed_and_retried_by_url() {
+    let daemon = Daemon::start();
+    daemon.ok(&["offline"]);
+    let urls = ["http://a.example/1", "http://a.example/2", "http://a.example/3"];
+    for url in urls {
+        assert_eq!(daemon.run(&["get", url]).status, 10);
+    }
+    daemon.ok(&["queue", "--first", urls[2]]);
+    let listed = |daemon: &Daemon| {
+        let queue = daemon.run(&["queue", "--json"]).json()["queue"].clone();
+        let urls =
+            queue.as_array().unwrap().iter().map(|item| item["url"].as_str().unwrap().to_owned());
+        urls.collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&daemon), [urls[2], urls[0], urls[1]]);
+
+    let ran = daemon.run(&["queue", "--remove", urls[0], "http://a.example/none"]);
+    assert_eq!(ran.status, 1, "{ran:?}");
+    assert!(ran.out.contains("1 request removed"), "{ran:?}");
+    assert!(ran.err.contains("not on the queue: http://a.example/none"), "{ran:?}");
+    assert_eq!(daemon.run(&["queue", "--remove"]).status, 2);
+    assert!(daemon.ok(&["queue", "--remove", "--all"]).contains("2 requests removed"));
+    assert!(listed(&daemon).is_empty());
+
+    daemon.ok(&["online"]);
+    assert_eq!(daemon.run(&["get", "nosuch.invalid"]).status, 1);
+    for retry in [&["queue", "--retry"][..], &["queue", "--retry", "nosuch.invalid"]] {
+        assert_eq!(daemon.ok(retry), "1 request to be tried again\n");
+        daemon.ok(&["fetch", "--wait"]);
     }
 }
 

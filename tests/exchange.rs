@@ -72,6 +72,10 @@ fn an_archive_is_taken_in_without_a_daemon_and_by_the_one_that_runs() {
     assert_eq!((&told["kept"], &told["same"]), (&2.into(), &3.into()), "{ran:?}");
     let response = place.get("http://a.example/4").whole();
     assert_eq!((response.status, response.body), (200, page(4, 50)));
+    let empty = Daemon::prepare(None);
+    let ran = run(empty.command(&["import", "-"]), Some(&std::fs::read(&first).unwrap()));
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert_eq!(empty.ok(&["ls"]).lines().count(), 3);
     let ran = place.run(&["import", "/nowhere", &first]);
     assert_eq!(ran.status, 1, "{ran:?}");
     assert!(ran.err.contains("/nowhere") && ran.out.contains("3 were there already"), "{ran:?}");

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::fs::{Beneath, open_beneath};
 
 /// The directory they are in.
-const DIRECTORY: &str = "local";
+pub(crate) const DIRECTORY: &str = "local";
 
 impl Spool {
     /// Opens what these names lead to below `local/`, one below the other; see [`open_beneath`].

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Opened};
 
 /// The directory they are in.
-const DIRECTORY: &str = "html";
+pub(crate) const DIRECTORY: &str = "html";
 
 /// Files that are read.
 const MOST_FILES: usize = 256;

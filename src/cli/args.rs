@@ -207,13 +207,13 @@ pub(crate) struct Browse {
 /// as a text, so `30s` is `"30s"`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ConfigVerb {
-    /// Show an option's value, or all options with where they are set.
+    /// Show an option's value, or the options of a section or all with where they are set.
     Get {
         /// Everything that is known, as JSON.
         #[arg(long)]
         json: bool,
-        /// Which option; without it all.
-        #[arg(value_name = "SECTION.KEY")]
+        /// Which option or section; without it all.
+        #[arg(value_name = "SECTION[.KEY]")]
         option: Option<String>,
     },
     /// Tell what every option is for a URL, with the file and line that say so.

@@ -203,7 +203,9 @@ fn get(
         return Ok(ExitStatus::Done);
     }
     let value = |option: &ConfigOption| option.value.clone().unwrap_or(option.default.clone());
-    if let Some(wanted) = option {
+    let section = option.clone().filter(|wanted| is_section(state, wanted));
+    let is_meant = |name: &str| section.as_deref().is_none_or(|section| section == name);
+    if let Some(wanted) = option.filter(|_| section.is_none()) {
         let (section, key) = split(&wanted)?;
         let known =
             state.options.iter().find(|option| option.section == section && option.key == key);
@@ -216,12 +218,12 @@ fn get(
         writeln!(out, "{}", value(option))?;
         return Ok(ExitStatus::Done);
     }
-    for option in &state.options {
+    for option in state.options.iter().filter(|option| is_meant(&option.section)) {
         let place = option.line.map(|line| format!("{}:{line}", state.file));
         let place = place.as_deref().unwrap_or("default");
         writeln!(out, "{}.{} = {}  # {place}", option.section, option.key, value(option))?;
     }
-    for rule in &state.rules {
+    for rule in state.rules.iter().filter(|rule| is_meant(&rule.section)) {
         writeln!(out, "{}.for[{}]  # {}:{}", rule.section, rule.index, state.file, rule.line)?;
         writeln!(out, "  url = {:?}", rule.url)?;
         for (key, value) in &rule.options {
@@ -229,6 +231,10 @@ fn get(
         }
     }
     Ok(ExitStatus::Done)
+}
+
+fn is_section(state: &ConfigState, name: &str) -> bool {
+    state.options.iter().any(|option| option.section == name)
 }
 
 /// `section.key` as its two parts.

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tempfile::NamedTempFile;
 use wwwoffle_exchange::{Go, Report, SHOWN, import};
 use wwwoffle_spool::Spool;
 
@@ -40,7 +41,8 @@ pub(super) fn run(
     };
     let mut status = ExitStatus::Done;
     for path in &typed.paths {
-        let wanted = wanted(typed, path)?;
+        let typed_in = (path == Path::new("-")).then(|| standard_input(terminal)).transpose()?;
+        let wanted = wanted(typed, typed_in.as_ref().map_or(path, |file| file.path()))?;
         let mut drawn = Drawn { is_live: terminal.live && !typed.json, last: None };
         let done = match &own {
             Some(own) => here(&wanted, own, settings, &mut drawn, terminal),
@@ -57,6 +59,17 @@ pub(super) fn run(
         }
     }
     Ok(status)
+}
+
+/// Standard input as a file that is gone afterwards: an archive is read from more than one place.
+fn standard_input(terminal: &mut Terminal<'_>) -> Result<NamedTempFile, Failure> {
+    let read = NamedTempFile::new().and_then(|mut file| {
+        std::io::copy(&mut *terminal.stdin, &mut file)?;
+        Ok(file)
+    });
+    read.map_err(|error| {
+        Failure::caused(ExitStatus::Failed, "standard input cannot be read", &error)
+    })
 }
 
 /// The spool, and whom we have become for it.

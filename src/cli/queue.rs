@@ -1,21 +1,35 @@
-//! `wwwoffle queue`: what waits to be fetched, and what of it goes first or last.
+//! `wwwoffle queue`: lists what waits to be fetched, orders it, removes it and retries it.
+
+use wwwoffle_url::CanonicalUrl;
 
 use super::args::QueueArgs;
 use super::control::Control;
 use super::failure::Failure;
 use super::settings::Settings;
 use super::{Terminal, files};
-use crate::api::{ItemState, Prioritized, Priority, PriorityRequest, Queue, QueueItem};
+use crate::api::{
+    Deleted, ItemState, Prioritized, Priority, PriorityRequest, Queue, QueueItem, QueueTarget,
+    Retried,
+};
 use crate::cli::exit::ExitStatus;
 use crate::page::shown;
 
-/// Lists the queue, or gives some of its requests a priority.
+/// Lists the queue, or changes some of its requests.
 pub(super) fn run(
     typed: QueueArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
     let control = settings.control()?;
+    let call = match &typed {
+        QueueArgs { remove: true, .. } => Some(Call::Remove),
+        QueueArgs { retry: true, .. } => Some(Call::Retry),
+        _ => None,
+    };
+    if let Some(call) = call {
+        let targets = targets(&control, &typed, call, settings, terminal)?;
+        return carry_out(&control, call, &targets, terminal);
+    }
     let priority = match &typed {
         QueueArgs { first: true, .. } => Priority::First,
         QueueArgs { last: true, .. } => Priority::Last,
@@ -29,12 +43,12 @@ pub(super) fn run(
 fn list(control: &Control, json: bool, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
     let mut queue: Queue = control.get("/api/queue")?;
     let out = &mut *terminal.stdout;
+    // A stable sort: what an older daemon tells stays as it is.
+    queue.queue.sort_by_key(|item| item.turn.unwrap_or(u64::MAX));
     if json {
         files::print_json(&queue, out)?;
         return Ok(ExitStatus::Done);
     }
-    // A stable sort: what an older daemon tells stays as it is.
-    queue.queue.sort_by_key(|item| item.turn.unwrap_or(u64::MAX));
     for item in &queue.queue {
         writeln!(out, "{}", line(item))?;
     }
@@ -60,6 +74,73 @@ fn line(item: &QueueItem) -> String {
     let [error, held] = [error, held].map(Option::unwrap_or_default);
     let method = shown::line(&item.method);
     format!("{state:<8} {:.0}  {method:<4} {url}{error}{priority}{held}", item.queued)
+}
+
+/// What is done to requests one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Remove,
+    Retry,
+}
+
+/// The requests that are meant; what is not on the queue is told.
+struct Targets {
+    requests: Vec<QueueTarget>,
+    has_missing: bool,
+}
+
+fn targets(
+    control: &Control,
+    typed: &QueueArgs,
+    call: Call,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<Targets, Failure> {
+    if typed.all || (typed.urls.is_empty() && call == Call::Retry) {
+        return Ok(Targets { requests: vec![QueueTarget::All], has_missing: false });
+    }
+    if typed.urls.is_empty() {
+        let message = "queue --remove: expected a URL, or --all";
+        return Err(Failure::Said(ExitStatus::Usage, message.to_owned()));
+    }
+    let (queue, local): (Queue, _) = (control.get("/api/queue")?, settings.local_host()?);
+    let mut targets = Targets { requests: Vec::new(), has_missing: false };
+    for typed in &typed.urls {
+        let url = CanonicalUrl::parse(typed, &local).map_err(|error| {
+            Failure::plain(format_args!("no URL: {}: {error}", shown::text(typed)))
+        })?;
+        let bare = url.without_credentials();
+        let mut found = queue.queue.iter().filter(|item| item.url == bare.as_str()).peekable();
+        if found.peek().is_none() {
+            let url = shown::line(typed);
+            writeln!(terminal.stderr, "wwwoffle: not on the queue: {url}")?;
+            targets.has_missing = true;
+        }
+        targets.requests.extend(found.map(|item| QueueTarget::Key(item.key.clone())));
+    }
+    Ok(targets)
+}
+
+fn carry_out(
+    control: &Control,
+    call: Call,
+    targets: &Targets,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let mut count = 0_u64;
+    for target in &targets.requests {
+        count += match call {
+            Call::Remove => control.post::<Deleted>("/api/queue/delete", target)?.deleted,
+            Call::Retry => control.post::<Retried>("/api/queue/retry", target)?.retried,
+        };
+    }
+    let requests = if count == 1 { "request" } else { "requests" };
+    let what = match call {
+        Call::Remove => "removed from the queue",
+        Call::Retry => "to be tried again",
+    };
+    writeln!(terminal.stdout, "{count} {requests} {what}")?;
+    Ok(if targets.has_missing { ExitStatus::Failed } else { ExitStatus::Done })
 }
 
 fn prioritize(

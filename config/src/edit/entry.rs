@@ -217,13 +217,48 @@ pub(super) fn unset(text: &str, target: &Target<'_>, key: &str) -> Result<Edited
         layout.without_lines(lines, commented)
     };
     let line = line_number(text, entry.key.start);
-    let edited = Edited { text: splice.apply(text), line, was, now: None };
+    let mut edited = Edited { text: splice.apply(text), line, was, now: None };
+    if let Target::Section(section) = target
+        && let Some(text) = without_empty(&edited.text, section)
+    {
+        edited.text = text;
+    }
     let layout = Layout::of(&edited.text).map_err(|_| by_hand(key))?;
     match Home::of(&layout, target)?.entry(key)? {
         None => {}
         Some(_) => return Err(by_hand(key)),
     }
     Ok(edited)
+}
+
+/// The text without the header of a section, if nothing is left of the section, not even a comment.
+fn without_empty(text: &str, section: &str) -> Option<String> {
+    let layout = Layout::of(text).ok()?;
+    let table = layout.root().get(section)?.as_table()?;
+    let has_rules_alone = table.iter().all(|(_, item)| item.is_array_of_tables());
+    if table.is_implicit() || table.is_dotted() || !has_rules_alone {
+        return None;
+    }
+    let header = table.span()?;
+    let above = text.get(..line_start(text, header.start))?;
+    let (rest, below) =
+        text.get(header.start..)?.split_once('\n').unwrap_or((text.get(header.start..)?, ""));
+    let next = below
+        .find(|c: char| !c.is_whitespace())
+        .map_or("", |at| below.get(line_start(below, at)..).unwrap_or_default());
+    let is_alone = next.trim_start().starts_with('[') || next.is_empty();
+    // A comment above it may be about it.
+    let is_commented = rest.contains('#')
+        || above
+            .lines()
+            .next_back()
+            .is_some_and(|line| line.trim_start_matches('\u{feff}').trim_start().starts_with('#'));
+    if !is_alone || is_commented {
+        return None;
+    }
+    let kept = if next.is_empty() { above.trim_end() } else { above };
+    let end = above.get(kept.len()..)?.find('\n').map_or(0, |at| at + 1);
+    Some([above.get(..kept.len() + end)?, next].concat())
 }
 
 /// `key = value` of an inline table, and the comma that parted it from another.

@@ -159,17 +159,13 @@ impl Names {
     fn of(&mut self, url: &str, kind: &str) -> Vec<String> {
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
         let (path, arguments) = rest.split_once('?').unwrap_or((rest, ""));
-        let mut parts: Vec<String> = path.split('/').map(safe).collect();
-        let mut name = parts.pop().filter(|_| path.contains('/')).unwrap_or_default();
-        if parts.is_empty() {
-            parts.push(safe(path));
-        }
-        if path.ends_with('/') || name.is_empty() {
-            "index".clone_into(&mut name);
-        }
-        if !arguments.is_empty() {
-            name = safe(&format!("{name}@{arguments}"));
-        }
+        let (folders, name) = path.rsplit_once('/').unwrap_or((path, ""));
+        let mut parts: Vec<String> = folders.split('/').map(safe).collect();
+        let name = if name.is_empty() { "index" } else { name };
+        let mut name = match arguments {
+            "" => safe(name),
+            arguments => safe(&format!("{name}@{arguments}")),
+        };
         if parts.len() > MAX_DEPTH {
             let deep = parts.split_off(MAX_DEPTH).join("/");
             parts.push(short(&deep));
@@ -251,6 +247,8 @@ mod tests {
             ("http://a.example/b", "text/html", "a.example/b.html"),
             ("http://a.example/c.png", "image/png", "a.example/c.png"),
             ("http://a.example/c.png?x=1&y", "image/png", "a.example/c.png@x=1%26y.png"),
+            ("http://a.example/n%2520x?q=a%26b", "text/html", "a.example/n%252520x@q=a%2526b.html"),
+            ("http://a.example/n%2520x", "text/html", "a.example/n%252520x.html"),
             ("http://a.example/C.PNG", "image/png", "a.example/C~2.PNG"),
             ("http://a.example/c.png/d", "text/plain", "a.example/c.png~/d.txt"),
             ("http://a.example/odd", "application/odd", "a.example/odd"),

@@ -19,6 +19,7 @@ use crate::runs::RUNS;
 use crate::store::{DAMAGED, MONITOR, OUTGOING, PARTIAL, Store, TMP};
 use crate::wish::RunId;
 use crate::{imports, recent, reserve, salvage, seal, state, statistics, used};
+use crate::{local, own_pages};
 use wwwoffle_url::Key;
 
 /// So many findings are held before they are told and mended: what is mended changes the names that are
@@ -33,7 +34,7 @@ const MAX_ROOT: usize = 65_536;
 
 /// What may lie in a root besides what is looked at: files of the spool without a content of their own,
 /// what other parts of the program keep there, and what a file system brings along.
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 11] = [
     "version",
     "lock",
     "control",
@@ -42,6 +43,8 @@ const KNOWN: [&str; 9] = [
     used::FILE,
     recent::FILE,
     reserve::RESERVE,
+    local::DIRECTORY,
+    own_pages::DIRECTORY,
     "lost+found",
 ];
 

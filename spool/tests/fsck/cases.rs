@@ -28,6 +28,18 @@ const OTHER_NAME: (Verdict, &str) = (Mendable, "it has not the name of its URL")
 pub const CASES: &[Case] = &[
     Case { name: "nothing", damage: |_| {}, says: &[], repaired: &[], is_all_there: true },
     Case {
+        name: "the directories of the user's own files",
+        damage: |root| {
+            for name in ["html", "local"] {
+                fs::create_dir(root.join(name)).unwrap();
+                fs::write(root.join(name).join("own.html"), "own").unwrap();
+            }
+        },
+        says: &[],
+        repaired: &[],
+        is_all_there: true,
+    },
+    Case {
         name: "a byte of a small body",
         damage: |root| spoil(&at(root, SMALL), 700),
         says: &[(BeyondRepair, "does not agree")],

@@ -37,7 +37,7 @@ pub(crate) struct Import {
     /// As JSON, one object a line.
     #[arg(long)]
     pub(crate) json: bool,
-    /// The archives: files, or the folder of a spool or a mirror.
+    /// The archives: files, or the folder of a spool or a mirror; - is standard input.
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }

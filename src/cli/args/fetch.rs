@@ -26,9 +26,9 @@ pub(crate) struct Fetch {
     pub(crate) json: bool,
 }
 
-/// What to tell of the queue, or which requests are to go first or last.
+/// What to tell of the queue, or what to do to which requests.
 #[derive(Clone, Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "three words of which one is typed")]
+#[expect(clippy::struct_excessive_bools, reason = "words of which one is typed")]
 pub(crate) struct QueueArgs {
     /// As JSON.
     #[arg(long, conflicts_with = "urls")]
@@ -42,6 +42,15 @@ pub(crate) struct QueueArgs {
     /// Fetch these URLs after all others.
     #[arg(long, requires = "urls", group = "priority")]
     pub(crate) last: bool,
+    /// Take these URLs off the queue.
+    #[arg(long, group = "priority")]
+    pub(crate) remove: bool,
+    /// Try these URLs again; without any, all that have failed.
+    #[arg(long, group = "priority")]
+    pub(crate) retry: bool,
+    /// With --remove and --retry: everything that is on the queue.
+    #[arg(long, conflicts_with_all = ["urls", "json", "first", "usual", "last"], requires = "priority")]
+    pub(crate) all: bool,
     /// What is on the queue, in any spelling.
     #[arg(value_name = "URL", requires = "priority")]
     pub(crate) urls: Vec<String>,

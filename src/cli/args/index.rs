@@ -35,6 +35,7 @@ pub(crate) struct List {
     pub(crate) all: bool,
     /// http, https/www.example.org, outgoing, failed, monitored, hosts, hosts/http, sites, session/N
     /// (stored in the session N back), asked/N (asked for before it); without it everything that is kept.
+    /// The names of WWWOFFLE 2.9 are lasttime, prevtimeN, lastout, prevoutN and monitor.
     #[arg(value_name = "WHAT")]
     pub(crate) what: Option<String>,
 }

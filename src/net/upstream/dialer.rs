@@ -426,7 +426,9 @@ fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, LookupError> {
     let found = dns_lookup::getaddrinfo(Some(host), None, Some(hints))?;
     let mut addresses: Vec<_> = found.flatten().map(|found| found.sockaddr).collect();
     addresses.truncate(MAX_ADDRESSES);
-    addresses.iter_mut().for_each(|address| address.set_port(port));
+    for address in &mut addresses {
+        address.set_port(port);
+    }
     Ok(addresses)
 }
 

@@ -161,8 +161,9 @@ fn time(text: &str, name: &str) -> Result<Timestamp, Text> {
 }
 
 /// What can be listed.
-const KNOWN: &str = "outgoing, http, https, ftp, finger, SCHEME/HOST, sites, hosts, failed, monitored, \
-                     session/N or asked/N";
+const KNOWN: &str = "http, https, ftp, finger, SCHEME/HOST, hosts, hosts/SCHEME, sites, outgoing, failed, \
+                     monitored, session/N, asked/N, or as in WWWOFFLE 2.9 lasttime, prevtimeN, lastout, \
+                     prevoutN or monitor";
 
 /// Reads what is to be listed: as `ls` has it, or as the pages of 2.9 were called.
 fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
