@@ -407,19 +407,25 @@ fn guesses_come_to_an_end_and_the_user_does_not_notice() {
 }
 
 #[test]
-fn a_listener_for_others_needs_someone_to_say_who() {
-    let told = |config: &str, arguments: &[&str]| {
+fn a_listener_for_others_needs_clients_and_a_control_password() {
+    let told = |config: &str, arguments: &[&str], remedies: [&str; 3]| {
         let place = Daemon::prepare(Some(config));
         let ran = place.run(arguments);
         assert_eq!(ran.status, 64, "{config} {ran:?}");
-        for remedy in ["allowed-connect-hosts", "allowed-connect-users", "127.0.0.1"] {
+        for remedy in remedies {
             assert!(ran.err.contains(remedy), "{}", ran.err);
         }
     };
-    told("", &["serve", "--listen", "0.0.0.0:0"]);
-    told("", &["serve", "--listen", "127.0.0.1:0", "--listen", "[::]:0"]);
-    told("[startup]\nlisten = [\"192.0.2.1:8080\"]", &["serve"]);
-    let (config, all) = (users(), SocketAddr::from(([0, 0, 0, 0], 0)));
+    let clients = ["allowed-connect-hosts", "allowed-connect-users", "127.0.0.1"];
+    told("", &["serve", "--listen", "0.0.0.0:0"], clients);
+    told("", &["serve", "--listen", "127.0.0.1:0", "--listen", "[::]:0"], clients);
+    told("[startup]\nlisten = [\"192.0.2.1:8080\"]", &["serve"], clients);
+    let password = ["`wwwoffle passwd`", "share-without-password", "127.0.0.1"];
+    told(&users(), &["serve", "--listen", "0.0.0.0:0"], password);
+    let (config, all) = (
+        format!("[startup]\nshare-without-password = true\n{}", users()),
+        SocketAddr::from(([0, 0, 0, 0], 0)),
+    );
     assert!(all.ip().is_unspecified());
     let mut daemon = Daemon::prepare(Some(&config));
     daemon.up_at(&all.to_string());

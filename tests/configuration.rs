@@ -245,7 +245,8 @@ fn a_password_is_on_no_page() {
     let text = format!(
         "{TEXT}\n[proxy]\nauth-password = \"{secret}\"\n\n[[proxy.for]]\nurl = \"*://*/*\"\nauth-password = \"{secret}\"\n"
     );
-    let daemon = Daemon::configured(&text);
+    let mut daemon = Daemon::configured(&text);
+    daemon.set_password("only me");
     let path = "/configuration/proxy/auth-password";
     let set = does(&daemon.page(path), "set").with("value", "hunter2-and-more");
     let rule = does(&daemon.page(path), "set-rule").with("urls", "*://a.test/*");

@@ -334,7 +334,8 @@ fn a_person_allows_a_certificate_and_another_one_is_refused_again() {
     let mut origin = TlsOrigin::start(first);
     origin.origin.say("/p?a=1&b=2", Answer::html("it is me").field("Cache-Control", "no-store"));
     let url = origin.url("/p?a=1&b=2");
-    let daemon = Daemon::configured("# mine\n[https] # all of it\nshipped-tunnel = true\n");
+    let mut daemon = Daemon::configured("# mine\n[https] # all of it\nshipped-tunnel = true\n");
+    daemon.set_password("only me");
 
     let way = way_to_allow(&daemon, &url);
     let page = daemon.page(&way);
@@ -368,7 +369,9 @@ fn a_person_allows_a_certificate_and_another_one_is_refused_again() {
 fn nobody_else_allows_a_certificate() {
     let origin = TlsOrigin::start(Identity::self_signed(&["127.0.0.1"], false));
     let url = origin.url("/p");
-    let daemon = Daemon::configured("[options]\n");
+    let mut daemon = Daemon::configured("[options]\n");
+    daemon.set_password("only me");
+    let before = std::fs::read_to_string(daemon.config_file()).unwrap();
     let page = daemon.page(&way_to_allow(&daemon, &url));
     let form = form(&page.text(), "/control/certificate/allow");
     let ours = daemon.own("");
@@ -404,7 +407,7 @@ fn nobody_else_allows_a_certificate() {
         body.len()
     ));
     assert_ne!(client.receive("POST").status, 303);
-    assert_eq!(std::fs::read_to_string(daemon.config_file()).unwrap(), "[options]\n");
+    assert_eq!(std::fs::read_to_string(daemon.config_file()).unwrap(), before);
     assert_eq!(daemon.browse(&url).status, 502);
     // Its page leads back to its own host alone.
     let site = origin.addr;
@@ -418,12 +421,16 @@ fn nobody_else_allows_a_certificate() {
 }
 
 #[test]
-fn without_a_configuration_the_first_allowed_certificate_makes_one() {
+fn without_a_control_password_the_page_gives_the_command_that_allows_a_certificate() {
     let origin = TlsOrigin::start(Identity::self_signed(&["127.0.0.1"], false));
     let url = origin.url("/page/1.html");
     let daemon = Daemon::start();
-    let page = daemon.page(&way_to_allow(&daemon, &url));
-    let form = form(&page.text(), "/control/certificate/allow");
-    assert_eq!(daemon.submit(&form).status, 303);
+    let page = daemon.page(&way_to_allow(&daemon, &url)).shown();
+    assert!(!page.contains("<form method=\"post\" action=\"/control/certificate"), "{page}");
+    let start = page.find("wwwoffle config add").unwrap_or_else(|| panic!("a command: {page}"));
+    let (command, _) = page[start..].split_once("'</code>").unwrap();
+    let (verb, entry) = command.split_once(" '").unwrap();
+    let arguments: Vec<_> = verb.split(' ').skip(1).chain([entry]).collect();
+    daemon.ok(&arguments);
     assert_eq!(daemon.get(&url).status, 200);
 }

@@ -14,13 +14,13 @@ use crate::harness::{Answer, Client, Daemon, Origin, cannot_run, eventually};
 use crate::owners;
 
 /// That address: nobody else's (RFC 5737).
-const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+pub(crate) const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
 /// What adds it, before the program that is given.
 const INSIDE: &str = "ip link set lo up && ip addr add 192.0.2.7/32 dev lo && exec \"$0\" \"$@\"";
 
-/// Runs an ignored test of this file in a namespace.
-fn in_a_namespace(name: &str) {
+/// Runs an ignored test, by its full name, in a namespace.
+pub(crate) fn in_a_namespace(name: &str) {
     let (Some(unshare), Some(_)) = (program(&["unshare"]), program(&["ip"])) else { return };
     let within = |program: &str, arguments: &[&str]| {
         let mut command = plain(Command::new(&unshare));
@@ -31,8 +31,7 @@ fn in_a_namespace(name: &str) {
         return cannot_run("no network namespace can be made here");
     }
     let me = std::env::current_exe().unwrap();
-    let name = format!("inward::{name}");
-    let ran = within(me.to_str().unwrap(), &["--exact", &name, "--ignored", "--nocapture"]);
+    let ran = within(me.to_str().unwrap(), &["--exact", name, "--ignored", "--nocapture"]);
     let said =
         format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success() && said.contains("1 passed"), "{said}");
@@ -40,7 +39,9 @@ fn in_a_namespace(name: &str) {
 
 /// A daemon for all machines.
 fn open_daemon(config: &str) -> Daemon {
-    let text = format!("[allowed-connect-hosts]\nhosts = [\"192.0.2.0/24\"]\n{config}");
+    let text = format!(
+        "[startup]\nshare-without-password = true\n[allowed-connect-hosts]\nhosts = [\"192.0.2.0/24\"]\n{config}"
+    );
     let mut daemon = Daemon::prepare(Some(&text));
     daemon.up_at("0.0.0.0:0");
     daemon
@@ -69,12 +70,12 @@ fn connect(mut client: Client, target: &str, first: &str) -> (u16, bool) {
 
 #[test]
 fn from_elsewhere_nothing_inside_is_reached() {
-    in_a_namespace("inside_stays_shut");
+    in_a_namespace("inward::inside_stays_shut");
 }
 
 #[test]
 fn a_client_of_elsewhere_has_so_many_connections() {
-    in_a_namespace("each_has_so_many_connections");
+    in_a_namespace("inward::each_has_so_many_connections");
 }
 
 #[test]
@@ -162,7 +163,8 @@ fn inside_stays_shut() {
 #[ignore = "runs in a namespace, by the test before it"]
 fn each_has_so_many_connections() {
     let origin = Origin::start_at("192.0.2.7");
-    let daemon = open_daemon("[startup]\nmax-connections-per-client = 3\n");
+    let daemon = open_daemon("");
+    daemon.ok(&["config", "set", "startup.max-connections-per-client", "3"]);
     let url = origin.url("/page/1.html");
     let mut held: Vec<_> = (0..3).map(|_| far(&daemon)).collect();
     for client in &mut held {

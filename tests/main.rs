@@ -94,6 +94,7 @@ mod pages;
 mod parent;
 mod parts;
 mod passwd;
+mod permissions;
 mod plan;
 mod progress;
 mod purge;

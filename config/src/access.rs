@@ -143,18 +143,28 @@ minute and not while offline; so it cannot have a `*` or `!`. Addresses are safe
     }
 }
 
-/// A proxy that anybody could use.
+/// A listener that other machines can reach, and a setting that is missing for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "other machines can reach {0}, and nobody says which of them may use the proxy: name them in \
-     \"hosts\" of [allowed-connect-hosts], or who in \"users\" of [allowed-connect-users] (`wwwoffle \
-     passwd USER` makes an entry); or listen on 127.0.0.1"
-)]
-pub struct NobodySaid(SocketAddr);
+pub enum OpenListener {
+    /// Neither machines nor users are named.
+    #[error(
+        "other machines can reach {0}, but no setting says which of them may use the proxy: name \
+         them in \"hosts\" of [allowed-connect-hosts], or users in \"users\" of \
+         [allowed-connect-users] (`wwwoffle passwd USER` makes an entry); or listen on 127.0.0.1"
+    )]
+    NoClients(SocketAddr),
+    /// There is no control password, and nothing says that none is wanted.
+    #[error(
+        "other machines can reach {0}, but there is no control password: make one with `wwwoffle \
+         passwd` and put its line under [startup]; or set \"share-without-password\" there if \
+         none is wanted; or listen on 127.0.0.1"
+    )]
+    NoPassword(SocketAddr),
+}
 
 impl Config {
-    /// Whether it is safe to listen on these addresses: on this machine alone, or with someone to
-    /// say who may.
+    /// Checks that it is safe to listen on these addresses: only this machine reaches them, or the
+    /// configuration says who may use the proxy and who may control it.
     ///
     /// ```
     /// let config = wwwoffle_config::Config::default();
@@ -165,13 +175,17 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// [`NobodySaid`] tells of the first that is not, and what to do.
-    pub fn may_listen(&self, addresses: &[SocketAddr]) -> Result<(), NobodySaid> {
-        if !self.allowed_hosts.hosts.is_empty() || !self.allowed_users.users.is_empty() {
-            return Ok(());
+    /// [`OpenListener`] names the first address that is not safe, and the remedy.
+    pub fn may_listen(&self, addresses: &[SocketAddr]) -> Result<(), OpenListener> {
+        let is_open = |address: &&SocketAddr| !address.ip().to_canonical().is_loopback();
+        let Some(&open) = addresses.iter().find(is_open) else { return Ok(()) };
+        if self.allowed_hosts.hosts.is_empty() && self.allowed_users.users.is_empty() {
+            return Err(OpenListener::NoClients(open));
         }
-        let open = addresses.iter().find(|address| !address.ip().to_canonical().is_loopback());
-        open.map_or(Ok(()), |address| Err(NobodySaid(*address)))
+        if self.startup.password.hash().is_none() && !self.startup.share_without_password {
+            return Err(OpenListener::NoPassword(open));
+        }
+        Ok(())
     }
 
     /// Whether a client may use the proxy, by its address alone; `ours` is the address at which it

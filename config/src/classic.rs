@@ -271,12 +271,14 @@ impl Import {
             }
         };
         let mut addresses = Vec::new();
+        let mut is_shared = false;
         for told in [of(Listen::V4), of(Listen::V6)].into_iter().flatten() {
             if is_none(told.value()) {
                 continue;
             }
             match told.value().parse::<IpAddr>() {
                 Ok(address) if address.is_loopback() || self.sheet.lets_others_in() => {
+                    is_shared |= !address.is_loopback();
                     addresses.push(quoted(&SocketAddr::new(address, port).to_string()));
                 }
                 Ok(_) => {
@@ -295,6 +297,12 @@ impl Import {
         let above = std::mem::take(&mut self.above);
         let put = Put::Option { key: "listen", value: format!("[{}]", addresses.join(", ")) };
         self.sheet.put("startup", above, put);
+        if is_shared {
+            // A password of 2.9 cannot be taken over, and its proxy was shared all the same.
+            let why = "Add a control password (`wwwoffle passwd`), and remove the next line.";
+            let put = Put::Option { key: "share-without-password", value: "true".to_owned() };
+            self.sheet.put("startup", vec![format!("# {why}")], put);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::{
     former::{FORMER, Former, Now},
-    schema::{Effect, OptionInfo, SECTIONS, Section},
+    schema::{Effect, OptionInfo, Protection, SECTIONS, Section},
 };
 
 /// Column at which comments of the example are wrapped.
@@ -40,6 +40,19 @@ The daemon reads the file when it starts, and again when it or a file that it na
 SIGHUP, and when it is told to. It uses a file only when nothing in it is wrong. Otherwise every fault
 is told, each with its line: at the start the daemon ends with exit status 64, later the configuration
 before stays in force. What is read only when the daemon starts says so below.
+
+## Protected options
+
+An option marked "Protected" can be changed in the file, with `wwwoffle config`, and with the
+[control password](guide/sharing.md#the-control-password). The pages and the API refuse to change it without that
+password. The same holds for every option that would name another file.
+
+| kind | options of this kind |
+|---|---|
+| program | name a program that the daemon runs |
+| path | name a file or directory that the daemon reads or writes |
+| access | decide who may use or control the proxy, and what they reach through it |
+| trust | decide what browsers receive in the name of other sites |
 "#;
 
 const EXAMPLE_INTRODUCTION: &str = r#"# The configuration of wwwoffle: every option, its default commented out. Copy this to
@@ -168,8 +181,15 @@ fn option_markdown(option: &OptionInfo) -> String {
         Effect::Later => "\n- Read and checked; has no effect yet",
     };
     let rules = if option.rules { "\n- Rules may set it" } else { "" };
+    let protection = match option.protection {
+        Protection::Ordinary => "",
+        Protection::Program => "\n- [Protected](#protected-options): program",
+        Protection::Path => "\n- [Protected](#protected-options): path",
+        Protection::Access => "\n- [Protected](#protected-options): access",
+        Protection::Trust => "\n- [Protected](#protected-options): trust",
+    };
     format!(
-        "\n### {}\n\n{sentence}\n\n- Type: [{kind}](#type-{anchor})\n- Default: `{default}`{rules}{effect}\n",
+        "\n### {}\n\n{sentence}\n\n- Type: [{kind}](#type-{anchor})\n- Default: `{default}`{rules}{effect}{protection}\n",
         option.key
     )
 }

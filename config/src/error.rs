@@ -1,7 +1,7 @@
 //! What is wrong with a configuration, and where.
 
 use crate::{
-    access::NobodySaid, file::FileError, spec::ParseSpecError, values::hosts::ParseHostSpecError,
+    access::OpenListener, file::FileError, spec::ParseSpecError, values::hosts::ParseHostSpecError,
 };
 use std::{error, fmt, path::Path, sync::Arc};
 
@@ -105,7 +105,7 @@ pub(crate) enum Kind {
     },
     RuleWithoutUrl,
     RuleForNothing,
-    Open(NobodySaid),
+    Open(OpenListener),
 }
 
 impl Faults {
@@ -217,7 +217,7 @@ impl fmt::Display for Kind {
                 write!(f, "{option:?} takes {expected}, not {found}")?;
                 if because.is_empty() { Ok(()) } else { write!(f, ": {because}") }
             }
-            Self::Open(nobody_said) => write!(f, "{nobody_said}"),
+            Self::Open(open_listener) => write!(f, "{open_listener}"),
             Self::BadLine { found, because } => {
                 write!(f, "takes one URL-SPECIFICATION to a line, not {found:?}: {because}")
             }

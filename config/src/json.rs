@@ -55,11 +55,12 @@ fn option(option: &OptionInfo, with_default: bool) -> String {
     };
     format!(
         "\"{}\": {{{kind}, \"description\": {:?}, \"x-kind\": {:?}, \"x-effect\": \"{effect}\", \
-         \"x-rules\": {}{default}}}",
+         \"x-rules\": {}, \"x-protection\": \"{}\"{default}}}",
         option.key,
         option.sentence.trim(),
         option.kind,
-        option.rules
+        option.rules,
+        option.protection.name()
     )
 }
 

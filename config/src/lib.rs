@@ -74,7 +74,7 @@ mod value;
 mod values;
 mod wildcard;
 
-pub use access::{ClientHosts, Names, NobodySaid};
+pub use access::{ClientHosts, Names, OpenListener};
 pub use asked::{Asked, Purpose, Site};
 pub use blocklist::{BlockList, Decided, ListRule, Note};
 pub use certificates::{AllowedCertificate, AllowedCertificates};
@@ -99,7 +99,7 @@ pub use rule::Ruled;
 pub use schema::{
     Alias, AllowedHosts, AllowedUsers, Caching, CensorHeader, Config, DontCache, DontCompress,
     DontGet, FetchOptions, Https, IndexOptions, Link, LocalNames, LocalNet, MimeTypes, ModifyHtml,
-    OfflineOptions, OnlineOptions, Options, OwnPages, Proxy, Purge, Startup, Tunnel,
+    OfflineOptions, OnlineOptions, Options, OwnPages, Protection, Proxy, Purge, Startup, Tunnel,
 };
 pub use spec::{ParseSpecError, UrlSpec};
 pub use specset::{Listed, UrlSpecSet};

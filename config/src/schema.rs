@@ -39,6 +39,8 @@ pub struct OptionInfo {
     pub rules: bool,
     /// When a new value comes into force.
     pub effect: Effect,
+    /// Who may change it.
+    pub protection: Protection,
     /// What it does.
     pub sentence: &'static str,
 }
@@ -54,6 +56,44 @@ pub enum Effect {
     Later,
 }
 
+/// Who may change an option.
+///
+/// All but [`Ordinary`](Self::Ordinary) options are protected: they can be changed only through the
+/// Unix socket of the daemon, with the control password, or in the file itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// Whoever may change the configuration at all.
+    Ordinary,
+    /// Names a program that the daemon runs.
+    Program,
+    /// Names a file or directory that the daemon reads or writes.
+    Path,
+    /// Decides who may use or control the proxy, and what they reach through it.
+    Access,
+    /// Decides what browsers receive in the name of other sites.
+    Trust,
+}
+
+impl Protection {
+    /// Whether changing the option takes the Unix socket or the control password.
+    #[must_use]
+    pub fn is_protected(self) -> bool {
+        self != Self::Ordinary
+    }
+
+    /// The word for it in the schema.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ordinary => "ordinary",
+            Self::Program => "program",
+            Self::Path => "path",
+            Self::Access => "access",
+            Self::Trust => "trust",
+        }
+    }
+}
+
 /// What every section has.
 pub(crate) trait Part: Sized {
     /// Its name and options.
@@ -62,6 +102,8 @@ pub(crate) trait Part: Sized {
     fn take(source: &mut Source<'_>) -> Self;
     /// Adds what each option is for a URL.
     fn explain(&self, url: &UrlParts<'_>, origins: &Origins, told: &mut Vec<Explained>);
+    /// Adds the options whose values or rules differ from those of `other`.
+    fn differences(&self, other: &Self, found: &mut Vec<(&'static str, &'static OptionInfo)>);
 }
 
 /// From one table: the type of a section, what is known of its options, and the taking of each.
@@ -71,7 +113,7 @@ macro_rules! section {
         $section:literal => $Section:ident {
             $(
                 $(#[doc = $doc:literal])+
-                $key:literal => $name:ident: $Type:ty = $default:literal, $effect:ident;
+                $key:literal => $name:ident: $Type:ty = $default:literal, $effect:ident, $protection:ident;
             )+
         }
     ) => {
@@ -95,6 +137,7 @@ macro_rules! section {
                         default: $default,
                         rules: <$Type as crate::field::Field>::RULES,
                         effect: crate::schema::Effect::$effect,
+                        protection: crate::schema::Protection::$protection,
                         sentence: concat!($($doc),+),
                     },
                 )+],
@@ -119,6 +162,18 @@ macro_rules! section {
                     told.extend(options.next().map(|option| {
                         Explained::of($section, option, found, origins)
                     }));
+                )+
+            }
+
+            fn differences(
+                &self,
+                other: &Self,
+                found: &mut Vec<(&'static str, &'static crate::schema::OptionInfo)>,
+            ) {
+                let mut options = Self::SECTION.options.iter();
+                $(
+                    let option = options.next().filter(|_| self.$name != other.$name);
+                    found.extend(option.map(|option| ($section, option)));
                 )+
             }
         }
@@ -176,6 +231,14 @@ macro_rules! config {
 
             pub(crate) fn explain_all(&self, url: &UrlParts<'_>, told: &mut Vec<Explained>) {
                 $( self.$field.explain(url, &self.origins, told); )+
+            }
+
+            /// The options whose values or rules differ from those of `other`, each with its section.
+            #[must_use]
+            pub fn differences(&self, other: &Self) -> Vec<(&'static str, &'static OptionInfo)> {
+                let mut found = Vec::new();
+                $( self.$field.differences(&other.$field, &mut found); )+
+                found
             }
         }
 

@@ -167,14 +167,16 @@ impl<'a> Source<'a> {
         None
     }
 
-    /// Records that `config` would serve whoever can reach it.
+    /// Records that `config` listens for other machines without the settings that needs.
     pub(crate) fn refuse_open(&mut self, config: &Config) {
-        let Err(nobody_said) = config.may_listen(config.startup.listen.as_slice()) else { return };
+        let Err(open_listener) = config.may_listen(config.startup.listen.as_slice()) else {
+            return;
+        };
         let listen = self.tables("startup").find_map(|(at, table)| {
             Some((at, table.get("listen").and_then(toml_edit::Item::as_value)?))
         });
         self.at = listen.map_or(0, |(at, _)| at);
-        self.add(listen.and_then(|(_, value)| value.span()), Kind::Open(nobody_said));
+        self.add(listen.and_then(|(_, value)| value.span()), Kind::Open(open_listener));
     }
 
     /// Records a fault in a list, which is no text of the configuration.

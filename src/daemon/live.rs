@@ -250,7 +250,7 @@ impl Daemon {
     ) -> Result<Done, ChangeError> {
         let now = clock::now();
         let mut state = self.live.state();
-        let file = self.live.file().within(reach);
+        let file = self.live.file().within(reach, self.config());
         let changed = match change {
             Change::Edit(edit) => file.edit(edit, expected, now),
             Change::Undo(number) => file.undo(*number, expected, now),

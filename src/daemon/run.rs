@@ -79,7 +79,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
     listener::raise_open_files();
     config
         .may_listen(&start.listen)
-        .map_err(|nobody_said| refuse(ExitStatus::BadConfig, nobody_said.to_string()))?;
+        .map_err(|open_listener| refuse(ExitStatus::BadConfig, open_listener.to_string()))?;
     let sockets = bind_all(&start.listen)?;
     // Before the first thread is started and the first file is written.
     become_somebody(&config.startup, &start.spool)?;

@@ -26,9 +26,8 @@ pub struct Asked<'a> {
     pub token: Token,
     /// What the request would do.
     pub scope: Scope,
-    /// Whether whoever asks may command: the control password came with the request, or there is
-    /// none.
-    pub commands: bool,
+    /// Why the caller may not do it, whatever page sent it here. `None` if it may.
+    pub lacks: Option<Refusal>,
 }
 
 /// How a request reached us.
@@ -95,6 +94,12 @@ pub enum Refusal {
     /// It needs the control password, and came without.
     #[error("the request needs the control password")]
     NoPassword,
+    /// It changes what all share, and came from another machine, without a control password.
+    #[error("other machines may only read and request pages, because there is no control password")]
+    OtherMachine,
+    /// It takes the Unix socket or the control password, and there is no control password.
+    #[error("this needs the control password, and none is set")]
+    NotAdministrator,
     /// There is no token.
     #[error("the request carries no token")]
     NoToken,
@@ -141,8 +146,8 @@ fn refusal(asked: &Asked<'_>) -> Option<Refusal> {
         }
         // After what a browser can be made to send: else a foreign page could have it ask for the
         // password.
-        if !asked.commands {
-            return Some(Refusal::NoPassword);
+        if asked.lacks.is_some() {
+            return asked.lacks;
         }
     }
     match asked.token {
@@ -169,7 +174,7 @@ mod tests {
         our_origin: OURS,
         token: Token::Right,
         scope: Scope::General,
-        commands: true,
+        lacks: None,
     };
 
     /// The undo button of a message page under a foreign name.
@@ -183,7 +188,9 @@ mod tests {
 
     #[test]
     fn who_may_do_what() {
-        use Refusal::{CrossSite, ForeignHost, ForeignOrigin, NoPassword, NoToken, WrongToken};
+        use Refusal::{
+            CrossSite, ForeignHost, ForeignOrigin, NoPassword, NoToken, OtherMachine, WrongToken,
+        };
         let hostile = Asked {
             host_is_ours: false,
             fetch_site: Some("cross-site"),
@@ -246,23 +253,24 @@ mod tests {
             ),
             ("no token", Asked { token: Token::Absent, ..FORM }, Some(NoToken)),
             ("old token", Asked { token: Token::Wrong, ..FORM }, Some(WrongToken)),
-            ("no password", Asked { commands: false, ..FORM }, Some(NoPassword)),
+            ("from elsewhere", Asked { lacks: Some(OtherMachine), ..FORM }, Some(OtherMachine)),
+            ("no password", Asked { lacks: Some(NoPassword), ..FORM }, Some(NoPassword)),
             (
                 "neither password nor token",
-                Asked { commands: false, token: Token::Absent, ..FORM },
+                Asked { lacks: Some(NoPassword), token: Token::Absent, ..FORM },
                 Some(NoPassword),
             ),
             (
                 "cross-site without password",
-                Asked { commands: false, fetch_site: Some("cross-site"), ..FORM },
+                Asked { lacks: Some(NoPassword), fetch_site: Some("cross-site"), ..FORM },
                 Some(CrossSite),
             ),
             (
                 "reading without password",
-                Asked { commands: false, safe_method: true, ..FORM },
+                Asked { lacks: Some(NoPassword), safe_method: true, ..FORM },
                 None,
             ),
-            ("undo without password", Asked { commands: false, ..UNDO }, None),
+            ("undo without password", Asked { lacks: Some(NoPassword), ..UNDO }, None),
             ("undo", UNDO, None),
             ("undo without token", Asked { token: Token::Absent, ..UNDO }, Some(NoToken)),
             ("undo of another", Asked { token: Token::Wrong, ..UNDO }, Some(WrongToken)),

@@ -11,7 +11,7 @@
 //! Over TCP only a name of ours is answered, so that no other site's name can be made to lead here, and
 //! other sites may only open our pages in a window: see [`isolation`].
 //! What changes something is a POST with a token; see [`crate::page::guard`]. Who has to give which
-//! password is in `entry`. Over the socket in the spool there is neither: whoever may open it may command.
+//! password is in `entry`. Over the socket in the spool there is neither: whoever may open it may do everything.
 
 mod api;
 mod caller;
@@ -35,6 +35,7 @@ mod metrics;
 mod missing;
 mod monitor;
 mod pages;
+mod permission;
 mod purge;
 mod queue;
 mod refresh;

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -58,6 +60,8 @@ pub(crate) struct Daemon {
     listener: Option<JoinHandle<()>>,
     variables: Vec<(&'static str, String)>,
     umask: Option<&'static str>,
+    /// The field with the control password, with its line end; empty without one.
+    control: String,
 }
 
 impl Daemon {
@@ -98,7 +102,20 @@ impl Daemon {
             listener: None,
             variables,
             umask: None,
+            control: String::new(),
         }
+    }
+
+    /// Sets a control password, which [`page`](Self::page) and [`post`](Self::post) send from now on.
+    #[track_caller]
+    pub(crate) fn set_password(&mut self, password: &str) {
+        let mut command = self.bare_command();
+        command.arg("passwd");
+        let line = run(command, Some(format!("{password}\n").as_bytes())).out;
+        let hash = line.split('"').nth(1).unwrap();
+        self.ok(&["config", "set", "startup.password", hash]);
+        let login = BASE64_STANDARD.encode(format!("whoever:{password}"));
+        self.control = format!("Authorization: Basic {login}\r\n");
     }
 
     /// Runs with this in its environment from the next start on.
@@ -311,7 +328,8 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn page(&self, path: &str) -> Response {
         let mut client = self.client();
-        client.send(format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.addr()));
+        let control = &self.control;
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{control}\r\n", self.addr()));
         client.receive("GET").whole()
     }
 
@@ -340,8 +358,9 @@ impl Daemon {
         let mut client = self.client();
         client.send(format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
-             {fields}Content-Length: {}\r\n\r\n{body}",
+             {fields}{}Content-Length: {}\r\n\r\n{body}",
             self.addr(),
+            self.control,
             body.len()
         ));
         client.receive("POST").whole()

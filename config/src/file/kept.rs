@@ -26,6 +26,7 @@ use std::{
     os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown},
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
     time::SystemTime,
 };
 
@@ -74,8 +75,10 @@ pub struct ConfigFile {
     path: PathBuf,
     /// Whether its absence is no fault, and the first edit makes it.
     may_be_made: bool,
-    /// How far changes go.
+    /// Which options changes may touch.
     reach: Reach,
+    /// What protected options are compared with where the file is faulty.
+    in_force: Option<Arc<Config>>,
 }
 
 /// A configuration as its file has it.
@@ -121,12 +124,12 @@ pub enum ChangeError {
     /// The new text is faulty.
     #[error("the configuration would be faulty, so it stays as it was:\n{0}")]
     Faults(Faults),
-    /// Whoever asks for it has not shown to be in command of the machine.
+    /// The option is protected: see [`Protection`](crate::schema::Protection).
     #[error(
-        "{0} can be changed only with a control password, which `wwwoffle passwd` makes, or on the \
-         machine itself with `wwwoffle config`"
+        "{0} can be changed only with the control password, which `wwwoffle passwd` sets, or on this \
+         machine with `wwwoffle config`"
     )]
-    Beyond(&'static str),
+    Beyond(String),
     /// There is no such version.
     #[error("there is no {}", version(*.0))]
     NoVersion(Option<u64>),
@@ -169,7 +172,7 @@ impl ConfigFile {
     pub fn of(lookup: &Lookup) -> Self {
         match lookup {
             Lookup::Named(path) => {
-                Self { path: path.clone(), may_be_made: false, reach: Reach::Whole }
+                Self { path: path.clone(), may_be_made: false, reach: Reach::Whole, in_force: None }
             }
             Lookup::FirstOf(candidates) => {
                 let there = |path: &&PathBuf| fs::symlink_metadata(path).is_ok();
@@ -178,15 +181,17 @@ impl ConfigFile {
                     path: path.cloned().unwrap_or_default(),
                     may_be_made: true,
                     reach: Reach::Whole,
+                    in_force: None,
                 }
             }
         }
     }
 
-    /// The same file, whose changes go no further than that.
+    /// The same file, for changes that touch only the options of `reach`. Where the file is faulty,
+    /// they are compared with `in_force`.
     #[must_use]
-    pub fn within(self, reach: Reach) -> Self {
-        Self { reach, ..self }
+    pub fn within(self, reach: Reach, in_force: Arc<Config>) -> Self {
+        Self { reach, in_force: Some(in_force), ..self }
     }
 
     /// Where it is, or will be.
@@ -312,8 +317,8 @@ impl ConfigFile {
         let (config, files) = watching(&[], || Config::parse(&text, &self.path));
         if self.reach == Reach::Guarded {
             let (was, known) = watching(&[], || Config::parse(&old.text, &self.path));
-            let (was, known) = (was.as_ref().ok(), &known);
-            if let Some(what) = beyond_guard((was, known), (config.as_ref().ok(), &files)) {
+            let was = was.as_ref().ok().or(self.in_force.as_deref());
+            if let Some(what) = beyond_guard((was, &known), (config.as_ref().ok(), &files)) {
                 return Err(ChangeError::Beyond(what));
             }
         }

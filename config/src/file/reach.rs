@@ -1,48 +1,37 @@
-//! How far a change of the configuration may go.
+//! Which options a change of the configuration may touch.
 
 use super::Watch;
 use crate::schema::Config;
 
-/// How far a change of the configuration may go.
+/// Which options a change of the configuration may touch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// To every option: whoever changes it has shown to be in command of the machine.
+    /// Every option. For the Unix socket, the control password and the command line.
     #[default]
     Whole,
-    /// Not to what gives power over the machine or over its owner: programs that are run, passwords,
-    /// and other files, whose lines a fault would tell.
+    /// Only [ordinary](crate::schema::Protection::Ordinary) options. No file may be named that was
+    /// not named before, because the messages about faults would quote its lines.
     Guarded,
 }
 
-/// What a change does that needs [`Reach::Whole`], if anything. `known` are the files that were read
-/// for `was`, and `read` those for `now`; a configuration with faults is none.
+/// The part of a change that needs [`Reach::Whole`], if any. `known` are the files that were read for
+/// `was`, and `read` those for `now`. A configuration with faults is `None`.
 pub(super) fn beyond_guard(
     (was, known): (Option<&Config>, &Watch),
     (now, read): (Option<&Config>, &Watch),
-) -> Option<&'static str> {
+) -> Option<String> {
     if read.files().any(|file| known.files().all(|known| known != file)) {
-        return Some("a file that it names");
+        return Some("a file that the configuration names".to_owned());
     }
-    // With faults it does not come into force, and the faults are of the text alone.
+    // A faulty new text is refused later, with its faults.
     let now = now?;
-    let default = Config::default();
-    let was = was.unwrap_or(&default);
-    let programs = |config: &Config| {
-        let options = &config.options;
-        [
-            options.run_online.clone(),
-            options.run_offline.clone(),
-            options.run_autodial.clone(),
-            options.run_fetch.clone(),
-            options.run_changed.clone(),
-        ]
+    let Some(was) = was else {
+        // What it protected cannot be compared.
+        return Some("a faulty configuration".to_owned());
     };
-    if programs(now) != programs(was) {
-        return Some("a program that is run");
-    }
-    let is_same = now.startup.password == was.startup.password
-        && now.allowed_users.users == was.allowed_users.users;
-    (!is_same).then_some("a password")
+    let mut differences = now.differences(was).into_iter();
+    let (section, option) = differences.find(|(_, option)| option.protection.is_protected())?;
+    Some(format!("[{section}] {}", option.key))
 }
 
 #[cfg(test)]
@@ -53,7 +42,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test writes the file that is named")]
-    fn what_gives_power_over_the_machine_is_beyond_the_guard() {
+    fn protected_options_are_beyond_the_guard() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("wwwoffle.conf");
         let secret = directory.path().join("secret");
@@ -66,22 +55,27 @@ mod tests {
         let run = "[options]\nrun-online = \"/bin/true\"\n";
         for (was, now, want) in [
             ("", "[options]\nlog-level = \"debug\"\n", None),
-            ("", run, Some("a program that is run")),
-            (run, "", Some("a program that is run")),
+            ("", run, Some("[options] run-online")),
+            (run, "", Some("[options] run-online")),
             (run, run, None),
-            ("", password.as_str(), Some("a password")),
-            (&password, "", Some("a password")),
-            ("", &list, Some("a file that it names")),
+            ("", password.as_str(), Some("[startup] password")),
+            (&password, "", Some("[startup] password")),
+            ("", &list, Some("a file that the configuration names")),
             (&list, &list, None),
-            ("", &included, Some("a file that it names")),
+            ("", &included, Some("a file that the configuration names")),
             ("", "[options]\nlog-level = 3\n", None),
-            ("[options]\nlog-level = 3\n", run, Some("a program that is run")),
+            ("[options]\nlog-level = 3\n", "", Some("a faulty configuration")),
+            (
+                "",
+                "[[fetch-options.for]]\nurl = \"*://*/*\"\nbrowser = \"/bin/sh\"\n",
+                Some("[fetch-options] browser"),
+            ),
         ] {
             let (was_read, known) = parse(was, &file);
             let (now_read, read) = parse(now, &file);
             let (was_read, now_read) = (was_read.ok(), now_read.ok());
             let got = beyond_guard((was_read.as_ref(), &known), (now_read.as_ref(), &read));
-            assert_eq!(got, want, "{was:?} -> {now:?}");
+            assert_eq!(got.as_deref(), want, "{was:?} -> {now:?}");
         }
     }
 }

@@ -19,17 +19,17 @@ section! {
     /// URLs that are never got.
     "dont-get" => DontGet {
         /// The URLs.
-        "urls" => urls: BlockList = "[]", Live;
+        "urls" => urls: BlockList = "[]", Live, Ordinary;
         /// What is served in their place.
-        "replacement" => replacement: Ruled<Replacement> = r#""""#, Live;
+        "replacement" => replacement: Ruled<Replacement> = r#""""#, Live, Trust;
         /// Whether pages here may be got because other pages refer to them; false leaves them to browsers alone.
-        "get-recursive" => get_recursive: Ruled<bool> = "true", Live;
+        "get-recursive" => get_recursive: Ruled<bool> = "true", Live, Ordinary;
         /// Whether a redirection to a URL that is not got is answered as a page that is not there.
-        "location-error" => location_error: Ruled<bool> = "false", Live;
+        "location-error" => location_error: Ruled<bool> = "false", Live, Ordinary;
         /// Ports of other protocols, such as mail, that requests may go to nevertheless. Otherwise the ports are refused to which browsers do not connect (the bad ports of the Fetch standard).
-        "allowed-ports" => allowed_ports: Ruled<PortRanges> = "[]", Live;
+        "allowed-ports" => allowed_ports: Ruled<PortRanges> = "[]", Live, Access;
         /// Methods that are not registered with IANA and that requests may have nevertheless.
-        "allowed-methods" => allowed_methods: Ruled<Methods> = "[]", Live;
+        "allowed-methods" => allowed_methods: Ruled<Methods> = "[]", Live, Access;
     }
 }
 
@@ -37,7 +37,7 @@ section! {
     /// URLs that are passed through and never kept.
     "dont-cache" => DontCache {
         /// The URLs.
-        "urls" => urls: UrlSpecSet = "[]", Live;
+        "urls" => urls: UrlSpecSet = "[]", Live, Ordinary;
     }
 }
 
@@ -45,9 +45,9 @@ section! {
     /// What is compressed already, and is not compressed again.
     "dont-compress" => DontCompress {
         /// Bodies of these types are not compressed when they have reached `compress-age`.
-        "mime-type" => mime_type: MediaTypes = r#"["image/*", "video/*", "audio/*", "font/woff", "font/woff2", "application/pdf", "application/zip", "application/gzip", "application/zstd"]"#, Live;
+        "mime-type" => mime_type: MediaTypes = r#"["image/*", "video/*", "audio/*", "font/woff", "font/woff2", "application/pdf", "application/zip", "application/gzip", "application/zstd"]"#, Live, Ordinary;
         /// Of paths that end so, origins are not asked for compressed bodies.
-        "file-ext" => file_ext: Extensions = r#"[".gz", ".bz2", ".xz", ".zst", ".tgz", ".zip", ".7z"]"#, Live;
+        "file-ext" => file_ext: Extensions = r#"[".gz", ".bz2", ".xz", ".zst", ".tgz", ".zip", ".7z"]"#, Live, Ordinary;
     }
 }
 
@@ -55,15 +55,15 @@ section! {
     /// What is removed from requests and answers, or replaced in them.
     "censor-header" => CensorHeader {
         /// The fields of requests and answers that are removed or replaced.
-        "headers" => headers: CensoredFields = "{}", Live;
+        "headers" => headers: CensoredFields = "{}", Live, Trust;
         /// Whether the Referer of a request is the URL that is asked for.
-        "referer-self" => referer_self: Ruled<bool> = "false", Live;
+        "referer-self" => referer_self: Ruled<bool> = "false", Live, Ordinary;
         /// Whether the Referer of a request is the directory of the URL that is asked for.
-        "referer-self-dir" => referer_self_dir: Ruled<bool> = "false", Live;
+        "referer-self-dir" => referer_self_dir: Ruled<bool> = "false", Live, Ordinary;
         /// Whether requests that a page here refers to go without Referer; the rule is found by the URL of that page.
-        "referer-from" => referer_from: Ruled<bool> = "false", Live;
+        "referer-from" => referer_from: Ruled<bool> = "false", Live, Ordinary;
         /// Whether a request without User-Agent gets that of wwwoffle.
-        "force-user-agent" => force_user_agent: Ruled<bool> = "false", Live;
+        "force-user-agent" => force_user_agent: Ruled<bool> = "false", Live, Ordinary;
     }
 }
 
@@ -71,13 +71,13 @@ section! {
     /// A proxy between this one and the origins.
     "proxy" => Proxy {
         /// The proxy that requests over HTTP go through.
-        "proxy" => proxy: Ruled<ParentProxy> = r#""""#, Live;
+        "proxy" => proxy: Ruled<ParentProxy> = r#""""#, Live, Trust;
         /// The proxy that opens the connections for HTTPS (CONNECT).
-        "ssl" => ssl: Ruled<ParentProxy> = r#""""#, Live;
+        "ssl" => ssl: Ruled<ParentProxy> = r#""""#, Live, Trust;
         /// The user that this proxy is to the other; the rule is found by the URL that is asked for.
-        "auth-username" => auth_username: Ruled<UserName> = r#""""#, Live;
+        "auth-username" => auth_username: Ruled<UserName> = r#""""#, Live, Trust;
         /// The password of that user.
-        "auth-password" => auth_password: Ruled<Secret> = r#""""#, Live;
+        "auth-password" => auth_password: Ruled<Secret> = r#""""#, Live, Trust;
     }
 }
 
@@ -85,6 +85,6 @@ section! {
     /// URLs that have become others.
     "alias" => Alias {
         /// The URLs and what they have become; browsers are sent there.
-        "urls" => urls: Aliases = "[]", Live;
+        "urls" => urls: Aliases = "[]", Live, Trust;
     }
 }

@@ -56,6 +56,9 @@ pub(super) fn nothing_chosen() -> Words {
 pub(super) fn forbidden(refusal: Refusal) -> Words {
     let names = say("If the proxy is reached under another name, add that name to its names.");
     let anew = say("Open the page of the proxy anew, and press the button again.");
+    let at_the_machine =
+        say("Use the command line on the machine of the proxy, or set a control password with \
+         `wwwoffle passwd`.");
     let (happened, advice) = match refusal {
         Refusal::ForeignHost => (
             say(
@@ -81,6 +84,20 @@ pub(super) fn forbidden(refusal: Refusal) -> Words {
         Refusal::NoPassword => (
             say("The request needs the control password, and came without. Nothing was changed."),
             anew,
+        ),
+        Refusal::OtherMachine => (
+            say(
+                "This proxy has no control password, so other machines may read and request pages, and \
+                 nothing else. Nothing was changed.",
+            ),
+            at_the_machine,
+        ),
+        Refusal::NotAdministrator => (
+            say(
+                "This decides what the proxy may do or what is stored for a site, and it needs the \
+                 control password. None is set. Nothing was changed.",
+            ),
+            at_the_machine,
         ),
         Refusal::NoToken | Refusal::WrongToken => (
             say(

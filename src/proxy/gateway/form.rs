@@ -111,7 +111,7 @@ impl Guest {
             token,
             scope: Scope::General,
             // It is for whoever may use the proxy.
-            commands: true,
+            lacks: None,
         };
         if let Verdict::Refuse(refusal) = guard(&asked) {
             return Err(self.told(&Message::Forbidden(refusal)));

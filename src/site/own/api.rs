@@ -29,6 +29,7 @@ use wwwoffle_url::Key;
 
 use self::fault::Fault;
 use super::caller::Caller;
+use super::permission::Permission;
 use super::{forms, is_read, statistics, status};
 use crate::api::{
     ApiError, Deleted, FetchRequest, Flushed, GetRequest, ModeChange, ModeRequest, Queue,
@@ -103,50 +104,53 @@ enum Call {
     ConfigReload,
 }
 
+/// Each call by its path below [`PREFIX`].
+const CALLS: [(&str, Call); 39] = [
+    ("status", Call::Status),
+    ("statistics", Call::Statistics),
+    ("queue", Call::Queue),
+    ("entries", Call::Entries),
+    ("events", Call::Events),
+    ("config/schema", Call::Schema),
+    ("info", Call::Info),
+    ("index", Call::Index),
+    ("search", Call::Search),
+    ("reindex", Call::Reindex),
+    ("history", Call::History),
+    ("history/restore", Call::HistoryRestore),
+    ("history/delete", Call::HistoryDelete),
+    ("mode", Call::Mode),
+    ("queue/retry", Call::Retry),
+    ("queue/delete", Call::Delete),
+    ("queue/priority", Call::Priority),
+    ("get", Call::Get),
+    ("fetch", Call::Fetch),
+    ("entries/delete", Call::Forget),
+    ("purge", Call::Purge),
+    ("pins", Call::Pins),
+    ("entries/move", Call::Rename),
+    ("entries/compress", Call::Compress),
+    ("entries/write", Call::Write),
+    ("flush", Call::Flush),
+    ("import", Call::Import),
+    ("stop", Call::Stop),
+    ("monitor", Call::Monitor),
+    ("monitor/diff", Call::MonitorDiff),
+    ("monitor/delete", Call::MonitorDelete),
+    ("runs", Call::Runs),
+    ("runs/plan", Call::RunsPlan),
+    ("runs/stop", Call::RunsStop),
+    ("queue/plan", Call::QueuePlan),
+    ("config", Call::Config),
+    ("config/versions", Call::ConfigVersions),
+    ("config/undo", Call::ConfigUndo),
+    ("config/reload", Call::ConfigReload),
+];
+
 impl Call {
     fn at(path: &str) -> Option<Self> {
-        Some(match path.strip_prefix(PREFIX)? {
-            "status" => Self::Status,
-            "statistics" => Self::Statistics,
-            "queue" => Self::Queue,
-            "entries" => Self::Entries,
-            "events" => Self::Events,
-            "config/schema" => Self::Schema,
-            "info" => Self::Info,
-            "index" => Self::Index,
-            "search" => Self::Search,
-            "reindex" => Self::Reindex,
-            "history" => Self::History,
-            "history/restore" => Self::HistoryRestore,
-            "history/delete" => Self::HistoryDelete,
-            "mode" => Self::Mode,
-            "queue/retry" => Self::Retry,
-            "queue/delete" => Self::Delete,
-            "queue/priority" => Self::Priority,
-            "get" => Self::Get,
-            "fetch" => Self::Fetch,
-            "entries/delete" => Self::Forget,
-            "purge" => Self::Purge,
-            "pins" => Self::Pins,
-            "entries/move" => Self::Rename,
-            "entries/compress" => Self::Compress,
-            "entries/write" => Self::Write,
-            "flush" => Self::Flush,
-            "import" => Self::Import,
-            "stop" => Self::Stop,
-            "monitor" => Self::Monitor,
-            "monitor/diff" => Self::MonitorDiff,
-            "monitor/delete" => Self::MonitorDelete,
-            "runs" => Self::Runs,
-            "runs/plan" => Self::RunsPlan,
-            "runs/stop" => Self::RunsStop,
-            "queue/plan" => Self::QueuePlan,
-            "config" => Self::Config,
-            "config/versions" => Self::ConfigVersions,
-            "config/undo" => Self::ConfigUndo,
-            "config/reload" => Self::ConfigReload,
-            _ => return None,
-        })
+        let name = path.strip_prefix(PREFIX)?;
+        CALLS.iter().find(|(known, _)| *known == name).map(|(_, call)| *call)
     }
 
     /// The methods it takes.
@@ -169,6 +173,48 @@ impl Call {
                 "GET, HEAD, POST"
             }
             _ => "POST",
+        }
+    }
+
+    /// What a POST of it needs.
+    fn needs(self) -> Permission {
+        match self {
+            Self::Status
+            | Self::Statistics
+            | Self::Queue
+            | Self::QueuePlan
+            | Self::Entries
+            | Self::Events
+            | Self::Schema
+            | Self::Info
+            | Self::Index
+            | Self::Search
+            | Self::History
+            | Self::MonitorDiff
+            | Self::ConfigVersions
+            | Self::Get
+            | Self::Retry
+            | Self::Delete
+            | Self::Priority
+            | Self::Runs
+            | Self::RunsPlan
+            | Self::RunsStop => Permission::Request,
+            Self::Mode
+            | Self::Fetch
+            | Self::Forget
+            | Self::Purge
+            | Self::Pins
+            | Self::Compress
+            | Self::Flush
+            | Self::HistoryRestore
+            | Self::HistoryDelete
+            | Self::Monitor
+            | Self::MonitorDelete
+            | Self::Config
+            | Self::ConfigUndo
+            | Self::ConfigReload
+            | Self::Stop => Permission::Change,
+            Self::Write | Self::Rename | Self::Import | Self::Reindex => Permission::Administer,
         }
     }
 
@@ -228,7 +274,8 @@ async fn carry_out(
     let token = parts.headers.get(TOKEN).map(|value| value.to_str().unwrap_or("?"));
     let token = caller.worth(Purpose::General, token);
     let reads = is_read(&parts.method);
-    caller.check(reads, Scope::General, token)?;
+    let needed = if reads { Permission::Read } else { call.needs() };
+    caller.check(needed, Scope::General, token)?;
     let call_body = CallBody { caller, parts, incoming };
     let daemon = &caller.daemon;
     Ok(match call {
@@ -431,7 +478,17 @@ fn push_line(buffer: &mut Vec<u8>, value: &impl Serialize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Call, Method};
+    use super::{CALLS, Call, Method, PREFIX};
+    use crate::site::own::permission::tests::rows;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn each_changing_call_needs_what_the_table_says() {
+        let posts = CALLS.iter().filter(|(_, call)| call.takes(&Method::POST));
+        let needs: BTreeMap<_, _> =
+            posts.map(|(name, call)| (format!("{PREFIX}{name}"), call.needs())).collect();
+        assert_eq!(needs, rows(|path| path.starts_with(PREFIX)));
+    }
 
     #[test]
     fn calls_that_change_something_are_posts() {

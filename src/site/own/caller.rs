@@ -7,13 +7,13 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN, REFERER};
 use hyper::{Request, Response, StatusCode};
-use wwwoffle_config::Reach;
 use wwwoffle_spool::{AskedFrom, Error as SpoolError, Place};
 use wwwoffle_url::CanonicalUrl;
 
 use super::Visit;
 use super::info::REQUEST;
 use super::isolation;
+use super::permission::Permission;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Requester};
@@ -40,18 +40,12 @@ pub(super) struct Caller {
     pub(super) daemon: Arc<Daemon>,
     /// What pages share, at the address that the client used.
     pub(super) shell: Shell,
-    /// Whether they may command: see [`crate::page::guard::Asked`].
-    pub(super) commands: bool,
-    /// How far they may change the configuration: all of it on the control socket, which is for its
-    /// owner alone, and with the control password.
-    pub(super) reach: Reach,
+    /// What they may do.
+    pub(super) permission: Permission,
     /// Who they are: they see what is kept for them, besides what is everyone's.
     pub(super) owner: Owner,
     /// Where they sit.
     asked_from: AskedFrom,
-    /// Whether they see what is kept for others, too: on the control socket, and with the control
-    /// password.
-    pub(super) operates: bool,
     over: Over,
     host_is_ours: bool,
     fetch_site: Option<String>,
@@ -137,11 +131,9 @@ impl Caller {
             shell,
             daemon,
             referer: only(request.headers(), &REFERER),
-            commands: false,
-            reach: Reach::Guarded,
+            permission: Permission::Read,
             owner,
             asked_from: upstream::Reach::of(visit.peer.ip()).into(),
-            operates: false,
             over: Over::Tcp,
             host_is_ours,
             fetch_site: only(request.headers(), &FETCH_SITE),
@@ -161,17 +153,14 @@ impl Caller {
     pub(super) fn over_socket(daemon: Arc<Daemon>) -> Self {
         let shell = daemon.shell(&Reader::of(daemon.mode.now(), &HeaderMap::new()));
         let over = Over::UnixSocket;
-        let (commands, reach, host_is_ours) = (true, Reach::Whole, true);
         Self {
             daemon,
             shell,
-            commands,
-            reach,
+            permission: Permission::Administer,
             owner: Owner::Local,
             asked_from: AskedFrom::Here,
-            operates: true,
             over,
-            host_is_ours,
+            host_is_ours: true,
             fetch_site: None,
             other_sites: OtherSites::Refused,
             referer: None,
@@ -194,26 +183,50 @@ impl Caller {
         Requester { owner: self.owner.clone(), asked_from: self.asked_from }
     }
 
-    /// Whether they own the machine, as far as can be told: on the control socket, with the control password,
-    /// or, where there is neither such a password nor users, sitting at it.
+    /// Whether they may do everything, and see what is stored for others: through the Unix socket, or
+    /// with the control password.
+    pub(super) fn administers(&self) -> bool {
+        self.permission == Permission::Administer
+    }
+
+    /// Whether they own the machine, as far as can be told: they administer the proxy, or sit at the
+    /// machine where there is neither a control password nor users.
     pub(super) fn owns(&self) -> bool {
-        self.operates || (self.commands && self.owner == Owner::Local)
+        self.permission >= Permission::Change && (self.administers() || self.owner == Owner::Local)
+    }
+
+    /// Whether they connect from this machine.
+    pub(super) fn is_here(&self) -> bool {
+        self.asked_from == AskedFrom::Here
+    }
+
+    /// Why they may not do what needs `needed`, if they may not.
+    fn lacks(&self, needed: Permission) -> Option<Refusal> {
+        if self.permission >= needed {
+            None
+        } else if self.daemon.config().startup.password.hash().is_some() {
+            Some(Refusal::NoPassword)
+        } else if self.is_here() {
+            Some(Refusal::NotAdministrator)
+        } else {
+            Some(Refusal::OtherMachine)
+        }
     }
 
     /// Whether they may be shown what is kept or queued at `place`.
     pub(super) fn may_see(&self, place: &Place) -> bool {
-        self.operates || self.owner.may_see(place)
+        self.administers() || self.owner.may_see(place)
     }
 
     /// Whether they may be shown a queued request: a place without an owner is this machine's there.
     pub(super) fn may_see_queued(&self, place: &Place) -> bool {
-        self.operates || Owner::of_queued(place).as_ref() == Some(&self.owner)
+        self.administers() || Owner::of_queued(place).as_ref() == Some(&self.owner)
     }
 
     /// Whether they may be shown what is `owner`'s, as the queue writes it.
     pub(super) fn may_see_owned(&self, owner: Option<&str>) -> bool {
         let owner = owner.map_or(Ok(Owner::Local), str::parse);
-        self.operates || owner.as_ref() == Ok(&self.owner)
+        self.administers() || owner.as_ref() == Ok(&self.owner)
     }
 
     /// Whether the browser says that another site made it ask.
@@ -237,16 +250,17 @@ impl Caller {
         self.shell.mode
     }
 
-    /// Whether the request may pass.
+    /// Whether a request that needs `needed` may pass, with a token for `scope`. What needs only
+    /// [`Permission::Read`] changes nothing.
     pub(super) fn check(
         &self,
-        safe_method: bool,
+        needed: Permission,
         scope: Scope,
         token: Token,
     ) -> Result<(), Refusal> {
         let verdict = guard(&Asked {
             over: self.over,
-            safe_method,
+            safe_method: needed == Permission::Read,
             host_is_ours: self.host_is_ours,
             fetch_site: self.fetch_site.as_deref(),
             other_sites: self.other_sites,
@@ -254,7 +268,7 @@ impl Caller {
             our_origin: self.shell.origin.as_str(),
             token,
             scope,
-            commands: self.commands,
+            lacks: self.lacks(needed),
         });
         match verdict {
             Verdict::Allow => Ok(()),
@@ -265,7 +279,7 @@ impl Caller {
     /// Whether the request may be answered at all: the name that was used is ours, and no other site makes
     /// the browser load the response unseen.
     pub(super) fn check_origin(&self) -> Result<(), Refusal> {
-        self.check(true, Scope::General, Token::Absent)
+        self.check(Permission::Read, Scope::General, Token::Absent)
     }
 
     /// The token in the forms of pages that are for them.
@@ -276,7 +290,7 @@ impl Caller {
     /// The same, as whom the page was for that a form with this token came from. The control password is everyone's who
     /// knows it: it lets them do it, and tells not who it is that does.
     pub(super) fn for_page(&self, token: Option<&str>) -> Self {
-        let has_told = self.operates && !self.is_on_socket();
+        let has_told = self.administers() && !self.is_on_socket();
         let told = token.filter(|_| has_told).and_then(|token| self.daemon.tokens.owner(token));
         let owner = told.and_then(|owner| owner.parse().ok());
         Self { owner: owner.unwrap_or_else(|| self.owner.clone()), ..self.clone() }

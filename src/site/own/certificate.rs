@@ -54,6 +54,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
             chain: refused.as_ref().map(|refused| &refused.chain),
             sha256: &sha256.map(hex::encode).unwrap_or_default(),
             file: file.to_str().filter(|file| !file.is_empty()),
+            has_button: caller.administers() || config.startup.password.hash().is_some(),
         },
         &daemon.tokens.general(),
     );
@@ -94,7 +95,8 @@ pub(super) async fn allow(caller: &Caller, form: &Form) -> Result<String, NotAll
     let config = daemon.config();
     let mut allowed = config.https.allowed_certificates.at(&origin.host, origin.port);
     if !allowed.any(|one| hex::encode(one) == sha256) {
-        let changed = daemon.change_config(Change::Edit(edit), None, caller.reach).await;
+        let changed =
+            daemon.change_config(Change::Edit(edit), None, caller.permission.reach()).await;
         changed.map_err(NotAllowed::Config)?;
         info!(site, sha256, "a certificate is allowed");
     }

@@ -8,18 +8,20 @@
 //! | changing, without one | open | a user |
 //! | numbers, and hosts by name, with a control password | the control password | the control password |
 //!
-//! "Open" is for those machines that may use the proxy at all. The buttons of message pages, which
+//! "Open" is for those machines that may use the proxy at all. What an admitted caller may change is its
+//! [`Permission`]. The buttons of message pages, which
 //! undo, confirm, fetch or order one request under a token of its own, are for whoever may send it: they
 //! pass as reading does. The same addresses with the token of our own pages are refused later,
 //! unless the login that came along is the control password.
 
 use hyper::header::AUTHORIZATION;
 use hyper::{Method, Request, Version};
-use wwwoffle_config::{Config, Reach};
+use wwwoffle_config::Config;
 
 use super::Visit;
 use super::caller::Caller;
 use super::forms::Act;
+use super::permission::Permission;
 use super::{is_read, metrics, statistics};
 use crate::base::basic::Login;
 use crate::base::owner::Owner;
@@ -100,7 +102,7 @@ pub(super) async fn admit<B>(
     let is_proxied = request.uri().scheme().is_some() && request.version() < Version::HTTP_2;
     let control = config.startup.password.hash();
     let need = need(&config, request.method(), path, to_us.is_some());
-    caller.commands = control.is_none();
+    caller.permission = Permission::without_password(control.is_some(), caller.is_here());
     let (missing, wrong) = match need {
         Need::Nothing => return Ok(()),
         Need::User if is_proxied => (Denied::ProxyLogin, Denied::ProxyLogin),
@@ -118,9 +120,7 @@ pub(super) async fn admit<B>(
     let checked = caller.daemon.access.logins.check(visit.peer.ip(), &login.password, &candidates);
     let place = checked.await.map_err(|refused| denied(refused, wrong))?;
     if is_control(place) {
-        caller.commands = true;
-        caller.reach = Reach::Whole;
-        caller.operates = true;
+        caller.permission = Permission::Administer;
     } else if let Some(user) = config.allowed_users.users.named(&login.user) {
         caller.owner = Owner::of(visit.peer.ip(), Some(&user.name));
         caller.shell.reader = caller.owner.to_string();

@@ -15,6 +15,7 @@ use super::history::{self, Button};
 use super::info::NoInfo;
 use super::lists::{self, Chosen};
 use super::monitor;
+use super::permission::Permission;
 use super::purge::{self, Pin};
 use super::queue;
 use super::refresh::{self, NotDone};
@@ -181,52 +182,86 @@ impl From<Error> for Undone {
     }
 }
 
+/// Each act by the path of its form. The forms of `/control/queue/PRIORITY` are not among them.
+const ACTS: [(&str, Act); 35] = [
+    ("/control/online", Act::Mode(Choice::Online)),
+    ("/control/offline", Act::Mode(Choice::Offline)),
+    ("/control/autodial", Act::Mode(Choice::Autodial)),
+    ("/control/auto", Act::Mode(Choice::Auto)),
+    ("/control/fetch", Act::Fetch),
+    ("/control/hold", Act::Hold),
+    ("/control/reload", Act::Reload),
+    ("/control/config", Act::Reload),
+    ("/control/retry", Act::Retry),
+    ("/control/delete/req", Act::Delete),
+    ("/control/delete/req-all", Act::DeleteAll),
+    ("/control/queue/edit", Act::Edit),
+    ("/control/delete-multiple/req", Act::OfQueue(queue::Chosen::Delete)),
+    ("/control/retry-multiple", Act::OfQueue(queue::Chosen::Retry)),
+    ("/refresh-request/", Act::Confirm),
+    ("/refresh-plan/", Act::Plan),
+    ("/monitor-request/", Act::Monitor),
+    ("/control/delete/mon", Act::DeleteMonitor),
+    ("/control/delete/mon-all", Act::DeleteMonitors),
+    ("/control/fetch/stop", Act::StopFetch),
+    ("/control/certificate/allow", Act::AllowCertificate),
+    ("/control/purge", Act::Purge),
+    ("/control/pin", Act::Pin(true)),
+    ("/control/unpin", Act::Pin(false)),
+    ("/control/delete-multiple/url", Act::Chosen(Chosen::Delete)),
+    ("/control/delete/url", Act::Chosen(Chosen::Delete)),
+    ("/control/refresh-multiple", Act::Chosen(Chosen::Refresh)),
+    ("/control/pin-multiple", Act::Chosen(Chosen::Pin)),
+    ("/control/monitor-multiple", Act::Chosen(Chosen::Monitor)),
+    ("/control/export-multiple/warc", Act::Chosen(Chosen::Export(Format::Warc))),
+    ("/control/export-multiple/wacz", Act::Chosen(Chosen::Export(Format::Wacz))),
+    (whole::PATH, Act::DeleteList),
+    ("/control/undo", Act::Undo),
+    ("/control/history/restore", Act::Version(Button::Restore)),
+    ("/control/history/delete", Act::Version(Button::Remove)),
+];
+
 impl Act {
     /// What a form sent to `path` does.
     pub(super) fn at(path: &str) -> Option<Self> {
-        Some(match path {
-            "/control/online" => Self::Mode(Choice::Online),
-            "/control/offline" => Self::Mode(Choice::Offline),
-            "/control/autodial" => Self::Mode(Choice::Autodial),
-            "/control/auto" => Self::Mode(Choice::Auto),
-            "/control/fetch" => Self::Fetch,
-            "/control/hold" => Self::Hold,
-            "/control/reload" | "/control/config" => Self::Reload,
-            "/control/retry" => Self::Retry,
-            "/control/delete/req" => Self::Delete,
-            "/control/delete/req-all" => Self::DeleteAll,
-            "/control/queue/edit" => Self::Edit,
-            "/control/delete-multiple/req" => Self::OfQueue(queue::Chosen::Delete),
-            "/control/retry-multiple" => Self::OfQueue(queue::Chosen::Retry),
-            "/refresh-request/" => Self::Confirm,
-            "/refresh-plan/" => Self::Plan,
-            "/monitor-request/" => Self::Monitor,
-            "/control/delete/mon" => Self::DeleteMonitor,
-            "/control/delete/mon-all" => Self::DeleteMonitors,
-            "/control/fetch/stop" => Self::StopFetch,
-            "/control/certificate/allow" => Self::AllowCertificate,
-            "/control/purge" => Self::Purge,
-            "/control/pin" => Self::Pin(true),
-            "/control/unpin" => Self::Pin(false),
-            "/control/delete-multiple/url" | "/control/delete/url" => Self::Chosen(Chosen::Delete),
-            "/control/refresh-multiple" => Self::Chosen(Chosen::Refresh),
-            "/control/pin-multiple" => Self::Chosen(Chosen::Pin),
-            "/control/monitor-multiple" => Self::Chosen(Chosen::Monitor),
-            "/control/export-multiple/warc" => Self::Chosen(Chosen::Export(Format::Warc)),
-            "/control/export-multiple/wacz" => Self::Chosen(Chosen::Export(Format::Wacz)),
-            whole::PATH => Self::DeleteList,
-            "/control/undo" => Self::Undo,
-            "/control/history/restore" => Self::Version(Button::Restore),
-            "/control/history/delete" => Self::Version(Button::Remove),
-            path => {
-                let priority = path.strip_prefix("/control/queue/")?.parse().ok()?;
-                Self::OfQueue(queue::Chosen::Prioritize(priority))
-            }
-        })
+        if let Some((_, act)) = ACTS.iter().find(|(known, _)| *known == path) {
+            return Some(*act);
+        }
+        let priority = path.strip_prefix("/control/queue/")?.parse().ok()?;
+        Some(Self::OfQueue(queue::Chosen::Prioritize(priority)))
     }
 }
 
 impl Act {
+    /// What it needs, where it does not come from a message page.
+    pub(super) fn needs(self) -> Permission {
+        match self {
+            Self::Retry
+            | Self::Delete
+            | Self::DeleteAll
+            | Self::Edit
+            | Self::OfQueue(_)
+            | Self::Confirm
+            | Self::Plan
+            | Self::StopFetch
+            | Self::Chosen(Chosen::Refresh | Chosen::Export(_)) => Permission::Request,
+            Self::Mode(_)
+            | Self::Fetch
+            | Self::Hold
+            | Self::Reload
+            | Self::Monitor
+            | Self::DeleteMonitor
+            | Self::DeleteMonitors
+            | Self::Purge
+            | Self::Pin(_)
+            | Self::Chosen(Chosen::Delete | Chosen::Pin | Chosen::Monitor)
+            | Self::DeleteList
+            | Self::Undo
+            | Self::Version(_) => Permission::Change,
+            Self::AllowCertificate => Permission::Administer,
+        }
+    }
+
     /// Whether a message page has a button that does it, under a token for just that.
     pub(super) fn is_of_message(self) -> bool {
         let prioritizes = matches!(self, Self::OfQueue(queue::Chosen::Prioritize(_)));
@@ -286,132 +321,134 @@ const NO_TICKET: &str =
     "the form was confirmed already, or asked about too long ago: send it again";
 
 async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Body>, Undone> {
+    let has_own_token = has_own_token(caller, act, form)?;
+    if !has_own_token {
+        from_our_page(caller, act.needs(), form)?;
+    }
     let daemon = &caller.daemon;
     match act {
-        Act::Delete => delete(caller, form).await,
+        Act::Delete => delete(caller, form, has_own_token).await,
         Act::Confirm if form.value("ticket").is_some() => confirm(caller, form).await,
-        Act::Confirm => fetch_page(caller, form).await,
-        Act::Plan => {
-            from_our_page(caller, form)?;
-            Ok(refresh::plan(caller, form).await?)
+        Act::Confirm if has_own_token => {
+            let url = form.value("url").unwrap_or_default();
+            Ok(refresh::submit_for_site(caller, form, url).await?)
         }
-        Act::StopFetch => {
-            from_our_page(caller, form)?;
-            Ok(refresh::stop(caller, form).await?)
-        }
+        Act::Confirm => Ok(refresh::submit(caller, form).await?),
+        Act::Plan => Ok(refresh::plan(caller, form).await?),
+        Act::StopFetch => Ok(refresh::stop(caller, form).await?),
         Act::Mode(choice) => {
-            from_our_page(caller, form)?;
             daemon.switch(choice).await?;
             Ok(caller.see_other("/"))
         }
         Act::Fetch => {
-            from_our_page(caller, form)?;
             daemon.fetcher.begin(None);
             Ok(caller.see_other("/queue/"))
         }
         Act::Hold => {
-            from_our_page(caller, form)?;
             daemon.fetcher.hold();
             Ok(caller.see_other("/queue/"))
         }
         Act::Reload => {
-            from_our_page(caller, form)?;
             // What is wrong with the file, its page tells.
             let _in_force_or_not = daemon.reload().await;
             Ok(caller.see_other("/configuration/"))
         }
         Act::Retry => {
-            from_our_page(caller, form)?;
             let chosen = form.value("key").map(key).transpose()?;
             let only = chosen.as_ref().map(std::slice::from_ref);
             fetch::retry(daemon, only, |place| caller.may_see_queued(place)).await?;
             Ok(caller.see_other(&queue::back(form)))
         }
-        Act::AllowCertificate => {
-            from_our_page(caller, form)?;
-            Ok(caller.see_other(&certificate::allow(caller, form).await?))
-        }
-        Act::Purge => {
-            from_our_page(caller, form)?;
-            purge::submit(caller).map_err(|busy| Undone::Busy(error_chain(&busy)))
-        }
-        Act::Pin(pinned) => {
-            from_our_page(caller, form)?;
-            Ok(purge::pin(caller, form, pinned).await?)
-        }
-        Act::Chosen(chosen) => {
-            from_our_page(caller, form)?;
-            Ok(lists::submit(caller, chosen, form).await?)
-        }
-        Act::Edit => {
-            from_our_page(caller, form)?;
-            Ok(queue::edit::save(caller, form).await?)
-        }
-        Act::OfQueue(chosen) => {
-            if !says_when(caller, chosen, form)? {
-                from_our_page(caller, form)?;
-            }
-            Ok(queue::submit(caller, chosen, form).await?)
-        }
-        Act::DeleteList => {
-            from_our_page(caller, form)?;
-            Ok(lists::whole::delete(caller, form).await?)
-        }
-        Act::Undo => {
-            from_our_page(caller, form)?;
-            Ok(removed::undo(caller, form).await?)
-        }
-        Act::Version(button) => {
-            from_our_page(caller, form)?;
-            Ok(history::press(caller, button, form).await?)
-        }
-        Act::Monitor => {
-            from_our_page(caller, form)?;
-            Ok(monitor::set(caller, form).await?)
-        }
-        Act::DeleteMonitor => {
-            from_our_page(caller, form)?;
-            Ok(monitor::delete(caller, form).await?)
-        }
-        Act::DeleteMonitors => {
-            from_our_page(caller, form)?;
-            Ok(monitor::delete_all(caller).await?)
-        }
+        Act::AllowCertificate => Ok(caller.see_other(&certificate::allow(caller, form).await?)),
+        Act::Purge => purge::submit(caller).map_err(|busy| Undone::Busy(error_chain(&busy))),
+        Act::Pin(pinned) => Ok(purge::pin(caller, form, pinned).await?),
+        Act::Chosen(chosen) => Ok(lists::submit(caller, chosen, form).await?),
+        Act::Edit => Ok(queue::edit::save(caller, form).await?),
+        Act::OfQueue(chosen) => Ok(queue::submit(caller, chosen, form).await?),
+        Act::DeleteList => Ok(lists::whole::delete(caller, form).await?),
+        Act::Undo => Ok(removed::undo(caller, form).await?),
+        Act::Version(button) => Ok(history::press(caller, button, form).await?),
+        Act::Monitor => Ok(monitor::set(caller, form).await?),
+        Act::DeleteMonitor => Ok(monitor::delete(caller, form).await?),
+        Act::DeleteMonitors => Ok(monitor::delete_all(caller).await?),
         Act::DeleteAll => {
-            from_our_page(caller, form)?;
             empty_queue(caller).await?;
             Ok(caller.see_other("/queue/"))
         }
     }
 }
 
-/// Lets a form pass that comes from a local page, which alone has the general token.
-pub(super) fn from_our_page(caller: &Caller, form: &Form) -> Result<(), Refusal> {
+/// Checks that a form comes from a local page, which alone has the general token, and that the caller
+/// may do what needs `needed`.
+pub(super) fn from_our_page(
+    caller: &Caller,
+    needed: Permission,
+    form: &Form,
+) -> Result<(), Refusal> {
     let token = caller.worth(Purpose::General, form.value("token"));
-    caller.check(false, Scope::General, token)
+    caller.check(needed, Scope::General, token)
 }
 
-/// Takes one request off the queue, for a page of ours or for the message page that told of it.
-async fn delete(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> {
-    let daemon = &caller.daemon;
+/// Whether a form comes from the message page about just this request, with a token for it.
+fn has_own_token(caller: &Caller, act: Act, form: &Form) -> Result<bool, Refusal> {
     let presented = form.value("token");
-    let chosen = match (form.value("key"), form.value("url")) {
+    let token = match (act, form.value("ticket")) {
+        (Act::Confirm, Some(ticket)) => {
+            // No other token confirms it.
+            let token = caller.worth(Purpose::Confirm(ticket), presented);
+            caller.check(Permission::Request, Scope::OnePurpose, token)?;
+            token
+        }
+        (Act::Confirm, None) => {
+            caller.worth(Purpose::Fetch(form.value("url").unwrap_or_default()), presented)
+        }
+        (Act::Delete, _) => key_to_delete(caller, form)
+            .map_or(Token::Absent, |key| caller.worth(Purpose::Undo(&key.to_string()), presented)),
+        (Act::OfQueue(queue::Chosen::Prioritize(_)), _) => only_chosen(form)
+            .map_or(Token::Absent, |key| caller.worth(Purpose::Priority(key), presented)),
+        _ => Token::Absent,
+    };
+    if token != Token::Right {
+        return Ok(false);
+    }
+    caller.check(Permission::Request, Scope::OnePurpose, token)?;
+    Ok(true)
+}
+
+/// The one queued request that a form names.
+fn only_chosen(form: &Form) -> Option<&str> {
+    let mut named = form.fields().filter(|(name, _)| matches!(*name, "chosen" | "url"));
+    match (named.next(), named.next()) {
+        (Some(("chosen", key)), None) => Some(key),
+        _ => None,
+    }
+}
+
+/// The key of the queued request that a form takes off the queue.
+fn key_to_delete(caller: &Caller, form: &Form) -> Result<Key, Undone> {
+    match (form.value("key"), form.value("url")) {
         (Some(text), _) => key(text),
         (None, Some(url)) => key_of(caller, url).map_err(|error| Undone::Bad(error_chain(&error))),
         (None, None) => Err(Undone::Bad("expected a key or a URL".to_owned())),
-    };
-    if let Ok(chosen) = &chosen
-        && caller.worth(Purpose::Undo(&chosen.to_string()), presented) == Token::Right
-    {
-        caller.check(false, Scope::OnePurpose, Token::Right)?;
-        let known = daemon.store.spool().queue().summary(chosen);
-        let removed = daemon.store.dequeue(*chosen).await?;
-        let url = known.as_ref().map_or("", |known| known.place.url());
-        return Ok(caller.see_other(&undone::path_of(url, removed)));
     }
-    from_our_page(caller, form)?;
-    dequeue(caller, chosen?).await?;
-    Ok(caller.see_other(&queue::back(form)))
+}
+
+/// Takes one request off the queue, for a page of ours or for the message page about it.
+async fn delete(
+    caller: &Caller,
+    form: &Form,
+    is_of_message: bool,
+) -> Result<Response<Body>, Undone> {
+    let key = key_to_delete(caller, form)?;
+    if !is_of_message {
+        dequeue(caller, key).await?;
+        return Ok(caller.see_other(&queue::back(form)));
+    }
+    let store = &caller.daemon.store;
+    let known = store.spool().queue().summary(&key);
+    let removed = store.dequeue(key).await?;
+    let url = known.as_ref().map_or("", |known| known.place.url());
+    Ok(caller.see_other(&undone::path_of(url, removed)))
 }
 
 /// The key under which a page is queued for the caller.
@@ -424,34 +461,9 @@ pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
 async fn confirm(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> {
     let daemon = &caller.daemon;
     let name = form.value("ticket").unwrap_or_default();
-    let token = caller.worth(Purpose::Confirm(name), form.value("token"));
-    caller.check(false, Scope::OnePurpose, token)?;
     tickets::queue(daemon, name).await?.ok_or(Undone::Gone)?;
     daemon.fetcher.nudge();
     Ok(caller.see_other("/queue/"))
-}
-
-/// Whether a form says when one request goes, and comes from the message page that told of just that.
-fn says_when(caller: &Caller, chosen: queue::Chosen, form: &Form) -> Result<bool, Refusal> {
-    let mut named = form.fields().filter(|(name, _)| matches!(*name, "chosen" | "url"));
-    let (Some(("chosen", key)), None) = (named.next(), named.next()) else { return Ok(false) };
-    let is_for_it = matches!(chosen, queue::Chosen::Prioritize(_))
-        && caller.worth(Purpose::Priority(key), form.value("token")) == Token::Right;
-    if is_for_it {
-        caller.check(false, Scope::OnePurpose, Token::Right)?;
-    }
-    Ok(is_for_it)
-}
-
-/// Begins the fetch that the form says, for a page of ours or for the message page of just that page.
-async fn fetch_page(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> {
-    let url = form.value("url").unwrap_or_default();
-    if caller.worth(Purpose::Fetch(url), form.value("token")) == Token::Right {
-        caller.check(false, Scope::OnePurpose, Token::Right)?;
-        return Ok(refresh::submit_for_site(caller, form, url).await?);
-    }
-    from_our_page(caller, form)?;
-    Ok(refresh::submit(caller, form).await?)
 }
 
 /// Takes one request off the queue, if it is there and the caller's; says whether it was.

@@ -116,7 +116,7 @@ fn space(caller: &Caller, kept: KeptSum) -> Option<Space> {
 
 /// Who was sent away of late, to whoever may open the way to them.
 fn refused(caller: &Caller) -> Option<Refused> {
-    let is_here = caller.operates || caller.owner == Owner::Local;
+    let is_here = caller.administers() || caller.owner == Owner::Local;
     let refused = caller.daemon.access.strangers.sent_away(clock::now()).filter(|_| is_here)?;
     Some(Refused { count: refused.count, client: refused.client, at: timestamp(refused.at) })
 }

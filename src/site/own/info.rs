@@ -98,7 +98,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 /// What the page tells besides.
 async fn more(caller: &Caller, url: &str, told: &Info) -> More {
     let daemon = &caller.daemon;
-    let viewer = lists::viewer((!caller.operates).then_some(&caller.owner));
+    let viewer = lists::viewer((!caller.administers()).then_some(&caller.owner));
     let target = told.url.clone();
     let ask = move |index: &Index| index.referrers(&viewer, &target, false);
     let referrers = lists::ask(daemon, ask).await.ok().map(|found| {

@@ -105,6 +105,8 @@ pub struct Site<'a> {
     pub sha256: &'a str,
     /// The configuration that it would be written to; `None` when the program runs without one.
     pub file: Option<&'a str>,
+    /// Whether the button may work: through the Unix socket, or with a control password.
+    pub has_button: bool,
 }
 
 #[derive(Serialize)]
@@ -120,6 +122,7 @@ struct View<'a> {
     token: &'a str,
     file: String,
     lines: Option<String>,
+    command: Option<String>,
 }
 
 /// Makes the page; `token` is the general token.
@@ -130,13 +133,11 @@ pub fn page(templates: &Templates, shell: &Shell, site: &Site<'_>, token: &str) 
         Standing::Allowed => ("allowed", None, false),
         Standing::Unknown => ("unknown", None, false),
     };
-    let line = || {
-        format!(
-            "allowed-certificates = [{{ host = \"{}\", sha256 = \"{}\" }}]",
-            shown::text(site.site),
-            site.sha256
-        )
-    };
+    let entry =
+        || format!("{{ host = \"{}\", sha256 = \"{}\" }}", shown::text(site.site), site.sha256);
+    let line = || format!("allowed-certificates = [{}]", entry());
+    // Parsing the site has left only letters, digits, dots, dashes, colons and brackets in it.
+    let command = || format!("wwwoffle config add https.allowed-certificates '{}'", entry());
     let url = site.url.map(ShownUrl::new);
     let view = View {
         site: shown::text(site.site),
@@ -150,6 +151,7 @@ pub fn page(templates: &Templates, shell: &Shell, site: &Site<'_>, token: &str) 
         token,
         file: shown::text(site.file.unwrap_or_default()),
         lines: site.file.is_none().then(line),
+        command: (site.file.is_some() && !site.has_button).then(command),
     };
     templates.page("certificate.html", 200, shell, &view)
 }
@@ -181,6 +183,7 @@ pub(crate) mod tests {
             chain: Some(chain),
             sha256: "abcd",
             file: Some("/etc/wwwoffle.conf"),
+            has_button: true,
         }
     }
 
@@ -216,6 +219,12 @@ pub(crate) mod tests {
         assert!(
             text.contains("[{ host = &quot;old.example:8443&quot;, sha256 = &quot;abcd&quot; }]")
         );
+        let text = body(&Site { has_button: false, ..site(refused, &chain) });
+        assert!(!text.contains("<form"), "{text}");
+        assert!(
+            text.contains("wwwoffle config add https.allowed-certificates &#x27;{ host"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -239,9 +248,11 @@ pub(crate) mod tests {
                 chain: Some(&chain),
                 sha256: "00",
                 file: Some(&text),
+                has_button: true,
             };
             body(&site);
             body(&Site { file: None, ..site });
+            body(&Site { has_button: false, ..site });
         }
     }
 

@@ -46,7 +46,7 @@ fn which(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which, Fault> {
         return Err(Fault::bad("expected one of urls, host and all".to_owned()));
     }
     if wanted.urls.is_empty() {
-        if !caller.operates {
+        if !caller.administers() {
             let error =
                 "whole hosts are compressed by the command line, and with the control password";
             return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));

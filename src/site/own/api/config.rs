@@ -59,7 +59,7 @@ pub(super) async fn undo(
 
 async fn change(caller: &Caller, expected: Option<Stamp>, change: Change) -> Response<Body> {
     let file = caller.daemon.live.file();
-    match caller.daemon.change_config(change, expected, caller.reach).await {
+    match caller.daemon.change_config(change, expected, caller.permission.reach()).await {
         Ok(Done { text, edited, applied: Applied { options, restart } }) => {
             json(caller, &ConfigChange::of(&file, &text, edited, &options, &restart))
         }

@@ -38,7 +38,7 @@ pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<Bod
             let start = move |spool: &Spool| spool.list(scheme.as_deref(), host.as_deref());
             let daemon = &caller.daemon;
             let list = daemon.store.run(start).await?;
-            let viewer = (!caller.operates).then(|| caller.owner.clone());
+            let viewer = (!caller.administers()).then(|| caller.owner.clone());
             Ok(walk(Arc::clone(daemon), viewer, list))
         }
     }
@@ -50,7 +50,7 @@ pub(super) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, Fault
         return Ok(caller.owner.clone());
     };
     let owner: Owner = named.parse().map_err(|error: BadOwner| Fault::bad(error.to_string()))?;
-    if caller.operates || owner == caller.owner {
+    if caller.administers() || owner == caller.owner {
         return Ok(owner);
     }
     let error =

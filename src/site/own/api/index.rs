@@ -60,7 +60,7 @@ pub(in crate::site::own) async fn carry_out<T: Send + 'static>(
     wanted: Wanted,
     act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let viewer = lists::viewer((!caller.operates).then_some(&caller.owner));
+    let viewer = lists::viewer((!caller.administers()).then_some(&caller.owner));
     carry_out_for(caller, viewer, wanted, act).await
 }
 
@@ -73,7 +73,7 @@ pub(in crate::site::own) async fn carry_out_for<T: Send + 'static>(
 ) -> Result<T, Error> {
     let daemon = &caller.daemon;
     // What is in no list is so for everybody but who commands the spool.
-    let wanted = Wanted { all: wanted.all && caller.operates, ..wanted };
+    let wanted = Wanted { all: wanted.all && caller.administers(), ..wanted };
     let sessions: Sessions = sessions::sessions(daemon).await;
     let (spool, config) = (daemon.store.spool().clone(), daemon.config());
     let now = timestamp(crate::base::clock::now());
@@ -90,7 +90,7 @@ pub(in crate::site::own) async fn carry_out_for<T: Send + 'static>(
 
 /// Makes the index anew, or looks for what others have changed, and tells how far it is.
 pub(super) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Result<Body, Fault> {
-    if !caller.operates {
+    if !caller.administers() {
         let error = "the index is made anew by the command line, and with the control password";
         return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }

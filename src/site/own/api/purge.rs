@@ -46,7 +46,7 @@ pub(super) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, Fault
 
 /// What is pinned, by whomever: for those who may see what is kept for others.
 pub(super) async fn pins(caller: &Caller) -> Result<Pins, Fault> {
-    if !caller.operates {
+    if !caller.administers() {
         let error = "what is pinned is shown to the command line, and with the control password";
         return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }
@@ -65,7 +65,7 @@ pub(super) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<Pins, Fau
     for url in &urls {
         set_pinned(&caller.daemon, url.clone(), wanted.pinned).await?;
     }
-    if caller.operates {
+    if caller.administers() {
         return pins(caller).await;
     }
     // Of what others have pinned they are told nothing.

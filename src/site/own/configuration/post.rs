@@ -8,6 +8,7 @@ use wwwoffle_config::{ChangeError, Faults, Stamp, UrlSpec};
 
 use super::super::caller::Caller;
 use super::super::forms::from_our_page;
+use super::super::permission::Permission;
 use super::{Seen, Where, builder, index, option};
 use crate::base::error_chain::error_chain;
 use crate::daemon::live::{Change, Done, blocking};
@@ -42,7 +43,7 @@ pub(super) async fn submit(
         Ok(form) => form,
         Err(error) => return Ok(bad(caller, StatusCode::BAD_REQUEST, &error.to_string())),
     };
-    if let Err(refusal) = from_our_page(caller, &form) {
+    if let Err(refusal) = from_our_page(caller, Permission::Change, &form) {
         return Ok(caller.refused(refusal));
     }
     match place {
@@ -84,7 +85,11 @@ async fn edit(caller: &Caller, item: Item, form: &Form) -> Result<Response<Body>
         Ok(wanted) => wanted,
         Err(fault) => return Ok(refused(caller, &seen, item, act, form, vec![fault])),
     };
-    match caller.daemon.change_config(Change::Edit(wanted), Some(expected), caller.reach).await {
+    match caller
+        .daemon
+        .change_config(Change::Edit(wanted), Some(expected), caller.permission.reach())
+        .await
+    {
         Ok(done) => Ok(changed_page(caller, &done, expected)),
         Err(ChangeError::Conflict { current, wanted }) => {
             // A rule of that number may be another one by now, and a secret is in no page.
@@ -219,7 +224,7 @@ async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>, ChangeErro
     };
     match caller
         .daemon
-        .change_config(Change::Undo(Some(version)), Some(expected), caller.reach)
+        .change_config(Change::Undo(Some(version)), Some(expected), caller.permission.reach())
         .await
     {
         Ok(done) => Ok(changed_page(caller, &done, expected)),

@@ -1,6 +1,9 @@
+use std::collections::BTreeMap;
+
 use wwwoffle_spool::Priority;
 
-use super::{Act, Button, Choice, Chosen, Format, Undone, lists, queue};
+use super::super::permission::tests::rows;
+use super::{ACTS, Act, Button, Choice, Chosen, Format, Undone, lists, queue};
 
 #[test]
 fn each_form_has_one_address() {
@@ -49,6 +52,18 @@ fn each_form_has_one_address() {
     for (path, want) in table {
         assert_eq!(Act::at(path), want, "{path}");
     }
+}
+
+#[test]
+fn each_form_needs_what_the_table_says() {
+    let of_priority = "/control/queue/last";
+    let paths = ACTS.iter().map(|(path, _)| *path).chain([of_priority]);
+    let needs: BTreeMap<_, _> =
+        paths.map(|path| (path.to_owned(), Act::at(path).unwrap().needs())).collect();
+    assert_eq!(
+        needs,
+        rows(|path| !path.starts_with("/api/") && !path.starts_with("/configuration/"))
+    );
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(in crate::site::own) async fn ask(caller: &Caller, arguments: Option<&str>) 
             let found = Found {
                 gathered: &gathered,
                 is_all,
-                has_others: caller.operates,
+                has_others: caller.administers(),
                 until: now.to_string(),
             };
             let (daemon, token) = (&caller.daemon, caller.token());

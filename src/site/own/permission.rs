@@ -1,0 +1,83 @@
+//! What a caller of our own pages may do.
+
+use wwwoffle_config::Reach;
+
+/// What a caller may do, or what a form or call needs. Each includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Permission {
+    /// Read pages of ours, and press the buttons of a message page.
+    Read,
+    /// Request pages for itself, and manage these requests.
+    Request,
+    /// Change what all share: the mode, stored entries, ordinary options.
+    Change,
+    /// Change protected options, and decide what is stored for a URL: write, move or import entries.
+    Administer,
+}
+
+impl Permission {
+    /// What a caller has without the control password. `has_password` says whether there is one, and
+    /// `is_here` whether the caller connects from this machine.
+    pub(super) fn without_password(has_password: bool, is_here: bool) -> Self {
+        match (has_password, is_here) {
+            (true, _) => Self::Read,
+            (false, true) => Self::Change,
+            (false, false) => Self::Request,
+        }
+    }
+
+    /// Which options it may change.
+    pub(super) fn reach(self) -> Reach {
+        if self >= Self::Administer { Reach::Whole } else { Reach::Guarded }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::Permission::{self, Administer, Change, Read, Request};
+    use std::collections::BTreeMap;
+    use wwwoffle_config::Reach;
+
+    /// The rows of `tests/permissions.txt` whose path is one of these: what each needs.
+    pub(in crate::site::own) fn rows(
+        is_one: impl Fn(&str) -> bool,
+    ) -> BTreeMap<String, Permission> {
+        let row = |line: &'static str| {
+            let (path, needed) = line.split_once(' ').unwrap_or_else(|| panic!("no row: {line}"));
+            let needed = match needed {
+                "request" => Request,
+                "change" => Change,
+                "administer" => Administer,
+                _ => panic!("no permission: {line}"),
+            };
+            (path.to_owned(), needed)
+        };
+        let lines = include_str!("../../../tests/permissions.txt").lines();
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        lines.map(row).filter(|(path, _)| is_one(path)).collect()
+    }
+
+    #[test]
+    fn only_an_administrator_reaches_protected_options() {
+        for (permission, want) in [
+            (Read, Reach::Guarded),
+            (Request, Reach::Guarded),
+            (Change, Reach::Guarded),
+            (Administer, Reach::Whole),
+        ] {
+            assert_eq!(permission.reach(), want, "{permission:?}");
+        }
+    }
+
+    #[test]
+    fn a_control_password_leaves_reading_to_others() {
+        for (has_password, is_here, want) in [
+            (false, true, Change),
+            (false, false, Request),
+            (true, true, Read),
+            (true, false, Read),
+        ] {
+            assert_eq!(Permission::without_password(has_password, is_here), want);
+        }
+    }
+}
