@@ -10,6 +10,7 @@
 
 mod attempt;
 mod browser;
+pub(crate) use self::browser::remove_leftovers;
 mod budget;
 mod follow;
 pub mod gauge;

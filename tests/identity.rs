@@ -122,7 +122,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn others_may_read_the_spool_as_far_as_they_are_let() {
     let origin = Origin::start();
-    let config = "[startup]\ndir-perm = \"0750\"\nfile-perm = \"0640\"\n";
+    let config = "[startup]\ndir-perm = \"0750\"\nfile-perm = \"0750\"\n";
     let mut daemon = Daemon::prepare(Some(config)).with_umask("077");
     daemon.up();
     assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);

@@ -1,5 +1,6 @@
 //! Pages of the queue that are opened in a browser: what their scripts load is kept, too.
 
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -64,9 +65,10 @@ fn processes(daemon: &Daemon) -> usize {
     lines.filter(|line| String::from_utf8_lossy(line).contains(&profile)).count()
 }
 
-/// How many profiles are left.
-fn profiles(daemon: &Daemon) -> usize {
-    std::fs::read_dir(daemon.home().join("t")).unwrap().count()
+/// The profiles that are there.
+fn profiles(daemon: &Daemon) -> Vec<OsString> {
+    let entries = std::fs::read_dir(daemon.home().join("t")).unwrap();
+    entries.map(|entry| entry.unwrap().file_name()).collect()
 }
 
 fn furnish(origin: &Origin) {
@@ -91,7 +93,7 @@ fn what_scripts_load_is_kept_and_nothing_of_the_browser_is_left() {
         furnish(origin);
         let told = daemon.ok(&["get", &format!("{url}/page")]);
         assert!(!told.contains("browser"), "{told}\n{}", daemon.log());
-        assert_eq!((processes(&daemon), profiles(&daemon)), (0, 0));
+        assert_eq!((processes(&daemon), profiles(&daemon)), (0, vec![]));
         daemon.settle();
         for part in ["/page", "/data.json?42", "/late.svg", "/worker.js", "/deep.txt"] {
             assert_eq!(origin.count(part), usize::from(part == "/page") + 1, "{part}");
@@ -113,7 +115,7 @@ fn a_page_that_is_never_quiet_ends_and_so_does_its_browser_with_the_daemon() {
     let mut daemon = opening(&chromium(&program), "browser-time = \"4s\"", None);
     let told = daemon.ok(&["get", &origin.url("/restless")]);
     assert!(told.contains("done"), "{told}");
-    assert_eq!((processes(&daemon), profiles(&daemon)), (0, 0));
+    assert_eq!((processes(&daemon), profiles(&daemon)), (0, vec![]));
     // However the daemon ends, the browser does not outlive it.
     daemon.ok(&["config", "set", "fetch-options.browser-time", "10m"]);
     for mode in ["KILL", "TERM", "offline"] {
@@ -123,15 +125,19 @@ fn a_page_that_is_never_quiet_ends_and_so_does_its_browser_with_the_daemon() {
         daemon.ok(&["online"]);
         eventually("it is at work", || origin.seen().len() > before + 3);
         assert!(processes(&daemon) > 0);
+        let left = profiles(&daemon);
         match mode {
             "KILL" => daemon.kill9(),
             "TERM" => drop(daemon.down()),
             mode => drop(daemon.ok(&[mode])),
         }
-        eventually("it is gone", || processes(&daemon) == 0 && profiles(&daemon) == 0);
+        eventually("it is gone", || processes(&daemon) == 0);
         if mode != "offline" {
             daemon.up();
         }
+        eventually("its profile is removed", || {
+            profiles(&daemon).iter().all(|profile| !left.contains(profile))
+        });
         assert_eq!(daemon.queue().len(), 1, "the page was not opened to the end: {mode}");
     }
 }

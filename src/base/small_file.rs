@@ -127,6 +127,18 @@ pub fn is_program(path: &Path) -> bool {
         && rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
 
+/// Why a program that [lies in](lies_in) the spool is not run.
+pub const IN_SPOOL: &str = "it lies in the spool, whose files come from other sites";
+
+/// Whether `path` leads to something in `directory`, also through symbolic links.
+#[must_use]
+pub fn lies_in(path: &Path, directory: &Path) -> bool {
+    match (path.canonicalize(), directory.canonicalize()) {
+        (Ok(path), Ok(directory)) => path.starts_with(directory),
+        _ => false,
+    }
+}
+
 /// Whether there is a directory, be it behind a symbolic link.
 #[must_use]
 pub fn is_directory(path: &Path) -> bool {
@@ -170,6 +182,11 @@ mod tests {
         assert!(read(&directory.join("link")).is_err());
         assert!(create_directories(&directory.join("all")).is_err());
         assert!(names(&directory.join("none")).is_empty());
+        symlink(directory.join("all"), root.path().join("link")).unwrap();
+        for (path, below) in [("a/b/c/all", true), ("link", true), ("a/none", false), ("a", false)]
+        {
+            assert_eq!(lies_in(&root.path().join(path), &root.path().join("a/b")), below, "{path}");
+        }
         let (tree, kept) = (root.path().join("a/tree"), directory.join("all"));
         create_new_directory(&tree).unwrap();
         assert!(create_new_directory(&tree).is_err(), "it is there");

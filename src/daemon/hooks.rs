@@ -17,6 +17,7 @@ use tracing::{info, warn};
 use wwwoffle_config::Options;
 
 use crate::base::mode::Mode;
+use crate::base::small_file::{IN_SPOOL, lies_in};
 use crate::base::tasks::Tasks;
 use crate::cli::process_group::Group;
 
@@ -128,6 +129,9 @@ impl Run {
     }
 
     fn start(&self) -> io::Result<Group> {
+        if lies_in(&self.program, &self.spool) {
+            return Err(io::Error::other(IN_SPOOL));
+        }
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).env_clear().env("PATH", PATH);
         command.env("WWWOFFLE_MODE", self.mode.as_str()).env("WWWOFFLE_SPOOL", &self.spool);

@@ -90,6 +90,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
     let (store, mode) = open(&start.spool, &start.live)?;
     let mode = start.mode.unwrap_or(mode);
     let spool = store.spool().clone();
+    fetch::remove_leftovers();
     let ran = runtime.block_on(serve(start, sockets, store, mode, ready));
     // What has not ended by now is abandoned: unfinished entries are discarded at the next start.
     runtime.shutdown_timeout(Duration::from_secs(1));

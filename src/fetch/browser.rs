@@ -27,6 +27,7 @@ use wwwoffle_config::UrlParts;
 use wwwoffle_spool::{Outgoing, RequestKind};
 
 use self::pipe::Framing;
+pub(crate) use self::process::remove_leftovers;
 use self::process::{GRACE, Process, Profile};
 pub(super) use self::turns::Turns;
 use self::visit::{Cookie, Ended, Next, Visit};
@@ -34,7 +35,7 @@ use super::attempt::{base, owner};
 use super::follow::Answered;
 use crate::api::Event;
 use crate::base::owner::Owner;
-use crate::base::small_file::is_program;
+use crate::base::small_file::{IN_SPOOL, is_program, lies_in};
 use crate::cli::chromium;
 use crate::cli::process_group::text;
 use crate::daemon::Daemon;
@@ -237,6 +238,9 @@ async fn browse(
     visit: (Visit, Next),
     time: std::time::Duration,
 ) -> Result<Ended, String> {
+    if lies_in(told.program, daemon.store.spool().root()) {
+        return Err(format!("the browser cannot be started: {IN_SPOOL}"));
+    }
     let profile = Profile::make().map_err(|error| format!("no profile can be made: {error}"))?;
     let arguments = told.arguments(profile.path());
     let mut process = Process::start(told.program, profile, &arguments)

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Over TCP only a name of ours is answered, so that no other site's name can be made to lead here, and
-//! other sites may only open our pages in a window: see [`isolation`].
+//! other sites may only open our pages in a window: see `isolation`.
 //! What changes something is a POST with a token; see [`crate::page::guard`]. Who has to give which
 //! password is in `entry`. Over the socket in the spool there is neither: whoever may open it may do everything.
 

@@ -20,8 +20,9 @@ pub fn of(startup: &Startup, versions: Versions) -> Options {
 /// Who besides its owner may read the spool; `None`: nobody.
 #[must_use]
 pub fn shared(startup: &Startup) -> Option<SharedDisk> {
-    let shared =
-        SharedDisk { directories: startup.dir_perm.bits(), files: startup.file_perm.bits() };
+    // No stored response is a program, whatever the configuration says.
+    let files = startup.file_perm.bits() & 0o666;
+    let shared = SharedDisk { directories: startup.dir_perm.bits(), files };
     Some(shared).filter(|shared| shared.is_shared())
 }
 

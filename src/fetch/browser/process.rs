@@ -1,27 +1,38 @@
 //! A browser as a program that runs: started, spoken with through its pipe, ended with all it started.
 //!
 //! A browser of the Chromium family reads commands from its descriptor 3 and writes to 4. No port is
-//! opened, on which others could command it. Its pipe is ours alone: when the daemon ends in whatever
-//! way, the pipe is closed, the browser ends by itself, and the shell that started it removes the
-//! profile. Each of its processes may have [`MAX_MEMORY_KIB`] of its own; the space of addresses cannot
-//! be limited, for it takes terabytes of that and uses next to nothing of it.
+//! opened, on which others could command it. Its pipes are ours alone: when the daemon ends in whatever
+//! way, they are closed, and the browser ends. The daemon locks the profile directory while it uses it,
+//! so that the next start can remove the profiles of a daemon that was killed.
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use command_fds::{CommandFdExt, FdMapping};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::process::{Pid, Resource, Rlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::net::unix::pipe;
+use tokio::process::{ChildStderr, Command};
 use tokio::time::timeout;
 
 use super::pipe::framed;
 use crate::base::small_file;
 use crate::cli::process_group::Group;
 
-/// The most memory that each process of a browser may have for its data, in KiB.
-const MAX_MEMORY_KIB: u32 = 2 << 20;
+/// The most memory that each process of a browser may have for its data, in bytes. The address space
+/// is not limited: Chromium reserves terabytes of it and uses next to nothing.
+const MAX_MEMORY: u64 = 2 << 30;
+
+/// The descriptors of the browser's end of the pipes: it reads from the first, and writes to the second.
+const PIPES: (i32, i32) = (3, 4);
+
+/// How the names of profile directories begin.
+const PROFILE: &str = "wwwoffle-browser-";
 
 /// How long a browser may take to end by itself, and then to be gone when it was killed.
 pub(super) const GRACE: Duration = Duration::from_secs(3);
@@ -32,11 +43,6 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// The longest path of a directory in which the browser can make a socket of a name of its own, in
 /// bytes; with a longer one it uses the directory of all programs.
 const MAX_TMPDIR: usize = 60;
-
-/// Runs the browser, which is told of nothing but its pipe, and clears away after it. Its first
-/// argument is the profile, its second the limit.
-const SCRIPT: &str = "profile=$1; ulimit -d \"$2\" || exit; shift 2; \
-    \"$@\" 3<&0 4>&1 </dev/null >/dev/null; rm -rf -- \"$profile\"";
 
 /// What every browser is told besides the proxy: nobody sees it, and it does nothing unasked.
 const UNSEEN: [&str; 18] = [
@@ -60,29 +66,57 @@ const UNSEEN: [&str; 18] = [
     "--js-flags=--max-old-space-size=512",
 ];
 
-/// A directory of a browser's own; gone with this.
+/// The directory of a browser, removed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Profile(PathBuf);
+pub(super) struct Profile {
+    path: PathBuf,
+    /// Tells [`remove_leftovers`] that the directory is in use.
+    _lock: OwnedFd,
+}
 
 impl Profile {
     /// Makes one that only we may enter.
     pub(super) fn make() -> io::Result<Self> {
         let mut name = [0; 8];
         getrandom::fill(&mut name).map_err(io::Error::other)?;
-        let path = std::env::temp_dir().join(format!("wwwoffle-browser-{}", hex::encode(name)));
+        let path = std::env::temp_dir().join(format!("{PROFILE}{}", hex::encode(name)));
         small_file::create_new_directory(&path)?;
-        Ok(Self(path))
+        let lock = lock(&path)?;
+        Ok(Self { path, _lock: lock })
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
 impl Drop for Profile {
     fn drop(&mut self) {
-        // The shell has removed it, or what is left is removed now.
-        let _gone = small_file::remove_tree(&self.0);
+        // What is left is removed at the next start of the daemon.
+        let _gone = small_file::remove_tree(&self.path);
+    }
+}
+
+/// Locks a directory that is ours, if nobody else has locked it.
+fn lock(directory: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(directory, flags, Mode::empty())?;
+    if rustix::fs::fstat(&opened)?.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(opened)
+}
+
+/// Removes the profiles of daemons that were killed. Those of a running daemon are locked.
+pub(crate) fn remove_leftovers() {
+    let directory = std::env::temp_dir();
+    for name in small_file::names(&directory) {
+        let path = directory.join(&name);
+        if name.starts_with(PROFILE) && lock(&path).is_ok() {
+            // Another start may have been faster.
+            let _gone = small_file::remove_tree(&path);
+        }
     }
 }
 
@@ -90,8 +124,8 @@ impl Drop for Profile {
 #[derive(Debug)]
 pub(super) struct Process {
     group: Group,
-    to: ChildStdin,
-    from: ChildStdout,
+    to: pipe::Sender,
+    from: pipe::Receiver,
     /// What it says to people.
     pub(super) said: Option<ChildStderr>,
     profile: Profile,
@@ -104,21 +138,25 @@ impl Process {
         profile: Profile,
         arguments: &[OsString],
     ) -> io::Result<Self> {
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", SCRIPT, "sh"]).arg(profile.path()).arg(MAX_MEMORY_KIB.to_string());
-        command.arg(program).args(UNSEEN).args(arguments);
+        let (to_browser, from_browser) = (io::pipe()?, io::pipe()?);
+        let to = pipe::Sender::from_owned_fd(to_browser.1.into())?;
+        let from = pipe::Receiver::from_owned_fd(from_browser.0.into())?;
+        let mut command = Command::new(program);
+        command.args(UNSEEN).args(arguments);
         command.env_clear().env("PATH", PATH).env("HOME", profile.path());
         command.current_dir("/");
         if profile.path().as_os_str().len() <= MAX_TMPDIR {
             command.env("TMPDIR", profile.path());
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mappings = vec![
+            FdMapping { parent_fd: to_browser.0.into(), child_fd: PIPES.0 },
+            FdMapping { parent_fd: from_browser.1.into(), child_fd: PIPES.1 },
+        ];
+        command.fd_mappings(mappings).map_err(io::Error::other)?;
         let mut group = Group::start(&mut command)?;
-        let child = &mut group.child;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(to), Some(from), said) = pipes else {
-            return Err(io::Error::other("it has no pipes"));
-        };
+        limit_memory(group.child.id())?;
+        let said = group.child.stderr.take();
         Ok(Self { group, to, from, said, profile })
     }
 
@@ -147,4 +185,15 @@ impl Process {
         // Only a panic in it can be told of, and there is none.
         let _removed = tokio::task::spawn_blocking(move || drop(profile)).await;
     }
+}
+
+/// Limits the memory of a program that has just been started, and of all it starts from now on.
+fn limit_memory(id: Option<u32>) -> io::Result<()> {
+    // Without an id it has ended already. Without a pid the limit would be our own.
+    let Some(pid) = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) else {
+        return Ok(());
+    };
+    let limit = Rlimit { current: Some(MAX_MEMORY), maximum: Some(MAX_MEMORY) };
+    rustix::process::prlimit(Some(pid), Resource::Data, limit)?;
+    Ok(())
 }
