@@ -141,6 +141,17 @@ fn plain_http_on_the_port_is_said() {
 }
 
 #[test]
+fn a_handshake_that_is_too_large_is_told_apart_from_another_protocol() {
+    let daemon = Daemon::configured("[fetch-options]\nattempts = 1\n");
+    // A record whose handshake message announces 128 KiB.
+    let large = answering(&[0x16, 3, 3, 0, 4, 2, 2, 0, 0]);
+    refused(&daemon, &large, 502, &["handshake of the host is too large", "64 KiB"]);
+    // A record with a complete message that no client expects.
+    let broken = answering(&[0x16, 3, 3, 0, 4, 2, 0, 0, 0]);
+    refused(&daemon, &broken, 502, &["No secure connection", "breaks the rules of TLS"]);
+}
+
+#[test]
 fn a_port_that_says_nothing_or_hangs_up_is_given_up() {
     let daemon =
         Daemon::configured("[options]\nconnect-timeout = \"1s\"\n[fetch-options]\nattempts = 1\n");

@@ -212,6 +212,9 @@ pub(super) fn origin_failure<'a>(
         Failure::Tls { fault: TlsFault::NotTls, .. } => {
             OriginFailure::Tls { fault: NoTls::NotSpoken, detail: chain }
         }
+        Failure::Tls { fault: TlsFault::TooLarge, .. } => {
+            OriginFailure::Tls { fault: NoTls::TooLarge, detail: chain }
+        }
         Failure::HeadTimeout | Failure::Silent => OriginFailure::Timeout(Phase::Head),
         Failure::Stalled => OriginFailure::Timeout(Phase::Body),
         Failure::TooLarge { most } => OriginFailure::TooLarge(*most),

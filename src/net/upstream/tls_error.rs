@@ -5,7 +5,7 @@ use std::io;
 
 use jiff::Timestamp;
 use rustls::pki_types::UnixTime;
-use rustls::{AlertDescription, CertificateError, Error};
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
 use super::refused::RefusedCertificate;
 use super::verify::Unverified;
@@ -153,6 +153,9 @@ pub enum TlsFault {
     /// What answers is not TLS.
     #[error("what answers there does not speak TLS")]
     NotTls,
+    /// A handshake message is larger than rustls accepts.
+    #[error("a message of the origin's handshake is larger than 64 KiB, usually its certificates")]
+    TooLarge,
     /// The host is a name that no certificate can have.
     #[error("no certificate can be for such a name")]
     NoName,
@@ -194,12 +197,26 @@ impl Handshake {
                 Self::Certificate(refused_without(fault, differs))
             }
             Error::AlertReceived(alert) => Self::Tls(TlsFault::Alert(*alert)),
-            Error::InvalidMessage(_) => Self::Tls(TlsFault::NotTls),
+            Error::InvalidMessage(error) => Self::Tls(fault_of_message(error)),
             Error::PeerIncompatible(error) => {
                 Self::Tls(TlsFault::Incompatible(format!("{error:?}")))
             }
             other => Self::Tls(TlsFault::Broken(other.to_string())),
         }
+    }
+}
+
+/// Only the header of a record tells another protocol from a faulty TLS implementation.
+fn fault_of_message(error: &InvalidMessage) -> TlsFault {
+    match error {
+        InvalidMessage::InvalidContentType
+        | InvalidMessage::UnknownProtocolVersion
+        | InvalidMessage::InvalidEmptyPayload
+        | InvalidMessage::MessageTooLarge => TlsFault::NotTls,
+        InvalidMessage::HandshakePayloadTooLarge | InvalidMessage::CertificatePayloadTooLarge => {
+            TlsFault::TooLarge
+        }
+        other => TlsFault::Broken(format!("{other:?}")),
     }
 }
 
@@ -273,8 +290,8 @@ fn bare(described: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rustls::PeerIncompatible;
     use rustls::pki_types::ServerName;
-    use rustls::{InvalidMessage, PeerIncompatible};
 
     use super::*;
     use crate::api::Certificate;
@@ -331,6 +348,14 @@ mod tests {
             (
                 Error::InvalidMessage(InvalidMessage::InvalidContentType),
                 "what answers there does not speak TLS",
+            ),
+            (
+                Error::InvalidMessage(InvalidMessage::CertificatePayloadTooLarge),
+                "a message of the origin's handshake is larger than 64 KiB, usually its certificates",
+            ),
+            (
+                Error::InvalidMessage(InvalidMessage::MissingKeyExchange),
+                "the origin breaks the rules of TLS: MissingKeyExchange",
             ),
             (
                 Error::AlertReceived(AlertDescription::UnrecognisedName),

@@ -69,6 +69,7 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
         (502, certificate(BadCertificate::Revoked)),
         (502, certificate(BadCertificate::Unusable)),
         (502, failed(OriginFailure::Tls { fault: NoTls::NotSpoken, detail: text })),
+        (502, failed(OriginFailure::Tls { fault: NoTls::TooLarge, detail: text })),
         (502, failed(OriginFailure::Tls { fault: NoTls::NoAgreement, detail: text })),
         (502, Message::OriginFailed { url: text, failure: OriginFailure::Refused, kept }),
         (

@@ -29,6 +29,8 @@ pub enum BadCertificate {
 pub enum NoTls {
     /// What answers there speaks something else.
     NotSpoken,
+    /// A handshake message is larger than the TLS library accepts.
+    TooLarge,
     /// Both speak TLS, and came to no agreement.
     NoAgreement,
 }
@@ -164,6 +166,14 @@ impl NoTls {
                     network(),
                     again(),
                 ],
+            ),
+            Self::TooLarge => (
+                say("The TLS handshake of the host is too large"),
+                say(
+                    "The host was reached, and a message of its TLS handshake is larger than 64 KiB. \
+                 Usually it sends too many certificates. Nothing of the request was sent to it.",
+                ),
+                vec![owner(), again()],
             ),
             Self::NoAgreement => (
                 say("No secure connection"),
