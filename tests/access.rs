@@ -407,6 +407,29 @@ fn guesses_come_to_an_end_and_the_user_does_not_notice() {
 }
 
 #[test]
+fn the_memory_of_a_password_check_is_given_back() {
+    let daemon = Daemon::configured(&users());
+    assert_eq!(daemon.client().get("http://guessed.invalid/").whole().status, 407);
+    let before = daemon.memory_kib();
+    let guess = |number: u8| {
+        let mut client = Client::connect_from([127, 0, 0, number].into(), daemon.addr());
+        for guess in 0..5 {
+            let guess = login("Proxy-Authorization", "ada", &format!("{guess} of {number}"));
+            let refused = client.get_with("http://guessed.invalid/", &guess).whole();
+            assert_eq!(refused.status, 407);
+        }
+    };
+    std::thread::scope(|scope| {
+        for first in [2, 12, 22, 32] {
+            scope.spawn(move || (first..first + 10).for_each(guess));
+        }
+    });
+    // Connections and log lines take some; one check takes 19 MiB.
+    let grown = || daemon.memory_kib().saturating_sub(before);
+    eventually("the memory of the checks is given back", || grown() < 15 * 1024);
+}
+
+#[test]
 fn a_listener_for_others_needs_clients_and_a_control_password() {
     let told = |config: &str, arguments: &[&str], remedies: [&str; 3]| {
         let place = Daemon::prepare(Some(config));

@@ -4,10 +4,7 @@ use crate::{
     source::{Given, Source},
     value::{STRINGS, Value, elements},
 };
-use argon2::{
-    Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version,
-    password_hash::phc,
-};
+use argon2::{Algorithm, Argon2, Block, Params, PasswordHasher as _, Version, password_hash::phc};
 use std::{fmt, sync::Arc};
 
 /// The memory that a hash of ours takes, in KiB, and how often it is gone through: the first choice
@@ -20,6 +17,11 @@ const PASSES: u32 = 2;
 const MAX_MEMORY: u32 = 256 * 1024;
 const MAX_PASSES: u32 = 16;
 const MAX_LANES: u32 = 16;
+
+/// The memory that a check allocates at least, in KiB; only what its hash needs is touched. glibc
+/// returns an allocation of this size to the system when it is freed. A smaller one stays in the
+/// arena of its thread (`M_MMAP_THRESHOLD` in `mallopt(3)`: the threshold grows to 32 MiB).
+const ALLOCATED_MEMORY: usize = 33 * 1024;
 
 /// The least: below, a hash is guessed too fast (RFC 9106 §4 has no such choice).
 const MIN_MEMORY: u32 = 7 * 1024;
@@ -116,9 +118,22 @@ impl PasswordHash {
     /// Whether `password` is the one. Takes some time and memory, and compares in constant time.
     #[must_use]
     pub fn verify(&self, password: &[u8]) -> bool {
-        password.len() <= MAX_PASSWORD
-            && phc::PasswordHash::new(&self.0)
-                .is_ok_and(|hash| Argon2::default().verify_password(password, &hash).is_ok())
+        password.len() <= MAX_PASSWORD && self.matches(password).unwrap_or(false)
+    }
+
+    fn matches(&self, password: &[u8]) -> Option<bool> {
+        let hash = phc::PasswordHash::new(&self.0).ok()?;
+        let (salt, expected) = (hash.salt?, hash.hash?);
+        let params = Params::try_from(&hash).ok()?;
+        let mut memory = Vec::with_capacity(ALLOCATED_MEMORY.max(params.block_count()));
+        memory.resize(params.block_count(), Block::new());
+        let mut output = [0; phc::Output::MAX_LENGTH];
+        let output = output.get_mut(..expected.len())?;
+        Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+            .hash_password_into_with_memory(password, &salt, output, &mut memory)
+            .ok()?;
+        // `Output` compares in constant time.
+        Some(phc::Output::new(output).ok()? == expected)
     }
 
     /// The hash as the file has it: to write it there, and to be a part of keys. Not to be shown.
