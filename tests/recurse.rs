@@ -82,6 +82,34 @@ fn page_with_parts(origin: &Origin, elsewhere: &Origin) {
     elsewhere.say("/logo.png", text("image/png", "logo"));
 }
 
+/// What a frame links to is one link away from the page that has the frame.
+#[test]
+fn the_links_in_frames_are_followed_as_those_of_their_page() {
+    let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
+    let frames = "<frameset><frame src=/nav.html><frame src=/main.html></frameset>";
+    origin.say("/", Answer::html(frames));
+    origin.say("/nav.html", Answer::html("<a href=/1.html>1</a><a href=/2.html>2</a>"));
+    origin.say("/main.html", Answer::html("<iframe src=/inner.html></iframe><img src=/a.png>"));
+    origin.say("/inner.html", Answer::html("<a href=/3.html>3</a>"));
+    origin.say("/a.png", text("image/png", "a"));
+    origin
+        .say("/1.html", Answer::html("<a href=/far.html>far</a><iframe src=/side.html></iframe>"));
+    origin.say("/side.html", Answer::html("<a href=/farther.html>farther</a>"));
+    for path in ["/2.html", "/3.html", "/far.html", "/farther.html"] {
+        origin.say(path, Answer::html(path));
+    }
+    daemon.ok(&["get", "-r", "0", &origin.url("/")]);
+    let page = ["/", "/nav.html", "/main.html", "/inner.html", "/a.png"];
+    assert_eq!(asked(&origin), set(&page));
+    daemon.ok(&["get", "-r", "1", &origin.url("/")]);
+    let linked = ["/1.html", "/2.html", "/3.html", "/side.html"];
+    let all = [&page[..], &linked].concat();
+    assert_eq!(asked(&origin), set(&all));
+    daemon.ok(&["get", "-r", "2", &origin.url("/")]);
+    let far = ["/far.html", "/farther.html"];
+    assert_eq!(asked(&origin), set(&[&all[..], &far].concat()));
+}
+
 #[test]
 fn a_page_comes_with_its_parts() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());

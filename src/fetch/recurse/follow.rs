@@ -15,7 +15,7 @@ use super::aim::Aim;
 use super::choose::{Chosen, MAX_NESTING, Wanted, What, choose};
 use super::read::{Contents, read};
 use super::robots;
-use super::run::{LeftOut, Outcome, Run};
+use super::run::{LeftOut, Outcome, Run, links_left};
 use super::runs::{Runs, is_to_do};
 use super::sub::Sub;
 use crate::base::clock;
@@ -194,18 +194,27 @@ impl<'a> Document<'a> {
     }
 
     async fn part(&self, chosen: &Chosen<'_>) -> Result<Option<Outgoing>, String> {
-        let Some(key) = self.key(chosen).filter(|key| !self.all_know(key)) else { return Ok(None) };
+        // A frame is read as its page is: its links are as far away as those of the page.
+        let is_frame = matches!(chosen.link.class, Class::Frame | Class::IFrame);
+        let depth = |wanting: &Wanting| if is_frame { wanting.wish.depth } else { 0 };
+        let left = |wanting: &Wanting| links_left(true, depth(wanting));
+        let Some(key) = self.key(chosen).filter(|key| !self.all_know(key, left)) else {
+            return Ok(None);
+        };
         let (url, Some(sub)) = (chosen.url.as_str(), self.sub(chosen)) else {
             return Ok(None);
         };
         let Some(mut next) = self.request_for(&sub, chosen) else { return Ok(None) };
         next.wishes = self.taken(|run, wanting| {
-            is_to_do(run.part(url, key, self.now)).then_some(Wish { depth: 0, ..wanting.wish })
+            let step = run.part(url, key, left(wanting), self.now);
+            is_to_do(step).then_some(Wish { depth: depth(wanting), ..wanting.wish })
         });
         if next.wishes.is_empty() && !self.wishes.is_empty() {
             return Ok(None);
         }
-        if self.kept(&sub).await?.is_some_and(|kept| kept.entry.checked() >= self.since) {
+        let is_read = next.wishes.iter().any(|wish| wish.depth > 0);
+        let is_new = |kept: Kept| kept.entry.checked() >= self.since;
+        if !is_read && self.kept(&sub).await?.is_some_and(is_new) {
             self.runs.came(&next, Outcome::Kept, 0);
             return Ok(None);
         }
@@ -262,7 +271,7 @@ impl<'a> Document<'a> {
                 run.leave_out(LeftOut::NoFollow, url.as_str());
                 return None;
             }
-            if run.knows(&key, Some(depth)) {
+            if run.knows(&key, depth) {
                 return None;
             }
             if !run.reaches(url) {
@@ -313,10 +322,10 @@ impl<'a> Document<'a> {
         self.wishes.iter().filter(is_among).any(|wanting| wanting.aim.force)
     }
 
-    /// Whether all who want this document know a part already.
-    fn all_know(&self, key: &Key) -> bool {
+    /// Whether all who want this document know a part already, from which they may follow `left` links.
+    fn all_know(&self, key: &Key, left: impl Fn(&Wanting) -> Option<u16>) -> bool {
         let knows = |wanting: &Wanting| {
-            let knows = |run: &Run| run.ended.is_some() || run.knows(key, None);
+            let knows = |run: &Run| run.ended.is_some() || run.knows_part(key, left(wanting));
             self.runs.look(wanting.wish.run, knows).unwrap_or(true)
         };
         !self.wishes.is_empty() && self.wishes.iter().all(knows)

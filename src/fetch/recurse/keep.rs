@@ -8,7 +8,7 @@ use tracing::warn;
 use wwwoffle_spool::{RequestState, RunId};
 use wwwoffle_url::Key;
 
-use super::run::Run;
+use super::run::{Run, links_left};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::daemon::Daemon;
@@ -45,7 +45,7 @@ fn reconcile(daemon: &Daemon, taken: Vec<RunId>) {
     let mut queued: HashMap<RunId, HashMap<Key, Option<u16>>> = HashMap::new();
     daemon.store.spool().queue().visit(|request| {
         for wish in request.wishes.iter().filter(|_| request.state == RequestState::Waiting) {
-            let left = request.class.is_none().then_some(wish.depth);
+            let left = links_left(request.class.is_some(), wish.depth);
             queued.entry(wish.run).or_default().insert(request.place.key(), left);
         }
     });

@@ -47,9 +47,15 @@ pub enum Outcome {
 /// What is known of one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
-    /// How many links may be followed from it; `None` for a part of a page.
+    /// How many links may be followed from it; `None` for a part of a page. A frame has those of its page.
     left: Option<u16>,
     outcome: Outcome,
+}
+
+/// How many links may be followed from what is wanted with this `depth`. Of the parts of a page only
+/// frames have a depth above 0.
+pub(super) fn links_left(is_part: bool, depth: u16) -> Option<u16> {
+    (!is_part || depth > 0).then_some(depth)
 }
 
 /// What is to be done about a page that a link leads to.
@@ -144,42 +150,58 @@ impl Run {
         left: u16,
         now: Timestamp,
     ) -> Result<Step, LeftOut> {
-        if let Some(seen) = self.seen.get_mut(&key) {
-            let known = seen.left;
-            if known.is_some_and(|known| known >= left) {
-                return Ok(Step::Nothing);
-            }
-            let before =
-                std::mem::replace(seen, Seen { left: Some(left), outcome: Outcome::Waits });
-            if before.outcome == Outcome::Waits {
-                // The request learns of it where it waits.
-                return Ok(Step::Fetch);
-            }
-            self.waiting = self.waiting.saturating_add(1);
-            if let Some(count) = self.count(before.outcome) {
-                *count = count.saturating_sub(1);
-            }
-            return Ok(Step::Follow);
+        if self.knows(&key, left) {
+            return Ok(Step::Nothing);
+        }
+        if let Some(step) = self.extend(key, left) {
+            return Ok(step);
         }
         self.may_be_taken(url, now).inspect_err(|why| self.leave_out(*why, url.as_str()))?;
         self.take(key, Some(left));
         Ok(Step::Fetch)
     }
 
-    /// Considers a part of a page.
+    /// Allows `left` links to be followed from a URL that was taken before, if it was.
+    fn extend(&mut self, key: Key, left: u16) -> Option<Step> {
+        let seen = self.seen.get_mut(&key)?;
+        let before = std::mem::replace(seen, Seen { left: Some(left), outcome: Outcome::Waits });
+        if before.outcome == Outcome::Waits {
+            // The request learns of it where it waits.
+            return Some(Step::Fetch);
+        }
+        self.waiting = self.waiting.saturating_add(1);
+        if let Some(count) = self.count(before.outcome) {
+            *count = count.saturating_sub(1);
+        }
+        Some(Step::Follow)
+    }
+
+    /// Considers a part of a page, from which `left` links may be followed if it is a frame.
     ///
     /// # Errors
     ///
     /// Why it is not taken. It is counted as left out.
-    pub fn part(&mut self, url: &str, key: Key, now: Timestamp) -> Result<Step, LeftOut> {
-        if self.knows(&key, None) {
+    pub fn part(
+        &mut self,
+        url: &str,
+        key: Key,
+        left: Option<u16>,
+        now: Timestamp,
+    ) -> Result<Step, LeftOut> {
+        if self.knows_part(&key, left) {
             return Ok(Step::Nothing);
+        }
+        if let Some(left) = left
+            && self.outcome(&key) != Some(Outcome::LeftAlone)
+            && let Some(step) = self.extend(key, left)
+        {
+            return Ok(step);
         }
         let room = if self.seen.len() < MAX_SEEN { Ok(()) } else { Err(LeftOut::Memory) };
         room.and_then(|()| self.is_within(now)).inspect_err(|why| self.leave_out(*why, url))?;
         // It may have been left alone as a page.
         self.seen.remove(&key);
-        self.take(key, None);
+        self.take(key, left);
         Ok(Step::Fetch)
     }
 
@@ -225,13 +247,18 @@ impl Run {
         self.starts.iter().any(|start| self.aim.scope.has(start, url))
     }
 
-    /// Whether there is nothing to do about a URL that was taken before: a part, or a page from which
-    /// `left` links may be followed.
+    /// Whether there is nothing to do about a page that was taken before, from which `left` links may be
+    /// followed.
     #[must_use]
-    pub fn knows(&self, key: &Key, left: Option<u16>) -> bool {
-        // What a site says of its pages is no matter of the parts of others.
-        let is_other = |seen: &Seen| left.is_none() && seen.outcome == Outcome::LeftAlone;
-        self.seen.get(key).is_some_and(|seen| seen.left >= left && !is_other(seen))
+    pub fn knows(&self, key: &Key, left: u16) -> bool {
+        self.left(key).is_some_and(|known| known >= left)
+    }
+
+    /// The same about a part of a page: what a site says of its pages does not concern the parts of others.
+    #[must_use]
+    pub fn knows_part(&self, key: &Key, left: Option<u16>) -> bool {
+        let seen = self.seen.get(key);
+        seen.is_some_and(|seen| seen.left >= left && seen.outcome != Outcome::LeftAlone)
     }
 
     /// What was recorded of a URL.

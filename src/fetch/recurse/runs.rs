@@ -12,7 +12,7 @@ use wwwoffle_spool::{Outgoing, RunId};
 use wwwoffle_url::CanonicalUrl;
 
 use super::aim::Aim;
-use super::run::{Failed, LeftOut, Outcome, Report, Run, Step};
+use super::run::{Failed, LeftOut, Outcome, Report, Run, Step, links_left};
 
 /// How many that have ended are remembered with their reports.
 const MAX_ENDED: usize = 50;
@@ -207,7 +207,7 @@ impl Runs {
             let step = self.change(wish.run, |run| {
                 run.moved(old, new);
                 if from.class.is_some() {
-                    run.part(new.as_str(), key, now)
+                    run.part(new.as_str(), key, links_left(true, wish.depth), now)
                 } else {
                     run.page(new, key, wish.depth, now)
                 }

@@ -44,6 +44,23 @@ fn each_page_is_taken_once_unless_a_shorter_way_leads_to_it() {
 }
 
 #[test]
+fn a_frame_has_the_links_of_its_page() {
+    let mut run = run(Aim { depth: 3, ..Aim::default() });
+    let frame = url("http://h.example/frame");
+    let part = |run: &mut Run, left| run.part(frame.as_str(), frame.key(), left, at(1001));
+    assert_eq!(part(&mut run, None), Ok(Step::Fetch));
+    assert_eq!(part(&mut run, Some(1)), Ok(Step::Fetch), "it waits still");
+    assert_eq!(part(&mut run, Some(1)), Ok(Step::Nothing));
+    run.came(&frame.key(), Outcome::Fetched, 10);
+    assert_eq!(part(&mut run, None), Ok(Step::Nothing));
+    assert_eq!(part(&mut run, Some(2)), Ok(Step::Follow));
+    assert_eq!((run.waiting(), run.report.counts.parts, run.report.counts.fetched), (2, 1, 0));
+    assert_eq!(page(&mut run, frame.as_str(), 2), Ok(Step::Nothing));
+    run.leave_alone(&frame.key(), frame.as_str());
+    assert_eq!(part(&mut run, Some(1)), Ok(Step::Fetch), "robots.txt is for pages");
+}
+
+#[test]
 fn limits_end_it() {
     let limits = Limits { pages: 2, bytes: Some(100), minutes: Some(1) };
     let aim = Aim { depth: 1, limits, ..Aim::default() };
@@ -53,12 +70,12 @@ fn limits_end_it() {
     assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Fetch));
     assert_eq!(page(&mut run, "http://h.example/b", 0), Err(LeftOut::Pages));
     let part = url("http://cdn.example/x.png");
-    assert_eq!(run.part(part.as_str(), part.key(), at(1059)), Ok(Step::Fetch));
-    assert_eq!(run.part(part.as_str(), part.key(), at(1059)), Ok(Step::Nothing));
+    assert_eq!(run.part(part.as_str(), part.key(), None, at(1059)), Ok(Step::Fetch));
+    assert_eq!(run.part(part.as_str(), part.key(), None, at(1059)), Ok(Step::Nothing));
     let late = url("http://cdn.example/y.png");
-    assert_eq!(run.part(late.as_str(), late.key(), at(1060)), Err(LeftOut::Time));
+    assert_eq!(run.part(late.as_str(), late.key(), None, at(1060)), Err(LeftOut::Time));
     run.came(&part.key(), Outcome::Fetched, 100);
-    assert_eq!(run.part(late.as_str(), late.key(), at(1001)), Err(LeftOut::Bytes));
+    assert_eq!(run.part(late.as_str(), late.key(), None, at(1001)), Err(LeftOut::Bytes));
     let left: Vec<_> = run.report.left_out.iter().map(|(why, left)| (*why, left.count)).collect();
     let want = [LeftOut::Scope, LeftOut::Endless, LeftOut::Pages, LeftOut::Bytes, LeftOut::Time];
     assert_eq!(left, want.map(|why| (why, 1)));
@@ -109,7 +126,7 @@ fn what_a_site_wants_left_alone_is_counted_once_and_is_no_page() {
         let counts = (run.report.counts.pages, run.waiting());
         assert_eq!((counts, run.report.left_out[&LeftOut::Robots].count), ((1, 1), 1));
         // A part of a page that is allowed is another matter.
-        assert_eq!(run.part(private.as_str(), private.key(), at(1001)), Ok(Step::Fetch));
+        assert_eq!(run.part(private.as_str(), private.key(), None, at(1001)), Ok(Step::Fetch));
         assert_eq!((run.report.counts.parts, run.waiting()), (1, 2));
         run.untake(&private.key());
         run.report.left_out.clear();

@@ -205,7 +205,7 @@ mod tests {
             run.came(&page.key(), Outcome::Fetched, 10);
         }
         let part = url("http://h.example/x.png");
-        run.part(part.as_str(), part.key(), now).unwrap();
+        run.part(part.as_str(), part.key(), None, now).unwrap();
         let (url, reason) = ("http://h.example/x.png".to_owned(), "404 \"gone\"\n".to_owned());
         run.failed(&part.key(), Failed { url, from: None, reason, dead: true });
         run.leave_out(LeftOut::Robots, "http://h.example/private");
