@@ -352,10 +352,9 @@ async fn answer_to(
 fn instead_of(daemon: &Daemon, reader: &Reader, undecodable: &Undecodable) -> Response<Body> {
     let Undecodable { fault, audience, url } = undecodable;
     let detail = fault.to_string();
-    debug!(url, error = detail, "what is kept cannot be decoded");
-    let failure = OriginFailure::BadAnswer(&detail);
-    let told = Message::OriginFailed { url, failure, kept: None };
-    reply::with_status(reply::told(daemon, reader, *audience, &told), CacheStatus::Failed)
+    debug!(url, error = detail, "the stored body cannot be decoded");
+    let told = Message::Undecodable { url, detail: &detail };
+    reply::with_status(reply::told(daemon, reader, *audience, &told), CacheStatus::Undecodable)
 }
 
 /// Why a request's body was not read.
@@ -422,15 +421,26 @@ async fn act(
                 Mode::Autodial => Why::Autodial,
                 Mode::Online => reused(&ask),
             };
-            kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why))
+            let response = kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why));
+            if ask.asked.form_answer || !ask.mode.may_dial() {
+                return response;
+            }
+            match recode::look_ahead(response).await {
+                Ok(response) => response,
+                Err(undecodable) => fetch_again(daemon, client, ask, &undecodable).await,
+            }
         }
         (Decision::ServeVersion, Some(kept)) => memento::serve(daemon, &ask, &kept),
         (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
         (Decision::ServeAndRevalidate, Some(kept)) => {
             let status = CacheStatus::Hit(reused(&ask));
-            let response = kept::serve(daemon, &ask, &kept, status);
-            through::revalidate(daemon, client, ask, &found);
-            response
+            match recode::look_ahead(kept::serve(daemon, &ask, &kept, status)).await {
+                Ok(response) => {
+                    through::revalidate(daemon, client, ask, &found);
+                    response
+                }
+                Err(undecodable) => fetch_again(daemon, client, ask, &undecodable).await,
+            }
         }
         (Decision::Revalidate | Decision::Fetch, _) => {
             Box::pin(through::fetch(daemon, client, ask, &found)).await
@@ -449,6 +459,25 @@ async fn act(
             None,
         ) => missing::refuse(daemon, &ask, Refusal::NotKept),
     }
+}
+
+/// Asks the origin as if nothing was stored, where the stored body is damaged.
+async fn fetch_again(
+    daemon: &Arc<Daemon>,
+    client: &Client,
+    mut ask: Ask,
+    undecodable: &Undecodable,
+) -> Response<Body> {
+    debug!(url = undecodable.url, error = %undecodable.fault, "the stored body cannot be decoded");
+    if !undecodable.is_damaged() {
+        return instead_of(daemon, &ask.reader(), undecodable);
+    }
+    if ask.control.only_if_cached {
+        return missing::refuse(daemon, &ask, Refusal::NotKept);
+    }
+    ask.verdict = None;
+    ask.codings.ask_as_the_client();
+    Box::pin(through::fetch(daemon, client, ask, &Found::default())).await
 }
 
 /// Why what is kept is served while online.

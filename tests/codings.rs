@@ -333,7 +333,14 @@ fn what_is_cut_or_damaged_never_looks_whole() {
     for online in [true, false] {
         for url in &urls {
             let got = daemon.client().get_with(url, NONE);
-            assert!(got.whole.is_err(), "{url}, online: {online}");
+            if online {
+                // It is on its way in: it breaks off.
+                assert!(got.whole.is_err(), "{url}");
+            } else {
+                let told = (got.status, got.field("Cache-Status"));
+                assert_eq!(told, (502, "wwwoffle; detail=undecodable"), "{url}");
+                assert!(got.whole.is_ok() && got.text().contains("cannot be decoded"), "{url}");
+            }
             daemon.settle();
             // Who takes the coding gets what came, as it came.
             daemon.client().get_with(url, ALL).whole();
@@ -343,6 +350,49 @@ fn what_is_cut_or_damaged_never_looks_whole() {
     }
     // The daemon is none the worse.
     assert_eq!(daemon.status()["mode"], "offline");
+}
+
+/// A client that takes gzip was sent a damaged body, which is stored as it came.
+#[test]
+fn a_damaged_body_that_has_to_be_decoded_is_fetched_again_online() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let mut damaged = site::gzip(b"<p>page");
+    let sum = damaged.len() - 8;
+    damaged[sum] ^= 1;
+    for (name, field) in [("fresh", ("Cache-Control", "max-age=600")), ("stale", ("ETag", "\"a\""))]
+    {
+        let path = format!("/{name}");
+        let sent = damaged.clone();
+        origin.on(&path, move |exchange| {
+            let fields = &exchange.seen.fields;
+            let answer = if fields.get("If-None-Match").is_some() {
+                Answer::new(304, "text/html", "")
+            } else if fields.get("Accept-Encoding").is_some_and(|codings| codings.contains("gzip"))
+            {
+                answer("gzip", sent.clone())
+            } else {
+                Answer::html("<p>page")
+            };
+            exchange.answer(&answer.field(field.0, field.1))
+        });
+        let url = origin.url(&path);
+        assert!(daemon.client().get_with(&url, ALL).whole().body == damaged);
+        daemon.settle();
+        daemon.ok(&["offline"]);
+        let told = daemon.client().get_with(&url, NONE).whole();
+        assert_eq!(
+            (told.status, told.field("Cache-Status")),
+            (502, "wwwoffle; detail=undecodable")
+        );
+        daemon.ok(&["online"]);
+        let again = daemon.client().get_with(&url, NONE).whole();
+        assert_eq!(again.text(), "<p>page", "{name}: {:?}", again.fields);
+        assert!(again.field("Cache-Status").contains("stored"), "{:?}", again.fields);
+        daemon.settle();
+        daemon.ok(&["offline"]);
+        assert_eq!(daemon.client().get_with(&url, NONE).whole().text(), "<p>page", "{name}");
+        daemon.ok(&["online"]);
+    }
 }
 
 /// What a client that says so of codings gets.

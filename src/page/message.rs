@@ -140,6 +140,13 @@ pub enum Message<'a> {
         /// What was asked for.
         url: &'a str,
     },
+    /// The stored body is damaged and cannot be decoded.
+    Undecodable {
+        /// What was asked for.
+        url: &'a str,
+        /// What is wrong with the body.
+        detail: &'a str,
+    },
     /// There is no room left where the spool is.
     SpoolFull,
     /// The outgoing queue holds as much as it may.
@@ -270,6 +277,7 @@ impl Message<'_> {
             Self::HostRefused { .. } => ours::host_refused(),
             Self::TunnelOffline { .. } => ours::tunnel_offline(),
             Self::Loop { .. } => ours::circle(),
+            Self::Undecodable { .. } => ours::undecodable(),
             Self::SpoolFull => ours::spool_full(),
             Self::QueueFull => ours::queue_full(),
             Self::TooLargeToQueue { .. } => ours::too_large_to_queue(),
@@ -286,6 +294,7 @@ impl Message<'_> {
             | Self::BadForm { detail, .. }
             | Self::SpoolFailed { detail }
             | Self::MustAsk { detail, .. }
+            | Self::Undecodable { detail, .. }
             | Self::OriginFailed {
                 failure:
                     OriginFailure::BadAnswer(detail)
@@ -310,6 +319,7 @@ impl Message<'_> {
         match self {
             Self::OriginFailed { url, .. }
             | Self::MustAsk { url, .. }
+            | Self::Undecodable { url, .. }
             | Self::NotKept { url }
             | Self::FormAnswer { url }
             | Self::NothingKept { url }

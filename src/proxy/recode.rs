@@ -32,6 +32,10 @@ const USUAL_RATIO: u64 = MAX_RATIO / 5;
 /// How long the beginning of a body is waited for that somebody else is getting already.
 const JOINED_WITHIN: Duration = Duration::from_secs(1);
 
+/// How much of a stored body is decoded before the head of its answer is sent, in bytes: a damaged page
+/// gets a page that says so.
+const CHECKED_AHEAD: u64 = 1024 * 1024;
+
 /// How much of a body that expands beyond that is made before the head of its answer is sent, in bytes,
 /// so that a bomb is told as what it is, and not broken off in the middle.
 const MAX_AHEAD: u64 = 4 * 1024 * 1024;
@@ -55,6 +59,13 @@ pub(super) struct Undecodable {
     pub(super) audience: Audience,
     /// For what.
     pub(super) url: String,
+}
+
+impl Undecodable {
+    /// Whether another copy may be better: this one is damaged or cut short.
+    pub(super) fn is_damaged(&self) -> bool {
+        matches!(self.fault, Fault::Damaged(_) | Fault::Truncated(_))
+    }
 }
 
 /// The body that a client gets of `body`. Dropped, it ends the work.
@@ -93,8 +104,9 @@ pub(super) fn is_put(response: &Response<Body>) -> bool {
     response.extensions().get::<Taken>().is_some()
 }
 
-/// Decodes the beginning of an answer that [`put`] or [`put_joined`] has given a body before its head is sent: one piece, and more of
-/// it for as long as that expands as no page does. Dropping the future drops the answer.
+/// Decodes the beginning of an answer that [`put`] or [`put_joined`] has given a body, before its head is
+/// sent: [`CHECKED_AHEAD`] bytes of a stored body, one piece of a body that is still coming, and more for
+/// as long as it expands as no page does. Dropping the future drops the answer.
 ///
 /// # Errors
 ///
@@ -130,7 +142,12 @@ pub(super) async fn look_ahead(
         }
         ahead.push(frame);
         let is_usual = made <= taken.count.load(Ordering::Relaxed).saturating_mul(USUAL_RATIO);
-        if is_usual || made >= MAX_AHEAD {
+        let most = match until {
+            None if is_usual => CHECKED_AHEAD,
+            Some(_) if is_usual => 0,
+            _ => MAX_AHEAD,
+        };
+        if made >= most {
             break;
         }
     }

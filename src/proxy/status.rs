@@ -58,6 +58,8 @@ pub enum CacheStatus {
     InsteadOf(StatusCode),
     /// Nothing is kept and the origin could not be asked.
     Failed,
+    /// The stored body cannot be decoded for the client.
+    Undecodable,
     /// Nothing is kept; the request was recorded.
     Queued,
     /// Nothing is kept, nothing was done.
@@ -209,6 +211,7 @@ impl fmt::Display for CacheStatus {
             CacheStatus::InsteadOf(status) => {
                 write!(f, "fwd=stale; fwd-status={}; detail=stale-if-error", status.as_u16())
             }
+            CacheStatus::Undecodable => f.write_str("detail=undecodable"),
             CacheStatus::Failed => f.write_str("fwd=uri-miss; detail=origin-failed"),
             CacheStatus::Queued => f.write_str("detail=queued"),
             CacheStatus::Refused(Refusal::Noise) => f.write_str("detail=noise"),

@@ -45,12 +45,17 @@ pub(super) async fn fetch(
         conditions = Conditions::of(&ask.fields);
         conditional::strip(&mut ask.fields);
     }
-    let conditions = &conditions;
+    let (conditions, nothing) = (&conditions, Found::default());
     let turn = Turn { daemon, client, ask: &ask, found, conditions };
+    let mut found = found;
     if let Some(response) = turn.answer().await {
-        return or_queued(daemon, &ask, response).await;
+        match recode::look_ahead(response).await {
+            Ok(response) => return or_queued(daemon, &ask, response).await,
+            Err(undecodable) if undecodable.is_damaged() => found = &nothing,
+            Err(undecodable) => return super::instead_of(daemon, &ask.reader(), &undecodable),
+        }
     }
-    // It came in a coding that this client does not take, and that nobody may change.
+    // It came in a coding that this client does not take, and that nobody may change or decode.
     ask.codings.ask_as_the_client();
     let turn = Turn { daemon, client, ask: &ask, found, conditions };
     match turn.lead(turn.alone(), turn.about()).await {

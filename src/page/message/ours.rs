@@ -263,6 +263,18 @@ pub(super) fn circle() -> Words {
     )
 }
 
+pub(super) fn undecodable() -> Words {
+    words(
+        502,
+        say("The stored copy cannot be decoded"),
+        say(
+            "The stored copy is compressed, and its data is damaged or incomplete. Your browser or \
+             program does not take it as it is.",
+        ),
+        vec![say("Go online, then load the page again: it is fetched again.")],
+    )
+}
+
 pub(super) fn spool_full() -> Words {
     words(
         507,

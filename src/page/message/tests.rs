@@ -80,6 +80,7 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
                 kept: Kept { url: text, stored: time(), came: time() },
             },
         ),
+        (502, Message::Undecodable { url: text, detail: text }),
         (504, Message::NotKept { url: text }),
         (404, Message::FormAnswer { url: text }),
         (404, Message::NothingKept { url: text }),

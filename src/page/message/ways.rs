@@ -29,7 +29,9 @@ impl Message<'_> {
             Self::NotKept { .. } | Self::NothingKept { .. } => {
                 [Way::like(url), Way::choices(url)].into_iter().flatten().collect()
             }
-            Self::OfflineRefused { .. } | Self::TooLargeToQueue { .. } => vec![Way::mode(mode)],
+            Self::Undecodable { .. }
+            | Self::OfflineRefused { .. }
+            | Self::TooLargeToQueue { .. } => vec![Way::mode(mode)],
             Self::TunnelOffline { .. } => {
                 vec![Way::mode(mode), Way::option("https", "tunnel", None), Way::authority()]
             }

@@ -63,7 +63,7 @@ impl Outcome {
             S::Refused(_) | S::Asking => Self::Refused,
             S::Blocked | S::LeadsToBlocked => Self::Blocked,
             S::Moved => Self::Moved,
-            S::Failed | S::MustAsk => Self::Failed,
+            S::Failed | S::MustAsk | S::Undecodable => Self::Failed,
         }
     }
 
