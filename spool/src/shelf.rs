@@ -73,10 +73,11 @@ impl Look {
             taken.push(name);
         }
         let single = Place::SINGLE;
-        if is_wanted(single) && !taken.contains(&single) {
+        if !taken.contains(&single) {
             let path = root.join(place.single_path());
             let content = read::read_updated(disk, root, &path, Expected { place, name: single })?;
-            if look.take(&path, content) {
+            let is_hidden = matches!(content, Content::Whole(_)) && !is_wanted(single);
+            if is_hidden || look.take(&path, content) {
                 return Ok(look);
             }
         }
