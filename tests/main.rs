@@ -29,6 +29,7 @@ mod cache_tests;
 mod caching;
 mod certificates;
 mod cli;
+mod clock;
 mod codings;
 mod config;
 mod configuration;

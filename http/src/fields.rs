@@ -127,7 +127,8 @@ pub fn has_passed(fields: &HeaderMap, pseudonym: &str) -> bool {
 /// Adds `Date` where the origin sent none (RFC 9110 §6.6.1).
 pub fn complete_date(fields: &mut HeaderMap, received: SystemTime) {
     if !fields.contains_key(DATE)
-        && let Ok(value) = HeaderValue::from_str(&httpdate::fmt_http_date(received))
+        && let Ok(value) =
+            HeaderValue::from_str(&httpdate::fmt_http_date(received.max(SystemTime::UNIX_EPOCH)))
     {
         fields.insert(DATE, value);
     }

@@ -366,8 +366,9 @@ impl Disk for SystemDisk {
     }
 
     fn now(&self) -> Timestamp {
-        // A clock outside the years that jiff knows is as good as one that was never set.
-        Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
+        // A clock before 1970, or outside the years that jiff knows, was never set.
+        let now = Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH);
+        now.max(Timestamp::UNIX_EPOCH)
     }
 
     fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {

@@ -1,14 +1,31 @@
 //! The one place of the daemon that reads the clock; everything else takes the time as an argument.
 #![expect(clippy::disallowed_methods, reason = "this is the file that may read the clock")]
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 
-/// The time now.
+/// Seconds from the epoch to the end of the year 9999, which is the last of HTTP dates.
+const LAST: u64 = 253_402_300_799;
+
+/// The time now, not before 1970 and not after 9999: HTTP dates and TLS know no other times, and
+/// the libraries that write them panic.
 #[must_use]
 pub fn now() -> SystemTime {
-    SystemTime::now()
+    clamp(SystemTime::now())
+}
+
+/// Whether the clock shows a time between 1970 and 9999.
+///
+/// The HTTP server library reads the clock without [`now`] and panics at other times.
+#[must_use]
+pub fn is_set() -> bool {
+    let time = SystemTime::now();
+    clamp(time) == time
+}
+
+fn clamp(time: SystemTime) -> SystemTime {
+    time.clamp(UNIX_EPOCH, UNIX_EPOCH + Duration::from_secs(LAST))
 }
 
 /// `time` as RFC 3339 in UTC, to the second: the form of the API and of WARC dates.
@@ -36,7 +53,6 @@ pub fn unix_seconds(time: SystemTime) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn times_are_written_in_utc_to_the_second() {
@@ -44,5 +60,19 @@ mod tests {
         assert_eq!(rfc3339(time), "2025-11-20T13:19:59Z");
         assert_eq!(unix_seconds(time), 1_763_644_799);
         assert_eq!(unix_seconds(UNIX_EPOCH - Duration::from_secs(1)), 0);
+    }
+
+    #[test]
+    fn times_outside_http_dates_become_the_nearest_one() {
+        let second = Duration::from_secs(1);
+        let last = UNIX_EPOCH + Duration::from_secs(LAST);
+        assert_eq!(httpdate::fmt_http_date(last), "Fri, 31 Dec 9999 23:59:59 GMT");
+        for (time, want) in [
+            (UNIX_EPOCH - second, UNIX_EPOCH),
+            (UNIX_EPOCH + second, UNIX_EPOCH + second),
+            (last + second, last),
+        ] {
+            assert_eq!(clamp(time), want);
+        }
     }
 }

@@ -76,6 +76,11 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
     let config = start.live.config();
     crate::base::log::start(config.options.log_level, config.startup.log_to)
         .map_err(|error| refuse(ExitStatus::BadConfig, error_chain(&error)))?;
+    if !clock::is_set() {
+        let message = "the clock of this machine shows a year before 1970 or after 9999; set it, \
+                       for example with `date --set`, and start again";
+        return Err(refuse(ExitStatus::Failed, message.to_owned()));
+    }
     listener::raise_open_files();
     config
         .may_listen(&start.listen)

@@ -22,7 +22,7 @@ use rustls::sign::{CertifiedKey, SigningKey, SingleCertAndKey};
 use time::OffsetDateTime;
 
 use super::ca::{Authority, BACKDATED, BadAuthority, serial};
-use crate::tls::provider::provider;
+use crate::tls::provider::{self, provider};
 
 /// How many hosts have their certificate in memory at once; the one unused for longest goes.
 pub const MAX_LEAVES: usize = 256;
@@ -136,7 +136,7 @@ impl Leaves {
         // With the authority's own, so that a client can be told of one key for all hosts.
         let chain = vec![self.mint(host, now)?, self.authority.der().clone()];
         let presented = CertifiedKey::new(chain, Arc::clone(&self.signing));
-        let mut config = ServerConfig::builder_with_provider(provider())
+        let mut config = ServerConfig::builder_with_details(provider(), provider::clock())
             .with_safe_default_protocol_versions()
             .map_err(BadAuthority::Tls)?
             .with_no_client_auth()
@@ -190,7 +190,7 @@ fn bare(host: &str) -> &str {
 ///
 /// [`BadAuthority`] when the cryptography has no protocol version, which it has.
 pub fn refusing() -> Result<Arc<ServerConfig>, BadAuthority> {
-    let config = ServerConfig::builder_with_provider(provider())
+    let config = ServerConfig::builder_with_details(provider(), provider::clock())
         .with_safe_default_protocol_versions()
         .map_err(BadAuthority::Tls)?
         .with_no_client_auth()

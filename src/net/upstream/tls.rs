@@ -27,7 +27,7 @@ use super::refused::RefusedCertificates;
 use super::tls_error::{Handshake, TlsFault};
 use super::verify::{Pins, Verifier};
 use super::{Failure, Origin};
-use crate::tls::provider::provider;
+use crate::tls::provider::{self, provider};
 
 /// HTTP/1.1 as origins are offered it (RFC 7301 §6).
 const HTTP_1_1: &[u8] = b"http/1.1";
@@ -79,7 +79,7 @@ impl Tls {
             .build()
             .map_err(|error| rustls::Error::General(error.to_string()))?;
         let verifier = Verifier { authorities: Arc::clone(&authorities), allowed: Pins::new() };
-        let mut config = ClientConfig::builder_with_provider(provider())
+        let mut config = ClientConfig::builder_with_details(provider(), provider::clock())
             .with_protocol_versions(&[&TLS13, &TLS12])?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
