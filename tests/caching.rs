@@ -113,10 +113,10 @@ fn what_is_fresh_is_served_without_asking_and_what_is_not_is_asked_for() {
                 "fwd=stale…",
             ),
             (
-                "broken age",
+                "an invalid age",
                 [control("max-age=60"), vec![("Age", "x".into())]].concat(),
                 "",
-                "fwd=stale…",
+                "hit; ttl=…",
             ),
             (
                 "reload",

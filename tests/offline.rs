@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::caching::status;
 use crate::harness::site::{self, BIG, Check};
 use crate::harness::{Answer, Client, Daemon, Origin, Response, heavy};
 
@@ -189,4 +190,16 @@ fn answers_for_other_credentials_are_not_mixed() {
     assert_eq!(stranger.status, 504);
     let listed = daemon.ok(&["ls"]);
     assert!(!listed.contains("a:b") && !listed.contains("YTpi"), "no password is shown: {listed}");
+}
+
+#[test]
+fn a_failing_spool_is_not_blamed_on_the_origin() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    // A file takes the place of the directory of the queue.
+    let queue = daemon.spool().join("outgoing");
+    std::fs::rename(&queue, daemon.spool().join("moved")).unwrap();
+    std::fs::write(&queue, "").unwrap();
+    let answer = daemon.browse(&origin.url("/page/1.html"));
+    assert_eq!((answer.status, status(&answer)), (500, "detail=spool-failed"));
 }

@@ -131,7 +131,8 @@ pub fn failed(
         None if matches!(failure, Failure::Ours) => Message::Internal,
         None => Message::BadRequest { detail: &chain },
     };
-    let mut response = with_aid(daemon, ask, CacheStatus::Failed, &told);
+    let status = failure.own_fault().map_or(CacheStatus::Failed, CacheStatus::OwnFault);
+    let mut response = with_aid(daemon, ask, status, &told);
     *response.status_mut() = failure.status();
     if matches!(failure, Failure::Offline) {
         response.extensions_mut().insert(WentOffline);
@@ -261,12 +262,12 @@ fn bad_certificate(fault: &CertificateFault) -> BadCertificate {
 pub fn spool_failed(daemon: &Daemon, ask: &Ask, error: &SpoolError) -> Response<Body> {
     tracing::error!(error = error_chain(error), "the spool failed");
     let detail = error_chain(error);
-    let told = if error.is_full() {
-        Message::SpoolFull
+    let (fault, told) = if error.is_full() {
+        ("disk-full", Message::SpoolFull)
     } else if error.is_queue_full() {
-        Message::QueueFull
+        ("queue-full", Message::QueueFull)
     } else {
-        Message::SpoolFailed { detail: &detail }
+        ("spool-failed", Message::SpoolFailed { detail: &detail })
     };
-    instead(daemon, ask, CacheStatus::Failed, &told)
+    instead(daemon, ask, CacheStatus::OwnFault(fault), &told)
 }

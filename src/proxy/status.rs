@@ -58,6 +58,8 @@ pub enum CacheStatus {
     InsteadOf(StatusCode),
     /// Nothing is kept and the origin could not be asked.
     Failed,
+    /// This program could not serve the request, for this reason.
+    OwnFault(&'static str),
     /// The stored body cannot be decoded for the client.
     Undecodable,
     /// Nothing is kept; the request was recorded.
@@ -213,6 +215,7 @@ impl fmt::Display for CacheStatus {
             }
             CacheStatus::Undecodable => f.write_str("detail=undecodable"),
             CacheStatus::Failed => f.write_str("fwd=uri-miss; detail=origin-failed"),
+            CacheStatus::OwnFault(reason) => write!(f, "detail={reason}"),
             CacheStatus::Queued => f.write_str("detail=queued"),
             CacheStatus::Refused(Refusal::Noise) => f.write_str("detail=noise"),
             CacheStatus::Refused(Refusal::OnlyOnline) => f.write_str("detail=only-online"),
@@ -298,6 +301,8 @@ mod tests {
                 "wwwoffle; fwd=partial; fwd-status=206; stored; detail=resumed",
             ),
             (CacheStatus::Refused(Refusal::Noise), "wwwoffle; detail=noise"),
+            (CacheStatus::Failed, "wwwoffle; fwd=uri-miss; detail=origin-failed"),
+            (CacheStatus::OwnFault("spool-failed"), "wwwoffle; detail=spool-failed"),
         ] {
             assert_eq!(status.value(), want);
         }

@@ -292,9 +292,46 @@ impl Failure {
         }
     }
 
+    /// The reason if the origin is not at fault, as a word of `Cache-Status`.
+    #[must_use]
+    pub fn own_fault(&self) -> Option<&'static str> {
+        Some(match self {
+            Failure::Offline => "offline",
+            Failure::Inward { .. } => "inward",
+            Failure::Busy { .. } => "busy",
+            Failure::Stopping => "stopping",
+            Failure::RequestBody(_) | Failure::Unsendable(_) => "bad-request",
+            Failure::Ours => "internal-error",
+            Failure::Abandoned => "abandoned",
+            Failure::TooLarge { .. } => "max-body",
+            Failure::TooLong(_) => "ask-above",
+            Failure::OverBudget => "over-budget",
+            _ => return None,
+        })
+    }
+
     /// The whole chain of causes in one line, for the log and the queue.
     #[must_use]
     pub fn chain(&self) -> String {
         error_chain(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_origin_is_blamed_for_its_own_faults_alone() {
+        assert_eq!(Failure::HeadTimeout.own_fault(), None);
+        assert_eq!(Failure::Wrong("two lengths").own_fault(), None);
+        for (failure, reason) in [
+            (Failure::Offline, "offline"),
+            (Failure::Abandoned, "abandoned"),
+            (Failure::TooLarge { most: 1 }, "max-body"),
+            (Failure::Ours, "internal-error"),
+        ] {
+            assert_eq!(failure.own_fault(), Some(reason));
+        }
     }
 }

@@ -63,7 +63,7 @@ impl Outcome {
             S::Refused(_) | S::Asking => Self::Refused,
             S::Blocked | S::LeadsToBlocked => Self::Blocked,
             S::Moved => Self::Moved,
-            S::Failed | S::MustAsk | S::Undecodable => Self::Failed,
+            S::Failed | S::OwnFault(_) | S::MustAsk | S::Undecodable => Self::Failed,
         }
     }
 
@@ -126,6 +126,7 @@ mod tests {
             (CacheStatus::LeadsToBlocked, Outcome::Blocked, false),
             (CacheStatus::Moved, Outcome::Moved, false),
             (CacheStatus::Failed, Outcome::Failed, false),
+            (CacheStatus::OwnFault("disk-full"), Outcome::Failed, false),
             (CacheStatus::MustAsk, Outcome::Failed, false),
         ] {
             assert_eq!((Outcome::of(told), want.saves()), (want, saves), "{told}");

@@ -31,6 +31,7 @@ pub(super) fn done(status: CacheStatus) -> Text {
             "Its site could not be reached, and what is kept says that it must not be used without asking.",
         ),
         S::Failed => say("Its site could not be asked, and nothing is kept that could be served."),
+        S::OwnFault(_) => say("wwwoffle itself could not serve it."),
         S::Undecodable => say("The stored copy could not be decoded for the program that asked."),
         S::Queued => {
             say("Nothing was kept that could be served: the request was put on the queue.")
